@@ -23,6 +23,7 @@ from cgrsp_simpy.base.metric import Metric
 from cgrsp_simpy.base.policy import PolicyError, Suspend, Wake, policy
 from cgrsp_simpy.engine.claim import Interrupt
 from cgrsp_simpy.engine.model import Model
+from cgrsp_simpy.engine.report import Report
 from cgrsp_simpy.engine.resources import pools, slots
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.engine.view import first_come
@@ -90,6 +91,7 @@ __all__ = [
     "PoissonWorkload",
     "PolicyError",
     "Preemption",
+    "Report",
     "Run",
     "Scenario",
     "Service",

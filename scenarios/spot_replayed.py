@@ -15,6 +15,7 @@ Run it as: python scenarios/spot_replayed.py FILE
 import sys
 
 import cgrsp_simpy as cg
+from cgrsp_simpy.studies.subject import subject_of
 
 SEEDS = range(60)
 GPU = cg.GpuType("V100", 0.97, (4 * 3600,), 1.0)
@@ -29,7 +30,7 @@ def rented(market, terms):
     scenario = cg.Scenario("V100", jobs, (GPU,) * 4, (GPU,), market=AT_HAND)
     if market is not None:
         scenario = cg.on_market(scenario, market, {"V100": market.stock[0].gpu})
-    return scenario.varied(terms=terms)
+    return subject_of(scenario).varied(terms=terms)
 
 
 def per_h(series):

@@ -25,6 +25,7 @@ from cgrsp_simpy.base.table import csv_text
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.hgsp.schedule import from_sequences
 from cgrsp_simpy.llm.steps import Measured, StepTable
+from cgrsp_simpy.studies.subject import subject_of
 
 CGRSP = [sys.executable, "-m", "cgrsp_simpy"]
 # beside the project: not carried
@@ -166,7 +167,7 @@ def check_bad_input(found, words):
 
 def simulated(scenario, seed=0, *, keep=False):
     """The run in SimPy of a scenario of waiting jobs under its own policy."""
-    return scenario.simulation(scenario.policy, seed, records=keep).finish()
+    return subject_of(scenario).simulation(scenario.policy, seed, records=keep).finish()
 
 
 def waits_s(jobs):

@@ -16,6 +16,7 @@ from cgrsp_simpy.cluster.cluster import Cluster
 from cgrsp_simpy.cluster.jobs import Offered
 from cgrsp_simpy.cluster.policies import SCHEDULERS
 from cgrsp_simpy.cluster.scenario import Scenario
+from cgrsp_simpy.studies.subject import subject_of
 
 
 def page() -> None:
@@ -30,9 +31,14 @@ def page() -> None:
         others = policies_of(
             "cluster", scenario, "Schedulers; the others are compared with the first"
         )
-        compared(scenario, others, seeds_of("cluster", 20, 5), scenario.tested[:2])
+        compared(
+            scenario,
+            others,
+            seeds_of("cluster", 20, 5),
+            subject_of(scenario).report.tested[:2],
+        )
 
-    told(scenario, schedulers, scenario.shown, shown)
+    told(scenario, schedulers, subject_of(scenario).report.shown, shown)
 
 
 def _scenario() -> Scenario:

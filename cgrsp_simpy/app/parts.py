@@ -25,6 +25,7 @@ from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.rental.workload import DAYS
 from cgrsp_simpy.studies.compare import compare
 from cgrsp_simpy.studies.replicate import simulate
+from cgrsp_simpy.studies.subject import subject_of
 
 MOST_S = 60.0  # of work that a page starts
 PLAYER = 660  # pixels high
@@ -67,15 +68,15 @@ def policies_of(page: str, model: Model, told: str) -> list[str]:
     """The policies that are chosen, of all that the model has. page: where; told: what
     for.
     """
-    usual = list(model.default_policies())
+    usual = list(subject_of(model).default_policies())
     return st.multiselect(told, list(model.policies), usual, key=f"{page}: policies")
 
 
 def estimate(runs: int, model: Model) -> float:
     """Tell how much work it is; seconds, roughly."""
-    seconds = runs * model.work / model.pace_per_s
+    seconds = runs * subject_of(model).work / subject_of(model).pace_per_s
     about = f"about {seconds:.0f} s" if seconds >= 1 else "less than a second"
-    st.caption(f"{runs:,} runs of {model.work:,} jobs: {about}.")
+    st.caption(f"{runs:,} runs of {subject_of(model).work:,} jobs: {about}.")
     return seconds
 
 
@@ -115,7 +116,7 @@ def compared(
     model: Model, policies: Sequence[str], seeds: range, metrics: Sequence[str]
 ) -> None:
     """Compare policies when asked to; the table, and a figure a metric."""
-    seeds = seeds if model.is_random else range(1)
+    seeds = seeds if subject_of(model).is_random else range(1)
     if not wanted("Compare", estimate(len(policies) * len(seeds), model)):
         return
     with Progress() as executor:
@@ -147,7 +148,7 @@ def told(
     kept = st.session_state.setdefault(f"figures of a {model.policy_label}", {})
     if kept.get("of") != (model, policies):
         kept |= {"of": (model, policies), "before": kept.get("now", [])}
-    seeds = SEEDS if model.is_random else 1
+    seeds = SEEDS if subject_of(model).is_random else 1
     rows: list[dict[str, Any]] = []
     for first in range(0, seeds, BATCH):
         study = compare(model, policies, range(first, min(seeds, first + BATCH)))
@@ -157,7 +158,7 @@ def told(
             {
                 NOW: policy,
                 **{
-                    str(model.metrics[name]): supported(
+                    str(subject_of(model).report.metrics[name]): supported(
                         [row[name] for row in rows if row["policy"] == policy]
                     )
                     for name in names

@@ -301,6 +301,26 @@ def nearest(name: str, allowed: Iterable[str]) -> str:
     return f"; did you mean {near[0]!r}?" if near else ""
 
 
+class RenamedError(InputError, AttributeError):
+    """A name of the last release; the message has the new one."""
+
+
+class Renamed:
+    """An attribute of the last release: using it raises an error with its new name."""
+
+    def __init__(self, now: str) -> None:
+        self.now = now
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = f"{owner.__name__}.{name}"
+
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
+        raise RenamedError(f"{self.name} is now {self.now}")
+
+    def __set__(self, instance: object, value: object) -> None:
+        raise RenamedError(f"{self.name} is now {self.now}")
+
+
 def renamed(
     module: Mapping[str, Any], names: Mapping[str, str], moved: str = ""
 ) -> Callable[[str], Any]:

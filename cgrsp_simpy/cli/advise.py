@@ -27,6 +27,7 @@ from cgrsp_simpy.cli.rental import add_scenario, scenario_of
 from cgrsp_simpy.decide.advice import POLICIES, PRINT, SEARCHED, Advice, advise
 from cgrsp_simpy.decide.recommend import Prices, Spot
 from cgrsp_simpy.studies.page import page
+from cgrsp_simpy.studies.subject import subject_of
 
 log = logging.getLogger(__name__)
 
@@ -79,7 +80,9 @@ def carry_out(given: argparse.Namespace) -> Answer:
             spot,
             "both, as in share=.4,per_h=.2",
         )
-    check_work(given, scenario.work * (SEARCHED * len(policies) + 3 * len(seeds)))
+    check_work(
+        given, subject_of(scenario).work * (SEARCHED * len(policies) + 3 * len(seeds))
+    )
     found = advise(
         scenario,
         policies,

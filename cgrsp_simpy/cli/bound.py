@@ -42,6 +42,7 @@ from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.studies.executors import as_they_come
 from cgrsp_simpy.studies.replicate import check_policies
 from cgrsp_simpy.studies.study import interval, many, plain_mean
+from cgrsp_simpy.studies.subject import subject_of
 
 log = logging.getLogger(__name__)
 # jobs, roughly, in bins of BIN_S; four times as many in bins twice as wide
@@ -115,9 +116,11 @@ def check_bounds(
     """Tell of the work of so many bounds and runs before it starts, as `check_work`
     does.
     """
-    jobs = (bounds + runs) * scenario.work
+    jobs = (bounds + runs) * subject_of(scenario).work
     per_s = BOUNDED_PER_S * (bin_s / BIN_S) ** 2
-    seconds = scenario.work * (bounds / per_s + runs / scenario.pace_per_s)
+    seconds = subject_of(scenario).work * (
+        bounds / per_s + runs / subject_of(scenario).pace_per_s
+    )
     done = " or ".join(["bounded"] * (bounds > 0) + ["simulated"] * (runs > 0))
     check_work(given, jobs, per_s=jobs / seconds, done=done)
 

@@ -42,6 +42,7 @@ from cgrsp_simpy.cluster.replay import Replay, replay
 from cgrsp_simpy.cluster.scenario import Scenario
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.logs import read_log
+from cgrsp_simpy.studies.subject import subject_of
 
 log = logging.getLogger(__name__)
 CENSORED = "their waits depend on where the jobs end"
@@ -150,7 +151,7 @@ def _more(run: Run, given: argparse.Namespace) -> tuple[str, dict[str, Any]]:
         write_whole(Path(given.swf), schedule_text(run).encode())
     classes, lines, jobs = by_class(run), list[str](), run.jobs
     if not run.plan.settled:
-        lines.append(f"{run.policy} is {run.scenario.infinite}")
+        lines.append(f"{run.policy} is {run.report.infinite}")
     elif found := int(run.summary()["censored"]):
         lines.append(f"{found} jobs had not started when the last one came: {CENSORED}")
     longer = int((jobs["estimate_s"] < jobs["duration_s"]).sum())
@@ -246,7 +247,7 @@ def _replay(given: argparse.Namespace) -> Answer:
         parts = [[scenario.name, agrees if found.best else none], _lined(rows)]
         return "\n".join(
             "\n".join(part)
-            for part in [*parts, _lined(changes), [scenario.note]]
+            for part in [*parts, _lined(changes), [subject_of(scenario).report.note]]
             if any(part)
         )
 

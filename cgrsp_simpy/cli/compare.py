@@ -25,6 +25,7 @@ from cgrsp_simpy.decide.judge import judge
 from cgrsp_simpy.decide.suite import TEST, TRAIN, scenario
 from cgrsp_simpy.rental.policies import POLICIES
 from cgrsp_simpy.rental.scenario import Scenario
+from cgrsp_simpy.studies.subject import subject_of
 
 SUITES = {"train": TRAIN, "test": TEST}
 OF_SUITE = {"policies", "seeds", "out", "suite"}
@@ -72,7 +73,10 @@ def _judged(given: argparse.Namespace) -> Answer:
     policies = list(POLICIES) if given.policies is None else policies_of(given.policies)
     seeds, workers = seeds_of(given), given.workers
     scenarios = [scenario(seed) for seed in SUITES[given.suite]]
-    check_work(given, sum(each.work for each in scenarios) * len(policies) * len(seeds))
+    check_work(
+        given,
+        sum(subject_of(each).work for each in scenarios) * len(policies) * len(seeds),
+    )
     title = f"suite {given.suite}"
     return answer(
         judge(scenarios, policies, seeds, workers, title=title, out=given.out), given

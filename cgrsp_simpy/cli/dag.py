@@ -26,6 +26,7 @@ from cgrsp_simpy.dag.platform import Servers, read_platform
 from cgrsp_simpy.dag.policies import COMPARED, SCHEDULERS, SEARCHES, is_search
 from cgrsp_simpy.dag.scenario import Scenario
 from cgrsp_simpy.dag.search import Budget
+from cgrsp_simpy.studies.subject import subject_of
 
 log = logging.getLogger(__name__)
 
@@ -139,11 +140,16 @@ def _solve(given: argparse.Namespace) -> Answer:
         allowed = "one, with --format csv: a row a node"
         require(len(names) == 1, "--policies", names, allowed)
     scenario = _scenario(given)
-    made = {name: scenario.make_policy(name) for name in names}
-    problem = scenario.draw(given.seed)
-    check_work(given, scenario.work_of(names), per_s=scenario.pace_per_s, done="placed")
+    made = {name: subject_of(scenario).make_policy(name) for name in names}
+    problem = subject_of(scenario).draw(given.seed)
+    check_work(
+        given,
+        subject_of(scenario).work_of(names),
+        per_s=subject_of(scenario).pace_per_s,
+        done="placed",
+    )
     runs = {
-        name: scenario.run(policy, given.seed, drawn=problem)
+        name: subject_of(scenario).run(policy, given.seed, drawn=problem)
         for name, policy in progress(made.items(), unit=" schedulers")
     }
     for name, run in runs.items():
@@ -155,10 +161,16 @@ def _solve(given: argparse.Namespace) -> Answer:
     size = f"{graph.nodes} nodes, {len(graph.edges)} edges, {graph.units} units"
     title = f"{scenario}: {size}; no plan ends before {rows[0]['bound_s']:.4g} s"
     cells = [
-        [str(row["scheduler"]), *(f"{row[name]:,.4g}" for name in scenario.shown)]
+        [
+            str(row["scheduler"]),
+            *(f"{row[name]:,.4g}" for name in subject_of(scenario).report.shown),
+        ]
         for row in rows
     ]
-    lines = [title, *aligned([["scheduler", *scenario.shown], *cells])]
+    lines = [
+        title,
+        *aligned([["scheduler", *subject_of(scenario).report.shown], *cells]),
+    ]
     return formatted(given, values, runs[names[0]].rows(), lambda: "\n".join(lines))
 
 
@@ -166,7 +178,10 @@ def _correlate(given: argparse.Namespace) -> Answer:
     check_whole("--seed", given.seed, least=0)
     scenario = _placed(given)
     found = correlate(
-        scenario.draw(given.seed), given.pairs, given.seed, given.concentration
+        subject_of(scenario).draw(given.seed),
+        given.pairs,
+        given.seed,
+        given.concentration,
     )
     told = {
         name: {

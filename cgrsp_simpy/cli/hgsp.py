@@ -49,8 +49,10 @@ from cgrsp_simpy.hgsp.instance import (
 )
 from cgrsp_simpy.hgsp.paper.table import PRINTED, table_one
 from cgrsp_simpy.hgsp.policies import OWNERS, SCHEDULERS, SEEDED
+from cgrsp_simpy.hgsp.report import plan_of, schedule_of
 from cgrsp_simpy.hgsp.rules import RULES
-from cgrsp_simpy.hgsp.scenario import Scenario, plan_of, schedule_of
+from cgrsp_simpy.hgsp.scenario import Scenario
+from cgrsp_simpy.studies.subject import subject_of
 
 log = logging.getLogger(__name__)
 
@@ -223,10 +225,12 @@ def _scenario(given: argparse.Namespace) -> Scenario:
     own = REALITY[:-1] if several else REALITY
     scenario = Scenario(_source(given), **given_of(given, *own))
     reality = (scenario.noise, scenario.delay_s, scenario.unknown_arrivals)
-    if not several and not scenario.is_random:
+    if not several and not subject_of(scenario).is_random:
         _check_seed(given, given.policy)
     if several and (any(reality) or given.replan_s is not None):
-        names = scenario.default_policies() if given.policies is None else named
+        names = (
+            subject_of(scenario).default_policies() if given.policies is None else named
+        )
         given.policies = ",".join(way for name in names for way in _ways(name, given))
     return scenario
 
@@ -294,13 +298,13 @@ def _generate(given: argparse.Namespace) -> Answer:
 
 
 def _solve(given: argparse.Namespace) -> Answer:
-    Scenario().make_policy(given.policy)
+    subject_of(Scenario()).make_policy(given.policy)
     _check_options(given, [given.policy])
     scenario = Scenario(_source(given), **given_of(given, "moves", "seconds"))
-    if not scenario.is_random:
+    if not subject_of(scenario).is_random:
         _check_seed(given, given.policy)
-    check_work(given, scenario.work, kept=scenario.jobs)
-    run = scenario.run(given.policy, given.seed)
+    check_work(given, subject_of(scenario).work, kept=scenario.jobs)
+    run = subject_of(scenario).run(given.policy, given.seed)
     log.info("%s planned for %.3g s", given.policy, run.plan.seconds)
     figures = {**run.summary(), "scheduler": given.policy}
     text = "\n".join(f"{name:18} {_told(value):>14}" for name, value in figures.items())

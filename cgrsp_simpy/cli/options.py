@@ -21,9 +21,9 @@ from cgrsp_simpy.base.checks import (
 )
 from cgrsp_simpy.base.table import aligned, csv_text, figure_text, json_text
 from cgrsp_simpy.cli.fields import Field, add_pairs, checked, fields_of, flag, pairs_of
-from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.logs import COLUMNS, FORMATS, read_log
 from cgrsp_simpy.studies.study import Results, failures_told
+from cgrsp_simpy.studies.subject import Subject
 
 log = logging.getLogger(__name__)
 BYTES_A_JOB = 1000  # of a run that keeps its records, roughly
@@ -145,7 +145,7 @@ def check_work(
     given: argparse.Namespace,
     jobs: int,
     kept: int = 0,
-    per_s: float = Model.pace_per_s,
+    per_s: float = Subject.pace_per_s,
     done: str = "simulated",
 ) -> None:
     """Tell of work of more than a minute before it starts, and raise InputError for

@@ -34,6 +34,7 @@ from cgrsp_simpy.cli.watch import add_show, check_show, draw, watch
 from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.studies.compare import Comparison, by_column, compare
 from cgrsp_simpy.studies.replicate import check_policies, label
+from cgrsp_simpy.studies.subject import subject_of
 from cgrsp_simpy.studies.sweep import points_of, scenarios_of, sweep
 
 
@@ -77,7 +78,7 @@ def add_compare(parser: argparse.ArgumentParser, module: Module) -> None:
     add_study(parser, module.seeds)
     told = (
         "add seeds until the 95 %% half width is at most R times the mean: 0.05 for"
-        f" {module.model.precise}, or {module.model.precise}=0.1,..."
+        f" {module.model.report.precise}, or {module.model.report.precise}=0.1,..."
     )
     add_options(parser, BY, ("--precision R", str, told))
     parser.set_defaults(carry_out=partial(compared, module))
@@ -143,18 +144,23 @@ def run(module: Module, given: argparse.Namespace) -> Answer:
     policies = policies_of(given.policy)
     check_show(given, policies)
     scenario = module.scenario_of(given)
-    given.policy, policy, *beside = policies[0], *map(scenario.make_policy, policies)
-    work = scenario.work_of(policies)
-    check_work(given, work, kept=scenario.jobs, per_s=scenario.pace_per_s)
+    given.policy, policy, *beside = (
+        policies[0],
+        *map(subject_of(scenario).make_policy, policies),
+    )
+    work = subject_of(scenario).work_of(policies)
+    check_work(given, work, kept=scenario.jobs, per_s=subject_of(scenario).pace_per_s)
     drawn = module.drawn(scenario, given)
     found = watch(
         given,
-        lambda listener: scenario.simulation(
+        lambda listener: subject_of(scenario).simulation(
             policy, given.seed, drawn=drawn, listener=listener
         ),
     )
     rows = None if given.by is None else found.by(given.by)  # before files are written
-    draw(given, found, [scenario.run(other, given.seed) for other in beside])
+    draw(
+        given, found, [subject_of(scenario).run(other, given.seed) for other in beside]
+    )
     text, values = module.more(found, given)
     if rows is not None:
         return by_answer(rows, given)
@@ -173,7 +179,11 @@ def run(module: Module, given: argparse.Namespace) -> Answer:
     lines = [
         f"{name:{width}} {figure_text(value):>10}" for name, value in figures.items()
     ]
-    return Answer("\n".join([title, *lines, *filter(None, [text, scenario.note])]))
+    return Answer(
+        "\n".join(
+            [title, *lines, *filter(None, [text, subject_of(scenario).report.note])]
+        )
+    )
 
 
 def compared(
@@ -188,9 +198,9 @@ def compared(
     workers, precision = given.workers, _precision(given.precision, module)
     scenario = module.scenario_of(given)
     policies = policies_given(given, scenario)
-    seeds = seeds_of(given, scenario.is_random_under(policies))
-    work = scenario.work_of(policies) * len(seeds)
-    check_work(given, work, per_s=scenario.pace_per_s)
+    seeds = seeds_of(given, subject_of(scenario).is_random_under(policies))
+    work = subject_of(scenario).work_of(policies) * len(seeds)
+    check_work(given, work, per_s=subject_of(scenario).pace_per_s)
     check(scenario, policies, seeds)
     if given.by is not None:
         refuse(given, "left out beside --by", "out", "precision", "workers")
@@ -208,17 +218,21 @@ def compared(
 def policies_given(given: argparse.Namespace, scenario: Model) -> list[str]:
     """The policies that the options name, or those of the scenario."""
     own = given.policies
-    return list(scenario.default_policies()) if own is None else policies_of(own)
+    return (
+        list(subject_of(scenario).default_policies())
+        if own is None
+        else policies_of(own)
+    )
 
 
 def _precision(text: str | None, module: Module) -> dict[str, float] | None:
     """Figure -> relative half width, from "0.05" or "a=0.1,b=0.05"."""
     if text is None:
         return None
-    named = module.model.tested[1 % len(module.model.tested)]
+    named = module.model.report.tested[1 % len(module.model.report.tested)]
     form = f"a number > 0, or figures and numbers, such as {named}=0.1"
     parts = (
-        part if "=" in part else f"{module.model.precise}={part}"
+        part if "=" in part else f"{module.model.report.precise}={part}"
         for part in text.split(",")
     )
     return pairs(parts, lambda _: (float, form), form, "--precision: ")
@@ -230,9 +244,9 @@ def swept(module: Module, given: argparse.Namespace) -> Answer:
     check_free(given, grid)
     policies = policies_given(given, scenario)
     places = scenarios_of(scenario, points_of(grid), policies)
-    seeds = seeds_of(given, any(place.is_random for place in places))
-    work = sum(place.work_of(policies) for place in places) * len(seeds)
-    check_work(given, work, per_s=scenario.pace_per_s)
+    seeds = seeds_of(given, any(subject_of(place).is_random for place in places))
+    work = sum(subject_of(place).work_of(policies) for place in places) * len(seeds)
+    check_work(given, work, per_s=subject_of(scenario).pace_per_s)
     return answer(
         sweep(scenario, grid, policies, seeds, given.workers, out=given.out), given
     )

@@ -26,6 +26,7 @@ from cgrsp_simpy.rental.days import day, trace
 from cgrsp_simpy.rental.market import Market
 from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.rental.workload import DAYS, LoggedWorkload
+from cgrsp_simpy.studies.subject import subject_of
 
 log = logging.getLogger(__name__)
 OF_DAY = ("slots", "tight_fraction", "jobs", "rate_per_s", "free_types", "gpus")
@@ -76,7 +77,7 @@ def scenario_of(given: argparse.Namespace) -> Scenario:
     own = given_of(given, *OF_DAY)
     if source == "scenario":
         refuse(given, "left out beside a scenario file, which names its types", "gpus")
-        scenario = Scenario.from_toml(given.scenario).varied(**own)
+        scenario = subject_of(Scenario.from_toml(given.scenario)).varied(**own)
     elif source == "trace":
         refuse(
             given, "left out beside --trace, which has the jobs", "jobs", "rate_per_s"
@@ -123,14 +124,16 @@ def _on_market(given: argparse.Namespace, scenario: Scenario) -> Scenario:
     own = {name: types.pop(name) for name in OF_MARKET if name in types}
     if not files:
         require(not types, "--market", types, "given with a file that has these types")
-        return scenario.varied(**own) if own else scenario
+        return subject_of(scenario).varied(**own) if own else scenario
     # SciPy's solvers, for these options alone
     from cgrsp_simpy.rental.measured import measured, on_market
 
     told = "left out beside a file, which tells its own"
     sight = own.pop("sight", "none")
     require("persistence_s" not in own, "persistence_s", own.get("persistence_s"), told)
-    found = on_market(scenario.varied(**own), measured(*files), types or None, sight)
+    found = on_market(
+        subject_of(scenario).varied(**own), measured(*files), types or None, sight
+    )
     span_s = scenario.jobs / scenario.workload.rate_per_s
     for each in found.market.series:
         if each.length_s < span_s:

@@ -18,6 +18,7 @@ from cgrsp_simpy.cli.options import (
     seeds_of,
 )
 from cgrsp_simpy.cli.rental import add_scenario, scenario_of
+from cgrsp_simpy.studies.subject import subject_of
 from cgrsp_simpy.studies.sweep import policies_at, scenarios_of
 from cgrsp_simpy.studies.tune import tune
 
@@ -69,6 +70,8 @@ def carry_out(given: argparse.Namespace) -> Answer:
     sizes = {name: item.default for name, item in SIZES.items()} | (given.search or {})
     training, population, generations = sizes.values()
     runs = (training * generations + len(seeds)) * population
-    check_work(given, scenario.work * runs, per_s=scenario.pace_per_s)
+    check_work(
+        given, subject_of(scenario).work * runs, per_s=subject_of(scenario).pace_per_s
+    )
     found = tune(scenario, ranges, policy, seeds, given.workers, out=given.out, **sizes)
     return answer(found, given)

@@ -46,6 +46,7 @@ from cgrsp_simpy.cli.options import (
 from cgrsp_simpy.cli.pattern import Module, add_actions, policies_given
 from cgrsp_simpy.studies.compare import Comparison
 from cgrsp_simpy.studies.study import many
+from cgrsp_simpy.studies.subject import subject_of
 from cgrsp_simpy.waiting.formulas import OBJECTIVES, analyze, optimum
 from cgrsp_simpy.waiting.jobs import (
     ExponentialJobs,
@@ -319,7 +320,7 @@ def _steady(scenario: Scenario, policies: list[str]) -> list[str]:
     """
     steady = []
     for text in policies:
-        if why := scenario.under(scenario.make_policy(text)).unsteady:
+        if why := scenario.under(subject_of(scenario).make_policy(text)).unsteady:
             log.warning("%s is left out: %s", text, why)
         else:
             steady.append(text)
@@ -338,7 +339,8 @@ class _Beside(Comparison):
         scenario = self.scenario
         assert isinstance(scenario, Scenario)
         made = {
-            name: scenario.make_policy(policy) for name, policy in self._named.items()
+            name: subject_of(scenario).make_policy(policy)
+            for name, policy in self._named.items()
         }
         own = {
             name: policy
@@ -366,7 +368,7 @@ class _Beside(Comparison):
         formulas = self.formulas()
         if not any(formulas.values()):
             return super().__str__()
-        names = self.scenario.shown
+        names = subject_of(self.scenario).report.shown
         lines = [["policy", *(cell for name in names for cell in (name, "formula"))]]
         for policy, row in self.means().items():
             lines.append([policy])

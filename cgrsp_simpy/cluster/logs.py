@@ -299,7 +299,7 @@ def schedule_text(run: Run) -> str:
 
     Result: the comments, then a line a job.
     """
-    jobs, tags, cluster = run.jobs, run.scenario.tags, run.scenario.cluster
+    jobs, tags, cluster = run.jobs, run.report.tags, run.scenario.cluster
     columns = {
         "submit time": jobs["submit_s"],
         "wait time": jobs["start_s"] - jobs["submit_s"],

@@ -31,6 +31,7 @@ from cgrsp_simpy.cluster.scenario import Scenario
 from cgrsp_simpy.cluster.view import Scheduler, View
 from cgrsp_simpy.studies.isolation import isolated, run_isolated
 from cgrsp_simpy.studies.replicate import check_policies
+from cgrsp_simpy.studies.subject import subject_of
 
 # a start so much later counts as one of the moment: schedulers run in cycles
 GRACE_S = 60.0
@@ -146,7 +147,7 @@ def replay(scenario: Scenario, schedulers: Sequence[Any] | None = None) -> Repla
     if jobs.start_s is not None:
         waits_s["recorded"] = np.maximum(jobs.start_s - jobs.arrival_s, 0.0)
         made = {
-            name: isolated(scenario, scenario.make_policy(each))[1]
+            name: isolated(scenario, subject_of(scenario).make_policy(each))[1]
             for name, each in policies.items()
         }
         told, placement = agreement(scenario, deepcopy(made))
@@ -184,7 +185,7 @@ def changed(scenario: Scenario, scheduler: str, text: str) -> tuple[Scenario, st
     name, _, value = text.partition("=")
     check_one_of("what-if", name, ("nodes", "scheduler", "placement", "kill_at_limit"))
     if name == "scheduler":
-        scenario.make_policy(value)
+        subject_of(scenario).make_policy(value)
         return scenario, value
     if name == "nodes":
         require(value.isdecimal(), "what-if nodes", value, "a whole number")
@@ -302,7 +303,9 @@ def _follow(scenario: Scenario, ask: Asked | None = None) -> bool:
             yield Wake(min(later))
 
     early_s = np.maximum(jobs.duration_s - EARLY_S, jobs.duration_s / 2)
-    replace(scenario, source=replace(jobs, duration_s=early_s)).run(recorded)
+    subject_of(replace(scenario, source=replace(jobs, duration_s=early_s))).run(
+        recorded
+    )
     return not late
 
 

@@ -4,39 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
-import numpy as np
-
-from cgrsp_simpy.base.checks import InputError, check_bool, check_one_of, require
+from cgrsp_simpy.base.checks import check_bool, check_one_of, require
 from cgrsp_simpy.base.streams import Draw
-from cgrsp_simpy.base.timeline import Timeline
 from cgrsp_simpy.cluster.cluster import (
     PAPER_CLUSTER,
     PLACEMENTS,
     Cluster,
     Placement,
     Pools,
-    gpus_text,
 )
-from cgrsp_simpy.cluster.jobs import COLUMNS, HIDDEN, KINDS, Jobs, Offered, Row
-from cgrsp_simpy.cluster.metrics import METRICS, figures_of, measured, metrics
-from cgrsp_simpy.cluster.policies import COMPARED, SCHEDULERS, make_scheduler
+from cgrsp_simpy.cluster.jobs import COLUMNS, HIDDEN, Jobs, Offered, Row
+from cgrsp_simpy.cluster.policies import COMPARED, SCHEDULERS
+from cgrsp_simpy.cluster.report import ClusterReport
+from cgrsp_simpy.cluster.subject import ClusterSubject
 from cgrsp_simpy.cluster.view import Scheduler, View
-from cgrsp_simpy.engine.claim import Claim
-from cgrsp_simpy.engine.events import Listener, policy_name
+from cgrsp_simpy.engine.events import Listener
 from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.engine.resources import ResourceSpec, pools
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.engine.simulation import Process, Simulation
-from cgrsp_simpy.logs import Tags
-
-NEEDED = {  # what jobs that lack a column do not tell
-    "iterations": "the work of each job (iterations)",
-    "family": "the model family of each job",
-    "user": "jobs of at least two users",
-    "qos": "the priority of each job's quality of service (qos)",
-}
 
 
 class Measured:
@@ -101,22 +88,11 @@ class Scenario(Model):
     placement: str | Placement = "best"
     kill_at_limit: bool = False
 
-    metrics = METRICS
-    shown = (
-        "throughput_per_h",
-        "utilisation_pct",
-        "wait_s",
-        "wait_variance_min2",
-        "starved",
-        "censored",
-        "fragmentation_pct",
-    )
-    tested = ("throughput_per_h", "wait_s", "wait_variance_min2", "starved")
     policies = SCHEDULERS
     compared = COMPARED
     policy_label = "scheduler"
-    infinite = "not stable at this load, or more jobs are needed to tell (after)"
-    keeps_jobs = True
+    report = ClusterReport
+    subject = ClusterSubject
 
     def __post_init__(self) -> None:
         require(
@@ -186,62 +162,6 @@ class Scenario(Model):
         )
         return View(run, nodes, self.known, needs if isinstance(nodes, Pools) else ())
 
-    def says(self, kind: str, claim: Claim) -> str:
-        arrival_s, gpus, duration_s, estimate_s, *_ = told = claim.run.hidden[claim.job]
-        time_s = self.time_s(told)
-        killed = ", killed at its limit" if time_s < duration_s else ""
-        return {
-            "submit": f"{gpus_text(gpus)}, limit {estimate_s:.2f} s",
-            "start": f"{gpus_text(gpus)}, {claim.env.now - arrival_s:.2f} s of wait",
-            "finish": f"{time_s:.2f} s of execution{killed}",
-        }[kind]
-
-    # ---- figures, rows and pictures ----
-
-    def summary(self, run: Run) -> dict[str, float]:
-        return metrics(run)
-
-    def summary_of(self, run: Run, chosen: np.ndarray[Any, Any]) -> dict[str, Any]:
-        return figures_of(measured(run)[chosen])
-
-    def rows(self, run: Run) -> list[dict[str, Any]]:
-        """One dict a measured job: the columns of `Run.jobs`, its GPUs by node as
-        "node:GPUs", and a log's own columns, whose texts stand in place of our numbers
-        of families and users.
-        """
-        names = run.jobs.dtype.names or ()
-        parts = run.parts()
-        tags = self.tags or Tags()
-        taken = {"nodes", *names}.difference(("family", "user"))
-        sizes = self.cluster.sizes
-        nodes = {
-            job: " ".join(
-                f"{node}:{gpus:g}" for node, gpus in place if node < len(sizes)
-            )
-            for job, place in parts.items()
-        }
-        return [
-            dict(zip(names, values))
-            | {"nodes": nodes[values[0]]}
-            | tags.of(values[0], taken)
-            for values in measured(run).tolist()
-        ]
-
-    def timeline(self, run: Run, **parts: Any) -> Timeline:
-        """The run as nodes and jobs; the kinds of the jobs are those of the paper."""
-        sizes, claims = enumerate(self.cluster.sizes), run.claims
-        claims = claims[claims["resource"] < len(self.cluster.sizes)]
-        told = {
-            "claims": claims[np.lexsort((claims["job"], claims["from_s"]))],
-            "resources": tuple(f"{node}  {gpus_text(size)}" for node, size in sizes),
-            "kinds": {
-                job: KINDS[kind] for job, kind in enumerate(run.jobs["kind"].tolist())
-            },
-        }
-        return super().timeline(run, **told | parts)
-
-    # ---- studies ----
-
     @property
     def name(self) -> str:
         """What arrives, and where."""
@@ -263,50 +183,14 @@ class Scenario(Model):
         return self.source.shown if isinstance(self.source, Jobs) else drawn
 
     @property
-    def note(self) -> str:  # type: ignore[override]
-        """How many jobs of a log have no limit, and what schedulers see instead; and
-        how many still ran, whose ends are not known.
-        """
-        source, jobs = self.source, self.jobs
-        if not isinstance(source, Jobs):
-            return ""
-        none = 0 if source.limited is None else int((~source.limited).sum())
-        still = 0 if source.running is None else int(source.running.sum())
-        whose, see = (
-            ("s", "the") if none == jobs else (f" of {none} of {jobs} jobs", "their")
-        )
-        no_limit = (
-            f"{self.offered} tells no limit{whose}:"
-            f" schedulers that look at limits see {see} run times"
-        )
-        running = (
-            f"{still} of {jobs} jobs of {self.offered} still ran:"
-            " their waits are known, when they end is their limit's guess"
-        )
-        return "; ".join([no_limit] * (none > 0) + [running] * (still > 0))
-
-    @property
     def columns(self) -> dict[str, str]:  # type: ignore[override]
         """What is known of a job beside its number, and whether it was killed."""
         return {**{name: COLUMNS[name] for name in self.known[1:]}, "killed": "?"}
 
     @property
-    def is_random(self) -> bool:  # type: ignore[override]
-        """Whether jobs are drawn; a log has no luck."""
-        return not isinstance(self.source, Jobs)
-
-    @property
     def jobs(self) -> int:
         """Number of measured jobs of a run."""
         return self.source.jobs
-
-    def default_policies(self) -> tuple[str, ...]:
-        """The schedulers of a comparison, but for those that look at what the jobs do
-        not tell.
-        """
-        return tuple(
-            name for name in COMPARED if not self.shortage(make_scheduler(name))
-        )
 
     def shortage(self, scheduler: Scheduler) -> tuple[str, ...]:
         """The columns that a scheduler needs and the jobs lack, by name."""
@@ -314,34 +198,17 @@ class Scenario(Model):
             each for each in getattr(scheduler, "needs", ()) if each not in self.known
         )
 
-    def make_policy(self, policy: str | Scheduler) -> Scheduler:
-        """As of `Model`; InputError also for a scheduler that needs a column that the
-        jobs lack.
-        """
-        made: Scheduler = super().make_policy(policy)
-        for column in self.shortage(made)[:1]:
-            told = (
-                f"needs {NEEDED.get(column, column)}, which {self.offered} does not"
-                " tell"
-            )
-            raise InputError(f"scheduler {policy_name(made)} {told}")
-        return made
-
     def moment(self, now_s: float, seed: int = 0) -> View:
         """A view to try a scheduler on without a simulation: all jobs wait, and nothing
         runs.
         """
-        run = self.simulation(lambda _: (), seed)
+        run = Simulation(self, lambda _: (), seed)
         view: View = run.view
         for _, job, told in self.arrivals(Draw(seed)):
             run.hidden[job] = told
             view.on_enqueue(job)
         view.on_decision(now_s)
         return view
-
-    @property
-    def parts(self) -> dict[str, Offered]:
-        return {"source": self.source} if isinstance(self.source, Offered) else {}
 
 
 def simulate(
@@ -354,6 +221,5 @@ def simulate(
     listener: Listener | None = None,
 ) -> Run:
     """A run of jobs that are there, as of `Scenario` and `cg.simulate`."""
-    return Scenario(jobs, cluster, placement, kill_at_limit).run(
-        scheduler, listener=listener
-    )
+    scenario = Scenario(jobs, cluster, placement, kill_at_limit)
+    return ClusterSubject(scenario).run(scheduler, listener=listener)

@@ -4,7 +4,6 @@ on.
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
@@ -12,43 +11,33 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from inspect import signature
 from itertools import repeat
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 import simpy
 from simpy.events import EventPriority
 
 from cgrsp_simpy.base.checks import InputError, check_one_of, require
-from cgrsp_simpy.base.metric import Metric
-from cgrsp_simpy.base.policy import Named, parameters
+from cgrsp_simpy.base.policy import parameters
 from cgrsp_simpy.base.streams import Draw, stream
-from cgrsp_simpy.base.timeline import Timeline
 from cgrsp_simpy.dag.generate import erdos_renyi, star, training_graph
 from cgrsp_simpy.dag.graph import Graph, Node
 from cgrsp_simpy.dag.logs import read_alibaba, read_wfformat
 from cgrsp_simpy.dag.platform import BUSY, IDLE, Platform, Servers
-from cgrsp_simpy.dag.policies import COMPARED, POLICIES, Planner, is_search
-from cgrsp_simpy.dag.problem import Plan, Problem, Schedule, lower_bound_s
-from cgrsp_simpy.dag.search import Budget, Solution
-from cgrsp_simpy.dag.view import InTurn, OwnPolicy, View
-from cgrsp_simpy.engine.claim import Claim
+from cgrsp_simpy.dag.policies import COMPARED, POLICIES
+from cgrsp_simpy.dag.problem import Plan, Problem, Schedule
+from cgrsp_simpy.dag.report import DagReport
+from cgrsp_simpy.dag.search import Budget
+from cgrsp_simpy.dag.subject import SEARCHED, DagSubject
+from cgrsp_simpy.dag.view import OwnPolicy, View
 from cgrsp_simpy.engine.events import AT_LAST, DecisionEvent, Listener
 from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.engine.resources import ResourceSpec, slots
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.engine.simulation import Process, Simulation
 
-METRICS = {
-    "makespan_s": Metric("makespan", "s"),
-    "bound_s": Metric("what no plan ends before", "s", ""),
-    "over_bound": Metric("makespan over what no plan ends before"),
-    "evaluations": Metric("plans evaluated to find this one", better=""),
-}
-"""What the figures of a run are."""
-
 STATES = {"free": None, "busy": BUSY, "idle": IDLE}
 """By name, the range from which the share of a GPU that others use is drawn."""
-SEARCHED = 1000
 SHORT = Budget(evaluations=SEARCHED)
 
 
@@ -64,17 +53,6 @@ GRAPHS: dict[str, Callable[..., Graph]] = {
 
 # the end of a predecessor, which it is, and the edge
 Edge = tuple[simpy.Event, Node, int]
-
-
-class Planned(NamedTuple):
-    """What there is before a run, as its `plan`.
-
-    problem: the graph and its GPUs. solution: the plan, and what finding it took; None
-    where a policy decides as it goes.
-    """
-
-    problem: Problem
-    solution: Solution | None = None
 
 
 @dataclass(frozen=True)
@@ -102,15 +80,12 @@ class Scenario(Model):
     state: str = "free"
     budget: Budget = SHORT
 
-    metrics = METRICS
-    shown = ("makespan_s", "over_bound", "evaluations")
-    tested = ("makespan_s",)
-    precise = "makespan_s"
     policies = POLICIES
     compared = COMPARED
     columns: ClassVar = {"gpu": "i8", "ready_s": "f8"}
     policy_label = "scheduler"
-    pace_per_s = 10_000.0  # of a search that learns
+    report = DagReport
+    subject = DagSubject
 
     def __post_init__(self) -> None:
         if isinstance(self.graph, str):
@@ -139,24 +114,7 @@ class Scenario(Model):
     @cached_property
     def jobs(self) -> int:
         """Number of nodes of a run."""
-        return self.draw(0).graph.nodes
-
-    @property
-    def work(self) -> int:
-        """Nodes, each as often as a search simulates it."""
-        return self.jobs * (self.budget.evaluations or SEARCHED)
-
-    def work_of(self, policies: Sequence[Any]) -> int:
-        searches = sum(map(is_search, policies))
-        return self.work * searches + self.jobs * (len(policies) - searches)
-
-    def is_random_under(self, policies: Sequence[Any]) -> bool:
-        """Whether the seed draws the graph, what others use, or what one of the
-        schedulers does.
-        """
-        drawn = isinstance(self.graph, str) and self.graph.partition(":")[0] == "er"
-        lucky = any(is_search(each) or each == "random" for each in policies)
-        return drawn or self.state != "free" or lucky
+        return self.problem(0).graph.nodes
 
     # ---- as a model ----
 
@@ -171,7 +129,7 @@ class Scenario(Model):
     def resources(self) -> tuple[ResourceSpec, ...]:
         return slots(self._gpus.gpus, "GPU")
 
-    def draw(self, seed: int = 0) -> Problem:
+    def problem(self, seed: int = 0) -> Problem:
         """The graph and the GPUs of a seed."""
         platform, used = self._gpus, STATES[self.state]
         if used is not None:
@@ -188,7 +146,7 @@ class Scenario(Model):
         return Problem(graph, platform)
 
     def arrivals(self, draw: Draw) -> Iterator[tuple[float, Node]]:
-        return zip(repeat(0.0), self.draw(draw.seed).graph.jobs)
+        return zip(repeat(0.0), self.problem(draw.seed).graph.jobs)
 
     def job_process(self, run: Simulation, node: Node) -> Process:
         """A node; it returns the number of the GPU on which it ran.
@@ -260,100 +218,6 @@ class Scenario(Model):
     def view(self, run: Simulation) -> View:
         return View(run)
 
-    def says(self, kind: str, claim: Claim) -> str:
-        node = claim.job
-        if kind == "submit":
-            return f"node {node.name} is ready, {node.memory_mb} MB"
-        if kind == "finish":
-            return f"node {node.name}"
-        time_s = claim.run.plan.problem.time_s[node.id, claim.parts[0][0]]
-        return f"node {node.name}, {time_s:.4g} s"
-
-    # ---- figures, rows and pictures ----
-
-    def summary(self, run: Run) -> dict[str, float]:
-        """The figures of METRICS, by name."""
-        (problem, solution), makespan_s = run.plan, run.tally.end_s
-        bound_s = lower_bound_s(problem)
-        return {
-            "makespan_s": makespan_s,
-            "bound_s": bound_s,
-            # a graph without work ends when its data have arrived
-            "over_bound": makespan_s / bound_s if bound_s else 1.0,
-            "evaluations": float(solution.evaluations) if solution else 0.0,
-        }
-
-    def summary_of(self, run: Run, chosen: np.ndarray[Any, Any]) -> dict[str, Any]:
-        jobs = run.jobs[chosen]
-        return {
-            "jobs": len(jobs),
-            "gpu_hours": float(((jobs["finish_s"] - jobs["start_s"]) / 3600).sum()),
-            "wait_s": float((jobs["dispatch_s"] - jobs["ready_s"]).mean()),
-            "first_start_s": float(jobs["start_s"].min()),
-            "last_finish_s": float(jobs["finish_s"].max()),
-        }
-
-    @property
-    def tags(self) -> Any:
-        return getattr(self.graph, "tags", {})
-
-    def row_columns(self, run: Run) -> dict[str, Any]:
-        names = ("unit", "gpu", "start_s", "finish_s")
-        return {"node": run.jobs["name"], **{name: run.jobs[name] for name in names}}
-
-    def timeline(self, run: Run, **parts: Any) -> Timeline:
-        graph, platform = run.plan.problem.graph, run.plan.problem.platform
-        called = platform.names or [
-            f"{tflops:g} TFLOP/s" for tflops in platform.tflops.tolist()
-        ]
-        places = tuple([f"{gpu}  {name}" for gpu, name in enumerate(called)])
-        labels = dict(enumerate(graph.names))
-        made = super().timeline(run, **{"resources": places, "labels": labels, **parts})
-        made.visits["ready_s"] = run.jobs["ready_s"]
-        return made
-
-    # ---- studies ----
-
-    def make_policy(self, policy: Any) -> Planner | Plan | OwnPolicy:
-        """A scheduler from its text, a plan that is there, or an online policy, a
-        function of a `View`.
-        """
-        plan = policy.policy if isinstance(policy, Named) else policy
-        return plan if isinstance(plan, Plan) else super().make_policy(policy)
-
-    def simulation(
-        self,
-        policy: Planner | Plan | OwnPolicy,
-        seed: int,
-        *,
-        drawn: Problem | None = None,
-        records: bool = True,
-        listener: Listener | None = None,
-    ) -> Simulation:
-        """As of `Model`; a plan is solution first."""
-        problem, solution = self.draw(seed) if drawn is None else drawn, None
-        if isinstance(policy, Plan):
-            solution = Solution(policy, math.nan, 0)
-        elif isinstance(policy, Planner):
-            solution = policy(problem, self.budget, seed)
-        made: Any = policy if solution is None else InTurn(problem, solution.plan)
-        nodes, plan = zip(repeat(0.0), problem.graph.jobs), Planned(problem, solution)
-        return Simulation(
-            self, made, seed, drawn=nodes, records=records, listener=listener, plan=plan
-        )
-
-    @property
-    def parts(self) -> dict[str, Servers]:
-        return {"platform": self.platform} if isinstance(self.platform, Servers) else {}
-
-    def varied(self, **parameters: Any) -> Scenario:
-        """The scenario with other parameters: its own (budget: a Budget, or a number of
-        evaluations), and, where it has Servers, theirs.
-        """
-        if isinstance(parameters.get("budget"), int):
-            parameters["budget"] = Budget(evaluations=parameters["budget"])
-        return super().varied(**parameters)
-
 
 def schedule_of(run: Run) -> Schedule:
     """The schedule that was measured in a run of a `Scenario`."""
@@ -379,7 +243,7 @@ def simulate(
     be carried out.
     """
     scenario = Scenario(problem.graph, problem.platform)
-    return scenario.run(scheduler, drawn=problem, listener=listener)
+    return DagSubject(scenario).run(scheduler, drawn=problem, listener=listener)
 
 
 def read_graph(text: str) -> str | Graph:

@@ -46,6 +46,7 @@ from cgrsp_simpy.studies.replicate import (
 )
 from cgrsp_simpy.studies.store import open_store
 from cgrsp_simpy.studies.study import Results, Row, many, plain_mean
+from cgrsp_simpy.studies.subject import subject_of
 
 POLICIES = ("fifo", "spt", "edf", "cadr", "triage")
 FIGURES = (
@@ -175,7 +176,7 @@ def advise(
     )
     trials = Trials(chosen, list(named.values()), prices, spot, executor, store)
     search = Search(trials, limits, least, max(listed) + 1)
-    with studies_on(jobs=chosen.work * SEARCHED * len(named)):
+    with studies_on(jobs=subject_of(chosen).work * SEARCHED * len(named)):
         best = search.least_change() if target else search.cheapest()
         first = None if limits or best == trials.now else search.first_step()
         found = Advice(search, best, first, listed)
@@ -186,7 +187,9 @@ def advise(
 def limits_of(scenario: Scenario, target: str | None) -> dict[str, float]:
     """The figures that a target names, and what each may be at most."""
     known = {
-        UNITS.sub("", name): name for name, own in scenario.metrics.items() if own.unit
+        UNITS.sub("", name): name
+        for name, own in subject_of(scenario).report.metrics.items()
+        if own.unit
     }
     limits = {}
     for part in target.split(",") if target is not None else ():
@@ -398,7 +401,7 @@ class Advice(Results):
         return f"What {what} a day: {saved}: {parts})."
 
     def _sure(self) -> str:
-        saved, common = self.saved(self.best), self.trials.scenario.common
+        saved, common = self.saved(self.best), subject_of(self.trials.scenario).common
         logged = isinstance(self.trials.scenario.workload, (LoggedWorkload, JobList))
         each = "run" if self.trials.days > 1 else "day"
         luck = (

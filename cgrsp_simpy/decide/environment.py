@@ -19,6 +19,7 @@ from cgrsp_simpy.rental.job import Job
 from cgrsp_simpy.rental.market import Status
 from cgrsp_simpy.rental.scenario import Scenario, widths
 from cgrsp_simpy.rental.view import SlotView, View
+from cgrsp_simpy.studies.subject import subject_of
 
 LOOK_S = 60.0  # after which a hold is asked about again
 MOST_HELD = 1440  # holds in a row, a day of looks; then a hold is not allowed
@@ -150,7 +151,7 @@ class Dispatching:
             self._asked = True
 
         own = int(self.np_random.integers(2**31)) if seed is None else seed
-        self.run = self.scenario.simulation(ask, own)
+        self.run = subject_of(self.scenario).simulation(ask, own)
         self._held, self._usd, self._asked = 0, 0.0, False
         seen, _, _, _, told = self._next()
         return seen, told
@@ -162,11 +163,11 @@ class Dispatching:
             action = min(sends)
         if int(action) in sends:
             jobs, offer = sends[int(action)]
-            self.run.carry_out([(self.pick(view, jobs), offer)])
+            self.run.dispatcher.carry_out([(self.pick(view, jobs), offer)])
             self._held, self._asked = 0, bool(view.waiting and view.idle_count)
         else:
             at_s = self.look(view)
-            self.run.carry_out([] if at_s is None else [Wake(at_s)])
+            self.run.dispatcher.carry_out([] if at_s is None else [Wake(at_s)])
             self._held, self._asked = self._held + 1, False
         return self._next()
 

@@ -34,6 +34,7 @@ from cgrsp_simpy.studies.compare import Comparison
 from cgrsp_simpy.studies.executors import as_they_come
 from cgrsp_simpy.studies.isolation import run_isolated
 from cgrsp_simpy.studies.replicate import check_seeds, engine_for
+from cgrsp_simpy.studies.subject import subject_of
 
 LUCKS = 20  # draws of a seed's arrivals, which a policy's figures are averaged over
 # figure -> objective of its bound
@@ -72,8 +73,10 @@ def over_seeds(
     """The mean of a value a seed; seeds whose replayed stock begins on one day count as
     one.
     """
-    clusters = [scenario.in_common(seed) for seed in seeds]
-    return mean(cluster_means(values, clusters), in_order=bool(scenario.common))
+    clusters = [subject_of(scenario).in_common(seed) for seed in seeds]
+    return mean(
+        cluster_means(values, clusters), in_order=bool(subject_of(scenario).common)
+    )
 
 
 def over_lucks(
@@ -87,13 +90,13 @@ def over_lucks(
     path of the one seed.
     """
     check_whole("lucks", lucks, least=1)
-    drawn, found = scenario.draw(seed), []
+    drawn, found = subject_of(scenario).draw(seed), []
     for own in stream(seed, "lucks").integers(2**62, size=lucks).tolist():
         path, jobs = seed if scenario.market.persists else own, drawn.redrawn(own)
         run = run_isolated(
             scenario, policy, path, drawn=jobs, records=False, engine=engine
         )
-        found.append(scenario.figures(scenario.outcome(run)))
+        found.append(subject_of(scenario).figures(subject_of(scenario).outcome(run)))
     return found
 
 

@@ -28,6 +28,7 @@ from cgrsp_simpy.studies.replicate import (
 )
 from cgrsp_simpy.studies.store import open_store
 from cgrsp_simpy.studies.study import Results, Row, counted, interval, many, plain_mean
+from cgrsp_simpy.studies.subject import subject_of
 
 POINTS = 1.0  # per cent of deadlines missed: from more on a policy is behind another
 
@@ -114,7 +115,11 @@ def judge(
                 rows.append(
                     {"scenario": each.name, "policy": name, "seed": seed, **row}
                 )
-    begun = {each.name: [*map(each.in_common, seeds)] for each in made if each.common}
+    begun = {
+        each.name: [*map(subject_of(each).in_common, seeds)]
+        for each in made
+        if subject_of(each).common
+    }
     study = Judgement(title, rows, begun)
     study.keep(store)
     return study

@@ -24,6 +24,7 @@ from cgrsp_simpy.base.table import csv_text, grouped
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.rental.days import day
 from cgrsp_simpy.rental.record import Totals, figures
+from cgrsp_simpy.rental.report import RentalReport
 from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.rental.view import Policy
 from cgrsp_simpy.studies.replicate import (
@@ -36,6 +37,7 @@ from cgrsp_simpy.studies.replicate import (
 )
 from cgrsp_simpy.studies.store import Store, open_store
 from cgrsp_simpy.studies.study import Row, Study
+from cgrsp_simpy.studies.subject import subject_of
 
 # inferred: the thesis does not print it
 THESIS_MIX = {"quiet": 0.20, "normal": 0.55, "hectic": 0.15, "surge": 0.10}
@@ -241,7 +243,7 @@ class Month(Study):
     _rows: list[Row]
     days: list[Row]
     mix: dict[str, float]
-    _model = Scenario
+    _report = RentalReport
 
     @property
     def title(self) -> str:
@@ -256,7 +258,11 @@ class Month(Study):
         """The record, where a market is replayed: every month takes its days from the
         same one.
         """
-        return "record" if any(each.common for each in self._scenarios.values()) else ""
+        return (
+            "record"
+            if any(subject_of(each).common for each in self._scenarios.values())
+            else ""
+        )
 
     @property
     def clusters(self) -> list[int]:

@@ -43,6 +43,7 @@ from cgrsp_simpy.rental.workload import (
 from cgrsp_simpy.studies.replicate import Replications, check_policies, replicate
 from cgrsp_simpy.studies.store import Store
 from cgrsp_simpy.studies.study import many
+from cgrsp_simpy.studies.subject import subject_of
 
 BILLS = {"rent_usd": "rent", "slots_usd": "slots"}
 INCONVENIENCE = {"misses_usd": "misses", "late_usd": "lateness", "waits_usd": "waiting"}
@@ -280,10 +281,12 @@ def under_load(scenario: Scenario, factor: float) -> Scenario:
     if factor == 1:
         return scenario
     if isinstance(load, PoissonWorkload):
-        return scenario.varied(jobs=jobs, rate_per_s=factor * load.rate_per_s)
+        load = replace(load, jobs=jobs, rate_per_s=factor * load.rate_per_s)
+        return replace(scenario, workload=load)
     if isinstance(load, HourlyWorkload):
         per_h = tuple(tuple(factor * each for each in day) for day in load.rates.per_h)
-        return scenario.varied(jobs=jobs, rates=replace(load.rates, per_h=per_h))
+        load = replace(load, jobs=jobs, rates=replace(load.rates, per_h=per_h))
+        return replace(scenario, workload=load)
     if not isinstance(load, LoggedWorkload):
         raise InputError(
             "load must be left out: the jobs are neither drawn by a rate nor of a log"
@@ -368,17 +371,21 @@ class Trials:
                     name: summed(parts[part] for part in group)
                     for name, group in own.items()
                 }
-                self.figures[option][seed] = made.figures(outcome) | parts | sums
+                self.figures[option][seed] = (
+                    subject_of(made).figures(outcome) | parts | sums
+                )
 
     def values(self, option: Option, figure: str, seeds: Sequence[int]) -> list[float]:
         """Of each seed; seeds that begin on one day of a replayed market are one."""
         found = [self.figures[option][seed][figure] for seed in seeds]
-        return cluster_means(found, [self.scenario.in_common(seed) for seed in seeds])
+        return cluster_means(
+            found, [subject_of(self.scenario).in_common(seed) for seed in seeds]
+        )
 
     def mean(self, option: Option, figure: str, seeds: Sequence[int]) -> Mean:
         """Of a figure, with its 95 % interval from LEAST_SEEDS on."""
         own = self.values(option, figure, seeds)
-        return _with_enough(mean(own, in_order=bool(self.scenario.common)))
+        return _with_enough(mean(own, in_order=bool(subject_of(self.scenario).common)))
 
     def change(
         self, option: Option, other: Option, figure: str, seeds: Sequence[int]
@@ -388,7 +395,9 @@ class Trials:
         """
         own, theirs = (self.values(each, figure, seeds) for each in (option, other))
         return _with_enough(
-            paired_difference(own, theirs, in_order=bool(self.scenario.common))
+            paired_difference(
+                own, theirs, in_order=bool(subject_of(self.scenario).common)
+            )
         )
 
 
@@ -418,7 +427,9 @@ class Search:
         self, trials: Trials, limits: Mapping[str, float], least: str, first: int
     ) -> None:
         self.trials, self.limits, self.least = trials, limits, least
-        number = min(MOST_SEEDS, max(2, SEARCHED_JOBS // trials.scenario.work))
+        number = min(
+            MOST_SEEDS, max(2, SEARCHED_JOBS // subject_of(trials.scenario).work)
+        )
         self.seeds = range(first, first + 3 * number)
         self.few, self.fewer = self.seeds[:number], self.seeds[: number // 2]
 

@@ -1,4 +1,4 @@
-"""A job's claim to places: what its life waits for, holds and leaves."""
+"""The claim of a job to resources: it waits, is granted, starts and is left."""
 
 from __future__ import annotations
 
@@ -6,25 +6,27 @@ import math
 from collections.abc import Sequence
 from operator import itemgetter
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 import simpy
 from simpy.events import PENDING
 
-from cgrsp_simpy.base.checks import InputError
+from cgrsp_simpy.base.checks import InputError, Renamed
 from cgrsp_simpy.base.timeline import CLAIM, PHASES
 from cgrsp_simpy.engine.events import job_id
 from cgrsp_simpy.engine.resources import grant_now
 
-if TYPE_CHECKING:
-    from cgrsp_simpy.engine.simulation import Simulation
-
 Interrupt = simpy.Interrupt
-"""SimPy's: raised in the life of a job whose places are taken away."""
+"""SimPy's: raised in the process of a job whose resources are taken away."""
 
 Part = tuple[int, float]
-"""A place, by its number among those of the run, and the amount of it that a job holds.
+"""Number of a resource among those of the run, and the amount of it that a job holds.
+"""
+
+WAITING, GRANTED, STARTED, LEFT = "waiting", "granted", "started", "left"
+"""States of a claim: it waits for the policy's decision; it is granted resources and
+has not requested them; it has requested them; it has released or never got them.
 """
 
 
@@ -48,7 +50,7 @@ Turn = Any  # SimPy's request of a resource, or several: an event and a context 
 
 
 class Listeners(list[Any]):
-    """Callbacks of a claim, which records that somebody has waited for it.
+    """Callbacks of a claim; it records that a process has waited for it.
 
     A claim can be answered before its process waits for it (`yield timeout(5)`, then
     `yield claim`); the answer is then delivered when the process first waits.
@@ -66,43 +68,47 @@ class Listeners(list[Any]):
 
 
 class Claim(simpy.Event):
-    """A job's wish for places, in SimPy's idiom.
+    """A job's claim to resources; the policy decides which, and when.
 
         with run.claim(job) as claim:
             yield claim                     # until the policy grants it
             yield run.timeout(work_s)
 
-    Yielded, it gives itself once places are granted, or None when the job's patience
-    ends. On the way out they are released; a claim that was not granted is withdrawn.
-    Whoever loses its places before (`run.down`, a policy that suspends) is interrupted,
-    inside the block. A block that ends without anybody having waited for the claim
-    raises InputError.
+    Yielded, it returns itself once resources are granted, or None when the job's
+    patience ends. At the end of the block they are released; a claim that was not
+    granted is withdrawn. A process that loses its resources before (`run.down`, a
+    policy that suspends) is interrupted inside the block. A block that ends without
+    anybody having waited for the claim raises InputError.
 
-    job: whose it is. granted: what the policy answered; None until then. parts: number
-    and amount of each place that is granted. granted_s, started_s: when places were
-    granted, and requested; seconds, NaN until then.
+    job: whose it is. state: WAITING, GRANTED, STARTED or LEFT. assignment: what the
+    policy assigned; None until then. parts: number and amount of each resource that is
+    granted. granted_s, started_s: when resources were granted, and requested; seconds,
+    NaN until then.
     """
 
-    granted: Any = None
+    granted = Renamed("claim.assignment")
+    start = Renamed("claim.request(), after run.claim(job, request=False)")
+
+    state = WAITING
+    assignment: Any = None
     parts: Sequence[Part] = ()
     terms: Any = None
     granted_s = started_s = math.nan
     phases: Sequence[tuple[str, float]] = ()
-    requests: Sequence[Any] | None = None
+    requests: Sequence[Any] = ()
     revoked = heard = False
     # what a process hears that first waits after the decision
     answer: Any = PENDING
     # the event that ends the patience of its job, while one is scheduled
     patience: simpy.Event | None = None
 
-    def __init__(
-        self, run: Simulation, job: Any, patience_s: float, requests: bool
-    ) -> None:
-        listeners = Listeners()
+    def __init__(self, run: Any, job: Any, patience_s: float, requests: bool) -> None:
+        # requested before the process continues, so that a step shows what it does then
+        listeners = Listeners([Claim.begin] if requests else ())
         listeners.claim = self
         self.env, self.callbacks = run.env, listeners  # as simpy.Event sets them
         self.run, self.job, self.patience_s = run, job, patience_s
-        self.requests_itself = not requests
+        self.requests_at_grant = requests
         self.process = run.env._active_proc
 
     @property
@@ -116,44 +122,45 @@ class Claim(simpy.Event):
         return self._value is not PENDING
 
     def request(self) -> Turn:
-        """Request what was granted, from SimPy's resources; for a `with` block.
+        """Request what was granted from SimPy's resources, for a `with` block.
 
             with claim.request() as turn:
                 yield turn
 
-        It has been the job's own since the grant, so that there is no wait. Raises
+        It is reserved since the grant, so that the request does not wait. Raises
         InputError before the grant, after the release, and the second time.
         """
-        if self.requests is not None or self not in self.run.granted_claims:
+        if self.state != GRANTED:
             raise InputError(f"claim.request() of job {job_id(self.job)} {self._why()}")
-        self.started_s, resources = self.env._now, self.run.resources
+        self.state, self.started_s = STARTED, self.env._now
+        resources = self.run.resources
         requests = self.requests = [
             resources[number].request(amount)
             for number, amount in self.parts
             if amount > 0
         ]
         if self.run.listener:
-            self.run.emit("start", self, self.run.model.says("start", self))
+            self.run.emit("start", self, self.run.report.describe("start", self))
         return requests[0] if len(requests) == 1 else Requests(self.env, requests)
 
     def _why(self) -> str:
         """Why the resources cannot be requested now."""
-        if self.requests is not None:
+        if self.state == STARTED:
             return (
                 "is called, but they are requested already; to request them later than"
                 " at the grant, use run.claim(job, request=False)"
             )
-        if self.granted is None:
+        if self.state == WAITING:
             return "is called before its grant: `yield claim` first"
         return "is called after the claim was released"
 
     def begin(self) -> None:
         """Request, unless the job has left before it heard of the grant."""
-        if self in self.run.granted_claims:
+        if self.state == GRANTED:
             self.request()
 
     def phase(self, name: str, at_s: float | None = None) -> None:
-        """From a time on, now unless given, the time at the places is of this phase."""
+        """Record the time at the resources as this phase, from now or a time on."""
         self.phases = [*self.phases, (name, self.env.now if at_s is None else at_s)]
 
     def __enter__(self) -> Self:
@@ -165,7 +172,7 @@ class Claim(simpy.Event):
         error: BaseException | None,
         _: TracebackType | None,
     ) -> None:
-        # else a run that has failed discards its lives, or Ctrl-C ends it at any line
+        # not if a failed run discards its processes, or Ctrl-C ends it at any line
         if kind is None or issubclass(kind, Exception):
             self.run.leave(self)
         if kind is None and not (self.heard or self.revoked):

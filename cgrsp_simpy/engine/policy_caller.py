@@ -42,8 +42,8 @@ class PolicyCaller:
         self.waiting, self.describe = waiting, describe
         self._last: Any = ()
 
-    def now(self) -> Iterable[Any]:
-        """The items of the policy's answer at this time."""
+    def answers(self) -> Iterable[Any]:
+        """Ask the policy and return the items of its answer."""
         answer = self._last = self.asked(self.policy, self.view)
         if type(answer) is list:  # most are
             return answer

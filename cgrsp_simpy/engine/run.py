@@ -17,48 +17,15 @@ from cgrsp_simpy.base.policy import HoldsPolicies
 from cgrsp_simpy.base.table import Table, figure_text, to_pandas, visible, write_csv
 from cgrsp_simpy.base.timeline import Timeline
 from cgrsp_simpy.engine.claim import ClaimRecord, Part, claims_table
+from cgrsp_simpy.engine.report import Columns, Report
 
 if TYPE_CHECKING:
     import pandas
 
-    from cgrsp_simpy.engine.model import Model
-
-RESOURCES = "resources"  # the column of `Run.rows` that lists a job's places
+RESOURCES = "resources"  # the column of `Run.rows` that lists those of a job
 BLOCK = 8192  # rows that are summed at a time
 TIMES = ("submit_s", "dispatch_s", "start_s", "finish_s")
 KINDS = dict.fromkeys(TIMES, "f8")
-Columns = Mapping[str, np.ndarray[Any, Any]]
-
-
-class Tally:
-    """The waits and responses of jobs, seconds, and the last completion.
-
-    wait_s, response_s: blocks, of shape (jobs,); a job that never started has no wait.
-    """
-
-    def __init__(self) -> None:
-        self.wait_s: list[np.ndarray[Any, Any]] = []
-        self.response_s: list[np.ndarray[Any, Any]] = []
-        self.end_s = 0.0
-
-    def add(self, jobs: Columns) -> None:
-        """Add rows, given as columns."""
-        wait_s = jobs["start_s"] - jobs["submit_s"]
-        self.wait_s.append(wait_s[~np.isnan(wait_s)])
-        self.response_s.append(jobs["finish_s"] - jobs["submit_s"])
-        self.end_s = max(self.end_s, float(jobs["finish_s"].max(initial=0.0)))
-
-    def figures(self) -> dict[str, float]:
-        """Mean and 95th percentile of the wait, mean response; NaN of no jobs."""
-        wait_s, response_s = (
-            np.concatenate(blocks) if blocks else np.empty(0)
-            for blocks in (self.wait_s, self.response_s)
-        )
-        return {
-            "wait_s": float(wait_s.mean()) if len(wait_s) else math.nan,
-            "wait_p95_s": float(np.percentile(wait_s, 95)) if len(wait_s) else math.nan,
-            "response_s": float(response_s.mean()) if len(response_s) else math.nan,
-        }
 
 
 class Records:
@@ -69,13 +36,17 @@ class Records:
     model's.
     """
 
-    def __init__(self, model: Model, keep: bool) -> None:
-        self.tally, self.names = model.tally(), list[str]()
+    def __init__(self, report: Report, keep: bool) -> None:
+        model = report.model
+        self.tally, self.names = report.tally(), list[str]()
         self.blocks: list[list[np.ndarray[Any, Any]]] | None = [] if keep else None
+        self.claims: list[ClaimRecord] | None = [] if keep else None
         self._own, self._closed = tuple(model.columns), 0
-        self._kinds = {**KINDS, **model.kinds_of_columns()}
+        self._kinds = {**KINDS, **report.dtypes}
         # of a job of which nothing was noted
-        self.blank = tuple(_blank(np.dtype(kind)) for kind in model.columns.values())
+        self.missing_row = tuple(
+            _missing(np.dtype(kind)) for kind in model.columns.values()
+        )
         self._rows: list[tuple[Any, ...]] = []
         self._model = model
         self._attributes: tuple[str, ...] = ()  # of the jobs
@@ -167,7 +138,7 @@ def column_names(names: Iterable[str]) -> list[str]:
     return ["job" if name == "id" else name for name in names]
 
 
-def _blank(kind: np.dtype[Any]) -> Any:
+def _missing(kind: np.dtype[Any]) -> Any:
     """NaN, -1 where numbers are whole, and nothing of other kinds."""
     return {"f": math.nan, "i": -1}.get(kind.kind, np.zeros((), kind).item())
 
@@ -188,8 +159,10 @@ class Run(HoldsPolicies):
         How often the policy was asked.
     held_s : tuple of float
         By place, amount times seconds for which it was held, from grant to release.
+    report : Report
+        The scenario's.
     tally : Any
-        What the scenario sums up of its jobs.
+        Sums over the jobs, from `Report.tally`.
     plan : Any
         What was planned ahead, by a scenario that plans, or what else its figures need;
         else None.
@@ -201,11 +174,10 @@ class Run(HoldsPolicies):
 
     def __init__(
         self,
-        scenario: Model,
+        scenario: Any,
         policy: str,
         seed: int,
         records: Records,
-        log: Sequence[ClaimRecord] | None = None,
         decisions: int = 0,
         held_s: Sequence[float] = (),
         plan: Any = None,
@@ -213,10 +185,11 @@ class Run(HoldsPolicies):
     ) -> None:
         records.close()
         self.scenario, self.policy, self.seed = scenario, policy, seed
+        self.report: Report = scenario.report(scenario)
         self.decisions = decisions
         self.held_s = tuple(held_s)
         self.tally = records.tally
-        self.plan, self.rule, self._log = plan, rule, log
+        self.plan, self.rule, self._log = plan, rule, records.claims
         self._names, self._blocks = records.names, records.blocks
 
     @property
@@ -234,7 +207,7 @@ class Run(HoldsPolicies):
         """
         if self._blocks is None:
             raise InputError("this run kept no records; simulate with records=True")
-        kinds = self.scenario.kinds_of_columns()
+        kinds = self.report.dtypes
         names = self._names or [*dict.fromkeys(["job", *TIMES, *kinds])]
         columns = [np.concatenate(blocks) for blocks in zip(*self._blocks)]
         columns = columns or [np.empty(0)] * len(names)
@@ -270,11 +243,11 @@ class Run(HoldsPolicies):
     @cached_property
     def timeline(self) -> Timeline:
         """The run as places and jobs, which it is drawn from."""
-        return self.scenario.timeline(self)
+        return self.report.timeline(self)
 
     def summary(self) -> Mapping[str, Any]:
-        """The figures by name; the scenario's `metrics` say what they are."""
-        return self.scenario.summary(self)
+        """Return the figures by name; the report's `metrics` describe them."""
+        return self.report.summary(self)
 
     def __repr__(self) -> str:
         return visible(f"<{type(self).__name__} of {self.title}>")
@@ -289,7 +262,7 @@ class Run(HoldsPolicies):
         Returns a row for each value, in their order. Raises InputError for a column
         that is not there.
         """
-        tags, rows = self.scenario.tags, self.rows()
+        tags, rows = self.report.tags, self.rows()
         check_one_of("column", column, [*tags, *(rows[0] if rows else ())])
         own = tags[column] if column in tags else [row[column] for row in rows]
         values = np.array(own)
@@ -297,13 +270,13 @@ class Run(HoldsPolicies):
             values.dtype.kind != "f", "column", column, "one of names or whole numbers"
         )
         return [
-            {column: value, **self.scenario.summary_of(self, values == value)}
+            {column: value, **self.report.summary_of(self, values == value)}
             for value in np.unique(values).tolist()
         ]
 
     def rows(self) -> list[dict[str, Any]]:
         """One dict a job: its columns, its places in words, and a log's own columns."""
-        return self.scenario.rows(self)
+        return self.report.rows(self)
 
     def to_csv(self, path: str | Path) -> None:
         """Write the rows to a CSV file, one a job; one that is there is overwritten."""

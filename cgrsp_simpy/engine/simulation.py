@@ -1,8 +1,4 @@
-"""A run of a model: jobs arrive, live and claim places; one dispatcher asks the policy.
-
-A job is a SimPy process, written by the model (`Model.job_process`). What it may use
-of the run has no underscore and comes before the line "the engine's own".
-"""
+"""A run of a model: the source of jobs, and what the processes of a model use."""
 
 from __future__ import annotations
 
@@ -15,28 +11,22 @@ from collections.abc import (
     Iterable,
     Iterator,
     Sequence,
-    Set,
 )
 from contextlib import AbstractContextManager, contextmanager
-from heapq import heappush
 from typing import TYPE_CHECKING, Any
 
 import simpy
-from simpy.events import NORMAL, PENDING
 
-from cgrsp_simpy.base.checks import InputError, check_number, require
-from cgrsp_simpy.base.policy import AssignmentError, Suspend, Wake
+from cgrsp_simpy.base.checks import InputError, Renamed, check_number, require
+from cgrsp_simpy.base.policy import Suspend
 from cgrsp_simpy.base.streams import Draw
-from cgrsp_simpy.engine.claim import Claim, ClaimRecord
+from cgrsp_simpy.engine.claim import LEFT, STARTED, WAITING, Claim
+from cgrsp_simpy.engine.dispatcher import Dispatcher
 from cgrsp_simpy.engine.events import (
-    AFTER_ALL_ELSE,
     LARGEST_ID,
-    DecisionEvent,
     Environment,
     Event,
     Listener,
-    Patience,
-    WakeTimer,
     check_id,
     claimant,
     delay_until,
@@ -44,47 +34,43 @@ from cgrsp_simpy.engine.events import (
     policy_name,
 )
 from cgrsp_simpy.engine.ledger import Ledger
-from cgrsp_simpy.engine.policy_caller import PolicyCaller
 from cgrsp_simpy.engine.resources import ResourceSpec
 from cgrsp_simpy.engine.run import Records, Run
-
-if TYPE_CHECKING:
-    from cgrsp_simpy.engine.model import Model
+from cgrsp_simpy.engine.watchdog import MANY, Watchdog, ended_without
 
 Process = Generator[simpy.Event, Any, Any]  # what SimPy runs
 
 
-def declared_by(model: Model) -> tuple[ResourceSpec, ...]:
-    """The places of a model; raises InputError for what is none."""
-    given = model.resources()
-    places = tuple(given) if isinstance(given, Iterable) else ()
-    right = isinstance(given, Iterable) and all(
-        type(each) is ResourceSpec for each in places
-    )
-    allowed = "places, as of cg.slots(...) or cg.pools(...)"
-    require(right, f"resources() of {model.name}", given, allowed)
-    return places
+def declared_by(model: Any) -> tuple[ResourceSpec, ...]:
+    """Return the resources of a model; InputError for anything else."""
+    specs = model.resources()
+    listed = tuple(specs) if isinstance(specs, Iterable) else ()
+    right = isinstance(specs, Iterable) and all(type(x) is ResourceSpec for x in listed)
+    allowed = "resources, as from cg.slots(...) or cg.pools(...)"
+    require(right, f"resources() of {model.name}", specs, allowed)
+    return listed
 
 
 class JobProcess(simpy.Process):
-    """The process of a job, and what is taken down of it; seconds, NaN until it
-    happens.
+    """The process of a job, and its record; seconds, NaN until it happens.
 
-    notes: the model's own columns.
+    values: of the model's own columns.
     """
 
     job: Any
     submit_s: float
     dispatch_s = start_s = math.nan
     finish_s: float | None = None
-    notes: Sequence[Any] = ()
+    values: Sequence[Any] = ()
 
 
 INVALID = "Invalid yield value"  # so begins SimPy's message
 
 
 def _copied(policy: Any) -> Any:
-    """A copy of a policy, so that its memory is fresh; InputError if it has none."""
+    """Return a copy of a policy without memory of other runs; InputError if it cannot
+    be copied.
+    """
     try:
         return copy.deepcopy(policy)
     except Exception as error:
@@ -95,81 +81,48 @@ def _copied(policy: Any) -> Any:
         ) from None
 
 
-SETTABLE = {"stop_arrivals", "name", "plan"}  # attributes of a run that models may set
-MANY = 100_000  # events in which jobs wait, and nothing changes
-
-
-def _is_scheduled(event: Any) -> bool:
-    """Whether an event is in the event list, or will be after events that are."""
-    if event is None:
-        return False
-    if event._value is not PENDING:
-        return True
-    if isinstance(event, simpy.events.Condition):
-        return any(map(_is_scheduled, event._events))
-    return isinstance(event, simpy.Process) and _is_scheduled(event._target)
-
-
-class State:
-    """What changes at almost every event of a run: apart from its attributes, whose
-    names are checked when they are set.
-
-    alive: number of the processes that keep the run going: the source, the lives and
-    those that count.
-    rung: whether a decision is due in this instant.
-    """
-
-    __slots__ = ("alive", "decisions", "grants", "rung")
-
-    def __init__(self) -> None:
-        self.alive, self.rung = 1, False
-        self.decisions = self.grants = 0
-
-
 class Simulation:
-    """A run that has been set up and not let go; a job's life and a model's processes
-    see it.
+    """A run that has been set up and not started; the processes of a model use it.
 
     Parameters
     ----------
     model : Model
         What is run.
     policy : callable
-        A function of the model's view. The run works on a copy, so that one with memory
-        is fresh for every run.
+        A function of the model's view. The run works on a copy, so that a policy with
+        memory starts afresh in every run.
     seed : int
         Of all random numbers.
     drawn : iterable, optional
-        The arrivals, as of `Model.arrivals`, where they have been drawn already.
+        The arrivals, as from `Model.arrivals`, if they have been drawn already.
     records : bool
-        Whether the run keeps what became of each job, and who held what; without,
-        memory does not grow with the number of jobs.
+        Whether the run keeps a record of each job and claim; if not, memory does not
+        grow with the number of jobs.
     listener : callable, optional
         Called with each Event.
     plan : Any
-        What a model that plans ahead has planned, or what else its figures need, for
-        its view, its lives and `Run.plan`.
+        What a model plans ahead, for its view, its processes and `Run.plan`.
 
     Attributes
     ----------
     env : simpy.Environment
         The run's.
-    places : list of simpy.Resource or simpy.Container
-        Each with index, noun, size, unit and kind.
-    luck : dict
+    resources : list of simpy.Resource or simpy.Container
+        Each with index, label, size, unit and kind.
+    hidden : dict
         By job, what arrived with it that no policy sees.
     draw : callable
-        draw("name", number): the continuing stream of random numbers of that name, a
-        NumPy Generator; another one than `arrivals` has under the name.
+        draw("name", number): the run's random stream of that name, a NumPy Generator;
+        a different one from the stream of that name in `arrivals`.
     timeout : callable
-        As of the environment.
+        As in SimPy's environment.
     name : str
-        What the policy is called in the run that is left; the policy's own, unless set.
-    enough : bool
-        Set by a life or process once no more jobs are to arrive.
+        The name of the policy in the finished run; the policy's own, unless set.
+    stop_arrivals : bool
+        Set by a process when no more jobs are to arrive.
     """
 
-    _reserved: Set[str] = frozenset()
+    _is_guarded = False
 
     if TYPE_CHECKING:  # what a model or its user adds
 
@@ -177,16 +130,16 @@ class Simulation:
 
     def __setattr__(self, name: str, value: Any) -> None:
         """Set an attribute; InputError for one that the engine uses."""
-        if name in self._reserved:
+        if self._is_guarded and name in RESERVED:
             raise InputError(
                 f"run.{name} is the engine's own and cannot be set; choose another name"
-                f" (taken: {', '.join(sorted(self._reserved))})"
+                f" (taken: {', '.join(sorted(RESERVED))})"
             )
         object.__setattr__(self, name, value)
 
     def __init__(
         self,
-        model: Model,
+        model: Any,
         policy: Callable[[Any], Any],
         seed: int = 0,
         *,
@@ -198,70 +151,60 @@ class Simulation:
         env = self.env = Environment()
         self.timeout, self.plan = env.timeout, plan
         self.model, self.seed, self.listener = model, seed, listener
+        self.report = model.report(model)
         self.hidden: dict[Any, Any] = {}
         self.stop_arrivals = False
         self.draw = Draw(seed, "run ")
         self.declared = declared_by(model)
-        self.resources = [place.resource(env) for place in self.declared]
+        self.resources = [spec.resource(env) for spec in self.declared]
         # ---- the engine's own ----
-        self.state, self.ledger = State(), Ledger(self.resources)
-        # claims that wait, oldest first, and those that are granted, in that order
+        self.ledger = Ledger(self.resources)
+        # claims that wait, oldest first, and those that hold resources, as granted
         self.pending_claims: dict[Any, Claim] = {}
         self.granted_claims: dict[Claim, None] = {}
-        keep = records or model.keeps_jobs
-        self.log: list[ClaimRecord] | None = [] if keep else None
-        self.records = Records(model, keep)
-        self._noted = len(self.records.blank)
-        self._jobs: dict[Any, JobProcess] = {}  # that live
+        keep = records or self.report.keeps_jobs
+        self.records = Records(self.report, keep)
+        self.job_processes: dict[Any, JobProcess] = {}  # that have not ended
+        # other processes that keep the run going: the source, and those that count
+        self._others: set[simpy.Event] = set()
         # calls of `resumed` and `down` that have not begun: the calling process, and
         # the error if it ends before
         self._unstarted: dict[object, tuple[Any, str]] = {}
         self._rule = policy
         self.policy, self.name = _copied(policy), policy_name(policy)
-        self.hears_all = any(
-            getattr(policy, name, False) for name in ("asks_on_arrival", "suspends")
-        )
-        self._still, self._moved = 0, (0, 0, 0)  # events since anything has changed
-        self._at_once, self._then_s = 0, -1.0  # events since the clock has moved
-        attributes = {name for name in vars(self) if not name.startswith("_")}
-        reserved = attributes | METHODS | {"answers", "view"}
         self.view = self.ledger.view = model.view(self)
-        says = lambda job: model.says("submit", self.pending_claims[job])  # noqa: E731
-        self.answers = PolicyCaller(
-            env, self.policy, self.view, self.pending_claims, says
-        )
-        self._decision_event = DecisionEvent(env)
-        self._wake_timer = WakeTimer(env, self._wake)
-        self._impatient: list[Claim] = []
-        env.process(self._dispatcher())
-        self._reserved = reserved - SETTABLE
+        self.dispatcher = Dispatcher(self)
+        self._watchdog = Watchdog(self)
+        self._is_guarded = True
         model.set_up(self)
         for process in model.processes(self):
             self.process(process)
         arrivals = model.arrivals(Draw(seed)) if drawn is None else drawn
-        self._arriving = env.process(self._source(arrivals))
+        self._arriving = self.process(self._source(arrivals), counts=True)
 
-    # ---- for lives and processes ----
+    places = Renamed("run.resources")
+    luck = Renamed("run.hidden")
+    note = Renamed("run.record(job, ...)")
+    tell = Renamed("run.emit(kind, who, detail)")
+    ended = Renamed("run.completion(job)")
+    enough = Renamed("run.stop_arrivals")
+
+    # ---- for processes ----
 
     @property
     def mask(self) -> int:
-        """Bit n is set while something of the nth place is free."""
+        """Bit n is set while something of the nth resource is free."""
         return self.ledger.mask
 
     @property
     def free(self) -> list[float]:
-        """How much of each place can be granted."""
+        """How much of each resource can be granted."""
         return self.ledger.free
-
-    @property
-    def held_s(self) -> list[float]:
-        """Amount times seconds for which each place was held, by claims that ended."""
-        return self.ledger.held_s
 
     @property
     def decisions(self) -> int:
         """How often the policy has been asked."""
-        return self.state.decisions
+        return self.dispatcher.decisions
 
     @property
     def now_s(self) -> float:
@@ -275,17 +218,16 @@ class Simulation:
         request: bool = True,
         instead_of: Claim | None = None,
     ) -> Claim:
-        """A claim of a job to places, to be used in a `with` block; the policy decides
-        which.
+        """Claim resources for a job, in a `with` block; the policy decides which.
 
         job: the job, or a pair such as (job, 2) for a further claim of it at the same
-        time; of a process beside the jobs a number that no job has, such as -1. Claims
-        are recorded by that number.
+        time; for a process other than a job's, a number that no job has, such as -1.
+        Claims are recorded by that number.
         patience_s: after so many seconds without a grant the job leaves the queue.
-        request: whether the resources are requested at the grant; else by the job's
-        own `claim.request()`, such as after provisioning.
-        instead_of: a claim that the job holds; the grant of this one revokes it, and is
-        the cause of the interrupt.
+        request: whether the resources are requested at the grant; if not, the process
+        calls `claim.request()`, such as after provisioning.
+        instead_of: a claim that the job holds; the grant of the new claim revokes it,
+        and is the cause of the interrupt.
         """
         number = getattr(job, "id", job)
         if type(number) is not int or not -LARGEST_ID <= number <= LARGEST_ID:
@@ -296,18 +238,13 @@ class Simulation:
                 f"job {job_id(job)} claims while a claim of its own waits:"
                 " one at a time, or of a pair such as (job, 2)"
             )
-        if instead_of is not None:
-            claim.callbacks.append(lambda granted: self._replace(instead_of, granted))
-        self.view.on_enqueue(job)
-        if self.listener:
-            self.emit("submit", job, self.model.says("submit", claim))
-        self.request_decision()
         if patience_s != math.inf:
             check_number("patience_s", patience_s, least=0)
-            if self.state.rung:
-                self._impatient.append(claim)
-            else:
-                claim.patience = Patience(claim, self._give_up)
+        if instead_of is not None:
+            claim.callbacks.append(lambda event: self._replace(instead_of, event))
+        if self.listener:
+            self.emit("submit", job, self.report.describe("submit", claim))
+        self.dispatcher.enqueue(claim)
         return claim
 
     def resumed(self, job: Hashable, work_s: float) -> Process:
@@ -337,106 +274,116 @@ class Simulation:
             if left_s <= 0:
                 return
 
-    def down(self, place: Any) -> AbstractContextManager[None]:
+    def down(self, resource: Any) -> AbstractContextManager[None]:
         """Take a resource of `resources` down while in the block.
 
         It is granted to nobody, and processes that hold it are interrupted, except the
         caller. Downtimes of one resource may overlap.
         """
-        if place not in self.resources:
-            raise InputError(f"down(={place!r}) must be one of run.resources")
+        if resource not in self.resources:
+            raise InputError(f"down(={resource!r}) must be one of run.resources")
         call = object()
         message = (
-            f"run.down({place.label} {place.index}) was called and not entered:"
-            " `with run.down(place):`"
+            f"run.down({resource.label} {resource.index}) was called and not entered:"
+            " `with run.down(resource):`"
         )
         self._unstarted[call] = self.env.active_process, message
-        return self._down(call, place)
+        return self._down(call, resource)
 
     @contextmanager
-    def _down(self, call: object, place: Any) -> Iterator[None]:
+    def _down(self, call: object, resource: Any) -> Iterator[None]:
         del self._unstarted[call]
-        number = self.resources.index(place)
+        number = self.resources.index(resource)
         if self.ledger.close(number):
-            self.emit("down", None, f"{place.label} {place.index}")
+            self.emit("down", None, f"{resource.label} {resource.index}")
             for claim in tuple(self.granted_claims):
                 others = claim.process is not self.env.active_process
                 if others and any(part == number for part, _ in claim.parts):
-                    self.revoke(claim, place)
+                    self.revoke(claim, resource)
         try:
             yield
-        except Exception:  # not where the run is over
+        except Exception:  # not if the run is over
             self._up(number)
             raise
         self._up(number)
 
+    def _up(self, number: int) -> None:
+        """End one downtime of a resource; after the last it is granted again."""
+        if self.ledger.open(number):
+            resource = self.resources[number]
+            self.emit("up", None, f"{resource.label} {resource.index}")
+            self.request_decision()
+
     def process(self, generator: Process, counts: bool = False) -> simpy.Process:
-        """Start a process beside the jobs'. counts: whether the run goes on until it
+        """Start a process other than a job's. counts: whether the run goes on until it
         has ended.
         """
         process = self.env.process(generator)
         if counts:
-            self.state.alive += 1
-            process.callbacks.append(self._gone)
+            self._others.add(process)
+            process.callbacks.append(self._other_ended)
         return process
 
     def completion(self, job: Hashable) -> simpy.Event:
-        """Happens when a job that lives has ended, with what its life returns. KeyError
-        if it has ended before, or has not arrived.
+        """Return the event of the end of a job's process; its value is what the process
+        returns. KeyError if it has ended, or the job has not arrived.
         """
-        return self._jobs[job]
+        return self.job_processes[job]
 
     def record(self, job: Hashable, *values: Any) -> None:
-        """What the model's own columns say of a job, in their order."""
-        if len(values) != self._noted:
+        """Record the values of the model's own columns for a job, in their order."""
+        if len(values) != len(self.records.missing_row):
             names = ", ".join(self.model.columns) or "none"
             raise InputError(
-                f"note of job {job_id(job)} has {len(values)} values;"
+                f"record of job {job_id(job)} has {len(values)} values;"
                 f" the columns of {self.model.name} are {names}"
             )
-        life = self.env._active_proc
-        if type(life) is not JobProcess or life.job is not job:
-            life = self._jobs[job]
-        life.notes = values
+        process = self.env._active_proc
+        if type(process) is not JobProcess or process.job is not job:
+            process = self.job_processes[job]
+        process.values = values
 
     def started(self, job: Hashable, at_s: float) -> None:
-        """A job has started elsewhere than at a place; seconds on the clock."""
-        self._jobs[job].start_s = at_s
+        """Record that a job has started elsewhere than on a resource; seconds."""
+        self.job_processes[job].start_s = at_s
 
     def finished(self, job: Hashable, at_s: float | None = None) -> None:
-        """A job ends now, or at a time, though its life goes on, as until its last
-        bill.
-        """
-        self._jobs[job].finish_s = self.env._now if at_s is None else at_s
+        """Record that a job ends now, or at a time, although its process goes on."""
+        process = self.job_processes[job]
+        process.finish_s = self.env._now if at_s is None else at_s
 
     def record_usage(
         self, job: Hashable, number: int, phase: str, from_s: float, to_s: float
     ) -> None:
-        """Take down that a place was a job's without a claim, as after its end."""
-        if self.log is not None:
-            parts, own = ((number, 1.0),), ((phase, from_s),)
-            self.log.append((job_id(job), parts, from_s, math.nan, to_s, own))
+        """Record that a job used a resource without a claim, as after its end."""
+        if self.records.claims is not None:
+            parts, phases = ((number, 1.0),), ((phase, from_s),)
+            self.records.claims.append(
+                (job_id(job), parts, from_s, math.nan, to_s, phases)
+            )
 
     def emit(self, kind: str, who: Any, detail: str) -> None:
-        """Report to the listener. who: a claim that holds places, a job, or None."""
+        """Report to the listener. who: a claim that holds resources, a job, or None."""
         if self.listener is None:
             return
         indices = dict[int, None]()
         if isinstance(who, Claim):
-            indices = dict.fromkeys(
-                self.resources[number].index for number, _ in who.parts
-            )
+            indices = dict.fromkeys(self.resources[n].index for n, _ in who.parts)
             who = who.job
-        noun = self.resources[0].label if self.resources else "resource"
+        label = self.resources[0].label if self.resources else "resource"
         self.listener(
-            Event(self.env.now, kind, job_id(who), tuple(indices), detail, noun)
+            Event(self.env.now, kind, job_id(who), tuple(indices), detail, label)
         )
+
+    def request_decision(self) -> None:
+        """Have the dispatcher decide at the end of this instant."""
+        self.dispatcher.request_decision()
 
     # ---- the engine's own: jobs ----
 
     def _source(self, arrivals: Iterable[Any]) -> Process:
-        """Start the life of each job when it arrives."""
-        env, model, jobs, end = self.env, self.model, self._jobs, self._end
+        """Start the process of each job when it arrives."""
+        env, model, processes = self.env, self.model, self.job_processes
         before_s, kind = 0.0, None
         for arrival in arrivals:
             try:
@@ -459,122 +406,119 @@ class Simulation:
                 yield env.timeout(delay_s, ("submit", number))
             if self.stop_arrivals:
                 break
-            process = model.job_process(self, job)
+            generator = model.job_process(self, job)
             try:
-                life = JobProcess(env, process)
+                process = JobProcess(env, generator)
             except ValueError:
                 raise InputError(
                     f"job_process() of {model.name} must be a generator, which yields;"
-                    f" it gave {process!r}"
+                    f" it gave {generator!r}"
                 ) from None
             try:
-                equal = jobs.setdefault(job, life)
+                equal = processes.setdefault(job, process)
             except TypeError:
                 raise self._no_arrival(arrival, before_s) from None
-            if equal is not life:
+            if equal is not process:
                 raise InputError(
                     f"job {job_id(job)!r} arrives while one that is equal to it lives"
                 )
             if len(arrival) > 2:
                 self.hidden[job] = arrival[2]
-            before_s = life.submit_s = at_s
-            life.job = job
-            life.callbacks.append(end)
-            self.state.alive += 1
-        self._gone()
+            before_s = process.submit_s = at_s
+            process.job = job
+            process.callbacks.append(self._job_ended)
 
     def _no_arrival(self, arrival: Any, before_s: float) -> InputError:
-        """The error of what is no arrival."""
+        """Return the error of an invalid arrival."""
         return InputError(
             f"arrivals() of {self.model.name} gave {arrival!r}, which is no pair of"
             f" a second, from {before_s:g} on, and a job that can be hashed"
         )
 
-    def _end(self, life: Any) -> None:
-        """A job's life has ended."""
+    def _job_ended(self, process: Any) -> None:
+        """Record a job whose process has ended."""
         if self._unstarted:
-            self._check_begun()
-        if life._ok:  # else by an error, which SimPy raises
-            del self._jobs[life.job]
-            self.hidden.pop(life.job, None)
-            if life.finish_s is None:
-                life.finish_s = self.env._now
-            self.records.add(
-                (
-                    life.job,
-                    life.submit_s,
-                    life.dispatch_s,
-                    life.start_s,
-                    life.finish_s,
-                    *(life.notes or self.records.blank),
-                )
-            )
-            self._gone()
+            self.check_begun()
+        if process._ok:  # else by an error, which SimPy raises
+            job = process.job
+            del self.job_processes[job]
+            self.hidden.pop(job, None)
+            if process.finish_s is None:
+                process.finish_s = self.env._now
+            times = process.submit_s, process.dispatch_s, process.start_s
+            values = process.values or self.records.missing_row
+            self.records.add((job, *times, process.finish_s, *values))
+            self._check_over()
 
-    def _gone(self, _: Any = None) -> None:
-        """The source, a life or a counted process has ended; with the last the run."""
-        self.state.alive -= 1
-        if not self.state.alive:
+    def _other_ended(self, process: simpy.Event) -> None:
+        """Forget the source, or a process that counts, once it has ended."""
+        self._others.discard(process)
+        if process._ok:  # else SimPy raises its error
+            self._check_over()
+
+    def _check_over(self) -> None:
+        """End the run if no process is left that keeps it going."""
+        if not (self.job_processes or self._others):
             raise simpy.core.StopSimulation(None)
 
-    # ---- the engine's own: claims ----
+    # ---- the engine's own: the end of claims ----
 
     def leave(self, claim: Claim) -> None:
-        """A life leaves a claim: its places are released, or it waits no longer."""
-        if claim not in self.granted_claims:
-            if claim.granted is None and self.pending_claims.get(claim.job) is claim:
-                self._withdraw(claim)
-            return
-        now_s, parts, life = self.env._now, claim.parts, claim.process
-        if type(life) is not JobProcess or life.job is not claim.job:
-            # claimed for another job, or by a process beside the jobs
-            life = self._jobs.get(claim.job) or self._jobs.get(claimant(claim.job))
-        if self.listener and claim.requests is not None and not claim.revoked:
-            self.emit("finish", claim, self.model.says("finish", claim))
+        """Release what a claim holds, or withdraw it."""
+        state, claim.state = claim.state, LEFT
+        if state == WAITING:
+            self.dispatcher.withdraw(claim)
+        elif state != LEFT:
+            self._release(claim, state == STARTED)
+
+    def _release(self, claim: Claim, started: bool) -> None:
+        """Release the resources of a claim and record it."""
         del self.granted_claims[claim]
-        if life is not None and (
-            claim.requests is not None or claim.revoked
-        ):  # else not taken up
-            if not life.dispatch_s <= claim.granted_s:
-                life.dispatch_s = claim.granted_s
-            if life.start_s != life.start_s or claim.started_s < life.start_s:
-                life.start_s = claim.started_s
-        for request in claim.requests or ():
+        if self.listener and started and not claim.revoked:
+            self.emit("finish", claim, self.report.describe("finish", claim))
+        if started or claim.revoked:  # else the process has not heard of the grant
+            self._record_times(claim)
+        for request in claim.requests:
             # without effect if the job has released it already
             request.resource.release(request)
-        held_s = now_s - claim.granted_s
-        for number, amount in parts:
-            self.ledger.release(number, amount, held_s)
+        now_s = self.env._now
+        for number, amount in claim.parts:
+            self.ledger.release(number, amount, now_s - claim.granted_s)
         self.view.on_release(claim)
-        if self.log is not None:
-            self.log.append(
-                (
-                    job_id(claim.job),
-                    parts,
-                    claim.granted_s,
-                    claim.started_s,
-                    now_s,
-                    claim.phases,
-                )
+        if self.records.claims is not None:
+            times = claim.granted_s, claim.started_s, now_s
+            self.records.claims.append(
+                (job_id(claim.job), claim.parts, *times, claim.phases)
             )
-        # it names itself: without that circle it is forgotten at once
+        # a claim is its own value: without that reference it is freed at once
         claim._value = None
-        self.request_decision()
+        self.dispatcher.request_decision()
+
+    def _record_times(self, claim: Claim) -> None:
+        """Record when a job was first dispatched and started, seconds."""
+        process = claim.process
+        if type(process) is not JobProcess or process.job is not claim.job:
+            # claimed for another job, or by a process other than a job's
+            jobs = self.job_processes
+            process = jobs.get(claim.job) or jobs.get(claimant(claim.job))
+        if process is not None:
+            if not process.dispatch_s <= claim.granted_s:
+                process.dispatch_s = claim.granted_s
+            if math.isnan(process.start_s) or claim.started_s < process.start_s:
+                process.start_s = claim.started_s
 
     def revoke(self, claim: Claim, cause: Any = None) -> None:
-        """Take a job's places away: its life is interrupted, at once or as soon as it
-        has heard of the grant, and leaves them.
+        """Take the resources of a claim away: its process is interrupted, at once or as
+        soon as it has heard of the grant, and leaves them.
         """
         if claim.revoked:
             return
         if not (claim.process and claim.process.is_alive):
-            raise self._ended_without(claim)
+            raise ended_without(claim)
         claim.revoked, process = True, claim.process
 
         def interrupt(_: Any) -> None:
-            if (
-                claim in self.granted_claims
-            ):  # else it has left before it heard of the grant
+            if claim.state != LEFT:  # else it has left before it heard of the grant
                 process.interrupt(cause)
 
         if claim.callbacks is None or not claim.heard:
@@ -583,129 +527,13 @@ class Simulation:
             claim.callbacks.append(interrupt)
 
     def _replace(self, old: Claim, claim: Any) -> None:
-        """A claim has been granted, or given up, in place of one that may be held."""
+        """Revoke a claim when another one is granted in place of it."""
         if claim.value is not None and old in self.granted_claims:
             if old.granted_s == self.env.now:
-                raise self.answers.wrong(
+                raise self.dispatcher.caller.wrong(
                     f"moved job {job_id(old.job)} in the instant of its dispatch"
                 )
             self.revoke(old, claim)
-
-    def _up(self, number: int) -> None:
-        """A place is down once less; after the last it is granted again."""
-        if self.ledger.open(number):
-            place = self.resources[number]
-            self.emit("up", None, f"{place.label} {place.index}")
-            self.request_decision()
-
-    def _withdraw(self, claim: Claim) -> None:
-        if claim.patience is not None:
-            self.env.cancel(claim.patience)
-        del self.pending_claims[claim.job]
-        self.view.on_dequeue(claim.job)
-        if not self.pending_claims:
-            self._wake_timer.stop()
-        self.request_decision()  # who was behind it may find room
-
-    def _give_up(self, end: Patience) -> None:
-        """Patience has ended: a job that still waits leaves."""
-        claim: Claim = end.claim
-        if self.pending_claims.get(claim.job) is claim:
-            if claim.heard:
-                claim.succeed(None)
-            else:
-                claim.answer = None
-            self._withdraw(claim)
-
-    # ---- the engine's own: decisions ----
-
-    def request_decision(self) -> None:
-        """Have a decision made at the end of this instant, if it can grant anything."""
-        state = self.state
-        if (
-            not state.rung
-            and self.pending_claims
-            and (self.ledger.mask or self.hears_all)
-        ):
-            state.rung, env = True, self.env
-            ringing = env._now, AFTER_ALL_ELSE, next(env._eid), self._decision_event
-            heappush(env._queue, ringing)
-
-    def _dispatcher(self) -> Process:
-        """The one process that asks the policy, woken by arrivals and completions."""
-        bell, state = self._decision_event, self.state
-        while True:
-            yield bell
-            bell.callbacks, state.rung = [], False  # first: a grant may ring it again
-            if self.pending_claims:  # else all have been withdrawn
-                self._decide(self.env._now)
-            for claim in self._impatient:
-                if self.pending_claims.get(claim.job) is claim:
-                    claim.patience = Patience(claim, self._give_up)
-            self._impatient.clear()
-
-    def _decide(self, now_s: float) -> None:
-        """Ask the policy, carry out its answer."""
-        self.state.decisions += 1
-        self._wake_timer.stop()
-        self.view.on_decision(now_s)
-        if self.listener:
-            self.emit("decide", None, self.view.summary())
-        self.carry_out(self.answers.now())
-
-    def carry_out(self, items: Iterable[Any]) -> None:
-        """What a policy answers, in the instant of its decision."""
-        wake_s, now_s = math.inf, self.env._now
-        for item in items:
-            kind = type(item)
-            if kind is Wake:
-                wake_s = min(wake_s, self.answers.wake_s(item))
-            elif kind is Suspend:
-                self.revoke(self.answers.suspended(item, self.granted_claims), item)
-            else:
-                self._grant(item, now_s)
-        if wake_s < math.inf:
-            self._wake_timer.set(wake_s)
-
-    def _grant(self, item: Any, now_s: float) -> None:
-        """Promise a job its places."""
-        try:
-            job, chosen = item
-            claim = self.pending_claims.pop(job)
-        except (TypeError, ValueError, KeyError):
-            raise self.answers.no_such_job(item) from None
-        claim.granted_s, claim.granted = now_s, chosen
-        try:
-            claim.parts = self.view.parse_assignment(claim, chosen)
-            for number, amount in claim.parts:
-                self.ledger.take(number, amount, claim)
-        except AssignmentError as error:
-            raise self.answers.wrong(f"sent job {job_id(job)} to {error}") from None
-        self.view.on_dequeue(job)
-        self._wake_timer.in_a_row = 0
-        self.state.grants += 1
-        self.granted_claims[claim] = None
-        if claim.patience is not None:
-            self.env.cancel(claim.patience)
-        if claim.heard:
-            claim._value, claim._ok, env = claim, True, self.env
-            heappush(env._queue, (now_s, NORMAL, next(env._eid), claim))
-            if not claim.requests_itself:
-                # as the life hears of it, so that a step shows what it does then
-                claim.callbacks.insert(0, Claim.begin)
-        else:
-            claim.answer = claim
-            if not claim.requests_itself:
-                claim.request()
-
-    def _wake(self) -> None:
-        """The time has come at which the policy asked to be asked again."""
-        if self._wake_timer.in_a_row > self._wake_timer.most:
-            raise self.answers.wrong(
-                f"has held {len(self.pending_claims)} waiting jobs through"
-                f" {self._wake_timer.most} wake-ups in a row"
-            )
-        self.request_decision()
 
     # ---- the engine's own: to the end ----
 
@@ -719,130 +547,70 @@ class Simulation:
         try:
             for _ in range(events):
                 step()
-        except simpy.Interrupt as error:
-            raise self._unexpected(error) from None
-        except RuntimeError as error:
-            if INVALID not in str(error):
-                raise
-            raise InputError(
-                f"{' '.join(str(error).split())}: a process yields events, such as"
-                " run.timeout(5); another generator, such as run.resumed(job, 5), is"
-                " carried out with `yield from`"
-            ) from None
         except (simpy.core.EmptySchedule, simpy.core.StopSimulation):
-            self._check_ended()
+            self._watchdog.check_ended()
             return False
-        moved = self.state.grants, len(self.pending_claims), self.records.number
-        still, at_once = self._still + events, self._at_once + events
-        self._still, self._moved = still * (moved == self._moved), moved
-        self._at_once, self._then_s = at_once * (self._then_s == self.now_s), self.now_s
-        if self._still > MANY:
-            if self._at_once > MANY:
-                raise InputError(
-                    f"{MANY:,} events at t = {self.now_s:g} s and no end: a process"
-                    f" of {self.model.name} goes on without time"
-                )
-            if self._still > self._still_allowed():
-                self._check_ended()
+        except (simpy.Interrupt, RuntimeError) as error:
+            message = self._message(error)
+            if message is None:
+                raise
+            raise message from None
+        self._watchdog.after(events)
         return True
 
-    def _still_allowed(self) -> float:
-        """Number of events without a change after which the jobs wait for ever.
-
-        No limit while it is certain that a change will come. Where a process beside the
-        jobs may still cause one, the limit is a hundred times as high: a resource that
-        is down may come up again, and an event that a job waits for may happen.
+    def _message(self, error: Exception) -> Exception | None:
+        """Return the error in one line: of a process that was interrupted and does not
+        handle it, or that yields what is no event; None for other errors.
         """
-        processes = [
-            *self._jobs.values(),
-            *[claim.process for claim in self.granted_claims],
-        ]
-        if (
-            self._wake_timer.timeout
-            or self._arriving.is_alive
-            or any(
-                claim.patience_s < math.inf for claim in self.pending_claims.values()
+        if not isinstance(error, simpy.Interrupt):
+            text = " ".join(str(error).split())
+            if INVALID not in text:
+                return None
+            return InputError(
+                f"{text}: a process yields events, such as run.timeout(5); another"
+                " generator, such as run.resumed(job, 5), is carried out with"
+                " `yield from`"
             )
-            or any(_is_scheduled(process) for process in processes)
-        ):
-            return math.inf
-        uncertain = (
-            self.granted_claims or not self.pending_claims or self.ledger.any_closed()
-        )
-        return MANY * 100 if uncertain else MANY
-
-    def _unexpected(self, error: simpy.Interrupt) -> Exception:
-        """The error of a process that was interrupted and does not handle it."""
-        cause = error.cause
+        cause: Any = error.cause
         if isinstance(cause, Suspend):
-            return self.answers.wrong(
+            return self.dispatcher.caller.wrong(
                 f"suspended job {job_id(cause.job)}; this scenario allows no suspension"
             )
         # SimPy raises a copy of the process's own error
         jobs = [
-            life.job for life in self._jobs.values() if life._value is error.__cause__
+            process.job
+            for process in self.job_processes.values()
+            if process._value is error.__cause__
         ]
         who = f"job {job_id(jobs[0])}" if jobs else "a process beside the jobs"
         by = "" if cause is None else f" ({cause!r})"
-        for place in self.resources:
-            if cause is place:
-                by = f", since {place.label} {place.index} was taken down,"
+        if any(cause is resource for resource in self.resources):
+            by = f", since {cause.label} {cause.index} was taken down,"
         return InputError(
             f"{who} of {self.model.name} was interrupted{by} and does not handle it:"
             " `try: yield ...` and `except cg.Interrupt: ...`"
         )
 
-    def _check_served(self) -> None:
-        """Raise PolicyError if jobs wait, as nothing is to come that helps them;
-        InputError if that is a life's fault.
-        """
-        for claim in (*self.granted_claims, *self.pending_claims.values()):
-            if not (claim.process and claim.process.is_alive):
-                raise self._ended_without(claim)
-        # a process beside the jobs may wait for ever: the run ends with the jobs
-        if self.pending_claims and self.state.alive:
-            raise self.answers.deadlock_error(self.declared, self.free)
-
-    def _ended_without(self, claim: Claim) -> InputError:
-        """The error of a process that has ended and left its claim."""
-        return InputError(
-            f"the process of job {job_id(claim.job)} has ended, and its claim"
-            " has not: `with run.claim(job) as claim:`"
-        )
-
-    def _check_begun(self) -> None:
+    def check_begun(self) -> None:
         """Raise InputError if a process has ended and forgotten what it called."""
         for process, message in self._unstarted.values():
             if process is None or not process.is_alive:
                 raise InputError(message)
 
-    def _check_ended(self) -> None:
-        """Raise InputError if a life waits for what never comes."""
-        self._check_served()
-        self._check_begun()
-        for job in self._jobs:
-            raise InputError(
-                f"the process of job {job_id(job)} has not ended,"
-                " and nothing is left to happen that it waits for"
-            )
-
     def finish(self) -> Run:
-        """Carry the run out to its end; what it leaves."""
+        """Carry the run out to its end and return its records."""
         while self.advance():
             pass
         return self.close()
 
     def close(self) -> Run:
-        """What the run leaves, once nothing is left to happen; PolicyError if jobs
-        wait.
-        """
-        self._check_ended()
+        """Return the records of a run that has ended; PolicyError if jobs wait."""
+        self._watchdog.check_ended()
         return Run(
             self.model,
             self.name,
             self.seed,
             self.records,
-            self.log,
             self.decisions,
             self.ledger.held_s,
             self.plan,
@@ -850,4 +618,13 @@ class Simulation:
         )
 
 
-METHODS = {name for name in vars(Simulation) if not name.startswith("_")}
+ATTRIBUTES = (
+    "declared dispatcher draw env granted_claims hidden job_processes ledger listener"
+    " model pending_claims policy records report resources seed timeout view"
+)
+RESERVED = {*ATTRIBUTES.split()} | {
+    name
+    for name, value in vars(Simulation).items()
+    if not (name.startswith("_") or isinstance(value, Renamed))
+}
+"""Names that models cannot set; they can set name, plan and stop_arrivals."""

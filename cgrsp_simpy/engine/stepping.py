@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import simpy
 from simpy.core import Infinity
 
+from cgrsp_simpy.engine.claim import STARTED
 from cgrsp_simpy.engine.events import DecisionEvent, Event, Listener, Patience, job_id
 from cgrsp_simpy.engine.simulation import JobProcess, Simulation
 
@@ -152,7 +153,7 @@ def _holders(run: Simulation) -> dict[int, tuple[Holder, ...]]:
     }
     for claim in run.granted_claims:
         if not (
-            claim.processed or claim.requests is not None
+            claim.processed or claim.state == STARTED
         ):  # its job has not heard of it
             continue
         for number, amount in claim.parts:
@@ -199,6 +200,6 @@ def _due(
     if not isinstance(process, JobProcess):
         return None  # beside the jobs'
     started = any(
-        claim.requests is not None for claim in holding if claim.job == process.job
+        claim.state == STARTED for claim in holding if claim.job == process.job
     )
     return "finish" if started else "start", job_id(process.job)

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar
 
-from cgrsp_simpy.base.checks import InputError
+from cgrsp_simpy.base.checks import InputError, Renamed
 from cgrsp_simpy.base.metric import summed
 from cgrsp_simpy.base.policy import AssignmentError
 from cgrsp_simpy.engine.claim import Claim, Part
@@ -70,10 +70,6 @@ def shown(name: str, doc: str | None = None) -> Any:
     return property(attrgetter(name), doc=doc)
 
 
-if TYPE_CHECKING:
-    from cgrsp_simpy.engine.simulation import Simulation
-
-
 class View:
     """The moment of a decision, read only: one a run, which shows what is so now, the
     grants of the answer so far included.
@@ -84,10 +80,12 @@ class View:
 
     __slots__ = ("_now_s", "_numbers", "_queue", "_run")
 
-    def __init__(self, run: Simulation) -> None:
+    def __init__(self, run: Any) -> None:
         self._run, self._now_s = run, 0.0
         self._queue: tuple[Any, ...] | None = None
         self._numbers = {place: number for number, place in enumerate(run.declared)}
+
+    places = Renamed("view.resources")
 
     now_s: float = shown("_now_s", "The clock, seconds.")
 

@@ -8,9 +8,9 @@ Scheduling", cited as hgsp.txt.
 from cgrsp_simpy.hgsp.generate import Level, generate
 from cgrsp_simpy.hgsp.instance import Gpu, Instance, read_instance
 from cgrsp_simpy.hgsp.policies import SCHEDULERS, Follow, Online, Replan
+from cgrsp_simpy.hgsp.report import plan_of, schedule_of
 from cgrsp_simpy.hgsp.rules import RULES, dispatch
-from cgrsp_simpy.hgsp.scenario import Scenario, plan_of, schedule_of, solve
-from cgrsp_simpy.hgsp.schedule import greedy_assignment
+from cgrsp_simpy.hgsp.scenario import Scenario, solve
 from cgrsp_simpy.hgsp.view import View
 
 __all__ = [
@@ -26,7 +26,6 @@ __all__ = [
     "View",
     "dispatch",
     "generate",
-    "greedy_assignment",
     "plan_of",
     "read_instance",
     "schedule_of",

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar
-
-import numpy as np
+from dataclasses import dataclass
+from typing import ClassVar
 
 from cgrsp_simpy.base.arrays import Floats
 from cgrsp_simpy.base.checks import (
-    InputError,
     check_bool,
     check_given,
     check_number,
@@ -19,40 +16,21 @@ from cgrsp_simpy.base.checks import (
     check_whole,
     require,
 )
-from cgrsp_simpy.base.metric import Metric
 from cgrsp_simpy.base.streams import Draw, stream
-from cgrsp_simpy.base.timeline import Timeline
-from cgrsp_simpy.engine.claim import Claim
-from cgrsp_simpy.engine.events import Listener
 from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.engine.resources import ResourceSpec, slots
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.engine.simulation import Process, Simulation
-from cgrsp_simpy.hgsp.bounds import lower_bound
 from cgrsp_simpy.hgsp.generate import LEVELS, Level, generate
 from cgrsp_simpy.hgsp.instance import COLUMNS, Instance
-from cgrsp_simpy.hgsp.policies import POLICIES, Plan, Planner, TaskPolicy
-from cgrsp_simpy.hgsp.rules import RULES
-from cgrsp_simpy.hgsp.schedule import Schedule
+from cgrsp_simpy.hgsp.policies import POLICIES, TaskPolicy
+from cgrsp_simpy.hgsp.report import HgspReport
+from cgrsp_simpy.hgsp.subject import HgspSubject
 from cgrsp_simpy.hgsp.view import Task, View, planned_s
 
 MOST_NOISE = 100  # a hundred times the mean
 ROUNDING = 1e-12  # of times that a plan and a simulation add up
 PLANNED = ("gpu_number", "start_s", "finish_s")
-
-# what the figures of a run are
-METRICS = {
-    "weighted_tardiness": Metric("weighted tardiness", "s"),  # hgsp.txt Eq. 1
-    "act_s": Metric("mean time from arrival to completion", "s"),  # Eq. 8
-    "twct": Metric("weighted time from arrival to completion", "s"),  # Eq. 7
-    "dmc": Metric("missed deadlines"),  # Eq. 9
-    "dmr_pct": Metric("missed deadlines", "%"),  # Eq. 10
-    "makespan_s": Metric("last completion", "s"),  # Eq. 11
-    "utilisation_pct": Metric("GPUs in use", "%", "more"),  # Eq. 12
-    "planned_weighted_tardiness": Metric("weighted tardiness of the plan", "s"),
-    "lower_bound": Metric("least weighted tardiness there can be", "s", ""),
-    "gap_pct": Metric("by how much the optimum can be below", "%"),
-}
 
 
 @dataclass(frozen=True)
@@ -90,22 +68,11 @@ class Scenario(Model):
     moves: int | None = None
     seconds: float | None = None
 
-    metrics = METRICS
-    shown = (
-        "weighted_tardiness",
-        "planned_weighted_tardiness",
-        "dmr_pct",
-        "act_s",
-        "makespan_s",
-        "utilisation_pct",
-        "gap_pct",
-    )
-    tested = ("weighted_tardiness", "dmr_pct", "act_s")
-    precise = "weighted_tardiness"
     policies = POLICIES
     compared = ("fifo", "greedy", "sagreedy", "search:moves=20000", "atc")
     policy_label = "scheduler"
-    keeps_jobs = True
+    report = HgspReport
+    subject = HgspSubject
     columns: ClassVar = {"gpu_number": "i8"}
 
     def __post_init__(self) -> None:
@@ -133,32 +100,26 @@ class Scenario(Model):
         return ", ".join([source, *(text for text, holds in told.items() if holds)])
 
     @property
-    def is_random(self) -> bool:  # type: ignore[override]
-        """Whether tasks or their times are drawn; on tasks that are there only a
-        search has luck.
-        """
-        return self.noise > 0 or not isinstance(self.source, Instance)
-
-    @property
     def is_certain(self) -> bool:
         """Whether all comes as planned."""
         return self.noise == 0 and self.delay_s == 0
 
     @property
-    def _level(self) -> Level | Instance:
+    def level(self) -> Level | Instance:
+        """The load level, or the tasks that are there."""
         return LEVELS[self.source] if isinstance(self.source, str) else self.source
 
     @property
     def jobs(self) -> int:
         """Number of tasks of a run."""
-        return self._level.tasks
+        return self.level.tasks
 
     # ---- as a model ----
 
     def resources(self) -> tuple[ResourceSpec, ...]:
-        return slots(self._level.gpus, "GPU", first=1)
+        return slots(self.level.gpus, "GPU", first=1)
 
-    def draw(self, seed: int) -> Instance:
+    def instance(self, seed: int) -> Instance:
         """The tasks of a seed; an instance is the same for all."""
         return (
             self.source
@@ -167,9 +128,9 @@ class Scenario(Model):
         )
 
     def arrivals(self, draw: Draw) -> Iterator[tuple[float, Task, float]]:
-        return self._arriving(self.draw(draw.seed), draw.seed)
+        return self.arriving(self.instance(draw.seed), draw.seed)
 
-    def _arriving(
+    def arriving(
         self, instance: Instance, seed: int
     ) -> Iterator[tuple[float, Task, float]]:
         """The tasks with what no plan knows: service time over planned time."""
@@ -214,132 +175,6 @@ class Scenario(Model):
     def view(self, run: Simulation) -> View:
         return View(run, self.delay_s)
 
-    def says(self, kind: str, claim: Claim) -> str:
-        task, run, now_s = claim.job, claim.run, claim.env.now
-        told = f"task {task.name}, "
-        if kind == "submit":
-            return (
-                f"{told}{task.memory_gb:g} GB, weight {task.weight:g}, due"
-                f" {task.deadline_s:.2f}"
-            )
-        if kind == "start":
-            return f"{told}{now_s - task.arrival_s:.2f} s after its arrival"
-        factor = run.hidden[task]
-        mean_s = planned_s(run, task, run.resources[claim.parts[0][0]])
-        planned = f", {mean_s:.2f} s planned" if factor != 1 else ""
-        late = "late" if now_s > task.deadline_s else "in time"
-        return f"{told}{mean_s * factor:.2f} s of execution{planned}, {late}"
-
-    # ---- figures, rows and pictures ----
-
-    def summary(self, run: Run) -> dict[str, float]:
-        """The metrics (hgsp.txt equations 1, 7 to 12), the plan's where reality
-        differs, lower_bound and gap_pct.
-
-        Where service times vary there is no bound. The gap is by how much the optimum
-        can be below, in % of the weighted tardiness found: NaN if no bound is known but
-        that nothing is below 0; what reaches 0 is optimal all the same, and its gap is
-        0.
-        """
-        figures, plan = schedule_of(run).metrics, run.plan
-        if not self.is_certain or plan.planner.replan_s:
-            figures["planned_weighted_tardiness"] = plan_of(run).weighted_tardiness
-        if self.noise:
-            return figures
-        proven = 0.0 if plan.solution is None else plan.solution.bound
-        bound = max(proven, lower_bound(plan.instance))
-        value, gap = figures["weighted_tardiness"], math.nan
-        if value == 0 or bound > 0:
-            gap = 100 * max(0.0, value - bound) / value if value else 0.0
-        return {**figures, "lower_bound": bound, "gap_pct": gap}
-
-    def summary_of(self, run: Run, chosen: np.ndarray[Any, Any]) -> dict[str, Any]:
-        found, jobs = schedule_of(run), int(chosen.sum())
-        hours = float(((found.finish_s - found.start_s)[chosen] / 3600).sum())
-        return {"jobs": jobs, "gpu_hours": hours, **found.of_tasks(chosen)}
-
-    def rows(self, run: Run) -> list[dict[str, Any]]:
-        """One dict a task, as of `Schedule.rows`, and what was planned under
-        planned_ and its name.
-        """
-        times = zip(schedule_of(run).rows(), plan_of(run).rows())
-        return [
-            {**row, **{f"planned_{key}": own[key] for key in PLANNED}}
-            for row, own in times
-        ]
-
-    def timeline(self, run: Run, **parts: Any) -> Timeline:
-        return replace(schedule_of(run).timeline, **parts)
-
-    # ---- studies ----
-
-    def default_policies(self) -> tuple[str, ...]:
-        """Rules alone where no plan is possible, the search within the scenario's
-        limits.
-        """
-        if self.unknown_arrivals and self.replan_s is None:
-            return tuple(RULES)
-        limited = self.moves is not None or self.seconds is not None
-        return tuple(
-            name.partition(":")[0] if limited else name for name in self.compared
-        )
-
-    def make_policy(self, policy: Any) -> Planner:
-        """A scheduler from its text, or a policy, and when it plans.
-
-        Raises InputError also for a scheduler to which no such plan is open.
-        """
-        if isinstance(policy, str) and policy.partition(":")[0] == "annealing":
-            raise InputError("annealing is now search, with the same parameters")
-        made: Any = super().make_policy(policy)
-        own = made if isinstance(made, Planner) else Planner(made)
-        planner = own.within(self.moves, self.seconds)
-        if planner.is_frozen and self.replan_s is not None:
-            planner = replace(planner, replan_s=self.replan_s)
-        elif planner.is_frozen and self.unknown_arrivals:
-            if planner.scheduler not in RULES:
-                raise InputError(
-                    f"{planner.name} plans ahead, which unknown arrivals do not allow;"
-                    f" have it plan anew (replan_s), or use a rule ({', '.join(RULES)})"
-                )
-            planner = replace(planner, online=True)
-        if (
-            planner.scheduler == "search"
-            and planner.replan_s
-            and not (planner.moves or planner.seconds)
-        ):
-            raise InputError(
-                "search plans anew (replan_s) with few moves; give their number (moves)"
-                " or seconds"
-            )
-        return planner
-
-    def simulation(
-        self,
-        policy: Planner,
-        seed: int,
-        *,
-        drawn: Instance | None = None,
-        records: bool = True,
-        listener: Listener | None = None,
-    ) -> Simulation:
-        instance = self.draw(seed) if drawn is None else drawn
-        plan, tasks = policy.plan(instance, seed), self._arriving(instance, seed)
-        run = Simulation(
-            self,
-            policy.policy(plan, seed),
-            seed,
-            drawn=tasks,
-            records=records,
-            listener=listener,
-        )
-        run.plan = plan
-        return run
-
-    @property
-    def parts(self) -> dict[str, Level]:
-        return {"source": self._level} if isinstance(self._level, Level) else {}
-
 
 def luck(noise: float, seed: int, tasks: int) -> Floats:
     """Service time over planned time of each task, in order of arrival."""
@@ -347,41 +182,6 @@ def luck(noise: float, seed: int, tasks: int) -> Floats:
     return stream(seed, "service noise").lognormal(
         -variance / 2, math.sqrt(variance), tasks
     )
-
-
-def schedule_of(run: Run) -> Schedule:
-    """The schedule that was measured in a run of a `Scenario`.
-
-    Raises RuntimeError if a plan did not come out as planned although all is certain.
-    """
-    plan, jobs = run.plan, run.jobs
-    start_s, finish_s, granted_s = (
-        jobs[name] for name in ("start_s", "finish_s", "dispatch_s")
-    )
-    gpu = jobs["gpu_number"] - 1
-    measured = Schedule(plan.instance, gpu, start_s, finish_s, granted_s, run.policy)
-    if run.scenario.is_certain and plan.planner.is_frozen:
-        own = plan.solution.schedule
-        same = np.array_equal(measured.gpu, own.gpu)
-        if not (
-            same and np.allclose(measured.finish_s, own.finish_s, rtol=ROUNDING, atol=0)
-        ):
-            raise RuntimeError(
-                f"{plan.instance.name}: the run did not come out as planned"
-            )
-    return measured
-
-
-def plan_of(run: Run) -> Schedule:
-    """The schedule that was planned ahead of a run of a `Scenario`, with all known; of
-    a policy of one's own, what it does where all is certain.
-    """
-    plan: Plan = run.plan
-    if plan.solution is not None:
-        return replace(plan.solution.schedule, policy=plan.planner.name)
-    if run.scenario.is_certain:
-        return schedule_of(run)
-    return schedule_of(Scenario(plan.instance).run(plan.planner.scheduler, run.seed))
 
 
 def solve(
@@ -399,4 +199,5 @@ def solve(
     scheduler: as of `Scenario.make_policy`. seed: of the searches, SEEDED. moves,
     seconds: what a search may spend, as of `Scenario`.
     """
-    return Scenario(instance, moves=moves, seconds=seconds).run(scheduler, seed)
+    scenario = Scenario(instance, moves=moves, seconds=seconds)
+    return HgspSubject(scenario).run(scheduler, seed)

@@ -91,7 +91,7 @@ def _coloured(run: Drawn, colour_by: str | None) -> Timeline:
     if colour_by is None:
         return timeline
     if isinstance(run, Run):
-        return replace(timeline, kinds=run.scenario.kinds(run, colour_by))
+        return replace(timeline, kinds=run.report.kinds(run, colour_by))
     raise InputError(
         f"colour_by(={colour_by!r}) must be left out for what is not a run"
     )

@@ -75,8 +75,9 @@ def encoded(runs: Sequence[Drawn], captions: Mapping[float, str]) -> dict[str, A
     timelines = [timeline_of(run) for run in runs]
     end_s = max(timeline.end_s for timeline in timelines)
     tick_s = 10.0 ** (math.ceil(math.log10(end_s)) - DIGITS) if end_s else 1.0
-    known = [run for run in runs if isinstance(run, Run)]
-    bands = next((run.scenario.bands(run) for run in known), None)
+    bands = next(
+        (_reported(run, "bands") for run in runs if isinstance(run, Run)), None
+    )
     return {
         "tick_s": tick_s,
         "end": round(end_s / tick_s),
@@ -88,6 +89,12 @@ def encoded(runs: Sequence[Drawn], captions: Mapping[float, str]) -> dict[str, A
         "bands": bands and _bands(bands, tick_s),
         "runs": [_run(run, timeline, tick_s) for run, timeline in zip(runs, timelines)],
     }
+
+
+def _reported(run: Drawn, name: str) -> Any:
+    """Return what a method of the run's report returns; None if it has none."""
+    method = getattr(getattr(run, "report", None), name, None)
+    return method and method(run)
 
 
 def _bands(bands: Bands, tick_s: float) -> dict[str, Any]:
@@ -110,7 +117,7 @@ def _run(run: Drawn, timeline: Timeline, tick_s: float) -> dict[str, Any]:
     found = found[np.argsort(found["from_s"], kind="stable")]
     phases = {PHASES[1]: EXECUTING, **phase_greys(found["phase"].tolist())}
     row = {job: number for number, job in enumerate(visits["job"].tolist())}
-    reasons = run.scenario.reasons(run) if isinstance(run, Run) else None
+    reasons = _reported(run, "reasons")
     return {
         "policy": timeline.policy,
         "noun": timeline.label,

@@ -71,7 +71,7 @@ LOOK_AHEAD_S = 86400.0  # for which stock is known beforehand
 # ---- what can be compiled ----
 
 
-def refused(scenario: Any, policy: Any) -> str:
+def why_not_compiled(scenario: Any, policy: Any) -> str:
     """Why a policy cannot run compiled on a scenario; "" where it can."""
     mixed = any(each.weight is None for each in scenario.workload.classes)
     weighs = type(policy) is Triage
@@ -81,7 +81,7 @@ def refused(scenario: Any, policy: Any) -> str:
         return "triage weighs what it sees of the stock"
     if scenario.terms.warm_s and hasattr(policy, "keep_s"):
         return "the policy says for how long instances are kept"
-    if told := scenario.fixed.refused or of_policy(policy):
+    if told := scenario.compiled_setup.why_not_compiled or of_policy(policy):
         return str(told)
     return "" if COMPILED else NEEDED
 
@@ -282,9 +282,7 @@ def _tell() -> None:
 def bulk(
     scenario: Any, policy: Made, seed: int, drawn: Drawn | None, records: bool
 ) -> Run | None:
-    """The run of a policy of which `refused` says nothing; None where SimPy has to say
-    why it cannot be carried out.
-    """
+    """Run a policy that compiles; None if SimPy has to report an error."""
     _tell()
     blocks = (
         scenario.workload.columns(seed, scenario.service)
@@ -336,12 +334,12 @@ NO_LAW = Law._make(
 class Fixed:
     """What runs of a scenario have in common, whatever their policy and seed.
 
-    refused: why none can be compiled. setting: but for what is the policy's.
+    why_not_compiled: why none can be compiled. setting: but for what is the policy's.
     """
 
     def __init__(self, scenario: Any) -> None:
-        self.refused = of_scenario(scenario)
-        if self.refused:
+        self.why_not_compiled = of_scenario(scenario)
+        if self.why_not_compiled:
             return
         known, kinds, market = scenario.known(), scenario.types, scenario.market
         self.kinds = kinds
@@ -431,7 +429,7 @@ class Fixed:
 
 
 class Bulk:
-    """A run of a policy on a scenario, of which `refused` says nothing.
+    """A run of a policy on a scenario, of which `why_not_compiled` says nothing.
 
     tables: rows of jobs in order of submission, in blocks, as of `tables`.
     """
@@ -445,9 +443,9 @@ class Bulk:
         keep: bool,
     ) -> None:
         self.scenario, self.policy, self.seed, self.keep = scenario, policy, seed, keep
-        self.fixed, self.tables = scenario.fixed, iter(tables)
-        self.kinds, self.setting = self.fixed.kinds, self.fixed.under(policy)
-        self.records = Records(scenario, keep)
+        self.setup, self.tables = scenario.compiled_setup, iter(tables)
+        self.kinds, self.setting = self.setup.kinds, self.setup.under(policy)
+        self.records = Records(scenario.report(scenario), keep)
         # the latter after the end of a job
         self.held, self.kept = list[ClaimRecord](), list[ClaimRecord]()
         self.run = self._state()
@@ -471,12 +469,13 @@ class Bulk:
             needs[need]()
         while self.run.number[kernel.DONE]:
             self._rows()
+        if self.records.claims is not None:
+            self.records.claims += self.held + self.kept
         return Run(
             self.scenario,
             policy_name(self.policy),
             self.seed,
             self.records,
-            self.held + self.kept if self.keep else None,
             int(self.run.number[kernel.DECISIONS]),
             self.run.held_s.tolist(),
             rule=self.policy,
@@ -503,9 +502,9 @@ class Bulk:
         jobs = self.scenario.jobs
         levels = len(self.scenario.workload.mix)
         room = min(jobs, ROOM)
-        width = self.fixed.width
+        width = self.setup.width
         # of jobs that end within a block, or have ended and pay for another slot's
-        kept = (min(jobs, BLOCK) + 2 * slots) * self.fixed.most
+        kept = (min(jobs, BLOCK) + 2 * slots) * self.setup.most
         leaves = 1 << (slots + 1).bit_length()  # two more than slots, at least
         tree = np.zeros(2 * leaves, np.int64)
         tree[leaves:], level = np.arange(leaves), leaves
@@ -519,7 +518,7 @@ class Bulk:
             room,
         )
         figures = np.zeros(len(kernel.FIGURES))
-        for name, value in self.fixed.constant.items():
+        for name, value in self.setup.constant.items():
             figures[kernel.FIGURES.index(name)] = value
         tiers = kernel.TIERS
         classes = 1 if self.setting.how[kernel.FIRST_COME] else len(self.setting.tight)
@@ -598,7 +597,7 @@ class Bulk:
         """
         number = self.run.number
         out = self.run.out
-        kinds = self.scenario.kinds_of_columns()
+        kinds = RECORD | self.scenario.columns
         ended, terms = number[kernel.DONE], self.scenario.terms.columns
         table = np.ascontiguousarray(out[:ended][:BLOCK].T)
         columns = dict(zip(RECORD, table))
@@ -618,7 +617,7 @@ class Bulk:
         if self.keep:
             own = [
                 columns["slot"],
-                *table[: self.fixed.width - self.fixed.most : -1].astype(int),
+                *table[: self.setup.width - self.setup.most : -1].astype(int),
             ]
             slots = zip(*[[(slot, 1) for slot in each.tolist()] for each in own])
             parts = [each[:gpus] for each, gpus in zip(slots, columns["gpus"].tolist())]

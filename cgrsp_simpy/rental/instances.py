@@ -106,7 +106,7 @@ class Renting:
         """For how long an instance is kept after its job, seconds."""
         if not self.terms.warm_s or self._keep_s is None:
             return self.terms.warm_s
-        answers = self.live.answers
+        answers = self.live.dispatcher.caller
         self.view.on_decision(self.env.now)
         kept_s = answers.asked(self._keep_s, self.view, SlotView(slot, gpu))
         if not isinstance(kept_s, Real) or not float(kept_s) >= 0:

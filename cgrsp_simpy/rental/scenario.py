@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import chain
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from cgrsp_simpy.base.checks import (
     check_bool,
@@ -23,40 +20,24 @@ from cgrsp_simpy.base.files import (
     toml_text,
 )
 from cgrsp_simpy.base.streams import Draw
-from cgrsp_simpy.base.timeline import Bands, Reasons, Timeline
-from cgrsp_simpy.engine.claim import Claim
-from cgrsp_simpy.engine.events import policy_name
 from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.engine.resources import ResourceSpec, slots
-from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.engine.simulation import Process, Simulation
 from cgrsp_simpy.engine.view import first_come
-from cgrsp_simpy.logs import Tags
-from cgrsp_simpy.rental.deadlines import DeadlineClasses
 from cgrsp_simpy.rental.gpu import THESIS_GPUS, GpuType, round_robin
 from cgrsp_simpy.rental.instances import Budget, Renting
 from cgrsp_simpy.rental.job import Draws, Job, Service, check_job
-from cgrsp_simpy.rental.market import LOW, Market, clock_of
+from cgrsp_simpy.rental.market import LOW, Market
 from cgrsp_simpy.rental.policies import POLICIES, PREEMPTIVE
 from cgrsp_simpy.rental.process import job_process, renting_job_process
-from cgrsp_simpy.rental.record import (
-    GAPS,
-    KINDS,
-    METRICS,
-    RECORD,
-    STATUS_NAMES,
-    Totals,
-    figures,
-    is_count,
-    metrics_of,
-)
-from cgrsp_simpy.rental.stock import DAY_S, Stock, start_s
+from cgrsp_simpy.rental.record import RECORD, is_count
+from cgrsp_simpy.rental.report import RentalReport
+from cgrsp_simpy.rental.stock import DAY_S, Stock
+from cgrsp_simpy.rental.subject import RentalSubject
 from cgrsp_simpy.rental.terms import Terms
 from cgrsp_simpy.rental.toml import described, tables
 from cgrsp_simpy.rental.view import OperatorKnowledge, View
-from cgrsp_simpy.rental.why import bands, reasons
 from cgrsp_simpy.rental.workload import (
-    Drawn,
     HourlyWorkload,
     JobList,
     LoggedWorkload,
@@ -64,7 +45,6 @@ from cgrsp_simpy.rental.workload import (
 )
 
 THESIS_TERMS = Terms()
-MARKET = ("persistence_s", "sight")  # parameters of the market that a sweep may vary
 
 
 @dataclass(frozen=True)
@@ -107,21 +87,10 @@ class Scenario(Model):
     service: Service = field(default_factory=Service)
     terms: Terms = field(default_factory=Terms)
 
-    metrics = METRICS
-    shown = (
-        "wait_min",
-        "miss_pct",
-        "tight_miss_pct",
-        "tardiness_min",
-        "cost_usd",
-        "utilisation_pct",
-        "wait_gap_min",
-        "miss_gap_pct",
-    )
-    tested = ("wait_min", "miss_pct", "tardiness_min", "cost_usd")
-    precise = "wait_min"
     policies = POLICIES | PREEMPTIVE
     compared = ("fifo", "spt", "edf", "rh", "cadr")
+    report = RentalReport
+    subject = RentalSubject
 
     def __post_init__(self) -> None:
         for name, one in (("slots", "slot"), ("gpus", "GPU type")):
@@ -158,7 +127,6 @@ class Scenario(Model):
             require(own == start_h, "start_h of the arrival rates", own, same)
         if isinstance(self.workload, LoggedWorkload):
             self._take_times_from(self.workload)
-        self._tell_of_figures()
         for gpu in self.slots:
             check_one_of("GPU type", gpu.name, names)
         levels = len(self.workload.mix)
@@ -199,27 +167,6 @@ class Scenario(Model):
                 allowed,
             )
 
-    def _tell_of_figures(self) -> None:
-        """Figures of the workload's deadline classes, in place of those of the thesis's
-        two, and of other terms of renting.
-        """
-        metrics = metrics_of(self.workload.classes) | self.terms.metrics
-        if list(metrics) == list(METRICS):
-            return
-        own = [name for name in metrics if name not in METRICS]
-        after = {
-            "miss_pct": [name for name in own if name.endswith("_miss_pct")],
-            "tardiness_min": ["weighted_tardiness_min"],
-            "utilisation_pct": self.terms.metrics,
-        }
-        shown = [
-            figure for name in self.shown for figure in (name, *after.get(name, ()))
-        ]
-        object.__setattr__(self, "metrics", metrics)
-        object.__setattr__(
-            self, "shown", tuple(n for n in shown if n in (*metrics, *GAPS))
-        )
-
     def _take_times_from(self, log: LoggedWorkload) -> None:
         """Mean execution times are the log's, by size class, over each type's speed."""
         means = log.mean_service_s()
@@ -245,14 +192,6 @@ class Scenario(Model):
         return self.workload.jobs
 
     @property
-    def common(self) -> str:  # type: ignore[override]
-        """The day of the record on which a run begins, where the market is replayed."""
-        return "starting day" if self.market.series else ""
-
-    def in_common(self, seed: int) -> int:
-        return int(start_s(self.market, seed) // DAY_S) if self.market.series else seed
-
-    @property
     def columns(self) -> dict[str, str]:  # type: ignore[override]
         """What a life notes beside the job's own fields: the last of JobRecord's, and
         what the terms of renting add.
@@ -262,18 +201,12 @@ class Scenario(Model):
             name: "i4" if is_count(name) else "f8" for name in self.terms.columns
         }
 
-    def kinds_of_columns(self) -> dict[str, str]:
-        return RECORD | self.columns
-
     def resources(self) -> tuple[ResourceSpec, ...]:
         return slots(self.slots)
 
     def arrivals(self, draw: Draw) -> Iterator[tuple[float, Job, Draws]]:
         for job, draws in self.workload.generate(draw.seed, self.service):
             yield job.submit_s, job, draws
-
-    def draw(self, seed: int) -> Drawn:
-        return Drawn(self.workload, self.service, seed)
 
     def job_process(self, run: Simulation, job: Job) -> Process:
         return (
@@ -292,194 +225,12 @@ class Scenario(Model):
             run.policy.totals = run.records.tally
         return view
 
-    def says(self, kind: str, claim: Claim) -> str:
-        job, now_s = claim.job, claim.env.now
-        if kind == "submit":
-            name = self.workload.classes[job.deadline_class].name
-            gpus = f", {job.gpus} GPUs" if job.gpus > 1 else ""
-            return (
-                f"complexity {job.complexity}, {name}, due {job.deadline_s:.2f}{gpus}"
-            )
-        if kind == "start":
-            delay_s, wait_s = now_s - claim.granted_s, now_s - job.submit_s
-            return f"{delay_s:.2f} s of provisioning, {wait_s:.2f} s of wait in all"
-        late = "late" if now_s > job.deadline_s else "in time"
-        return f"{now_s - claim.started_s:.2f} s of execution, {late}"
-
-    # ---- figures, rows and pictures ----
-
-    def tally(self) -> Totals:
-        return Totals.of(self.workload.classes, self.terms.metrics)
-
-    def summary(self, run: Run) -> dict[str, Any]:
-        """The figures of a run by name, units in the names.
-
-        jobs, completed: numbers. wait_min: mean wait (thesis Eq. 3.7). miss_pct,
-        tight_miss_pct, loose_miss_pct: share of all, tight and loose jobs that end
-        after their deadline (NaN where there are none). tardiness_min: mean over all
-        jobs (Eq. 3.6). cost_usd: sum (Eq. 3.11). utilisation_pct: time average of held
-        slots, provisioning included, from time 0 to the last completion. makespan_h:
-        time of the last completion.
-
-        Both count from the scenario's time 0, as the thesis's day does, not from the
-        first job. A log whose clock has run for long when its first job comes leaves
-        its slots idle until then; `window` moves time 0 (`trace`).
-
-        With other deadline classes than tight and loose, instead of those two figures
-        for each class NAME: NAME_wait_min, NAME_miss_pct and NAME_tardiness_min. Where
-        jobs or classes have weights other than 1: weighted_tardiness_min, sum of weight
-        x tardiness over sum of weights. What terms of renting add, `Terms.metrics`
-        names; the parts of the cost add up to cost_usd.
-        """
-        return self.figures(self.outcome(run))
-
-    def summary_of(self, run: Run, chosen: np.ndarray[Any, Any]) -> dict[str, Any]:
-        sums = Totals.of(self.workload.classes, self.terms.columns)
-        if (records := run.jobs[chosen]).size:
-            sums.add({name: records[name] for name in records.dtype.names})
-        capacity_s = len(self.slots) * run.tally.end_s
-        return {**figures(sums, int(chosen.sum()), capacity_s), **sums.more}
-
-    @property
-    def tags(self) -> Tags:
-        return getattr(self.workload, "tags", Tags())
-
-    def row_columns(self, run: Run) -> dict[str, Any]:
-        """Those of JobRecord, with names in place of the numbers of class, GPU type and
-        status; slots: the indices of all slots of the job, as text with spaces between.
-        """
-        columns, names = dict(super().row_columns(run)), {"status": STATUS_NAMES}
-        names["deadline_class"] = [each.name for each in self.workload.classes]
-        names["gpu"] = [gpu.name for gpu in self.gpus]
-        for name, own in names.items():
-            columns[name] = [own[index] for index in columns[name].tolist()]
-        columns["slots"] = columns.pop("resources")
-        return columns
-
-    def kinds(self, run: Run, by: str) -> dict[int, str]:
-        """The kinds of the jobs, by their ids; by: "complexity", "class" (of the
-        deadline) or "status" (the stock met at dispatch).
-        """
-        check_one_of("colour_by", by, KINDS)
-        column, first, names = KINDS[by]
-        if by == "class":
-            names = tuple(f"{each.name} deadline" for each in self.workload.classes)
-        values, last = run.jobs[column].astype(int) - first, len(names) - 1
-        if values.max(initial=0) > last:
-            names = (*names[:-1], f"{names[-1]} and more")
-        told = np.array(names)[np.minimum(values, last)].tolist()
-        return dict(zip(run.jobs["job"].tolist(), told))
-
-    def timeline(self, run: Run, **parts: Any) -> Timeline:
-        names = tuple(f"{index}  {gpu.name}" for index, gpu in enumerate(self.slots))
-        return super().timeline(
-            run, resources=names, kinds=self.kinds(run, "complexity"), **parts
-        )
-
-    def bands(self, run: Run) -> Bands:
-        return bands(self.market, self.slots, run.seed, run.timeline.end_s)
-
-    def reasons(self, run: Run) -> Reasons | None:
-        return reasons(self, run.rule, run.seed)
-
-    def outcome(self, run: Run) -> list[Any]:
-        """What a study keeps of a run: its sums, in the order of the fields of
-        Totals.
-        """
-        return [getattr(run.tally, item.name) for item in fields(Totals)]
-
-    def figures(self, outcome: Sequence[Any]) -> dict[str, Any]:
-        sums = Totals(*outcome)
-        return {
-            **figures(sums, self.jobs, len(self.slots) * sums.end_s),
-            "makespan_h": sums.end_s / 3600,
-            **sums.more,
-        }
-
-    def varied(self, **parameters: Any) -> Scenario:
-        """The scenario with other parameters.
-
-        Parameters
-        ----------
-        **parameters
-            Of the scenario (slots: a number or a list of types; free_types), of its
-            workload (jobs, rate_per_s or rates, deadlines), of the thesis's two
-            deadline classes (tight_fraction, tight_window_s, loose_window_s), of the
-            market (persistence_s, sight), of its terms (retry_s, warm_s, ...), or
-            clock: "calibrated" or "printed", started at the hour of day of a log or of
-            rates by hour.
-
-        Returns
-        -------
-        Scenario
-            A copy; the scenario itself stays as it is.
-
-        Raises
-        ------
-        InputError
-            For a name that is no parameter, or a value that is not allowed.
-        """
-        own, two = dict(parameters), getattr(self.workload, "deadlines", None)
-        held: dict[str, Any] = {"market": self.market}
-        held |= {"deadlines": two} if isinstance(two, DeadlineClasses) else {}
-        held |= {"workload": self.workload, "": self, "terms": self.terms}
-        names = {
-            part: [item.name for item in fields(each) if item.init]
-            for part, each in held.items()
-            if is_dataclass(each)  # a workload of one's own may be any class
-        }
-        names["market"] = ["clock", *MARKET]
-        for name in own:
-            check_one_of("parameter of the scenario", name, chain(*names.values()))
-        if "slots" in own:
-            own["slots"] = round_robin(own["slots"], self.gpus)
-        if "clock" in own:
-            own["clock"] = clock_of(own["clock"], self.workload)
-        outer = names.pop("")
-        # the deadlines before the workload, which has them
-        for part, inner in names.items():
-            mine = {
-                name: own.pop(name)
-                for name in inner
-                if name in own and name not in outer
-            }
-            if mine:
-                own[part] = replace(own.get(part, held[part]), **mine)
-        return replace(self, **own)
-
-    def make_policy(self, policy: Any) -> Any:
-        """As of `Model`; InputError also for a policy that suspends jobs, where the
-        terms do not allow that.
-        """
-        made = super().make_policy(policy)
-        allowed = "of a scenario whose terms allow suspension"
-        suspends = getattr(made, "suspends", False) and not self.terms.suspension
-        require(not suspends, "policy", policy_name(made), allowed)
-        return made
-
-    def simulation(self, policy: Any, seed: int, **how: Any) -> Simulation:
-        usd = self.terms.budget_usd_per_day
-        own = policy if usd is None else Budget(policy, usd, self.market.clock)
-        made: Simulation = super().simulation(own, seed, **how)
-        return made
-
     @cached_property
-    def fixed(self) -> Any:
+    def compiled_setup(self) -> Any:
         """What the compiled loop needs of every run, as of `bulk.Fixed`."""
         from cgrsp_simpy.rental.bulk import Fixed  # numba takes a second to load
 
         return Fixed(self)
-
-    def not_compiled(self, policy: Any) -> str:
-        from cgrsp_simpy.rental.bulk import refused
-
-        return refused(self, policy)
-
-    def in_bulk(self, policy: Any, seed: int, drawn: Any, records: bool) -> Run | None:
-        from cgrsp_simpy.rental.bulk import bulk
-
-        plain = isinstance(drawn, Drawn | None) and not self.not_compiled(policy)
-        return bulk(self, policy, seed, drawn, records) if plain else None
 
     # ---- what policies see ----
 
@@ -506,7 +257,7 @@ class Scenario(Model):
         for a job that is not allowed.
         """
         # of a run that is not let go
-        view: View = self.simulation(first_come, seed).view
+        view: View = Simulation(self, first_come, seed).view
         names = [each.name for each in self.workload.classes]
         for index, end_s in (busy or {}).items():
             view.mark_busy(index, end_s)

@@ -10,7 +10,6 @@ from typing import Any, cast
 
 from cgrsp_simpy.base.metric import summed
 from cgrsp_simpy.base.timeline import Bands, Choice, Reasons
-from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.rental.gpu import GpuType
 from cgrsp_simpy.rental.job import Job
 from cgrsp_simpy.rental.market import LOW, Market
@@ -23,7 +22,7 @@ RANKED = 5  # waiting jobs that are told of a decision
 ROUNDING = 1e-9  # of chances
 
 
-def reasons(scenario: Model, rule: Any, seed: int) -> Reasons | None:
+def reasons(scenario: Any, rule: Any, seed: int) -> Reasons | None:
     """What the rules of a policy say at the decisions of a run, which is made again;
     None of a policy that is not of rules that say what they do.
     """
@@ -32,9 +31,9 @@ def reasons(scenario: Model, rule: Any, seed: int) -> Reasons | None:
         isinstance(rule.order, Tiers | Index) or rule.order is by_submission
     ):
         return None
-    made = scenario.simulation(TracingPolicy(rule), seed)
-    made.finish()
-    return cast(TracingPolicy, made.policy).reasons
+    run = scenario.subject(scenario).simulation(TracingPolicy(rule), seed)
+    run.finish()
+    return cast(TracingPolicy, run.policy).reasons
 
 
 class TracingPolicy(ListPolicy):

@@ -18,6 +18,7 @@ from cgrsp_simpy.analysis.selection import Selection, kim_nelson
 from cgrsp_simpy.analysis.statistics import mean, replications_needed
 from cgrsp_simpy.base.checks import InputError, check_number, check_one_of, require
 from cgrsp_simpy.engine.model import Model
+from cgrsp_simpy.engine.report import Report
 from cgrsp_simpy.studies.replicate import (
     Replications,
     check_policies,
@@ -28,6 +29,7 @@ from cgrsp_simpy.studies.replicate import (
 )
 from cgrsp_simpy.studies.store import Store, open_store
 from cgrsp_simpy.studies.study import Row, Study
+from cgrsp_simpy.studies.subject import subject_of
 
 MOST_SEEDS = 10_000  # where the search for a precision ends
 
@@ -131,18 +133,22 @@ def _precision(
     if isinstance(precision, Mapping):
         wanted = dict(precision)
     elif precision is not None:
-        wanted = {scenario.precise: precision}
+        wanted = {subject_of(scenario).report.precise: precision}
     for figure, width in wanted.items():
         check_one_of(
             "figure of precision",
             figure,
-            [name for name, metric in scenario.metrics.items() if metric.better],
+            [
+                name
+                for name, metric in subject_of(scenario).report.metrics.items()
+                if metric.better
+            ],
         )
         check_number("precision", width, above=0)
         share = f"a share of the mean, at most 1: {width:g} per cent is {width / 100:g}"
         require(width <= 1, "precision", width, share)
     days = "left out on a market that is replayed: more seeds begin on the same days"
-    require(not (wanted and scenario.common), "precision", precision, days)
+    require(not (wanted and subject_of(scenario).common), "precision", precision, days)
     require(
         not wanted or len(seeds) > 1,
         "seeds",
@@ -192,8 +198,12 @@ class Comparison(Study):
         return str(self.scenario.name)
 
     @property
-    def _model(self) -> Model:
-        return self.scenario
+    def _report(self) -> Report:
+        return subject_of(self.scenario).report
+
+    @property
+    def policy_label(self) -> str:
+        return str(self.scenario.policy_label)
 
     @property
     def note(self) -> str:
@@ -203,16 +213,20 @@ class Comparison(Study):
             for policy, row in self.means().items()
             if any(math.isinf(row[name].mean) for name in self.shown if name in row)
         ]
-        said = f"{', '.join(grows)}: {self.scenario.infinite}" if grows else ""
-        return "\n".join(filter(None, [self.scenario.note, said]))
+        said = (
+            f"{', '.join(grows)}: {subject_of(self.scenario).report.infinite}"
+            if grows
+            else ""
+        )
+        return "\n".join(filter(None, [subject_of(self.scenario).report.note, said]))
 
     @property
     def common(self) -> str:
-        return self.scenario.common
+        return subject_of(self.scenario).common
 
     @cached_property
     def clusters(self) -> list[int]:
-        return [self.scenario.in_common(seed) for seed in self.seeds]
+        return [subject_of(self.scenario).in_common(seed) for seed in self.seeds]
 
     @property
     def named(self) -> Mapping[str, Any]:
@@ -315,16 +329,20 @@ def select(
     named = check_policies(policies, checked_model(scenario))
     once = (
         "one whose seeds are independent: more of them begin on the same"
-        f" {scenario.common}"
+        f" {subject_of(scenario).common}"
     )
-    require(not scenario.common, "scenario", scenario.name, once)
-    figure = scenario.precise if figure is None else figure
-    judged = [name for name, metric in scenario.metrics.items() if metric.better]
+    require(not subject_of(scenario).common, "scenario", scenario.name, once)
+    figure = subject_of(scenario).report.precise if figure is None else figure
+    judged = [
+        name
+        for name, metric in subject_of(scenario).report.metrics.items()
+        if metric.better
+    ]
     check_one_of("figure", figure, judged)
 
     def observe(policy: str, seed: int) -> float:
         run = simulate_for_study(scenario, named[policy], seed, records=False)
         return float(run.summary()[figure])
 
-    better = scenario.metrics[figure].better
+    better = subject_of(scenario).report.metrics[figure].better
     return kim_nelson(observe, list(named), indifference, confidence, first, better)

@@ -30,6 +30,7 @@ from cgrsp_simpy.engine.events import policy_name
 from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.studies.identity import home
+from cgrsp_simpy.studies.subject import subject_of
 
 # of `random` and `numpy.random`: all code of a process draws from them
 GLOBAL_GENERATORS = (
@@ -44,23 +45,25 @@ ATOMS = {*map(type, (None, True, 0, 0.0, "", b"", (), [])), dict, type, Function
 def run_isolated(scenario: Model, policy: Any, seed: int, **how: Any) -> Run:
     """The run of a policy on a seed, which leaves no trace in the user's code.
 
-    how: as of `Model.run`. Raises InputError if the user's code cannot be copied;
+    how: as of `Subject.run`. Raises InputError if the user's code cannot be copied;
     PolicyError if it draws from a generator that all runs of a process share, besides
-    what `Model.run` raises.
+    what `Subject.run` raises.
     """
     policy = policy.policy if isinstance(policy, Named) else policy
     is_text = isinstance(policy, str) and not in_file(policy)
     compiles = how.get("engine", "simpy") != "simpy" and not is_text
-    if compiles and not scenario.not_compiled(scenario.make_policy(policy)):
+    subject = subject_of(scenario)
+    if compiles and not subject.not_compiled(subject.make_policy(policy)):
         # made of rules, which remember nothing
-        return scenario.run(policy, seed, **how)
+        return subject.run(policy, seed, **how)
     scenario_copy, policy_copy = isolated(scenario, policy)
     if scenario_copy is scenario and policy_copy is policy:
-        return scenario.run(policy, seed, **how)
+        return subject.run(policy, seed, **how)
+    subject = subject_of(scenario_copy)
     if current_thread() is not main_thread():  # others may draw at the same time
-        return scenario_copy.run(policy_copy, seed, **how)
+        return subject.run(policy_copy, seed, **how)
     before = _generator_states()
-    run = scenario_copy.run(policy_copy, seed, **how)
+    run = subject.run(policy_copy, seed, **how)
     for name, old, new in zip(("random", "numpy.random"), before, _generator_states()):
         if old != new:
             raise PolicyError(

@@ -31,6 +31,7 @@ from cgrsp_simpy.engine.stepping import Step, steps
 from cgrsp_simpy.studies.executors import WorkerError, as_they_come
 from cgrsp_simpy.studies.isolation import isolated, run_isolated
 from cgrsp_simpy.studies.store import Store
+from cgrsp_simpy.studies.subject import Subject, subject_of
 
 JOBS_PER_TASK = 20_000  # of a model of usual pace: about half a second of work
 # what a model keeps of a run, as plain values; a text is the error that ended the run
@@ -83,8 +84,10 @@ def simulate(
     told = engine != "compiled" or listener is None
     require(told, "engine", engine, "left out where a listener hears of each event")
     one = Replications(checked_model(scenario), [policy], [seed])
-    own = engine_for(engine, [one], scenario.work)
-    return scenario.run(policy, seed, records=records, listener=listener, engine=own)
+    own = engine_for(engine, [one], subject_of(scenario).work)
+    return subject_of(scenario).run(
+        policy, seed, records=records, listener=listener, engine=own
+    )
 
 
 def simulate_for_study(
@@ -96,7 +99,7 @@ def simulate_for_study(
     do.
     """
     check_whole("seed", seed, least=0)
-    engine = engine_for("auto", [], scenario.work)
+    engine = engine_for("auto", [], subject_of(scenario).work)
     return run_isolated(scenario, policy, seed, records=records, engine=engine)
 
 
@@ -111,8 +114,9 @@ def step_through(scenario: Model, policy: Any, seed: int = 0) -> Iterator[Step]:
     policy answers what cannot be carried out.
     """
     check_whole("seed", seed, least=0)
-    made = checked_model(scenario).make_policy(policy)
-    return steps(lambda listener: scenario.simulation(made, seed, listener=listener))
+    subject = subject_of(checked_model(scenario))
+    policy = subject.make_policy(policy)
+    return steps(lambda listener: subject.simulation(policy, seed, listener=listener))
 
 
 def label(policy: Any) -> str:
@@ -129,7 +133,7 @@ def check_policies(
     compared under.
     """
     if policies is None:
-        policies = scenario.default_policies()
+        policies = subject_of(scenario).default_policies()
     if isinstance(policies, Mapping):
         policies = [Named(str(name), policy) for name, policy in policies.items()]
     policies = entries_of("policies", policies, "a list of policies")
@@ -138,7 +142,7 @@ def check_policies(
     differ = 'names that differ; give them by name, {"mine": policy}, where they do not'
     require(len(set(names)) == len(names), "policies", names, differ)
     for policy in policies:
-        scenario.make_policy(policy)
+        subject_of(scenario).make_policy(policy)
     return dict(zip(names, policies))
 
 
@@ -214,7 +218,9 @@ def engine_for(engine: str, wanted: Iterable[Replications], jobs: int) -> str:
     if engine == "compiled":
         for scenario, policies, _ in wanted:
             for policy in policies:
-                why = scenario.not_compiled(scenario.make_policy(policy))
+                why = subject_of(scenario).not_compiled(
+                    subject_of(scenario).make_policy(policy)
+                )
                 if why:
                     raise InputError(
                         f"engine(='compiled') cannot run {label(policy)}: {why}"
@@ -254,7 +260,7 @@ class Runs:
         return (
             {"error": outcome}
             if isinstance(outcome, str)
-            else scenario.figures(outcome)
+            else subject_of(scenario).figures(outcome)
         )
 
     def take(self, block: Block, outcomes: Sequence[Outcome]) -> None:
@@ -367,7 +373,9 @@ def _key(scenario: Model) -> Hashable:
 
 
 def _work(blocks: Sequence[Block]) -> int:
-    return sum(block.scenario.work * len(block.policies) for block in blocks)
+    return sum(
+        subject_of(block.scenario).work * len(block.policies) for block in blocks
+    )
 
 
 def _tasks(blocks: Iterable[Block]) -> Iterator[list[Block]]:
@@ -378,7 +386,9 @@ def _tasks(blocks: Iterable[Block]) -> Iterator[list[Block]]:
     jobs = 0.0
     for block in blocks:
         jobs_per_policy = (
-            block.scenario.work * Model.pace_per_s / block.scenario.pace_per_s
+            subject_of(block.scenario).work
+            * Subject.pace_per_s
+            / subject_of(block.scenario).pace_per_s
         )
         if jobs_per_policy > JOBS_PER_TASK:
             yield from (
@@ -403,7 +413,7 @@ def _outcomes(block: Block) -> list[Outcome]:
     scenario, seed, policies, engine = block
     # jobs of a user's class may change in a run
     shared = len(policies) > 1 and users_part(scenario) is None
-    drawn = _or_error(lambda: scenario.draw(seed) if shared else None)
+    drawn = _or_error(lambda: subject_of(scenario).draw(seed) if shared else None)
     if isinstance(drawn, str):
         return [drawn] * len(policies)
 
@@ -411,7 +421,7 @@ def _outcomes(block: Block) -> list[Outcome]:
         run = run_isolated(
             scenario, policy, seed, drawn=drawn, records=False, engine=engine
         )
-        return scenario.outcome(run)
+        return subject_of(scenario).outcome(run)
 
     return [_or_error(partial(outcome, policy)) for policy in policies]
 

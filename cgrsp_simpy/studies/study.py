@@ -33,6 +33,7 @@ from cgrsp_simpy.base.table import (
     write_csv,
 )
 from cgrsp_simpy.engine.model import Model
+from cgrsp_simpy.engine.report import Report
 from cgrsp_simpy.studies.store import Store
 
 if TYPE_CHECKING:
@@ -121,29 +122,29 @@ class Study(HoldsPolicies, Results):
     _policies_in = "_named"
 
     @property
-    def _model(self) -> Model | type[Model]:
-        """The model, or its class, whose figures these are."""
+    def _report(self) -> Report | type[Report]:
+        """The report, or its class, that describes the figures."""
         raise NotImplementedError
 
     @property
     def policy_label(self) -> str:
         """What a policy is called."""
-        return self._model.policy_label
+        return Model.policy_label
 
     @property
     def metrics(self) -> Mapping[str, Metric]:
         """What the figures are."""
-        return self._model.metrics
+        return self._report.metrics
 
     @property
     def shown(self) -> Sequence[str]:
         """The figures of the table."""
-        return self._model.shown
+        return self._report.shown
 
     @property
     def tested(self) -> Sequence[str]:
         """The figures that are compared."""
-        return self._model.tested
+        return self._report.tested
 
     @property
     def title(self) -> str:

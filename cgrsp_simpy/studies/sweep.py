@@ -31,6 +31,7 @@ from cgrsp_simpy.studies.replicate import (
 )
 from cgrsp_simpy.studies.store import open_store
 from cgrsp_simpy.studies.study import Results, Row, counted, interval, many, mean_of
+from cgrsp_simpy.studies.subject import subject_of
 
 Point = dict[str, Any]
 
@@ -87,7 +88,11 @@ def sweep(
         policies = entries_of("policies", policies, "a list of policies")
     seeds, points = check_seeds(seeds), list(points_of(grid))
     places = scenarios_of(scenario, points, list(policies or ()))
-    figures = [name for name, metric in places[0].metrics.items() if metric.better]
+    figures = [
+        name
+        for name, metric in subject_of(places[0]).report.metrics.items()
+        if metric.better
+    ]
     for name in grid:
         allowed = "another than those of the columns of a row"
         fresh = name not in ("policy", "seed", "error", *figures)
@@ -148,7 +153,7 @@ def _scenario(
         require(isinstance(name, str), "name in the grid", name, "a text")
     arguments = {name: value for name, value in point.items() if ":" not in name}
     if isinstance(scenario, Model):
-        return scenario.varied(**arguments) if arguments else scenario
+        return subject_of(scenario).varied(**arguments) if arguments else scenario
     signature = inspect.signature(scenario)
     known = signature.parameters
     # more than its own a function of a kind takes only where the kind is told

@@ -38,6 +38,7 @@ from cgrsp_simpy.studies.study import (
     many,
     plain_mean,
 )
+from cgrsp_simpy.studies.subject import subject_of
 from cgrsp_simpy.studies.sweep import Point, policies_at, scenarios_of
 
 FIGURES = ("wait_min", "miss_pct", "cost_usd")
@@ -116,7 +117,9 @@ def tune(
     check_whole("population", population, least=2)
     check_whole("generations", generations, least=1)
     less = [
-        name for name, metric in scenario.metrics.items() if metric.better == "less"
+        name
+        for name, metric in subject_of(scenario).report.metrics.items()
+        if metric.better == "less"
     ]
     for name in entries_of("figures", figures, "names of figures"):
         check_one_of("figure", name, less)

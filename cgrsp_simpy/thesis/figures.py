@@ -31,6 +31,7 @@ from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.rental.view import Policy, View
 from cgrsp_simpy.rental.workload import PoissonWorkload
 from cgrsp_simpy.studies.replicate import check_policies
+from cgrsp_simpy.studies.subject import subject_of
 from cgrsp_simpy.thesis import day_figures, example_figures, table_figures
 from cgrsp_simpy.thesis.experiments import MONTH, TABLES, of_policies
 from cgrsp_simpy.thesis.report import IDS, run_tables
@@ -259,8 +260,8 @@ def _results(
     require(isinstance(scenario or {}, Mapping), "scenario", scenario, by_name)
     changes = dict(scenario or {})
 
-    def put(own: Scenario) -> Scenario:
-        return own.varied(**changes)
+    def put(own: Scenario) -> Any:
+        return subject_of(own).varied(**changes)
 
     wanted = [
         (cell.measure, table.seeds(seeds))

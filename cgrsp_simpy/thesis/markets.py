@@ -35,6 +35,7 @@ import scipy
 from cgrsp_simpy.analysis.statistics import cluster_means, holm, worth
 from cgrsp_simpy.rental.measured import Measured, on_market
 from cgrsp_simpy.rental.scenario import Scenario
+from cgrsp_simpy.studies.subject import subject_of
 from cgrsp_simpy.thesis.experiments import Excess, average
 from cgrsp_simpy.thesis.findings import (
     FAILS,
@@ -65,7 +66,9 @@ PRINTED_ALONE = "judged on the thesis's printed figures alone, which no market c
 
 def persistent(tau_min: float, sight: str) -> Callable[[Scenario], Scenario]:
     """Puts a scenario where its stock persists for so many minutes, and is seen so."""
-    return lambda scenario: scenario.varied(persistence_s=60.0 * tau_min, sight=sight)
+    return lambda scenario: subject_of(scenario).varied(
+        persistence_s=60.0 * tau_min, sight=sight
+    )
 
 
 def replayed(market: Measured, sight: str) -> Callable[[Scenario], Scenario]:

@@ -27,6 +27,7 @@ from cgrsp_simpy.rental.policies import make_policy
 from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.studies.replicate import Replications, Runs, label, replicate, simulate
 from cgrsp_simpy.studies.store import Store, kept_json
+from cgrsp_simpy.studies.subject import subject_of
 from cgrsp_simpy.thesis.experiments import MONTH, TABLES, Measure, Source, Table
 
 LONG_QUEUE = 10  # jobs
@@ -101,8 +102,8 @@ class Results:
         scenario = measure.sources[0].scenario
         own = self.market(day("normal") if isinstance(scenario, str) else scenario)
         # each month has all days of the record
-        whole = isinstance(scenario, str) and own.common
-        return [0 if whole else own.in_common(seed) for seed in range(n)]
+        whole = isinstance(scenario, str) and subject_of(own).common
+        return [0 if whole else subject_of(own).in_common(seed) for seed in range(n)]
 
 
 def reproduce(
@@ -157,9 +158,11 @@ def _most(
 
 def work_of(measures: Sequence[tuple[Measure, int]]) -> int:
     """How many jobs `reproduce` simulates for measures; of the month the mean day's."""
-    month = 30 * summed(share * day(kind).work for kind, share in THESIS_MIX.items())
+    month = 30 * summed(
+        share * subject_of(day(kind)).work for kind, share in THESIS_MIX.items()
+    )
     each = (
-        n * (scenario.work if isinstance(scenario, Scenario) else month)
+        n * (subject_of(scenario).work if isinstance(scenario, Scenario) else month)
         for (scenario, _), n in _most(measures).items()
     )
     return round(summed(each))

@@ -44,7 +44,9 @@ def follow(scenario: Scenario, seed: int = 0, *, keep: bool = False) -> Run:
         raise InputError(
             "the recursion is for first come, first served; simulate instead"
         )
-    records, policy, first = Records(scenario, keep), scenario.policy, 1
+    records = Records(scenario.report(scenario), keep)
+    records.claims = None  # nor does the recursion know which machine a job is on
+    policy, first = scenario.policy, 1
     runs = started(
         scenario.foreseen(seed),
         policy,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, is_dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain, count
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from cgrsp_simpy.base.arrays import Bools, Floats
+from cgrsp_simpy.base.arrays import Floats
 from cgrsp_simpy.base.checks import (
     InputError,
     check_bool,
@@ -19,15 +19,11 @@ from cgrsp_simpy.base.checks import (
     python_numbers,
     require,
 )
-from cgrsp_simpy.base.metric import Metric
-from cgrsp_simpy.base.policy import Named, chosen
+from cgrsp_simpy.base.policy import chosen
 from cgrsp_simpy.base.streams import Draw, stream
-from cgrsp_simpy.base.timeline import CLAIM, PHASES, Timeline
-from cgrsp_simpy.engine.claim import Claim
-from cgrsp_simpy.engine.events import Listener, delay_until, policy_name
+from cgrsp_simpy.engine.events import delay_until, policy_name
 from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.engine.resources import ResourceSpec, pools, slots
-from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.engine.simulation import Process, Simulation
 from cgrsp_simpy.waiting.formulas import closed_form, unsteady
 from cgrsp_simpy.waiting.jobs import Chunk, ExponentialJobs, Job, JobSource, ListedJobs
@@ -52,8 +48,9 @@ from cgrsp_simpy.waiting.policies import (
     WaitingPolicy,
     ajw,
 )
-from cgrsp_simpy.waiting.recursion import follow, started
-from cgrsp_simpy.waiting.tally import Tally, most_at_once
+from cgrsp_simpy.waiting.recursion import started
+from cgrsp_simpy.waiting.report import WaitingReport
+from cgrsp_simpy.waiting.subject import WaitingSubject
 from cgrsp_simpy.waiting.view import SharedView, View
 
 RENTED = "no machines that are for rent"
@@ -113,23 +110,10 @@ class Scenario(Model):
     errors: Mispredictions = NO_ERRORS
     work_conserving: bool = False
 
-    metrics: ClassVar[Mapping[str, Metric]] = {  # money is in the unit of the prices
-        "wait_s": Metric("mean wait", "s"),
-        "price": Metric("price of an hour's work"),
-        "on_demand_fraction": Metric("share of jobs on demand", better=""),
-        "opportunity": Metric("price of the mean wait"),
-        "service_s": Metric("mean running time", "s", ""),
-        "load": Metric(
-            "work that comes: machines kept busy, or rent an hour of all jobs",
-            better="",
-        ),
-        "cost_per_h": Metric("cost of an hour"),
-    }
-    shown = ("wait_s", "price", "on_demand_fraction", "opportunity")
-    tested = shown
-    precise = "wait_s"
     policies = POLICIES
     compared = tuple(POLICIES)
+    report = WaitingReport
+    subject = WaitingSubject
     columns: ClassVar[Mapping[str, str]] = {"on_demand": "?"}
 
     def __post_init__(self) -> None:
@@ -250,88 +234,6 @@ class Scenario(Model):
         """Machines, or cores of a shared one."""
         return job.cores if self.shared else 1
 
-    def says(self, kind: str, claim: Claim) -> str:
-        job, wait_s = claim.job, claim.started_s - claim.job.submit_s
-        told = {"start": f"waited {wait_s:.2f} s", "finish": f"ran {job.run_s:.2f} s"}
-        return told.get(kind, str(job))
-
-    # ---- what a run leaves ----
-
-    def tally(self) -> Tally:
-        return Tally(self.jobs, self.sizes if self.shared else None, self.steady)
-
-    def summary(self, run: Run) -> dict[str, float]:
-        """Of a log all jobs count, of generated ones the middle 80 %.
-
-        Raises InputError for jobs without any work; see `Tally.figures`.
-        """
-        return self.figures(self.outcome(run))
-
-    def outcome(self, run: Run) -> dict[str, list[float]]:
-        """Name -> the figure of the whole run, then of each batch."""
-        found = run.tally.figures(self.fixed_per_h, self.prices)
-        return {name: values.tolist() for name, values in found.items()}
-
-    def figures(self, outcome: Mapping[str, Sequence[float]]) -> dict[str, float]:
-        return {name: values[0] for name, values in outcome.items()}
-
-    def summary_of(self, run: Run, chosen: Bools) -> dict[str, float]:
-        """Jobs (their number); wait_s, service_s (means, seconds); on_demand_fraction
-        (share of the jobs); core_hours, on_demand_core_hours (cores times running
-        time).
-        """
-        jobs = run.jobs[chosen]
-        core_h = jobs["cores"] * jobs["run_s"] / 3600
-        return {
-            "jobs": len(jobs),
-            "wait_s": float((jobs["start_s"] - jobs["submit_s"]).mean()),
-            "service_s": float(jobs["run_s"].mean()),
-            "on_demand_fraction": float(jobs["on_demand"].mean()),
-            "core_hours": float(core_h.sum()),
-            "on_demand_core_hours": float(core_h[jobs["on_demand"]].sum()),
-        }
-
-    def row_columns(self, run: Run) -> dict[str, Any]:
-        jobs = run.jobs
-        own = {
-            "wait_s": jobs["start_s"] - jobs["submit_s"],
-            "on_demand": jobs["on_demand"] + 0,
-        }
-        return {name: jobs[name] for name in ("job", *Chunk._fields, "start_s")} | own
-
-    def timeline(self, run: Run, **parts: Any) -> Timeline:
-        """As of `Model`; what runs on demand is at a place of its own."""
-        # places: a machine's cores, then its memory
-        jobs, step = run.jobs, 1 + self.shared
-        names = (
-            [str(index) for index in range(self.machines)]
-            if isinstance(self.machines, int)
-            else [f"{index}  {size.name}" for index, size in enumerate(self.machines)]
-        )
-        sizes = [float(place.size) for place in tuple(self.resources())[::step]]
-        claims = run.claims[run.claims["resource"] % step == 0]
-        claims["resource"] //= step
-        needs = jobs["cores"] if self.shared else np.ones(len(jobs))
-        place, phase = (np.full(len(jobs), each) for each in (len(names), PHASES[-1]))
-        columns = (jobs["job"], place, needs, phase, jobs["start_s"], jobs["finish_s"])
-        rented = np.rec.fromarrays(columns, CLAIM)[jobs["on_demand"]]
-        rented = rented[rented["to_s"] > rented["from_s"]]
-        if jobs["on_demand"].any():
-            names.append("on demand")
-            sizes.append(most_at_once(rented))
-        claims = np.concatenate([claims, rented])
-        kinds = np.where(jobs["on_demand"], "on demand", "fixed machine")
-        own = {
-            "label": "machine",
-            "resources": tuple(names),
-            "sizes": tuple(sizes),
-            "claims": claims[np.argsort(claims["from_s"], kind="stable")],
-            "kinds": dict(zip(jobs["job"].tolist(), kinds.tolist())),
-        }
-        made = super().timeline(run, **own | parts)
-        made.visits["granted_s"] = jobs["start_s"]
-        return made
-
     # ---- studies ----
 
     @property
@@ -355,86 +257,11 @@ class Scenario(Model):
         """Number of jobs of a run."""
         return self.source.jobs
 
-    @property
-    def is_random(self) -> bool:  # type: ignore[override]
-        """Whether seeds differ: not where jobs are listed, and all that is predicted is
-        right.
-        """
-        return self.steady or self.errors != NO_ERRORS
-
-    def draw(self, seed: int) -> None:
-        """Nothing: jobs are drawn as they come."""
-
-    def make_policy(self, policy: Any) -> WaitingPolicy | Order:
-        """A policy from its text, or an order, a function of a View, of the scenario's
-        policy.
-
-        Raises InputError for an unknown name, parameter or file, and where a listed job
-        would wait for a machine that no fixed machine is large enough for.
-        """
-        own = policy.policy if isinstance(policy, Named) else policy
-        made = own if isinstance(own, WaitingPolicy) else super().make_policy(own)
-        scenario = self.under(made)
-        if scenario.shared and isinstance(self.source, ListedJobs):
-            list(scenario.foreseen(0))
-        return made
-
     def under(self, policy: WaitingPolicy | Order) -> Scenario:
         """The scenario under another policy, or in an order that a function says."""
         if isinstance(policy, WaitingPolicy):
             return replace(self, policy=policy)
         return replace(self, order=policy)
-
-    def simulation(
-        self,
-        policy: WaitingPolicy | Order,
-        seed: int,
-        *,
-        drawn: None = None,
-        records: bool = True,
-        listener: Listener | None = None,
-    ) -> Simulation:
-        own = self.under(policy)
-        order = chosen("order", own.order, ORDERS)
-        run = Simulation(own, order, seed, records=records, listener=listener)
-        run.name = own.label
-        return run
-
-    def run(
-        self,
-        policy: Any,
-        seed: int = 0,
-        *,
-        drawn: None = None,
-        records: bool = True,
-        listener: Listener | None = None,
-        engine: str = "simpy",
-    ) -> Run:
-        """The run of a policy on a seed; by the recursion where only its figures are
-        asked for: it is several times as fast, and its figures are the same to the bit.
-        """
-        own = self.under(self.make_policy(policy))
-        if own.recursive and not records and listener is None:
-            return follow(own, seed)
-        return super().run(
-            policy, seed, drawn=drawn, records=records, listener=listener
-        )
-
-    @property
-    def parts(self) -> dict[str, Any]:
-        made = {"prices": self.prices, "errors": self.errors}
-        return made | ({"source": self.source} if is_dataclass(self.source) else {})
-
-    def varied(self, **parameters: Any) -> Scenario:
-        """With other parameters: its own (machines, where they are shared also as a
-        number), those of its source (jobs, rate_per_s, service_s), prices (fixed,
-        on_demand) and errors (wait_over, wait_under, run_over, run_under).
-        """
-        if isinstance(parameters.get("machines"), int) and not isinstance(
-            self.machines, int
-        ):
-            parameters["machines"] = self.machines[:1] * parameters["machines"]
-        return super().varied(**parameters)
 
     # ---- what it is ----
 
@@ -465,11 +292,6 @@ class Scenario(Model):
     def recursive(self) -> bool:
         """Whether the recursion covers it: first come, first served."""
         return self.order == "fcfs"
-
-    @property
-    def pace_per_s(self) -> float:  # type: ignore[override]
-        """Of the recursion, where it covers the scenario."""
-        return (1e5 if self.shared else 1e6) if self.recursive else Model.pace_per_s
 
     @property
     def steady(self) -> bool:
@@ -519,7 +341,7 @@ class Scenario(Model):
             self.machines,
         )
         found = closed_form(*own, self.prices, self.errors)
-        row = {name: float(getattr(found, name)) for name in self.shown[:3]}
+        row = {name: float(getattr(found, name)) for name in WaitingReport.shown[:3]}
         return row | {"opportunity": row["price"] * row["wait_s"] / 3600}
 
     def foreseen(self, seed: int) -> Iterator[tuple[Chunk, Kinds]]:

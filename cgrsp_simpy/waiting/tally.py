@@ -13,7 +13,7 @@ import numpy as np
 from cgrsp_simpy.analysis.statistics import Mean, mean
 from cgrsp_simpy.base.arrays import Floats
 from cgrsp_simpy.base.checks import InputError, require
-from cgrsp_simpy.engine.run import Columns
+from cgrsp_simpy.engine.report import Columns
 from cgrsp_simpy.waiting.jobs import CHUNK
 from cgrsp_simpy.waiting.machines import Prices, Size, paid_s, rented
 
@@ -166,7 +166,7 @@ def of_trials(trials: Sequence[Mapping[str, Sequence[float]]]) -> dict[str, Mean
     """Means with 95 % intervals over seeds, or from the batches of a single run.
 
     trials: of each the figures of the whole run, then of each batch, as of
-    `Scenario.outcome`.
+    `WaitingSubject.outcome`.
     """
     if len(trials) == 1:
         return {name: batched(values) for name, values in trials[0].items()}

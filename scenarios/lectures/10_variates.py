@@ -192,10 +192,10 @@ print(claim("The wrong way is not biased here", bias, above=-0.5, below=0.5))
 # of both variances. Such values are far from normal, and the ratio is known much less
 # well than to ± 25 %.
 #
-# In this package every job has its draws from the start (`scenario.draw(seed)`), made
-# by streams with a name for each purpose: one draw more for stock moves no service
-# time. `stream(seed, name, n)` gives job n a stream of its own, for draws whose
-# number is not known beforehand, such as rejections.
+# In this package every job has its draws from the start, made by streams with a name
+# for each purpose: one draw more for stock moves no service time.
+# `stream(seed, name, n)` gives job n a stream of its own, for draws whose number is not
+# known beforehand, such as rejections.
 
 
 # %% Rejection takes as many numbers as it takes: one stream for all, or one a job

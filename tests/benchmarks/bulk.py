@@ -22,6 +22,7 @@ from skeleton import cpu_s, parser_of
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.analysis.queueing import mmc
+from cgrsp_simpy.studies.subject import subject_of
 
 POLICIES = (
     "fifo spt edf lcf balanced spt-rescue adaptive rh cadr cadr-oo random triage"
@@ -29,11 +30,11 @@ POLICIES = (
 
 
 def least_s(scenario, policy, engine, seeds, repeats):
-    made = scenario.make_policy(policy)
+    made = subject_of(scenario).make_policy(policy)
 
     def runs():
         for seed in seeds:
-            scenario.run(made, seed, records=False, engine=engine).summary()
+            subject_of(scenario).run(made, seed, records=False, engine=engine).summary()
 
     return min(cpu_s(runs) for _ in range(repeats)) / len(seeds)
 
@@ -97,7 +98,9 @@ def rented(engine):
         )
         return (
             60
-            * scenario.run("fifo", records=False, engine=engine).summary()["wait_min"]
+            * subject_of(scenario)
+            .run("fifo", records=False, engine=engine)
+            .summary()["wait_min"]
         )
 
     return run

@@ -15,6 +15,7 @@ import simpy
 from skeleton import beside, parser_of
 
 import cgrsp_simpy as cg
+from cgrsp_simpy.studies.subject import subject_of
 
 
 def bare(replicas, steps, requests):
@@ -51,10 +52,10 @@ if __name__ == "__main__":
             given.requests, rate_per_s, output_tokens=output, weight="short"
         )
         scenario = cg.llm.Scenario(offered)
-        batches = scenario.run(policy).plan
+        batches = subject_of(scenario).run(policy).plan
         steps = sum(batch.steps for batch in batches)
         seconds, ratio = beside(
-            lambda scenario=scenario, policy=policy: scenario.run(policy),
+            lambda scenario=scenario, policy=policy: subject_of(scenario).run(policy),
             lambda steps=steps, batches=batches: bare(
                 len(batches), steps, given.requests
             ),

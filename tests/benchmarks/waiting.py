@@ -24,6 +24,7 @@ import numpy as np
 import simpy
 
 import cgrsp_simpy as cg
+from cgrsp_simpy.studies.subject import subject_of
 from cgrsp_simpy.waiting.formulas import closed_form
 from cgrsp_simpy.waiting.policies import waiting_policy
 from cgrsp_simpy.waiting.recursion import follow
@@ -41,7 +42,7 @@ def cpu_s(call):
 
 def simulate(scenario):
     """In SimPy, without records."""
-    return scenario.simulation(scenario.policy, 0, records=False).finish()
+    return subject_of(scenario).simulation(scenario.policy, 0, records=False).finish()
 
 
 def bare(jobs):

@@ -57,7 +57,7 @@ def test_solve_tells_where_and_when_each_node_runs(capsys):
     rows = csv_rows(
         said(capsys, "solve", *GRAPH, "--policies", "heft", "--format", "csv")
     )
-    problem = Scenario("er:n=30", Servers(4)).draw()
+    problem = Scenario("er:n=30", Servers(4)).problem()
     found = schedule_of(simulate(problem, find(problem, "heft", Budget(1)).plan))
     assert [float(row["finish_s"]) for row in rows] == found.finish_s.tolist()
     assert [int(row["gpu"]) for row in rows] == found.plan.gpu.tolist()

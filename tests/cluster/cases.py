@@ -36,7 +36,7 @@ def view_of(jobs, cluster=ONE_NODE, now_s=0.0, free=None):
 
 def grant(view, job, place):
     """What the engine does at a grant."""
-    for node, gpus in view.granted(SimpleNamespace(job=job), place):
+    for node, gpus in view.parse_assignment(SimpleNamespace(job=job), place):
         view._left[node] -= gpus
     view.on_dequeue(job)
 

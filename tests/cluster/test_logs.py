@@ -17,6 +17,7 @@ from cgrsp_simpy.cluster.policies import SCHEDULERS, make_scheduler
 from cgrsp_simpy.cluster.scenario import Scenario, simulate
 from cgrsp_simpy.logs import STEPS_PER_S, philly
 from cgrsp_simpy.studies.compare import compare
+from cgrsp_simpy.studies.subject import subject_of
 from cgrsp_simpy.studies.sweep import sweep
 
 read_philly, read_openb, read_swf = (
@@ -563,7 +564,7 @@ def accounted(
 
 def started_on(jobs, cluster, scheduler="fifo"):
     """The start and the nodes, with the GPUs of each, of each job."""
-    run = Scenario(jobs, cluster).run(scheduler)
+    run = subject_of(Scenario(jobs, cluster)).run(scheduler)
     return [(row["start_s"], row["nodes"]) for row in run.rows()]
 
 
@@ -674,8 +675,8 @@ def test_jobs_that_still_run_hold_their_gpus(file):
         "2 of 3 jobs of log still ran: their waits are known, when they end is their"
         " limit's guess"
     )
-    assert Scenario(jobs).note.endswith(told)
-    assert Scenario(jobs.chosen([2], "log")).note == ""
+    assert subject_of(Scenario(jobs)).report.note.endswith(told)
+    assert subject_of(Scenario(jobs.chosen([2], "log"))).report.note == ""
 
 
 def test_a_limit_of_the_partition_is_the_longest_that_it_gave(file):

@@ -21,6 +21,7 @@ from cgrsp_simpy.cluster.policies import SCHEDULERS
 from cgrsp_simpy.cluster.replay import agreement, changed, replay
 from cgrsp_simpy.cluster.scenario import Scenario
 from cgrsp_simpy.logs import Tags
+from cgrsp_simpy.studies.subject import subject_of
 
 # all that need no more than a log of Slurm tells
 CANDIDATES = sorted(SCHEDULERS.keys() - {"pbs", "sbs"})
@@ -80,7 +81,7 @@ def named(seed, known, folder):
     path.write_text(text, encoding="utf-8")
     scenario = Scenario(read_jobs(path, "sacct", cluster), cluster)
     told, _ = agreement(
-        scenario, {name: scenario.make_policy(name) for name in CANDIDATES}
+        scenario, {name: subject_of(scenario).make_policy(name) for name in CANDIDATES}
     )
     means = {name: each.mean() for name, each in told.items()}
     return max(means, key=means.get) == scheduler, means[scheduler]
@@ -122,7 +123,7 @@ def log_of(scheduler, jobs=200, seed=3, placement="best"):
         duration_s=np.ceil(scenario.source.duration_s),
         estimate_s=np.ceil(scenario.source.estimate_s),
     )
-    return slurm(replace(scenario, source=whole).run(scheduler).jobs)
+    return slurm(subject_of(replace(scenario, source=whole)).run(scheduler).jobs)
 
 
 def test_on_its_own_log_easy_agrees_at_every_moment_and_waits_as_recorded(tmp_path):
@@ -147,7 +148,9 @@ def test_on_its_own_log_easy_agrees_at_every_moment_and_waits_as_recorded(tmp_pa
 
 
 def test_where_nobody_waits_no_scheduler_agrees_more(tmp_path):
-    rows = slurm(Scenario(generate(Mix(), 20, 0.01, CLUSTERS[0], 0)).run("fifo").jobs)
+    rows = slurm(
+        subject_of(Scenario(generate(Mix(), 20, 0.01, CLUSTERS[0], 0))).run("fifo").jobs
+    )
     found = replay(read(tmp_path, rows), ["fifo", "easy"])
     assert found.best is None and [row["scheduler"] for row in found.rows] == [
         "recorded",
@@ -180,7 +183,7 @@ def test_changes_are_paired_job_by_job_with_the_scenario_without_them(tmp_path):
     )
     assert found.best == wider["scheduler"] == "easy"
     more = Scenario(found.scenario.source, Cluster((8,) * 10), found.scenario.placement)
-    assert wider["wait_s"] == waited(more.run("easy")).mean()
+    assert wider["wait_s"] == waited(subject_of(more).run("easy")).mean()
     differences = found.waits_s["fifo"] - found.waits_s["easy"]
     assert other["wait_difference_s"] == pytest.approx(differences.mean())
     assert other["wait_difference_s_low"] < other["wait_difference_s"]
@@ -309,7 +312,7 @@ def test_no_scheduler_sees_when_jobs_started(tmp_path):
         seen.append(hasattr(view.jobs, "start_s"))
 
     with pytest.raises(Exception, match="look"):
-        scenario.run(look)
+        subject_of(scenario).run(look)
     assert seen and not any(seen)
 
 

@@ -21,6 +21,7 @@ from cgrsp_simpy.cluster.policies import SCHEDULERS, make_scheduler
 from cgrsp_simpy.cluster.scenario import Scenario, simulate
 from cgrsp_simpy.studies.compare import compare
 from cgrsp_simpy.studies.replicate import step_through
+from cgrsp_simpy.studies.subject import subject_of
 from cgrsp_simpy.studies.sweep import sweep
 
 
@@ -150,7 +151,11 @@ def test_a_sweep_varies_the_mix_and_the_cluster():
     assert len(found.studies) == 4
     meant = Scenario(Offered(jobs=30, load=0.8, warm_up=0), Cluster((4,) * 16))
     expected = [
-        {"policy": "easy", "seed": seed, **meant.run("easy", seed).summary()}
+        {
+            "policy": "easy",
+            "seed": seed,
+            **subject_of(meant).run("easy", seed).summary(),
+        }
         for seed in range(2)
     ]
     assert found.at(load=0.8, cluster=Cluster((4,) * 16)).rows == expected
@@ -176,7 +181,7 @@ NOT_STABLE = [name for name in SCHEDULERS if name not in STABLE]
 @pytest.mark.parametrize("name", STABLE)
 def test_the_same_jobs_wait_as_long_however_many_are_measured(name):
     few, many = (
-        Scenario(Offered(jobs=jobs, load=0.9, warm_up=0)).run(name, 3)
+        subject_of(Scenario(Offered(jobs=jobs, load=0.9, warm_up=0))).run(name, 3)
         for jobs in (100, 300)
     )
     assert few.plan.settled and len(few.jobs) < len(many.jobs)
@@ -187,7 +192,9 @@ def test_the_same_jobs_wait_as_long_however_many_are_measured(name):
 
 def test_jobs_arrive_until_no_more_work_waits_than_the_measured_and_later_jobs_met():
     """In GPU-seconds, on average; once all of the measured jobs have ended."""
-    jobs = Scenario(Offered(jobs=100, load=0.9, warm_up=0)).run("easy", 3).jobs
+    jobs = (
+        subject_of(Scenario(Offered(jobs=100, load=0.9, warm_up=0))).run("easy", 3).jobs
+    )
     gpu_s = jobs["gpus"] * (jobs["finish_s"] - jobs["start_s"])
     waiting = np.tril(jobs["start_s"] > jobs["submit_s"][:, None], -1) @ np.floor(
         gpu_s + 1e-6
@@ -218,7 +225,7 @@ def test_waits_of_stable_schedulers_do_not_depend_on_how_many_jobs_arrive():
 
 def test_warm_up_and_what_comes_later_are_not_measured():
     scenario = Scenario(Offered(jobs=60, load=0.7, warm_up=40))
-    run = scenario.run("easy", 1)
+    run = subject_of(scenario).run("easy", 1)
     own = run.jobs[40:100]
     assert len(run.jobs) > 100 == 40 + len(run.rows())
     assert [row["job"] for row in run.rows()] == list(range(40, 100))
@@ -253,7 +260,7 @@ def test_a_scheduler_that_is_not_stable_is_named_and_its_waits_are_infinite(caps
     """
     offered = Offered(jobs=200, load=1.4, warm_up=0, after=300)
     study = compare(Scenario(offered), ["easy", "hps"], range(2))
-    assert study.note == f"easy, hps: {Scenario.infinite}"
+    assert study.note == f"easy, hps: {Scenario.report.infinite}"
     assert study.note in str(study)
     run = study.run("hps", 0)
     found, own = run.summary(), measured(run)
@@ -266,7 +273,7 @@ def test_a_scheduler_that_is_not_stable_is_named_and_its_waits_are_infinite(caps
     assert np.isfinite([found[name] for name in ("throughput_per_h", "starved")]).all()
     options = "cluster run --policy hps --load 1.4 --jobs 200 --warm-up 0 --after 300"
     assert main(options.split()) == 0
-    assert f"hps is {Scenario.infinite}" in capsys.readouterr().out
+    assert f"hps is {Scenario.report.infinite}" in capsys.readouterr().out
 
 
 def test_a_precision_that_no_seed_can_give_is_not_sought():
@@ -514,7 +521,7 @@ def test_a_node_that_is_down_is_not_shown_and_its_jobs_begin_again_when_there_is
         yield from make_scheduler("easy")(view)
 
     jobs = jobs_of((0, 4, 10), (0, 2, 8), (1, 2, 30), (12, 4, 3))
-    run = Frail(jobs, SMALL_NODES).run(look)
+    run = subject_of(Frail(jobs, SMALL_NODES)).run(look)
     assert seen == [
         (0, [4, 4], [0, 1]),
         (1, [0, 2], [2]),

@@ -22,7 +22,7 @@ ARROWS = {
     "logs": {"base"},
     "engine": {"base"},
     "analysis": {"base"},
-    "rental": {"engine", "analysis", "logs", "base"},
+    "rental": {"engine", "analysis", "logs", "base", "studies"},
     "studies": {"engine", "analysis", "base"},
     "plots": {"engine", "analysis", "base"},
     **dict.fromkeys(SCENARIO_MODULES, BELOW_SCENARIOS),

@@ -18,6 +18,7 @@ from cgrsp_simpy.base.files import write_whole
 from cgrsp_simpy.base.table import csv_text, from_cell
 from cgrsp_simpy.dag.paper.figures import FIGURES
 from cgrsp_simpy.hgsp.instance import CLUSTERS, Instance, read_instance, write_instance
+from cgrsp_simpy.studies.subject import subject_of
 
 ENDLESS = "9" * 400
 
@@ -399,7 +400,7 @@ def test_logged_lines_name_files_visibly(tmp_path):
 
 
 def test_a_study_in_a_script_is_printed_visibly():
-    named = cg.day("quiet", jobs=9).varied(name=f"day {ESCAPES}")
+    named = subject_of(cg.day("quiet", jobs=9)).varied(name=f"day {ESCAPES}")
     study = cg.compare(named, ["fifo"], range(2))
     run = cg.simulate(named, "fifo")
     assert raw(str(study) + repr(study) + repr(run)) == []

@@ -20,6 +20,7 @@ from support import CGRSP, check_bad_input, csv_rows, outcome, output
 import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.hgsp.generate import LEVELS
+from cgrsp_simpy.studies.subject import subject_of
 
 
 class Case(NamedTuple):
@@ -202,7 +203,7 @@ def test_policies_are_compared_swept_and_kept(case, tmp_path):
     sweep = cg.sweep(case.scenario, case.grid, case.policies, range(2))
     [(name, values)] = case.grid.items()
     assert [point[name] for point in sweep.points] == values
-    own = case.scenario.varied(**{name: values[0]})
+    own = subject_of(case.scenario).varied(**{name: values[0]})
     assert same(sweep.studies[0].rows, cg.compare(own, case.policies, range(2)).rows)
     with pytest.raises(cg.InputError, match="use another directory"):
         cg.compare(own, case.policies, range(3), out=tmp_path / "out")
@@ -211,7 +212,7 @@ def test_policies_are_compared_swept_and_kept(case, tmp_path):
 @every_module
 def test_a_precision_is_reached_and_each_figure_can_be_asked_for(case):
     case = case()
-    precise = case.scenario.precise
+    precise = subject_of(case.scenario).report.precise
     study = cg.compare(
         case.scenario, case.policies[:1], range(2), precision={precise: 1.0}
     )
@@ -251,7 +252,7 @@ def test_rows_go_to_csv_and_json(case, tmp_path):
     rows = csv_rows((tmp_path / "rows.csv").read_text())
     assert len(rows) == len(study.rows)
     found = json.loads(study.json())["policies"][case.policies[0]][
-        case.scenario.precise
+        subject_of(case.scenario).report.precise
     ]
     assert set(found) == {"mean", "ci95", "n"}
 
@@ -260,8 +261,11 @@ def test_rows_go_to_csv_and_json(case, tmp_path):
 def test_a_run_has_jobs_claims_figures_and_files_whatever_the_model(case, tmp_path):
     case = case()
     run = cg.simulate(case.scenario, case.policies[0], 1)
-    assert {*case.scenario.tested, case.scenario.precise} <= set(run.summary())
-    assert set(run.summary()) <= set(case.scenario.metrics)
+    assert {
+        *subject_of(case.scenario).report.tested,
+        subject_of(case.scenario).report.precise,
+    } <= set(run.summary())
+    assert set(run.summary()) <= set(subject_of(case.scenario).report.metrics)
     assert len(run.claims) and len(run.timeline.visits) == case.scenario.jobs
     times = [
         run.jobs[name] for name in ("submit_s", "dispatch_s", "start_s", "finish_s")
@@ -298,8 +302,8 @@ def test_an_unknown_name_is_one_line_with_the_nearest(case, capsys):
     with pytest.raises(cg.InputError, match=case.policies[0]):
         cg.simulate(case.scenario, case.misspelt)
     study = cg.compare(case.scenario, case.policies, range(2))
-    with pytest.raises(cg.InputError, match=case.scenario.precise):
-        study.values(case.policies[0], case.scenario.precise + "s")
+    with pytest.raises(cg.InputError, match=subject_of(case.scenario).report.precise):
+        study.values(case.policies[0], subject_of(case.scenario).report.precise + "s")
     line = [
         *case.command,
         "compare",
@@ -315,7 +319,7 @@ def test_the_commands_do_the_same(case, capsys, own_file, tmp_path, monkeypatch)
     case = case()
     monkeypatch.chdir(tmp_path)
     text, _ = own_file(case)
-    seeds = ["--seeds", "2"] if case.scenario.is_random else []
+    seeds = ["--seeds", "2"] if subject_of(case.scenario).is_random else []
     words = [*case.command, "run", *case.options.split()]
     assert main([*words, "--policy", case.policies[0], "--show", "events"]) == 0
     listed = capsys.readouterr().out.splitlines()
@@ -334,7 +338,7 @@ def test_the_commands_do_the_same(case, capsys, own_file, tmp_path, monkeypatch)
     assert main([*words, "--format", "json"]) == 0
     found = json.loads(capsys.readouterr().out)
     study = cg.compare(case.scenario, case.policies, range(2))
-    name = case.scenario.precise
+    name = subject_of(case.scenario).report.precise
     assert (
         found["policies"][case.policies[0]][name]["mean"]
         == study.means()[case.policies[0]][name].mean
@@ -352,7 +356,7 @@ def test_the_commands_do_the_same(case, capsys, own_file, tmp_path, monkeypatch)
     ]
     assert main([*words, "--format", "csv"]) == 0
     rows = csv_rows(capsys.readouterr().out)
-    each = 2 if case.scenario.is_random else 1
+    each = 2 if subject_of(case.scenario).is_random else 1
     assert [row[name] for row in rows] == [
         str(value) for value in values for _ in range(each)
     ]
@@ -392,7 +396,7 @@ def test_a_command_steps_through_and_draws_the_run_that_it_lists(
 @every_module
 def test_a_killed_command_goes_on_to_the_same_bytes(case, tmp_path):
     case = case()
-    if not case.scenario.is_random:
+    if not subject_of(case.scenario).is_random:
         pytest.skip("one run a policy is all there is")
     line = [
         *CGRSP,
@@ -402,7 +406,7 @@ def test_a_killed_command_goes_on_to_the_same_bytes(case, tmp_path):
         "--policies",
         ",".join(case.policies),
         "--seeds",
-        str(max(20, 60_000 // case.scenario.work)),
+        str(max(20, 60_000 // subject_of(case.scenario).work)),
     ]
     command = subprocess.Popen(
         [*line, "--out", "a"],
@@ -506,7 +510,7 @@ def test_runs_and_studies_of_policies_without_a_name_survive_the_standard_pickle
         "fifo": "fifo",
         "rule": rule(),
         "mine": mine,
-        "made": day.make_policy("watch"),
+        "made": subject_of(day).make_policy("watch"),
     }
     assert pickled(cg.simulate(day, rule())).rule is not None
     for study in (

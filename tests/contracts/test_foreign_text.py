@@ -123,7 +123,7 @@ def timeline(runs):
     return replace(
         usual,
         policy=NAMES[0],
-        noun=NAMES[1],
+        label=NAMES[1],
         labels=dict(zip(jobs, names)),
         kinds=dict(zip(jobs, names)),
     )

@@ -10,13 +10,23 @@ PACKAGE = TESTS.parent / "cgrsp_simpy"
 # of several files: they name what they test
 BESIDE = ("contracts", "docs", "pins", "theory")
 SMALL = 30  # statements
+# without tests of their own: short, or named by a test of several files
+SHORT = {
+    ("cluster", "subject"),
+    ("hgsp", "report"),
+    ("llm", "subject"),
+    ("spot", "subject"),
+}
 ELSEWHERE = {  # file, or folder -> the tests of what has none of its own, and why
     "__init__.py": "contracts/test_docstrings.py",  # each public name
     "app": "contracts/test_app.py",  # starts every page
     "cli": "contracts/test_every_module.py",  # runs every command
     "engine/claim.py": "engine/test_run.py",  # no claim without a run
+    "engine/dispatcher.py": "engine/test_run.py",
     "engine/ledger.py": "engine/test_run.py",  # no ledger without a run
     "engine/model.py": "engine/test_run.py",
+    "engine/report.py": "engine/test_run.py",
+    "engine/watchdog.py": "contracts/test_user_code.py",
     "engine/resources.py": "engine/test_run.py",
     "exercises": "docs/test_lectures.py",  # each exercise with its lecture
     "hgsp/view.py": "hgsp/test_policies.py",  # what a policy is shown
@@ -32,6 +42,13 @@ ELSEWHERE = {  # file, or folder -> the tests of what has none of its own, and w
     "thesis/table_figures.py": "thesis/test_figures.py",
     "waiting/paper/run_figures.py": "waiting/paper/test_figures.py",
     "waiting/view.py": "waiting/test_scenario.py",
+    # figures and rows of a room's runs, and how studies run them
+    **{
+        f"{room}/{name}.py": f"{room}/test_scenario.py"
+        for room in ("cluster", "dag", "hgsp", "llm", "rental", "spot", "waiting")
+        for name in ("report", "subject")
+        if (room, name) not in SHORT
+    },
 }
 
 

@@ -16,6 +16,7 @@ from cgrsp_simpy.logs import read_log
 from cgrsp_simpy.logs.market import Series, Snapshots
 from cgrsp_simpy.rental.gpu import GPUS_2025
 from cgrsp_simpy.rental.terms import rounding_s
+from cgrsp_simpy.studies.subject import subject_of
 
 # ---- tables ----
 
@@ -82,7 +83,7 @@ def test_numbers_of_numpy_are_numbers(tmp_path):
         persistence_s=np.int16(600),
         terms=terms,
     )
-    assert own == plain.varied(tight_fraction=0.25)
+    assert own == subject_of(plain).varied(tight_fraction=0.25)
     assert all(
         type(value) is float for value in cg.Preemption("A", np.full(24, 0.5)).per_h
     )
@@ -316,7 +317,7 @@ CASE = cg.waiting.Scenario(cg.waiting.ExponentialJobs(50, 0.2, 500), machines=20
     ],
 )
 def test_a_part_that_is_none_is_named(scenario, name, value):
-    check_refused(lambda: scenario.varied(**{name: value}), [name])
+    check_refused(lambda: subject_of(scenario).varied(**{name: value}), [name])
 
 
 @pytest.mark.parametrize("name", ["submit_s", "service_s", "weight"])

@@ -10,6 +10,7 @@ import pytest
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.rental.view import SlotView, View
+from cgrsp_simpy.studies.subject import subject_of
 
 every_policy = pytest.mark.parametrize(
     "policy", [*cg.POLICIES, "rh:reserve=2,gate=100"]
@@ -159,7 +160,7 @@ def instructions(scenario, policy):
         count += event == "opcode"
         return trace
 
-    run = scenario.simulation(cg.make_policy(policy), 0)
+    run = subject_of(scenario).simulation(cg.make_policy(policy), 0)
     before = sys.gettrace()
     sys.settrace(trace)
     try:

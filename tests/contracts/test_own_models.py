@@ -17,6 +17,7 @@ import simpy
 from support import check_refused, csv_rows
 
 import cgrsp_simpy as cg
+from cgrsp_simpy.studies.subject import subject_of
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 
@@ -61,14 +62,14 @@ every_model = pytest.mark.parametrize(
 @every_model
 def test_a_model_of_ones_own_has_every_use_of_a_model(made, grid, tmp_path):
     model = made()
-    policies = list(model.default_policies())[:2]
+    policies = list(subject_of(model).default_policies())[:2]
     study = cg.compare(model, policies, range(3), out=tmp_path / "out")
     again = cg.compare(model, policies, range(3), out=tmp_path / "out")
     assert not study.failures
     assert json.dumps(again.rows) == json.dumps(study.rows)
     run = study.run(policies[0], 1)
     assert len(run.jobs) == model.jobs
-    assert set(run.summary()) <= set(model.metrics)
+    assert set(run.summary()) <= set(subject_of(model).report.metrics)
     assert run.claims["to_s"].max() <= run.jobs["finish_s"].max()
     run.to_csv(tmp_path / "run.csv")
     text = (tmp_path / "run.csv").read_text(encoding="utf-8")
@@ -87,14 +88,14 @@ def test_a_model_of_ones_own_has_every_use_of_a_model(made, grid, tmp_path):
 @every_model
 def test_two_processes_give_the_same_rows(made, grid):
     model = made()
-    policies = list(model.default_policies())[:2]
+    policies = list(subject_of(model).default_policies())[:2]
     here = cg.compare(model, policies, range(3))
     assert cg.compare(model, policies, range(3), executor=2).rows == here.rows
 
 
 @every_model
 def test_a_row_for_each_value_of_a_column(made, grid):
-    run = cg.simulate(made(), made().default_policies()[0])
+    run = cg.simulate(made(), subject_of(made()).default_policies()[0])
     column = (
         "urgent"
         if made is ward
@@ -338,7 +339,7 @@ def test_a_number_of_jobs_may_be_one_of_numpy():
 
 def test_a_name_that_is_no_parameter_cannot_be_varied():
     with pytest.raises(cg.InputError, match=r"'job'.*jobs"):
-        Waiting().varied(job=3)
+        subject_of(Waiting()).varied(job=3)
 
 
 def test_an_interrupt_of_the_program_comes_out_as_it_went_in(monkeypatch):
@@ -555,7 +556,7 @@ WRONG = {
         "job_process": endless
     },
     "patience_s(=nan) must be a number >= 0": {"job_process": impatient},
-    "note of job 0 has 1 values; the columns of waiting are a, b": {
+    "record of job 0 has 1 values; the columns of waiting are a, b": {
         "job_process": noted(1.0)
     },
     "column a of jobs: could not convert string to float: 'x'": {
@@ -574,7 +575,7 @@ WRONG = {
     "gave ('a', 1), which is no pair": {"arrivals": lambda draw: [("a", 1)]},
     "gave 7, which is no pair": {"arrivals": lambda draw: [7]},
     "gave (0.0, [1]), which is no pair": {"arrivals": lambda draw: [(0.0, [1])]},
-    "resources() of waiting(=3) must be places, as of cg.slots": {
+    "resources() of waiting(=3) must be resources, as from cg.slots": {
         "resources": lambda: 3
     },
     "need() of waiting must be above 0; it is 0 for job 0": {"need": lambda job: 0},

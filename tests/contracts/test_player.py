@@ -17,6 +17,7 @@ import cgrsp_simpy as cg
 from cgrsp_simpy.analysis.metrics import queue_length
 from cgrsp_simpy.base.timeline import CLAIM, VISIT, Timeline, timeline_of
 from cgrsp_simpy.plots.player import player_page
+from cgrsp_simpy.studies.subject import subject_of
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
 RUNS = {
@@ -29,22 +30,26 @@ RUNS = {
         1,
     ),
     "waiting": (
-        lambda: cg.waiting.Scenario(
-            cg.waiting.ExponentialJobs(60, 0.02, 500.0), machines=8
+        lambda: subject_of(
+            cg.waiting.Scenario(cg.waiting.ExponentialJobs(60, 0.02, 500.0), machines=8)
         ).run("ajw-t", 1)
     ),
-    "hgsp": lambda: (
-        cg.hgsp.Scenario("tasks1", noise=0.2).varied(tasks=60).run("atc", 1)
-    ),
-    "llm": lambda: cg.llm.Scenario(cg.llm.Offered(60)).run("wsrpt"),
+    "hgsp": lambda: subject_of(
+        subject_of(cg.hgsp.Scenario("tasks1", noise=0.2)).varied(tasks=60)
+    ).run("atc", 1),
+    "llm": lambda: subject_of(cg.llm.Scenario(cg.llm.Offered(60))).run("wsrpt"),
     "cluster": (
-        lambda: cg.cluster.Scenario(cg.cluster.Offered(jobs=60, warm_up=0)).run(
-            "easy", 1
-        )
+        lambda: subject_of(
+            cg.cluster.Scenario(cg.cluster.Offered(jobs=60, warm_up=0))
+        ).run("easy", 1)
     ),
-    "dag": lambda: cg.dag.Scenario("er:n=30", cg.dag.Servers(3)).run("heft", 1),
+    "dag": lambda: subject_of(cg.dag.Scenario("er:n=30", cg.dag.Servers(3))).run(
+        "heft", 1
+    ),
     "spot": (
-        lambda: cg.spot.Scenario(hours=8.0, deadline=10.0).run("uniform-progress", 1)
+        lambda: subject_of(cg.spot.Scenario(hours=8.0, deadline=10.0)).run(
+            "uniform-progress", 1
+        )
     ),
 }
 every_run = pytest.mark.parametrize("name", RUNS)
@@ -183,7 +188,7 @@ def test_a_day_of_a_thousand_jobs_under_two_policies_is_a_small_file(tmp_path):
 
 def test_the_page_tells_what_the_rules_said():
     run = cg.simulate(cg.day("hectic", jobs=60, tight_fraction=0.5), "cadr", 1)
-    data, told = data_of(run), run.scenario.reasons(run)
+    data, told = data_of(run), run.report.reasons(run)
     why = data["runs"][0]["why"]
     ids = np.cumsum(data["runs"][0]["jobs"]["job"]).tolist()
     texts = why["texts"]
@@ -208,7 +213,7 @@ def test_only_runs_of_the_same_jobs_are_set_side_by_side():
     run = cg.simulate(day, "fifo", 1)
     for others in (
         [cg.simulate(day, "edf", 2)],
-        [cg.simulate(day.varied(jobs=19), "edf", 1)],
+        [cg.simulate(subject_of(day).varied(jobs=19), "edf", 1)],
     ):
         with pytest.raises(cg.InputError, match="must be of the same jobs and seed"):
             cg.plots.animate([run, *others])

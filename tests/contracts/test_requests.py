@@ -12,6 +12,7 @@ import cgrsp_simpy as cg
 from cgrsp_simpy.engine.simulation import Simulation
 from cgrsp_simpy.hgsp.generate import LEVELS
 from cgrsp_simpy.rental.terms import Terms
+from cgrsp_simpy.studies.subject import subject_of
 
 LEVEL = vars(LEVELS["tasks1"]) | {"tasks": 30}
 SCENARIOS = {
@@ -54,7 +55,9 @@ def test_each_job_requests_each_of_its_resources_once(name, monkeypatch):
     counted(Request)
     counted(ContainerGet)
     scenario, policy = SCENARIOS[name]
-    simulation = scenario.simulation(scenario.make_policy(policy), 3)
+    simulation = subject_of(scenario).simulation(
+        subject_of(scenario).make_policy(policy), 3
+    )
     run = simulation.finish()
     assert all(isinstance(place, simpy.resources.base.BaseResource) for place in made)
     started = Counter()
@@ -191,7 +194,7 @@ RESOURCES = {"slots": cg.slots(2), "pool": cg.pools([2.0])}
     "job_process", [releases_in_the_block, releases_after_the_claim]
 )
 def test_a_second_release_has_no_effect_as_in_simpy(job_process, resources):
-    simulation = Shared(job_process, resources).simulation(cg.first_come, 0)
+    simulation = subject_of(Shared(job_process, resources)).simulation(cg.first_come, 0)
     run = simulation.finish()
     assert run.jobs["finish_s"].tolist() == [10.0, 10.0, 20.0, 20.0, 30.0]
     for place in simulation.resources:

@@ -15,6 +15,7 @@ from cgrsp_simpy.spot.market import FREE, Checkpoints, Job, Price, Stretch, Zone
 from cgrsp_simpy.spot.optimum import Market
 from cgrsp_simpy.spot.policies import POLICIES
 from cgrsp_simpy.spot.scenario import Scenario
+from cgrsp_simpy.studies.subject import subject_of
 
 CALLED = [*POLICIES, "time-sliced:slices=1", "time-sliced:slices=37"]
 
@@ -77,7 +78,7 @@ def markets(draw):
 
 def carried_out(market, policy):
     scenario = Scenario(zones=len(market.zones))
-    return scenario.run(policy, drawn=[(0.0, market.job, market)])
+    return subject_of(scenario).run(policy, drawn=[(0.0, market.job, market)])
 
 
 def is_up(zone, at_s):

@@ -12,6 +12,7 @@ from support import drawn
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.rental.policies import PREEMPTIVE
+from cgrsp_simpy.studies.subject import subject_of
 
 QUICK = settings(max_examples=40)
 seconds = st.sampled_from([0.0, 1.0, 60.0, 77.7, 3600.0])
@@ -53,7 +54,7 @@ def test_all_jobs_end_and_the_parts_of_the_cost_add_up(scenario, terms, policy, 
     run = cg.simulate(scenario, policy, seed)
     found = run.summary()
     assert found["completed"] == scenario.jobs
-    assert list(found) == list(scenario.metrics)
+    assert list(found) == list(subject_of(scenario).report.metrics)
     assert found["cost_usd"] == pytest.approx(run.jobs["cost_usd"].sum())
     parts = [name for name in terms.columns if name.endswith("_usd")]
     for total, part in [(found["cost_usd"], [found[name] for name in parts])] + [
@@ -133,7 +134,9 @@ def test_a_job_that_is_stopped_at_any_time_is_not_lost(
         "restart_s": restart_s,
     }
     scenario = under(scenario, replace(terms, suspension=True, **stopping, **spot))
-    simulation = scenario.simulation(scenario.make_policy(policy), 7)
+    simulation = subject_of(scenario).simulation(
+        subject_of(scenario).make_policy(policy), 7
+    )
     simulation.process(stops(simulation.env, simulation, times_s, orderly), counts=True)
     run = simulation.finish()
     jobs, phases = run.jobs, defaultdict(float)

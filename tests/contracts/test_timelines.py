@@ -31,6 +31,7 @@ from cgrsp_simpy.hgsp.generate import Level
 from cgrsp_simpy.hgsp.generate import generate as generate_tasks
 from cgrsp_simpy.hgsp.scenario import Scenario as TaskScenario
 from cgrsp_simpy.rental.policies import make_policy
+from cgrsp_simpy.studies.subject import subject_of
 from cgrsp_simpy.waiting.jobs import ListedJobs
 from cgrsp_simpy.waiting.machines import Size
 from cgrsp_simpy.waiting.policies import waiting_policy
@@ -70,7 +71,7 @@ def thesis(policy, seed):
     ]
     scenario = cg.Scenario("gangs", cg.JobList(listed), cg.round_robin(5))
     return Watched(
-        lambda listener: scenario.simulation(
+        lambda listener: subject_of(scenario).simulation(
             make_policy(policy), seed, listener=listener
         ),
         lambda run: dict(
@@ -99,7 +100,9 @@ def waits(policy, order, shared, seed):
         return dict(zip(run.jobs["job"].tolist(), weight * run.jobs["run_s"]))
 
     return Watched(
-        lambda listener: scenario.simulation(scenario.policy, seed, listener=listener),
+        lambda listener: subject_of(scenario).simulation(
+            scenario.policy, seed, listener=listener
+        ),
         executing,
     )
 
@@ -121,9 +124,9 @@ def graph(scheduler, seed):
         np.full((3, 3), 2.0),
     )
     scenario = GraphScenario(made, platform)
-    problem = scenario.draw()
+    problem = scenario.problem()
     return Watched(
-        lambda listener: scenario.simulation(
+        lambda listener: subject_of(scenario).simulation(
             scheduler(problem), seed, drawn=problem, listener=listener
         ),
         lambda run: dict(enumerate(run.jobs["finish_s"] - run.jobs["start_s"])),
@@ -143,7 +146,7 @@ def cluster(scheduler, seed):
     """
     jobs = generate_cluster(Mix(), 2 * JOBS, 1.5, PAPER_CLUSTER, seed)
     return Watched(
-        lambda listener: ClusterScenario(jobs).simulation(
+        lambda listener: subject_of(ClusterScenario(jobs)).simulation(
             scheduler, 0, listener=listener
         ),
         lambda outcome: dict(enumerate(jobs.gpus * jobs.duration_s)),
@@ -156,9 +159,11 @@ def tasks(scheduler, reality, seed):
     """
     instance = generate_tasks(Level(JOBS, "small", 2.0, (1.0, 3.0)), seed)
     scenario = TaskScenario(instance, **reality)
-    policy = scenario.make_policy(scheduler)
+    policy = subject_of(scenario).make_policy(scheduler)
     return Watched(
-        lambda listener: scenario.simulation(policy, seed, listener=listener),
+        lambda listener: subject_of(scenario).simulation(
+            policy, seed, listener=listener
+        ),
         lambda run: dict(
             enumerate(run.jobs["finish_s"] - run.jobs["start_s"], start=1)
         ),

@@ -116,7 +116,7 @@ def test_down_that_a_process_forgets_to_enter_is_named():
         run.down(run.resources[0])
         yield run.timeout(1.0)
 
-    with pytest.raises(cg.InputError, match=r"`with run\.down\(place\):`"):
+    with pytest.raises(cg.InputError, match=r"`with run\.down\(resource\):`"):
         simulated(waits, beside=[crew])
 
 
@@ -189,7 +189,7 @@ def test_a_job_that_reneges_by_a_race_or_an_interrupt_is_right():
             except cg.Interrupt:
                 left.append(job)
                 return
-            if claim.granted is None:
+            if claim.assignment is None:
                 left.append(job)
                 return
             yield run.timeout(10.0)
@@ -437,7 +437,7 @@ def test_a_job_that_waits_for_ever_beside_an_endless_process_is_an_error():
 
 
 def test_a_slot_that_never_comes_up_again_is_an_error(monkeypatch):
-    monkeypatch.setattr("cgrsp_simpy.engine.simulation.MANY", 1000)
+    monkeypatch.setattr("cgrsp_simpy.engine.watchdog.MANY", 1000)
 
     def closes(run):
         with run.down(run.resources[0]):
@@ -449,7 +449,7 @@ def test_a_slot_that_never_comes_up_again_is_an_error(monkeypatch):
 
 @pytest.mark.parametrize("holds", [True, False])
 def test_a_job_that_waits_for_an_event_that_never_happens_is_named(monkeypatch, holds):
-    monkeypatch.setattr("cgrsp_simpy.engine.simulation.MANY", 1000)
+    monkeypatch.setattr("cgrsp_simpy.engine.watchdog.MANY", 1000)
 
     def job_process(run, job):
         if not holds:
@@ -463,7 +463,7 @@ def test_a_job_that_waits_for_an_event_that_never_happens_is_named(monkeypatch, 
 
 
 def test_a_job_may_wait_long_for_a_condition_or_a_process(monkeypatch):
-    monkeypatch.setattr("cgrsp_simpy.engine.simulation.MANY", 100)
+    monkeypatch.setattr("cgrsp_simpy.engine.watchdog.MANY", 100)
 
     def errand(run):
         yield run.timeout(50_000.0)

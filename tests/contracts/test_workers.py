@@ -21,6 +21,7 @@ from cgrsp_simpy.studies import replicate as module
 from cgrsp_simpy.studies.executors import WorkerError
 from cgrsp_simpy.studies.replicate import Replications, replicate
 from cgrsp_simpy.studies.store import Store
+from cgrsp_simpy.studies.subject import Subject, subject_of
 
 JOBS = 60  # of a task, at least
 quiet, normal = cg.day("quiet"), cg.day("normal", jobs=40)
@@ -313,13 +314,13 @@ def test_a_seed_of_a_scenario_makes_its_jobs_once(small_tasks):
 
 
 def test_a_run_wanted_twice_is_run_once(small_tasks, monkeypatch):
-    carried_out, run = [], cg.Scenario.run
+    carried_out, run = [], Subject.run
 
-    def counted(scenario, policy, seed, **more):
-        carried_out.append((scenario, policy.__name__, seed))
-        return run(scenario, policy, seed, **more)
+    def counted(subject, policy, seed, **more):
+        carried_out.append((subject.model, policy.__name__, seed))
+        return run(subject, policy, seed, **more)
 
-    monkeypatch.setattr(cg.Scenario, "run", counted)
+    monkeypatch.setattr(Subject, "run", counted)
     again = cg.day("normal", jobs=40)
     assert again is not normal
     runs = replicate(
@@ -382,7 +383,7 @@ def test_there_are_at_most_as_many_processes_as_tasks(started, small_tasks):
 
 def test_a_task_of_a_fast_model_has_as_many_seconds_of_work_as_others(started):
     fast = cg.waiting.Scenario(cg.waiting.ExponentialJobs(50_000), machines=8)
-    assert fast.pace_per_s == 1e6
+    assert subject_of(fast).pace_per_s == 1e6
     assert cg.compare(fast, ["ajw"], range(2), 12).n == 2  # 0.1 s
     assert started == []
 

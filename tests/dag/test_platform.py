@@ -17,6 +17,7 @@ from cgrsp_simpy.dag.listing import upward_rank_s
 from cgrsp_simpy.dag.platform import BUSY, Platform, Servers, read_platform
 from cgrsp_simpy.dag.problem import Plan, Problem, carried_out, makespans
 from cgrsp_simpy.dag.scenario import Scenario, simulate
+from cgrsp_simpy.studies.subject import subject_of
 
 HOWTO = Path(__file__).parents[2] / "docs" / "howto" / "dag.md"
 TOML = """
@@ -194,7 +195,7 @@ def test_what_others_use_is_drawn_by_the_seed_for_a_file_too(lab):
         (Servers(3), Servers(3).platform()),
         (read_platform(lab), read_platform(lab)),
     ):
-        found = Scenario("star:n=3", platform, "busy").draw(5).platform
+        found = Scenario("star:n=3", platform, "busy").problem(5).platform
         assert (
             found.tflops.tolist()
             == (own.tflops * (1 - stream(5, "in use").uniform(*BUSY, 3))).tolist()
@@ -210,9 +211,9 @@ def test_the_command_takes_a_file(capsys, lab):
     assert main(["dag", "run", *arguments, "--policy", "heft", "--format", "csv"]) == 0
     rows = csv_rows(capsys.readouterr().out)
     scenario = Scenario("star:n=5", read_platform(lab))
-    assert [float(row["finish_s"]) for row in rows] == scenario.run("heft").jobs[
-        "finish_s"
-    ].tolist()
+    assert [float(row["finish_s"]) for row in rows] == subject_of(scenario).run(
+        "heft"
+    ).jobs["finish_s"].tolist()
     assert (
         main(["dag", "solve", *arguments, "--policies", "heft", "--format", "json"])
         == 0

@@ -14,7 +14,8 @@ from cgrsp_simpy.base.checks import InputError
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.dag.paper.ranking import ranks_told
 from cgrsp_simpy.dag.policies import COMPARED, SCHEDULERS
-from cgrsp_simpy.dag.scenario import METRICS
+from cgrsp_simpy.dag.report import METRICS
+from cgrsp_simpy.studies.subject import subject_of
 
 SMALL = cg.dag.Scenario("er:n=12,degree=2", cg.dag.Servers(3), budget=cg.dag.Budget(20))
 
@@ -78,28 +79,35 @@ def test_the_schedule_of_a_run_is_what_was_measured(scheduler):
 
 
 def test_schedulers_of_a_comparison_are_names_that_there_are():
-    assert SMALL.default_policies() == COMPARED and set(COMPARED) < set(SCHEDULERS)
+    assert subject_of(SMALL).default_policies() == COMPARED and set(COMPARED) < set(
+        SCHEDULERS
+    )
 
 
 def test_a_study_is_divided_by_what_searches_cost():
-    assert SMALL.jobs == 12 and SMALL.work == 240
-    assert SMALL.varied(budget=cg.dag.Budget(seconds=1.0)).work == 12_000
+    assert SMALL.jobs == 12 and subject_of(SMALL).work == 240
+    assert (
+        subject_of(subject_of(SMALL).varied(budget=cg.dag.Budget(seconds=1.0))).work
+        == 12_000
+    )
 
 
 def test_parameters_of_the_scenario_of_its_servers_and_of_a_budget():
-    found = SMALL.varied(gpus=2, budget=7, graph="star:n=4")
+    found = subject_of(SMALL).varied(gpus=2, budget=7, graph="star:n=4")
     own = cg.dag.Scenario("star:n=4", cg.dag.Servers(2), budget=cg.dag.Budget(7))
     assert found == own and hash(found) == hash(own)
     with pytest.raises(
         InputError, match=r"unknown parameter 'gpu'; did you mean 'gpus'\?"
     ):
-        SMALL.varied(gpu=2)
+        subject_of(SMALL).varied(gpu=2)
     with pytest.raises(InputError, match=r"unknown parameter 'gpus'"):
-        SMALL.varied(platform=cg.dag.Servers(2).platform()).varied(gpus=2)
+        subject_of(
+            subject_of(SMALL).varied(platform=cg.dag.Servers(2).platform())
+        ).varied(gpus=2)
     with pytest.raises(
         InputError, match=r"evaluations\(=0\) must be a whole number >= 1"
     ):
-        SMALL.varied(budget=0)
+        subject_of(SMALL).varied(budget=0)
 
 
 WRONG = [
@@ -124,7 +132,9 @@ def test_a_sweep_has_a_comparison_at_each_point():
     )
     assert sweep.at(gpus=3, budget=20).rows[2:] != [] and len(sweep.studies) == 4
     one = sweep.at(gpus=2, budget=5)
-    own = cg.compare(SMALL.varied(gpus=2, budget=5), ["heft", "rtgs"], range(2))
+    own = cg.compare(
+        subject_of(SMALL).varied(gpus=2, budget=5), ["heft", "rtgs"], range(2)
+    )
     for name in ("makespan_s", "evaluations"):
         assert one.values("rtgs", name) == own.values("rtgs", name)
 
@@ -156,7 +166,9 @@ def test_nothing_is_said_of_the_ranks_of_one_graph_that_is_repeated():
     assert rank_test(np.transpose(values)).p < 0.01 and ranks_told(study) == ""
     assert ranks_told(cg.compare(SMALL, ["heft", "work"], range(3))) == ""
     searched = cg.compare(
-        scenario.varied(budget=10), ["heft", "random-search", "rtgs"], range(4)
+        subject_of(scenario).varied(budget=10),
+        ["heft", "random-search", "rtgs"],
+        range(4),
     )
     assert "Friedman" in ranks_told(searched)
 
@@ -203,5 +215,11 @@ def test_one_run_is_all_there_is_where_the_seed_draws_nothing(capsys):
 
 def test_only_searches_cost_as_many_plans_as_their_budget_has():
     scenario = cg.dag.Scenario("er:n=30", budget=cg.dag.Budget(50))
-    assert scenario.work_of(["heft", "cpop", cg.dag.Plan(np.zeros(30, int))]) == 3 * 30
-    assert scenario.work_of(["heft", "rtgs:b=2", "annealing"]) == 30 + 2 * 50 * 30
+    assert (
+        subject_of(scenario).work_of(["heft", "cpop", cg.dag.Plan(np.zeros(30, int))])
+        == 3 * 30
+    )
+    assert (
+        subject_of(scenario).work_of(["heft", "rtgs:b=2", "annealing"])
+        == 30 + 2 * 50 * 30
+    )

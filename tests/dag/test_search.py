@@ -35,7 +35,7 @@ def test_the_two_orders():
 
 @pytest.mark.parametrize("name", SEARCHES)
 def test_a_search_runs_its_plans_in_the_order_that_is_given(name):
-    problem = Scenario("er:n=24,degree=2", Servers(3)).draw(4)
+    problem = Scenario("er:n=24,degree=2", Servers(3)).problem(4)
     kept = ",reorders=0" if name == "annealing" else ""
     by_rank, as_it_is = (
         find(problem, f"{name}:order={order}{kept}", Budget(12), 1)
@@ -55,7 +55,7 @@ def test_a_search_runs_its_plans_in_the_order_that_is_given(name):
 @pytest.mark.parametrize("name", ["random-search", "woa", "rtgs", "ddqn", "worl-rtgs"])
 def test_in_either_order_the_first_plan_is_the_same_one(name):
     """Only what is found on the way may differ."""
-    problem = Scenario("er:n=40", Servers(4)).draw(2)
+    problem = Scenario("er:n=40", Servers(4)).problem(2)
     one, other = (
         find(problem, f"{name}:order={order}", Budget(1), 3)
         for order in ("rank", "graph")
@@ -65,7 +65,7 @@ def test_in_either_order_the_first_plan_is_the_same_one(name):
 
 @pytest.mark.parametrize("order", ["graph", "rank"])
 def test_random_search_finds_the_best_of_as_many_random_plans(order):
-    problem = Scenario("er:n=30", Servers(4)).draw(1)
+    problem = Scenario("er:n=30", Servers(4)).problem(1)
     found = find(problem, f"random-search:order={order}", Budget(50), 7)
     generator = stream(7, "random search")
     plans = np.concatenate([random_units(problem, 1, generator) for _ in range(50)])[
@@ -86,7 +86,7 @@ def test_a_history_names_the_plan_that_was_better_and_not_the_last_beside_it(nam
     """Whales are evaluated by tens: the first plan is in the history at 1, not the best
     of ten.
     """
-    history = find(Scenario("er:n=30", Servers(4)).draw(0), name, Budget(60)).history
+    history = find(Scenario("er:n=30", Servers(4)).problem(0), name, Budget(60)).history
     assert history[0][0] == 1 and any(at % 10 for at, *_ in history[1:])
     assert all(
         one[0] < other[0] and one[2] > other[2] for one, other in pairwise(history)
@@ -94,7 +94,7 @@ def test_a_history_names_the_plan_that_was_better_and_not_the_last_beside_it(nam
 
 
 def test_annealing_begins_with_the_best_of_the_simple_plans_unless_told_otherwise():
-    problem = Scenario("er:n=40", Servers(4)).draw(0)
+    problem = Scenario("er:n=40", Servers(4)).problem(0)
     assert (
         find(problem, "annealing", Budget(1)).makespan_s
         == carried_out(problem, best_simple(problem)).makespan_s
@@ -129,7 +129,7 @@ def test_annealing_finds_the_best_of_all_orders_and_placements():
     placement.
     """
     for seed in range(3):
-        problem = Scenario("er:n=5,degree=1", Servers(2, 1)).draw(seed)
+        problem = Scenario("er:n=5,degree=1", Servers(2, 1)).problem(seed)
         plans = np.array(list(product(range(2), repeat=5)))
         place = [np.argsort(order) for order in permutations(range(5))]
         edges = problem.graph.edges.tolist()

@@ -19,6 +19,7 @@ from cgrsp_simpy.dag.platform import Platform, Servers
 from cgrsp_simpy.dag.problem import Plan, Problem, carried_out
 from cgrsp_simpy.dag.scenario import Scenario, schedule_of, simulate
 from cgrsp_simpy.engine.stepping import steps
+from cgrsp_simpy.studies.subject import subject_of
 
 
 def fork(unit=(), memory=(10, 4), bandwidth=1.0):
@@ -31,7 +32,7 @@ def fork(unit=(), memory=(10, 4), bandwidth=1.0):
 
 def set_up(problem, scheduler, listener=None):
     scenario = Scenario(problem.graph, problem.platform)
-    return scenario.simulation(scheduler, 0, listener=listener)
+    return subject_of(scenario).simulation(scheduler, 0, listener=listener)
 
 
 def events_of(problem, scheduler):
@@ -302,7 +303,7 @@ def test_the_command_takes_a_policy_from_a_file(capsys, tmp_path):
     rows = csv_rows(said(capsys, "--policy", f"{path}:soonest", "--format", "csv"))
     problem = Scenario(
         "er:n=12,degree=2", Servers(3, intra_gb_per_s=2, inter_gb_per_s=1)
-    ).draw(0)
+    ).problem(0)
 
     def same(view):
         return ((node, gpu) for node in view.queue for gpu in view.rooms(node)[:1])

@@ -11,6 +11,7 @@ import cgrsp_simpy as cg
 from cgrsp_simpy.decide.environment import MOST_HELD, earliest_due
 from cgrsp_simpy.decide.recommend import COST, Prices
 from cgrsp_simpy.decide.suite import scenario as suite
+from cgrsp_simpy.studies.subject import subject_of
 
 BUSY = cg.day("surge", jobs=150)
 FREE = cg.day("hectic", jobs=60, free_types=True)
@@ -30,7 +31,7 @@ def noted(scenario, policy, seed):
             own.append(item)
             yield item
 
-    made = scenario.make_policy(policy)
+    made = subject_of(scenario).make_policy(policy)
     return cg.simulate(scenario, answered, seed), decisions
 
 

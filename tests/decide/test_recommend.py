@@ -32,6 +32,7 @@ from cgrsp_simpy.rental.gpu import round_robin
 from cgrsp_simpy.rental.market import Clock, Market
 from cgrsp_simpy.rental.record import Totals
 from cgrsp_simpy.rental.workload import LoggedWorkload
+from cgrsp_simpy.studies.subject import subject_of
 
 DAY = cg.day("hectic", jobs=60)
 AT_ONCE = Market(delay_s=((0, 0), (0, 0), (0, 0)))
@@ -147,7 +148,7 @@ def weighed(weight=7.0, **more):
 def test_a_bill_is_what_each_job_costs_by_its_weight(policy):
     """By hand, job by job; the mean weight is not that of the jobs that miss."""
     prices, run = Prices(2.0, 0.03, 0.004, 0.5), cg.simulate(weighed(), policy, 3)
-    bill = prices.bill(Totals(*run.scenario.outcome(run)), 4, 2.0)
+    bill = prices.bill(Totals(*subject_of(run.scenario).outcome(run)), 4, 2.0)
     expected = dict.fromkeys(PARTS, 0.0)
     for job in run.jobs:
         late_s = max(0.0, job["finish_s"] - job["deadline_s"])

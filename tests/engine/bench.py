@@ -7,12 +7,18 @@ import cgrsp_simpy as cg
 from cgrsp_simpy.engine.simulation import Simulation
 
 
+class BenchReport(cg.Report):
+    def describe(self, kind, claim):
+        return f"number {claim.job}"
+
+
 class Bench(cg.Model):
     """A model of the smallest kind: jobs are numbers, and `log` takes down what
     happens.
     """
 
     name = "bench"
+    report = BenchReport
 
     def __init__(self, policy, *sizes, asks_on_arrival=False, stops=True):
         self.sizes, self.stops, self.jobs, self.times = sizes, stops, [], {}
@@ -31,9 +37,6 @@ class Bench(cg.Model):
 
     def need(self, number):
         return self.times[number][3]
-
-    def says(self, kind, claim):
-        return f"number {claim.job}"
 
     def processes(self, run):
         return [process(run) for process in self.beside]

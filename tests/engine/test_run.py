@@ -16,6 +16,7 @@ import cgrsp_simpy as cg
 from cgrsp_simpy.base.policy import PolicyError, Suspend, Wake
 from cgrsp_simpy.engine.events import WakeTimer
 from cgrsp_simpy.plots.player import encoded
+from cgrsp_simpy.studies.subject import subject_of
 
 
 def two_each(view):
@@ -269,7 +270,7 @@ def test_a_job_is_suspended_once():
 @pytest.mark.parametrize("seed", [-1, 1.5, "1"])
 def test_a_seed_that_is_none_is_refused(seed):
     with pytest.raises(cg.InputError, match=r"seed\(=.*\) must be a whole number >= 0"):
-        cg.day("quiet").run("fifo", seed)
+        subject_of(cg.day("quiet")).run("fifo", seed)
 
 
 # ---- claims by processes beside the jobs ----
@@ -462,7 +463,7 @@ def test_after_many_fractions_the_whole_pool_is_free():
         return cg.first_come(view)
 
     model = Shared((*needs, 1.0), 1, gap_s=3.0)
-    simulation = model.simulation(policy, 0)
+    simulation = subject_of(model).simulation(policy, 0)
     run = simulation.finish()
     assert run.jobs["finish_s"][-1] == run.jobs["finish_s"].max()
     assert max(rooms) <= 1
@@ -489,7 +490,9 @@ def test_a_pool_that_was_down_is_whole_again():
         def job_process(self, run, job):
             yield from run.resumed(job, 10.0)
 
-    simulation = Failing((0.7, 0.2, 0.1), 1, gap_s=2.0).simulation(cg.first_come, 0)
+    simulation = subject_of(Failing((0.7, 0.2, 0.1), 1, gap_s=2.0)).simulation(
+        cg.first_come, 0
+    )
     simulation.finish()
     assert simulation.free == [1]
 
@@ -582,12 +585,10 @@ def test_a_job_may_bring_its_own_time_of_submission():
 @pytest.mark.parametrize(
     "name",
     [
-        "work",
         "need",
-        "rows",
-        "run",
-        "summary",
-        "tags",
+        "policies",
+        "report",
+        "subject",
         "view",
         "columns",
         "job_process",
@@ -601,18 +602,18 @@ def test_a_field_with_the_name_of_an_attribute_of_model_is_refused(name):
 
 
 def test_a_field_of_a_base_that_is_no_model_is_refused_too():
-    base = dataclass(frozen=True)(type("Base", (), {"__annotations__": {"rows": int}}))
+    base = dataclass(frozen=True)(type("Base", (), {"__annotations__": {"need": int}}))
     with pytest.raises(
-        cg.InputError, match=r"^Own: 'rows' is an attribute of every model"
+        cg.InputError, match=r"^Own: 'need' is an attribute of every model"
     ):
         type("Own", (base, cg.Model), {})
 
 
 def test_a_value_in_place_of_a_method_is_refused():
     with pytest.raises(
-        cg.InputError, match=r"^Own: 'rows' is an attribute of every model"
+        cg.InputError, match=r"^Own: 'need' is an attribute of every model"
     ):
-        type("Own", (cg.Model,), {"rows": 10})
+        type("Own", (cg.Model,), {"need": 10})
 
 
 @pytest.mark.parametrize(

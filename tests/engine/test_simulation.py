@@ -13,6 +13,7 @@ import cgrsp_simpy as cg
 from cgrsp_simpy.engine.events import Event
 from cgrsp_simpy.rental.policies.rules import by_deadline, by_submission, first_idle
 from cgrsp_simpy.rental.view import SlotView
+from cgrsp_simpy.studies.subject import subject_of
 
 # Types of which every status, delay and service time is certain: A is always High, B
 # always Low.
@@ -216,7 +217,11 @@ def test_a_job_that_ends_at_its_deadline_is_in_time():
 
 
 def test_a_slot_is_a_simpy_resource_of_capacity_1():
-    slots = scenario(jobs(0), (A, B)).simulation(cg.make_policy("fifo"), 0).resources
+    slots = (
+        subject_of(scenario(jobs(0), (A, B)))
+        .simulation(cg.make_policy("fifo"), 0)
+        .resources
+    )
     assert len(slots) == 2
     assert all(
         isinstance(slot, simpy.Resource) and slot.capacity == 1 for slot in slots
@@ -620,7 +625,7 @@ def test_a_policy_with_memory_is_fresh_for_every_run():
 
 
 def test_a_run_of_no_jobs_has_no_means():
-    run = cg.day("quiet").run("fifo", drawn=[])
+    run = subject_of(cg.day("quiet")).run("fifo", drawn=[])
     assert len(run.jobs) == 0
     figures = run.summary()
     assert figures["completed"] == figures["cost_usd"] == figures["makespan_h"] == 0

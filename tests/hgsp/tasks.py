@@ -7,7 +7,9 @@ from support import DATA
 
 from cgrsp_simpy.hgsp.instance import COLUMNS, Gpu, Instance, read_orlib
 from cgrsp_simpy.hgsp.policies import Follow
-from cgrsp_simpy.hgsp.scenario import Scenario, schedule_of
+from cgrsp_simpy.hgsp.report import schedule_of
+from cgrsp_simpy.hgsp.scenario import Scenario
+from cgrsp_simpy.studies.subject import subject_of
 
 FAST, SLOW = Gpu("fast", 10, 2.0), Gpu("slow", 40, 1.0)
 ORLIB = DATA / "orlib_wt"
@@ -31,7 +33,7 @@ def instance_of(*rows, gpus=(FAST, SLOW), **more):
 
 def simulate(instance, policy, *reality, seed=0):
     """reality: noise and delay."""
-    return schedule_of(Scenario(instance, *reality).run(policy, seed))
+    return schedule_of(subject_of(Scenario(instance, *reality)).run(policy, seed))
 
 
 def execute(plan, *reality, seed=0):

@@ -22,11 +22,13 @@ from cgrsp_simpy.engine.events import Environment
 from cgrsp_simpy.hgsp.generate import LEVELS, Level, generate
 from cgrsp_simpy.hgsp.instance import Gpu, Instance
 from cgrsp_simpy.hgsp.policies import SCHEDULERS, Follow, Online, Replan
+from cgrsp_simpy.hgsp.report import plan_of, schedule_of
 from cgrsp_simpy.hgsp.rules import RULES, atc, dispatch
 from cgrsp_simpy.hgsp.sagreedy import inserter, sagreedy
-from cgrsp_simpy.hgsp.scenario import Scenario, luck, plan_of, schedule_of, solve
+from cgrsp_simpy.hgsp.scenario import Scenario, luck, solve
 from cgrsp_simpy.hgsp.schedule import Schedule, Solution, greedy_assignment
 from cgrsp_simpy.hgsp.search import search
+from cgrsp_simpy.studies.subject import subject_of
 
 ROOT = Path(__file__).parents[2]
 SMALL = ["--level", "tasks3:tasks=12"]
@@ -207,7 +209,7 @@ def test_planners_use_no_gpu_before_it_is_there(name):
 
 def test_how_schedulers_meet_reality():
     def met(scheduler, **reality):
-        return Scenario(THIRTY, **reality).make_policy(scheduler).name
+        return subject_of(Scenario(THIRTY, **reality)).make_policy(scheduler).name
 
     assert met("greedy") == "greedy"
     assert met("greedy", replan_s=60) == "greedy:replan_s=60"
@@ -259,7 +261,9 @@ def test_how_schedulers_meet_reality():
     ],
 )
 def test_a_scheduler_to_which_no_way_is_open_is_refused(scheduler, reality, said):
-    check_refused(lambda: Scenario(THIRTY, **reality).make_policy(scheduler), [said])
+    check_refused(
+        lambda: subject_of(Scenario(THIRTY, **reality)).make_policy(scheduler), [said]
+    )
 
 
 @pytest.mark.parametrize(
@@ -320,7 +324,7 @@ def test_a_sweep_varies_reality_the_level_and_parameters():
         high.values("atc", "weighted_tardiness")
     )
     expected = (
-        Scenario(Level(12, "small", 4.0, (0.4, 1.0)))
+        subject_of(Scenario(Level(12, "small", 4.0, (0.4, 1.0))))
         .run("greedy:replan_s=5", 1)
         .summary()
     )

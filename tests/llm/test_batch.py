@@ -11,6 +11,7 @@ from support import STEPS
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.llm.steps import Roofline
+from cgrsp_simpy.studies.subject import subject_of
 
 
 def service(**more):
@@ -34,7 +35,7 @@ def requests(*rows):
 
 
 def run_of(source, policy="fifo", **more):
-    return cg.llm.Scenario(source, service(**more), STEPS).run(policy)
+    return subject_of(cg.llm.Scenario(source, service(**more), STEPS)).run(policy)
 
 
 def times(run):
@@ -203,7 +204,7 @@ def test_tokens_are_made_once_caches_hold_and_no_replica_idles_while_one_waits(
     )
     scenario = cg.llm.Scenario(source, own, steps)
     steps.uses.clear()
-    run = scenario.run(policy)
+    run = subject_of(scenario).run(policy)
     made = steps.uses[0]  # the other is that of the times alone
     assert sum(step[1] for step in made) == source.prompt_tokens.sum()
     assert sum(step[2] for step in made) == (source.output_tokens - 1).sum()

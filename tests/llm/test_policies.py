@@ -8,6 +8,7 @@ from support import STEPS
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.base.policy import PolicyError
+from cgrsp_simpy.studies.subject import subject_of
 
 
 def scenario(rows, gpus=1, max_batch=1):
@@ -39,7 +40,7 @@ ONE_BY_ONE = scenario(
     ],
 )
 def test_the_order_of_those_that_wait(policy, expected):
-    assert order(ONE_BY_ONE.run(policy)) == expected
+    assert order(subject_of(ONE_BY_ONE).run(policy)) == expected
 
 
 def test_each_goes_to_the_least_loaded_replica():
@@ -47,7 +48,7 @@ def test_each_goes_to_the_least_loaded_replica():
     either of 300.
     """
     rows = [(0, 299, 1), (0, 99, 1), (0, 199, 1), (0, 49, 1)]
-    run = scenario(rows, gpus=2, max_batch=4).run("fifo")
+    run = subject_of(scenario(rows, gpus=2, max_batch=4)).run("fifo")
     assert [row["resources"] for row in run.rows()] == [
         "0:300",
         "1:100",
@@ -58,7 +59,9 @@ def test_each_goes_to_the_least_loaded_replica():
 
 def test_nobody_overtakes_the_first_that_does_not_fit():
     """900 tokens are held; 200 do not fit, and 50 behind them wait, too."""
-    run = scenario([(0, 899, 1), (0, 199, 1), (0, 49, 1)], max_batch=4).run("fifo")
+    run = subject_of(scenario([(0, 899, 1), (0, 199, 1), (0, 49, 1)], max_batch=4)).run(
+        "fifo"
+    )
     assert run.jobs["start_s"].tolist() == pytest.approx([0, 0.899, 0.899])
 
 
@@ -79,7 +82,7 @@ def test_the_view_shows_what_replicas_have_to_do():
             return [(view.queue[0], replica)]
         return None
 
-    scenario([(0, 299, 1), (0.1, 99, 1)], max_batch=2).run(watching)
+    subject_of(scenario([(0, 299, 1), (0.1, 99, 1)], max_batch=2)).run(watching)
     assert seen == [(0.0, 1, 0, 1000), (0.1, 1, 299, 700), (0.299, 1, 0, 1000)]
 
 
@@ -102,12 +105,12 @@ def test_the_view_shows_what_replicas_have_to_do():
 )
 def test_wrong_answers_are_told(policy, said):
     with pytest.raises(PolicyError, match=re.escape(said)):
-        scenario([(0, 300, 1)] * 5).run(policy)
+        subject_of(scenario([(0, 300, 1)] * 5)).run(policy)
 
 
 def test_a_cache_that_is_too_full_is_told():
     said = "sent job 2 to replica 0, which has 399 tokens free; it needs 601"
     with pytest.raises(PolicyError, match=said):
-        scenario([(0, 600, 1)] * 2, max_batch=4).run(
+        subject_of(scenario([(0, 600, 1)] * 2, max_batch=4)).run(
             lambda view: [(each, view.resources[0]) for each in view.queue]
         )

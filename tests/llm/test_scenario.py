@@ -11,8 +11,9 @@ from support import DATA, STEPS, check_refused
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.base.checks import InputError
-from cgrsp_simpy.llm.scenario import METRICS, TIMES
+from cgrsp_simpy.llm.report import METRICS, TIMES
 from cgrsp_simpy.llm.steps import Roofline, llama2_70b
+from cgrsp_simpy.studies.subject import subject_of
 
 ROOT = Path(__file__).parents[2]
 AZURE = DATA / "azure_llm_2023" / "AzureLLMInferenceTrace_code.csv"
@@ -32,7 +33,7 @@ def test_the_figures_of_a_run_by_hand():
     scenario = cg.llm.Scenario(
         source, cg.llm.Service(**vars(ONE) | {"max_batch": 1}), STEPS, 0.2
     )
-    found = scenario.run("fifo").summary()
+    found = subject_of(scenario).run("fifo").summary()
     ttft_s, e2e_s = (0.1, ends_s[1] - 0.12), (0.12, ends_s[1] - 0.12)
     assert set(found) == set(METRICS)
     assert found == pytest.approx(
@@ -60,15 +61,15 @@ def of(name, values):
 def test_both_targets_count():
     source = cg.llm.RequestList([0.0], [100], [3], [1.0])
     for ttft_s, tpot_s, within in ((0.1, 0.01, 100), (0.09, 0.01, 0), (0.1, 0.009, 0)):
-        run = cg.llm.Scenario(source, ONE, STEPS, ttft_s + 1e-9, tpot_s + 1e-9).run(
-            "fifo"
-        )
+        run = subject_of(
+            cg.llm.Scenario(source, ONE, STEPS, ttft_s + 1e-9, tpot_s + 1e-9)
+        ).run("fifo")
         assert run.summary()["goodput_pct"] == within
 
 
 def test_rows_have_the_times_and_the_replica_of_each_request():
     scenario = cg.llm.Scenario(cg.llm.Offered(12, rate_per_s=9.0), cg.llm.Service(4))
-    run = scenario.run("fifo", 3)
+    run = subject_of(scenario).run("fifo", 3)
     rows = run.rows()
     assert {row["resources"].split(":")[0] for row in rows} == {"0", "1"}
     for row in rows:
@@ -92,7 +93,7 @@ def test_a_request_alone_takes_as_long_as_is_told_beforehand():
         (Roofline(bandwidth_gb_per_s=100.0), 1e-5),
     ):
         scenario = cg.llm.Scenario(cg.llm.Offered(20, rate_per_s=1e-3), steps=steps)
-        jobs = scenario.run("fifo", 1).jobs
+        jobs = subject_of(scenario).run("fifo", 1).jobs
         # of longer ones chunks are not as long as the whole
         own = jobs[jobs["prompt_tokens"] <= scenario.service.chunk_tokens]
         assert own["alone_s"] == pytest.approx(own["e2e_s"], rel=within)
@@ -101,14 +102,15 @@ def test_a_request_alone_takes_as_long_as_is_told_beforehand():
 def test_requests_are_drawn_by_the_seed_and_the_same_for_every_policy():
     scenario = cg.llm.Scenario(cg.llm.Offered(40, rate_per_s=30.0))
     one, again, other = (
-        scenario.run(*each) for each in (("fifo", 1), ("sjf", 1), ("fifo", 2))
+        subject_of(scenario).run(*each)
+        for each in (("fifo", 1), ("sjf", 1), ("fifo", 2))
     )
     names = ["submit_s", "prompt_tokens", "output_tokens"]
     assert one.jobs[names].tolist() == again.jobs[names].tolist()
     assert one.jobs[names].tolist() != other.jobs[names].tolist()
-    assert scenario.is_random
+    assert subject_of(scenario).is_random
     listed = cg.llm.RequestList([0.0], [9], [9], [1.0])
-    assert not cg.llm.Scenario(listed).is_random
+    assert not subject_of(cg.llm.Scenario(listed)).is_random
 
 
 # ---- the Azure log ----
@@ -214,9 +216,9 @@ LISTED = cg.llm.RequestList([0.0, 1.0], [100, 600], [50, 500], [1.0, 1.0])
             ),
         ),
         (
-            lambda: cg.llm.Scenario(cg.llm.Offered(9, 1, 900, 200, 0), ONE, STEPS).run(
-                "fifo"
-            ),
+            lambda: subject_of(
+                cg.llm.Scenario(cg.llm.Offered(9, 1, 900, 200, 0), ONE, STEPS)
+            ).run("fifo"),
             "request 1 needs a cache of 1100 tokens",
         ),
         (
@@ -236,10 +238,16 @@ LISTED = cg.llm.RequestList([0.0, 1.0], [100, 600], [50, 500], [1.0, 1.0])
             lambda: cg.llm.Scenario(tpot_target_s=-1),
             "tpot_target_s(=-1) must be a number > 0",
         ),
-        (lambda: cg.llm.Scenario().varied(gpu="b200"), "unknown gpu 'b200'"),
-        (lambda: cg.llm.Scenario().varied(waves=True), "unknown parameter 'waves'"),
         (
-            lambda: cg.llm.Scenario().run("wsprt"),
+            lambda: subject_of(cg.llm.Scenario()).varied(gpu="b200"),
+            "unknown gpu 'b200'",
+        ),
+        (
+            lambda: subject_of(cg.llm.Scenario()).varied(waves=True),
+            "unknown parameter 'waves'",
+        ),
+        (
+            lambda: subject_of(cg.llm.Scenario()).run("wsprt"),
             "unknown policy 'wsprt'; did you mean 'wsrpt'?",
         ),
     ],
@@ -252,14 +260,16 @@ def test_a_roofline_needs_no_table_of_the_gpu():
     scenario = cg.llm.Scenario(
         cg.llm.Offered(5), cg.llm.Service(2, 2, gpu="b200"), Roofline(2250, 8000)
     )
-    assert scenario.run("fifo").summary()["goodput_pct"] == 100
+    assert subject_of(scenario).run("fifo").summary()["goodput_pct"] == 100
 
 
 def test_a_listing_tells_when_a_request_starts_and_ends():
     requests = cg.llm.RequestList([0.0, 1.0], [100, 100], [10, 10], [1.0, 1.0])
     told = []
     scenario = cg.llm.Scenario(requests)
-    cg.simulate(scenario, scenario.default_policies()[0], 0, listener=told.append)
+    cg.simulate(
+        scenario, subject_of(scenario).default_policies()[0], 0, listener=told.append
+    )
     words = {
         "start": "s of wait",
         "finish": "s after its arrival",

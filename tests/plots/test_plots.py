@@ -46,6 +46,7 @@ from cgrsp_simpy.plots.style import (
     looks,
 )
 from cgrsp_simpy.rental.record import METRICS
+from cgrsp_simpy.studies.subject import subject_of
 
 # thesis Table 5.2
 TEN = [
@@ -89,7 +90,7 @@ def three_jobs():
 
 
 def empty_run():
-    return cg.day("quiet").run("fifo", drawn=[])
+    return subject_of(cg.day("quiet")).run("fifo", drawn=[])
 
 
 def broken(view):

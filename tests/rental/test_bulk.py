@@ -35,6 +35,7 @@ from cgrsp_simpy.rental.policies.rules import (
 from cgrsp_simpy.rental.record import RECORD
 from cgrsp_simpy.rental.workload import DAYS as THESIS_DAYS
 from cgrsp_simpy.studies import replicate
+from cgrsp_simpy.studies.subject import subject_of
 
 pytest.importorskip("numba")
 bulk = pytest.importorskip("cgrsp_simpy.rental.bulk")
@@ -57,17 +58,18 @@ def equal(scenario, policy, seed=0):
     """Whether both engines leave the same records, claims and figures; they are
     compiled.
     """
-    made = scenario.make_policy(policy)
-    assert scenario.not_compiled(made) == ""
+    made = subject_of(scenario).make_policy(policy)
+    assert subject_of(scenario).not_compiled(made) == ""
     found, wanted = (
-        scenario.run(made, seed, engine=each) for each in ("compiled", "simpy")
+        subject_of(scenario).run(made, seed, engine=each)
+        for each in ("compiled", "simpy")
     )
     return (
         np.array_equal(found.jobs, wanted.jobs)
         and found.jobs.dtype == wanted.jobs.dtype
         and np.array_equal(found.claims, wanted.claims)
         and repr(found.summary()) == repr(wanted.summary())  # NaN differs from NaN
-        and scenario.outcome(found) == scenario.outcome(wanted)
+        and subject_of(scenario).outcome(found) == subject_of(scenario).outcome(wanted)
         and (found.decisions, found.held_s) == (wanted.decisions, wanted.held_s)
         and (found.policy, found.seed) == (wanted.policy, wanted.seed)
     )
@@ -231,7 +233,7 @@ def tied(seed, free_types=False, most=1):
 def test_what_happens_at_one_instant_happens_in_simpys_order(policy):
     cases = [tied(seed, seed % 3 == 0, most) for seed in range(12) for most in (1, 3)]
     assert differing(cases, [policy], range(1)) == []
-    ends = cases[2].run(policy).jobs["finish_s"]
+    ends = subject_of(cases[2]).run(policy).jobs["finish_s"]
     assert len(set(ends.tolist())) < len(ends)
 
 
@@ -254,10 +256,10 @@ def test_loose_jobs_of_several_gpus_are_passed_over_unless_they_do_not_fit(polic
 def test_a_slot_that_is_withheld_goes_to_the_first_tight_job_of_an_index():
     tight = cg.Job(3, 0, 9000, tight=True)
     jobs = cg.JobList([*[cg.Job(id, 0, 5000) for id in range(3)], tight])
-    two = cg.Scenario("two", jobs).varied(slots=2)
+    two = subject_of(cg.Scenario("two", jobs)).varied(slots=2)
     for policy in RESERVED:
         assert equal(two, policy)
-        assert two.run(policy).jobs["dispatch_s"][3] == 0
+        assert subject_of(two).run(policy).jobs["dispatch_s"][3] == 0
 
 
 def test_an_instance_that_ran_for_no_time_is_warm_all_the_same():
@@ -272,7 +274,7 @@ def test_an_instance_that_ran_for_no_time_is_warm_all_the_same():
     service = cg.Service(sigma=(0, 0, 0))
     terms = cg.Terms(warm_s=90, billed_from="provisioning")
     two = cg.Scenario("two", jobs, types, types, False, market, service, terms=terms)
-    assert two.run("fifo").jobs["idle_usd"][1] >= 60 / 3600
+    assert subject_of(two).run("fifo").jobs["idle_usd"][1] >= 60 / 3600
     assert equal(two, "fifo")
 
 
@@ -294,8 +296,8 @@ bills = st.builds(
     st.none() | bills,
 )
 def test_any_scenario_is_that_of_simpy(scenario, policy, terms):
-    scenario = scenario.varied(terms=terms) if terms else scenario
-    if not scenario.not_compiled(scenario.make_policy(policy)):
+    scenario = subject_of(scenario).varied(terms=terms) if terms else scenario
+    if not subject_of(scenario).not_compiled(subject_of(scenario).make_policy(policy)):
         assert equal(scenario, policy)
 
 
@@ -305,8 +307,8 @@ def test_random_jobs_of_a_long_queue_are_those_of_simpy(slots):
     jobs = [
         cg.Job(id, 0.0 if id < 300 else 9.0 * id, 4e5, 1 + id % 3) for id in range(400)
     ]
-    many = cg.Scenario("many", cg.JobList(jobs)).varied(slots=slots)
-    both = [many, many.varied(free_types=True)]
+    many = subject_of(cg.Scenario("many", cg.JobList(jobs))).varied(slots=slots)
+    both = [many, subject_of(many).varied(free_types=True)]
     assert differing(both, ["random"], range(3)) == []
 
 
@@ -383,7 +385,11 @@ def test_rules_of_ones_own_run_compiled():
 )
 def test_what_is_no_rule_is_simpys(policy, why):
     scenario = cg.day("quiet")
-    assert scenario.not_compiled(scenario.make_policy(policy)).startswith(why)
+    assert (
+        subject_of(scenario)
+        .not_compiled(subject_of(scenario).make_policy(policy))
+        .startswith(why)
+    )
     with pytest.raises(InputError, match="cannot run"):
         cg.compare(scenario, [policy], range(2), engine="compiled")
     assert not cg.compare(scenario, [policy], range(2)).failures
@@ -399,36 +405,48 @@ def test_a_rule_that_fails_says_why_as_in_simpy():
 
 def assert_fails_as_in_simpy(scenario, failing):
     with pytest.raises(PolicyError) as simpy:
-        scenario.run(failing, engine="simpy")
+        subject_of(scenario).run(failing, engine="simpy")
     with pytest.raises(PolicyError) as compiled:
-        scenario.run(failing, engine="compiled")
+        subject_of(scenario).run(failing, engine="compiled")
     assert str(compiled.value) == str(simpy.value)
     assert "division by zero" in str(simpy.value)
 
 
 def test_what_the_loop_does_not_know_is_simpys():
     refuses = cg.day("quiet", terms=cg.Terms(warm_s=60, retry_s=60, restart_s=9))
-    told = refuses.not_compiled(refuses.make_policy("fifo"))
+    told = subject_of(refuses).not_compiled(subject_of(refuses).make_policy("fifo"))
     assert told == "its terms of renting have retry_s, restart_s"
     warm = cg.day("quiet", terms=cg.Terms(warm_s=60))
-    keeps = refuses.make_policy("fifo")
+    keeps = subject_of(refuses).make_policy("fifo")
     keeps.keep_s = lambda view, slot: 30.0
-    assert warm.not_compiled(keeps) == "the policy says for how long instances are kept"
+    assert (
+        subject_of(warm).not_compiled(keeps)
+        == "the policy says for how long instances are kept"
+    )
 
 
 def test_an_index_needs_the_weights_of_the_classes():
     jobs = [cg.Job(n, 0, 4000, weight=1 + n % 2) for n in range(30)]
     scenario = cg.Scenario("weights", cg.JobList(jobs))
     why = "jobs of one deadline class differ in weight"
-    assert scenario.not_compiled(scenario.make_policy("atc")) == why
-    assert scenario.not_compiled(scenario.make_policy("triage")) == why
+    assert (
+        subject_of(scenario).not_compiled(subject_of(scenario).make_policy("atc"))
+        == why
+    )
+    assert (
+        subject_of(scenario).not_compiled(subject_of(scenario).make_policy("triage"))
+        == why
+    )
     assert equal(scenario, "edf")
 
 
 def test_triage_of_stock_that_is_seen_is_simpys():
     scenario = OTHERS["seen"]
     why = "triage weighs what it sees of the stock"
-    assert scenario.not_compiled(scenario.make_policy("triage")) == why
+    assert (
+        subject_of(scenario).not_compiled(subject_of(scenario).make_policy("triage"))
+        == why
+    )
 
 
 def holding(number, **parameters):
@@ -437,7 +455,7 @@ def holding(number, **parameters):
     jobs = [cg.Job(id, at_s, at_s + 9000) for id in range(number)]
     told = ",".join(f"{name}={value!r}" for name, value in parameters.items())
     return (
-        cg.Scenario("held", cg.JobList(jobs)).varied(slots=["RTX 3090"]),
+        subject_of(cg.Scenario("held", cg.JobList(jobs))).varied(slots=["RTX 3090"]),
         f"triage:{told}",
     )
 
@@ -445,7 +463,7 @@ def holding(number, **parameters):
 def test_a_slot_that_is_held_is_woken_as_in_simpy():
     scenario, policy = holding(20, look_s=60.0)
     assert equal(scenario, policy)
-    run = scenario.run(policy, engine="compiled")
+    run = subject_of(scenario).run(policy, engine="compiled")
     assert run.jobs["dispatch_s"].min() == 36000 and run.decisions > 20
 
 
@@ -508,7 +526,7 @@ def test_jobs_that_would_wait_for_ever_are_an_error_as_in_simpy():
     scenario = cg.day("quiet", tight_fraction=0)
     holds = cg.ListPolicy(by_deadline, fastest, "holds", all_of_them)
     with pytest.raises(PolicyError, match="left 6 jobs waiting"):
-        scenario.run(holds, engine="compiled")
+        subject_of(scenario).run(holds, engine="compiled")
 
 
 # ---- engine= ----
@@ -607,7 +625,7 @@ def test_memory_does_not_grow_with_the_number_of_jobs():
     for jobs in (30_000, 120_000):
         scenario = cg.day("normal", jobs=jobs)
         tracemalloc.start()
-        scenario.run("cadr", records=False, engine="compiled")
+        subject_of(scenario).run("cadr", records=False, engine="compiled")
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert peaks[1] < 1.1 * peaks[0]

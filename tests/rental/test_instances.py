@@ -14,6 +14,7 @@ import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.rental.market import CLOCKS
 from cgrsp_simpy.rental.stock import Stock
+from cgrsp_simpy.studies.subject import subject_of
 
 GPU, OTHER = cg.GpuType("G", 3.6, (100.0,), 1.0), cg.GpuType("H", 3.6, (100.0,), 1.0)
 START_H = CLOCKS["calibrated"].start_h
@@ -51,7 +52,7 @@ def phases(run):
 def taken(scenario, policy="fifo", seed=0):
     """When instances are taken, and of which slots."""
     events = []
-    scenario.run(policy, seed, listener=events.append)
+    subject_of(scenario).run(policy, seed, listener=events.append)
     return [(event.time_s, event.slots) for event in events if event.kind == "preempt"]
 
 
@@ -243,8 +244,8 @@ def test_claims_add_up_and_the_same_seed_gives_the_same_bits(
         checkpoint_s=every_s,
         suspension=policy == "edf-p",
     )
-    spot = day.varied(market=market).varied(terms=terms)
-    run, again = spot.run(policy, seed), spot.run(policy, seed)
+    spot = subject_of(subject_of(day).varied(market=market)).varied(terms=terms)
+    run, again = subject_of(spot).run(policy, seed), subject_of(spot).run(policy, seed)
     assert run.jobs.tobytes() == again.jobs.tobytes()
     assert run.jobs["job"].tolist() == list(range(60))
     held_s, spans = defaultdict(float), defaultdict(list)
@@ -287,7 +288,9 @@ def test_a_recorded_market_takes_instances_on_the_command_line(
     own = {gpu.name: "zone" for gpu in cg.THESIS_GPUS}
     day = cg.on_market(cg.day("hectic"), cg.measured(path), own)
     terms = cg.Terms(taken_when_low=True, checkpoint_s=20)
-    assert found == pytest.approx(day.varied(terms=terms).run("edf", 0).summary())
+    assert found == pytest.approx(
+        subject_of(subject_of(day).varied(terms=terms)).run("edf", 0).summary()
+    )
     assert found["preemptions"] > 0
     longer = line.replace("hectic", "quiet --jobs 200")
     long = [*longer.split(), "--market", types]
@@ -317,7 +320,9 @@ def test_a_recorded_market_takes_instances_on_the_command_line(
             ),
         ),
         (
-            lambda: cg.day("quiet", persistence_s=5.0).varied(taken_when_low=True),
+            lambda: subject_of(cg.day("quiet", persistence_s=5.0)).varied(
+                taken_when_low=True
+            ),
             (
                 r"persistence_s of RTX 3090\(=5.0\) must be at least 10.09, as 100.9 s"
                 r" have to go by"

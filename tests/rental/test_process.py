@@ -15,6 +15,7 @@ from cgrsp_simpy.cli import main
 from cgrsp_simpy.rental.instances import PreemptionTimes
 from cgrsp_simpy.rental.market import CLOCKS
 from cgrsp_simpy.rental.policies import PREEMPTIVE
+from cgrsp_simpy.studies.subject import subject_of
 
 GPU = cg.GpuType("G", 3.6, (100.0,), 1.0)  # 0.001 USD a second
 TEN_S = cg.Market(delay_s=((10, 10),) * 3)
@@ -130,7 +131,7 @@ def test_a_warm_instance_is_taken_from_nobody(taken_at):
     taken_at(150)
     events = []
     idle = scenario([(0, 1e6), (200, 1e6)], cg.Terms(**SPOT, warm_s=300))
-    run = idle.run("fifo", listener=events.append)
+    run = subject_of(idle).run("fifo", listener=events.append)
     assert phases(run)[2:4] == [
         (0, 0, "idle-warm", 110, 150),
         (1, 0, "provisioning", 200, 210),
@@ -194,7 +195,7 @@ def test_every_policy_meets_the_same_preemptions():
             epochs.append((slot, pytest.approx(at_s)))
     for policy in ("fifo", "spt", "rh"):
         events = []
-        spot.run(policy, 1, listener=events.append)
+        subject_of(spot).run(policy, 1, listener=events.append)
         taken = [event for event in events if event.kind == "preempt"]
         assert len(taken) > 5
         for event in taken:

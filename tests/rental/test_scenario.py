@@ -16,6 +16,7 @@ from cgrsp_simpy.rental.deadlines import DeadlineClasses
 from cgrsp_simpy.rental.market import CLOCKS
 from cgrsp_simpy.rental.policies.law import Outlook, delay_of
 from cgrsp_simpy.rental.record import Totals, by_class
+from cgrsp_simpy.studies.subject import subject_of
 
 HOUR_S = 3600.0
 RUSH = cg.DeadlineClass("rush", 0.2, 600.0, tight=True, weight=5.0)
@@ -147,7 +148,7 @@ def test_figures_by_class_and_weighted_tardiness_by_hand():
     assert summary["keen_miss_pct"] == 100.0
     assert "tight_miss_pct" not in summary
     assert [row["deadline_class"] for row in run.rows()] == ["calm", "keen", "keen"]
-    assert run.scenario.kinds(run, "class") == {
+    assert run.report.kinds(run, "class") == {
         0: "calm deadline",
         1: "keen deadline",
         2: "keen deadline",
@@ -274,7 +275,9 @@ def test_a_deadline_class_may_have_sizes_of_its_own(tmp_path):
     scenario.to_toml(tmp_path / "sized.toml")
     again = cg.Scenario.from_toml(tmp_path / "sized.toml")
     assert again == scenario
-    assert (again.run("fifo").jobs == scenario.run("fifo").jobs).all()
+    assert (
+        subject_of(again).run("fifo").jobs == subject_of(scenario).run("fifo").jobs
+    ).all()
 
 
 def test_sizes_of_classes_leave_all_other_draws_as_they_are():
@@ -361,17 +364,24 @@ def test_tables_tests_and_sweeps_know_the_figures_of_the_classes():
     ):
         assert name in str(study).splitlines()[1]
     assert "tight_miss_pct" not in str(study)
-    assert list(three.metrics) == list(cg.simulate(three, "fifo").summary())
-    assert str(three.metrics["rush_wait_min"]) == "mean wait, rush (min)"
+    assert list(subject_of(three).report.metrics) == list(
+        cg.simulate(three, "fifo").summary()
+    )
+    assert (
+        str(subject_of(three).report.metrics["rush_wait_min"])
+        == "mean wait, rush (min)"
+    )
     swept = cg.sweep(
         three, {"jobs": [20, 30], "deadlines": [THREE, TWO]}, ["fifo"], range(2)
     )
     assert [len(point["deadlines"]) for point, _ in swept] == [3, 2, 3, 2]
     assert "tight_miss_pct" in swept.studies[1].figures
     with pytest.raises(cg.InputError, match="tight_fraction"):
-        three.varied(tight_fraction=0.5)
+        subject_of(three).varied(tight_fraction=0.5)
     hourly = cg.HourlyWorkload(5, cg.ArrivalRates([9.0] * 24, 8, "Sunday"))
-    printed = cg.Scenario("open", hourly).varied(clock="printed", rates=hourly.rates)
+    printed = subject_of(cg.Scenario("open", hourly)).varied(
+        clock="printed", rates=hourly.rates
+    )
     assert printed.market.clock == replace(CLOCKS["printed"], start_h=8)
 
 
@@ -636,13 +646,15 @@ def test_what_is_beside_a_workload_of_ones_own_varies():
             return cg.PoissonWorkload(3, 0.1, (1.0,)).generate(seed, service)
 
     own = cg.Scenario("own", Own())
-    assert own.varied(slots=2, warm_s=60.0).slots == own.slots[:2]
+    assert subject_of(own).varied(slots=2, warm_s=60.0).slots == own.slots[:2]
     with pytest.raises(cg.InputError, match="unknown parameter of the scenario 'jobs'"):
-        own.varied(jobs=4)
+        subject_of(own).varied(jobs=4)
 
 
 def test_parts_and_what_is_in_them_vary_together():
-    day = cg.day("quiet").varied(market=cg.Market(persistence_s=60.0), sight="now")
+    day = subject_of(cg.day("quiet")).varied(
+        market=cg.Market(persistence_s=60.0), sight="now"
+    )
     assert (day.market.persistence_s, day.market.sight) == (60.0, "now")
 
 

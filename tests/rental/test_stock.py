@@ -26,6 +26,7 @@ from cgrsp_simpy.decide.judge import judge
 from cgrsp_simpy.decide.recommend import Prices
 from cgrsp_simpy.rental.market import CLOCKS
 from cgrsp_simpy.rental.stock import Stock, start_s
+from cgrsp_simpy.studies.subject import subject_of
 
 GPU = cg.THESIS_GPUS[0]
 
@@ -338,7 +339,9 @@ def test_seeds_that_begin_on_one_day_of_a_record_count_once():
     begun = [
         int(12 + 24 * int(3 * stream(s, "market start").random())) // 24 for s in seeds
     ]
-    assert [day.in_common(seed) for seed in seeds] == begun and set(begun) == {0, 1, 2}
+    assert [subject_of(day).in_common(seed) for seed in seeds] == begun and set(
+        begun
+    ) == {0, 1, 2}
     study = cg.compare(day, ["fifo", "spt"], seeds)
     waits, other = (
         np.array(study.values(name, "wait_min")) for name in ("spt", "fifo")
@@ -392,7 +395,7 @@ def test_days_that_follow_each_other_may_be_correlated():
     day = replace(cg.day("quiet", jobs=20, slots=1), market=cg.Market(series=(series,)))
     seeds = range(40)
     study = cg.compare(day, ["fifo", "spt"], seeds)
-    begun = [day.in_common(seed) for seed in seeds]
+    begun = [subject_of(day).in_common(seed) for seed in seeds]
     late, other = (
         np.array(study.values(name, "tardiness_min")) for name in ("spt", "fifo")
     )
@@ -625,7 +628,9 @@ def test_a_sweep_varies_persistence_and_sight():
     day = cg.day("hectic", jobs=30, persistence_s=900, sight="now")
     same = cg.compare(day, ["watch"], range(2)).means()
     assert found.at(persistence_s=900, sight="now").means() == same
-    assert day.varied(persistence_s=0, sight="none") == cg.day("hectic", jobs=30)
+    assert subject_of(day).varied(persistence_s=0, sight="none") == cg.day(
+        "hectic", jobs=30
+    )
 
 
 def test_pairs_of_statuses_are_kept_in_a_series():

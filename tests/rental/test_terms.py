@@ -8,6 +8,7 @@ import pytest
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
+from cgrsp_simpy.studies.subject import subject_of
 
 GPU = cg.GpuType("G", 3.6, (100.0,), 1.0)  # 0.001 USD a second
 OTHER = cg.GpuType("H", 7.2, (50.0,), 1.0)
@@ -38,7 +39,7 @@ def phases(run):
 
 def heard(scenario, policy="fifo"):
     events = []
-    cg.Scenario.run(scenario, policy, listener=events.append)
+    subject_of(scenario).run(policy, listener=events.append)
     return [
         (event.time_s, event.kind, event.job)
         for event in events

@@ -5,6 +5,7 @@ from support import whole_queue
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.rental.policies.rules import by_deadline, first_idle
+from cgrsp_simpy.studies.subject import subject_of
 
 
 @pytest.mark.parametrize(
@@ -16,7 +17,7 @@ def test_the_first_by_the_rules_are_those_that_the_run_dispatched(policy):
     """
     run = cg.simulate(cg.day("hectic", jobs=120, tight_fraction=0.5), policy, 1)
     sent, checked = run.jobs, 0
-    choices = run.scenario.reasons(run).choices
+    choices = run.report.reasons(run).choices
     assert len(choices) == run.decisions
     for choice in choices:
         now = sent[sent["dispatch_s"] == choice.time_s]
@@ -58,8 +59,8 @@ def test_reasons_are_those_of_declared_rules_alone():
     youngest = cg.ListPolicy(lambda view: view.queue[::-1], first_idle, "youngest")
     mine = cg.ListPolicy(by_deadline, first_idle, "mine", lambda view: 1)
     for policy in ("random", "triage", youngest, mine):
-        assert day.reasons(cg.simulate(day, policy)) is None
-    withheld = day.reasons(cg.simulate(day, "rh:reserve=2,gate=9"))
+        assert subject_of(day).report.reasons(cg.simulate(day, policy)) is None
+    withheld = subject_of(day).report.reasons(cg.simulate(day, "rh:reserve=2,gate=9"))
     assert {choice.kept for choice in withheld.choices} == {2}
     assert withheld.place.startswith("Least w_qos")
 
@@ -67,7 +68,7 @@ def test_reasons_are_those_of_declared_rules_alone():
 def test_bands_are_the_stock_that_jobs_meet_and_the_hours_of_the_clock():
     day = cg.day("normal", jobs=100, persistence_s=3600)
     run = cg.simulate(day, "edf", 2)
-    bands = day.bands(run)
+    bands = subject_of(day).report.bands(run)
     # 12 to 18 h of a day from 8 h on
     assert bands.scarce == [(4 * 3600.0, 10 * 3600.0)]
     for row in run.jobs:
@@ -77,7 +78,7 @@ def test_bands_are_the_stock_that_jobs_meet_and_the_hours_of_the_clock():
         ]
         assert told[-1] == ("High", "Medium", "Low")[row["status"]]
     drawn = cg.day("normal", jobs=100)
-    levels = drawn.bands(cg.simulate(drawn, "edf", 2)).levels
+    levels = subject_of(drawn).report.bands(cg.simulate(drawn, "edf", 2)).levels
     for gpu in drawn.gpus:
         for at_s, level, _ in levels[gpu.name]:
             assert level == drawn.market.probabilities(gpu, at_s)[2]

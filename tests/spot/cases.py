@@ -4,6 +4,7 @@ from cgrsp_simpy.logs.market import Series
 from cgrsp_simpy.spot.market import Job, Stretch, Zone
 from cgrsp_simpy.spot.optimum import Market
 from cgrsp_simpy.spot.scenario import Scenario
+from cgrsp_simpy.studies.subject import subject_of
 
 HISTORY = Series.of("seen", 600, [True, False] * 10)
 
@@ -19,7 +20,9 @@ def carried_out(
 ):
     job = Job(0, work, deadline, overhead, 1.0, 3.0)
     drawn = [(0.0, job, Market(job, tuple(zones), **market))]
-    return Scenario(zones=len(zones)).run(policy, drawn=drawn, listener=listener)
+    return subject_of(Scenario(zones=len(zones))).run(
+        policy, drawn=drawn, listener=listener
+    )
 
 
 def course(policy, zones, **more):

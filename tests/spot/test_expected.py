@@ -22,6 +22,7 @@ from cgrsp_simpy.spot.market import (
 )
 from cgrsp_simpy.spot.optimum import Market
 from cgrsp_simpy.spot.scenario import Scenario
+from cgrsp_simpy.studies.subject import subject_of
 
 # ---- the fitted law ----
 
@@ -92,7 +93,7 @@ def test_the_law_is_fitted_to_what_the_run_has_seen_too():
         if view.on is None:
             yield view.job, view.on_demand
 
-    run = Scenario(trace, 30.0, 40.0).run(watching, 3)
+    run = subject_of(Scenario(trace, 30.0, 40.0)).run(watching, 3)
     first = run.plan.market.zones[0].history.steps
     assert len(known) > 5
     for now_s, series in known:
@@ -118,10 +119,10 @@ def test_a_zone_is_chosen_by_its_price(monkeypatch):
         ]
         job = Scenario(hours=8.0, deadline=12.0).job
         drawn = [(0.0, job, Market(job, tuple(zones)))]
-        run = Scenario(zones=2).run("expected-cost", drawn=drawn)
+        run = subject_of(Scenario(zones=2)).run("expected-cost", drawn=drawn)
         assert run.summary()["spot_usd"] == pytest.approx(0.9 * 8.1)
         one = replace(zones[dear], prices=(Price(0.0, 3.0),))
-        alone = Scenario(zones=1).run(
+        alone = subject_of(Scenario(zones=1)).run(
             "expected-cost", drawn=[(0.0, job, Market(job, (one,)))]
         )
         assert alone.summary()["cost_usd"] <= 3.06 * 8.1
@@ -171,7 +172,7 @@ def test_where_storage_is_dear_it_does_not_go_back_and_forth():
     stored = Checkpoints(size_gb=10.0, storage_usd_per_gb_month=50.0)
     market = Market(job, zones, stored)
     place = Scenario(zones=2)
-    made = place.simulation(
-        place.make_policy("expected-cost"), 0, drawn=[(0.0, job, market)]
+    made = subject_of(place).simulation(
+        subject_of(place).make_policy("expected-cost"), 0, drawn=[(0.0, job, market)]
     )
     assert not made.advance(200)  # it ends within so many events

@@ -14,6 +14,7 @@ from cgrsp_simpy.logs.market import Series
 from cgrsp_simpy.spot.market import Checkpoints, Traces, TwoState, read_traces
 from cgrsp_simpy.spot.policies import COMPARED
 from cgrsp_simpy.spot.scenario import Scenario
+from cgrsp_simpy.studies.subject import subject_of
 
 SMALL = Scenario(hours=8.0, deadline=10.0)
 
@@ -115,7 +116,7 @@ def test_a_sweep_varies_the_market_too():
     ]
     assert [study.scenario.number_of_zones for study in found.studies] == [1, 2, 1, 2]
     with pytest.raises(cg.InputError, match="did you mean 'up_h'"):
-        SMALL.varied(up=3.0)
+        subject_of(SMALL).varied(up=3.0)
 
 
 @pytest.mark.parametrize(
@@ -165,7 +166,7 @@ def test_a_sweep_varies_the_market_too():
         ),
         (lambda: TwoState(up_h=0.01), "up_h(=0.01) must be a number >= 0.0833"),
         (
-            lambda: Scenario().make_policy("time-sliced:slices=0"),
+            lambda: subject_of(Scenario()).make_policy("time-sliced:slices=0"),
             "slices(=0) must be a whole number >= 1",
         ),
     ],

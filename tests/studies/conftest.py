@@ -2,7 +2,7 @@
 
 import pytest
 
-import cgrsp_simpy as cg
+from cgrsp_simpy.studies.subject import Subject
 
 
 @pytest.fixture
@@ -10,14 +10,18 @@ def runs(monkeypatch):
     """The runs that are carried out: the slots of the scenario, the policy and the seed
     of each.
     """
-    made, run = [], cg.Scenario.run
+    made, run = [], Subject.run
 
-    def counted(scenario, policy, seed, **more):
-        named = scenario.make_policy(policy)
+    def counted(subject, policy, seed, **more):
+        named = subject.make_policy(policy)
         made.append(
-            (len(scenario.slots), getattr(named, "name", type(named).__name__), seed)
+            (
+                len(subject.model.slots),
+                getattr(named, "name", type(named).__name__),
+                seed,
+            )
         )
-        return run(scenario, policy, seed, **more)
+        return run(subject, policy, seed, **more)
 
-    monkeypatch.setattr(cg.Scenario, "run", counted)
+    monkeypatch.setattr(Subject, "run", counted)
     return made

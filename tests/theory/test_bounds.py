@@ -29,6 +29,7 @@ from cgrsp_simpy.rental.record import Totals
 from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.rental.terms import Terms
 from cgrsp_simpy.rental.workload import DeadlineClasses, JobList, PoissonWorkload
+from cgrsp_simpy.studies.subject import subject_of
 
 FIGURES = {"wait": "wait_min", "miss": "miss_pct", "tardiness": "tardiness_min"}
 MINUTE = GpuType("minute", 0.1, (60.0, 120.0), 0.5)
@@ -102,9 +103,9 @@ PRICES = Prices(price_miss=2.0, price_late=0.1, price_wait=0.03, price_slot=0.5)
 
 def billed(scenario, run, prices=PRICES):
     days = max(1.0, scenario.jobs / scenario.workload.rate_per_s / 86_400)
-    return prices.bill(Totals(*scenario.outcome(run)), len(scenario.slots), days)[
-        "total_usd"
-    ]
+    return prices.bill(
+        Totals(*subject_of(scenario).outcome(run)), len(scenario.slots), days
+    )["total_usd"]
 
 
 @pytest.mark.parametrize("bin_s", [None, 10.0])

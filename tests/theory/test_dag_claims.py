@@ -36,6 +36,7 @@ from cgrsp_simpy.dag.problem import Problem, carried_out, lower_bound_s, makespa
 from cgrsp_simpy.dag.scenario import Scenario
 from cgrsp_simpy.dag.search import Budget
 from cgrsp_simpy.studies.compare import compare
+from cgrsp_simpy.studies.subject import subject_of
 
 ROOT = Path(__file__).parents[2]
 HOWTO = " ".join(
@@ -81,7 +82,7 @@ def tasks():
 
 def anew(name, order, seed):
     """The same of one graph, computed anew."""
-    problem = SCENARIO.draw(seed)
+    problem = SCENARIO.problem(seed)
     plan = heft(problem)
     heft_s = carried_out(problem, plan).makespan_s
     if name == "heft":
@@ -182,7 +183,7 @@ def test_mended_whales_beat_random_search_on_300_tasks_and_are_not_shown_to_on_1
 )
 def test_rows_of_the_first_tasks_are_what_the_searches_find(size, name):
     scenario = Runs().tasks[size]
-    problem = scenario.draw(1)
+    problem = subject_of(scenario).draw(1)
     found = find(problem, SEARCHED[name], scenario.budget, 1)
     assert found.makespan_s / lower_bound_s(problem) == pytest.approx(
         tasks()[size, name][1]

@@ -63,7 +63,7 @@ def test_uneven_plans_correlate_as_published_and_even_ones_do_not():
     """Section 4.2 prints 0.16 to 0.57, on average 0.46: the coefficient depends on how
     plans are drawn, which is not printed.
     """
-    problem = Scenario("er:n=500", Servers(50), state="busy").draw()
+    problem = Scenario("er:n=500", Servers(50), state="busy").problem()
     even, uneven = correlate(problem), correlate(problem, concentration=1.0)
     assert even.pearson_ci95[1] < 0.25
     assert 0.35 < uneven.pearson < 0.6
@@ -79,13 +79,13 @@ def test_uneven_plans_correlate_as_published_and_even_ones_do_not():
     ],
 )
 def test_what_has_no_correlation_is_refused(gpus, pairs, concentration, message):
-    problem = Scenario("er:n=20", Servers(gpus)).draw()
+    problem = Scenario("er:n=20", Servers(gpus)).problem()
     with pytest.raises(InputError, match=message):
         correlate(problem, pairs, 0, concentration)
 
 
 def test_a_concentration_at_either_end_of_its_range_is_allowed():
-    problem = Scenario("er:n=8", Servers(2)).draw()
+    problem = Scenario("er:n=8", Servers(2)).problem()
     for concentration in (1e-6, 1e6):
         assert -1 <= correlate(problem, 20, 0, concentration).pearson <= 1
     for concentration in (0.9e-6, 1.1e6):
@@ -94,7 +94,7 @@ def test_a_concentration_at_either_end_of_its_range_is_allowed():
 
 
 def test_plans_of_a_seed_are_the_same():
-    problem = Scenario("er:n=40").draw()
+    problem = Scenario("er:n=40").problem()
     one = correlate(problem, 50, 1, 0.1)
     again = correlate(problem, 50, 1, 0.1)
     other = correlate(problem, 50, 2, 0.1)
@@ -121,4 +121,4 @@ def test_plans_that_never_end_have_no_gap():
         [1.0, 1.0], [80_000] * 2, [0, 1], np.zeros((2, 2)), name="two islands"
     )
     with pytest.raises(InputError, match=r"GPUs\(='two islands'\) must be connected"):
-        correlate(Scenario("er:n=20", apart).draw(0), pairs=20)
+        correlate(Scenario("er:n=20", apart).problem(0), pairs=20)

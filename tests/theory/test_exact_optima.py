@@ -24,6 +24,7 @@ from cgrsp_simpy.rental.market import Clock, Market
 from cgrsp_simpy.rental.record import Totals
 from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.rental.workload import JobList
+from cgrsp_simpy.studies.subject import subject_of
 
 MINUTE_S = 60
 INSTANCES = range(50)
@@ -311,9 +312,9 @@ def test_the_bound_of_stock_that_lasts_binds_on_the_suite(number):
     assert scenario.market.persists
     run = cg.simulate(scenario, "triage", 0)
     days = max(1.0, scenario.jobs / scenario.workload.rate_per_s / 86_400)
-    usd = Prices().bill(Totals(*scenario.outcome(run)), len(scenario.slots), days)[
-        "total_usd"
-    ]
+    usd = Prices().bill(
+        Totals(*subject_of(scenario).outcome(run)), len(scenario.slots), days
+    )["total_usd"]
     assert 0.5 * usd < lower_bound(scenario, 0, "cost", 1800.0).value < usd
     waited = lower_bound(scenario, 0, "wait", 1800.0).value
     assert (

@@ -21,7 +21,8 @@ from cgrsp_simpy.hgsp.exact import solve_exact
 from cgrsp_simpy.hgsp.generate import Level, generate
 from cgrsp_simpy.hgsp.instance import Gpu, Instance
 from cgrsp_simpy.hgsp.policies import SCHEDULERS
-from cgrsp_simpy.hgsp.scenario import schedule_of, solve
+from cgrsp_simpy.hgsp.report import schedule_of
+from cgrsp_simpy.hgsp.scenario import solve
 from cgrsp_simpy.hgsp.schedule import from_sequences
 
 FAST, SLOW = Gpu("A100", 80, 57.0), Gpu("A30", 24, 30.0)

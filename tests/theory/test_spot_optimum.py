@@ -17,6 +17,7 @@ from cgrsp_simpy.spot.market import FREE, Checkpoints, Job, Price, Stretch, Zone
 from cgrsp_simpy.spot.optimum import Market, optimum
 from cgrsp_simpy.spot.policies import POLICIES
 from cgrsp_simpy.spot.scenario import Scenario
+from cgrsp_simpy.studies.subject import subject_of
 
 STEP_S = 60
 HISTORY = Series.of("seen", STEP_S, [True, False, True, True])
@@ -47,7 +48,7 @@ def terms(work, deadline, overhead, k=3.0):
 
 def run_on(market, policy):
     scenario = Scenario(zones=len(market.zones))
-    return scenario.run(policy, drawn=[(0.0, market.job, market)])
+    return subject_of(scenario).run(policy, drawn=[(0.0, market.job, market)])
 
 
 class Place(NamedTuple):

@@ -19,6 +19,7 @@ from support import check_bad_input, outcome
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
+from cgrsp_simpy.studies.subject import subject_of
 from cgrsp_simpy.thesis import day_figures as days
 from cgrsp_simpy.thesis.experiments import MONTH, TABLES, Source
 from cgrsp_simpy.thesis.figures import (
@@ -253,7 +254,7 @@ def test_the_names_of_the_architecture_are_those_that_a_run_is_made_of():
         seen.append(view)
         return [(view.queue[0], view.idle[0])] if view.queue and view.idle else []
 
-    run = scenario.simulation(watched, 0)
+    run = subject_of(scenario).simulation(watched, 0)
     assert [type(run).__name__] == names["DES Core"]
     assert f"simpy.{type(run.env).__name__}" == names["event queue"][0]
     assert [type(scenario.workload).__name__] == names["Job Generator"]

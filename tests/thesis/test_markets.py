@@ -16,6 +16,7 @@ from scipy import stats
 import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.rental.measured import Measured
+from cgrsp_simpy.studies.subject import subject_of
 from cgrsp_simpy.thesis import markets, persistence
 from cgrsp_simpy.thesis.experiments import (
     HECTIC,
@@ -25,7 +26,14 @@ from cgrsp_simpy.thesis.experiments import (
     average,
     pooled_d,
 )
-from cgrsp_simpy.thesis.findings import FAILS, FINDINGS, HOLDS, RECORDED, Claim, Part
+from cgrsp_simpy.thesis.findings import (
+    FAILS,
+    FINDINGS,
+    HOLDS,
+    RECORDED,
+    Claim,
+    Criterion,
+)
 from cgrsp_simpy.thesis.markets import DEPENDS, GONE, NO_MEANING, UNDECIDED
 from cgrsp_simpy.thesis.runs import reproduce
 
@@ -52,7 +60,7 @@ class Given:
 
 def less(figure="wait_min", factor=1.0):
     sources = tuple(Source(HECTIC, policy, figure) for policy in ("spt", "fifo"))
-    return Part("less", Measure(Excess(factor), sources), -math.inf, 0.0, 30)
+    return Criterion("less", Measure(Excess(factor), sources), -math.inf, 0.0, 30)
 
 
 @pytest.mark.parametrize(("seeds", "expected"), [(None, [30, 12]), (5, [5, 5])])
@@ -67,7 +75,7 @@ def test_a_finding_has_the_seeds_that_are_asked_for_else_its_own(
 
 def tied():
     sources = tuple(Source(HECTIC, policy, "wait_min") for policy in ("rh", "spt"))
-    return Part("tied", Measure(pooled_d, sources), -0.8, 0.8, 30)
+    return Criterion("tied", Measure(pooled_d, sources), -0.8, 0.8, 30)
 
 
 def parts_tested(parts, *samples, days=None):
@@ -211,7 +219,7 @@ def row_of(rows, market, part):
 def test_the_same_finding_is_tested_on_each_market(rows):
     day = {
         "thesis": cg.day("hectic"),
-        "15 min, seen": HECTIC.varied(persistence_s=900, sight="now"),
+        "15 min, seen": subject_of(HECTIC).varied(persistence_s=900, sight="now"),
     }
     for market, scenario in day.items():
         study = cg.compare(scenario, ["cadr", "adaptive", "fifo"], range(2))

@@ -10,6 +10,7 @@ from support import csv_rows, process
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
+from cgrsp_simpy.studies.subject import Subject
 from cgrsp_simpy.thesis.findings import FINDINGS, HOLDS, Verdict
 from cgrsp_simpy.thesis.page import SECTIONS
 from cgrsp_simpy.thesis.published import INPUTS, PRINTED
@@ -294,7 +295,7 @@ def test_out_holds_report_and_cells_and_is_resumed(capsys, tmp_path, monkeypatch
         "configuration.json",
         "manifest.json",
     } <= set(files)
-    monkeypatch.setattr(cg.Scenario, "run", None)  # nothing is run again
+    monkeypatch.setattr(Subject, "run", None)  # nothing is run again
     assert run(line, capsys)[1] == first[1]
     assert files == {
         path.name: path.read_bytes()

@@ -7,6 +7,7 @@ import pytest
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.studies.replicate import label
+from cgrsp_simpy.studies.subject import Subject, subject_of
 from cgrsp_simpy.thesis.experiments import MONTH, TABLES, Measure, Source, average
 from cgrsp_simpy.thesis.runs import reproduce
 
@@ -35,13 +36,13 @@ def test_reproduced_means_are_those_of_compare(small):
 
 def test_a_run_that_tables_share_is_run_once(monkeypatch):
     calls = []
-    real = cg.Scenario.run
+    real = Subject.run
 
-    def counting(scenario, policy, seed=0, **rest):
-        calls.append((scenario, label(policy), seed))
-        return real(cg.day("quiet"), policy, seed, records=False)
+    def counting(subject, policy, seed=0, **rest):
+        calls.append((subject.model, label(policy), seed))
+        return real(subject_of(cg.day("quiet")), policy, seed, records=False)
 
-    monkeypatch.setattr(cg.Scenario, "run", counting)
+    monkeypatch.setattr(Subject, "run", counting)
     measures = [
         (cell.measure, 2)
         for id in ("5.2", "5.3", "5.4", "5.7", "5.9")

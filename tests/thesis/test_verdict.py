@@ -27,7 +27,7 @@ from cgrsp_simpy.thesis.findings import (
     HOLDS,
     OPEN,
     Claim,
-    Part,
+    Criterion,
     _told,
 )
 from cgrsp_simpy.thesis.report import make_report
@@ -310,7 +310,7 @@ def test_event_utilisation_of_two_jobs_by_hand():
 
 
 def part(low, high, n=3):
-    return Part(
+    return Criterion(
         "p", Measure(average, (Source(HECTIC, "fifo", "wait_min"),)), low, high, n
     )
 

@@ -20,6 +20,7 @@ from cgrsp_simpy.base.policy import PolicyError, Wake
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.engine.simulation import Simulation
 from cgrsp_simpy.engine.stepping import steps
+from cgrsp_simpy.studies.subject import subject_of
 from cgrsp_simpy.waiting import (
     POLICIES,
     ExponentialJobs,
@@ -37,7 +38,7 @@ PAIR = (Size("four", 4, 16.0, 0.0), Size("two", 2, 8.0, 0.0))
 
 
 def set_up(case, seed, listener):
-    return case.simulation(case.policy, seed, listener=listener)
+    return subject_of(case).simulation(case.policy, seed, listener=listener)
 
 
 def events_of(case, seed=0):
@@ -350,7 +351,7 @@ def test_a_sweep_varies_case_source_prices_errors_and_limits():
         follow(own, seed).summary()["price"] for seed in range(2)
     ]
     shared = Scenario(FOUR, machines=PAIR[:1])
-    assert shared.varied(machines=3).machines == PAIR[:1] * 3
+    assert subject_of(shared).varied(machines=3).machines == PAIR[:1] * 3
 
 
 def test_what_a_policy_cannot_have_is_refused_before_the_first_run():

@@ -7,6 +7,7 @@ import pytest
 from support import simulated
 from waiting.cases import jobs_of
 
+from cgrsp_simpy.studies.subject import subject_of
 from cgrsp_simpy.waiting.formulas import closed_form
 from cgrsp_simpy.waiting.jobs import ExponentialJobs
 from cgrsp_simpy.waiting.machines import M5, Prices
@@ -121,13 +122,13 @@ def test_jobs_that_come_all_at_once_have_a_price(run):
     outcome = run(Scenario(jobs, waiting_policy("ajw"), 2))
     assert outcome.summary()["price"] == pytest.approx(3.84 * 200 / 180)
     assert outcome.summary()["load"] == pytest.approx(1.8)
-    trial = outcome.scenario.outcome(outcome)
+    trial = subject_of(outcome.scenario).outcome(outcome)
     assert of_trials([trial])["price"].mean == outcome.summary()["price"]
 
 
 def test_a_single_long_run_has_intervals_from_its_batches():
     outcome = follow(Scenario(ExponentialJobs(4_000), waiting_policy("njw"), 100), 5)
-    price = of_trials([outcome.scenario.outcome(outcome)])["price"]
+    price = of_trials([subject_of(outcome.scenario).outcome(outcome)])["price"]
     found = outcome.summary()["price"]
     assert price.mean == pytest.approx(found)
     assert price.n == 20
@@ -161,6 +162,6 @@ def test_the_interval_of_one_run_covers_in_93_to_97_runs_of_100(servers):
     covered = 0
     for seed in range(200):
         run = follow(scenario, seed)
-        wait = of_trials([scenario.outcome(run)])["wait_s"]
+        wait = of_trials([subject_of(scenario).outcome(run)])["wait_s"]
         covered += wait.low <= exact <= wait.high
     assert 0.93 <= covered / 200 <= 0.97

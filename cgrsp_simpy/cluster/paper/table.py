@@ -29,6 +29,7 @@ from cgrsp_simpy.cluster.policies import SCHEDULERS
 from cgrsp_simpy.cluster.scenario import Scenario
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.studies.compare import Comparison, compare
+from cgrsp_simpy.studies.replicate import simulate
 
 STATIC = ("fifo", "sjf", "shortest", "shortest-gpu")  # the paper's static schedulers
 DYNAMIC = ("hps", "pbs", "sbs")  # the paper's dynamic schedulers
@@ -121,7 +122,7 @@ class Runs:
         """A run of seed 0 at the load that the paper's utilisation needs, three times
         as long.
         """
-        return scenario(CUT, FULL, 3 * self.jobs).run(scheduler)
+        return simulate(scenario(CUT, FULL, 3 * self.jobs), scheduler)
 
 
 def rows(found: Found) -> list[dict[str, Any]]:

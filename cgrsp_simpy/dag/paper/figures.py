@@ -163,7 +163,7 @@ def _course(given: tuple[Scenario, str, int]) -> list[tuple[int, float]]:
     stays.
     """
     scenario, name, seed = given
-    problem = scenario.draw(seed)
+    problem = scenario.problem(seed)
     history = find(problem, SEARCHED[name], scenario.budget, seed).history
     bound_s, most = lower_bound_s(problem), scenario.budget.evaluations or 0
     return [
@@ -295,7 +295,7 @@ def order(runs: Runs) -> list[Row]:
     study = compare(
         runs.scenario, ["heft", *texts.values()], range(runs.graphs), runs.executor
     )
-    problems = [runs.scenario.draw(seed) for seed in range(runs.graphs)]
+    problems = [runs.scenario.problem(seed) for seed in range(runs.graphs)]
     found = {
         ("heft", way): [
             float(makespans(each, heft(each).gpu[None], run_order(each, way))[0])
@@ -527,7 +527,7 @@ def scatter(runs: Runs) -> list[Row]:
         {"plans": kind, "pearson": found.pearson, "spearman": found.spearman}
         | {"spd_s": spd, "ftg_s": ftg}
         for kind, concentration in CONCENTRATIONS.items()
-        for found in [correlate(runs.scenario.draw(), 500, 0, concentration)]
+        for found in [correlate(runs.scenario.problem(), 500, 0, concentration)]
         for spd, ftg in zip(found.spd_s.tolist(), found.ftg_s.tolist())
     ]
 
@@ -581,7 +581,7 @@ def coefficients(runs: Runs) -> list[Row]:
 
 def _coefficients(row: Row) -> Row:
     graph = f"er:n={SIZES[row['size']][0]},degree={row['degree']},times={row['size']}"
-    problem = Scenario(graph, Servers(row["gpus"]), row["state"]).draw()
+    problem = Scenario(graph, Servers(row["gpus"]), row["state"]).problem()
     found = correlate(problem, 1000, 0, CONCENTRATIONS[row["plans"]])
     return {"pearson": found.pearson, "spearman": found.spearman}
 

@@ -23,13 +23,15 @@ from cgrsp_simpy.hgsp.bounds import lower_bound
 from cgrsp_simpy.hgsp.generate import LEVELS, Level, generate
 from cgrsp_simpy.hgsp.instance import Instance
 from cgrsp_simpy.hgsp.paper.table import PRINTED, printed_value
-from cgrsp_simpy.hgsp.scenario import Scenario, schedule_of, solve
+from cgrsp_simpy.hgsp.report import schedule_of
+from cgrsp_simpy.hgsp.scenario import Scenario, solve
 from cgrsp_simpy.hgsp.schedule import Schedule
 from cgrsp_simpy.plots import marks
 from cgrsp_simpy.plots.figure import Figures, Gallery, Handles, Row, markdown, where
 from cgrsp_simpy.plots.parts import few_ticks, on_dark_bars
 from cgrsp_simpy.plots.style import LOOKS, MISSED
 from cgrsp_simpy.studies.executors import as_they_come
+from cgrsp_simpy.studies.subject import subject_of
 
 GANTT = ("fifo", "greedy", "sagreedy", "search")
 # few enough to see each task, twice as much as three GPUs can do
@@ -91,8 +93,10 @@ def _measure(task: tuple[str, int, int]) -> dict[str, Row]:
     """What every scheduler makes of an instance."""
     level, seed, moves = task
     scenario = Scenario(level, moves=moves)
-    instance = scenario.draw(seed)
-    runs = {name: scenario.run(name, seed, drawn=instance) for name in COMPARED}
+    instance = scenario.instance(seed)
+    runs = {
+        name: subject_of(scenario).run(name, seed, drawn=instance) for name in COMPARED
+    }
     return {
         name: {**run.summary(), "busy_pct": _busy_pct(schedule_of(run))}
         for name, run in runs.items()

@@ -32,6 +32,7 @@ from cgrsp_simpy.plots.figure import (
     where,
 )
 from cgrsp_simpy.plots.parts import beside_point, no_flat_axis, told
+from cgrsp_simpy.studies.subject import subject_of
 from cgrsp_simpy.waiting.formulas import closed_form
 from cgrsp_simpy.waiting.jobs import DAY_S, ExponentialJobs
 from cgrsp_simpy.waiting.machines import PAPER_PRICES
@@ -390,8 +391,10 @@ def last_machine(runs: Runs) -> list[Row]:
     """
     (line,), metric = named("njw"), "last_utilisation"
     simulated = over_servers(runs.exponential, [line], MARKS)
-    bare = [each.varied(fixed=0.0, on_demand=1.0) for *_, each in simulated]
-    fewer = [each.varied(machines=int(each.fixed_per_h) - 1) for each in bare]
+    bare = [subject_of(each).varied(fixed=0.0, on_demand=1.0) for *_, each in simulated]
+    fewer = [
+        subject_of(each).varied(machines=int(each.fixed_per_h) - 1) for each in bare
+    ]
     pairs = zip(runs.rows(simulated, "servers", PRICES), runs.of(fewer), runs.of(bare))
     return [
         *formula(line, COUNTS, (*PRICES, metric)),

@@ -99,7 +99,7 @@ def test_the_table_has_the_changes_and_the_ranks(searched):
 @pytest.mark.slow
 def test_rows_of_the_orders_are_those_of_the_study_and_of_hefts_placement(runs):
     over = by(FIGURES["order"].rows(runs), "over_heft", "scheduler", "order")
-    problems = [runs.scenario.draw(seed) for seed in range(3)]
+    problems = [runs.scenario.problem(seed) for seed in range(3)]
     heft_s = [find(problem, "heft", runs.budget).makespan_s for problem in problems]
     for seed, problem in enumerate(problems):
         for name in ("random-search", "woa", "rtgs", "worl-rtgs"):

@@ -23,7 +23,8 @@ from cgrsp_simpy.hgsp.paper.figures import (
     WINDOW_S,
     Runs,
 )
-from cgrsp_simpy.hgsp.scenario import schedule_of, solve
+from cgrsp_simpy.hgsp.report import schedule_of
+from cgrsp_simpy.hgsp.scenario import solve
 from cgrsp_simpy.plots.figure import numbers, where
 
 SMALL = {"instances": 2, "moves": 2000}

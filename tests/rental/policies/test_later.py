@@ -10,6 +10,7 @@ from cgrsp_simpy.decide.recommend import later
 from cgrsp_simpy.rental.job import Job
 from cgrsp_simpy.rental.market import Clock, Market
 from cgrsp_simpy.rental.policies.later import LooseLater, scarce_spans
+from cgrsp_simpy.studies.subject import subject_of
 
 DAY = cg.day("hectic", jobs=300)
 NOON_S = 4 * 3600.0  # a run starts at 08:00
@@ -62,7 +63,7 @@ def test_no_loose_job_starts_in_scarce_hours_that_could_be_in_time_after_them(po
 
 @pytest.mark.parametrize("policy", ["fifo", "rh", "cadr", "triage"])
 def test_where_all_jobs_are_tight_nothing_changes(policy):
-    tight = DAY.varied(tight_fraction=1.0, jobs=80)
+    tight = subject_of(DAY).varied(tight_fraction=1.0, jobs=80)
     one, other = (
         cg.simulate(tight, each, 1).rows() for each in (policy, LooseLater(policy))
     )

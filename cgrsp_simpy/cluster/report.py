@@ -1,0 +1,111 @@
+"""Figures, rows and texts of runs of a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from cgrsp_simpy.base.metric import Metric
+from cgrsp_simpy.base.timeline import Timeline
+from cgrsp_simpy.cluster.cluster import gpus_text
+from cgrsp_simpy.cluster.jobs import KINDS, Jobs
+from cgrsp_simpy.cluster.metrics import METRICS, figures_of, measured, metrics
+from cgrsp_simpy.engine.claim import Claim
+from cgrsp_simpy.engine.report import Report
+from cgrsp_simpy.engine.run import Run
+from cgrsp_simpy.logs import Tags
+
+
+class ClusterReport(Report):
+    """The paper's metrics, of the measured jobs."""
+
+    metrics: Mapping[str, Metric] = METRICS
+    shown = (
+        "throughput_per_h",
+        "utilisation_pct",
+        "wait_s",
+        "wait_variance_min2",
+        "starved",
+        "censored",
+        "fragmentation_pct",
+    )
+    tested = ("throughput_per_h", "wait_s", "wait_variance_min2", "starved")
+    infinite = "not stable at this load, or more jobs are needed to tell (after)"
+    keeps_jobs = True
+
+    @property
+    def note(self) -> str:  # type: ignore[override]
+        """How many jobs of a log have no limit, and what schedulers see instead; and
+        how many still ran, whose ends are not known.
+        """
+        source, jobs = self.model.source, self.model.jobs
+        if not isinstance(source, Jobs):
+            return ""
+        none = 0 if source.limited is None else int((~source.limited).sum())
+        still = 0 if source.running is None else int(source.running.sum())
+        whose, see = (
+            ("s", "the") if none == jobs else (f" of {none} of {jobs} jobs", "their")
+        )
+        no_limit = (
+            f"{self.model.offered} tells no limit{whose}:"
+            f" schedulers that look at limits see {see} run times"
+        )
+        running = (
+            f"{still} of {jobs} jobs of {self.model.offered} still ran:"
+            " their waits are known, when they end is their limit's guess"
+        )
+        return "; ".join([no_limit] * (none > 0) + [running] * (still > 0))
+
+    def summary(self, run: Run) -> dict[str, float]:
+        return metrics(run)
+
+    def summary_of(self, run: Run, chosen: np.ndarray[Any, Any]) -> dict[str, Any]:
+        return figures_of(measured(run)[chosen])
+
+    def rows(self, run: Run) -> list[dict[str, Any]]:
+        """One dict a measured job: the columns of `Run.jobs`, its GPUs by node as
+        "node:GPUs", and a log's own columns, whose texts stand in place of our numbers
+        of families and users.
+        """
+        names = run.jobs.dtype.names or ()
+        parts = run.parts()
+        tags = self.tags or Tags()
+        taken = {"nodes", *names}.difference(("family", "user"))
+        sizes = self.model.cluster.sizes
+        nodes = {
+            job: " ".join(
+                f"{node}:{gpus:g}" for node, gpus in place if node < len(sizes)
+            )
+            for job, place in parts.items()
+        }
+        return [
+            dict(zip(names, values))
+            | {"nodes": nodes[values[0]]}
+            | tags.of(values[0], taken)
+            for values in measured(run).tolist()
+        ]
+
+    def timeline(self, run: Run, **parts: Any) -> Timeline:
+        """The run as nodes and jobs; the kinds of the jobs are those of the paper."""
+        sizes, claims = enumerate(self.model.cluster.sizes), run.claims
+        claims = claims[claims["resource"] < len(self.model.cluster.sizes)]
+        told = {
+            "claims": claims[np.lexsort((claims["job"], claims["from_s"]))],
+            "resources": tuple(f"{node}  {gpus_text(size)}" for node, size in sizes),
+            "kinds": {
+                job: KINDS[kind] for job, kind in enumerate(run.jobs["kind"].tolist())
+            },
+        }
+        return super().timeline(run, **told | parts)
+
+    def describe(self, kind: str, claim: Claim) -> str:
+        arrival_s, gpus, duration_s, estimate_s, *_ = told = claim.run.hidden[claim.job]
+        time_s = self.model.time_s(told)
+        killed = ", killed at its limit" if time_s < duration_s else ""
+        return {
+            "submit": f"{gpus_text(gpus)}, limit {estimate_s:.2f} s",
+            "start": f"{gpus_text(gpus)}, {claim.env.now - arrival_s:.2f} s of wait",
+            "finish": f"{time_s:.2f} s of execution{killed}",
+        }[kind]

@@ -1,0 +1,111 @@
+"""How studies run schedulers of graphs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import repeat
+from typing import Any, NamedTuple
+
+from cgrsp_simpy.base.policy import Named
+from cgrsp_simpy.dag.platform import Servers
+from cgrsp_simpy.dag.policies import Planner, is_search
+from cgrsp_simpy.dag.problem import Plan, Problem
+from cgrsp_simpy.dag.search import Budget, Solution
+from cgrsp_simpy.dag.view import InTurn, OwnPolicy
+from cgrsp_simpy.engine.events import Listener
+from cgrsp_simpy.engine.simulation import Simulation
+from cgrsp_simpy.studies.subject import Subject
+
+SEARCHED = 1000  # evaluations of a search whose budget has no limit of them
+
+
+class Planned(NamedTuple):
+    """What there is before a run, as its `plan`.
+
+    problem: the graph and its GPUs. solution: the plan, and what finding it took; None
+    where a policy decides as it goes.
+    """
+
+    problem: Problem
+    solution: Solution | None = None
+
+
+class DagSubject(Subject):
+    """Plans are found before the run; online policies decide during it."""
+
+    pace_per_s = 10_000.0  # of a search that learns
+
+    def draw(self, seed: int) -> Problem:
+        """Return the graph and the GPUs of a seed."""
+        problem: Problem = self.model.problem(seed)
+        return problem
+
+    @property
+    def work(self) -> int:
+        """Nodes, each as often as a search simulates it."""
+        return int(self.model.jobs * (self.model.budget.evaluations or SEARCHED))
+
+    def work_of(self, policies: Sequence[Any]) -> int:
+        searches = sum(map(is_search, policies))
+        others = len(policies) - searches
+        return self.work * searches + int(self.model.jobs) * others
+
+    def is_random_under(self, policies: Sequence[Any]) -> bool:
+        """Whether the seed draws the graph, what others use, or what one of the
+        schedulers does.
+        """
+        graph = self.model.graph
+        drawn = isinstance(graph, str) and graph.partition(":")[0] == "er"
+        lucky = any(is_search(each) or each == "random" for each in policies)
+        return drawn or self.model.state != "free" or lucky
+
+    def make_policy(self, policy: Any) -> Planner | Plan | OwnPolicy:
+        """A scheduler from its text, a plan that is there, or an online policy, a
+        function of a `View`.
+        """
+        plan = policy.policy if isinstance(policy, Named) else policy
+        return plan if isinstance(plan, Plan) else super().make_policy(policy)
+
+    def simulation(
+        self,
+        policy: Planner | Plan | OwnPolicy,
+        seed: int,
+        *,
+        drawn: Problem | None = None,
+        records: bool = True,
+        listener: Listener | None = None,
+    ) -> Simulation:
+        """As of `Model`; a plan is solution first."""
+        problem, solution = self.draw(seed) if drawn is None else drawn, None
+        if isinstance(policy, Plan):
+            solution = Solution(policy, math.nan, 0)
+        elif isinstance(policy, Planner):
+            solution = policy(problem, self.model.budget, seed)
+        made: Any = policy if solution is None else InTurn(problem, solution.plan)
+        nodes, plan = zip(repeat(0.0), problem.graph.jobs), Planned(problem, solution)
+        return Simulation(
+            self.model,
+            made,
+            seed,
+            drawn=nodes,
+            records=records,
+            listener=listener,
+            plan=plan,
+        )
+
+    @property
+    def parts(self) -> dict[str, Servers]:
+        return (
+            {"platform": self.model.platform}
+            if isinstance(self.model.platform, Servers)
+            else {}
+        )
+
+    def varied(self, **parameters: Any) -> Any:
+        """The scenario with other parameters: its own (budget: a Budget, or a number of
+        evaluations), and, where it has Servers, theirs.
+        """
+        if isinstance(parameters.get("budget"), int):
+            parameters["budget"] = Budget(evaluations=parameters["budget"])
+        return super().varied(**parameters)

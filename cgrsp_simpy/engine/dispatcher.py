@@ -1,0 +1,165 @@
+"""The dispatcher: the process that asks the policy and carries out its answers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from heapq import heappush
+from typing import Any
+
+from simpy.events import NORMAL
+
+from cgrsp_simpy.base.policy import AssignmentError, Suspend, Wake
+from cgrsp_simpy.engine.claim import GRANTED, LEFT, WAITING, Claim
+from cgrsp_simpy.engine.events import (
+    AFTER_ALL_ELSE,
+    DecisionEvent,
+    Patience,
+    WakeTimer,
+    job_id,
+)
+from cgrsp_simpy.engine.policy_caller import PolicyCaller
+
+
+class Dispatcher:
+    """Decides at most once per instant, after everything else that happens in it.
+
+    Attributes
+    ----------
+    pending : dict
+        Claims that wait, by job, oldest first.
+    granted : dict
+        Claims that hold resources, in order of their grants, as its keys.
+    decisions, grants : int
+        How often the policy was asked, and how many claims it has granted.
+    due : bool
+        Whether a decision is due in this instant.
+    """
+
+    def __init__(self, run: Any) -> None:
+        self.run, self.env, self.ledger, self.view = run, run.env, run.ledger, run.view
+        self.pending: dict[Any, Claim] = run.pending_claims
+        self.granted: dict[Claim, None] = run.granted_claims
+        policy = run.policy
+        describe = lambda job: run.report.describe("submit", self.pending[job])  # noqa: E731
+        self.caller = PolicyCaller(run.env, policy, run.view, self.pending, describe)
+        self.decisions = self.grants = 0
+        self.due = False
+        asks = ("asks_on_arrival", "suspends")
+        self._asks_when_full = any(getattr(policy, name, False) for name in asks)
+        self._event = DecisionEvent(run.env)
+        self.wake_timer = WakeTimer(run.env, self._woken)
+        self._impatient: list[Claim] = []
+        run.env.process(self._process())
+
+    def request_decision(self) -> None:
+        """Decide at the end of this instant, if anything can be granted."""
+        if not self.due and self.pending and (self.ledger.mask or self._asks_when_full):
+            self.due, env = True, self.env
+            heappush(
+                env._queue, (env._now, AFTER_ALL_ELSE, next(env._eid), self._event)
+            )
+
+    def enqueue(self, claim: Claim) -> None:
+        """Let a claim wait for a decision, until its patience ends."""
+        self.view.on_enqueue(claim.job)
+        self.request_decision()
+        if claim.patience_s != math.inf:
+            if self.due:
+                self._impatient.append(claim)
+            else:
+                claim.patience = Patience(claim, self._give_up)
+
+    def withdraw(self, claim: Claim) -> None:
+        """Remove a claim that waits."""
+        if claim.patience is not None:
+            self.env.cancel(claim.patience)
+        claim.state = LEFT
+        del self.pending[claim.job]
+        self.view.on_dequeue(claim.job)
+        if not self.pending:
+            self.wake_timer.stop()
+        self.request_decision()  # there may be room for the next in the queue
+
+    def _give_up(self, end: Patience) -> None:
+        """End the wait of a claim whose patience has ended."""
+        claim: Claim = end.claim
+        if claim.state == WAITING:
+            if claim.heard:
+                claim.succeed(None)
+            else:
+                claim.answer = None
+            self.withdraw(claim)
+
+    def _process(self) -> Any:
+        """Wait for arrivals and completions, and decide."""
+        event = self._event
+        while True:
+            yield event
+            event.callbacks, self.due = [], False  # first: a grant may set it again
+            if self.pending:  # else all have been withdrawn
+                self._decide(self.env._now)
+            for claim in self._impatient:
+                if claim.state == WAITING:
+                    claim.patience = Patience(claim, self._give_up)
+            self._impatient.clear()
+
+    def _decide(self, now_s: float) -> None:
+        """Ask the policy and carry out its answer."""
+        self.decisions += 1
+        self.wake_timer.stop()
+        self.view.on_decision(now_s)
+        if self.run.listener:
+            self.run.emit("decide", None, self.view.summary())
+        self.carry_out(self.caller.answers())
+
+    def carry_out(self, items: Iterable[Any]) -> None:
+        """Carry out the items of a policy's answer, in the instant of its decision."""
+        wake_s, now_s = math.inf, self.env._now
+        for item in items:
+            kind = type(item)
+            if kind is Wake:
+                wake_s = min(wake_s, self.caller.wake_s(item))
+            elif kind is Suspend:
+                self.run.revoke(self.caller.suspended(item, self.granted), item)
+            else:
+                self._grant(item, now_s)
+        if wake_s < math.inf:
+            self.wake_timer.set(wake_s)
+
+    def _grant(self, item: Any, now_s: float) -> None:
+        """Grant a job the resources that the policy assigns to it."""
+        try:
+            job, assignment = item
+            claim = self.pending.pop(job)
+        except (TypeError, ValueError, KeyError):
+            raise self.caller.no_such_job(item) from None
+        claim.state, claim.granted_s, claim.assignment = GRANTED, now_s, assignment
+        try:
+            claim.parts = self.view.parse_assignment(claim, assignment)
+            for number, amount in claim.parts:
+                self.ledger.take(number, amount, claim)
+        except AssignmentError as error:
+            raise self.caller.wrong(f"sent job {job_id(job)} to {error}") from None
+        self.view.on_dequeue(job)
+        self.wake_timer.in_a_row = 0
+        self.grants += 1
+        self.granted[claim] = None
+        if claim.patience is not None:
+            self.env.cancel(claim.patience)
+        if claim.heard:
+            claim._value, claim._ok, env = claim, True, self.env
+            heappush(env._queue, (now_s, NORMAL, next(env._eid), claim))
+        else:
+            claim.answer = claim
+            if claim.requests_at_grant:
+                claim.request()
+
+    def _woken(self) -> None:
+        """Decide at the time for which the policy asked."""
+        if self.wake_timer.in_a_row > self.wake_timer.most:
+            raise self.caller.wrong(
+                f"has held {len(self.pending)} waiting jobs through"
+                f" {self.wake_timer.most} wake-ups in a row"
+            )
+        self.request_decision()

@@ -1,0 +1,183 @@
+"""Figures, rows and texts of the runs of a model."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from cgrsp_simpy.base.checks import check_one_of
+from cgrsp_simpy.base.metric import Metric, summed
+from cgrsp_simpy.base.timeline import VISIT, Timeline
+from cgrsp_simpy.engine.claim import Claim
+
+Columns = Mapping[str, np.ndarray[Any, Any]]
+
+
+class Tally:
+    """Waits and responses of jobs, seconds, and the time of the last completion.
+
+    wait_s, response_s: blocks of shape (jobs,); a job that never started has no wait.
+    """
+
+    def __init__(self) -> None:
+        self.wait_s: list[np.ndarray[Any, Any]] = []
+        self.response_s: list[np.ndarray[Any, Any]] = []
+        self.end_s = 0.0
+
+    def add(self, jobs: Columns) -> None:
+        """Add rows, as columns."""
+        wait_s = jobs["start_s"] - jobs["submit_s"]
+        self.wait_s.append(wait_s[~np.isnan(wait_s)])
+        self.response_s.append(jobs["finish_s"] - jobs["submit_s"])
+        self.end_s = max(self.end_s, float(jobs["finish_s"].max(initial=0.0)))
+
+    def figures(self) -> dict[str, float]:
+        """Return mean and 95th percentile of the wait, and the mean response; NaN if
+        there are no jobs.
+        """
+        wait_s, response_s = (
+            np.concatenate(blocks) if blocks else np.empty(0)
+            for blocks in (self.wait_s, self.response_s)
+        )
+        return {
+            "wait_s": float(wait_s.mean()) if len(wait_s) else math.nan,
+            "wait_p95_s": float(np.percentile(wait_s, 95)) if len(wait_s) else math.nan,
+            "response_s": float(response_s.mean()) if len(response_s) else math.nan,
+        }
+
+
+class Report:
+    """Figures, rows and texts of a model's runs; `Model.report` names the class.
+
+    Attributes
+    ----------
+    metrics : mapping
+        Name of each figure of a run's summary -> Metric.
+    shown, tested : sequences of str
+        The figures of a comparison's table, and those compared with the first policy's.
+    precise : str
+        The figure to which a precision without a name refers.
+    note : str
+        What readers of the figures must know; printed below every table.
+    infinite : str
+        What an infinite figure means; printed below a comparison with the names of the
+        policies concerned.
+    keeps_jobs : bool
+        Whether the figures need the records of every job, so that no run is without.
+    tags : mapping
+        Further columns of the log from which the jobs come.
+    """
+
+    metrics: Mapping[str, Metric] = {
+        "wait_s": Metric("mean wait", "s"),
+        "wait_p95_s": Metric("95th percentile of the wait", "s"),
+        "response_s": Metric("mean time from arrival to completion", "s"),
+        "utilisation_pct": Metric("resources in use", "%", "more"),
+    }
+    shown: Sequence[str] = tuple(metrics)
+    tested: Sequence[str] = ("wait_s", "wait_p95_s", "response_s")
+    precise: ClassVar[str] = "wait_s"
+    note: str = ""
+    infinite: ClassVar[str] = ""
+    keeps_jobs: ClassVar[bool] = False
+
+    def __init__(self, model: Any) -> None:
+        self.model: Any = model
+
+    @property
+    def tags(self) -> Any:
+        """As `cgrsp_simpy.logs.Tags`; those of the model's `source`, if it has one."""
+        return getattr(getattr(self.model, "source", None), "tags", {})
+
+    @property
+    def dtypes(self) -> Mapping[str, str]:
+        """Name -> dtype of columns of `Run.jobs`; others have that of their values."""
+        columns: Mapping[str, str] = self.model.columns
+        return columns
+
+    def tally(self) -> Any:
+        """Return an object that sums up the jobs of a run: it has add(columns)."""
+        return Tally()
+
+    def summary(self, run: Any) -> dict[str, Any]:
+        """Return the figures of a run by name."""
+        resources = self.model.resources()
+        capacity = summed(each.size for each in resources) * run.tally.end_s
+        held_pct = 100.0 * summed(run.held_s) / capacity if capacity else math.nan
+        return {**run.tally.figures(), "utilisation_pct": held_pct}
+
+    def summary_of(self, run: Any, chosen: np.ndarray[Any, Any]) -> dict[str, Any]:
+        """Return the figures of some jobs of a run; chosen: a mask of shape (jobs,)."""
+        tally, jobs = Tally(), run.jobs[chosen]
+        tally.add({name: jobs[name] for name in jobs.dtype.names or ()})
+        return {"jobs": int(chosen.sum()), **tally.figures()}
+
+    def rows(self, run: Any) -> list[dict[str, Any]]:
+        """Return one dict per job, for files: the columns of `Run.jobs`, the resources
+        of its last claim, with the amount unless it is one ("0 3", "2:4"), and the
+        log's further columns.
+        """
+        return rows_of(columns_of(run), self.tags)
+
+    def kinds(self, run: Any, by: str) -> dict[int, str]:
+        """Return by job the kind that gives its colour, from a column of `Run.jobs`."""
+        check_one_of("colour_by", by, run.jobs.dtype.names or ())
+        values = run.jobs[by].tolist()
+        return {
+            job: f"{by} {value}" for job, value in zip(run.jobs["job"].tolist(), values)
+        }
+
+    def timeline(self, run: Any, **parts: Any) -> Timeline:
+        """Return the resources and jobs of a run. parts: fields of Timeline that
+        differ.
+        """
+        jobs, resources = run.jobs, tuple(self.model.resources())
+        visits = np.empty(len(jobs), VISIT)
+        names = jobs.dtype.names or ()
+        times = ("job", "submit_s", "dispatch_s", "finish_s", "deadline_s")
+        for name, column in zip(VISIT.names or (), times):
+            visits[name] = jobs[column] if column in names else np.nan
+        usual = {
+            "label": resources[0].label if resources else "resource",
+            "resources": tuple(str(each.index) for each in resources),
+            "sizes": tuple(each.size for each in resources),
+            "claims": run.claims,
+            "visits": visits,
+            "policy": run.policy,
+        }
+        return Timeline(**{**usual, **parts})
+
+    def describe(self, kind: str, claim: Claim) -> str:
+        """Return what a listing adds to an event of a claim; kind: submit, start or
+        finish.
+        """
+        return ""
+
+
+def columns_of(run: Any) -> dict[str, Any]:
+    """Return the columns of `Run.jobs` by name, and that of `Report.rows` that lists
+    the resources of each job.
+    """
+    jobs, parts = run.jobs, run.parts()
+    resources = [
+        " ".join(
+            f"{number}" if amount == 1 else f"{number}:{amount:g}"
+            for number, amount in parts.get(job, ())
+        )
+        for job in jobs["job"].tolist()
+    ]
+    columns = {name: jobs[name] for name in jobs.dtype.names or ()}
+    return {**columns, "resources": resources}
+
+
+def rows_of(columns: Mapping[str, Any], tags: Any) -> list[dict[str, Any]]:
+    """Return one dict per row of some columns, with the tags of the row."""
+    values = [
+        column.tolist() if isinstance(column, np.ndarray) else column
+        for column in columns.values()
+    ]
+    rows = [dict(zip(columns, row)) for row in zip(*values)]
+    return [row | tags.of(n, row) for n, row in enumerate(rows)] if tags else rows

@@ -1,0 +1,147 @@
+"""Figures, rows and texts of runs of tasks on GPUs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from cgrsp_simpy.base.metric import Metric
+from cgrsp_simpy.base.timeline import Timeline
+from cgrsp_simpy.engine.claim import Claim
+from cgrsp_simpy.engine.report import Report
+from cgrsp_simpy.engine.run import Run
+from cgrsp_simpy.hgsp.bounds import lower_bound
+from cgrsp_simpy.hgsp.policies import Plan
+from cgrsp_simpy.hgsp.schedule import Schedule
+from cgrsp_simpy.hgsp.view import planned_s
+
+ROUNDING = 1e-12  # of times that a plan and a simulation add up
+PLANNED = ("gpu_number", "start_s", "finish_s")
+
+# what the figures of a run are
+METRICS = {
+    "weighted_tardiness": Metric("weighted tardiness", "s"),  # hgsp.txt Eq. 1
+    "act_s": Metric("mean time from arrival to completion", "s"),  # Eq. 8
+    "twct": Metric("weighted time from arrival to completion", "s"),  # Eq. 7
+    "dmc": Metric("missed deadlines"),  # Eq. 9
+    "dmr_pct": Metric("missed deadlines", "%"),  # Eq. 10
+    "makespan_s": Metric("last completion", "s"),  # Eq. 11
+    "utilisation_pct": Metric("GPUs in use", "%", "more"),  # Eq. 12
+    "planned_weighted_tardiness": Metric("weighted tardiness of the plan", "s"),
+    "lower_bound": Metric("least weighted tardiness there can be", "s", ""),
+    "gap_pct": Metric("by how much the optimum can be below", "%"),
+}
+
+
+class HgspReport(Report):
+    """The paper's metrics, of the schedule that was measured and of the plan."""
+
+    metrics: Mapping[str, Metric] = METRICS
+    shown = (
+        "weighted_tardiness",
+        "planned_weighted_tardiness",
+        "dmr_pct",
+        "act_s",
+        "makespan_s",
+        "utilisation_pct",
+        "gap_pct",
+    )
+    tested = ("weighted_tardiness", "dmr_pct", "act_s")
+    precise: ClassVar[str] = "weighted_tardiness"
+    keeps_jobs = True
+
+    def summary(self, run: Run) -> dict[str, float]:
+        """The metrics (hgsp.txt equations 1, 7 to 12), the plan's where reality
+        differs, lower_bound and gap_pct.
+
+        Where service times vary there is no bound. The gap is by how much the optimum
+        can be below, in % of the weighted tardiness found: NaN if no bound is known but
+        that nothing is below 0; what reaches 0 is optimal all the same, and its gap is
+        0.
+        """
+        figures, plan = schedule_of(run).metrics, run.plan
+        if not self.model.is_certain or plan.planner.replan_s:
+            figures["planned_weighted_tardiness"] = plan_of(run).weighted_tardiness
+        if self.model.noise:
+            return figures
+        proven = 0.0 if plan.solution is None else plan.solution.bound
+        bound = max(proven, lower_bound(plan.instance))
+        value, gap = figures["weighted_tardiness"], math.nan
+        if value == 0 or bound > 0:
+            gap = 100 * max(0.0, value - bound) / value if value else 0.0
+        return {**figures, "lower_bound": bound, "gap_pct": gap}
+
+    def summary_of(self, run: Run, chosen: np.ndarray[Any, Any]) -> dict[str, Any]:
+        found, jobs = schedule_of(run), int(chosen.sum())
+        hours = float(((found.finish_s - found.start_s)[chosen] / 3600).sum())
+        return {"jobs": jobs, "gpu_hours": hours, **found.of_tasks(chosen)}
+
+    def rows(self, run: Run) -> list[dict[str, Any]]:
+        """One dict a task, as of `Schedule.rows`, and what was planned under
+        planned_ and its name.
+        """
+        times = zip(schedule_of(run).rows(), plan_of(run).rows())
+        return [
+            {**row, **{f"planned_{key}": own[key] for key in PLANNED}}
+            for row, own in times
+        ]
+
+    def timeline(self, run: Run, **parts: Any) -> Timeline:
+        return replace(schedule_of(run).timeline, **parts)
+
+    def describe(self, kind: str, claim: Claim) -> str:
+        task, run, now_s = claim.job, claim.run, claim.env.now
+        told = f"task {task.name}, "
+        if kind == "submit":
+            return (
+                f"{told}{task.memory_gb:g} GB, weight {task.weight:g}, due"
+                f" {task.deadline_s:.2f}"
+            )
+        if kind == "start":
+            return f"{told}{now_s - task.arrival_s:.2f} s after its arrival"
+        factor = run.hidden[task]
+        mean_s = planned_s(run, task, run.resources[claim.parts[0][0]])
+        planned = f", {mean_s:.2f} s planned" if factor != 1 else ""
+        late = "late" if now_s > task.deadline_s else "in time"
+        return f"{told}{mean_s * factor:.2f} s of execution{planned}, {late}"
+
+
+def schedule_of(run: Run) -> Schedule:
+    """The schedule that was measured in a run of a `Scenario`.
+
+    Raises RuntimeError if a plan did not come out as planned although all is certain.
+    """
+    plan, jobs = run.plan, run.jobs
+    start_s, finish_s, granted_s = (
+        jobs[name] for name in ("start_s", "finish_s", "dispatch_s")
+    )
+    gpu = jobs["gpu_number"] - 1
+    measured = Schedule(plan.instance, gpu, start_s, finish_s, granted_s, run.policy)
+    if run.scenario.is_certain and plan.planner.is_frozen:
+        own = plan.solution.schedule
+        same = np.array_equal(measured.gpu, own.gpu)
+        if not (
+            same and np.allclose(measured.finish_s, own.finish_s, rtol=ROUNDING, atol=0)
+        ):
+            raise RuntimeError(
+                f"{plan.instance.name}: the run did not come out as planned"
+            )
+    return measured
+
+
+def plan_of(run: Run) -> Schedule:
+    """The schedule that was planned ahead of a run of a `Scenario`, with all known; of
+    a policy of one's own, what it does where all is certain.
+    """
+    plan: Plan = run.plan
+    if plan.solution is not None:
+        return replace(plan.solution.schedule, policy=plan.planner.name)
+    if run.scenario.is_certain:
+        return schedule_of(run)
+    certain = type(run.scenario)(plan.instance)
+    subject = run.scenario.subject(certain)
+    return schedule_of(subject.run(plan.planner.scheduler, run.seed))

@@ -1,0 +1,100 @@
+"""How studies run schedulers of tasks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from cgrsp_simpy.base.checks import InputError
+from cgrsp_simpy.engine.events import Listener
+from cgrsp_simpy.engine.simulation import Simulation
+from cgrsp_simpy.hgsp.generate import Level
+from cgrsp_simpy.hgsp.instance import Instance
+from cgrsp_simpy.hgsp.policies import Planner
+from cgrsp_simpy.hgsp.rules import RULES
+from cgrsp_simpy.studies.subject import Subject
+
+
+class HgspSubject(Subject):
+    """Plans are found before the run; rules decide during it."""
+
+    @property
+    def is_random(self) -> bool:  # type: ignore[override]
+        """Whether tasks or their times are drawn; on tasks that are there only a
+        search has luck.
+        """
+        return self.model.noise > 0 or not isinstance(self.model.source, Instance)
+
+    def draw(self, seed: int) -> Instance:
+        """Return the tasks of a seed."""
+        instance: Instance = self.model.instance(seed)
+        return instance
+
+    def default_policies(self) -> tuple[str, ...]:
+        """Rules alone where no plan is possible, the search within the scenario's
+        limits.
+        """
+        if self.model.unknown_arrivals and self.model.replan_s is None:
+            return tuple(RULES)
+        limited = self.model.moves is not None or self.model.seconds is not None
+        return tuple(
+            name.partition(":")[0] if limited else name for name in self.model.compared
+        )
+
+    def make_policy(self, policy: Any) -> Planner:
+        """A scheduler from its text, or a policy, and when it plans.
+
+        Raises InputError also for a scheduler to which no such plan is open.
+        """
+        if isinstance(policy, str) and policy.partition(":")[0] == "annealing":
+            raise InputError("annealing is now search, with the same parameters")
+        made: Any = super().make_policy(policy)
+        own = made if isinstance(made, Planner) else Planner(made)
+        planner = own.within(self.model.moves, self.model.seconds)
+        if planner.is_frozen and self.model.replan_s is not None:
+            planner = replace(planner, replan_s=self.model.replan_s)
+        elif planner.is_frozen and self.model.unknown_arrivals:
+            if planner.scheduler not in RULES:
+                raise InputError(
+                    f"{planner.name} plans ahead, which unknown arrivals do not allow;"
+                    f" have it plan anew (replan_s), or use a rule ({', '.join(RULES)})"
+                )
+            planner = replace(planner, online=True)
+        if (
+            planner.scheduler == "search"
+            and planner.replan_s
+            and not (planner.moves or planner.seconds)
+        ):
+            raise InputError(
+                "search plans anew (replan_s) with few moves; give their number (moves)"
+                " or seconds"
+            )
+        return planner
+
+    def simulation(
+        self,
+        policy: Planner,
+        seed: int,
+        *,
+        drawn: Instance | None = None,
+        records: bool = True,
+        listener: Listener | None = None,
+    ) -> Simulation:
+        instance = self.draw(seed) if drawn is None else drawn
+        plan, tasks = policy.plan(instance, seed), self.model.arriving(instance, seed)
+        run = Simulation(
+            self.model,
+            policy.policy(plan, seed),
+            seed,
+            drawn=tasks,
+            records=records,
+            listener=listener,
+        )
+        run.plan = plan
+        return run
+
+    @property
+    def parts(self) -> dict[str, Level]:
+        return (
+            {"source": self.model.level} if isinstance(self.model.level, Level) else {}
+        )

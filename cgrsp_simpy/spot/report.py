@@ -1,0 +1,137 @@
+"""Figures, rows and texts of runs of one job on spot and on-demand instances."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import nan
+from typing import Any, ClassVar, NamedTuple
+
+from cgrsp_simpy.base.metric import Metric, summed
+from cgrsp_simpy.base.timeline import Timeline
+from cgrsp_simpy.engine.claim import Claim
+from cgrsp_simpy.engine.report import Report
+from cgrsp_simpy.engine.run import Run
+from cgrsp_simpy.spot.market import HOUR_S, Job, Stay
+from cgrsp_simpy.spot.optimum import Market
+
+LATE_S = 1e-3  # who ends later than the deadline by less is in time: sums of doubles
+
+METRICS = {
+    "cost_usd": Metric("cost", "USD"),
+    "cost_pct": Metric("cost, of on demand only", "%"),
+    "saving_pct": Metric("saving, of the omniscient optimum's", "%", "more"),
+    "missed": Metric("deadlines missed"),
+    "finish_h": Metric("end of the job", "h", ""),
+    "restarts": Metric("restarts"),
+    "taken": Metric("instances taken away"),
+    "spot_h": Metric("time on spot", "h", ""),
+    "on_demand_h": Metric("time on demand", "h", ""),
+    "idle_h": Metric("time without an instance", "h", ""),
+    "lost_h": Metric("computing lost", "h"),
+    "spot_usd": Metric("rent in zones", "USD", ""),
+    "on_demand_usd": Metric("rent on demand", "USD", ""),
+    "transfer_usd": Metric("moving the checkpoint", "USD", ""),
+    "storage_usd": Metric("keeping the checkpoint", "USD", ""),
+    "executing_usd": Metric("cost while executing", "USD", ""),
+    "changeover_usd": Metric("cost of changeovers", "USD"),
+    "wasted_usd": Metric("cost of changeovers cut short", "USD"),
+}
+
+
+class Course(NamedTuple):
+    """What became of the job on its market: the instances that it had, in order."""
+
+    market: Market
+    stays: list[Stay]
+
+
+class SpotReport(Report):
+    """Cost, time and losses of the one job."""
+
+    metrics: Mapping[str, Metric] = METRICS
+    shown = (
+        "cost_usd",
+        "cost_pct",
+        "saving_pct",
+        "missed",
+        "restarts",
+        "spot_h",
+        "on_demand_h",
+    )
+    tested = ("cost_usd",)
+    precise: ClassVar[str] = "cost_usd"
+
+    def summary(self, run: Run) -> dict[str, float]:
+        return figures(run.plan)
+
+    def summary_of(self, run: Run, chosen: Any) -> dict[str, Any]:
+        return {"jobs": int(chosen.sum()), **figures(run.plan)}  # there is one
+
+    def rows(self, run: Run) -> list[dict[str, Any]]:
+        """One dict, since there is one job: its terms and the figures."""
+        names = ("job", *Job._fields[1:])
+        return [dict(zip(names, row)) | figures(run.plan) for row in run.jobs.tolist()]
+
+    def timeline(self, run: Run, **parts: Any) -> Timeline:
+        names = (*(f"spot {zone.name}" for zone in run.plan.market.zones), "on demand")
+        return super().timeline(run, resources=names, **parts)
+
+    def describe(self, kind: str, claim: Claim) -> str:
+        return f"{claim.run.view.left_s / HOUR_S:.2f} h of computing left"
+
+
+def figures(course: Course) -> dict[str, float]:
+    """The figures of a run, by name; labels and units stand in METRICS.
+
+    An instance costs from its start until it ends, by the second, the changeover
+    included; a job without an instance pays for its checkpoint only. On demand only
+    costs its price for the work and one changeover. A changeover cut short, since the
+    instance was taken or left, has brought nothing: that is what is wasted.
+    """
+    (market, held), finish_s = course, course.stays[-1].to_s
+    job, zones, kept = market.job, len(market.zones), market.checkpoints
+    split: dict[str, float] = dict.fromkeys(("executing", "changeover", "wasted"), 0)
+    computed_s, at, moves = 0.0, 0, 0.0
+    for stay in held:
+        usd, ready_s = market.places[stay.place].usd, stay.from_s + job.overhead_s
+        moves += market.moving_usd(market.regions[at], stay.place)
+        at = stay.place if stay.place < zones else at
+        if stay.wasted(job.overhead_s):
+            split["wasted"] += usd(stay.from_s, stay.to_s)
+        else:
+            split["changeover"] += usd(stay.from_s, ready_s)
+            split["executing"] += usd(ready_s, stay.to_s)
+            computed_s += stay.to_s - ready_s
+    rents = [
+        (place < zones, market.places[place].usd(*times_s))
+        for place, *times_s, _ in held
+    ]
+    only_s, storing = job.work_s + job.overhead_s, kept.storing_usd_per_h / HOUR_S
+    only_usd = market.places[zones].usd(0.0, only_s) + storing * only_s
+    cost_usd = summed(usd for _, usd in rents) + moves + storing * finish_s
+    most_usd = only_usd - market.optimum.cost_usd
+    held_h = [
+        summed(stay.to_s - stay.from_s for stay in held if (stay.place < zones) == spot)
+        / HOUR_S
+        for spot in (True, False)
+    ]
+    return {
+        "cost_usd": cost_usd,
+        "cost_pct": 100 * cost_usd / only_usd,
+        "saving_pct": (
+            100 * (only_usd - cost_usd) / most_usd if most_usd > 1e-9 else nan
+        ),
+        "missed": float(finish_s > job.deadline_s + LATE_S),
+        "finish_h": finish_s / HOUR_S,
+        "restarts": len(held) - 1,
+        "taken": sum(stay.end == "taken" for stay in held),
+        "spot_h": held_h[0],
+        "on_demand_h": held_h[1],
+        "idle_h": finish_s / HOUR_S - sum(held_h),
+        "lost_h": max(0.0, round((computed_s - job.work_s) / HOUR_S, 9)),
+        "spot_usd": summed(usd for spot, usd in rents if spot),
+        "on_demand_usd": summed(usd for spot, usd in rents if not spot),
+        "transfer_usd": moves,
+        "storage_usd": storing * finish_s,
+        **{f"{phase}_usd": amount for phase, amount in split.items()},
+    }

@@ -38,7 +38,7 @@ def test_solve_measures_every_scheduler_by_simulation(capsys):
             "json",
         )
     )
-    problem = Scenario("er:n=30", Servers(4)).draw()
+    problem = Scenario("er:n=30", Servers(4)).problem()
     for row in answer["schedulers"]:
         found = find(problem, row["scheduler"], Budget(40))
         assert (

@@ -37,11 +37,11 @@ class InTurn:
 
 def test_what_a_run_took_is_in_its_figures():
     run = cg.simulate(SMALL, "rtgs", 3)
-    found = cg.dag.find(SMALL.draw(3), "rtgs", cg.dag.Budget(20), 3)
+    found = cg.dag.find(SMALL.problem(3), "rtgs", cg.dag.Budget(20), 3)
     figures = run.summary()
     assert list(figures) == list(METRICS)
     assert (figures["makespan_s"], figures["evaluations"]) == (found.makespan_s, 20)
-    assert figures["bound_s"] == cg.dag.lower_bound_s(SMALL.draw(3))
+    assert figures["bound_s"] == cg.dag.lower_bound_s(SMALL.problem(3))
     # not among the figures, so that equal runs have equal ones
     assert run.plan.solution.seconds > 0
     assert figures == cg.simulate(SMALL, "rtgs", 3).summary()
@@ -60,7 +60,7 @@ def test_a_policy_with_memory_is_fresh_for_every_run():
 
 
 def test_a_plan_that_is_there_is_a_policy_too():
-    plan = cg.dag.find(SMALL.draw(3), "cpop", cg.dag.Budget(1)).plan
+    plan = cg.dag.find(SMALL.problem(3), "cpop", cg.dag.Budget(1)).plan
     run, own = cg.simulate(SMALL, plan, 3), cg.simulate(SMALL, "cpop", 3)
     assert run.jobs.tolist() == own.jobs.tolist() and run.policy == own.policy == "cpop"
     assert run.summary()["evaluations"] == 0 and own.summary()["evaluations"] == 1
@@ -159,7 +159,7 @@ def test_nothing_is_said_of_the_ranks_of_one_graph_that_is_repeated():
     """Ten times the same makespans are one block, not ten: a test of them would show
     what is not there.
     """
-    graph = SMALL.draw(0).graph
+    graph = SMALL.problem(0).graph
     scenario = cg.dag.Scenario(graph, cg.dag.Servers(3))
     study = cg.compare(scenario, ["heft", "round-robin", "work"], range(10))
     values = [study.values(name, "makespan_s") for name in study.policies]

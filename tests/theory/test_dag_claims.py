@@ -252,7 +252,7 @@ def test_moving_the_order_gains_where_it_is_poor_and_loses_where_it_is_hefts():
 def test_annealing_ends_no_later_than_what_it_begins_with():
     assert mean(over()["annealing", "rank"]).low > 1.03
     for seed in (0, 1):
-        problem = SCENARIO.draw(seed)
+        problem = SCENARIO.problem(seed)
         heft_s = carried_out(problem, heft(problem)).makespan_s
         assert 0.98 < find(problem, "annealing", BUDGET, seed).makespan_s / heft_s <= 1
 

@@ -1,11 +1,10 @@
-"""DAGs on GPUs: graphs whose nodes start when their predecessors' data have arrived,
-and schedulers that place the nodes.
+"""DAGs on GPUs: a node starts when its predecessors' data have arrived; schedulers
+place nodes.
 
-A `Scenario` is simulated, compared and swept as that of any module:
-`cg.compare(cg.dag.Scenario("er:n=300"), ["heft", "worl-rtgs"], range(10))`. Below it
-stand a `Problem` (graph and GPUs), what schedulers `find`, and `simulate`. Source:
-"Efficient Scheduling for GPU-Based Neural Network Training via Hybrid Reinforcement
-Learning and Metaheuristic Optimization", cited as worl-rtgs.txt.
+`cg.compare(cg.dag.Scenario("er:n=300"), ["heft", "worl-rtgs"], range(10))` works as for
+every module. At a lower level, schedulers `find` a plan for a `Problem` (graph and
+GPUs). Source: "Efficient Scheduling for GPU-Based Neural Network Training via Hybrid
+Reinforcement Learning and Metaheuristic Optimization", cited as worl-rtgs.txt.
 """
 
 from cgrsp_simpy.base.checks import renamed
@@ -36,5 +35,5 @@ __all__ = [
     "training_graph",
 ]
 
-# by its text: else a checker takes every misspelt name for one that is there
+# not a plain definition: a type checker would then accept every misspelt name
 globals()["__getattr__"] = renamed(globals(), {}, "dag.listing.run_order")

@@ -1,7 +1,4 @@
-"""Graphs that are made: drawn at random, the star of the paper's proof (worl-rtgs.txt
-Sections 3.3, 4.2 and 5.6), and neural-network training with data, model and pipeline
-parallelism (Section 3.1 and Figure 1).
-"""
+"""Generated graphs: random, star (worl-rtgs.txt 3.3, 4.2, 5.6), training (Fig. 1)."""
 
 from __future__ import annotations
 
@@ -30,8 +27,8 @@ TIMES_S: dict[str, Law] = {  # mean and standard deviation of the nodes' times, 
     "large": (30.0, 6.0),
     "short": (2.0, 1.0),  # Section 5.6, with degree 100
 }
-MOST_NODES, MOST_EDGES = 10**6, 10**7  # ours: of a graph that is made
-LEAST_S = 0.01  # ours: a normal time may be negative, a node's not
+MOST_NODES, MOST_EDGES = 10**6, 10**7  # ours: limits of a generated graph
+LEAST_S = 0.01  # ours: a normal variate may be negative, a node's time may not
 
 
 def erdos_renyi(
@@ -40,26 +37,23 @@ def erdos_renyi(
     times: str | Law = "small",
     seed: int = 0,
 ) -> Graph:
-    """An Erdos-Renyi DAG: of the pairs of nodes in a random order, each is an edge with
-    the same chance, independently.
+    """Generate an Erdos-Renyi DAG: nodes in a random order, each pair an edge
+    independently.
 
-    Ours, for the paper prints none: the laws of data and memory. Data of an edge are
-    uniform from 0 to 1 gigabyte, the memory of a node from 500 to 4000 whole megabytes.
+    The paper does not print the distributions of data and memory. Ours: uniform, from 0
+    to 1 gigabyte per edge and from 500 to 4000 whole megabytes per node.
 
     Parameters
     ----------
     nodes : int
         Number of nodes, >= 1.
     degree : float
-        Mean number of edges a node, which is the mean in-degree and the mean
-        out-degree; 1, 3 or 100 in the paper. The number of edges is drawn too: degree
-        is its mean over graphs. At most (nodes - 1) / 2, that of all pairs.
+        Mean number of edges per node, over graphs, at most (nodes - 1) / 2; 1, 3 or 100
+        in the paper.
     times : str or tuple of (float, float)
-        The normal law of the nodes' times, a name of TIMES_S or (mean, standard
-        deviation) in seconds. Ours: these are times on a GPU of 1 TFLOPS, so that the
-        work in 10^12 operations is the same number; and times below LEAST_S are drawn
-        again, which lifts the mean of "short" from 2 to 2.06 s and leaves the others as
-        they are.
+        Normal distribution of the nodes' times: a name of TIMES_S, or (mean, standard
+        deviation) in seconds. Ours: times are those on a GPU of 1 TFLOPS; times below
+        LEAST_S are drawn again, which raises the mean of "short" from 2 to 2.06 s.
     seed : int
         Of the draws, >= 0.
     """
@@ -94,13 +88,10 @@ def erdos_renyi(
 
 
 def star(nodes: int) -> Graph:
-    """Entry nodes of one second on a GPU of 1 TFLOPS each, and an exit node, the last,
-    of no work; no data.
+    """Generate entry nodes of 1 s on 1 TFLOPS and an exit node, the last, of no work.
 
-    No node needs memory (ours).
-
-    nodes: number of nodes, >= 2. Result: of nodes - 1 edges. Raises InputError for
-    fewer than two nodes. worl-rtgs.txt Section 4.2.
+    Without data (printed) and memory (ours). nodes: number of nodes, >= 2; one edge
+    fewer. Raises InputError for fewer than two. worl-rtgs.txt Section 4.2.
     """
     check_whole("nodes", nodes, least=2, most=MOST_NODES)
     entries = np.arange(nodes - 1)
@@ -114,25 +105,24 @@ def star(nodes: int) -> Graph:
 
 
 def _drawn_edges(nodes: int, degree: float, generator: Generator) -> tuple[Ints, Ints]:
-    """A random order of the nodes, in which units are numbered, too, and edges that all
-    lead forward in it, shape (edges, 2).
+    """Draw a random order of the nodes and edges forward in it, shape (edges, 2).
 
-    Drawing their number and then that many different pairs is the same as asking of
-    each pair whether it is an edge, but takes memory for the edges alone.
+    Drawing the number of edges and then that many pairs has the same distribution as
+    deciding pair by pair, but needs memory only for the edges.
     """
     label = generator.permutation(nodes)
     pairs = nodes * (nodes - 1) // 2
     number = generator.binomial(pairs, min(1.0, 2 * degree / max(nodes - 1, 1)))
     pair = generator.choice(pairs, number, replace=False, shuffle=False)
-    # pairs (0, later), (1, later) and so on are numbered from here
+    # first number of the pairs (0, later), (1, later), ...
     first = np.arange(nodes) * (np.arange(nodes) - 1) // 2
     later = np.searchsorted(first, pair, side="right") - 1
     return label, label[np.column_stack((pair - first[later], later))]
 
 
-# of an operation on each of a gigabyte of parameters, four bytes long
+# one operation per parameter of four bytes
 TFLOP_PER_GB = 0.25e-3
-STATES = 4  # of a parameter: itself, its gradient, and two moments of Adam
+STATES = 4  # per parameter: its value, its gradient and two moments of Adam
 SCHEDULES = ("gpipe", "1f1b")
 
 NAMES = {  # by kind: of replica, micro-batch or step, layer and shard
@@ -158,30 +148,28 @@ def training_graph(
     activation_gb: float = 0.017,
     parameters_gb: float = 0.2,
 ) -> Graph:
-    """One iteration (mini-batch) of the training of a network of equal layers.
+    """Build one iteration (mini-batch) of the training of a network of equal layers.
 
     Nodes: "r0 m1 l3.0 forward" and "... backward" of replica 0, micro-batch 1, layer 3,
-    shard 0; "r0 l3.0 update", once its gradients of all micro-batches are summed; and
-    before it, of several replicas, "r0 l3.0 ring 1" and on: the steps of a ring
-    all-reduce, in which each replica sends a part of its gradients to the next, 2 (r -
-    1) parts of an r-th each. Units: a replica's nodes of a shard of a stage are one.
+    shard 0; "r0 l3.0 update" once its gradients of all micro-batches are summed. With
+    several replicas, "r0 l3.0 ring 1" and so on precede the update: the 2 (r - 1) steps
+    of a ring all-reduce, in each of which a replica sends an r-th of its gradients to
+    the next. Units: the nodes of a replica, stage and shard are one unit.
 
-    In a stage, edges without data keep the order of the schedule. Summing takes an
-    operation a parameter, an update two. Parameters, their gradients and two moments of
-    Adam are resident; from forward to backward a layer holds its activations, as much
-    as it passes on (its inner ones are not counted). All this is ours; the defaults are
-    about those of a transformer's layer of width 2048 at 2048 tokens a sample, in
-    single precision.
+    Edges without data keep the order of the schedule in a stage. Summing takes one
+    operation per parameter, an update two. Parameters, their gradients and two moments
+    of Adam are resident; from forward to backward a layer holds the activations that it
+    passes on, not its inner ones. All this is ours; the defaults are about those of a
+    transformer layer of width 2048 at 2048 tokens per sample in single precision.
 
     Parameters
     ----------
     layers : int
         Number of layers.
     stages : int
-        Groups of layers, as equal as can be (pipeline parallelism).
+        Groups of layers of (nearly) equal size (pipeline parallelism).
     micro_batches : int
-        Of a replica's share (pipeline parallelism; in one stage, gradient
-        accumulation).
+        Per replica (pipeline parallelism; in one stage, gradient accumulation).
     replicas : int
         Of the whole network, each with its share of the samples (data parallelism).
     shards : int
@@ -189,16 +177,15 @@ def training_graph(
         every shard of the next (model parallelism).
     schedule : str
         "gpipe": all micro-batches forward, then all backward; or "1f1b": one forward,
-        one backward, as soon as as many micro-batches are on their way as there are
-        stages from here.
+        one backward, once as many micro-batches are in flight as stages remain.
     samples : float
         Of the mini-batch, > 0.
     work_tflop : float
-        Forward, of a layer and sample, 10^12 operations; backward takes twice as much.
+        Forward, per layer and sample, 10^12 operations; backward takes twice as much.
     activation_gb : float
-        That a layer passes on of a sample, gigabytes; so large are its gradients too.
+        Passed on per layer and sample, gigabytes; its gradients are as large.
     parameters_gb : float
-        Of a layer, gigabytes; so large are their gradients too.
+        Per layer, gigabytes; their gradients are as large.
 
     References
     ----------
@@ -236,9 +223,8 @@ def training_graph(
         )
         for part in product(range(replicas), turns, way, range(shards))
     }
-    edges: dict[tuple[Part, Part], tuple[float, float]] = {}  # gigabytes sent, and held
-    # from layer to layer, forward and backward again; what a layer holds until it is
-    # back
+    edges: dict[tuple[Part, Part], tuple[float, float]] = {}  # gigabytes sent and held
+    # from layer to layer, forward and back; a layer holds its activations meanwhile
     for replica, batch in product(range(replicas), batches):
         passes = [
             [(kind, replica, batch, layer, shard) for shard in range(shards)]
@@ -250,8 +236,8 @@ def training_graph(
         for forward, backward in zip(passes[:layers], passes[::-1]):
             edges |= dict.fromkeys(zip(forward, backward), (passed_gb, passed_gb))
     for replica, stage, shard in product(range(replicas), range(stages), range(shards)):
-        own = [layer for layer in up if layer * stages // layers == stage]
-        ways = {"forward": own, "backward": own[::-1]}
+        of_stage = [layer for layer in up if layer * stages // layers == stage]
+        ways = {"forward": of_stage, "backward": of_stage[::-1]}
         ahead = (
             micro_batches if schedule == "gpipe" else min(stages - stage, micro_batches)
         )
@@ -262,13 +248,12 @@ def training_graph(
                 (then, replica, after, first, shard),
             )
             edges.setdefault(ends, (0.0, 0.0))
-    # the ring of the gradients of a layer's shard, from its last part backward to its
-    # update
+    # ring all-reduce of a shard's gradients, between its last backward and its update
     links = [("backward", micro_batches - 1), *product(["ring"], steps), ("update", 0)]
     for replica, layer, shard in product(range(replicas), down, range(shards)):
         here, left = (
-            [(kind, each, turn, layer, shard) for kind, turn in links]
-            for each in (replica, (replica - 1) % replicas)
+            [(kind, member, turn, layer, shard) for kind, turn in links]
+            for member in (replica, (replica - 1) % replicas)
         )
         edges |= dict.fromkeys(pairwise(here), (0.0, 0.0))
         edges |= dict.fromkeys(
@@ -299,9 +284,7 @@ def training_graph(
 
 
 def _in_turn(micro_batches: int, ahead: int) -> list[tuple[str, int]]:
-    """What a stage does: so many micro-batches go forward before the first goes
-    backward, and one more after each that does.
-    """
+    """Return a stage's tasks: `ahead` forwards, then one backward per further one."""
     return sorted(
         product(("forward", "backward"), range(micro_batches)),
         key=lambda task: task[1] + (0.5 - ahead) * (task[0] == "forward"),

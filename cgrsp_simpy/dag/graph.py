@@ -1,6 +1,4 @@
-"""Directed acyclic graphs: nodes with work and memory, edges with data
-(worl-rtgs.txt Section 3.1).
-"""
+"""Directed acyclic graphs: nodes with work, edges with data (worl-rtgs.txt 3.1)."""
 
 from __future__ import annotations
 
@@ -38,7 +36,7 @@ class Node(NamedTuple):
     work_tflop : float
         10^12 floating-point operations.
     memory_mb : int
-        What it needs, megabytes.
+        Needed while it runs, megabytes.
     unit : int
         Nodes of a unit share a GPU.
     """
@@ -50,7 +48,7 @@ class Node(NamedTuple):
     unit: int
 
 
-# two are equal only if they are the same object, which is found at once
+# identity is faster than comparing fields
 Node.__eq__ = object.__eq__  # type: ignore[method-assign]
 Node.__hash__ = object.__hash__  # type: ignore[method-assign]
 
@@ -62,37 +60,35 @@ class Graph:
     Parameters
     ----------
     work_tflop : array
-        Of each node, 10^12 floating-point operations, >= 0, shape (nodes,).
+        Per node, 10^12 floating-point operations, >= 0, shape (nodes,).
     memory_mb : array of int
-        What a node needs of its GPU only while it runs, whole megabytes >= 0, shape
-        (nodes,).
+        Needed by a node only while it runs, whole megabytes >= 0, shape (nodes,).
     edges : array of int
         (predecessor, successor) by node number from 0, shape (edges, 2).
     data_gb : array
         Sent along each edge, gigabytes >= 0, shape (edges,).
     unit : array of int
-        Computational unit of each node, whole numbers, shape (nodes,); nodes of a unit
-        share a GPU. Every node is a unit of its own unless given.
+        Computational unit per node, shape (nodes,); nodes of a unit share a GPU. By
+        default every node is its own unit.
     names : tuple of str
-        Of the nodes, for people; their numbers unless given.
+        Of the nodes, for people; default: their numbers.
     name : str
         Of the graph.
     tags : Tags
-        Of nodes of a log, its own ids and all other columns, as texts.
+        Per node of a log, its ids and all other columns, as text.
     resident_mb : array of int
-        What a node has of its GPU's memory for the whole run, as weights, gradients and
-        the state of an optimizer, whole megabytes >= 0, shape (nodes,); 0 unless given.
+        GPU memory that a node occupies for the whole run, such as weights and optimizer
+        state, whole megabytes >= 0, shape (nodes,); default 0.
     held_mb : array of int
-        What stays in the memory of the GPU of an edge, whose nodes share a unit, from
-        the start of the first until the second has ended, as activations, whole
-        megabytes >= 0, shape (edges,); 0 unless given.
+        Memory occupied from the start of an edge's first node to the end of its second,
+        such as activations, whole megabytes >= 0, shape (edges,); default 0. Both nodes
+        must share a unit.
 
     Raises
     ------
     InputError
-        For an empty graph, a number that is none or negative, an edge to a node that is
-        not there, an edge that is there twice, one between units that holds memory, and
-        a cycle, which is named.
+        For an empty graph, a value that is negative or no number, an unknown node, a
+        repeated edge, held memory between units, and a cycle, which is named.
     """
 
     work_tflop: Floats = field(repr=False)
@@ -117,7 +113,7 @@ class Graph:
             map(str, range(nodes))
         )
         require(
-            len(names) == nodes, "number of names", len(names), f"{nodes}, one a node"
+            len(names) == nodes, "number of names", len(names), f"{nodes}, one per node"
         )
         object.__setattr__(self, "names", names)
         for column, otherwise in (
@@ -145,32 +141,29 @@ class Graph:
         _ = self.order  # names a cycle
 
     def _check_edges(self) -> None:
-        """Make edges and their data arrays of pairs of nodes that are there, each
-        once.
-        """
-        given = np.atleast_1d(numbers("edges", self.edges, None, "pairs of nodes"))
+        pairs = np.atleast_1d(numbers("edges", self.edges, None, "pairs of nodes"))
         require(
-            given.shape in ((0,), (len(given), 2)),
+            pairs.shape in ((0,), (len(pairs), 2)),
             "shape of edges",
-            given.shape,
+            pairs.shape,
             "(edges, 2)",
         )
-        given = given.reshape(-1, 2)
-        known = np.isin(given, np.arange(self.nodes))
+        pairs = pairs.reshape(-1, 2)
+        known = np.isin(pairs, np.arange(self.nodes))
         refuse(
             ~known,
             lambda edge, end: (
-                f"edge {edge} ({given[edge, 0]} to {given[edge, 1]}): there is no node"
-                f" {given[edge, end]} (allowed: 0 to {self.nodes - 1})"
+                f"edge {edge} ({pairs[edge, 0]} to {pairs[edge, 1]}): there is no node"
+                f" {pairs[edge, end]} (allowed: 0 to {self.nodes - 1})"
             ),
         )
-        object.__setattr__(self, "edges", given.astype(np.int64))
+        object.__setattr__(self, "edges", pairs.astype(np.int64))
         for column, whole in (("data_gb", False), ("held_mb", True)):
             values = np.atleast_1d(numbers(column, getattr(self, column), "f8"))
             if whole and not len(values):
-                values = np.zeros(len(given))
-            shape, allowed = values.shape, f"({len(given)},), one an edge"
-            require(shape == (len(given),), f"shape of {column}", shape, allowed)
+                values = np.zeros(len(pairs))
+            shape, allowed = values.shape, f"({len(pairs)},), one per edge"
+            require(shape == (len(pairs),), f"shape of {column}", shape, allowed)
             check_entries(column, values, lambda n: f"edge {n - 1}", whole=whole)
             object.__setattr__(self, column, values)
         apart = self.unit[self.edges[:, 0]] != self.unit[self.edges[:, 1]]
@@ -199,7 +192,7 @@ class Graph:
 
     @cached_property
     def jobs(self) -> tuple[Node, ...]:
-        """The nodes one by one."""
+        """The nodes, one object per node."""
         columns = (self.work_tflop, self.memory_mb, self.unit)
         rows = zip(self.names, *(column.tolist() for column in columns))
         return tuple([Node(number, *row) for number, row in enumerate(rows)])
@@ -221,19 +214,17 @@ class Graph:
 
     @cached_property
     def predecessors(self) -> tuple[Ints, ...]:
-        """Of each node, those whose data it needs, in the order of its `edges_in`."""
+        """Per node, those whose data it needs, in the order of its `edges_in`."""
         return tuple(self.edges[of_node, 0] for of_node in self.edges_in)
 
     @cached_property
     def successors(self) -> tuple[Ints, ...]:
-        """Of each node, those that need its data, in the order of its `edges_out`."""
+        """Per node, those that need its data, in the order of its `edges_out`."""
         return tuple(self.edges[of_node, 1] for of_node in self.edges_out)
 
     @cached_property
     def incoming(self) -> list[list[tuple[int, int]]]:
-        """Predecessor and edge of all data that each node receives, as lists, for
-        loops.
-        """
+        """Predecessor and edge of all data that each node receives, as lists."""
         return [
             list(zip(nodes.tolist(), edges.tolist()))
             for nodes, edges in zip(self.predecessors, self.edges_in)
@@ -241,17 +232,16 @@ class Graph:
 
     @cached_property
     def lasting_mb(self) -> Floats:
-        """What the run of each node adds to the memory that is held, until others take
-        it away again, and what it takes away; megabytes, shape (2, nodes).
-        """
+        """Memory that each node adds and releases, megabytes, shape (2, nodes)."""
         return np.array(
             [np.bincount(end, self.held_mb, self.nodes) for end in self.edges.T]
         )
 
     def in_use_mb(self, group: Ints, order: Ints) -> Floats:
-        """Memory in use while each node runs, by all of its group, as a unit or what is
-        on one GPU, in an order one at a time; megabytes, shape (nodes,). No unit is in
-        two groups.
+        """Return the memory in use while each node runs, megabytes, shape (nodes,).
+
+        group: of each node, a unit or a GPU; a unit is never in two groups. Nodes of a
+        group run one at a time in this order.
         """
         turn = order[np.argsort(group[order], kind="stable")]
         added, taken = self.lasting_mb
@@ -271,9 +261,7 @@ class Graph:
         )
 
     def ordered(self, key: Sequence[Any]) -> list[int]:
-        """The nodes in topological order; of those that are ready, the one of the least
-        key, of equals the first by number.
-        """
+        """Return the nodes in topological order: by least key, ties by number."""
         missing = np.bincount(self.edges[:, 1], minlength=self.nodes).tolist()
         ready = [
             (key[node], node) for node, number in enumerate(missing) if number == 0
@@ -289,9 +277,9 @@ class Graph:
         return answer
 
     def longest_s(self, time_s: Floats, moved_s: Floats, back: bool = False) -> Floats:
-        """Length of the longest path from an entry to each node, or, back, from each to
-        an exit; itself excluded, seconds, shape (nodes,). time_s, moved_s: of each node
-        and edge.
+        """Return the longest path from an entry to each node, without it, seconds.
+
+        back: from each node to an exit instead. time_s, moved_s: per node and per edge.
         """
         ways = (self.order, self.edges_in, 0), (self.order[::-1], self.edges_out, 1)
         order, edges, side = ways[back]
@@ -304,14 +292,11 @@ class Graph:
 
     @cached_property
     def order(self) -> Ints:
-        """The nodes in topological order; of those that are ready, the first by number.
-
-        Shape (nodes,).
-        """
+        """The nodes in topological order, ready nodes by number; shape (nodes,)."""
         answer = self.ordered(range(self.nodes))
         if len(answer) < self.nodes:
             before = {
-                node: each.tolist() for node, each in enumerate(self.predecessors)
+                node: nodes.tolist() for node, nodes in enumerate(self.predecessors)
             }
             try:
                 TopologicalSorter(before).prepare()

@@ -1,11 +1,10 @@
-"""Schedulers that build one plan, node by node: random, round robin, min-min, list
-scheduling by work, and by ranks: HEFT and CPOP (Topcuoglu, Hariri and Wu 2002, IEEE
-TPDS 13, 260-274).
+"""Schedulers that build one plan: random, round robin, longest first, min-min, and list
+scheduling by work or by rank (HEFT and CPOP; Topcuoglu, Hariri and Wu 2002, IEEE TPDS
+13, 260-274).
 
-All know the whole graph. Where data cannot go, a node would end never, so that any
-other GPU is better; but they do not look ahead, and on a platform in parts, what comes
-later may have nowhere to go: then the plan's makespan is infinite. Who deals units, by
-chance, in turn or the longest first, leaves the order to the graph.
+All know the whole graph. A GPU that data cannot reach has an infinite end and is taken
+last, but there is no look-ahead: if the platform is not connected, a plan's makespan
+may be infinite. Schedulers that deal whole units leave the order to the graph.
 """
 
 from __future__ import annotations
@@ -25,11 +24,10 @@ from cgrsp_simpy.dag.search import random_units
 
 
 class Room:
-    """Where units may go, as the memory lasts, and what is left to do of those that
-    have a GPU.
+    """GPUs that still have the memory for each unit, and the work left to each GPU.
 
-    A unit for which no memory is left may go where it fits by itself: such a plan is
-    then refused with what fills the GPU.
+    A unit for which no memory is left may go where it would fit alone: such a plan is
+    then refused with an error that lists what fills the GPU.
     """
 
     def __init__(self, problem: Problem) -> None:
@@ -43,7 +41,7 @@ class Room:
         self.on = np.full(problem.graph.units, -1)
 
     def take(self, unit: int, gpu: int) -> None:
-        """A unit goes to a GPU."""
+        """Assign a unit to a GPU."""
         self.on[unit] = gpu
         self.left_s[gpu] += self.unit_s[unit, gpu]
         self.may[unit] = np.arange(len(self.left_s)) == gpu
@@ -54,14 +52,13 @@ class Room:
 
 
 class Draft:
-    """A plan being made: nodes are placed one after the other, each after its
-    predecessors, and start as early as they can, after what is on the GPU already; with
-    insertion, also in the first gap that is long enough. That transfers may wait for
-    their links is not foreseen.
+    """A partial plan: nodes are placed one by one after their predecessors, at their
+    earliest start.
 
-    With its first node a whole unit is placed, by its projected end on each GPU: after
-    all that is left of the units that are there. Ours but for the insertion (Topcuoglu,
-    Hariri and Wu 2002).
+    A node starts after those already on its GPU or, with insertion, in the first gap
+    that is long enough. Waits for links are not foreseen. The first node of a unit
+    places the whole unit, by its projected end on each GPU after all that is left of
+    the units there. Ours except the insertion (Topcuoglu, Hariri and Wu 2002).
     """
 
     def __init__(self, problem: Problem, insertion: bool = False) -> None:
@@ -75,8 +72,9 @@ class Draft:
         self.free_s = np.zeros(problem.platform.gpus)  # when the last of them ends
 
     def ready_s(self, node: int) -> Floats:
-        """When the data of a node, whose predecessors are placed, would be on each GPU
-        (Equation 1), shape (gpus,).
+        """Return when a node's data would be on each GPU (Equation 1), shape (gpus,).
+
+        Its predecessors must be placed.
         """
         graph, every = self.problem.graph, np.arange(self.problem.platform.gpus)
         before, data_gb = graph.predecessors[node], graph.data_gb[graph.edges_in[node]]
@@ -88,9 +86,7 @@ class Draft:
         )
 
     def place(self, node: int, wish: int | None = None) -> None:
-        """Place a node on the GPU that is wished for if it may and can run there; else
-        where its projected end is earliest.
-        """
+        """Place a node on its wished GPU if possible, else at the earliest end."""
         room, unit = self.room, self.problem.graph.unit.item(node)
         ready_s, takes_s = self.ready_s(node), self.problem.time_s[node]
         starts_s = np.maximum(ready_s, self.free_s)
@@ -113,9 +109,7 @@ class Draft:
         self.free_s[wish] = max(self.free_s[wish], start_s + time_s)
 
     def plan(self, scheduler: str) -> Plan:
-        """The plan, in order of start: carried out without contention, no node starts
-        later than here.
-        """
+        """Return the plan, in order of start."""
         place = np.argsort(self.problem.graph.order)
         # what takes no time, first
         return Plan(
@@ -126,9 +120,7 @@ class Draft:
 def _first_gap(
     runs: Sequence[tuple[float, float]], ready_s: float, time_s: float
 ) -> float:
-    """From when on, not before it is ready, a GPU has nothing else to do for so
-    long.
-    """
+    """Return the start of the first gap of this length that is not before ready_s."""
     first = bisect_right(runs, ready_s, key=lambda run: run[1])
     for start_s, finish_s in runs[first:]:
         if ready_s + time_s <= start_s:
@@ -138,26 +130,20 @@ def _first_gap(
 
 
 def by_priority(graph: Graph, priority: Floats) -> list[int]:
-    """The nodes in topological order; of those that are ready, the one of highest
-    priority, of equals the first.
-    """
+    """Return the nodes in topological order: by highest priority, ties by `order`."""
     return graph.ordered(
         list(zip((-priority).tolist(), np.argsort(graph.order).tolist()))
     )
 
 
 def random_plan(problem: Problem, seed: int = 0) -> Plan:
-    """Each unit on one of the GPUs that have the memory, all equally likely, by the
-    stream "random plan".
-    """
+    """Place units on random GPUs with the memory, by the stream "random plan"."""
     units = random_units(problem, 1, stream(seed, "random plan"))[0]
     return Plan(units[problem.graph.unit], scheduler="random")
 
 
 def _dealt(problem: Problem, units: Iterable[int], scheduler: str) -> Plan:
-    """Units one by one, each on the next GPU that has room, or where what is there and
-    it take the shortest time; in the graph's order.
-    """
+    """Place each unit on the next GPU with room, or on the least loaded one."""
     room, every, last = Room(problem), np.arange(problem.platform.gpus), -1
     for unit in units:
         cost = room.left_s + problem.unit_s[unit]
@@ -170,14 +156,14 @@ def _dealt(problem: Problem, units: Iterable[int], scheduler: str) -> Plan:
 
 # seed: one signature for all schedulers
 def round_robin(problem: Problem, seed: int = 0) -> Plan:  # noqa: ARG001
-    """Each unit, in order of its first node, on the next GPU that has the memory."""
+    """Place each unit, by its first node, on the next GPU that has the memory."""
     units = dict.fromkeys(problem.graph.unit[problem.graph.order].tolist())
     return _dealt(problem, units, "round-robin")
 
 
 def longest_first(problem: Problem, seed: int = 0) -> Plan:  # noqa: ARG001
-    """The unit of most work first, each on the GPU with the memory where the units take
-    the shortest time.
+    """Place units by decreasing work on the GPU with the memory and the least total
+    time.
 
     Graham (1969), SIAM J. Appl. Math. 17, 416-429, for independent tasks.
     """
@@ -193,9 +179,7 @@ def _listed(
     insertion: bool = False,
     wishes: Mapping[int, int] | None = None,
 ) -> Plan:
-    """Of the nodes that are ready, that of highest priority next; wishes: GPUs of
-    nodes.
-    """
+    """List scheduling by priority; wishes: GPUs of nodes."""
     draft = Draft(problem, insertion)
     for node in by_priority(problem.graph, priority):
         draft.place(node, (wishes or {}).get(node))
@@ -203,17 +187,14 @@ def _listed(
 
 
 def by_work(problem: Problem, seed: int = 0) -> Plan:  # noqa: ARG001
-    """List scheduling: of the nodes that are ready, the one of most work next, where it
-    ends earliest.
-    """
+    """List scheduling: the ready node of most work next, where it ends earliest."""
     return _listed(problem, "work", problem.graph.work_tflop)
 
 
 def min_min(problem: Problem, seed: int = 0) -> Plan:  # noqa: ARG001
-    """Of the nodes that are ready, the one that can end earliest next, where it does.
+    """Place the ready node that can end earliest next, on the GPU where it does.
 
-    Ibarra and Kim (1977), Journal of the ACM 24, 280-289, for independent tasks; here,
-    over those that are ready.
+    Ibarra and Kim (1977), Journal of the ACM 24, 280-289, for independent tasks.
     """
     graph, draft = problem.graph, Draft(problem)
     missing = [len(before) for before in graph.predecessors]
@@ -240,8 +221,8 @@ ORDERS = ("graph", "rank")
 
 # seed: one signature for all schedulers
 def heft(problem: Problem, seed: int = 0) -> Plan:  # noqa: ARG001
-    """Heterogeneous earliest finish time: by upward rank, each node where it ends
-    earliest, also in gaps; a unit where it is projected to.
+    """Heterogeneous earliest finish time: by upward rank, each node at its earliest
+    end, gaps included; a unit by its projected end.
 
     Topcuoglu, Hariri and Wu (2002), IEEE TPDS 13, 260-274.
     """
@@ -249,12 +230,11 @@ def heft(problem: Problem, seed: int = 0) -> Plan:  # noqa: ARG001
 
 
 def run_order(problem: Problem, order: str) -> Ints | None:
-    """The order in which a search runs its plans.
+    """Return the order in which a search runs its plans, for `Plan`; None for the
+    graph's.
 
-    order: "graph", the topological order of the graph, of nodes that are ready the
-    first by number, as in the authors' program; or "rank", by upward rank, the order in
-    which HEFT places the nodes. Result: as of `Plan`: None for the graph's. Raises
-    InputError for another order.
+    order: "graph", topological, ready nodes by number, as in the authors' program; or
+    "rank", by upward rank, in which HEFT places nodes. Raises InputError for others.
     """
     check_one_of("order", order, ORDERS)
     if order == "graph":
@@ -266,9 +246,9 @@ def cpop(problem: Problem, seed: int = 0) -> Plan:  # noqa: ARG001
     """Critical path on a processor: by the sum of both ranks, critical nodes on one
     GPU, others where they end earliest.
 
-    The GPU is the one with the memory for most of the critical nodes (ours), and of
-    these the one that runs them all soonest. A node is critical if all of its unit are
-    on the path (ours): the stages of a pipeline are all met by it.
+    That GPU is the one with the memory for most critical nodes (ours), ties by their
+    total time. A node counts as critical if all nodes of its unit are on the path
+    (ours), since the path visits every stage of a pipeline.
 
     Topcuoglu, Hariri and Wu (2002), IEEE TPDS 13, 260-274.
     """
@@ -288,31 +268,25 @@ SIMPLE = (round_robin, longest_first, by_work, min_min, heft, cpop)
 
 
 def best_simple(problem: Problem, seed: int = 0) -> Plan:  # noqa: ARG001
-    """Of the plans of round-robin, longest-first, work, min-min, HEFT and CPOP the one
-    that ends first when it is carried out.
-    """
+    """The best of round-robin, longest-first, work, min-min, HEFT and CPOP."""
     plans = [make(problem) for make in SIMPLE]
     ends_s = [makespans(problem, plan.gpu[None], plan.order)[0] for plan in plans]
     return replace(plans[int(np.argmin(ends_s))], scheduler="best-simple")
 
 
 def upward_rank_s(problem: Problem) -> Floats:
-    """Mean length of the longest path from each node to the end, itself included,
-    seconds, shape (nodes,).
-    """
+    """Return the mean longest path to an exit, each node included, seconds."""
     time_s, moved_s = _mean_costs_s(problem)
     return time_s + problem.graph.longest_s(time_s, moved_s, back=True)
 
 
 def downward_rank_s(problem: Problem) -> Floats:
-    """Mean length of the longest path from an entry to each node, itself excluded,
-    seconds, shape (nodes,).
-    """
+    """Return the mean longest path from an entry, each node excluded, seconds."""
     return problem.graph.longest_s(*_mean_costs_s(problem))
 
 
 def critical_path(problem: Problem) -> list[int]:
-    """The nodes of the longest path by mean costs, in its order."""
+    """Return the nodes of the longest path by mean costs, in its order."""
     graph = problem.graph
     rank_s = upward_rank_s(problem)
     moved_s = _mean_costs_s(problem)[1]
@@ -326,12 +300,13 @@ def critical_path(problem: Problem) -> list[int]:
 
 
 def _mean_costs_s(problem: Problem) -> tuple[Floats, Floats]:
-    """Mean time of each node, over the GPUs with the memory, and of each edge's data.
+    """Return the mean time of each node, over GPUs with the memory, and of each edge's
+    data.
 
-    Data take the mean latency between two GPUs, and what they take at the mean
-    bandwidth (Equations 3 and 4 of HEFT's source). The source has all processors
-    connected, memory enough and no units: missing connections do not count, in a unit
-    data do not move, and an edge without data has no transfer (ours).
+    Data take the mean latency plus their size over the mean bandwidth (Equations 3 and
+    4 of HEFT's source). The source has neither missing connections, memory limits nor
+    units. Ours: missing connections do not count, and data within a unit and edges
+    without data take no time.
     """
     graph, bandwidth = problem.graph, problem.platform.bandwidth_gb_per_s
     linked = (bandwidth > 0) & ~np.eye(len(bandwidth), dtype=bool)

@@ -1,6 +1,4 @@
-"""The schedulers by name, from text such as "worl-rtgs:b=1.5", and what each finds;
-annealing and random search, for comparison.
-"""
+"""Schedulers by name, such as "worl-rtgs:b=1.5"; annealing and random search."""
 
 from __future__ import annotations
 
@@ -54,21 +52,22 @@ def anneal(
     start: str = "best-simple",
     reorders: float = 0.2,
 ) -> Solution:
-    """Simulated annealing over order and placement, unless told otherwise from the best
-    of the simple plans: two nodes of a GPU change their turns, a unit moves to another
-    GPU, or two units change places; of what holds the last node up, as no other move
-    can end sooner.
+    """Simulated annealing over order and placement, by default from the best simple
+    plan.
+
+    Two nodes of a GPU change turns, a unit moves to another GPU, or two units change
+    places; only moves on the critical path of the run are tried, as no other can end
+    sooner.
 
     order: in which the nodes run at first: "best-simple", that of this plan, or one of
     `run_order`. hot, cold: first and last temperature, > 0, as multiples of the best
     makespan so far; geometric in between, by the share of the budget that is spent.
-    start: "best-simple", the placement of this plan, than which in its order no answer
-    is worse; or "random", each unit on one of the GPUs that have the memory, as whales
-    start. reorders: share of the moves that change the order, 0 to 1.
+    start: "best-simple", this plan's placement, so that the answer is never worse; or
+    "random", each unit on a random GPU with the memory, as whales start. reorders:
+    share of the moves that change the order, 0 to 1.
 
     Kirkpatrick, Gelatt and Vecchi (1983), Science 220, 671-680; turns on the critical
-    path: van Laarhoven, Aarts and Lenstra (1992), Oper. Res. 40, 113-125; all else is
-    ours.
+    path: van Laarhoven, Aarts and Lenstra (1992), Oper. Res. 40, 113-125; rest ours.
     """
     check_one_of("order", order, ("best-simple", *ORDERS))
     check_one_of("start", start, STARTS)
@@ -110,23 +109,21 @@ def anneal(
 
 
 def _sooner(graph: Graph, order: Ints, before: int, node: int) -> Ints:
-    """The order in which a node, and what it needs from between the two, come before
-    another.
-    """
+    """Return the order with a node, and what it needs, moved before another."""
     first, last = np.flatnonzero((order == before) | (order == node))
     between, needed = order[first : last + 1].tolist(), {node}
-    for each in reversed(between[:-1]):
-        if not needed.isdisjoint(graph.successors[each].tolist()):
-            needed.add(each)
+    for other in reversed(between[:-1]):
+        if not needed.isdisjoint(graph.successors[other].tolist()):
+            needed.add(other)
     new = order.copy()
-    new[first : last + 1] = sorted(between, key=lambda each: each not in needed)
+    new[first : last + 1] = sorted(between, key=lambda other: other not in needed)
     return new
 
 
 def _neighbour(
     now: Ints, one: int, other: int, hosts: Sequence[Ints], generator: Generator
 ) -> Ints:
-    """A plan in which two units have changed places, or the first has moved."""
+    """Return a plan in which two units have changed places, or the first has moved."""
     new = now.copy()
     if (
         generator.random() < SWAP
@@ -145,10 +142,10 @@ def _neighbour(
 def random_search(
     problem: Problem, budget: Budget, seed: int = 0, order: str = "graph"
 ) -> Solution:
-    """The best of as many random plans as the budget has: each unit on one of the GPUs
-    that have the memory, all equally likely.
+    """The best of as many random plans as the budget allows, uniform over GPUs with the
+    memory.
 
-    order: in which the nodes run, as of `run_order`.
+    order: in which the nodes run, see `run_order`.
     """
     search = Search(problem, budget, "random-search", run_order(problem, order))
     generator = stream(seed, "random search")
@@ -188,33 +185,29 @@ COMPARED = (
     "rtgs",
     "worl-rtgs",
 )
-"""Names of those that are compared unless told."""
+"""Names of those that are compared by default."""
 
 
 def is_search(policy: Any) -> bool:
-    """Whether a policy is the text of a search, which evaluates as many plans as its
-    budget.
-    """
+    """Whether a policy is the text of a search, which evaluates many plans."""
     return isinstance(policy, str) and policy.partition(":")[0] in SEARCHES
 
 
-GIVEN = ("problem", "budget", "seed")  # what a text does not give
+GIVEN = ("problem", "budget", "seed")  # parameters that a text cannot set
 
 
 @dataclass(frozen=True)
 class Planner:
     """A scheduler that knows the whole graph, with its parameters.
 
-    name: of SCHEDULERS. given: its parameters, but for those that keep their defaults.
+    name: of SCHEDULERS. given: its parameters that differ from their defaults.
     """
 
     name: str
     given: Mapping[str, Any]
 
     def __call__(self, problem: Problem, budget: Budget, seed: int = 0) -> Solution:
-        """What it finds; one that constructs a plan takes a single evaluation,
-        whatever the budget.
-        """
+        """Run the scheduler; one that constructs a plan takes a single evaluation."""
         if self.name in SEARCHES:
             return SEARCHES[self.name](problem, budget, seed, **self.given)
         begin = time.perf_counter()
@@ -228,9 +221,9 @@ def _factory(name: str) -> Callable[..., Planner]:
     def planner(**given: Any) -> Planner:
         return Planner(name, given)
 
-    own = signature(SCHEDULERS[name])
-    taken = [each for each in own.parameters.values() if each.name not in GIVEN]
-    planner.__signature__ = own.replace(parameters=taken)  # type: ignore[attr-defined]
+    full = signature(SCHEDULERS[name])
+    taken = [item for item in full.parameters.values() if item.name not in GIVEN]
+    planner.__signature__ = full.replace(parameters=taken)  # type: ignore[attr-defined]
     return planner
 
 
@@ -239,11 +232,10 @@ POLICIES = {name: _factory(name) for name in SCHEDULERS}
 
 
 def find(problem: Problem, scheduler: str, budget: Budget, seed: int = 0) -> Solution:
-    """What a scheduler finds, such as "heft" or "worl-rtgs:b=1.5,order=rank"; one that
-    constructs a plan takes a single evaluation, whatever the budget.
+    """Find a plan by a scheduler such as "heft" or "worl-rtgs:b=1.5,order=rank".
 
-    Raises InputError for an unknown scheduler or parameter, or a value that a parameter
-    cannot have.
+    One that constructs a plan takes one evaluation, whatever the budget. Raises
+    InputError for an unknown scheduler or parameter, or a value that is not allowed.
     """
     planner: Planner = made("scheduler", scheduler, POLICIES)
     return planner(problem, budget, seed)

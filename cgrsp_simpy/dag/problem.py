@@ -1,6 +1,6 @@
-"""A graph to be placed on GPUs, plans that place it, and when its nodes then run
-(worl-rtgs.txt Equations 1 to 17): computed node by node, equal to the simulation to the
-last digit, and many times faster.
+"""Graphs on GPUs, plans, and when their nodes run (worl-rtgs.txt Equations 1 to 17).
+
+Times are computed node by node, faster than the simulation and exactly equal to it.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ class Problem:
             )
 
     def needs(self, node: int, in_use_mb: float, beside: str, group: Ints) -> str:
-        """What an error says of the memory while a node runs, and of what fills it.
+        """Describe, for an error, the memory in use while a node runs.
 
-        in_use_mb: all. beside: of the node. group: as of `Graph.in_use_mb`.
+        in_use_mb: total. beside: text after the node. group: see `Graph.in_use_mb`.
         """
         graph = self.graph
         told = f"node {graph.names[node]}{beside} needs {in_use_mb:.0f} MB"
@@ -72,85 +72,73 @@ class Problem:
 
     @cached_property
     def unit_in_use_mb(self) -> Floats:
-        """Memory in use while each node runs, of its unit alone in the graph's order,
-        megabytes, shape (nodes,).
-        """
+        """Memory in use by each node's unit while it runs, MB, shape (nodes,)."""
         return self.graph.in_use_mb(self.graph.unit, self.graph.order)
 
     @cached_property
     def unit_mb(self) -> Floats:
-        """The most that each unit by itself has in use at once, megabytes, shape
-        (units,).
-        """
+        """Largest memory in use per unit, megabytes, shape (units,)."""
         answer = np.zeros(self.graph.units)
         np.maximum.at(answer, self.graph.unit, self.unit_in_use_mb)
         return answer
 
     @cached_property
     def fits(self) -> Bools:
-        """Whether a GPU has the memory for a unit by itself, shape (units, gpus)."""
+        """Whether a GPU has the memory for a unit alone, shape (units, gpus)."""
         return self.unit_mb[:, None] <= self.platform.memory_mb
 
     @cached_property
     def lasts(self) -> Bools:
-        """Whether a unit has memory for longer than a node runs, shape (units,)."""
+        """Whether a unit keeps memory for longer than one node runs, shape (units,)."""
         nodes = (self.graph.resident_mb > 0) | self.graph.lasting_mb.any(axis=0)
         return np.bincount(self.graph.unit, nodes, self.graph.units) > 0
 
     @cached_property
     def contention(self) -> bool:
-        """Whether transfers over a link wait for each other: as the platform says; if
-        it says nothing, where nodes share units, as those of training do.
+        """Whether transfers over a link wait for each other.
+
+        As the platform sets it; by default, only if nodes share units, as in training.
         """
         said, graph = self.platform.contention, self.graph
         return graph.units < graph.nodes if said is None else said
 
     @cached_property
     def unit_s(self) -> Floats:
-        """Execution time of all nodes of each unit on each GPU, seconds, shape (units,
-        gpus).
-        """
+        """Execution time of each whole unit per GPU, seconds, shape (units, gpus)."""
         unit, columns = self.graph.unit, self.time_s.T
         return np.stack([np.bincount(unit, time_s) for time_s in columns], axis=1)
 
     @cached_property
     def time_s(self) -> Floats:
-        """Execution time of each node on each GPU, seconds, shape (nodes, gpus)
-        (Equation 14).
-        """
+        """Execution time, seconds, shape (nodes, gpus) (Equation 14)."""
         return self.graph.work_tflop[:, None] / self.platform.tflops
 
     @cached_property
     def s_per_gb(self) -> Floats:
-        """Seconds to move a gigabyte between GPUs, shape (gpus, gpus): 0 on one GPU,
-        infinite without connection.
-        """
+        """Seconds per gigabyte, shape (gpus, gpus): 0 on one GPU, or infinite."""
         with np.errstate(divide="ignore"):
             apart_s = 1 / self.platform.bandwidth_gb_per_s
         return np.where(np.eye(len(apart_s), dtype=bool), 0.0, apart_s)
 
     @cached_property
     def latency_s(self) -> Floats:
-        """What a transfer takes beside its data over the bandwidth, seconds, shape
-        (gpus, gpus): 0 on one GPU.
-        """
+        """Latency between GPUs, seconds, shape (gpus, gpus): 0 on one GPU."""
         return np.where(
             np.eye(self.platform.gpus, dtype=bool), 0.0, self.platform.latency_s
         )
 
     @cached_property
     def _plain(self) -> bool:
-        """Whether data can go from every GPU to every other, with no latency."""
+        """Whether all GPUs are connected, with no latency."""
         return bool(np.isfinite(self.s_per_gb).all() and not self.latency_s.any())
 
     def transfer_s(self, data_gb: Any, source: Any, target: Any) -> Floats:
-        """What data take from GPU to GPU.
+        """Return the time of transfers between GPUs, seconds; infinite without a
+        connection.
 
-        An edge without data needs no transfer: neither time nor connection.
-
-        data_gb: gigabytes. source, target: indices of GPUs; all three broadcast.
-        Result: seconds; infinite without a connection. worl-rtgs.txt Equation 3, and
-        the latency.
+        An edge without data needs neither time nor connection. data_gb: gigabytes.
+        source, target: GPU indices; all broadcast. worl-rtgs.txt Equation 3, plus
+        latency.
         """
         delay_s: Floats = self.s_per_gb[source, target]
         if self._plain:
@@ -163,7 +151,7 @@ class Problem:
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """Where the nodes go.
+    """A placement of the nodes.
 
     Parameters
     ----------
@@ -171,9 +159,9 @@ class Plan:
         Index of each node's GPU, shape (nodes,).
     order : array of int, optional
         In which a GPU runs its nodes: all nodes in a topological order, shape (nodes,);
-        the graph's unless given.
+        default: the graph's.
     scheduler : str
-        Who made it.
+        Name of the scheduler that made it.
     """
 
     gpu: Ints = field(repr=False)
@@ -190,16 +178,13 @@ class Plan:
             set_columns(self, {name: "i8"}, "node")
 
     def check(self, problem: Problem) -> None:
-        """Refuse a plan that a problem does not allow.
-
-        Raises InputError that names the node.
-        """
+        """Raise InputError, with the node's name, if a problem does not allow it."""
         graph = problem.graph
         require(
             self.gpu.shape == (graph.nodes,),
             "shape of gpu",
             self.gpu.shape,
-            f"({graph.nodes},), one a node",
+            f"({graph.nodes},), one per node",
         )
         names, last = graph.names, problem.platform.gpus - 1
         refuse(
@@ -258,7 +243,7 @@ class Schedule:
     plan : Plan
         Where the nodes go.
     start_s, finish_s : array of float
-        Of each node, seconds, shape (nodes,) (AST and AFT).
+        Per node, seconds, shape (nodes,) (AST and AFT).
     """
 
     problem: Problem
@@ -268,13 +253,11 @@ class Schedule:
 
     @property
     def makespan_s(self) -> float:
-        """When the last node ends, seconds (FFT, Equation 17)."""
+        """End of the last node, seconds (FFT, Equation 17)."""
         return float(self.finish_s.max())
 
     def arrivals_s(self) -> Floats:
-        """When the data of each edge arrive if they need not wait for a link, seconds,
-        shape (edges,) (Equation 2).
-        """
+        """Return each edge's arrival if links are free, shape (edges,) (Equation 2)."""
         start, end = self.problem.graph.edges.T
         gpu = self.plan.gpu
         moved_s = self.problem.transfer_s(
@@ -284,43 +267,34 @@ class Schedule:
 
 
 def lower_bound_s(problem: Problem) -> float:
-    """A makespan that no plan is below but by rounding (ours).
-
-    Result: seconds.
-    """
+    """Return a lower bound of all makespans, except for rounding, seconds (ours)."""
     return max(critical_path_s(problem), capacity_s(problem))
 
 
 def critical_path_s(problem: Problem) -> float:
-    """Length of the longest path with each node on the fastest GPU that has the memory,
-    and no transfers; seconds.
-    """
+    """Return the longest path of nodes' shortest times, without transfers; seconds."""
     graph = problem.graph
     time_s = problem.time_s.min(axis=1, where=problem.fits[graph.unit], initial=np.inf)
     return float((graph.longest_s(time_s, np.zeros(len(graph.edges))) + time_s).max())
 
 
 def capacity_s(problem: Problem) -> float:
-    """What the GPUs need if they are never idle, seconds.
-
-    All work over the speed of all GPUs, or the longest unit on its fastest GPU.
-    """
+    """Return the larger of work over total speed and the longest unit; seconds."""
     work, tflops = problem.graph.work_tflop.sum(), problem.platform.tflops.sum()
     longest_s = problem.unit_s.min(axis=1, where=problem.fits, initial=np.inf).max()
     return float(max(longest_s, work / tflops))
 
 
-# plans: up to so many are quicker one by one, in plain Python, than all at once, in
-# NumPy
+# up to so many plans, plain Python is faster than NumPy
 FEW = 16
 
 
 def makespans(problem: Problem, gpu: Ints, order: Ints | None = None) -> Floats:
-    """Makespans of many plans.
+    """Compute the makespans of many plans.
 
-    gpu: of each node, one row a plan, shape (plans, nodes). order: of all plans, as of
-    `Plan`. Result: seconds, shape (plans,); infinite where data would need a connection
-    that is not there, or a GPU more memory than it has.
+    gpu: one row per plan, shape (plans, nodes). order: of all plans, see `Plan`.
+    Result: seconds, shape (plans,); infinite if data need a missing connection, or
+    nodes more memory than their GPU has.
     """
     order = problem.graph.order if order is None else np.asarray(order)
     gpu = np.asarray(gpu)
@@ -335,10 +309,7 @@ def makespans(problem: Problem, gpu: Ints, order: Ints | None = None) -> Floats:
 
 
 def carried_out(problem: Problem, plan: Plan) -> Schedule:
-    """Start and finish of all nodes of a plan.
-
-    Raises InputError for a plan that the problem does not allow.
-    """
+    """Return when a plan's nodes run; InputError if the plan is not allowed."""
     plan.check(problem)
     order = problem.graph.order if plan.order is None else plan.order
     start_s, finish_s = (
@@ -348,21 +319,18 @@ def carried_out(problem: Problem, plan: Plan) -> Schedule:
 
 
 def turns_of(gpu: Ints, order: Ints, gpus: int) -> list[list[int]]:
-    """The nodes of each GPU, the last first; gpu, order: shape (nodes,), as of
-    `Plan`.
-    """
-    return [order[gpu[order] == each][::-1].tolist() for each in range(gpus)]
+    """Return the nodes of each GPU, the last first; gpu, order: see `Plan`."""
+    return [order[gpu[order] == host][::-1].tolist() for host in range(gpus)]
 
 
 def latest(
     problem: Problem, gpu: Ints, order: Ints
 ) -> tuple[list[int], list[tuple[int, int]]]:
-    """What holds the last node of a plan up, from it back to the beginning; and of
-    these nodes, those that wait for their GPU until another has ended whose data they
-    do not need, after it.
+    """Return the critical path of a plan's run, last node first, and its pairs of nodes
+    of which the second waits only for the GPU.
 
-    gpu, order: shape (nodes,), as of `Plan`. Where data wait for a link, the node whose
-    data would be the last without is taken.
+    gpu, order: shape (nodes,), see `Plan`. If data wait for a link, the node is taken
+    whose data would arrive last without that wait.
     """
     graph = problem.graph
     start_s, finish_s = (
@@ -370,11 +338,12 @@ def latest(
     )
     moved_s = problem.transfer_s(graph.data_gb, *gpu[graph.edges.T]).tolist()
     turns = turns_of(gpu, order, problem.platform.gpus)
-    before_it = dict(pair for own in turns for pair in pairwise(own))
+    before_it = dict(pair for nodes in turns for pair in pairwise(nodes))
     nodes, waits = [int(np.argmax(finish_s))], list[tuple[int, int]]()
     while start_s[node := nodes[-1]]:
         sent = {
-            each: finish_s[each] + moved_s[edge] for each, edge in graph.incoming[node]
+            start: finish_s[start] + moved_s[edge]
+            for start, edge in graph.incoming[node]
         }
         before = before_it.get(node, -1)
         if before >= 0 and before not in sent and finish_s[before] == start_s[node]:
@@ -386,7 +355,7 @@ def latest(
 
 
 def _times(problem: Problem, gpu: Ints, order: Ints) -> tuple[Floats, Floats]:
-    """Starts and finishes, shape (nodes, plans); gpu: shape (nodes, plans)."""
+    """Return starts and finishes, shape (nodes, plans); gpu: shape (nodes, plans)."""
     if gpu.shape[1] and (problem.contention or gpu.shape[1] <= FEW):
         one_by_one = _times_on_links if problem.contention else _times_of_one
         start_s, finish_s = np.stack(
@@ -396,7 +365,7 @@ def _times(problem: Problem, gpu: Ints, order: Ints) -> tuple[Floats, Floats]:
     graph = problem.graph
     plans = np.arange(gpu.shape[1])
     start_s, finish_s = np.empty((2, *gpu.shape))
-    free_s = np.zeros((problem.platform.gpus, len(plans)))  # when each GPU is
+    free_s = np.zeros((problem.platform.gpus, len(plans)))
     for node in order.tolist():
         before, on = graph.predecessors[node], gpu[node]
         ready_s = free_s[on, plans]
@@ -412,9 +381,7 @@ def _times(problem: Problem, gpu: Ints, order: Ints) -> tuple[Floats, Floats]:
 
 
 def _times_of_one(problem: Problem, gpu: Ints, order: Ints) -> Floats:
-    """Starts and finishes, shape (2, nodes), of one plan, to the last digit those of
-    many; gpu: shape (nodes,).
-    """
+    """Return starts and finishes of one plan, shape (2, nodes), exactly as `_times`."""
     graph = problem.graph
     incoming = graph.incoming
     moved_s = problem.transfer_s(graph.data_gb, *gpu[graph.edges.T]).tolist()
@@ -425,7 +392,7 @@ def _times_of_one(problem: Problem, gpu: Ints, order: Ints) -> Floats:
         now_s = free_s[on[node]]
         for before, edge in incoming[node]:
             arrives_s = finish_s[before] + moved_s[edge]
-            if arrives_s > now_s:  # several times as quick as max()
+            if arrives_s > now_s:  # several times faster than max()
                 now_s = arrives_s
         start_s[node] = now_s
         finish_s[node] = free_s[on[node]] = now_s + time_s[node]
@@ -433,9 +400,10 @@ def _times_of_one(problem: Problem, gpu: Ints, order: Ints) -> Floats:
 
 
 def _times_on_links(problem: Problem, gpu: Ints, order: Ints) -> Floats:
-    """As `_times_of_one`, by events in order of time, where a link has one transfer at
-    a time: first come, first served; of those of an instant, the edge of the least
-    number.
+    """As `_times_of_one`, with one transfer per link at a time, first come, first
+    served.
+
+    Ties go to the edge of the least number.
     """
     graph = problem.graph
     source, target = gpu[graph.edges.T]

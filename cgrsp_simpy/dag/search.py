@@ -1,6 +1,4 @@
-"""What all searches for a plan share: a budget, the best plan so far, and how it got
-there.
-"""
+"""The budget of searches for a plan, their best plan so far and its history."""
 
 from __future__ import annotations
 
@@ -17,14 +15,14 @@ from cgrsp_simpy.dag.problem import Plan, Problem, makespans
 
 @dataclass(frozen=True)
 class Budget:
-    """When a search ends; only one that ends by evaluations gives the same plan again.
+    """When a search ends; only a budget of evaluations is reproducible.
 
     Parameters
     ----------
     evaluations : int, optional
-        So many evaluations of a plan.
+        Number of plan evaluations.
     seconds : float, optional
-        So many seconds of wall time; of both, whichever comes first.
+        Wall time; of both, whichever comes first.
 
     Raises
     ------
@@ -50,7 +48,7 @@ class Budget:
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """What a scheduler found.
+    """Result of a scheduler.
 
     Attributes
     ----------
@@ -59,8 +57,7 @@ class Solution:
     makespan_s : float
         Of the plan, seconds.
     evaluations, seconds
-        What it took; the wall time is in no figure of a study, as it differs from run
-        to run.
+        Effort; the wall time differs from run to run and is in no figure of a study.
     history : tuple of tuple of (int, float, float)
         (evaluations, seconds, makespan_s) at each improvement, the first plan included.
     """
@@ -75,8 +72,7 @@ class Solution:
 class Search:
     """The best of the plans that have been evaluated.
 
-    A plan here is a GPU for each unit, shape (units,); order: of all plans, unless told
-    otherwise.
+    A plan here is one GPU per unit, shape (units,). order: default of all plans.
     """
 
     def __init__(
@@ -102,7 +98,7 @@ class Search:
 
     @property
     def spent(self) -> float:
-        """Share of the budget that is spent, 0 to 1; nothing before the first plan."""
+        """Share of the budget that is spent, 0 to 1; 0 before the first plan."""
         if not self.history:
             return 0.0
         by_number = self.evaluations / (self.budget.evaluations or np.inf)
@@ -114,10 +110,10 @@ class Search:
         return self.spent >= 1.0
 
     def evaluate(self, units: Ints, order: Ints | None = None) -> Floats:
-        """Makespans of plans, shape (plans, units) -> (plans,); the best is kept.
+        """Return the makespans of plans, shape (plans, units) -> (plans,), and keep the
+        best.
 
-        Plans beyond the budget of evaluations are not evaluated: their makespans are
-        infinite.
+        Plans beyond the budget of evaluations are not evaluated: they get infinity.
         """
         most = self.budget.evaluations
         counted = units if most is None else units[: max(0, most - self.evaluations)]
@@ -137,7 +133,7 @@ class Search:
         return answer
 
     def found(self) -> Solution:
-        """The answer of the search."""
+        """Return the best plan and its history."""
         plan = Plan(self.best[self.problem.graph.unit], self.best_order, self.scheduler)
         return Solution(
             plan, self.best_s, self.evaluations, self.seconds, tuple(self.history)
@@ -145,9 +141,7 @@ class Search:
 
 
 def random_units(problem: Problem, plans: int, generator: Generator) -> Ints:
-    """Random plans, shape (plans, units): each unit on one of the GPUs that have the
-    memory, all equally likely.
-    """
+    """Draw plans, shape (plans, units), uniformly over the GPUs with the memory."""
     fits = problem.fits
     if fits.all():
         return generator.integers(

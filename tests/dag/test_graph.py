@@ -45,7 +45,7 @@ REFUSED = [
         {"memory": (0, np.nan, 0)},
         r"memory_mb of node 1\(=nan\) must be a whole number from 0 to 1e",
     ),
-    ({"data": (1.0,)}, r"shape of data_gb\(=\(1,\)\) must be \(2,\), one an edge"),
+    ({"data": (1.0,)}, r"shape of data_gb\(=\(1,\)\) must be \(2,\), one per edge"),
     ({"data": (1.0, -1.0)}, r"data_gb of edge 1\(=-1.0\) must be a number >= 0"),
     ({"data": (np.nan, 1.0)}, r"data_gb of edge 0\(=nan\) must be a number >= 0"),
     (
@@ -84,7 +84,7 @@ REFUSED = [
     ({"edges": ((0, 1), (0.5, 2))}, r"edge 1 \(0.5 to 2.0\): there is no node 0.5"),
     ({"edges": ((0, 1), (np.nan, 2))}, r"edge 1 \(nan to 2.0\): there is no node nan"),
     ({"edges": ((0, 1, 1, 2),)}, r"shape of edges\(=\(1, 4\)\) must be \(edges, 2\)"),
-    ({"names": ("a",)}, r"number of names\(=1\) must be 3, one a node"),
+    ({"names": ("a",)}, r"number of names\(=1\) must be 3, one per node"),
 ]
 
 

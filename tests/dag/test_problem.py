@@ -110,7 +110,7 @@ UNITS = Graph(
 APART = Platform([1, 1, 1], [10, 20, 20], [0, 1, 2], [[0, 1, 0], [1, 0, 1], [0, 1, 0]])
 
 BAD_PLANS = [
-    ([1, 1, 1], None, "shape of gpu(=(3,)) must be (4,), one a node"),
+    ([1, 1, 1], None, "shape of gpu(=(3,)) must be (4,), one per node"),
     ([1, 1, 1, 3], None, "GPU of node d(=3) must be 0 to 2"),
     ([-1, 1, 1, 1], None, "GPU of node a(=-1) must be 0 to 2"),
     ([1, 1, 1, 2], None, "node b is not on the GPU of its unit"),

@@ -1,6 +1,4 @@
-"""How far plans are from each other, by load and by finish time, and how the two
-distances go together (worl-rtgs.txt 4.2).
-"""
+"""Distances between plans and their correlation (worl-rtgs.txt Section 4.2)."""
 
 from __future__ import annotations
 
@@ -16,48 +14,40 @@ from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.dag.problem import Problem, makespans
 from cgrsp_simpy.dag.search import random_units
 
-# pairs that are evaluated at once: what a thousand plans of ten thousand nodes take in
-# memory
+# pairs evaluated at once, to limit memory
 TOGETHER = 200
 
 
 def node_loads_s(problem: Problem, gpu: Ints) -> Floats:
-    """For each node the execution times of all nodes on its GPU, seconds; gpu: shape
-    (plans, nodes), as is the answer.
-    """
+    """Return the load of each node's GPU, seconds; all of shape (plans, nodes)."""
     plans, gpus = len(gpu), problem.platform.gpus
-    # of a plan's GPU among those of all plans
+    # number of a plan's GPU among the GPUs of all plans
     place = gpu + gpus * np.arange(plans)[:, None]
     time_s = problem.time_s[np.arange(problem.graph.nodes), gpu]
     return np.asarray(np.bincount(place.ravel(), time_s.ravel(), plans * gpus)[place])
 
 
 def plan_distance_s(problem: Problem, one: Ints, other: Ints) -> Floats:
-    """Scheduling plan distance SPD between the rows of two arrays of plans, seconds,
-    shape (plans,) (Equation 26).
-    """
+    """Return the plan distance SPD row by row, seconds, (plans,) (Equation 26)."""
     difference_s = node_loads_s(problem, one) - node_loads_s(problem, other)
     return np.asarray(np.abs(difference_s).mean(axis=1))
 
 
 def finish_time_gap_s(problem: Problem, one: Ints, other: Ints) -> Floats:
-    """Finish time gap FTG between the rows of two arrays of plans, seconds, shape
-    (plans,) (Equation 25).
-    """
+    """Return the finish time gap FTG row by row, seconds, (plans,) (Equation 25)."""
     ends_s = makespans(problem, one), makespans(problem, other)
-    told = "connected, so that every plan ends"
-    require(bool(np.isfinite(ends_s).all()), "GPUs", problem.platform.name, told)
+    allowed = "connected, so that every plan ends"
+    require(bool(np.isfinite(ends_s).all()), "GPUs", problem.platform.name, allowed)
     return np.abs(ends_s[0] - ends_s[1])
 
 
 @dataclass(frozen=True, eq=False)
 class Correlation:
-    """How SPD and FTG of random pairs of plans go together.
+    """Correlation of SPD and FTG over random pairs of plans.
 
     spd_s, ftg_s: seconds, shape (pairs,). pearson, spearman: coefficients, -1 to 1.
-    pearson_ci95, spearman_ci95: their 95 % intervals by Fisher's transformation, for
-    Spearman's after Bonett and Wright. Bonett and Wright (2000), Psychometrika 65,
-    23-28.
+    pearson_ci95, spearman_ci95: their 95 % intervals by Fisher's transformation; for
+    Spearman's after Bonett and Wright (2000), Psychometrika 65, 23-28.
     """
 
     spd_s: Floats = field(repr=False)
@@ -74,14 +64,14 @@ def correlate(
     seed: int = 0,
     concentration: float | None = None,
 ) -> Correlation:
-    """Correlation of SPD and FTG over pairs of random plans.
+    """Compute the correlation of SPD and FTG over pairs of random plans.
 
-    pairs: their number, >= 4. seed: of the plans. concentration: None: a unit goes to
-    any GPU that has the memory, all equally likely. A number > 0: with probabilities
-    that are drawn anew for each plan from a symmetric Dirichlet law, the more uneven
-    the smaller it is (ours: the paper only says that plans are random, and even ones do
-    not give its coefficients). Raises InputError for a number that is not allowed, and
-    where all pairs have the same distance. worl-rtgs.txt Section 4.2.
+    pairs: their number, >= 4. seed: of the plans. concentration: None: every GPU with
+    the memory is equally likely. A number > 0: probabilities from a symmetric Dirichlet
+    distribution, drawn per plan, the more uneven the smaller it is (ours: the paper
+    does not define its random plans, and even ones do not give its coefficients).
+    Raises InputError for a number that is not allowed, and if all pairs have the same
+    distance. worl-rtgs.txt Section 4.2.
     """
     check_whole("pairs", pairs, least=4)
     if concentration is not None:
@@ -107,7 +97,7 @@ def correlate(
                 f"{name} is {values[0]:g} s for all {pairs} pairs of plans: there is no"
                 " correlation"
             )
-    from scipy import stats  # it takes long to load: only where it is needed
+    from scipy import stats  # slow to import
 
     pearson = float(stats.pearsonr(spd_s, ftg_s).statistic)
     spearman = float(stats.spearmanr(spd_s, ftg_s).statistic)
@@ -121,9 +111,7 @@ def correlate(
 def _plans(
     problem: Problem, plans: int, concentration: float | None, generator: Generator
 ) -> Ints:
-    """Random plans, shape (plans, units); uneven ones each with its own probabilities
-    of GPUs, and what does not fit is drawn again.
-    """
+    """Draw random plans, shape (plans, units); units that do not fit again."""
     if concentration is None:
         return random_units(problem, plans, generator)
     fits, (units, gpus) = problem.fits, problem.fits.shape
@@ -134,7 +122,7 @@ def _plans(
         gpu = np.asarray(generator.choice(gpus, units, p=share))
         wrong = np.flatnonzero(~fits[np.arange(units), gpu])
         with np.errstate(divide="ignore"):
-            # the largest is drawn by the shares
+            # Gumbel-max: the argmax is distributed as the shares
             key = np.log(share) + generator.gumbel(size=(len(wrong), gpus))
         gpu[wrong] = np.where(fits[wrong], key, -np.inf).argmax(axis=1)
         answer[plan] = gpu

@@ -1,6 +1,4 @@
-"""The figures of DAGs from runs of our own: how searches compare, what order and
-placement do, and how far apart plans are.
-"""
+"""Figures of DAGs from our own runs: searches, order and placement, distances."""
 
 from __future__ import annotations
 
@@ -33,19 +31,18 @@ from cgrsp_simpy.plots.style import Look, looks, mixed
 from cgrsp_simpy.studies.compare import compare
 from cgrsp_simpy.studies.executors import as_they_come
 
-# Search -> its text. Annealing starts as whales do, not from HEFT's plan.
+# Search -> its text. Annealing starts at random, as whales do, not from HEFT's plan.
 SEARCHED = {
     name: name
     for name in ("heft", "random-search", "woa", "worl-rtgs", "rtgs", "rtgs:paced=true")
 } | {"annealing": "annealing:start=random,order=graph", "ddqn": "ddqn"}
-INSTANCES = 10  # of each size, as many as the paper repeats its runs
-BY_DDQN = 6  # of the smaller size alone, for its time
+INSTANCES = 10  # per size, as many as the paper's repetitions
+BY_DDQN = 6  # only of the smaller size, to save time
 PERCENTS = (0, 1, 10, 100, 1000)  # above the bound, on the axis
-PLANS = (1, 3, 10, 30, 100, 300, 1000)  # after how many plans a search is looked at
-# What WORL-RTGS is said to lose without whales or learning, percent, worl-rtgs.txt
-# Section 5.4
+PLANS = (1, 3, 10, 30, 100, 300, 1000)  # numbers of evaluated plans on the axis
+# Published loss of WORL-RTGS without whales or learning, percent, Section 5.4
 PRINTED_LOSS = {(300, "ddqn"): 129.1, (300, "woa"): 331.2, (1000, "woa"): 314.2}
-# The texts of the searches in both orders; ddqn is left out for its time
+# Texts of the searches in both orders; ddqn is left out to save time
 ORDERED = {
     name: f"{name}:" for name in ("random-search", "woa", "rtgs", "worl-rtgs")
 } | {
@@ -59,7 +56,7 @@ ORDER_NAMES = {
 }
 KINDS = {"forward": "#9ecae1", "backward": "#4292c6"}  # of its nodes
 PLAN_COLUMNS = ("what", "name", "gpu", "to_gpu", "start_s", "end_s")
-# how even random plans are: see `correlate`
+# see `correlate`
 CONCENTRATIONS = {"even": None, "uneven": 1.0}
 # nodes, and mark
 SIZES = {"small": (300, "o"), "medium": (2000, "s"), "large": (5000, "^")}
@@ -69,13 +66,7 @@ PRINTED = {"pearson": (0.16, 0.57, 0.4603), "spearman": (0.42, 0.59, 0.508)}
 
 
 class Runs:
-    """What the figures are made of.
-
-    graphs: how many, of seeds from 0. nodes: of each. evaluations: of each search.
-
-    tasks: scenarios of the authors' kind of instance, by the number of their
-    independent tasks.
-    """
+    """Inputs of figures: seeds from 0, nodes per graph, evaluations per search."""
 
     def __init__(
         self,
@@ -102,15 +93,13 @@ FIGURES = Figures("dag_", Runs)
 
 
 def by(rows: list[Row], column: str, *names: str) -> dict[Any, Floats]:
-    """The values of a column by those of others, in the order of the rows."""
+    """Group a column by the values of others, in the order of the rows."""
     found = grouped(rows, lambda row: tuple(row[name] for name in names))
     return {key: np.array([row[column] for row in own]) for key, own in found.items()}
 
 
 def _beside(own: Floats, other: Floats) -> str:
-    """Difference on the same graphs, percent; said to be one if the interval is without
-    0.
-    """
+    """Difference on the same graphs, percent; a note if its interval contains 0."""
     both = min(len(own), len(other))
     found = mean(100 * (own[:both] / other[:both] - 1))
     unsure = " (not shown to differ)" if found.low <= 0 <= found.high else ""
@@ -134,9 +123,7 @@ def _plus_minus(values: Floats) -> str:
     ),
 )
 def searches(runs: Runs) -> list[Row]:
-    """Makespan of the best plan so far over the bound, by the plans evaluated, of each
-    search on each instance.
-    """
+    """Best makespan so far over the bound by plans evaluated, search and instance."""
     tasks = {
         (number, name, seed): (scenario, name, seed)
         for number, scenario in runs.tasks.items()
@@ -159,9 +146,7 @@ def searches(runs: Runs) -> list[Row]:
 
 
 def _course(given: tuple[Scenario, str, int]) -> list[tuple[int, float]]:
-    """After how many plans, and the best of them over the bound, which HEFT's one plan
-    stays.
-    """
+    """Best makespan over the bound after so many plans; HEFT has one plan."""
     scenario, name, seed = given
     problem = scenario.problem(seed)
     history = find(problem, SEARCHED[name], scenario.budget, seed).history
@@ -174,7 +159,7 @@ def _course(given: tuple[Scenario, str, int]) -> list[tuple[int, float]]:
 
 @searches.draws
 def _(canvas: Canvas, rows: list[Row]) -> None:
-    """A panel a size: a line a search, its interval and its name at its end."""
+    """One panel per size, one line per search with an end interval and label."""
     top = 120 * max(row["over_bound"] for row in rows)
     numbers = list(dict.fromkeys(row["tasks"] for row in rows))
     for ax, number in zip(
@@ -202,9 +187,7 @@ def _(canvas: Canvas, rows: list[Row]) -> None:
 
 
 def ended(rows: list[Row]) -> dict[Any, Floats]:
-    """By number of tasks and search, the makespans over the bound at the end, an
-    instance each.
-    """
+    """Return the final makespans over the bound, by number of tasks and search."""
     most = max(row["evaluations"] for row in rows)
     return by(where(rows, evaluations=most), "over_bound", "tasks", "scheduler")
 
@@ -284,9 +267,7 @@ def _(rows: list[Row]) -> str:
     ),
 )
 def order(runs: Runs) -> list[Row]:
-    """Makespans over HEFT's on the same graph, by the order in which plans run: HEFT's
-    own placement, and what searches find.
-    """
+    """Makespans over HEFT's on the same graph, by run order and scheduler."""
     texts = {
         (name, way): f"{text}order={way}"
         for name, text in ORDERED.items()
@@ -319,9 +300,7 @@ def order(runs: Runs) -> list[Row]:
 
 @order.draws
 def _(canvas: Canvas, rows: list[Row]) -> Handles:
-    """A line a scheduler: mean and interval when plans run in the graph's order, pale,
-    and in rank order, in full colour.
-    """
+    """One line per scheduler: pale in the graph's order, dark in rank order."""
     ax, over = canvas.add_subplot(), by(rows, "over_heft", "scheduler", "order")
     names = list(dict.fromkeys(str(row["scheduler"]) for row in rows))
     drawn = dict(zip(names, looks(names)))
@@ -398,9 +377,7 @@ def _(rows: list[Row]) -> str:
     ),
 )
 def gantt(runs: Runs) -> list[Row]:
-    """Of each node when and where it runs, and of each transfer between GPUs when the
-    data leave and arrive.
-    """
+    """Start and end of each node and of each transfer between GPUs."""
     platform = Servers(4, 2, tflops=(19.5,)).platform()
     steps = {
         name: Problem(training_graph(8, 4, 4, schedule=name), platform)
@@ -414,7 +391,7 @@ def gantt(runs: Runs) -> list[Row]:
 
 
 def run_rows(run: Run, name: str) -> list[Row]:
-    """A run as rows: nodes, then transfers that change the GPU."""
+    """Return a run as rows: nodes, then transfers that change the GPU."""
     found = schedule_of(run)
     names, edges = found.problem.graph.names, found.problem.graph.edges.tolist()
     gpu, begin_s, end_s, arrivals_s = (
@@ -445,9 +422,7 @@ def run_rows(run: Run, name: str) -> list[Row]:
 
 @gantt.draws
 def _(canvas: Canvas, rows: list[Row]) -> Handles:
-    """A panel a schedule: a line a GPU, idle ones too; nodes as boxes, transfers as
-    lines from GPU to GPU.
-    """
+    """One panel per schedule, one line per GPU; boxes: nodes, lines: transfers."""
     axes = canvas.subplots(len(SCHEDULES), 1, sharex=True)
     gpus = range(1 + max(row["gpu"] for row in rows))
     for ax, name in zip(axes, SCHEDULES):
@@ -497,9 +472,7 @@ def _(rows: list[Row]) -> str:
 
 
 def _held(nodes: list[Row]) -> int:
-    """Of how many micro-batches at a time nodes go forward, and then not yet all
-    backward.
-    """
+    """Return the most micro-batches between first forward and last backward."""
     spans: dict[str, list[float]] = {}
     for row in nodes:
         if row["name"].endswith("ward"):
@@ -534,7 +507,7 @@ def scatter(runs: Runs) -> list[Row]:
 
 @scatter.draws
 def _(canvas: Canvas, rows: list[Row]) -> None:
-    """A panel for even and for uneven plans: a point a pair, with both coefficients."""
+    """One panel per kind of plans: one point per pair, both coefficients."""
     for ax, kind in zip(canvas.subplots(1, 2), CONCENTRATIONS):
         own = where(rows, plans=kind)
         spd_s, ftg_s = ([row[column] for row in own] for column in ("spd_s", "ftg_s"))
@@ -564,9 +537,7 @@ def _(rows: list[Row]) -> str:
     legend={"columns": 4},
 )
 def coefficients(runs: Runs) -> list[Row]:
-    """Both coefficients over sizes, degrees, GPUs and states, for even and uneven plans
-    (as Tables 1 to 3).
-    """
+    """Both coefficients by size, degree, GPUs, state and kind (as Tables 1 to 3)."""
     rows = [
         {"plans": kind, "size": size, "degree": degree, "gpus": gpus, "state": state}
         for kind in CONCENTRATIONS
@@ -588,9 +559,7 @@ def _coefficients(row: Row) -> Row:
 
 @coefficients.draws
 def _(canvas: Canvas, rows: list[Row]) -> Handles:
-    """A panel for Pearson's and for Spearman's, a row for even and for uneven plans: a
-    mark a configuration, by GPUs.
-    """
+    """Columns: Pearson, Spearman; rows: even, uneven; one mark per configuration."""
     gpus = sorted({row["gpus"] for row in rows})
     axes = canvas.subplots(2, 2, sharex=True, sharey=True)
     panels = [(kind, name) for kind in CONCENTRATIONS for name in PRINTED]

@@ -9,17 +9,16 @@ from cgrsp_simpy.studies.compare import Comparison
 
 
 def ranks_told(study: Comparison) -> str:
-    """Mean ranks as a table, with Friedman's test and Nemenyi's critical difference; ""
-    where they say nothing.
+    """Return mean ranks as a table, with Friedman's test and Nemenyi's critical
+    difference.
 
-    That is of fewer than 3 schedulers, where runs failed, and where all seeds gave the
-    same: a graph that is there, and schedulers without luck, are one block however
-    often they are repeated.
+    The text is empty for fewer than 3 schedulers, after failed runs, and if all seeds
+    gave the same: they are then one block.
     """
     values = np.array([study.values(name, "makespan_s") for name in study.policies])
     if len(study.policies) < 3 or study.failures or (values == values[:, :1]).all():
         return ""
-    # with scipy.stats, only where it is needed
+    # slow to import
     from cgrsp_simpy.analysis.ranks import rank_test
 
     found = rank_test(values.T)

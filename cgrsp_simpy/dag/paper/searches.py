@@ -1,12 +1,12 @@
-"""The searches of the paper: whales that move by the loads that their nodes hope for
-(RTGS, and WORL-RTGS with a double deep Q-network that learns to build plans from
-hopes), whales on the numbers of the GPUs (WOA), and the network alone (DDQN).
+"""The paper's searches: whales that move by the loads that their nodes aim at (RTGS;
+WORL-RTGS, in which a double deep Q-network builds the plans), whales on GPU numbers
+(WOA), and the network alone (DDQN).
 
 Source: worl-rtgs.txt Sections 4.1 and 4.3, Algorithms 1 and 2; RTGS also Du, Ji, Wu,
 Hou and Nie (2025), Scheduling DAG-structured workloads based on whale optimization
-algorithm, J. Supercomput. 81, 911. A whale is a plan, a GPU for each unit. Wherever
-nodes share a unit, the unit takes the place of a node in the paper's words, with the
-work of its nodes (ours).
+algorithm, J. Supercomput. 81, 911. A whale is a plan, a GPU per unit. A hope is the
+load that a unit aims at. If nodes share a unit, the unit, with the work of its nodes,
+plays the part of a node (ours).
 """
 
 from __future__ import annotations
@@ -38,26 +38,25 @@ from cgrsp_simpy.dag.search import Budget, Search, Solution, random_units
 
 HIDDEN = (128, 64)  # units of the hidden layers, printed
 Move = Callable[[Generator, Any, Any, Floats, Bools], Any]
-"""From the search's random numbers, target (the leader, or a random whale) and current
-positions, factor (A, or e^{bl} cos(2 pi l)) and whether it is a spiral's, shape
-(whales, 1), to the next positions; all others of shape (whales, units).
+"""(generator, target, current positions, factor, spiral) -> next positions.
+
+The target is the leader or a random whale, the factor A or e^{bl} cos(2 pi l). Shape
+(whales, units); spiral, whether the factor is a spiral's: (whales, 1).
 """
 
 
 class Turns:
-    """In which order plans are built, that of the units' first nodes in topological
-    order, and how the load of a GPU is foretold.
+    """The order in which plans are built, and the forecast of GPU loads.
 
-    unit: of each turn, shape (units,). turn: of each unit. first: the first node of
-    each unit. time_s: of all nodes of a unit on each GPU, seconds, shape (units, gpus).
-    mean_s: the load of each GPU, seconds, if all ended together: work over speed of all
+    unit: at each turn, shape (units,), by first node in topological order. turn: per
+    unit. first: first node per unit. time_s: per unit and GPU, seconds, shape (units,
+    gpus). mean_s: load per GPU, seconds, if all ended together: work over speed of all
     (ours).
 
-    part: by what the load of a GPU with a unit is divided before it is compared with
-    the unit's hope. 1 in the authors' program: a part of the load is compared with a
-    hope for the whole, so that GPUs are filled one after the other, each to about twice
-    its hope. If paced (ours), the share of all work that is then placed: so the load is
-    foretold to grow as it has so far.
+    part: a GPU's load with a unit is divided by this before it is compared with the
+    unit's hope. 1 in the authors' program, which thus compares a partial load with an
+    estimate of the total: GPUs are filled one after the other, each to about twice its
+    hope. If paced (ours), the share of all work that is then placed.
     """
 
     def __init__(self, problem: Problem, paced: bool = False) -> None:
@@ -83,23 +82,22 @@ class Turns:
 def hopes(
     target: Floats, current: Floats, factor: Floats, generator: Generator
 ) -> Floats:
-    """Target +- factor (target - current), a sign drawn for each number (Equations 43,
-    45 and 50).
+    """Target +- factor (target - current), with a random sign per number (Equations 43,
+    45, 50).
 
-    All are arrays of loads, seconds. Hopes below 0 stay, as in the authors' program.
+    All are loads, seconds. Negative hopes stay, as in the authors' program.
     """
     sign = generator.choice((-1.0, 1.0), current.shape)
     return target + sign * factor * (target - current)
 
 
 def greedy(turns: Turns, hopes: Floats) -> Ints:
-    """Plans built turn by turn: each unit goes to the GPU whose load with it is nearest
-    to its hope; of equals, to the first.
+    """Build plans turn by turn: each unit on the GPU whose load with it is nearest to
+    its hope.
 
-    The rule is the authors' program's, for nodes. That a unit goes at once, with the
-    time of all its nodes and the hope of its first, is ours, and so is that GPUs
-    without the memory are left out. hopes: seconds, shape (plans, units), as the
-    answer.
+    Ties go to the first GPU. The rule is the authors' program's, for nodes; ours: a
+    unit is placed at once, with the time of all its nodes and the hope of its first, on
+    a GPU with the memory. hopes and result: shape (plans, units), seconds.
     """
     load_s, rows = np.zeros((len(hopes), turns.time_s.shape[1])), np.arange(len(hopes))
     answer = np.empty(hopes.shape, dtype=np.int64)
@@ -123,10 +121,7 @@ def _by_hopes(
     factor: Floats,
     spiral: Bools,  # noqa: ARG001, one signature for all moves
 ) -> Ints:
-    """Whales go where the loads are nearest to the hopes of their units, which are
-    those of the units' first nodes. build: from hopes to plans, both of shape (plans,
-    units).
-    """
+    """Move whales to plans built from the hopes of their units' first nodes."""
     lead_s, current_s = (
         node_loads_s(turns.problem, plans[:, turns.problem.graph.unit])[:, turns.first]
         for plans in (target, current)
@@ -142,11 +137,9 @@ def by_number(
     factor: Floats,
     spiral: Bools,
 ) -> Floats:
-    """Whales go as in Section 4.1: positions are numbers of GPUs, not whole, clipped to
-    those that there are (ours).
+    """Move whales as in Section 4.1: positions are real GPU numbers, clipped (ours).
 
-    C is drawn for each unit; it has no part in the spiral. A and -A are equally likely,
-    so that one formula does for all.
+    C is drawn per unit and not used in the spiral. A and -A are equally likely.
     """
     c = np.where(spiral, 1.0, 2 * generator.random(current.shape))
     return np.asarray(
@@ -155,9 +148,7 @@ def by_number(
 
 
 def _plans(problem: Problem, positions: Any) -> Ints:
-    """Positions as plans: the nearest GPU that has the memory. What is a plan stays as
-    it is.
-    """
+    """Round positions to the nearest GPU that has the memory."""
     away = (
         np.where(
             problem.fits,
@@ -172,10 +163,10 @@ def _plans(problem: Problem, positions: Any) -> Ints:
 def factors(
     a: float, b: float, shape: tuple[int, int], generator: Generator
 ) -> tuple[Floats, Bools]:
-    """Factor of each whale, shape (whales, units), and whether it is a spiral's, shape
-    (whales, 1) (Equations 33, 45 and 46).
+    """Return the factor of each whale, shape (whales, units), and whether it is a
+    spiral's, shape (whales, 1) (Equations 33, 45 and 46).
 
-    A is drawn for each whale, l for each unit.
+    A is drawn per whale, l per unit.
     """
     around = 2 * a * generator.random((shape[0], 1)) - a
     turn = generator.uniform(-1, 1, shape)
@@ -186,14 +177,11 @@ def factors(
 def _hunt(
     search: Search, seed: int, move: Move, whales: int, iterations: int, b: float
 ) -> Solution:
-    """Algorithm 2.
+    """Run Algorithm 2.
 
-    The leader is the best plan so far. All whales of an iteration move from where all
-    were before it (ours).
-
-    a falls from 2 to 0 over the iterations, or over the budget if that ends first. If
-    it does not, new whales are drawn, a begins anew with what is left of the budget,
-    and the leader stays (ours).
+    The leader is the best plan so far. All whales of an iteration move at once (ours).
+    a falls from 2 to 0 over the iterations, or over the budget if that ends first;
+    after them, new whales start with the rest of the budget and the same leader (ours).
     """
     check_each(check_whole, {"whales": whales, "iterations": iterations}, least=1)
     check_number("b", b)
@@ -227,10 +215,9 @@ def rtgs(
     """Whales whose plans are built by `greedy`.
 
     whales: their number, >= 1. iterations: of moves, >= 1. b: of the spiral. paced:
-    foretell the load of a GPU by the share of all work that is placed (ours), not as in
-    the authors' program. order: in which the nodes run, as of `run_order`; plans are
-    built in that of `Turns`, whichever is given. worl-rtgs.txt Sections 4.1 and 4.3,
-    Algorithm 2.
+    forecast the load of a GPU by the share of all work that is placed (ours), not as in
+    the authors' program. order: of the run, see `run_order`; plans are always built in
+    the order of `Turns`. worl-rtgs.txt Sections 4.1 and 4.3, Algorithm 2.
     """
     turns = Turns(problem, paced)
     search = Search(problem, budget, "rtgs", run_order(problem, order))
@@ -249,8 +236,8 @@ def woa(
 ) -> Solution:
     """Whale optimisation alone, on the numbers of the GPUs.
 
-    whales: their number, >= 1. iterations: of moves, >= 1. b: of the spiral. order: in
-    which the nodes run, as of `run_order`. worl-rtgs.txt Section 4.1.
+    whales: their number, >= 1. iterations: of moves, >= 1. b: of the spiral. order: of
+    the run, see `run_order`. worl-rtgs.txt Section 4.1.
     """
     search = Search(problem, budget, "woa", run_order(problem, order))
     return _hunt(
@@ -262,13 +249,11 @@ def woa(
 
 
 class Network:
-    """Layers of weights and biases, ReLU between them and nothing after the last
-    (printed).
+    """Fully connected layers with ReLU between them and none after the last (printed).
 
-    sizes: units of the layers, inputs and outputs included. The first weights are drawn
-    as in He, Zhang, Ren and Sun (2015), Delving Deep into Rectifiers (ours; the paper
-    prints none), the first biases are 0. flat: all weights and biases in one vector, to
-    be changed in place; `layers` shows it as a pair (weights, biases) a layer.
+    sizes: units per layer, with inputs and outputs. Initial weights as in He, Zhang,
+    Ren and Sun (2015), Delving Deep into Rectifiers (ours; the paper prints none),
+    biases 0. flat: all parameters, changed in place; `layers`: views (weights, biases).
     """
 
     def __init__(self, sizes: Sequence[int], generator: Generator) -> None:
@@ -281,7 +266,7 @@ class Network:
             weights[:] = generator.normal(0.0, np.sqrt(2 / len(weights)), weights.shape)
 
     def _split(self, flat: Floats) -> list[tuple[Floats, Floats]]:
-        """A vector of all parameters as (weights, biases) a layer, without copying."""
+        """View a vector of all parameters as (weights, biases) per layer."""
         numbers = [
             size for one, other in pairwise(self.sizes) for size in (one * other, other)
         ]
@@ -292,15 +277,15 @@ class Network:
         ]
 
     def ahead(self, last_inputs: Floats) -> Floats:
-        """What the last of the inputs, and the bias, add to the first layer: worked out
-        once for many calls.
-        """
+        """Return what the last inputs and the bias add to the first layer."""
         weights, biases = self.layers[0]
         return last_inputs @ weights[-last_inputs.shape[1] :] + biases
 
     def through(self, inputs: Floats, ahead: Floats | None = None) -> list[Floats]:
-        """What each layer is given, and the outputs; shape (rows, units of the layer).
-        With `ahead` of the last inputs, only the others are given.
+        """Return the inputs of each layer and the outputs, shape (rows, units of the
+        layer).
+
+        With `ahead` of the last inputs, only the others are needed.
         """
         weights, biases = self.layers[0]
         found = [
@@ -312,9 +297,7 @@ class Network:
         return found
 
     def gradient(self, inputs: Floats, chosen: Ints, goal: Floats) -> Floats:
-        """Gradient, as `flat`, of the mean of (goal - output)^2 over the rows, where a
-        row counts its chosen output alone.
-        """
+        """Return the gradient of the mean of (goal - chosen output)^2, as `flat`."""
         *seen, outputs = self.through(inputs)
         rows = np.arange(len(inputs))
         slope = np.zeros_like(outputs)
@@ -331,11 +314,10 @@ class Network:
 
 
 class Adam:
-    """Adam: steps of about the learning rate along the mean gradient. Changes `flat` in
+    """Adam: steps of about the learning rate along the mean gradient; changes `flat` in
     place.
 
-    Source: Kingma and Ba (2015), Adam: A Method for Stochastic Optimization, Algorithm
-    1, with its constants.
+    Kingma and Ba (2015), Adam: A Method for Stochastic Optimization, Algorithm 1.
     """
 
     def __init__(self, flat: Floats, learning_rate: float = 1e-3) -> None:
@@ -343,7 +325,7 @@ class Adam:
         self._mean, self._square, self._change = np.zeros((3, *flat.shape))
 
     def step(self, gradient: Floats) -> None:
-        """Go a step down the gradient, without new arrays."""
+        """Take a step down the gradient, without new arrays."""
         self.steps += 1
         change = self._change
         for moment, of, by in ((self._mean, 0.9, 1.0), (self._square, 0.999, gradient)):
@@ -364,14 +346,14 @@ class Adam:
 
 @dataclass(frozen=True)
 class Training:
-    """How the agent learns; parameters of `ddqn` and `worl_rtgs`, too.
+    """Learning parameters of the agent, also of `ddqn` and `worl_rtgs`.
 
     gamma: discount of the next rewards, 0 to 1, printed; all others are ours. epsilon:
     share of the choices that are random while it explores, 0 to 1. learning_rate: of
     the network, > 0. updates: mini-batches after each episode, or after those of all
-    whales; the paper draws one a node. batch: transitions in each. buffer: episodes
-    that are remembered, with all their transitions. sync_every: updates from one copy
-    of the network to the target network to the next.
+    whales; the paper has one per node. batch: transitions in each. buffer: episodes
+    that are remembered, with all their transitions. sync_every: updates between copies
+    of the network to the target network.
     """
 
     gamma: float = 0.97
@@ -390,19 +372,18 @@ class Training:
         )
 
 
-AS_SET = Training()  # how the agent learns unless told
+AS_SET = Training()
 FIELDS = signature(Training).parameters.values()
 
 
 class Agent:
-    """A network that tells what each GPU is worth for the unit whose turn it is, and
-    learns from what it tried.
+    """A network that estimates the value of each GPU for the next unit, and learns by
+    trial.
 
-    State: turn, GPU loads, hopes and works of all units, 2n + m + 1 numbers as printed;
-    scaled to about 1, lest the seconds outweigh all else (ours). Reward: -|hope - load
-    of the GPU with the unit|, scaled likewise; the minus sign is lost in print. GPUs
-    without the memory are never chosen. deviations: LoD of each episode explored,
-    seconds.
+    State: turn, GPU loads, hopes and works of all units, 2n + m + 1 numbers as printed,
+    scaled to about 1 (ours). Reward: -|hope - load of the GPU with the unit|, scaled
+    likewise; the minus sign is missing in print. GPUs without the memory are never
+    chosen. deviations: LoD per explored episode, seconds.
     """
 
     def __init__(
@@ -420,18 +401,16 @@ class Agent:
             for _ in range(2)
         )
         self._adam = Adam(self.online.flat, training.learning_rate)
-        # the buffer: a row an episode, in it a column a turn; loads before each turn,
-        # and after all
+        # buffer: one row per episode, one column per turn; loads also after the last
         self._hopes = np.empty((training.buffer, units))
         self._loads = np.empty((training.buffer, units + 1, gpus))
         self._chosen = np.empty((training.buffer, units), dtype=np.int64)
         self.deviations: list[float] = []
 
     def explore(self, hopes: Floats) -> Ints:
-        """Episodes side by side, one for each row of hopes, which are remembered;
-        answers their plans.
+        """Run and remember one episode per row of hopes; return their plans.
 
-        hopes: seconds, shape (plans, units), as the answer.
+        hopes and result: shape (plans, units); hopes in seconds.
         """
         hopes = hopes[:, self.turns.unit] / self._scale_s
         loads, chosen = self._act(hopes, self.training.epsilon)
@@ -444,17 +423,13 @@ class Agent:
         return chosen[:, self.turns.turn]
 
     def plan(self, hopes: Floats) -> Ints:
-        """Plans by the network as it is, shape (plans, units): always the GPU of most
-        worth (Algorithm 1, line 18).
-        """
+        """Return the current network's plans, (plans, units) (Algorithm 1, line 18)."""
         return self._act(hopes[:, self.turns.unit] / self._scale_s, 0.0)[1][
             :, self.turns.turn
         ]
 
     def _act(self, hopes: Floats, epsilon: float) -> tuple[Floats, Ints]:
-        """Loads before each turn and after the last, shape (plans, units + 1, gpus),
-        and GPUs chosen, (plans, units).
-        """
+        """Return loads (plans, units + 1, gpus) and chosen GPUs (plans, units)."""
         plans, units = hopes.shape
         loads = np.zeros((plans, units + 1, self._time.shape[1]))
         rows = np.arange(plans)
@@ -474,17 +449,16 @@ class Agent:
         return loads, chosen
 
     def _moving(self, turn: Ints, loads: Floats) -> Floats:
-        """What changes of the state from turn to turn."""
+        """Part of the state that changes from turn to turn."""
         return np.column_stack((turn / len(self._works), loads))
 
     def _constant(self, hopes: Floats) -> Floats:
-        """The rest of the state."""
         return np.column_stack((hopes, np.broadcast_to(self._works, hopes.shape)))
 
     def learn(self) -> None:
-        """Mini-batches from what is remembered (Algorithm 1, lines 12 to 17).
+        """Learn from remembered mini-batches (Algorithm 1, lines 12 to 17).
 
-        That they come between episodes, and not at each turn of one, is ours.
+        Ours: between episodes, not at each turn.
         """
         draw, training, units = self._random.integers, self.training, len(self._works)
         for _ in range(training.updates):
@@ -514,19 +488,18 @@ class Agent:
 
 
 def double_q(reward: Floats, gamma: Floats, online: Floats, target: Floats) -> Floats:
-    """Goals: the reward and gamma times what the target network says of the action that
-    the online network holds best.
+    """Return the goals of double Q-learning (worl-rtgs.txt Section 4.3.4, equation of
+    y).
 
-    reward, gamma: shape (rows,), gamma 0 where an episode ends. online, target: worths
-    in the next state, shape (rows, actions). Source: worl-rtgs.txt Section 4.3.4, the
-    equation of y.
+    reward, gamma: shape (rows,), gamma 0 at the end of an episode. online, target:
+    values of both networks in the next state, shape (rows, actions).
     """
     best = online.argmax(axis=1)
     return np.asarray(reward + gamma * target[np.arange(len(reward)), best])
 
 
 def _learns(search: Callable[..., Solution]) -> Callable[..., Solution]:
-    """A search that has the fields of `Training` as parameters of its own."""
+    """Add the fields of `Training` to the signature of a search."""
     plain = signature(search)
     *named, _ = plain.parameters.values()
     more = [field.replace(kind=Parameter.KEYWORD_ONLY) for field in FIELDS]
@@ -545,12 +518,12 @@ def ddqn(
     order: str = "graph",
     **training: Any,
 ) -> Solution:
-    """The agent alone, all units hoping for the mean load: the plans of successive
-    episodes, until the budget is spent (ours).
+    """The agent alone, all units hoping for the mean load: one plan per episode until
+    the budget is spent (ours).
 
-    episodes: after so many (printed), >= 1, the agent learns no more, and goes on with
-    random choices among its own. paced, order: as of `rtgs`; the agent does not see the
-    order. training: fields of `Training`. worl-rtgs.txt Section 4.3.4, Algorithm 1.
+    episodes: after so many (printed), >= 1, the agent stops learning but keeps
+    exploring. paced, order: as in `rtgs`; the agent does not see the order. training:
+    fields of `Training`. worl-rtgs.txt Section 4.3.4, Algorithm 1.
     """
     check_whole("episodes", episodes, least=1)
     search = Search(problem, budget, "ddqn", run_order(problem, order))
@@ -579,11 +552,11 @@ def worl_rtgs(
     """Whales whose plans are built by the agent, after so many episodes with their
     hopes.
 
-    One agent serves the whole search, and the whales of an iteration are its episodes
-    side by side. Algorithm 1 has a new network for each position, and 1000 episodes to
-    teach it: days a search of 300 nodes. So 1 is ours.
+    One agent serves the whole search; the whales of an iteration are parallel episodes.
+    Algorithm 1 trains a new network for each position in 1000 episodes, which takes
+    days per search of 300 nodes, so 1 is ours.
 
-    whales, iterations, b, paced, order: as of `rtgs`. episodes: of the agent with the
+    whales, iterations, b, paced, order: as in `rtgs`. episodes: of the agent with the
     whales' hopes before each plan, >= 1. training: fields of `Training`. worl-rtgs.txt
     Sections 4.1 and 4.3, Algorithms 1 and 2.
     """

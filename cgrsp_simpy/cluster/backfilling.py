@@ -1,13 +1,10 @@
-"""Backfilling by estimates: EASY, which protects the head of the queue, and
-conservative, which protects every job; and the profile of free GPUs by which they plan.
+"""EASY and conservative backfilling, and the profile of free GPUs by which they plan.
 
-Sources: Lifka (1995), "The ANL/IBM SP scheduling system", LNCS 949; Mu'alem and
-Feitelson (2001), IEEE Transactions on Parallel and Distributed Systems 12, 529-543.
-Both are for GPUs of one pool; that reservations look at nodes is ours.
-
-Estimates may be shorter than the runs, which then go on: nothing is stopped. EASY
-expects a job that has exceeded its estimate to end at once, conservative backfilling
-expects it to run for as long again (both ours), and what they promise can come later.
+Lifka (1995), "The ANL/IBM SP scheduling system", LNCS 949; Mu'alem and Feitelson
+(2001), IEEE Transactions on Parallel and Distributed Systems 12, 529-543. Both are for
+one pool of GPUs; reservations on nodes are ours. A job that exceeds its estimate goes
+on. EASY then expects it to end at once, conservative backfilling to run for as long
+again (both ours), so a reservation may come later.
 """
 
 from __future__ import annotations
@@ -23,7 +20,7 @@ from cgrsp_simpy.cluster.view import Scheduler, Starts, View, named
 
 
 class Reservation(NamedTuple):
-    """GPUs that are kept for a job. start_s, end_s: seconds. place: its nodes."""
+    """GPUs reserved for a job. start_s, end_s: seconds. place: its nodes."""
 
     start_s: float
     end_s: float
@@ -31,28 +28,27 @@ class Reservation(NamedTuple):
 
 
 class Profile:
-    """Free GPUs by time; a new profile is that of an empty cluster.
+    """Free GPUs over time, at first those of an empty cluster.
 
-    starts_s: when each step begins. free: what is free in each, as in `Nodes`. The last
-    step lasts for ever.
+    starts_s: start of each step. free: GPUs free in it (`Nodes`); the last never ends.
     """
 
     def __init__(self, now_s: float, nodes: Nodes) -> None:
         self.nodes, self.starts_s, self.free = nodes, [now_s], [nodes.all]
 
     def forget(self, now_s: float) -> None:
-        """Drop what is past."""
+        """Drop past steps."""
         past = bisect_right(self.starts_s, now_s) - 1
         del self.starts_s[:past], self.free[:past]
         self.starts_s[0] = now_s
 
     def take(self, kept: Reservation) -> None:
-        """Keep GPUs for a job."""
+        """Reserve GPUs for a job."""
         for step in self._steps(kept):
             self.free[step] = self.nodes.take(self.free[step], kept.place)
 
     def give(self, kept: Reservation) -> None:
-        """Free what was kept; steps that change nothing go."""
+        """Release a reservation, and merge equal steps."""
         steps = self._steps(kept)
         for step in steps:
             self.free[step] = self.nodes.give(self.free[step], kept.place)
@@ -64,7 +60,7 @@ class Profile:
         return range(self._step(kept.start_s), self._step(kept.end_s))
 
     def _step(self, at_s: float) -> int:
-        """The step that begins at a time; made if there is none."""
+        """Return the step that begins at a time, after inserting it if necessary."""
         step = bisect_left(self.starts_s, at_s)
         if step == len(self.starts_s) or self.starts_s[step] != at_s:
             self.starts_s.insert(step, at_s)
@@ -74,11 +70,9 @@ class Profile:
     def earliest(
         self, gpus: int, time_s: float, before_s: float = inf
     ) -> Reservation | None:
-        """The earliest start before a time from which so many GPUs are free for so
-        long; None if there is none.
+        """Return the first reservation that starts before before_s, or None.
 
-        A job can only become able to start where a step begins. free: in all of the
-        steps from `first` up to `over`.
+        Only starts of steps are tried. free: in all steps from `first` up to `over`.
         """
         first, over, free = 0, 0, self.nodes.all
         while first < len(self.starts_s) and self.starts_s[first] < before_s:
@@ -90,14 +84,12 @@ class Profile:
             over += 1
             if self.nodes.fits(left := free & self.free[over - 1], gpus):
                 free = left
-            else:  # later starts come to this step, too
+            else:  # later starts reach this step, too
                 first, free = self._back(over, gpus)
         return None
 
     def _back(self, over: int, gpus: int) -> tuple[int, int]:
-        """The first of the steps before `over` from which there is room in all of them,
-        and what is free in all.
-        """
+        """Return the first step from which there is room until `over`; what is free."""
         first, free = over, self.nodes.all
         while first and self.nodes.fits(left := free & self.free[first - 1], gpus):
             first, free = first - 1, left
@@ -105,12 +97,10 @@ class Profile:
 
 
 def easy(depth: int = 0) -> Scheduler:
-    """By arrival; while the head does not fit, others may start if by their estimates
-    they do not delay it.
+    """By arrival; if the head does not fit, others may start that do not delay it.
 
-    These end by the time at which the head can start, or leave it a place at that time.
-
-    depth: how many jobs behind the head are looked at; 0: all.
+    By their estimates they end before the head can start, or leave it room then. depth:
+    number of jobs behind the head that are considered; 0: all.
     """
     check_whole("depth", depth, least=0)
 
@@ -123,7 +113,7 @@ def easy(depth: int = 0) -> Scheduler:
 
 
 def easy_in_order(view: View, jobs: Sequence[int], depth: int = 0) -> Starts:
-    """As `easy`, but waiting jobs go in the order given, which holds all of them."""
+    """As `easy`, but in this order, which holds all waiting jobs."""
     for behind, job in enumerate(jobs, 1):
         if (place := view.room(view.needs[job])) is None:
             yield from _backfill(
@@ -137,7 +127,7 @@ def _backfill(view: View, head: int, jobs: Sequence[int]) -> Starts:
     """Start those of some jobs that fit now and do not delay the head."""
     start_s, free_then = shadow(view, head)
     now_s, needs, estimate_s = view.now_s, view.needs, view.estimate_s
-    # widths that do not fit now; that would take the head's place
+    # needs that do not fit now; needs that would delay the head
     full, refused = set[Any](), set[Any]()
     for job in jobs:
         need, in_time = needs[job], now_s + estimate_s[job] <= start_s
@@ -149,17 +139,16 @@ def _backfill(view: View, head: int, jobs: Sequence[int]) -> Starts:
         left = free_then if in_time else view.nodes.take(free_then, place)
         if in_time or view.nodes.fits(left, needs[head]):
             free_then = left
-            refused.clear()  # a job like one refused may now have another place
+            refused.clear()  # such a job may now get another place
             yield job, place
         else:
             refused.add(need)
 
 
 def shadow(view: View, job: int) -> tuple[float, int]:
-    """When a waiting job could start if nothing else did, by the estimates, and what is
-    free then, as in `Nodes`.
+    """Return when a waiting job could start if nothing else did, and what is free then.
 
-    A running job that has exceeded its estimate counts as if it ended now.
+    By the estimates; a job past its estimate ends now. Free as in `Nodes`.
     """
     fits, free, start_s = view.nodes.fits, view.free, view.now_s
     for end_s, running in view.ends:
@@ -171,16 +160,13 @@ def shadow(view: View, job: int) -> tuple[float, int]:
 
 
 class Conservative:
-    """Every job has a reservation from its arrival on, the earliest that delays none
-    before it; it starts when its time has come.
+    """Every job gets, on arrival, the earliest reservation that delays none before it.
 
-    When a job ends before its estimate, the reservations are compressed: in the order
-    of their starts, each is given up and made anew, at the earliest start that the
-    others leave, which is never later. So no job starts later than by its first
-    reservation unless one exceeds its estimate; then all are made anew by arrival, and
-    what was promised may come later. At one instant jobs end before others arrive.
-
-    reserved: of each waiting job its Reservation, as by the last decision.
+    If a job ends before its estimate, reservations are compressed: in the order of
+    their starts, each is replaced by the earliest one that the others allow, never
+    later. So no job starts after its first reservation unless a job exceeds its
+    estimate; then all are made again by arrival. At one instant jobs end before others
+    arrive. reserved: the Reservation of each waiting job after the last decision.
     """
 
     __name__ = "conservative"
@@ -192,7 +178,6 @@ class Conservative:
         self._profile: Profile
 
     def __call__(self, view: View) -> Starts:
-        """Decide."""
         now_s = view.now_s
         if not self.reserved and not self._kept:
             self._profile = Profile(now_s, view.nodes)
@@ -219,9 +204,7 @@ class Conservative:
             yield job, self._kept[job].place
 
     def _take_back(self, view: View) -> bool:
-        """Free what is kept for jobs that have ended; whether one has before its
-        estimate.
-        """
+        """Release the GPUs of ended jobs; whether one ended before its estimate."""
         early, running = False, view.running
         for job in [job for job in self._kept if job not in running]:
             kept = self._kept.pop(job)
@@ -231,9 +214,7 @@ class Conservative:
         return early
 
     def _late(self, view: View) -> bool:
-        """Whether a job runs that should have ended, or one waits that should have
-        started.
-        """
+        """Whether a job is past its estimated end, or past its reserved start."""
         now_s = view.now_s
         return any(start_s < now_s for start_s, _ in self._coming[:1]) or (
             any(end_s <= now_s for end_s, _ in view.ends[:1])  # by its first estimate
@@ -241,9 +222,7 @@ class Conservative:
         )
 
     def _begin_anew(self, view: View) -> None:
-        """Forget all reservations, and expect more of the jobs that should have
-        ended.
-        """
+        """Drop all reservations, and extend the estimates of jobs that are late."""
         self.reserved.clear()
         self._coming.clear()
         self._profile = Profile(view.now_s, view.nodes)
@@ -253,9 +232,7 @@ class Conservative:
             self._profile.take(self._kept[job]._replace(start_s=view.now_s))
 
     def _reserve(self, view: View, job: int, before_s: float = inf) -> None:
-        """Give a job the earliest start before a time; the one that it has if there is
-        none.
-        """
+        """Reserve the earliest start before a time, else the present one."""
         earliest = self._profile.earliest(
             view.needs[job], view.estimate_s[job], before_s
         )

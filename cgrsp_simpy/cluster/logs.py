@@ -1,6 +1,4 @@
-"""Logs of clusters as jobs of a multi-GPU cluster, the cluster that a log tells of, and
-schedules as a log.
-"""
+"""Logs as jobs of a multi-GPU cluster, the cluster of a log, and schedules as logs."""
 
 from __future__ import annotations
 
@@ -25,7 +23,7 @@ from cgrsp_simpy.logs.fields import TEXT, Field, Format, comma_rows
 log = logging.getLogger(__name__)
 INFERENCE, TRAINING = KINDS.index("inference"), KINDS.index("training")
 NEEDED = ("submit_s", "service_s", "gpus")
-TYPE = re.compile(r"gres/gpu:([^=,]+)=")  # as Slurm tells it
+TYPE = re.compile(r"gres/gpu:([^=,]+)=")  # Slurm's syntax
 
 
 def read_jobs(
@@ -39,11 +37,10 @@ def read_jobs(
     strict: bool = False,
     columns: Mapping[str, str] | None = None,
 ) -> Jobs:
-    """The jobs of a log that is read, as of `jobs_of`.
+    """Read the jobs of a log; cluster, skip_wide, qos: see `jobs_of`.
 
-    cluster, skip_wide, qos: as of `jobs_of`. All others: as of
-    `cgrsp_simpy.logs.read_log`. Result: in order of submission, with the log's tags.
-    Raises InputError with the file's name, and the line where there is one.
+    All others: see `cgrsp_simpy.logs.read_log`. Result: in order of submission, with
+    the log's tags. Raises InputError with the file's name and, if known, the line.
     """
     check_bool("skip_wide", skip_wide)
     return jobs_of(
@@ -61,24 +58,23 @@ def jobs_of(
     skip_wide: bool = False,
     qos: Mapping[str, float] | None = None,
 ) -> Jobs:
-    """The jobs of a log on a cluster; time 0 is the first arrival.
+    """Return the jobs of a log on a cluster; time 0 is the first arrival.
 
-    Needed are submit_s, service_s and gpus. A job without a GPU and one of 0 s are left
-    out; of a log without any GPU, cores are taken for GPUs. Where the cluster tells
-    cores, jobs without a GPU hold these. The estimate is the limit that was given,
-    else, for a log that tells limits by partition, the longest of the partition, else
-    the run time, which tables say. A job that still ran holds its GPUs up to its limit,
-    at least to the end of the log. Ours, for logs tell no more: latency-sensitive pods
-    (qos LS of openb) are inference, all others training. The family is the application
-    (swf), the model without its batch size (philly), or all pods of equal demands
-    (openb). What a log does not tell of its jobs (work, family, user) is not made up
-    from what happened to them: the column is None, and schedulers that look at it
-    refuse the log. The user is None unless the log tells two users apart at least.
+    submit_s, service_s and gpus are needed. Jobs without a GPU and of 0 s are left out;
+    in a log without any GPU, cores count as GPUs. If the cluster has cores, jobs
+    without a GPU hold these. The estimate is the job's limit, else, if the log has
+    limits by partition, the longest of the partition, else the run time. A job that is
+    still running holds its GPUs up to its limit, at least to the end of the log. Ours,
+    as logs do not record it: latency-sensitive pods (qos LS of openb) are inference,
+    all others training. The family is the application (swf), the model without its
+    batch size (philly), or all pods of equal demands (openb). A column that the log
+    does not have (work, family, user) is None, and schedulers that need it refuse the
+    log. The user is None unless the log has at least two.
 
-    cluster: that they are to run on. skip_wide: leave out a job that is too wide for
-    the cluster, instead of refusing it. qos: priorities >= 0 of the log's qualities of
-    service, by name; a job of another has 0. Result: in order of submission, with the
-    log's tags. Raises InputError with the file's name, and the line where there is one.
+    cluster: to run them on. skip_wide: leave out a job that is too wide for the
+    cluster, instead of refusing it. qos: priorities >= 0 of the log's qualities of
+    service, by name; default 0. Result: in order of submission, with the log's tags.
+    Raises InputError with the file's name and, if known, the line.
     """
     found = _to_the_end(found if cluster.cores else _of_cores(found))
 
@@ -126,7 +122,7 @@ def jobs_of(
 
 
 def _of_cores(found: Log) -> Log:
-    """A log whose jobs have no GPU, as one whose cores are GPUs."""
+    """Count cores as GPUs if no job of the log has a GPU."""
     if "cores" not in found or found.get("gpus", 0).any():
         return found
     log.info("%s: no job has a GPU: cores are taken for GPUs", found.path)
@@ -134,7 +130,7 @@ def _of_cores(found: Log) -> Log:
 
 
 def _to_the_end(found: Log) -> Log:
-    """A log whose jobs that still ran do so up to their limits, at least to its end."""
+    """Extend running jobs to their limits, at least to the end of the log."""
     running = found.get("running", 0) > 0
     if not running.any():
         return found
@@ -148,15 +144,15 @@ def _to_the_end(found: Log) -> Log:
 
 
 def _jobs(found: Log, cluster: Cluster, qos: Mapping[str, float] | None) -> Jobs:
-    """The rows of a log as jobs, also those that are too wide."""
+    """Convert the rows of a log to jobs, including those that are too wide."""
     none, tags, limit_s = ("",) * len(found), dict(found.tags), found.get("limit_s", 0)
     start_s, running = found.get("start_s", np.nan), found.get("running", 0) > 0
     partitions = np.array(
         tags.get("partition", none) if found.format == "sacct" else none
     )
     for partition in {*partitions.tolist()} - {""}:
-        own = partitions == partition
-        limit_s = np.where(own & (limit_s == 0), limit_s[own].max(), limit_s)
+        in_it = partitions == partition
+        limit_s = np.where(in_it & (limit_s == 0), limit_s[in_it].max(), limit_s)
     if types := _types(tags):
         tags["gpu_type"] = types
     ranks, zero_s, work = qos or {}, found["submit_s"].min(), found.get("known_work", 0)
@@ -189,23 +185,21 @@ def _jobs(found: Log, cluster: Cluster, qos: Mapping[str, float] | None) -> Jobs
 
 
 def _shares(ranks: Sequence[float]) -> np.ndarray | None:
-    """Priorities over the highest; None where none is above 0."""
+    """Priorities over the highest; None if none is above 0."""
     for rank in ranks:
         check_number("priority of a quality of service", rank, least=0)
     return np.array(ranks) / max(ranks) if max(ranks) else None
 
 
 def _types(tags: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
-    """The types of GPU that jobs asked for, "a|b" for a choice and "" for any; none:
-    not told.
-    """
+    """Requested GPU types per job, "a|b" for a choice and "" for any."""
     asked = tags.get("ReqTRES", tags.get("AllocTRES", ()))
     found = tuple("|".join(TYPE.findall(text)[:1]) for text in asked)
     return tags.get("gpu_type", tags.get("gpu_spec", found))  # the second of openb
 
 
 def _families(found: Log) -> Sequence[str]:
-    """What tells the families of models apart; "" where nothing does."""
+    """Families of models; "" if the log does not have them."""
     tags = found.tags
     if found.format == "philly":
         return [job_type.partition(" (")[0] for job_type in tags["job_type"]]
@@ -220,9 +214,7 @@ def _families(found: Log) -> Sequence[str]:
 
 
 def _numbered(marks: Sequence[str], least: int) -> Ints | None:
-    """Whole numbers for marks, in the order in which they first occur; None if fewer
-    than `least` are told.
-    """
+    """Number texts by first occurrence; None if fewer than `least` are not empty."""
     numbers = {mark: number for number, mark in enumerate(dict.fromkeys(marks))}
     return (
         np.array([numbers[mark] for mark in marks])
@@ -235,10 +227,9 @@ def _numbered(marks: Sequence[str], least: int) -> Ints | None:
 
 
 def cluster_of(found: Log) -> Cluster | None:
-    """The cluster that the header of an SWF file tells.
+    """Return the cluster in the header of an SWF file, or None without processors.
 
-    Result: MaxProcs processors, spread evenly over MaxNodes nodes (else on one); None
-    if it tells no processors.
+    MaxProcs processors, spread evenly over MaxNodes nodes (else on one).
     """
     processors, nodes = (
         int(re.match(r"\d*", found.header.get(name, ""))[0] or 0)  # type: ignore[index]
@@ -265,13 +256,11 @@ NODES = Format(
     ),
     comma_rows,
 )
-"""A row a node, as also in Alibaba's cluster-trace-gpu-v2023; commas part
-partitions."""
+"""One row per node, as in Alibaba's cluster-trace-gpu-v2023; partitions by commas."""
 
 
 def read_cluster(path: str | Path) -> Cluster:
-    """The cluster of a CSV table as of `NODES`; of nodes without GPUs, cores are taken
-    for GPUs.
+    """Read a cluster from a CSV table, see `NODES`; without GPUs, cores count as GPUs.
 
     Raises InputError with the file's name and line.
     """
@@ -290,14 +279,11 @@ def read_cluster(path: str | Path) -> Cluster:
 
 
 def schedule_text(run: Run) -> str:
-    """A schedule in the Standard Workload Format: submissions, waits and run times in
-    seconds, GPUs as processors.
+    """Return a run in the Standard Workload Format: seconds, GPUs as processors.
 
-    The job number is the log's job_id where all are whole numbers that differ; else
-    jobs are numbered from 1, and the comments say which ids these are of. The status is
-    1 (completed), or 0 for a job that was ended at its limit.
-
-    Result: the comments, then a line a job.
+    The job number is the log's job_id if all are distinct whole numbers; else jobs are
+    numbered from 1, and the comments list their ids. The status is 1 (completed), or 0
+    for a job that was ended at its limit. Result: comments, then one line per job.
     """
     jobs, tags, cluster = run.jobs, run.report.tags, run.scenario.cluster
     columns = {
@@ -321,7 +307,7 @@ def schedule_text(run: Run) -> str:
 
 
 def _own_numbers(texts: Sequence[str], numbers: Ints) -> Ints:
-    """The numbers that the log has, if it has such; else ours, from 1."""
+    """Return the log's numbers if it has any; else ours, from 1."""
     return (
         np.array([int(text or -1) for text in texts])
         if texts and all((t or "0").isdecimal() for t in texts)

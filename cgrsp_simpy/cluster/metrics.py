@@ -1,7 +1,4 @@
-"""What a run of a cluster comes to (cluster-schedulers.txt Section IV.C): figures,
-tables by class of job, time courses, and what moving running jobs together would free
-(counted; nothing is moved in a simulation).
-"""
+"""Metrics of a cluster run (cluster-schedulers.txt IV.C), by class and over time."""
 
 from __future__ import annotations
 
@@ -21,10 +18,10 @@ from cgrsp_simpy.engine.run import Run
 
 SHORT_S = 10.0  # a shorter run counts as one of this length in bounded slowdown
 STARVED_S = 1800.0  # a job starves that waits longer: Sections IV.C and VI.B
-# the most GPUs of each; the paper's 1, 2, 4, 8 and 16+
+# largest number of GPUs per class; the paper's are 1, 2, 4, 8 and 16+
 GPU_CLASSES = {"1": 1, "2": 2, "3-4": 4, "5-8": 8, "9+": np.inf}
 MINUTE_S, HOUR_S = 60.0, 3600.0
-COMES = 2  # of what happens: a job ends, starts, comes
+COMES = 2  # kinds of event: end, start, arrival
 Table = np.ndarray[Any, Any]  # rows of `Run.jobs`
 
 METRICS = {
@@ -53,9 +50,9 @@ METRICS = {
     "moves": Metric("moves that mend it", better=""),
     "killed": Metric("jobs ended at their limit"),
 }
-"""What the figures of `metrics` are."""
+"""Labels and units of `metrics`."""
 
-UNSETTLED = dict.fromkeys(  # where what waits grows for as long as jobs arrive
+UNSETTLED = dict.fromkeys(  # if the queue grows for as long as jobs arrive
     (
         *(
             "makespan_s",
@@ -73,20 +70,17 @@ UNSETTLED = dict.fromkeys(  # where what waits grows for as long as jobs arrive
 
 
 def metrics(run: Run) -> dict[str, float]:
-    """The paper's metrics of the measured jobs of a run (Section IV.C).
+    """Compute the paper's metrics of the measured jobs of a run (Section IV.C).
 
     Returns
     -------
     dict
-        The figures by name; labels and units stand in METRICS.
+        The figures by name; their labels and units are in METRICS.
 
         throughput_per_h, utilisation_pct
-            Measured while measured jobs arrive, from the first to the last, both
-            included, of length L: jobs that complete in that time over L, and
-            GPU-seconds in use in it over GPUs times L. NaN if all arrive at one time.
-            What comes after, the drain, tells how long the last job is, not how fast
-            jobs are served: over the makespan a scheduler that leaves wide jobs to the
-            end seems slow even if it completes most.
+            Completed jobs and GPUs in use, averaged from the first to the last measured
+            arrival, both included; NaN if all arrive at one time. Over the makespan, a
+            scheduler that leaves wide jobs to the end would seem slow.
         makespan_s
             From the first arrival to the last completion.
         wait_s, jct_s
@@ -94,36 +88,34 @@ def metrics(run: Run) -> dict[str, float]:
         wait_min_s, wait_p50_s, wait_p95_s, wait_max_s
             Least, median, 95th percentile and greatest.
         wait_variance_s2, wait_variance_min2
-            Of the waits, over n; the paper does not say its unit.
+            Of the waits, over n; the paper does not print its unit.
         starved, starved_pct
             Jobs that wait over 1800 s.
         jain
             Jain's index of slowdowns, (wait + run time) / run time, from 1/n to 1; not
             of waits, which can all be 0.
         bounded_slowdown
-            Mean of slowdowns, of a run below 10 s over 10 s, and at least 1 [1]_.
+            Mean slowdown, with run times of at least 10 s, and at least 1 [1]_.
         success_pct
-            Jobs that are complete when the last measured one arrives (ours, the paper
-            gives no time).
+            Jobs complete when the last measured one arrives (the time is ours).
         censored
-            Jobs that had not started when the last job came: their waits depend on
-            where the run, or a log, is cut.
+            Jobs that had not started at the last arrival: their waits depend on where
+            the run, or a log, is cut.
         fragmentation_pct
             Mean of `fragmentation` over the time in which jobs wait while measured ones
             arrive; 0 if none ever does.
         node_fragmentation_pct
             Share of that time in which the largest waiting job fits nowhere although as
-            many GPUs are free as it needs (Section II.B: free GPUs are spread over
-            nodes).
+            many GPUs are free as it needs (Section II.B).
         consolidation_pct, moves
             Share of that second time in which moving running jobs to other nodes would
-            make room, and how many jobs, on average over the time in which it would
-            (`consolidation.moves`; ours); 0 if there is no such time.
+            make room, and the mean number of jobs moved (`consolidation.moves`; ours);
+            0 if there is no such time.
         killed
             Jobs that were ended at their limit.
 
-        Where `Offered.after` did not suffice, all of waits and completions but the
-        starved and successful jobs is infinite, and jain 0.
+        If `Offered.after` did not suffice, waits and completions are infinite, except
+        starved and successful jobs, and jain is 0.
 
     References
     ----------
@@ -143,19 +135,16 @@ def metrics(run: Run) -> dict[str, float]:
 
 
 def measured(run: Run) -> Table:
-    """The measured jobs of `Run.jobs`; the times of one that still waited when all of
-    `Offered.after` had come are infinite.
-    """
+    """Return the measured jobs; infinite times if a job waited at the last arrival."""
     jobs, seen = run.jobs, run.plan
-    own = jobs[seen.jobs.start : seen.jobs.stop].copy()
+    chosen = jobs[seen.jobs.start : seen.jobs.stop].copy()
     if not seen.settled:
         for name in ("dispatch_s", "finish_s", "start_s"):
-            own[name][own["start_s"] > jobs["submit_s"][-1]] = np.inf
-    return own
+            chosen[name][chosen["start_s"] > jobs["submit_s"][-1]] = np.inf
+    return chosen
 
 
 def _of_waits(jobs: Table) -> dict[str, float]:
-    """What there is to say of waits and completions where all have them."""
     wait_s, time_s = jobs["start_s"] - jobs["submit_s"], run_s(jobs)
     least_s, median_s, p95_s, most_s = np.percentile(wait_s, (0, 50, 95, 100)).tolist()
     slowdown = (wait_s + time_s) / np.maximum(time_s, SHORT_S)
@@ -174,9 +163,7 @@ def _of_waits(jobs: Table) -> dict[str, float]:
 
 
 def _while_jobs_arrive(run: Run, from_s: float, to_s: float) -> dict[str, float]:
-    """Jobs completed, and GPUs in use, from one time to another; NaN where that is no
-    time.
-    """
+    """Throughput and utilisation between two times; NaN if they are equal."""
     jobs, gpus, length_s = run.jobs, run.scenario.cluster.gpus, (to_s - from_s) or nan
     start_s, finish_s = (
         np.clip(jobs[name], from_s, to_s) for name in ("start_s", "finish_s")
@@ -190,34 +177,35 @@ def _while_jobs_arrive(run: Run, from_s: float, to_s: float) -> dict[str, float]
 
 
 def by_class(run: Run) -> list[dict[str, str | float]]:
-    """Waits of the measured jobs by kind and by class of GPUs: a dict for each class
-    that has jobs, with by, value, jobs, wait_s, jct_s (means, seconds), starved and
-    starved_pct.
+    """Return waits of the measured jobs by kind and by class of GPUs, one dict per
+    class.
+
+    With by, value, jobs, wait_s, jct_s (means, seconds), starved and starved_pct.
     """
     jobs = measured(run)
     width = np.searchsorted(list(GPU_CLASSES.values()), jobs["gpus"])
     classes = (("kind", KINDS, jobs["kind"]), ("GPUs", tuple(GPU_CLASSES), width))
     return [
-        {"by": by, "value": name, "jobs": len(own), **waits(own)}
+        {"by": by, "value": name, "jobs": len(members), **waits(members)}
         for by, names, index in classes
         for number, name in enumerate(names)
-        if len(own := jobs[index == number])
+        if len(members := jobs[index == number])
     ]
 
 
 def run_s(jobs: Table) -> Floats:
-    """For how long each job ran, seconds."""
+    """Return the run time of each job, seconds."""
     return np.where(jobs["killed"], jobs["estimate_s"], jobs["duration_s"])
 
 
 def figures_of(jobs: Table) -> dict[str, float]:
-    """Of some jobs: their number, GPU-hours and waits."""
+    """Return the number, GPU-hours and waits of some jobs."""
     gpu_hours = float((jobs["gpus"] * run_s(jobs) / HOUR_S).sum())
     return {"jobs": len(jobs), "gpu_hours": gpu_hours, **waits(jobs)}
 
 
 def waits(jobs: Table) -> dict[str, float]:
-    """Mean wait and time to completion, seconds, and how many jobs starve."""
+    """Return the mean wait and time to completion, seconds, and the starved jobs."""
     wait_s = jobs["start_s"] - jobs["submit_s"]
     starved = wait_s > STARVED_S
     return {
@@ -229,31 +217,28 @@ def waits(jobs: Table) -> dict[str, float]:
 
 
 def jain(values: Floats) -> float:
-    """Jain's fairness index, (sum x)^2 / (n sum x^2): 1 if all are equal, 1/n if one
-    has all.
+    """Compute Jain's fairness index, (sum x)^2 / (n sum x^2).
 
-    values: numbers > 0. Result: from 1/n to 1. Jain, Chiu, Hawe (1984), DEC-TR-301.
+    values: numbers > 0. Result: from 1/n, if one has all, to 1, if all are equal. Jain,
+    Chiu, Hawe (1984), DEC-TR-301.
     """
     return float(values.sum() ** 2 / (len(values) * (values**2).sum()))
 
 
 def fragmentation(nodes: Nodes, free: int, gpus: int) -> float:
-    """Share of the free GPUs that a job cannot use.
+    """Compute the share of the free GPUs that a job cannot use, 0 if none is free.
 
-    Usable are those of nodes with room for the job and, for one wider than any node,
-    those of nodes that are all free.
-
-    free: what is free, as in `Nodes`. gpus: of the job. Result: from 0 to 1; 0 if none
-    is free. After Weng et al. (2023), USENIX ATC, who count the free GPUs of a node
-    that a task cannot use; the share of the free ones, and one job instead of a mean
-    over tasks, are ours.
+    Usable are free GPUs on nodes with room for the job and, for one wider than any
+    node, on empty nodes. free: see `Nodes`. gpus: of the job. After Weng et al. (2023),
+    USENIX ATC, who count unusable GPUs per node and average over tasks; the share of
+    the free ones and the single job are ours.
     """
     idle = free.bit_count()
     return (idle - nodes.usable(free, gpus)) / idle if idle else 0.0
 
 
 def course(run: Run, to_s: float = inf) -> dict[str, Floats]:
-    """Time courses of a run up to a time: values that hold from each time to the next.
+    """Return time courses of a run up to a time: values that hold until the next time.
 
     Returns
     -------
@@ -269,20 +254,19 @@ def course(run: Run, to_s: float = inf) -> dict[str, Floats]:
         fragmentation
             Of the largest waiting job, from 0 to 1; 0 if none waits.
         unplaced
-            1 if this job fits nowhere although as many GPUs are free as it needs, else
-            0.
+            1 if this job fits nowhere although as many GPUs are free as it needs, or 0.
         moves
             Running jobs that are moved to make room for it when it is unplaced
-            (`consolidation.moves`); 0 if it is not, or if that does not help.
+            (`consolidation.moves`); 0 if that does not help.
     """
     jobs, parts = run.jobs[run.jobs["submit_s"] <= to_s], run.parts()
     nodes = Nodes(run.scenario.cluster.sizes)
-    # in the order of what happens at one time
+    # in the order of events at one time
     events = [
         np.minimum(jobs[name], to_s) for name in ("finish_s", "start_s", "submit_s")
     ]
     time_s, moment = np.unique(np.concatenate(events), return_inverse=True)
-    # a job so short that the clock does not tell its end from its start holds nothing
+    # a job whose end rounds to its start holds nothing
     holds, widths = (events[1] < events[0]).tolist(), jobs["gpus"].tolist()
     free, queue = nodes.all, dict.fromkeys(widths, 0)
     # GPUs of the jobs that run on one node
@@ -320,9 +304,7 @@ def course(run: Run, to_s: float = inf) -> dict[str, Floats]:
 
 
 def _fragmented(columns: dict[str, Floats], from_s: float) -> dict[str, float]:
-    """Means over the time from `from_s` on: fragmentation and unplaced while jobs wait,
-    moves > 0 while unplaced (percent), and moves while > 0.
-    """
+    """Mean fragmentation, unplaced and moves from `from_s` on."""
     length_s = np.diff(np.maximum(columns["time_s"], from_s))
     waiting, share, unplaced, moved = (
         columns[name][:-1] for name in ("waiting", "fragmentation", "unplaced", "moves")
@@ -343,14 +325,12 @@ def _fragmented(columns: dict[str, Floats], from_s: float) -> dict[str, float]:
 def moves(
     free: Sequence[int], nodes: Nodes, held: Sequence[Sequence[int]], gpus: int
 ) -> int | None:
-    """How many running jobs are moved to other nodes until a job of so many GPUs fits;
-    None if that does not make it fit.
+    """Return how many running jobs are moved until a job of so many GPUs fits, or None.
 
     free: GPUs by node. held: GPUs of each job that runs on one node, by node; jobs on
-    several nodes stay where they are. Greedy, ours: nodes are emptied in turn, that
-    with most free GPUs first, widest jobs first, each job once and to the node on which
-    least is left free, but to none that is empty. It is what a simple consolidation
-    does, not the fewest moves there are.
+    several nodes stay. Greedy, ours, not minimal: nodes are emptied in turn, that with
+    most free GPUs first, widest jobs first, each job once and to the node on which
+    least is left free, but to none that is empty.
     """
     left, moved = list(free), 0
     for node in sorted(range(len(left)), key=lambda node: -left[node]):

@@ -1,9 +1,8 @@
-"""The schedulers by name, and from text such as "hps:monotone=true": those of one
-objective (cluster-schedulers.txt Section III.B); those that weigh several things at
-once, HPS, and the adaptive one that the paper gave up (Sections III.D and V.A); the
-predictive PBS (V.B); the smart batch scheduler SBS (V.C); and Slurm's.
+"""Schedulers by name or by text such as "hps:monotone=true".
 
-A job's time t is its estimate, g its GPUs. Equal jobs go by arrival.
+Single-objective ones (cluster-schedulers.txt III.B); HPS and the adaptive one that the
+paper gave up (III.D, V.A); the predictive PBS (V.B); the smart batch scheduler SBS
+(V.C); and Slurm's. A job's time t is its estimate, g its GPUs. Ties go by arrival.
 """
 
 from __future__ import annotations
@@ -32,23 +31,20 @@ from cgrsp_simpy.cluster.view import Arrived, Scheduler, Starts, View, named
 
 
 def start_in_order(view: View, jobs: Iterable[int]) -> Starts:
-    """Start the jobs that fit, one after the other, and skip the others."""
+    """Start the jobs that fit, in this order, and skip the others."""
     needs, full = view.needs, set[Any]()
     for job in jobs:
         if needs[job] in full:
             continue
         if (place := view.room(needs[job])) is None:
-            # what does not fit now will not fit when still more is taken
+            # it will not fit after further starts either
             full.add(needs[job])
         else:
             yield job, place
 
 
 def start_by(view: View, key: Callable[[Ints], Floats | Ints]) -> Starts:
-    """Start the waiting jobs that fit, those of least key first.
-
-    key: of jobs (their indices), an array of their shape.
-    """
+    """Start the waiting jobs that fit, by increasing key of their indices."""
     jobs = fitting(view)
     if len(jobs) > 1:
         jobs = jobs[key(jobs).argsort(kind="stable")]
@@ -56,21 +52,19 @@ def start_by(view: View, key: Callable[[Ints], Floats | Ints]) -> Starts:
 
 
 def fitting(view: View) -> Ints:
-    """The waiting jobs that fit now, each by itself, oldest first."""
+    """Return the waiting jobs that fit now, each by itself, oldest first."""
     return np.array(view.fitting(), dtype=np.int64)
 
 
 def start_chosen(view: View, choose: Callable[[Ints], int]) -> Starts:
-    """Start the job that `choose` picks of those that fit, again and again until none
-    fits.
-    """
+    """Start the job that `choose` picks of those that fit, until none fits."""
     while len(jobs := fitting(view)):
         yield from start_in_order(view, [choose(jobs)])
 
 
 @named("fifo")
 def fifo(view: View) -> Starts:
-    """By arrival; the first that does not fit holds up all others."""
+    """By arrival; the first that does not fit blocks all others."""
     while (job := view.head) is not None and (
         place := view.room(view.needs[job])
     ) is not None:
@@ -79,25 +73,19 @@ def fifo(view: View) -> Starts:
 
 @named("fifo-skip")
 def fifo_skip(view: View) -> Starts:
-    """By arrival; what does not fit is skipped. Ours, to part the order from the
-    blocking.
-    """
+    """By arrival, skipping jobs that do not fit; ours."""
     return start_in_order(view, view.fitting())
 
 
 @named("sjf")
 def sjf(view: View) -> Starts:
-    """Fewest GPUs first, by g; Table I of the source swaps the words for SJF and
-    Shortest.
-    """
+    """Fewest GPUs first, by g; the source's Table I swaps SJF and Shortest."""
     return start_by(view, lambda jobs: view.jobs.gpus[jobs])
 
 
 @named("shortest")
 def shortest(view: View) -> Starts:
-    """Least time first, by t: nothing is preempted, so that the remaining time of a
-    waiting job is all of it.
-    """
+    """Least time first, by t."""
     return start_by(view, lambda jobs: view.jobs.estimate_s[jobs])
 
 
@@ -110,20 +98,17 @@ def shortest_gpu(view: View) -> Starts:
 
 
 class Received:
-    """GPU-seconds that users have received, those of t seconds ago counted as 2^(-t /
-    half_life_s): of jobs that run, up to now, and of jobs that have ended, whose
-    duration is known by then.
-    """
+    """GPU-seconds received by users, with weight 2^(-t / half_life_s) after t s."""
 
     def __init__(self, half_life_s: float = inf) -> None:
         self.half_life_s, self._now_s = half_life_s, -inf
         self._ended = defaultdict[int, float](float)  # of jobs that have ended, by user
 
     def by_user(self, view: View, user: Ints) -> defaultdict[int, float]:
-        """What each has received; user: of each job."""
+        """Return the GPU-seconds received by each user; user: of each job."""
         jobs, now_s, since_s = view.jobs, view.now_s, self._now_s
-        for own in self._ended:
-            self._ended[own] *= 0.5 ** ((now_s - since_s) / self.half_life_s)
+        for key in self._ended:
+            self._ended[key] *= 0.5 ** ((now_s - since_s) / self.half_life_s)
         for job in np.flatnonzero(jobs.end_s > since_s).tolist():
             gpu_s = self._gpu_s(
                 view.gpus[job], float(jobs.run_s[job]), now_s - jobs.end_s[job]
@@ -131,31 +116,31 @@ class Received:
             self._ended[int(user[job])] += gpu_s
         self._now_s, received = now_s, self._ended.copy()
         for job, running in view.running.items():
-            if job >= 0:  # no GPUs that are supposed to be taken
+            if job >= 0:  # not GPUs that are only supposed to be in use
                 received[int(user[job])] += self._gpu_s(
                     view.gpus[job], now_s - running.start_s
                 )
         return received
 
     def _gpu_s(self, gpus: int, run_s: float, ago_s: float = 0.0) -> float:
-        """What counts of a run that ended so long ago."""
+        """Decayed GPU-seconds of a run that ended so long ago."""
         if self.half_life_s < inf:
             rate = log(2) / self.half_life_s
             run_s = exp(-rate * ago_s) * -expm1(-rate * run_s) / rate
         return gpus * run_s
 
     def shares(self, view: View, user: Ints) -> Floats:
-        """Slurm's fair-share factor, 2^(-(U / S)), by user; user: of each job."""
+        """Return Slurm's fair-share factor 2^(-(U / S)) by user; user: of each job."""
         used = self.by_user(view, user)
-        usage = np.array([used[own] for own in range(int(user.max()) + 1)])
+        usage = np.array([used[number] for number in range(int(user.max()) + 1)])
         return np.asarray(0.5 ** (usage / (usage.sum() or 1.0) * len(np.unique(user))))
 
 
 class LeastAttained:
-    """Least attained service without preemption: first the jobs of the user who has
-    received fewest GPU-seconds so far.
+    """Least attained service without preemption: by the GPU-seconds received by the
+    user.
 
-    Tiresias, which the paper cites, for jobs; by user, and without preemption, is ours.
+    Tiresias, which the paper cites, does so for jobs; users and no preemption are ours.
     """
 
     __name__ = "las"
@@ -165,7 +150,6 @@ class LeastAttained:
         self._received = Received()
 
     def __call__(self, view: View) -> Starts:
-        """Decide."""
         user = known(view.jobs.user)
         by_user = self._received.by_user(view, user)
         return start_by(
@@ -173,26 +157,25 @@ class LeastAttained:
         )
 
 
-BATCHES = (3, 4, 5)  # jobs, by the authors' program
+BATCHES = (3, 4, 5)  # jobs, as in the authors' program
 
 
 def sbs(
     capacity: int = 8, least_similarity: float = 0.8, time_unit_s: float = 3600.0
 ) -> Scheduler:
     """Smart batch: the first job of the best batch of those that fit; without a batch,
-    the best job by itself.
+    the best single job.
 
     A batch is 3 to 5 jobs of a family that follow each other in the queue. It is
     feasible if the sum of g is at most `capacity` and its similarity, 1 / (1 + Var t +
     Var g), at least `least_similarity`; its score is efficiency x similarity, with
-    efficiency = sum of iterations / (sum of g x max t). A job by itself: efficiency /
-    (1 + g / 4) / (1 + t / 3600).
+    efficiency = sum of iterations / (sum of g x max t). A single job: efficiency / (1 +
+    g / 4) / (1 + t / 3600).
 
     capacity: the most GPUs of a batch. least_similarity: the least similarity of a
     batch, 0 to 1. time_unit_s: of t in its variance, seconds. By seconds, 1.0, as in
-    the authors' program, hardly any batch reaches 0.8 (the program itself does not look
-    at the threshold: least_similarity=0); hours are ours. cluster-schedulers.txt
-    Section V.C.
+    the authors' program, hardly any batch reaches 0.8 (the program ignores the
+    threshold: least_similarity=0); hours are ours. cluster-schedulers.txt Section V.C.
     """
     check_whole("capacity", capacity, least=1)
     check_fraction("least_similarity", least_similarity)
@@ -217,9 +200,7 @@ def best_job(
     least_similarity: float,
     time_unit_s: float,
 ) -> int:
-    """The first job of the feasible batch of best score; without one, the best by
-    itself.
-    """
+    """Return the first job of the best feasible batch, else the best single job."""
     family, iterations = known(jobs.family), known(jobs.iterations)
     gpus, time_s = jobs.gpus[queue], jobs.estimate_s[queue]
     alone = iterations[queue] / (gpus * time_s) / (1 + gpus / 4) / (1 + time_s / 3600)
@@ -249,8 +230,8 @@ def hps(
     """Hybrid priority: the largest score first, score = Base x Aging x Penalty.
 
     Base = 1 / (1 + t / 3600), Penalty = 1 / (1 + g / 4); Aging: see `hps_aging`. Aging
-    is at most the boost, and nothing is kept for a job that does not fit: so no wait is
-    bounded, although the paper says so (tests: test_aging_does_not_bound_a_wait).
+    is at most the boost, and nothing is reserved: so no wait is bounded, contrary to
+    the paper (tests: test_aging_does_not_bound_a_wait).
 
     aging_threshold_s: the wait from which on aging acts, seconds. aging_boost: the most
     that aging raises a score, >= 1. max_wait_s: the wait at which it does, seconds,
@@ -285,12 +266,11 @@ def hps(
 def hps_aging(
     wait_s: Floats, threshold_s: float, boost: float, max_wait_s: float, monotone: bool
 ) -> Floats:
-    """How much a wait w raises a job: 1 up to the threshold, then boost x min(w /
+    """Return the factor of a wait w: 1 up to the threshold, then boost x min(w /
     max_wait, 1).
 
-    Just past the threshold that is below 1 (0.33 by default), and a job falls back
-    until w = max_wait / boost. The monotone form, ours, rises from 1 at the threshold
-    to boost at max_wait in a straight line.
+    Just past the threshold it is below 1 (0.33 by default), until w = max_wait / boost.
+    The monotone form, ours, rises linearly from the threshold to max_wait.
     """
     if monotone:
         return 1 + (boost - 1) * np.clip(
@@ -309,8 +289,8 @@ def adaptive(
     long_queue: int = 20,
     shift: float = 2.0,
 ) -> Scheduler:
-    """The multi-factor scheduler that failed: the largest weighted sum of three scores
-    first.
+    """The multi-factor scheduler that the paper gave up: by a weighted sum of three
+    scores.
 
     The paper prints no formula: all numbers are ours.
 
@@ -330,28 +310,25 @@ def adaptive(
         queue = view.queue
         many, few = len(queue) > long_queue, len(queue) <= short_queue
         shifts = (shift if many else 1.0, shift if few else 1.0, 1.0)
-        own = -np.multiply(shifts, list(weights.values()))
+        signed = -np.multiply(shifts, list(weights.values()))
         return start_by(
-            view, lambda fits: (own @ scores_of_queue(view))[np.isin(queue, fits)]
+            view, lambda fits: (signed @ scores_of_queue(view))[np.isin(queue, fits)]
         )
 
     return schedule
 
 
 def scores_of_queue(view: View) -> Floats:
-    """Efficiency, fairness and resource score of the waiting jobs, each from 0 (worst
-    in the queue) to 1 (best); (3, waiting).
+    """Return scores of the waiting jobs, from 0 (worst in the queue) to 1, (3,
+    waiting).
 
     Efficiency: little GPU-time t g. Fairness: a long wait. Resources: few GPUs that
-    leave little free on their nodes, g (1 + left). What they weigh is the paper's
-    (Section III.D), the formulas are ours.
+    leave few free on their nodes, g (1 + left). Formulas ours, after Section III.D.
     """
     jobs, waiting, idle = view.jobs, view.queue, view.idle()
 
     def left(need: Any) -> int:
-        """The GPUs that a job of a need would leave free on its nodes; if it does not
-        fit, as many as the largest node has.
-        """
+        """Return the GPUs left free on the nodes; without room, the largest node's."""
         place = view.room(need)
         if place is None:
             return max(view.sizes)
@@ -376,18 +353,17 @@ def pbs(
     medium_s: float = 3600.0,
     tolerance: float = 0.2,
 ) -> Scheduler:
-    """Predictive backfill: of the jobs that fit, the most efficient if it stands out,
-    else by the next rule that finds one.
+    """Predictive backfill: of the jobs that fit, the most efficient if it excels, else
+    by rules.
 
-    Efficiency is iterations / (g t). The rules after it: the shortest of those with at
+    Efficiency is iterations / (g t). The rules, in order: the shortest of those with at
     most `small_gpus`; the fewest GPUs of those below `medium_s`; the shortest.
 
     Parameters
     ----------
     mode : str
-        When the best stands out. "program": its efficiency exceeds `threshold`, as in
-        the authors' program; "text": it is at least `threshold` above the next best, as
-        a share.
+        When the best excels. "program": its efficiency exceeds `threshold`, as in the
+        authors' program; "text": it is at least `threshold` above the next, as a share.
     pairs : bool
         First start the best pairs, see `best_pair`; the authors' program has such a
         function but never calls it.
@@ -423,7 +399,7 @@ def pbs(
         stands_out = (
             most > threshold if mode == "program" else most >= (1 + threshold) * second
         )
-        rules = (  # of which jobs, the one of least key
+        rules = (  # (candidates, key)
             (np.full(len(fits), stands_out), -efficiency),
             (gpus <= small_gpus, time_s),
             (time_s < medium_s, gpus),
@@ -436,11 +412,9 @@ def pbs(
 
 
 def best_pair(view: View, tolerance: float) -> tuple[int, int] | None:
-    """The waiting jobs, oldest first, that together are most efficient: (it1 + it2) /
-    (g1 t1 + g2 t2); None if no pair will do.
+    """Return the pair of largest (it1 + it2) / (g1 t1 + g2 t2), oldest first, or None.
 
-    A pair will do if one node has room for both now and |t1 - t2| <= tolerance x
-    max(t1, t2) (Section V.B; tolerance: ours).
+    One node must have room for both, |t1 - t2| <= tolerance (ours) x max(t1, t2).
     """
     room = max(view.idle())
     fits = fitting(view)
@@ -461,20 +435,19 @@ def best_pair(view: View, tolerance: float) -> tuple[int, int] | None:
 
 
 class Multifactor:
-    """Slurm's multifactor priority, by which jobs are started as EASY starts them by
-    arrival.
+    """Slurm's multifactor priority; jobs start by it as EASY starts them by arrival.
 
     Priority = age min(w / max_age, 1) + size g / G + fairshare 2^(-U / S) + qos Q. w:
-    wait; g / G: share of the GPUs, or 1 less it where small jobs are favoured; U: the
-    user's share in what all have received, GPU-seconds counting half after each half
-    life; S: 1 over the users seen so far; Q: priority of the QOS over the highest.
+    wait; g / G: share of the GPUs, or 1 less it if small jobs are favoured; U: the
+    user's share of what all have received, in decaying GPU-seconds; S: 1 over the users
+    seen so far; Q: priority of the QOS over the highest.
 
     age, size, fairshare, qos: weights >= 0 (PriorityWeightAge, ...; Slurm's are 0,
     these are ours). max_age_s, half_life_s: PriorityMaxAge, PriorityDecayHalfLife,
-    seconds, with Slurm's defaults. favor_small: PriorityFavorSmall. depth: as of easy
+    seconds, with Slurm's defaults. favor_small: PriorityFavorSmall. depth: see easy
     (bf_max_job_test). Slurm documentation, "Multifactor Priority Plugin" and "Classic
-    Fairshare Algorithm" with a damping factor of 1; accounts, partitions and nice
-    values are left out, and one head alone is protected.
+    Fairshare Algorithm" with a damping factor of 1; without accounts, partitions and
+    nice values, and only one head is protected.
     """
 
     __name__ = "multifactor"
@@ -502,13 +475,12 @@ class Multifactor:
         self._received = Received(half_life_s)
 
     def __call__(self, view: View) -> Starts:
-        """Decide."""
         queue = np.array(view.queue, dtype=np.int64)
         order = queue[np.argsort(-self.priority(view, queue), kind="stable")]
         return easy_in_order(view, order.tolist(), self.depth)
 
     def priority(self, view: View, queue: Ints) -> Floats:
-        """Of some waiting jobs."""
+        """Return the priorities of some waiting jobs."""
         jobs, weights = view.jobs, self.weights
         share = jobs.gpus[queue] / sum(view.sizes)
         age = np.minimum((view.now_s - jobs.arrival_s[queue]) / self.max_age_s, 1)
@@ -524,7 +496,7 @@ class Multifactor:
         return np.asarray(priority)
 
 
-# Schedulers, and factories of those that have parameters or remember.
+# Schedulers, and factories of those with parameters or state.
 SCHEDULERS: dict[str, Callable[..., Any]] = {
     "fifo": fifo,
     "fifo-skip": fifo_skip,
@@ -542,14 +514,14 @@ SCHEDULERS: dict[str, Callable[..., Any]] = {
 }
 
 COMPARED = ("fifo", "sjf", "shortest", "shortest-gpu", "hps", "pbs", "sbs", "easy")
-"""Names of the schedulers that are compared unless told."""
+"""Names of the schedulers that are compared by default."""
 
 
 def make_scheduler(scheduler: str | Scheduler) -> Scheduler:
-    """A scheduler from its text.
+    """Make a scheduler from its text.
 
     scheduler: "easy", "hps:monotone=true,aging_boost=3", "own.py:widest_first"; a
-    callable is passed through. Raises InputError for an unknown name, parameter or
-    file, or a value that a parameter cannot have.
+    callable is returned as it is. Raises InputError for an unknown name, parameter or
+    file, or a value that is not allowed.
     """
     return chosen("scheduler", scheduler, SCHEDULERS)

@@ -1,10 +1,9 @@
-"""One's own log replayed: which scheduler does what the log recorded, and what more
-nodes, another scheduler or another placement would have changed.
+"""Replay of your own log: which scheduler acts as recorded, and what changes would
+bring.
 
-A simulated schedule soon leaves the recorded one, under the right scheduler, too, since
-the nodes on which jobs ran are not told. So schedulers are judged moment by moment: the
-recorded schedule is followed, and at each moment each scheduler is asked what it would
-start (all ours).
+A simulated schedule soon leaves the recorded one, even under the right scheduler, since
+logs do not record the nodes of jobs. So the recorded schedule is followed, and each
+scheduler is asked at each moment what it would start (all ours).
 """
 
 from __future__ import annotations
@@ -33,14 +32,14 @@ from cgrsp_simpy.studies.isolation import isolated, run_isolated
 from cgrsp_simpy.studies.replicate import check_policies
 from cgrsp_simpy.studies.subject import subject_of
 
-# a start so much later counts as one of the moment: schedulers run in cycles
+# a start so much later still counts as immediate: schedulers run in cycles
 GRACE_S = 60.0
-# what the second question counts beside the first; chosen on 30 logs of its own
+# weight of the second question; chosen on 30 separate logs
 TIE = 0.02
-MOMENTS = 2000  # at most so many are judged, evenly spread
-# jobs that are followed end before others start: sums of times are rounded
+MOMENTS = 2000  # maximum number judged, evenly spread
+# recorded jobs end this much before others start: sums of times are rounded
 EARLY_S = 1e-3
-BLOCKS = 20  # in which jobs, or moments, are drawn for an interval
+BLOCKS = 20  # of jobs, or moments, in a bootstrap
 
 
 @dataclass(frozen=True)
@@ -50,14 +49,12 @@ class Replay:
     Attributes
     ----------
     scenario : Scenario
-        The log on its cluster; under the placement with which all recorded starts find
-        room, if there is one.
+        The log on its cluster, with the placement of `agreement` if there is one.
     waits_s : mapping
-        Of each job, seconds: by scheduler, simulated; under "recorded" those of the
-        log, NaN where it does not tell one.
+        Waits per job, seconds: simulated, by scheduler; "recorded": the log's or NaN.
     agreement : mapping
-        By scheduler, of each moment that is judged whether it would have done what was
-        recorded; empty where the log tells no starts, or no job waited.
+        By scheduler, whether it would have acted as recorded at each judged moment;
+        empty if the log has no starts, or no job waited.
     """
 
     scenario: Scenario
@@ -66,16 +63,17 @@ class Replay:
 
     @property
     def best(self) -> str | None:
-        """The scheduler that agrees most often; None: not told."""
+        """The scheduler that agrees most often, or None if unknown."""
         return max(
             self.agreement, key=lambda name: self.agreement[name].mean(), default=None
         )
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """A row for what was recorded, then one a scheduler, those that agree most
-        often first: the agreement in percent, by how much it is below the best one's
-        (with a 95 % interval, block bootstrap over moments), and the waits in seconds.
+        """One row for the record, then one per scheduler, by decreasing agreement.
+
+        Agreement in percent, its difference from the best with a 95 % interval (block
+        bootstrap over moments), and waits in seconds.
         """
         told, best = self.agreement, self.best
         names = sorted(
@@ -96,9 +94,7 @@ class Replay:
         ]
 
     def _agrees(self, name: str) -> dict[str, float | None]:
-        """How often a scheduler agrees, percent, and by how much the best does more
-        often.
-        """
+        """Agreement, percent, and by how much the best one agrees more often."""
         own, best = self.agreement.get(name), self.agreement[str(self.best)]
         below = (
             None if own is None or name == self.best else interval(100 * (best - own))
@@ -107,13 +103,12 @@ class Replay:
         return {"agreement_pct": agrees_pct, **_plain("below_best_pct", below)}
 
     def what_if(self, changes: Sequence[str]) -> list[dict[str, Any]]:
-        """A row for each change of the scenario: the mean wait, and how it differs, job
-        by job, from that without the change, both simulated, with a 95 % interval
-        (block bootstrap).
+        """Return one row per change of the scenario: mean wait, and paired difference.
 
-        changes: as of `changed`; of the best scheduler, else the first.
+        Job by job, both simulated, with a 95 % interval (block bootstrap). changes: see
+        `changed`; of the best scheduler, else the first.
         """
-        name = self.best or next(each for each in self.waits_s if each != "recorded")
+        name = self.best or next(key for key in self.waits_s if key != "recorded")
         found = [(text, *changed(self.scenario, name, text)) for text in changes]
         waits_s = [_waits(scenario, own) for _, scenario, own in found]
         return [
@@ -128,11 +123,10 @@ class Replay:
 
 
 def replay(scenario: Scenario, schedulers: Sequence[Any] | None = None) -> Replay:
-    """A log, the source of a scenario, under schedulers; all that it has columns for,
-    unless given.
+    """Replay a log, the source of a scenario, under schedulers, by default all
+    possible.
 
-    Raises InputError for jobs that are no log's, and as `Scenario` and `check_policies`
-    do.
+    Raises InputError for jobs that are no log's, and like `Scenario`.
     """
     jobs = scenario.source
     require(isinstance(jobs, Jobs), "source", jobs, "the jobs of a log")
@@ -162,9 +156,7 @@ def _waits(scenario: Scenario, scheduler: Any) -> Floats:
 
 
 def interval(differences: Floats) -> Mean:
-    """Their mean, with a 95 % interval from `BLOCKS` blocks of neighbours; of one, with
-    none.
-    """
+    """Mean with a 95 % interval from `BLOCKS` blocks of neighbours, if possible."""
     if len(differences) < 2:
         return mean(differences)
     return block_bootstrap_mean(differences, max(1, len(differences) // BLOCKS))
@@ -177,10 +169,10 @@ def _plain(name: str, value: Mean | None) -> dict[str, float | None]:
 
 
 def changed(scenario: Scenario, scheduler: str, text: str) -> tuple[Scenario, str]:
-    """A scenario and its scheduler with a change: "nodes=4" (that many more, like the
-    last), "scheduler=easy:depth=10", "placement=pack", "kill_at_limit=true".
+    """Apply a change to a scenario and its scheduler.
 
-    Raises InputError for any other.
+    "nodes=4" (that many more, like the last), "scheduler=easy:depth=10",
+    "placement=pack" or "kill_at_limit=true". Raises InputError for any other.
     """
     name, _, value = text.partition("=")
     check_one_of("what-if", name, ("nodes", "scheduler", "placement", "kill_at_limit"))
@@ -191,8 +183,8 @@ def changed(scenario: Scenario, scheduler: str, text: str) -> tuple[Scenario, st
         require(value.isdecimal(), "what-if nodes", value, "a whole number")
         check_whole("what-if nodes", int(value), least=1, most=100_000)
         more = {
-            key: own + own[-1:] * int(value)
-            for key, own in vars(scenario.cluster).items()
+            key: values + values[-1:] * int(value)
+            for key, values in vars(scenario.cluster).items()
         }
         return replace(scenario, cluster=Cluster(**more)), scheduler
     read, allowed = READERS[bool if name == "kill_at_limit" else str]
@@ -205,26 +197,24 @@ def changed(scenario: Scenario, scheduler: str, text: str) -> tuple[Scenario, st
 # ---- moment by moment ----
 
 Asked = Callable[[View, Sequence[int], set[int]], None]
-"""Is shown a view, the jobs that are started now, and those that are started soon."""
+"""Called with a view, the jobs that start now, and those that start soon."""
 
 
 def agreement(
     scenario: Scenario, schedulers: Mapping[str, Scheduler]
 ) -> tuple[dict[str, Floats], str | None]:
-    """By scheduler, of each moment whether it would have done what was recorded, 0 to
-    1; and the placement under which every recorded start finds room on the nodes, if
-    there is one.
+    """Return by scheduler and moment whether it would have acted as recorded, 0 to 1;
+    and the placement under which every recorded start finds room, if there is one.
 
-    Asked are the moments at which some jobs go on to wait. It counts 1 if the job that
-    a scheduler would start first is one that was started, or if it would start none
-    where none was. Under such a placement nothing else matters. Without one, it is not
-    known what had room but that: a job that was started shows that one of as many GPUs
-    had, and any of g GPUs has where more are free than nodes can hide, min(size, g - 1)
-    each. So schedulers are asked what they would start if no wider job fitted and the
-    other GPUs came free at the next end, and, which counts `TIE` beside it, if all free
-    GPUs were on one node. There GPUs of one type and partition are taken together, or
-    all of the cluster if a job needs more than one type or partition has; cores and
-    memory are not looked at.
+    Judged are the moments at which some jobs go on waiting. A scheduler agrees if the
+    job that it would start first was started, or if it would start none and none was.
+    If no such placement is known, room is only known as follows: a job that was started
+    shows that others of as many GPUs had room, and a job of g GPUs has room if more are
+    free than nodes can hide, min(size, g - 1) each. So schedulers are asked what they
+    would start if no wider job fitted and the other GPUs came free at the next end,
+    and, with weight `TIE`, if all free GPUs were on one node. GPUs of one type and
+    partition are then merged, or all of the cluster if a job needs more than that;
+    cores and memory are ignored.
     """
     source = scenario.source
     assert isinstance(source, Jobs) and source.start_s is not None
@@ -274,9 +264,7 @@ def agreement(
 
 
 def _follow(scenario: Scenario, ask: Asked | None = None) -> bool:
-    """Start each job when it was by the log, or as soon as it fits; whether all fitted
-    in time.
-    """
+    """Start jobs as recorded, or once they fit; whether all fitted in time."""
     jobs, moments, late = scenario.source, count(), set[int]()
     assert isinstance(jobs, Jobs) and jobs.start_s is not None
     start_s = np.fmax(jobs.start_s, jobs.arrival_s).tolist()
@@ -310,9 +298,9 @@ def _follow(scenario: Scenario, ask: Asked | None = None) -> bool:
 
 
 def _together(cluster: Cluster, jobs: Jobs) -> Cluster:
-    """The cluster with one node per pair of GPU type and partitions; a cluster without
-    types, or without partitions, has none afterwards. If a job does not fit on that, as
-    when it spans two partitions, all GPUs are on one node that serves every job.
+    """Merge the nodes of each pair of GPU type and partitions into one.
+
+    If a job does not fit then, as one that spans two partitions, all nodes are merged.
     """
     none = ("",) * len(cluster.sizes)
     gpus = Counter[tuple[str, str]]()

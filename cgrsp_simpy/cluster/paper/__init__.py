@@ -1,1 +1,1 @@
-"""What reproduces the paper on clusters: its table and its figures."""
+"""Reproduction of the paper on clusters: its table and its figures."""

@@ -51,10 +51,10 @@ from cgrsp_simpy.studies.executors import as_they_come
 COURSE = GANTT = ("fifo", "hps", "easy")
 GANTT_H = 24.0
 BLOCK = ["job", "resource", "low", "high", "from_s", "to_s"]  # of a bar
-# the paper's classes of GPUs, and the most of each
+# the paper's classes of GPUs, and the largest number of each
 WIDTHS = {"1": 1.0, "2": 2.0, "4": 4.0, "8": 8.0, "16+": np.inf}
-SPAN_S = 12 * 3600.0  # over which a time course is averaged
-HPS = (300.0, 2.0, 1800.0)  # aging threshold, boost and longest wait, as by default
+SPAN_S = 12 * 3600.0  # a time course is averaged over such spans
+HPS = (300.0, 2.0, 1800.0)  # default aging threshold, boost and longest wait
 # jobs whose scores are drawn, GPUs and seconds, and their colours
 AGED = {(1, 600.0): "#009E73", (2, 3600.0): "#C04A00", (8, 14_400.0): "#0B4F9C"}
 FORMS: dict[str, tuple[str, Any]] = {
@@ -79,7 +79,7 @@ METRICS = {
     "wait_variance_min2": ("wait variance (1000 min²)", 1e-3, True),
     "fragmentation_pct": ("fragmentation (%)", 1.0, False),
 }
-# Column -> unit, of those whose least is best.
+# Column -> unit, if less is better.
 LEAST = {"starved": "", "wait_s": " s", "wait_variance_min2": " min²"}
 UNITS = {
     "throughput_per_h": ("throughput (jobs/h)", 1.0, False),
@@ -120,9 +120,7 @@ FIGURES = Figures("cluster_", Runs, handlelength=2.6)
     ),
 )
 def loads(runs: Runs) -> list[Row]:
-    """Each scheduler's mean wait by load, without the paper's cut; infinite where not
-    stable.
-    """
+    """Mean wait per scheduler and load without the paper's cut; or infinity."""
     return [
         {"scheduler": name, "load": load, **with_halves({"wait_s": row["wait_s"]})}
         for (setting, load), study in runs.tabled.items()
@@ -133,7 +131,7 @@ def loads(runs: Runs) -> list[Row]:
 
 @loads.draws
 def _(canvas: Canvas, rows: list[Row]) -> None:
-    """A line a scheduler, side by side so that intervals can be told apart."""
+    """One line per scheduler, shifted so that intervals do not overlap."""
     ax, ends = canvas.subplots(), {}
     for place, name in enumerate(CARRIED):
         own = [row for row in where(rows, scheduler=name) if np.isfinite(row["wait_s"])]
@@ -176,9 +174,7 @@ def _(rows: list[Row]) -> str:
     ),
 )
 def metrics(runs: Runs) -> list[Row]:
-    """Each scheduler's figures, and what they differ by from the least, paired by seed;
-    with 95 % half widths.
-    """
+    """Metrics per scheduler, and paired differences from the best; 95 % half widths."""
     study = runs.tabled[UNCUT, LOAD]
     means = study.means()
     least = {
@@ -207,7 +203,7 @@ def metrics(runs: Runs) -> list[Row]:
 
 @metrics.draws
 def _(canvas: Canvas, rows: list[Row]) -> None:
-    """A panel a metric."""
+    """One panel per metric."""
     names = [row["scheduler"] for row in rows]
     panels(canvas, METRICS, names, [(row, at, "o") for at, row in enumerate(rows)])
 
@@ -237,9 +233,7 @@ def _(rows: list[Row]) -> str:
 
 
 def _least(rows: Sequence[Row], metric: str, unit: str) -> str:
-    """The scheduler of the least mean, and which others are not shown to differ from
-    it: those whose paired difference may be 0.
-    """
+    """Describe the scheduler of least mean, and those not shown to differ from it."""
     least, *others = sorted(rows, key=lambda row: float(row[metric]))
     more = f"{metric}_above_least"
     near = [row["scheduler"] for row in others if not row[more] > row[half(more)]]
@@ -258,9 +252,7 @@ def _least(rows: Sequence[Row], metric: str, unit: str) -> str:
     texts=("gpus",),
 )
 def waits(runs: Runs) -> list[Row]:
-    """Quantiles of the waits by scheduler and class of GPUs, over the jobs of all
-    seeds.
-    """
+    """Quantiles of the waits by scheduler and class of GPUs, over all seeds."""
     tasks = {
         (name, seed): (name, runs.jobs, seed)
         for name in WAITS
@@ -285,9 +277,7 @@ def waits(runs: Runs) -> list[Row]:
 
 @waits.draws
 def _(canvas: Canvas, rows: list[Row]) -> Handles:
-    """A panel a scheduler: of each class of GPUs the middle half, the middle nine
-    tenths and the median.
-    """
+    """One panel per scheduler: middle half, middle nine tenths and median per class."""
     axes = canvas.subplots(2, 3, sharex=True, sharey=True)
     for ax, name in zip(axes.flat, WAITS):
         for row in where(rows, scheduler=name):
@@ -334,7 +324,7 @@ def _(rows: list[Row]) -> str:
 
 
 def _waits(task: tuple[str, int, int]) -> tuple[Ints, Floats]:
-    """Of each measured job its class of GPUs, as an index, and its wait."""
+    """Class of GPUs, as an index, and wait of each measured job."""
     jobs = measured(scenario(UNCUT, LOAD, task[1]).run(task[0], task[2]))
     return (
         np.searchsorted(list(WIDTHS.values()), jobs["gpus"]),
@@ -356,15 +346,13 @@ def _waits(task: tuple[str, int, int]) -> tuple[Ints, Floats]:
     ),
 )
 def table_two(runs: Runs) -> list[Row]:
-    """Table II over loads, published beside reproduced."""
+    """Table II over loads, published next to reproduced."""
     return table.rows(runs.tabled)
 
 
 @table_two.draws
 def _(canvas: Canvas, rows: list[Row]) -> Handles:
-    """A panel a figure, a line a scheduler: published, as the paper measures, without
-    its cut.
-    """
+    """One panel per metric, one line per scheduler, published and by both settings."""
     near = where(rows, closest=True)
     loads = {row["scheduler"]: row["load"] for row in near}
     places = list(PUBLISHED)
@@ -400,9 +388,9 @@ def panels(
     points: Sequence[tuple[Row, float, str]],
     published: Iterable[Mapping[str, float]] = (),
 ) -> None:
-    """A panel a figure, a line a name.
+    """Draw one panel per metric with one line per name.
 
-    points: rows of schedulers, where, and in which shape; an infinite value is a sign
+    points: rows of schedulers, their positions and marks; an infinite value is a sign
     at the right edge. published: by name, in the unit of the panel.
     """
     axes = canvas.subplots(2, 3, sharey=True).flat
@@ -483,7 +471,7 @@ def claims(runs: Runs) -> list[Row]:
 
 @claims.draws
 def _(canvas: Canvas, rows: list[Row]) -> Handles:
-    """A panel a way of measuring: claims by load, each answered."""
+    """One panel per setting: verdicts by claim and load."""
     asked = [(figure, kind) for figure in CLAIMS for kind in KINDS]
     names = [f"{CLAIMED[figure]}:\n{KINDS[kind]}" for figure, kind in asked]
     loads = sorted({row["load"] for row in rows})
@@ -525,12 +513,12 @@ def _(rows: list[Row]) -> str:
 
 
 def every(runs: Runs) -> str:
-    """Its jobs and seeds, for a note."""
+    """Jobs and seeds, for a note."""
     return f"{runs.jobs} jobs on 8 nodes of 8 GPUs, {runs.seeds} seeds"
 
 
 def spread(value: float, half_width: float) -> str:
-    """A mean and its half width to three digits or so; ∞ where it is infinite."""
+    """A mean and its half width to about three digits; ∞ if infinite."""
     if not np.isfinite(value):
         return "∞"
     return " ± ".join(f"{each:,.{decimals(each)}f}" for each in (value, half_width))
@@ -550,7 +538,7 @@ def _one(runs: Runs) -> str:
     ),
 )
 def course(runs: Runs) -> list[Row]:
-    """Means over spans of twelve hours of what is busy and what waits, by scheduler."""
+    """Means over spans of twelve hours of busy GPUs and waiting work, by scheduler."""
     rows = []
     for name in COURSE:
         jobs = runs.run(name).jobs
@@ -577,16 +565,14 @@ def course(runs: Runs) -> list[Row]:
 def _mean(
     begin_s: Floats, end_s: Floats, weight: Floats, from_s: float, to_s: float
 ) -> float:
-    """Mean over a span of a sum of weights, each of which is there from one time to
-    another.
-    """
+    """Mean over a span of the sum of weights, each present from begin to end."""
     until_s, since_s = np.clip((end_s, begin_s), from_s, to_s)
     return float(weight @ (until_s - since_s)) / (to_s - from_s)
 
 
 @course.draws
 def _(canvas: Canvas, rows: list[Row]) -> Handles:
-    """Utilisation above what waits."""
+    """Utilisation above waiting work."""
     axes = canvas.subplots(2, 1, sharex=True)
     for ax, column in zip(axes, ("utilisation_pct", "waiting_h")):
         for name in COURSE:
@@ -632,9 +618,7 @@ def _(rows: list[Row]) -> str:
     legend={"columns": len(WIDTHS)},
 )
 def gantt(runs: Runs) -> list[Row]:
-    """Where jobs run in the day that begins halfway through the arrivals; a row a block
-    of neighbouring GPUs on a node.
-    """
+    """Where jobs run in a day amid the arrivals; one row per block of GPUs."""
     sizes = PAPER_CLUSTER.sizes
     first = np.cumsum([0, *sizes]).tolist()
     return [
@@ -658,9 +642,7 @@ def gantt(runs: Runs) -> list[Row]:
 
 @gantt.draws
 def _(canvas: Canvas, rows: list[Row]) -> Handles:
-    """A panel a scheduler: each GPU a line, each job blocks in the colour of its GPUs;
-    idle is white.
-    """
+    """One panel per scheduler, one line per GPU; blocks coloured by the job's GPUs."""
     edges, most = np.cumsum([0, *PAPER_CLUSTER.sizes]), list(WIDTHS.values())
     span_h = (rows[0]["begin_h"], rows[0]["begin_h"] + GANTT_H)
     axes = canvas.subplots(1, len(GANTT), sharex=True, sharey=True)
@@ -715,10 +697,8 @@ def _(rows: list[Row]) -> str:
     note="HPS by default; aging begins at 5 min and ends at 30 min (grey lines)",
     legend={"columns": 3},
 )
-def aging(runs: Runs) -> list[Row]:  # noqa: ARG001, as of every figure
-    """Aging and score of jobs by what they have waited, in the authors' form and in the
-    monotone one, ours.
-    """
+def aging(runs: Runs) -> list[Row]:  # noqa: ARG001, one signature for all figures
+    """Aging and score of jobs by wait, in the authors' form and in our monotone one."""
     wait_s = np.sort(
         np.append(np.arange(0.0, 2401.0, 30.0), np.nextafter(HPS[0], np.inf))
     )

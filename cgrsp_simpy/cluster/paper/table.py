@@ -1,7 +1,4 @@
-"""Table II and the static figures of the text, published beside reproduced, over
-offered loads; the paper's claims, tested; and the runs behind both and behind the
-figures.
-"""
+"""Table II and the paper's claims, published and reproduced, over offered loads."""
 
 from __future__ import annotations
 
@@ -34,7 +31,7 @@ from cgrsp_simpy.studies.replicate import simulate
 STATIC = ("fifo", "sjf", "shortest", "shortest-gpu")  # the paper's static schedulers
 DYNAMIC = ("hps", "pbs", "sbs")  # the paper's dynamic schedulers
 LOADS = (0.4, 0.6, 0.7, 0.8, 0.9, 1.0, 1.2)  # the paper gives no rate of arrivals
-# at one load: the highest at which most are stable; the paper's utilisation
+# highest load at which most are stable; load of about the paper's utilisation
 LOAD, FULL = 0.7, 0.9
 JOBS = 1000
 FIGURES = (
@@ -44,11 +41,11 @@ FIGURES = (
     "wait_variance_s2",
     "starved",
 )
-# the paper submits 1,000 jobs to an empty cluster and none after them; without that cut
-# the measured ones are neither the first nor the last
+# The paper submits 1,000 jobs to an empty cluster and none after them. Without that
+# cut, other jobs come before and after the measured ones.
 CUT, UNCUT = SETTINGS = ("cut", "uncut")
 
-# cluster-schedulers.txt Table II, and Section VI.A and VI.B for the static ones. The
+# cluster-schedulers.txt Table II; Sections VI.A and VI.B for the static schedulers. The
 # unit of the variance is not printed.
 PUBLISHED: dict[str, dict[str, float]] = {
     "fifo": {
@@ -63,7 +60,7 @@ PUBLISHED: dict[str, dict[str, float]] = {
     "pbs": dict(zip(FIGURES, (24.3, 76.1, 823.0, 524.0, 18.0))),
     "sbs": dict(zip(FIGURES, (23.7, 74.6, 891.0, 679.0, 25.0))),
 }
-# What "dynamic beats static" means: the figure, and whether more of it is better.
+# "Dynamic beats static": the figure, and whether more is better.
 CLAIMS = {"throughput_per_h": True, "starved": False, "wait_variance_s2": False}
 
 Found = Mapping[tuple[str, float], Comparison]  # by setting and load
@@ -76,9 +73,10 @@ def studies(
     executor: Executor | int | None = None,
     schedulers: Sequence[str] = STATIC + DYNAMIC,
 ) -> dict[tuple[str, float], Comparison]:
-    """Schedulers, those of the paper unless told, on the same jobs at each offered
-    load: as the paper measures, and without its cut where a load can be served at all
-    (below 1).
+    """Compare schedulers, by default the paper's, on the same jobs at each offered
+    load.
+
+    As the paper measures and, below load 1, without its cut.
     """
     seeds = list(seeds)
     return {
@@ -92,9 +90,7 @@ def studies(
 
 
 def scenario(setting: str, load: float, jobs: int) -> Scenario:
-    """So many measured jobs at an offered load; without the cut after as many, and
-    before up to eight times as many others.
-    """
+    """Return so many measured jobs at an offered load; uncut, among others."""
     uncut = setting == UNCUT
     return Scenario(
         Offered(jobs=jobs, load=load, warm_up=jobs * uncut, after=8 * jobs * uncut)
@@ -102,7 +98,7 @@ def scenario(setting: str, load: float, jobs: int) -> Scenario:
 
 
 class Runs:
-    """Runs that figures share. seeds: how many, from 0. jobs: of each run."""
+    """Runs that figures share. seeds: their number, from 0. jobs: per run."""
 
     def __init__(
         self, seeds: int = 10, jobs: int = JOBS, executor: Executor | int | None = None
@@ -114,23 +110,21 @@ class Runs:
     @cached_property
     def tabled(self) -> Found:
         """All schedulers, both settings, at each load."""
-        # that is for logs
-        own = tuple(name for name in SCHEDULERS if name != "multifactor")
-        return studies(LOADS, range(self.seeds), self.jobs, self.executor, own)
+        # multifactor needs the users of a log
+        names = tuple(name for name in SCHEDULERS if name != "multifactor")
+        return studies(LOADS, range(self.seeds), self.jobs, self.executor, names)
 
     def run(self, scheduler: str) -> Run:
-        """A run of seed 0 at the load that the paper's utilisation needs, three times
-        as long.
-        """
+        """Return a run of seed 0 at load FULL with three times as many jobs."""
         return simulate(scenario(CUT, FULL, 3 * self.jobs), scheduler)
 
 
 def rows(found: Found) -> list[dict[str, Any]]:
-    """One dict a scheduler, setting and load: each figure's mean and half width, the
-    published beside; `closest` marks the load.
+    """Return one dict per scheduler, setting and load: means, half widths, published
+    values.
 
-    closest: of a scheduler's loads the one whose utilisation, as the paper measures, is
-    closest to the published one; FULL where none is.
+    closest: whether the utilisation, as the paper measures, is closest at this load to
+    the published one; at FULL if none is published.
     """
     means = {key: study.means() for key, study in found.items()}
     table = []
@@ -156,12 +150,12 @@ def rows(found: Found) -> list[dict[str, Any]]:
 
 
 def claims(found: Found) -> list[dict[str, Any]]:
-    """One dict a claim, setting and load: dynamic minus static, paired by seed.
+    """Return one dict per claim, setting and load: dynamic minus static, paired by
+    seed.
 
     mean: of the means of each group; best: the worst dynamic scheduler against the best
-    static one, as "consistently outperform" says. Each with its 95 % interval and
-    whether it holds: "yes", "no" (the contrary is significant), or "open", also where
-    neither is stable.
+    static one ("consistently outperform"). With 95 % intervals and whether each holds:
+    "yes", "no" (the contrary is significant), or "open", also if neither is stable.
     """
     table = []
     for figure, more_is_better in CLAIMS.items():
@@ -192,16 +186,14 @@ def _holds(difference: Mean, more_is_better: bool) -> str:
 def verdict(
     tested: Sequence[Mapping[str, Any]], figure: str, kind: str, setting: str = CUT
 ) -> str:
-    """Of a claim over all loads: "holds", "holds at no load", or at which loads it
-    does.
-    """
-    own = {
+    """Return "holds", "holds at no load", or the loads at which a claim holds."""
+    answers = {
         row["load"]: row[f"{kind}_holds"]
         for row in tested
         if (row["figure"], row["setting"]) == (figure, setting)
     }
-    yes = [f"{load:g}" for load, answer in own.items() if answer == "yes"]
-    if len(yes) == len(own):
+    yes = [f"{load:g}" for load, answer in answers.items() if answer == "yes"]
+    if len(yes) == len(answers):
         return "holds"
     return (
         f"depends on the load: holds at {', '.join(yes)}" if yes else "holds at no load"
@@ -209,9 +201,7 @@ def verdict(
 
 
 def implied() -> list[str]:
-    """What follows from the paper's mix and from what it prints of the schedulers, and
-    what that cannot be.
-    """
+    """Return what the paper's mix and printed results imply, and what cannot be."""
     mix, gpus = Mix(), PAPER_CLUSTER.gpus
     pairs = {
         name: row
@@ -251,18 +241,12 @@ def implied() -> list[str]:
 
 
 def gpu_hours(row: Mapping[str, float]) -> float:
-    """GPU-hours of the mean job that a throughput and a utilisation of the paper's
-    cluster over the same time imply.
-    """
+    """Return the mean GPU-hours per job that throughput and utilisation imply."""
     return row["utilisation_pct"] / 100 * PAPER_CLUSTER.gpus / row["throughput_per_h"]
 
 
 def least_variance(row: Mapping[str, float]) -> float:
-    """The least variance, s^2, of waits with the mean row["wait_s"] of which
-    row["starved"] are longer than the limit.
-
-    It is reached where those are just at the limit, and all others are equal.
-    """
+    """Return the least variance, s^2, of waits with this mean and starved jobs."""
     starved = row["starved"]
     rest_s = (JOBS * row["wait_s"] - starved * STARVED_S) / (JOBS - starved)
     return float(

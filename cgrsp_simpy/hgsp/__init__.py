@@ -1,8 +1,7 @@
 """HGSP: weighted tardiness of tasks on GPUs of different speed and memory.
 
-A `Scenario` of tasks is simulated, compared and swept as every scenario. `solve` plans
-one instance and says how far from the best it can be. Source: "Heterogeneous GPU
-Scheduling", cited as hgsp.txt.
+A `Scenario` of tasks is used like that of any module. `solve` plans one instance and
+bounds its distance from the optimum. Source: "Heterogeneous GPU Scheduling", hgsp.txt.
 """
 
 from cgrsp_simpy.hgsp.generate import Level, generate

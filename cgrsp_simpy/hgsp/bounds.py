@@ -1,6 +1,4 @@
-"""Lower bounds on the total weighted tardiness of any schedule, for instances of any
-size.
-"""
+"""Lower bounds on the total weighted tardiness, for instances of any size."""
 
 from __future__ import annotations
 
@@ -23,50 +21,41 @@ log = logging.getLogger(__name__)
 
 MOST_TASKS, MOST_VARIABLES, MOST_INTERVALS = 500, 60_000, 100  # of the program
 FINE_EDGES = 2001
-TASKS_AT_ONCE = 200  # whose runs are looked through together, for the memory that takes
-ROUNDING = 1e-9  # of what is paid: more than rounding can add to a bound
+TASKS_AT_ONCE = 200  # limits memory
+ROUNDING = 1e-9  # share of the payments: more than rounding can add to a bound
 
 
 @lru_cache(maxsize=1)
 def lower_bound(instance: Instance) -> float:
-    """The better of `alone` and `by_capacity`, or `by_few` where both are 0; no
-    schedule of the instance is below it.
+    """Return the larger of `alone` and `by_capacity`, or `by_few` if both are 0.
 
-    Worked out once for schedulers in turn.
-
-    instance: tasks and GPUs. Result: weighted tardiness, in the unit of weight x
-    seconds.
+    In weight x seconds; no schedule is below it. Cached for the last instance.
     """
     return max(alone(instance), by_capacity(instance)) or by_few(instance)
 
 
 def alone(instance: Instance) -> float:
-    """As if each task had its fastest GPU to itself: the sum of w_i max(0,
-    a_i + min_j p_ij - d_i).
-    """
+    """Sum of w_i max(0, a_i + min_j p_ij - d_i): each task alone on its fastest GPU."""
     earliest_s = instance.arrival_s + instance.least_time_s
     return float(instance.weight @ np.maximum(0.0, earliest_s - instance.deadline_s))
 
 
 def by_capacity(instance: Instance) -> float:
-    """As if GPUs were sold by the second, to as many as want them: what all tasks cost
-    at least, each by itself, less what the GPUs can earn.
+    """Bound by prices of GPU time: the least cost of each task alone, less what GPUs
+    can earn.
 
     Let a second on each of the n_m GPUs of model m, which are equally fast for every
-    task, cost lambda_m(t) >= 0 at time t. In a schedule no more than n_m tasks run on
-    them at once, so that all runs together pay at most E, the sum over m of n_m times
-    the integral of lambda_m. The weighted tardiness of the schedule is what its tasks
-    pay and are late for, less what they pay; it is therefore at least the sum over
-    tasks of the least that any run from the arrival on, on any GPU that fits, is late
-    for and pays, less E.
+    task, cost lambda_m(t) >= 0 at time t. In a schedule at most n_m tasks run on them
+    at once, so all runs together pay at most E, the sum over m of n_m times the
+    integral of lambda_m. The weighted tardiness of a schedule is therefore at least the
+    sum over tasks of the least tardiness cost and payment of any run after the arrival
+    on any GPU that fits, less E.
 
-    This holds at any prices (it is the Lagrangian relaxation of the capacity); they are
-    good where they balance what is wanted. They are the dual values of a linear program
-    in which tasks take shares of the runs that begin at the edges of equal intervals,
-    or at the arrival; of many tasks one in so many stands for all. The bound is the
-    better of two: at these prices, which jump from interval to interval, and on
-    straight lines between them. Of several optimal dual values the solver chooses.
-    Should it fail, a warning is logged and the answer is 0.
+    This holds at any prices (Lagrangian relaxation of the capacity). They are the dual
+    values of a linear program in which tasks take shares of runs that begin at the
+    edges of equal intervals or at the arrival; if there are many tasks, one stands for
+    several. The bound is the better of two: at these stepwise prices, and at their
+    linear interpolation. If the solver fails, a warning is logged and the bound is 0.
 
     M. L. Fisher, "The Lagrangian relaxation method for solving integer programming
     problems", Management Science 27 (1981) 1-18.
@@ -90,16 +79,14 @@ def by_capacity(instance: Instance) -> float:
 
 
 class _Model(NamedTuple):
-    """GPUs that are equally fast for every task; times_s: of each task, infinite where
-    it does not fit.
-    """
+    """GPUs that are equally fast for every task; times_s: infinite if none fits."""
 
     times_s: Floats
     number: int
 
     @property
     def mean_s(self) -> float:
-        """Of the tasks that fit; there is one for some model at least."""
+        """Mean over the tasks that fit."""
         return float(self.times_s[np.isfinite(self.times_s)].mean())
 
 
@@ -110,9 +97,7 @@ def _models(instance: Instance) -> list[_Model]:
 
 
 def _span(instance: Instance, models: list[_Model]) -> tuple[float, float]:
-    """From the first arrival to when GPUs that never wait would have done all, about;
-    later time is free.
-    """
+    """First arrival, and about when GPUs that never idle would end."""
     rate = summed(model.number / model.mean_s for model in models)
     work_s = instance.tasks / rate + instance.least_time_s.max()
     return float(instance.arrival_s.min()), float(instance.arrival_s.max() + work_s)
@@ -121,15 +106,15 @@ def _span(instance: Instance, models: list[_Model]) -> tuple[float, float]:
 def _prices(
     instance: Instance, models: list[_Model], edges_s: Floats, every: int
 ) -> Floats | None:
-    """Of a second on a GPU of each model in each interval; None if the solver fails.
+    """Return the price of a GPU second by model and interval; None if the solver fails.
 
-    every: of so many tasks one is taken, and of the GPUs' time as small a share.
+    every: one of so many tasks is taken, and as small a share of the GPUs' time.
     """
     deadline_s, weight, arrival_s = (
-        own[::every]
-        for own in (instance.deadline_s, instance.weight, instance.arrival_s)
+        column[::every]
+        for column in (instance.deadline_s, instance.weight, instance.arrival_s)
     )
-    times_s = np.array([own.times_s[::every] for own in models])
+    times_s = np.array([model.times_s[::every] for model in models])
     length_s, fits = edges_s[1] - edges_s[0], np.isfinite(times_s)
     model, task, edge = np.nonzero(
         fits[:, :, None] & (edges_s + length_s >= arrival_s[:, None])
@@ -171,17 +156,16 @@ def _prices(
 def _along_lines(
     models: list[_Model], edges_s: Floats, prices: Floats, fine_s: Floats
 ) -> Floats:
-    """Prices in finer intervals, on straight lines between those of wider ones.
+    """Interpolate prices linearly in finer intervals.
 
-    An interval's price is that of the middle of the time in which the runs of the
-    program use it: all of it, or as long as a run takes if that is less.
+    A price belongs to the middle of the time in which runs use its interval.
     """
     length_s, middles_s = edges_s[1] - edges_s[0], (fine_s[1:] + fine_s[:-1]) / 2
     used_s = [min(length_s, model.mean_s) for model in models]
     return np.array(
         [
-            np.interp(middles_s, edges_s[:-1] + used / 2, own)
-            for used, own in zip(used_s, prices)
+            np.interp(middles_s, edges_s[:-1] + used / 2, prices_of_model)
+            for used, prices_of_model in zip(used_s, prices)
         ]
     )
 
@@ -206,21 +190,19 @@ def _used(
 def _worth(
     instance: Instance, models: list[_Model], edges_s: Floats, prices: Floats
 ) -> float:
-    """The bound at prices that are constant in each interval, and 0 before and after
-    all.
-    """
+    """Return the bound at prices that are constant in each interval and 0 outside."""
     paid = np.concatenate(
         [np.zeros((len(models), 1)), np.cumsum(prices * np.diff(edges_s), axis=1)],
         axis=1,
     )
     least = np.full(instance.tasks, np.inf)
-    for model, own in zip(models, paid):
+    for model, total in zip(models, paid):
         fit = np.flatnonzero(np.isfinite(model.times_s))
         for first in range(0, len(fit), TASKS_AT_ONCE):
             tasks = fit[first : first + TASKS_AT_ONCE]
-            cost = _least(instance, tasks, model.times_s, edges_s, own)
+            cost = _least(instance, tasks, model.times_s, edges_s, total)
             least[tasks] = np.minimum(least[tasks], cost)
-    earned = float(sum(model.number * own[-1] for model, own in zip(models, paid)))
+    earned = float(sum(model.number * total[-1] for model, total in zip(models, paid)))
     return float(least.sum()) - earned * (1 + ROUNDING)
 
 
@@ -231,15 +213,15 @@ def _least(
     edges_s: Floats,
     paid: Floats,
 ) -> Floats:
-    """What a run of each of these tasks on a GPU is late for and pays at least.
+    """Return the least tardiness cost and payment of a run of each of these tasks on a
+    GPU.
 
-    times_s: there, of all tasks. paid: by a GPU in use from the first edge to each.
-    What a run costs is, as a function of its start, made of straight lines that meet
-    where it starts or ends at an edge or ends at the deadline; so the least is at one
-    of those, or at the arrival.
+    times_s: of all tasks. paid: by a GPU in use from the first edge to each. The cost
+    is piecewise linear in the start, so the minimum is at a corner (start or end at an
+    edge, end at the deadline) or at the arrival.
     """
     jobs = (times_s, instance.arrival_s, instance.deadline_s, instance.weight)
-    run_s, arrival_s, deadline_s, weight = (own[tasks, None] for own in jobs)
+    run_s, arrival_s, deadline_s, weight = (column[tasks, None] for column in jobs)
     edges = np.broadcast_to(edges_s, (len(tasks), len(edges_s)))
     corners_s = np.hstack([arrival_s, deadline_s - run_s, edges, edges - run_s])
     start_s = np.maximum(arrival_s, corners_s)
@@ -256,7 +238,7 @@ def matrix_of(
     columns: npt.ArrayLike,
     shape: tuple[int, int],
 ) -> scipy.sparse.csr_array:
-    """The matrix of a program, from its entries and their places."""
-    # SciPy 1.13.0 hands HiGHS these
+    """Build the sparse matrix of a program."""
+    # SciPy 1.13.0 passes these on to HiGHS, which needs 32 bits
     at = np.asarray(rows, np.int32), np.asarray(columns, np.int32)
     return scipy.sparse.csr_array((np.asarray(values), at), shape=shape)

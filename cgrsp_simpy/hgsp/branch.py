@@ -1,6 +1,4 @@
-"""A few tasks to proven optimality, by branch and bound over what each GPU runs in
-turn, and the lower bound that they give.
-"""
+"""Branch and bound for a few tasks, and the lower bound that it gives."""
 
 from __future__ import annotations
 
@@ -15,15 +13,15 @@ from cgrsp_simpy.hgsp.instance import Instance
 from cgrsp_simpy.hgsp.rules import best_listed
 
 MOST_NODES = 2000
-FEW = 10  # tasks whose optimum is found within so many nodes, as a rule
+FEW = 10  # tasks whose optimum usually needs no more nodes
 
 
 def by_few(instance: Instance) -> float:
-    """A lower bound where little is late: the optima of groups of few tasks, added up.
+    """Return a lower bound for instances with little tardiness: optima of small groups,
+    added.
 
-    No task is in two groups, and each group has the GPUs to itself. A group is a task
-    that the best of Greedy and the dispatch rules ends late, and those that start last
-    before it does there; of few tasks all are one group.
+    Groups are disjoint, and each has the GPUs to itself: a late task of the best list
+    schedule with those that start last before it, or all of few tasks.
     """
     best = best_listed(instance)
     order = np.argsort(best.start_s, kind="stable").tolist()
@@ -40,16 +38,15 @@ def by_few(instance: Instance) -> float:
 def least_of_few(
     instance: Instance, tasks: Sequence[int], nodes: int = MOST_NODES
 ) -> float:
-    """What some of the tasks cost at least if they had the GPUs to themselves: their
-    optimum, or what is proven when `nodes` partial schedules have been looked at.
+    """Return the least cost of some tasks alone on the GPUs, or a bound after `nodes`
+    nodes.
 
-    Best first: of all partial schedules, in which tasks are appended to GPUs, the one
-    with the least bound is extended, which is what its tasks cost and what each other
-    task would at least if it were next on some GPU. No extension leaves a GPU idle for
-    as long as another task would take there: some best schedule does not either
-    (Giffler and Thompson, Operations Research 8 (1960) 487-503); and of partial
-    schedules of the same tasks, one that ends no sooner on any GPU and costs no less
-    than another is left.
+    Best first: the partial schedule of least bound is extended by one task on one GPU.
+    The bound is the cost of its tasks plus the least cost of each other task if it came
+    next. No extension leaves a GPU idle for as long as another task would take there,
+    as in some optimal schedule (Giffler and Thompson, Operations Research 8 (1960)
+    487-503). A partial schedule is dropped if another of the same tasks ends no later
+    on any GPU and costs no more.
     """
     columns = (
         instance.arrival_s,

@@ -1,7 +1,6 @@
-"""The inner loops of both searches: descent by swaps and insertions, and kicks;
-insertion into gaps.
+"""Inner loops of both searches: descent by moves, kicks, and insertion into gaps.
 
-Compiled, and with arrays for lists, as of `cgrsp_simpy.base.compiled`.
+Compiled, with arrays for lists, if possible; see `cgrsp_simpy.base.compiled`.
 """
 
 from __future__ import annotations
@@ -12,24 +11,23 @@ from typing import NamedTuple
 
 from cgrsp_simpy.base.compiled import compiled
 
-NEAR = 8  # positions about a change: they are looked at again, and kicks reach as far
-KICKS = 10  # random moves at most, before a descent
+NEAR = 8  # positions around a change that are examined again; also reach of kicks
+KICKS = 10  # maximum number of random moves before a descent
 PER_KICK = 4  # random numbers
 PER_ROUND = 2 + KICKS * PER_KICK
-ROUNDING = 1e-12  # of a time: what adding in another order can change
+ROUNDING = 1e-12  # relative error of sums in another order
 
 
 Jobs = Sequence[Sequence[float]]
-"""Of a GPU, each task's arrival, deadline, weight, and time on it."""
+"""Per task: arrival, deadline, weight, and time on one GPU."""
 
 
 class State(NamedTuple):
-    """The tasks of each GPU in order, each as early as it can be.
+    """The tasks of each GPU in order, each as early as possible.
 
     jobs[j]: Jobs of GPU j. tasks[j][k]: the kth of its size[j] tasks. finish_s[j][k],
-    late[j][k]: when the first k of them end, and their weighted tardiness. gpu, place:
-    of each task. queue, waits, ends: tasks to look at, in a ring; whether a task is in
-    it; how many have left it and how many have come.
+    late[j][k]: end and weighted tardiness of its first k. gpu, place: per task. queue,
+    waits, ends: ring of tasks to examine, membership, numbers left and entered.
     """
 
     jobs: Sequence[Jobs]
@@ -46,9 +44,7 @@ class State(NamedTuple):
 
 @compiled
 def then(jobs: Jobs, task: int, now_s: float, late: float) -> tuple[float, float]:
-    """When a task ends that follows on a GPU, and the weighted tardiness with it
-    (hgsp.txt Eq. 1, 4 and 5).
-    """
+    """Return a next task's end and the tardiness with it (hgsp.txt Eq. 1, 4, 5)."""
     arrival_s, deadline_s, weight, time_s = jobs[task]
     end_s = (now_s if now_s > arrival_s else arrival_s) + time_s
     if end_s > deadline_s:
@@ -66,12 +62,11 @@ def worsening(
     change: tuple[int, int, int, int, int, int],
     most: float,
 ) -> float:
-    """What a GPU's weighted tardiness grows by with a change: first, head, begin, end,
-    tail, on. From position `first` on there come the task `head`, the GPU's own of
-    positions begin to end - 1, `tail`, and then its own from `on` on.
+    """Return the increase of a GPU's weighted tardiness by a change.
 
-    A head or tail of -1 is none. It is looked at up to where all is as it was; infinite
-    as soon as it is known to be `most` or more.
+    From position `first` on: task `head`, the tasks of positions begin to end - 1, task
+    `tail`, and those from `on` on; a head or tail of -1 is none. Stops when the rest is
+    unchanged; infinite once the increase must be `most` or more.
     """
     first, head, begin, end, tail, on = change
     now_s, sum_late = finish_s[first], late[first]
@@ -93,9 +88,7 @@ def worsening(
 
 @compiled
 def retime(state: State, j: int, first: int, last: int) -> None:
-    """Work out GPU j anew from a position on, of which those to `last` have changed,
-    and have all near them looked at.
-    """
+    """Recompute GPU j from a position on, and queue tasks near the changed ones."""
     tasks = state.tasks[j]
     finish_s = state.finish_s[j]
     late = state.late[j]
@@ -135,7 +128,7 @@ def move(state: State, task: int, j: int, k: int, swap: bool) -> None:
 
 @compiled
 def ended(finish_s: list[float], size: int, at_s: float) -> int:
-    """How many of a GPU's tasks have ended by a time."""
+    """Return how many of a GPU's tasks have ended by a time."""
     low, high = 0, size
     while low < high:
         middle = (low + high) // 2
@@ -150,13 +143,12 @@ def ended(finish_s: list[float], size: int, at_s: float) -> int:
 def best_move(
     state: State, task: int, least: float
 ) -> tuple[float, int, int, bool, int]:
-    """Where a task goes best: by how much that lowers the objective, GPU (-1: it
-    stays), position, whether in place of the task there, and how many moves were tried.
+    """Return a task's best move: gain, GPU (-1: none), position, swap or not, moves
+    tried.
 
-    least: to be lowered by more than that. What the others gain without the task limits
-    what its own tardiness may be, and so how late it may go; before the tasks that end
-    as it arrives it need not go. So no insertion is better, but a swap from which its
-    partner alone gains may be.
+    least: gain to exceed. What the others gain without the task limits its own
+    tardiness; it need not go before tasks that end as it arrives. So no insertion is
+    better, but a swap from which only its partner gains may be.
     """
     own, was = state.gpu[task], state.place[task]
     mine = (state.jobs[own], state.tasks[own], state.finish_s[own], state.late[own])
@@ -226,9 +218,7 @@ def best_move(
 
 @compiled
 def descend(state: State, least: float, moves: int) -> int:
-    """Each task that is to be looked at goes where that lowers the objective most,
-    until none does or so many moves were tried; how many were.
-    """
+    """Make the best move of queued tasks; return the number of moves tried."""
     tried = 0
     while state.ends[0] < state.ends[1] and tried < moves:
         task = state.queue[state.ends[0] % len(state.queue)]
@@ -243,9 +233,7 @@ def descend(state: State, least: float, moves: int) -> int:
 
 @compiled
 def kick(state: State, draw: Sequence[float]) -> None:
-    """Random moves near a late task: a task goes to a GPU, near the time at which it
-    starts now, or changes places with one there.
-    """
+    """Move random tasks near a late task to other GPUs, or swap them."""
     late = int(draw[1] * len(state.gpu))
     while (
         state.late[state.gpu[late]][state.place[late] + 1]
@@ -279,7 +267,7 @@ def objective(state: State) -> float:
 
 @compiled
 def copy(source: State, target: State) -> None:
-    """Make one state, but for what is to be looked at, equal to another."""
+    """Copy a state except its queue."""
     for j in range(len(source.size)):
         target.size[j] = source.size[j]
         for k in range(source.size[j]):
@@ -293,9 +281,10 @@ def copy(source: State, target: State) -> None:
 def rounds(
     state: State, best: State, draws: Sequence[Sequence[float]], moves: int
 ) -> tuple[int, int]:
-    """Descend, go back to the best state if this one is worse, and kick: once a row of
-    random numbers, or until so many moves were tried or nothing is late; how many rows
-    and moves those were.
+    """Descend, return to the best state if worse, and kick: once per row of random
+    numbers.
+
+    Stops after so many moves, or if nothing is late; returns rows and moves done.
     """
     tried = 0
     for row in range(len(draws)):
@@ -318,9 +307,9 @@ def rounds(
 
 
 class Gaps(NamedTuple):
-    """Where GPUs are free. opens[j][k], closes[j][k]: from when to when GPU j's gap k
-    is, in order. number[j]: of its gaps, the last without an end. shortest_s[j]: a gap
-    below it holds no task.
+    """Free times of GPUs: GPU j's gap k is from opens[j][k] to closes[j][k].
+
+    number[j]: of gaps, the last without an end. shortest_s[j]: least length kept.
     """
 
     opens: Sequence[list[float]]
@@ -331,7 +320,7 @@ class Gaps(NamedTuple):
 
 @compiled
 def gap_for(gaps: Gaps, j: int, arrival_s: float, time_s: float) -> tuple[int, float]:
-    """The earliest gap of GPU j for a task, and when the task would start there."""
+    """Return the earliest gap of GPU j for a task, and the task's start there."""
     opens, closes, low, high = gaps.opens[j], gaps.closes[j], 0, gaps.number[j] - 1
     while low < high:
         middle = (low + high) // 2
@@ -346,7 +335,7 @@ def gap_for(gaps: Gaps, j: int, arrival_s: float, time_s: float) -> tuple[int, f
 
 @compiled
 def take(gaps: Gaps, j: int, k: int, start_s: float, finish_s: float) -> None:
-    """Take a run out of GPU j's gap k."""
+    """Remove a run from GPU j's gap k."""
     opens, closes, number = gaps.opens[j], gaps.closes[j], gaps.number[j]
     before = start_s - opens[k] >= gaps.shortest_s[j]
     behind = closes[k] - finish_s >= gaps.shortest_s[j]
@@ -373,9 +362,7 @@ def insert(
     gpu: list[int],
     start_s: list[float],
 ) -> None:
-    """Each task in turn into the earliest gap after its arrival that holds it, on the
-    GPU where it then ends first; of equal GPUs it is the first.
-    """
+    """Insert each task in turn into the gap in which it ends first."""
     for task in order:
         best_s, chosen, where, begin_s = inf, 0, 0, 0.0
         for j in range(len(times_s[task])):

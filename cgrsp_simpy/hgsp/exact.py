@@ -1,6 +1,4 @@
-"""Small instances to proven optimality: the mixed-integer program of hgsp.txt equations
-1 to 6, solved by HiGHS.
-"""
+"""Exact solutions of small instances: the MILP of hgsp.txt Eq. 1 to 6, by HiGHS."""
 
 from __future__ import annotations
 
@@ -25,20 +23,18 @@ START_MOVES = 10_000
 
 
 def solve_exact(instance: Instance, time_limit_s: float = 60.0) -> Solution:
-    """The best schedule of a small instance (up to ten tasks or so), or what was found
-    within the limit.
+    """Solve a small instance (up to about ten tasks), as far as the time limit allows.
 
-    A search's schedule bounds the program, and is the answer where nothing better was
-    found in time. Where the solver fails with its presolve, it is tried without; if it
-    fails again, a warning is logged, and the bound is that of
-    `cgrsp_simpy.hgsp.bounds.lower_bound`. Raises InputError for a limit of 0 or less.
+    A search's schedule bounds the program, and is returned if nothing better is found.
+    If the solver fails twice, with and without presolve, a warning is logged, and the
+    bound is `cgrsp_simpy.hgsp.bounds.lower_bound`. Raises InputError for a limit <= 0.
     """
     check_number("time_limit_s", time_limit_s, above=0)
     require(
         not instance.free_s.any(),
         "free_s",
         instance.free_s.tolist(),
-        "0 for every GPU: the program knows no other start",
+        "0 for every GPU: the program has no other start",
     )
     known, _ = search(instance, moves=START_MOVES)
     if known.weighted_tardiness == 0:
@@ -78,12 +74,12 @@ def solve_exact(instance: Instance, time_limit_s: float = 60.0) -> Solution:
 
 
 class _Model:
-    """Variables in this order: x_ij (task by GPU), s_i, tardiness T_i, and y_ik for
-    each pair of different tasks.
+    """Variables in order: x_ij (task by GPU), s_i, tardiness T_i, and y_ik per ordered
+    pair.
 
-    y_ik = 1: i precedes k on the same GPU. With one such variable for each order of a
-    pair, Eq. 6 needs one H a row instead of three, and what precedes a task can be
-    added up (`_start_after_those_before`), which makes the relaxation much tighter.
+    y_ik = 1: i precedes k on the same GPU. With one variable per order of a pair, Eq. 6
+    needs one H per row instead of three, and the work before a task can be summed
+    (`_start_after_those_before`), which tightens the relaxation.
     """
 
     def __init__(self, instance: Instance, known: float) -> None:
@@ -111,9 +107,7 @@ class _Model:
         self.constraints = self._matrix()
 
     def _latest(self, known: float) -> Floats:
-        """Of each completion: no task costs more than a known schedule leaves it, and
-        no GPU idles after the last arrival.
-        """
+        """Latest completions at the cost of a known schedule."""
         jobs = self.instance
         alone = jobs.weight * np.maximum(
             0.0, jobs.arrival_s + jobs.least_time_s - jobs.deadline_s
@@ -139,9 +133,7 @@ class _Model:
         ]
 
     def _keep_apart(self, i: int, k: int) -> None:
-        """Eq. 6: of two tasks on one GPU either precedes the other, and ends before it
-        starts; H is as small as it can be.
-        """
+        """Eq. 6: of two tasks on one GPU, one ends before the other; H is minimal."""
         both = {self._y[i, k]: 1.0, self._y[k, i]: 1.0}
         self._rows.append((both, -np.inf, 1.0))
         for j in np.flatnonzero(self._fits[i] & self._fits[k]).tolist():
@@ -158,11 +150,10 @@ class _Model:
             self._rows.append((row, -np.inf, big))
 
     def _start_after_those_before(self, k: int) -> None:
-        """Implied: those that arrive from a_r <= a_k on and precede k all run between
-        a_r and s_k, for their time on k's GPU.
+        """Implied: tasks that arrive from a_r <= a_k on and precede k run between a_r
+        and s_k.
 
-        If k is not on GPU j, their least times hold instead: D is what their times on j
-        are more.
+        If k is not on GPU j, their least times hold; D is the excess on j.
         """
         jobs, n = self.instance, self.instance.tasks
         for since_s in np.unique(jobs.arrival_s[jobs.arrival_s <= jobs.arrival_s[k]]):
@@ -173,22 +164,20 @@ class _Model:
             }
             self._rows.append((least, since_s, np.inf))
             for j in np.flatnonzero(self._fits[k]).tolist():
-                own = [i for i in before if self._fits[i, j]]
+                fit = [i for i in before if self._fits[i, j]]
                 more = float(
-                    sum(self._times_s[i, j] - jobs.least_time_s[i] for i in own)
+                    sum(self._times_s[i, j] - jobs.least_time_s[i] for i in fit)
                 )
                 if more > 0:
                     row = {
                         self._s[k]: 1.0,
                         self._x[k, j]: -more,
-                        **{self._y[i, k]: -self._times_s[i, j] for i in own},
+                        **{self._y[i, k]: -self._times_s[i, j] for i in fit},
                     }
                     self._rows.append((row, since_s - more, np.inf))
 
     def _order_equal_gpus(self) -> None:
-        """Of equal GPUs, the next has a task only if the one before has an earlier one
-        of those that fit.
-        """
+        """Break symmetry: of equal GPUs, earlier ones get earlier tasks."""
         times_s = self.instance.times_s.T
         for j in range(1, len(times_s)):
             if np.array_equal(times_s[j], times_s[j - 1]):
@@ -222,9 +211,7 @@ class _Model:
         return scipy.optimize.LinearConstraint(matrix, lows, highs)
 
     def schedule(self, solution: Floats) -> Schedule:
-        """The schedule that a solution stands for, each task as early as its GPU's
-        order allows.
-        """
+        """Return the schedule of a solution, each task as early as its order allows."""
         chosen, start_s = solution[self._x].argmax(axis=1), solution[self._s]
         return from_sequences(
             self.instance,

@@ -1,6 +1,6 @@
-"""Schedulers of HGSP tasks, from an instance, and what a search may spend, to a plan;
-and how they meet reality: a plan made ahead and carried out, a plan made anew from time
-to time, rules asked online.
+"""Schedulers of HGSP, from an instance and a budget to a plan, and how plans are used.
+
+A plan is made ahead and carried out, made again periodically, or made online by rules.
 """
 
 from __future__ import annotations
@@ -35,16 +35,13 @@ from cgrsp_simpy.hgsp.view import Task, View
 Answer = Iterator[tuple[Task, ResourceSpec] | Wake]
 """Pairs of a task and the GPU that it gets, and Wakes."""
 TaskPolicy = Callable[[View], object]
-"""A function of a View that answers with pairs (task, place) and Wakes, as a list or
-one by one."""
+"""A function of a View that returns or yields pairs (task, resource) and Wakes."""
 
 
 class Follow:
-    """Carries out a schedule: each GPU runs its tasks in the planned order, each as
-    early as it can.
+    """Carry out a schedule: each GPU runs its tasks in order, as early as possible.
 
-    Where the plan has a GPU idle although its next task is there, it idles until that
-    task's planned start. name: for reports.
+    A GPU that idles in the plan although its next task is there does so, too.
     """
 
     def __init__(self, schedule: Schedule, name: str = "follow") -> None:
@@ -52,7 +49,6 @@ class Follow:
         self._left = [_turns(schedule, sequence) for sequence in schedule.sequences()]
 
     def __call__(self, view: View) -> Answer:
-        """The next task of each idle GPU, if it has arrived and is not held back."""
         for gpu in view.free:
             left = self._left[gpu.index - 1]
             task = view.task(left[-1][0]) if left else None
@@ -64,9 +60,7 @@ class Follow:
 
 
 def _turns(schedule: Schedule, sequence: list[int]) -> list[tuple[int, float]]:
-    """A GPU's tasks, the last first: id, and until when the plan holds each back,
-    seconds (0: it does not).
-    """
+    """A GPU's (task id, earliest start) pairs, the last first; 0 if as planned."""
     start_s, could_s = schedule.start_s[sequence], schedule.instance.arrival_s[sequence]
     could_s[1:] = np.maximum(could_s[1:], schedule.finish_s[sequence[:-1]])
     held_s = np.where(start_s > could_s, start_s, 0.0)
@@ -75,16 +69,12 @@ def _turns(schedule: Schedule, sequence: list[int]) -> list[tuple[int, float]]:
 
 
 class Online:
-    """A dispatch rule, asked whenever a GPU is idle and tasks wait.
-
-    name: for reports; the rule's own unless given.
-    """
+    """A dispatch rule, applied whenever a GPU is idle and tasks wait."""
 
     def __init__(self, priority: Priority, name: str = "") -> None:
         self._priority, self.name = priority, name or priority.__name__
 
     def __call__(self, view: View) -> list[tuple[Task, ResourceSpec]]:
-        """What the rule starts now."""
         queue, gpus = view.queue, view.resources
         idle = [gpu.index - 1 for gpu in view.free]
         pairs = decide(view.columns, self._priority, idle, view.now_s)
@@ -92,26 +82,24 @@ class Online:
 
 
 class Replan:
-    """Every `every_s` seconds, > 0, plans anew what has arrived and not started, and
-    carries that out until the next plan; what arrives between two plans waits for the
-    second.
+    """Every `every_s` seconds, > 0, plan what has arrived and not started, and carry it
+    out.
 
-    plan: from an instance, whose GPUs are free from its `free_s` on, to a schedule.
-    name: for reports.
+    Tasks that arrive in between wait for the next plan. plan: from an instance, whose
+    GPUs are free from its `free_s` on, to a schedule. name: for reports.
     """
 
-    asks_on_arrival = True  # plans are due also when every GPU is busy
+    asks_on_arrival = True  # plans are due even if every GPU is busy
 
     def __init__(
         self, plan: Callable[[Instance], Schedule], every_s: float, name: str = "replan"
     ) -> None:
         check_number("replan_s", every_s, above=0)
         self.name, self._plan, self._every_s = name, plan, every_s
-        self._due_s: float | None = None  # of the next plan; None: nothing waits for it
-        self._left: list[list[Task]] = []  # of each GPU, the last first
+        self._due_s: float | None = None  # of the next plan; None: no task waits for it
+        self._left: list[list[Task]] = []  # per GPU, the last first
 
     def __call__(self, view: View) -> Answer:
-        """The next task of each idle GPU by the last plan."""
         if self._due_s is None:
             self._due_s = math.ceil(view.now_s / self._every_s) * self._every_s
         if view.now_s >= self._due_s:
@@ -150,9 +138,9 @@ SEARCH_S, MILP_S = 10.0, 60.0
 
 
 Scheduler = Callable[[Instance, int, int | None, float | None], Solution]
-"""From an instance, a seed, and what a search may spend (moves, seconds; None: as much
-as it does unless told) to a schedule. With moves and no seconds, a search's answer is
-the same each time.
+"""(instance, seed, moves, seconds) -> schedule; None: the search's default budget.
+
+With moves and no seconds, a search is reproducible.
 """
 
 
@@ -184,11 +172,11 @@ SCHEDULERS: dict[str, Scheduler] = {
 }
 
 
-MOST_PLANS = 100_000  # within the time of the first
+MOST_PLANS = 100_000  # within the makespan of the first
 
 OWNERS = {
     "online": tuple(RULES),
-    # which takes too long
+    # the MILP takes too long
     "replan_s": tuple(name for name in SCHEDULERS if name != "milp"),
     "moves": ("search",),
     "seconds": ("search", "milp"),
@@ -200,8 +188,7 @@ OWNERS = {
 class Plan:
     """What a planner has planned ahead of a run.
 
-    solution: None of a policy of one's own, which plans nothing ahead. seconds: that it
-    took, on the clock of this computer.
+    solution: None for your own policy, which plans nothing. seconds: wall time spent.
     """
 
     planner: Planner
@@ -214,22 +201,21 @@ class Plan:
 class Planner:
     """A scheduler, and when it plans.
 
-    Unless it is asked online or plans anew, its plan is frozen: it is made ahead, with
-    every arrival known, and its order is carried out.
+    Unless online or replan_s is set, its plan is frozen: made ahead, with every arrival
+    known, and then carried out in its order.
 
     Parameters
     ----------
     scheduler : str or callable
-        A name of SCHEDULERS, or a policy of one's own, which is asked as tasks arrive.
+        A name of SCHEDULERS, or your own policy, which is called as tasks arrive.
     online : bool
         A rule (wspt, edd, atc) is asked whenever a GPU is idle and tasks wait.
     replan_s : float
-        It plans anew every so many seconds what has arrived and not started; 0: it does
-        not.
+        Plan what has arrived and not started every so many seconds; 0: never.
     moves : int
-        Of the search; 0: as the scenario says.
+        Of the search; 0: as in the scenario.
     seconds : float
-        That the search or the MILP may take; 0: as the scenario says.
+        That the search or the MILP may take; 0: as in the scenario.
     """
 
     scheduler: str | TaskPolicy
@@ -274,9 +260,7 @@ class Planner:
         return isinstance(self.scheduler, str) and not (self.online or self.replan_s)
 
     def within(self, moves: int | None, seconds: float | None) -> Planner:
-        """The same with a scenario's limits, None or 0 for none, where it has none of
-        its own.
-        """
+        """Return it with a scenario's limits (None or 0: none) if it has none."""
         if self.moves or self.seconds:
             return self
         limits: dict[str, Any] = {"moves": moves or 0, "seconds": seconds or 0}
@@ -288,7 +272,7 @@ class Planner:
         return replace(self, **own)
 
     def plan(self, instance: Instance, seed: int) -> Plan:
-        """What it plans ahead of a run; seed: of its search."""
+        """Return the plan made ahead of a run; seed: of its search."""
         begin_s = time.perf_counter()
         solution = (
             self._solution(instance, seed) if isinstance(self.scheduler, str) else None
@@ -301,9 +285,9 @@ class Planner:
         )
 
     def policy(self, plan: Plan, seed: int) -> TaskPolicy:
-        """The policy that carries its plan out.
+        """Return the policy that carries its plan out.
 
-        Raises InputError if plans would be made so often that the run takes for ever.
+        Raises InputError if replan_s is so short that the run would take forever.
         """
         if plan.solution is None or not isinstance(self.scheduler, str):
             assert callable(self.scheduler)

@@ -1,6 +1,4 @@
-"""Dispatch rules: whenever a GPU is idle and tasks wait, which goes first; WSPT, EDD
-and ATC.
-"""
+"""Dispatch rules WSPT, EDD and ATC: which task starts when a GPU is idle."""
 
 from __future__ import annotations
 
@@ -19,10 +17,10 @@ LOOK_AHEAD = 2.0  # K of ATC; 1.5 to 4.5 are usual
 
 
 class Columns(NamedTuple):
-    """Tasks that wait, in order of arrival; arrays of shape (tasks,), times in seconds.
+    """Waiting tasks in order of arrival; arrays of shape (tasks,), times in seconds.
 
-    weight: w. deadline_s: d, on the clock. least_time_s: p on the fastest GPU that each
-    fits on. times_s: p_ij, of shape (tasks, GPUs); infinite where a task does not fit.
+    weight: w. deadline_s: d. least_time_s: p on the fastest GPU that fits. times_s:
+    p_ij, of shape (tasks, GPUs); infinite if a task does not fit.
     """
 
     weight: Floats
@@ -32,7 +30,7 @@ class Columns(NamedTuple):
 
 
 def columns_of(instance: Instance, tasks: Sequence[int]) -> Columns:
-    """Some tasks of an instance, by their indices."""
+    """Select tasks of an instance by their indices."""
     columns = (
         instance.weight,
         instance.deadline_s,
@@ -43,8 +41,7 @@ def columns_of(instance: Instance, tasks: Sequence[int]) -> Columns:
 
 
 Priority = Callable[[Columns, float], Floats]
-"""From the tasks that wait and the time in seconds to their priorities; the largest
-goes first."""
+"""(waiting tasks, time in seconds) -> priorities; the largest goes first."""
 
 
 # now_s: one signature for all rules
@@ -85,10 +82,9 @@ RULES: dict[str, Priority] = {"wspt": wspt, "edd": edd, "atc": atc}
 def decide(
     waiting: Columns, priority: Priority, idle: Sequence[int], now_s: float
 ) -> list[tuple[int, int]]:
-    """Who starts now: pairs of a place among the waiting tasks and a GPU.
+    """Return pairs of a position among the waiting tasks and a GPU, to start now.
 
-    By priority, each on the fastest idle GPU that it fits on, if there is one. Equal
-    priorities go by arrival, equal GPUs by index.
+    By priority, each on the fastest idle GPU that it fits on. Ties go to earlier tasks.
     """
     free = sorted(idle)
     answer: list[tuple[int, int]] = []
@@ -103,9 +99,7 @@ def decide(
 
 
 def dispatch(instance: Instance, priority: Priority) -> Schedule:
-    """The schedule that a rule makes, as planned, when tasks are revealed as they
-    arrive.
-    """
+    """Return the schedule of a rule that sees tasks as they arrive."""
     sequences = [list[int]() for _ in instance.gpus]
     free_s = instance.free_s.tolist()
     arrivals = instance.arrival_s.tolist()
@@ -129,7 +123,7 @@ def dispatch(instance: Instance, priority: Priority) -> Schedule:
 
 
 def best_listed(instance: Instance) -> Schedule:
-    """The best of the schedules by Greedy and by each rule."""
+    """Return the best of the schedules by Greedy and by each rule."""
     found = (
         greedy_assignment(instance, range(instance.tasks)),
         *(dispatch(instance, rule) for rule in RULES.values()),

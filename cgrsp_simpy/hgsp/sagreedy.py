@@ -1,9 +1,8 @@
-"""SAGreedy (hgsp.txt Section III.C): an annealing over orders of tasks, as the authors'
-public program has it.
+"""SAGreedy (hgsp.txt Section III.C): annealing over orders of tasks.
 
-The program differs from the text: an order is carried out by insertion into gaps, the
-neighbour draws anew in which order the chosen late tasks go first, and it runs with K =
-1000 and alpha = .99 (the text: 100 and .95).
+As in the authors' public program, which differs from the text: an order is carried out
+by insertion into gaps, the neighbour draws a new order of the chosen late tasks, and it
+runs with K = 1000 and alpha = .99 (text: 100 and .95).
 """
 
 from __future__ import annotations
@@ -21,14 +20,12 @@ from cgrsp_simpy.hgsp.instance import Instance
 from cgrsp_simpy.hgsp.schedule import Schedule
 
 INITIAL, COOLING, ITERATIONS = 1000.0, 0.99, 1000  # T_initial, alpha, K of the program
-LEAST_RATIO, MOST_RATIO = 0.1, 0.8  # of Eq. 15, whose clip is a straight line here
+LEAST_RATIO, MOST_RATIO = 0.1, 0.8  # of Eq. 15, here linear instead of clipped
 
 
 @dataclass(frozen=True)
 class Iteration:
-    """One step of a search. objective: of the solution that it goes on from. best:
-    least so far.
-    """
+    """One step of a search. objective: of the current solution. best: least so far."""
 
     iteration: int
     objective: float
@@ -36,9 +33,10 @@ class Iteration:
 
 
 def inserter(instance: Instance) -> Callable[[Ints], Schedule]:
-    """What carries out an order of all tasks: each in turn goes into the earliest gap
-    after its arrival that holds it, on the GPU where it then ends first. In order of
-    arrival this is Greedy.
+    """Return a function that schedules an order of all tasks.
+
+    Each in turn goes into the earliest gap on the GPU where it then ends first. In
+    order of arrival this is Greedy.
     """
     from cgrsp_simpy.base.compiled import rows_of
     from cgrsp_simpy.hgsp import descent  # numba takes a second to load
@@ -63,10 +61,10 @@ def inserter(instance: Instance) -> Callable[[Ints], Schedule]:
 def sagreedy(
     instance: Instance, seed: int = 0, iterations: int = ITERATIONS
 ) -> tuple[Schedule, list[Iteration]]:
-    """The best schedule of a run, and its course; never worse than Greedy, from which
-    it starts.
+    """Return the best schedule, never worse than Greedy, where it starts, and the
+    course.
 
-    It ends early where no task is late.
+    It stops once no task is late.
     """
     rng, temperature, carry_out = stream(seed, "sagreedy"), INITIAL, inserter(instance)
     current = best = carry_out(np.arange(instance.tasks))
@@ -89,9 +87,7 @@ def sagreedy(
 def _neighbour(
     tardiness_s: Floats, instance: Instance, temperature: float, rng: Generator
 ) -> Ints:
-    """The latest of the late tasks first, by lateness, arrival, deadline or chance; the
-    others behind them by arrival, or shuffled, which is the rarer the colder it is.
-    """
+    """Draw an order: the latest tasks first, the others by arrival or shuffled."""
     coldest = INITIAL * COOLING**ITERATIONS
     share = (temperature - coldest) / (INITIAL - coldest)
     ratio = LEAST_RATIO + (MOST_RATIO - LEAST_RATIO) * share

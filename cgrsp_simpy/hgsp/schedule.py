@@ -1,6 +1,4 @@
-"""Schedules and what they are worth: equations 1 to 12 of hgsp.txt, each in one
-place.
-"""
+"""Schedules and their metrics: equations 1 to 12 of hgsp.txt."""
 
 from __future__ import annotations
 
@@ -33,10 +31,9 @@ class Schedule:
     finish_s : array
         c_i.
     granted_s : array, optional
-        Of a schedule that was measured, when each task was given its GPU, the
-        provisioning delay before start_s.
+        If measured: grant of the GPU, the provisioning delay before start_s.
     policy : str
-        Of a schedule that was measured, whose it is.
+        If measured: whose schedule it is.
     """
 
     instance: Instance
@@ -58,9 +55,7 @@ class Schedule:
 
     @property
     def metrics(self) -> dict[str, float]:
-        """weighted_tardiness (Eq. 1), act_s (8), twct (7), dmc (9), dmr_pct (10),
-        makespan_s (11), utilisation_pct (12).
-        """
+        """The metrics of Eq. 1 and 7 to 12."""
         jobs, makespan_s = self.instance, float(self.finish_s.max())
         busy_s = float((self.finish_s - self.start_s).sum())
         return {
@@ -74,7 +69,7 @@ class Schedule:
         }
 
     def of_tasks(self, chosen: Any) -> dict[str, float]:
-        """The metrics that are those of tasks, of some of them."""
+        """Return the per-task metrics for some tasks."""
         jobs, finish_s = self.instance, self.finish_s[chosen]
         weight, flow_s = jobs.weight[chosen], finish_s - jobs.arrival_s[chosen]
         late = int((finish_s > jobs.deadline_s[chosen]).sum())
@@ -87,7 +82,7 @@ class Schedule:
         }
 
     def sequences(self) -> list[list[int]]:
-        """The tasks of each GPU in the order in which they run."""
+        """Return the tasks of each GPU in the order in which they run."""
         order = np.lexsort((self.finish_s, self.start_s))
         return [
             [int(task) for task in order if self.gpu[task] == j]
@@ -95,8 +90,9 @@ class Schedule:
         ]
 
     def rows(self) -> list[dict[str, Any]]:
-        """Where and when each task runs, in order of arrival: its name, number (from 1)
-        and name of its GPU, times in seconds, and its file's other columns.
+        """Return one row per task, in order of arrival.
+
+        Its name, number (from 1) and name of its GPU, times in seconds, other columns.
         """
         jobs = self.instance
         times = (
@@ -124,11 +120,10 @@ class Schedule:
 
     @property
     def claims(self) -> np.ndarray[Any, np.dtype[Any]]:
-        """Who holds which GPU when: a row a task and phase (provisioning, executing),
-        an array of CLAIM, by time of grant.
+        """An array of CLAIM: one row per task and phase (provisioning, executing), by
+        grant.
 
-        job: the task's number in order of arrival, from 1. place: the GPU's index.
-        from_s, to_s: seconds.
+        job: the task's number, from 1. place: the GPU's index. from_s, to_s: seconds.
         """
         granted_s = self.start_s if self.granted_s is None else self.granted_s
         columns = (self.gpu, granted_s, self.start_s, self.finish_s)
@@ -139,9 +134,7 @@ class Schedule:
 
     @property
     def timeline(self) -> Timeline:
-        """The schedule for plots: tasks by their names, coloured by the memory of the
-        least GPU on which they fit.
-        """
+        """The schedule for plots: tasks by name, coloured by memory."""
         jobs = self.instance
         granted_s = self.start_s if self.granted_s is None else self.granted_s
         ids = range(1, jobs.tasks + 1)
@@ -177,7 +170,7 @@ class Schedule:
         )
 
     def fault(self) -> str:
-        """Which of equations 2 to 6 the schedule breaks, and where; "" if none."""
+        """Return which of Eq. 2 to 6 the schedule breaks, and where; "" if none."""
         jobs = self.instance
         times_s = jobs.times_s[np.arange(jobs.tasks), self.gpu]
         for broken, what in (
@@ -203,10 +196,9 @@ class Schedule:
 
 @dataclass(frozen=True)
 class Solution:
-    """What a scheduler answers.
+    """Result of a scheduler.
 
-    course: of a search, step by step. bound: a lower bound that it has proven, if any.
-    optimal: whether the schedule is proven to be the best.
+    course: steps of a search. bound: a proven lower bound. optimal: proven optimal.
     """
 
     schedule: Schedule
@@ -218,13 +210,11 @@ class Solution:
 def greedy_assignment(
     instance: Instance, order: Iterable[int], least_start: bool = False
 ) -> Schedule:
-    """Put tasks on GPUs one after the other: on the one that finishes each first (EFT),
-    or that starts it first.
+    """Assign tasks one by one to the GPU that finishes (EFT) or starts each first.
 
-    A GPU starts its tasks in the order in which they are put on it; of GPUs that are
-    equal it is the first. order: indices of all tasks. least_start: take the GPU that
-    starts a task first. Source: hgsp.txt Section III.A (FIFO: least start) and III.B
-    (Greedy: least finish).
+    A GPU runs its tasks in the order of assignment; ties go to the first GPU. order:
+    all task indices. least_start: by start. hgsp.txt Section III.A (FIFO: least start)
+    and III.B (Greedy: least finish).
     """
     order = entries_of("order", order, "a list of tasks")
     if sorted(order) != list(range(instance.tasks)):
@@ -243,10 +233,10 @@ def greedy_assignment(
 
 
 def from_sequences(instance: Instance, sequences: Sequence[Sequence[int]]) -> Schedule:
-    """The schedule in which each GPU runs its tasks in a given order, each as early as
-    it can.
+    """Return the schedule of given sequences of task indices per GPU, as early as
+    possible.
 
-    sequences: indices of the tasks of each GPU, in its order; every task once.
+    Every task must be in one sequence.
     """
     gpu = np.zeros(instance.tasks, np.int64)
     (start_s, finish_s) = np.zeros((2, instance.tasks))

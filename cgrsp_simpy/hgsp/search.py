@@ -1,11 +1,10 @@
-"""The search: from the best list schedule, descent by swaps and insertions within and
-across GPUs, then kicks and descent again, in which a worse schedule is taken back.
+"""Iterated local search: from the best list schedule, descent by swaps and insertions
+within and across GPUs, then kicks and descent again.
 
-An iterated local search for one GPU and for several. Sources: M. den Besten, T.
-Stützle, M. Dorigo, "Design of iterated local search algorithms", EvoWorkshops 2001,
-441-451; R. K. Congram, C. N. Potts, S. L. van de Velde, "An iterated dynasearch
-algorithm for the single-machine total weighted tardiness scheduling problem", INFORMS
-Journal on Computing 14 (2002) 52-67.
+Sources: M. den Besten, T. Stützle, M. Dorigo, "Design of iterated local search
+algorithms", EvoWorkshops 2001, 441-451; R. K. Congram, C. N. Potts, S. L. van de Velde,
+"An iterated dynasearch algorithm for the single-machine total weighted tardiness
+scheduling problem", INFORMS Journal on Computing 14 (2002) 52-67.
 """
 
 from __future__ import annotations
@@ -28,9 +27,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-AT_ONCE = 5000  # moves between two looks at the clock, and two steps of the course
-ROUNDS = 100  # whose random numbers are drawn together
-MOST_STEPS = 1000  # of the course that is reported
+AT_ONCE = 5000  # moves between checks of the clock and steps of the course
+ROUNDS = 100  # per draw of random numbers
+MOST_STEPS = 1000  # of the reported course
 
 
 def search(
@@ -40,13 +39,12 @@ def search(
     moves: int | None = None,
     time_budget_s: float | None = None,
 ) -> tuple[Schedule, list[Iteration]]:
-    """The best schedule found, and the course of the search; never worse than Greedy or
-    a dispatch rule, from which it starts.
+    """Return the best schedule, never worse than Greedy or a dispatch rule, and the
+    course.
 
-    moves: how many are tried, about, for an answer that is the same each time, with the
-    extra `fast` (compiled) or without. time_budget_s: seconds until it stops; to
-    compile takes none of them. Of both, what comes first. Raises InputError if neither
-    is given.
+    moves: how many are tried, about, for a reproducible answer, with the extra `fast`
+    (compiled) or without. time_budget_s: wall time in seconds without compilation. Of
+    both, whatever comes first. Raises InputError if neither is given.
     """
     if moves is None and time_budget_s is None:
         raise InputError("the search needs moves or a time budget")
@@ -86,14 +84,14 @@ def search(
 
 
 def _state(start: Schedule) -> State:
-    """A schedule as the inner loop has it, all of whose tasks are to be looked at."""
+    """Convert a schedule to the inner loop's state, with all tasks queued."""
     from cgrsp_simpy.base.compiled import COMPILED, cache_folder, rows_of
     from cgrsp_simpy.hgsp import descent
 
     jobs, (n, m) = start.instance, start.instance.times_s.shape
     tasks, finish_s = np.zeros((m, n), np.int64), np.zeros((m, n + 1))
-    for j, own in enumerate(start.sequences()):
-        tasks[j, : len(own)] = own
+    for j, sequence in enumerate(start.sequences()):
+        tasks[j, : len(sequence)] = sequence
     finish_s[:, 0] = jobs.free_s
     size, whole = np.bincount(start.gpu, minlength=m), np.zeros((4, n), np.int64)
     columns = np.array([jobs.arrival_s, jobs.deadline_s, jobs.weight]).T
@@ -121,5 +119,6 @@ def _state(start: Schedule) -> State:
 
 def _sequences(state: State) -> list[list[int]]:
     return [
-        [int(task) for task in own[:size]] for own, size in zip(state.tasks, state.size)
+        [int(task) for task in tasks[:size]]
+        for tasks, size in zip(state.tasks, state.size)
     ]

@@ -1,1 +1,1 @@
-"""What reproduces the paper on HGSP: its figures, and Table I cell by cell."""
+"""Reproduction of the paper on HGSP: its figures, and Table I cell by cell."""

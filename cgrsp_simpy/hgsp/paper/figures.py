@@ -1,4 +1,4 @@
-"""The figures of HGSP from instances and runs of our own."""
+"""Figures of HGSP from our own instances and runs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from cgrsp_simpy.studies.executors import as_they_come
 from cgrsp_simpy.studies.subject import subject_of
 
 GANTT = ("fifo", "greedy", "sagreedy", "search")
-# few enough to see each task, twice as much as three GPUs can do
+# few enough to see each task; twice the capacity of three GPUs
 FIFTY = Level(50, "small", 2.0, (0.5, 1.5))
 WINDOW_S = 600.0
 ON_TIME, LATE = "#009E73", MISSED
@@ -50,10 +50,7 @@ PUBLISHED_OF_FIFO = {
 
 
 class Runs:
-    """Runs that figures share, each made once.
-
-    instances: of each load level, with seeds from 0. moves: of the search.
-    """
+    """Runs that figures share; instances per level, moves of the search."""
 
     def __init__(
         self,
@@ -66,9 +63,7 @@ class Runs:
 
     @cached_property
     def measured(self) -> dict[tuple[str, str], list[Row]]:
-        """Level and scheduler -> the figures of each instance, in order of their
-        seeds.
-        """
+        """Figures per (level, scheduler) and instance, in order of seeds."""
         seeds = range(self.instances)
         tasks = {
             (level, seed): (level, seed, self.moves)
@@ -90,7 +85,6 @@ LEVEL_NAMES = dict(zip(LEVELS, ("medium", "medium", "high", "extreme")))
 
 
 def _measure(task: tuple[str, int, int]) -> dict[str, Row]:
-    """What every scheduler makes of an instance."""
     level, seed, moves = task
     scenario = Scenario(level, moves=moves)
     instance = scenario.instance(seed)
@@ -104,9 +98,7 @@ def _measure(task: tuple[str, int, int]) -> dict[str, Row]:
 
 
 def _busy_pct(schedule: Schedule) -> dict[str, float]:
-    """Share of the makespan, from the first arrival on, in which the GPUs of a model
-    work.
-    """
+    """Utilisation of each model's GPUs from the first arrival to the last end."""
     gpus, busy_s = schedule.instance.gpus, schedule.finish_s - schedule.start_s
     span_s = schedule.finish_s.max() - schedule.instance.arrival_s.min()
     models = {
@@ -132,15 +124,13 @@ FIGURES = Figures("hgsp_", Runs, handlelength=1.6)
     note="50 tasks, twice as much work as three GPUs can do",
 )
 def gantt(runs: Runs) -> list[Row]:
-    """When each of fifty tasks runs where, by scheduler."""
+    """When and where each of fifty tasks runs, by scheduler."""
     return [row for name in GANTT for row in _bars(generate(FIFTY), name, runs.moves)]
 
 
 @gantt.draws
 def _(canvas: Canvas, rows: list[Row]) -> Handles:
-    """A panel a scheduler: bars in green for tasks that end in time, in red for those
-    that end late.
-    """
+    """One panel per scheduler: green bars end in time, red ones late."""
     axes = canvas.subplots(len(GANTT), 1, sharex=True)
     for ax, name in zip(axes, GANTT):
         own = where(rows, scheduler=name)
@@ -207,9 +197,7 @@ def _headed(name: str, rows: Sequence[Row]) -> str:
     seen=gantt.seen,
 )
 def gantt_window(runs: Runs) -> list[Row]:
-    """Of tasks1, the tasks that start in the ten minutes in which FIFO starts most of
-    those that it ends late.
-    """
+    """Tasks of tasks1 that start in the ten minutes of most late tasks under FIFO."""
     by_name = {name: _bars(generate(MEDIUM), name, runs.moves) for name in GANTT}
     late_s = [row["start_s"] for row in by_name["fifo"] if row["late"]]
     begin_s = max(
@@ -238,9 +226,7 @@ def _generated(runs: Runs) -> str:
     note=_generated,
 )
 def comparison(runs: Runs) -> list[Row]:
-    """Weighted tardiness over FIFO's on the same instance, with 95 % half widths; the
-    published ratio beside.
-    """
+    """Weighted tardiness over FIFO's per instance, and the published ratio."""
     return [
         {
             "level": level,
@@ -257,7 +243,7 @@ def comparison(runs: Runs) -> list[Row]:
 
 @comparison.draws
 def _(canvas: Canvas, rows: list[Row]) -> Handles:
-    """Bars of weighted tardiness over FIFO's, the published ratios as hollow marks."""
+    """Bars of weighted tardiness over FIFO's, with published ratios as hollow marks."""
     axes = canvas.subplots(1, len(LEVELS), sharex=True, sharey=True)
     for ax, level in zip(axes, LEVELS):
         _level_bars(ax, where(rows, level=level), "of_fifo")
@@ -295,9 +281,7 @@ def _pairs(
 
 
 def _known(metric: str, values: Sequence[float]) -> Row:
-    """Mean and half width of a metric; nothing if an instance lacks it, as the gap
-    where no bound is known.
-    """
+    """Mean and half width; empty if an instance lacks the metric, such as the gap."""
     return {} if np.isnan(values).any() else with_halves({metric: mean(values)})
 
 
@@ -331,8 +315,7 @@ def _level_bars(ax: Axes, rows: Sequence[Row], metric: str) -> None:
     note=_generated,
 )
 def table_one(runs: Runs) -> list[Row]:
-    """Table I: each level and scheduler with 95 % half widths, the printed values
-    beside, of one instance of each level.
+    """Table I with 95 % half widths, and the printed values, which are of one instance.
 
     minus_greedy: weighted tardiness less Greedy's on the same instance, seconds.
     """
@@ -362,9 +345,7 @@ def table_one(runs: Runs) -> list[Row]:
 
 @table_one.draws
 def _(canvas: Canvas, rows: list[Row]) -> Handles:
-    """Weighted tardiness as points on a logarithmic axis, and missed deadlines as bars
-    below.
-    """
+    """Points of weighted tardiness on a logarithmic axis; bars of missed deadlines."""
     axes = canvas.subplots(2, len(LEVELS), sharey=True)
     for (upper, lower), level in zip(axes.T, LEVELS):
         _points(upper, where(rows, level=level))
@@ -461,9 +442,7 @@ def _claimed(greedy: Row, own: Row) -> str:
 
 @FIGURES.add("utilisation", "How busy the GPUs are", (6.3, 4.4), note=_generated)
 def utilisation(runs: Runs) -> list[Row]:
-    """How busy the GPUs of each model are, by level and scheduler, with 95 % half
-    widths.
-    """
+    """Utilisation of each model's GPUs by level and scheduler, with half widths."""
     return [
         {
             "level": level,
@@ -479,7 +458,7 @@ def utilisation(runs: Runs) -> list[Row]:
 
 @utilisation.draws
 def _(canvas: Canvas, rows: list[Row]) -> Handles:
-    """Bars of each model of GPU, by scheduler, a panel a level."""
+    """One panel per level: bars of each model of GPU, by scheduler."""
     axes = canvas.subplots(len(UTILISED), 1, sharex=True, sharey=True)
     for ax, level in zip(axes, UTILISED):
         for place, (model, colour) in enumerate(MODELS.items()):
@@ -517,9 +496,7 @@ def _(rows: list[Row]) -> str:
 
 
 def amount(value: float, beside: float = 0.0) -> str:
-    """A weighted tardiness in few digits; in millions if it, or what it stands
-    beside, has so many.
-    """
+    """A weighted tardiness in few digits; in millions if it or `beside` has so many."""
     if max(value, beside) >= 1e6:
         return f"{value / 1e6:.2f} M"
     return f"{value:,.0f}" if value >= 10 else f"{value:.2g}"
@@ -535,9 +512,7 @@ def amount(value: float, beside: float = 0.0) -> str:
     note="the paper's tasks3 (1500 tasks, high load), and the fifty of the Gantt chart",
 )
 def searches(runs: Runs) -> list[Row]:
-    """The course of SAGreedy and of the search under high load, and of the search on
-    the fifty tasks; tardiness over FIFO's.
-    """
+    """Tardiness over FIFO's in the course of both searches."""
     rows = []
     for name, level in (("sagreedy", HIGH), ("search", HIGH), ("search", FIFTY)):
         instance = generate(level)
@@ -562,7 +537,7 @@ def searches(runs: Runs) -> list[Row]:
 
 @searches.draws
 def _(canvas: Canvas, rows: list[Row]) -> Handles:
-    """A column a search: tardiness over FIFO's."""
+    """One column per search: tardiness over FIFO's."""
     kinds = list(dict.fromkeys((row["search"], row["on"]) for row in rows))
     axes = canvas.subplots(1, len(kinds), sharey=True)
     for ax, (name, on) in zip(axes, kinds):

@@ -1,11 +1,10 @@
-"""Table I of the paper, cell by cell: what is printed, what comes out here, and a
-verdict.
+"""Table I of the paper, cell by cell: printed, reproduced, and a verdict.
 
-The paper's own tasks3 and tasks4 are generated; tasks1 and tasks2 are in the authors'
-repository, without a licence, and are read where a copy is. What the text misprints:
-tasks2 has 1000 tasks (2000 in the text), tasks3 1500 (1000); the printed runs have GPU
-speeds of 76, 40 and 74, those of the text (57, 30, 55.5) times 4/3; the annealing ran
-with K = 1000 and alpha = 0.99 (100 and 0.95 in the text), and inserts tasks into gaps.
+The paper's tasks3 and tasks4 are generated; tasks1 and tasks2 are in the authors'
+repository, without a licence, and are read if there is a copy. Misprints: tasks2 has
+1000 tasks (2000 in the text), tasks3 1500 (1000); the printed runs have GPU speeds of
+76, 40 and 74 (57, 30, 55.5 times 4/3); the annealing ran with K = 1000 and alpha = 0.99
+(100 and 0.95), and inserts tasks into gaps.
 """
 
 from __future__ import annotations
@@ -44,12 +43,12 @@ AGREES, DIFFERS, UNDECIDED = "agrees", "differs", "undecided"
 INSIDE, OUTSIDE = "within the law's range", "outside the law's range"
 # quantiles over seeds between which a printed value has to lie
 RANGE = (0.025, 0.975)
-# with so many seeds one more value lies outside all of them in one of 20 cases
+# one more value lies outside the range of so many with probability 1/20
 LEAST_SEEDS = 39
 
 
 def printed_value(cell: str) -> float:
-    """What a printed cell says, M being a million."""
+    """Value of a printed cell, with M for a million."""
     return float(cell.rstrip("M")) * (1e6 if cell.endswith("M") else 1)
 
 
@@ -59,16 +58,16 @@ def table_one(
     policies: Collection[str] = ("fifo", "greedy", "sagreedy"),
     executor: Executor | int | None = None,
 ) -> list[dict[str, Any]]:
-    """A row per cell: dataset, scheduler, metric, printed, least, greatest, verdict.
+    """Return one row per cell: dataset, scheduler, metric, printed, least, greatest,
+    verdict.
 
     FIFO and Greedy agree if the result rounds to the printed value, SAGreedy if the
     printed value lies within the central 95 % of the seeds of its search. The ends are
     the quantiles of rank (n + 1) p, so that one more run of the same program lies
-    between them in 95 % of all cases, whatever the number of seeds. With fewer than 39
-    seeds the ends are the least and the greatest, and a value outside is undecided.
-
-    tasks: the folder with the authors' tasks1.csv to tasks4.csv; without it tasks1 and
-    tasks2 are drawn by their laws, one instance per seed, and the range is over these.
+    between them with probability 95 %. With fewer than 39 seeds the ends are the least
+    and the greatest, and a value outside is undecided. tasks: folder of the authors'
+    tasks1.csv to tasks4.csv; without it tasks1 and tasks2 are generated, one instance
+    per seed, and the range is over these.
     """
     all_seeds = tuple(seeds)
     chosen = {key: cells for key, cells in PRINTED.items() if key[1] in policies}
@@ -101,21 +100,19 @@ def table_one(
 
 
 def _within(values: Sequence[float], cell: str) -> bool:
-    """Whether a printed value lies within the range of values, or is what its ends
-    round to.
-    """
+    """Whether a printed value is within the values' range, or equals its ends."""
     low, high = np.quantile(values, RANGE, method="weibull").tolist()
     rounded = {_rounded(low, cell), _rounded(high, cell)}
     return bool(low <= printed_value(cell) <= high) or rounded == {cell}
 
 
 def _is_random(dataset: str, scheduler: str, tasks: str | Path | None) -> bool:
-    """Whether what comes out depends on the seed."""
+    """Whether the result depends on the seed."""
     return scheduler in SEEDED or not _is_known(dataset, tasks)
 
 
 def _is_known(dataset: str, tasks: str | Path | None) -> bool:
-    """Whether the tasks are the paper's own."""
+    """Whether the tasks are the paper's."""
     return tasks is not None or dataset in AUTHORS_SEEDS
 
 

@@ -1,11 +1,10 @@
-"""Waiting policies: which jobs wait for fixed machines, which run on machines rented on
-demand, and how many to own.
+"""Waiting policies: which jobs wait for fixed machines, which run on demand, how many
+to own.
 
 By formula: `analyze`, `optimum`, `closed_form`. Of a log: `plan`. By simulation: a
-`Scenario` of jobs, machines and a policy is a model like any other
-(`cgrsp_simpy.simulate`, `compare`, `sweep`); under its own policy it can be followed
-without events (`follow`). Source: Ambati, Bashir, Irwin and Shenoy, "Modeling and
-Analyzing Waiting Policies for Cloud-Enabled Schedulers", cited as waiting-policies.txt.
+`Scenario` of jobs, machines and a policy, or without events (`follow`). Source: Ambati,
+Bashir, Irwin and Shenoy, "Modeling and Analyzing Waiting Policies for Cloud-Enabled
+Schedulers", cited as waiting-policies.txt.
 """
 
 from __future__ import annotations

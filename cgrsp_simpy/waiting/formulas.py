@@ -1,10 +1,9 @@
-"""The waiting policies in closed form: price, wait and share on demand in the steady
-state (waiting-policies.txt Sections 3, 4).
+"""Waiting policies in closed form, in the steady state (waiting-policies.txt Sections
+3, 4).
 
-Jobs come as a Poisson stream and run for exponential times; a machine executes one job
-at a time, first come, first served. Exact for ajw, njw, ajw-t and sww; approximate for
-ljw and compound, whose long jobs' times are not exponential: Eq. 26 is read with the
-patience rescaled, too (`_waiting`).
+Poisson arrivals, exponential running times, one job per machine, first come, first
+served. Exact for ajw, njw, ajw-t and sww; approximate for ljw and compound, whose long
+jobs' times are not exponential.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ class ClosedForm:
     servers : array
         s, number of fixed machines.
     wait_s : array
-        w, mean wait of all jobs, seconds; infinite where there is no steady state.
+        w, mean wait of all jobs, seconds; infinite without a steady state.
     price : array
         P, cost of an hour of work, in the unit of the prices.
     on_demand_fraction : array
@@ -76,15 +75,13 @@ def closed_form(
     *,
     as_printed: bool = False,
 ) -> ClosedForm:
-    """The steady state of a policy; all servers in one vectorised call, arrays of their
-    shape.
+    """Return the steady state of a policy for all numbers of servers at once.
 
     rate_per_s: lambda, jobs per second, > 0. service_s: 1 / mu, mean running time,
     seconds, > 0. servers: s, >= 1. prices: of a machine per hour. errors: of predicted
-    waits, for sww alone. as_printed: Eq. 26, of compound, as the paper has it: up to 28
-    % short where machines are few. Raises InputError for numbers that are not allowed,
-    or errors that the formulas do not cover. waiting-policies.txt Eq. 1, 3, 4, 11, 15,
-    22, 24 and 25.
+    waits, only for sww. as_printed: Eq. 26, of compound, as in the paper: up to 28 %
+    too low with few machines. Raises InputError for numbers that are not allowed, or
+    errors without formulas. waiting-policies.txt Eq. 1, 3, 4, 11, 15, 22, 24 and 25.
     """
     check_each(
         check_number, {"rate_per_s": rate_per_s, "service_s": service_s}, above=0
@@ -94,16 +91,16 @@ def closed_form(
         or (policy.name == "sww" and errors.run_over == errors.run_under == 0),
         f"mispredictions of {policy.name}",
         errors,
-        "none: there are formulas for the waits of sww alone; simulate",
+        "none: there are formulas only for the waits of sww; simulate instead",
     )
     machines = np.asarray(servers, dtype=float)
     load = _Load(rate_per_s, service_s, policy.short_s)
-    # of those that do not go on demand for being short
+    # of long jobs
     wait_s, share = _waiting(policy, load, servers, errors, as_printed)
     jobs, work = (
         short + (1 - short) * share for short in (load.short_jobs, load.short_work)
     )
-    # who waits for ever keeps all busy
+    # an unlimited queue keeps all busy
     fixed = np.minimum(load.erlangs * (1 - share), machines)
     rented = rate_per_s * service_s * work
     # Eq. 1, 4, 15 with 22, 24 with 25
@@ -123,13 +120,11 @@ def closed_form(
 
 
 class _Load:
-    """The long jobs among exponential ones: those that run for t or longer
-    (waiting-policies.txt Section 4.2).
+    """Exponential jobs that run for t or longer (waiting-policies.txt Section 4.2).
 
-    long_jobs, short_jobs, short_work: shares of the jobs, and of the work that short
-    ones bring. rate_per_s, service_s: lambda_long, 0 where t is above 745 mean times,
-    and 1 / mu_long. kappa: (1 + CV^2) / 2, by which waits differ from those of
-    exponential times (Eq. 23).
+    long_jobs, short_jobs, short_work: shares of the jobs, and of the work of short
+    ones. rate_per_s, service_s: lambda_long, 0 if t is above 745 mean times, and 1 /
+    mu_long. kappa: (1 + CV^2) / 2, factor of waits against exponential times (Eq. 23).
     """
 
     def __init__(self, rate_per_s: float, service_s: float, short_s: float) -> None:
@@ -151,13 +146,11 @@ def _waiting(
     errors: Mispredictions,
     as_printed: bool,
 ) -> tuple[Floats, Floats]:
-    """Mean wait of the long jobs, seconds, and the share of them that goes on demand;
-    without t all jobs are long.
+    """Return the long jobs' mean wait, seconds, and their share on demand.
 
-    Eq. 26 stretches by kappa the waits of an M/M/s queue whose jobs wait b at most, and
-    so has none that waits longer than kappa b. A queue whose waits are kappa times as
-    long is one with another unit of time, in which patience is b / kappa: so it is read
-    unless as printed (ours).
+    Without t all jobs are long. Eq. 26 multiplies the waits of an M/M/s queue with
+    patience b by kappa, so that none is longer than kappa b. Ours, unless as printed:
+    such waits are those in another unit of time, with patience b / kappa.
     """
     rate, mu = load.rate_per_s, 1 / load.service_s
     none = np.zeros(np.shape(servers))
@@ -183,7 +176,7 @@ def _waiting(
 MOST_SERVERS = 1_000_000  # that are tried
 FIGURES = ("wait_s", "price", "on_demand_fraction", "servers")
 OBJECTIVES = ("price", "opportunity", "total")
-"""What a number of servers may be best for; see `optimum`."""
+"""Objectives of `optimum`."""
 
 
 def analyze(
@@ -198,14 +191,13 @@ def analyze(
     errors: Mispredictions = NO_ERRORS,
     duration_h: float | None = None,
 ) -> dict[str, float]:
-    """One policy at one number of servers.
+    """Return the figures of one policy at one number of servers.
 
-    policy, wait_s, short_s: as of `waiting_policy`. servers: s, >= 1. duration_h: T,
-    hours, > 0. All others: as of `closed_form`. Result: wait_s, price,
-    on_demand_fraction, servers; of compound wait_s_as_printed, by Eq. 26 with the
-    patience as it is; with a duration cost: over T, in the prices' unit
-    (waiting-policies.txt Eq. 5). Raises InputError where there is no steady state, and
-    for what is not allowed.
+    policy, wait_s, short_s: see `waiting_policy`. servers: s, >= 1. duration_h: T,
+    hours, > 0. All others: see `closed_form`. Result: wait_s, price,
+    on_demand_fraction, servers; for compound wait_s_as_printed, by Eq. 26 as printed;
+    with a duration cost: over T, in the prices' unit (Eq. 5). Raises InputError without
+    a steady state, and for what is not allowed.
     """
     check_whole("servers", servers, least=1)
     chosen = waiting_policy(policy, wait_s, short_s)
@@ -222,12 +214,12 @@ def analyze(
 def unsteady(
     policy: WaitingPolicy, rate_per_s: float, service_s: float, servers: int
 ) -> str:
-    """Why there is no steady state, and what would change that."""
+    """Return why there is no steady state, and what would change that."""
     load = _Load(rate_per_s, service_s, policy.short_s).erlangs
     whose = "the long jobs'" if policy.short_s else "a"
     return (
         f"servers(={servers}) under {policy.name} have no steady state: {whose} load of"
-        f" {load:g} keeps {load:g} servers busy, so the queue grows for ever; take at"
+        f" {load:g} keeps {load:g} servers busy, so the queue grows forever; take at"
         f" least {math.floor(load) + 1} servers, or a policy that limits the wait"
         " (ajw-t, sww, compound)"
     )
@@ -245,17 +237,17 @@ def optimum(
     errors: Mispredictions = NO_ERRORS,
     duration_h: float | None = None,
 ) -> dict[str, float]:
-    """The best number of servers for a policy, and what `analyze` says there.
+    """Return the best number of servers for a policy, and the result of `analyze`
+    there.
 
-    Of equals the cheapest is the best. It may be best to own none (servers 0), but not
-    under ajw, where every job waits for a fixed machine.
+    Ties go to the cheapest. It may be best to own none (servers 0), except under ajw,
+    under which every job waits for a fixed machine.
 
     by: "price", P; "opportunity", the opportunity cost P w (waiting-policies.txt
-    Section 4.2.1), among the numbers of servers that cost no more than renting for
-    every job: it falls with the servers, so that its least value lies at the end of
-    these; "total", P (w + 1 / mu), what a job costs if its wait is valued as its
-    running time is. All others, and the result: as of `analyze`. Raises InputError
-    where the fixed price is 0, and no number is the best, and for what is not allowed.
+    Section 4.2.1), which falls with the servers, among those numbers that cost no more
+    than renting for every job; "total", P (w + 1 / mu), the cost of a job if its wait
+    is valued like its running time. All others, and the result: see `analyze`. Raises
+    InputError for what is not allowed, such as a fixed price of 0.
     """
     check_one_of("objective", by, OBJECTIVES)
     check_each(
@@ -265,7 +257,7 @@ def optimum(
         prices.fixed > 0,
         "fixed price",
         prices.fixed,
-        "above 0 for an optimum: machines that cost nothing are never too many",
+        "above 0 for an optimum: free machines are never too many",
     )
     load = rate_per_s * service_s
     chosen = waiting_policy(policy, wait_s, short_s)
@@ -318,7 +310,7 @@ def optimum(
 def _with_cost(
     row: dict[str, float], load: float, duration_h: float | None
 ) -> dict[str, float]:
-    """With the cost of a duration, if one is asked for."""
+    """Add the cost of a duration, if there is one."""
     if duration_h is not None:
         check_number("duration_h", duration_h, above=0)
         row["cost"] = row["price"] * load * duration_h  # Eq. 5

@@ -1,9 +1,8 @@
-"""A plan: how many machines to own, which jobs wait for them, what that costs, and how
-sure it is.
+"""Plans: how many machines to own, which jobs wait, the cost, and how certain it is.
 
 Machines, policy, t and b are searched by the recursion. Each candidate is run once over
-the log; its money, work and waits are kept by day. A plan is chosen on some of the days
-and priced on the others; intervals are of resampled days (block bootstrap).
+the log; its money, work and waits are recorded per day. A plan is chosen on some of the
+days and priced on the others; intervals are from a block bootstrap of days.
 """
 
 from __future__ import annotations
@@ -57,23 +56,22 @@ YEAR_D = 365
 LENGTHS_D, LEAST_BLOCKS = (1, 3, 7), 4
 YEAR_H = 24.0 * YEAR_D
 REDRAWN = 2_000  # of the days
-LEAST_D = 14  # of a log that can say anything: each day of the week twice
-# shares of the price; beyond them a log is too short
+LEAST_D = 14  # shortest sufficient log: each day of the week twice
+# shares of the price, above which a log is too short
 MOST_WIDTH, MOST_REGRET = 0.25, 0.1
-# of the limit: what a policy that sets none to a wait may use up in the worst part
+# share of the limit that a policy without its own limit may use up in the worst part
 MARGIN = 0.5
-LEAST_GAIN = 0.001  # of what is searched for, for which other t and b are tried
-STEP = 1.1  # numbers of machines that are tried lie so far apart
-FREE_WAIT_S = 3600.0  # b, to begin with, where money is limited and waits are not
-UNITS = {"d": DAY_S, "h": 3600, "min": 60}  # of times, beside seconds
+LEAST_GAIN = 0.001  # of the objective, to go on trying other t and b
+STEP = 1.1  # ratio of consecutive numbers of machines
+FREE_WAIT_S = 3600.0  # initial b if there is a budget and no limit
+UNITS = {"d": DAY_S, "h": 3600, "min": 60}
 VALUE = attrgetter("value")
 
 
 class Limit(NamedTuple):
-    """A limit of the waits, seconds: of their mean, or of what a share of the jobs may
-    exceed.
+    """A limit of the waits, seconds: of their mean, or of a share of the jobs.
 
-    wait_s: infinite for none. share: 1 of the mean.
+    wait_s: infinite for none. share: that may exceed it; 1 for the mean.
     """
 
     wait_s: float = math.inf
@@ -81,7 +79,7 @@ class Limit(NamedTuple):
 
     @classmethod
     def read(cls, text: str) -> Limit:
-        """From "p95=30min", "p99=2h" or "mean=600"; units are s, min, h and d."""
+        """Read "p95=30min", "p99=2h" or "mean=600"; units are s, min, h and d."""
         found = re.fullmatch(
             r"(?:mean|p([1-9]\d?(?:\.\d+)?))=(\d+\.?\d*)(s|min|h|d|)", text
         )
@@ -92,9 +90,7 @@ class Limit(NamedTuple):
         return cls(float(number) * UNITS.get(unit, 1), 1 - float(percent or 0) / 100)
 
     def used(self, wait_s: Floats) -> Floats:
-        """By job, what is summed up and held against `share`: of a mean, parts of
-        it.
-        """
+        """Return per job what adds up to `share`."""
         if self.share == 1:
             return wait_s / max(self.wait_s, 1e-9)
         return (wait_s > self.wait_s).astype(float)
@@ -103,13 +99,11 @@ class Limit(NamedTuple):
 class Tried(NamedTuple):
     """A candidate, run over the log of each year.
 
-    own: number of machines of each size that can be owned. spot: whether jobs are
-    rented on spot instances where that is expected to be cheaper and cannot break the
-    limit. cost: by the years for which machines are reserved, money, shape (years,
-    days). least_cost: of these the sum that is least. wait_s: shape (years, days).
-    value: by how much it fails, what is least of those that do not, and of equals.
-    p95_s: of all jobs of the first year. shares: of its jobs, that wait and that are
-    rented.
+    own: number of machines of each size. spot: whether jobs are rented on spot
+    instances if that is expected to be cheaper and cannot break the limit. cost: by the
+    years of the reservation, money, shape (years, days). least_cost: least sum of
+    these. wait_s: shape (years, days). value: violation, objective, tie-breaker. p95_s:
+    of all jobs of the first year. shares: of its jobs that wait, and that are rented.
     """
 
     own: tuple[int, ...]
@@ -125,37 +119,35 @@ class Tried(NamedTuple):
 
 @dataclass(frozen=True)
 class Plan:
-    """What to own, who waits, what it costs.
+    """What to own, which jobs wait, what it costs.
 
     Attributes
     ----------
     own : dict
         Number of machines by size.
     years : int
-        For how long they are reserved, 1 or 3.
+        Length of the reservation, 1 or 3.
     policy : WaitingPolicy
         Which jobs wait.
     spot : bool
-        Whether rented jobs go on spot instances where that is expected to be cheaper.
+        Whether rented jobs use spot instances if that is expected to be cheaper.
     price, bill : Mean
-        Of an hour of a core, GPU or machine at work, and of a year, with 95 % intervals
-        for a year that is not seen, in the prices' money; from days on which the plan
-        was not chosen. A log of less than four days gives no interval: its bounds are
-        NaN.
+        Of an hour of a core, GPU or machine at work, and of a year, in the prices'
+        money, with 95 % intervals for a future year, from days on which the plan was
+        not chosen; NaN bounds for a log of less than four days.
     load : Mean
         Cores, GPUs or machines kept busy, likewise.
     wait_s, p95_wait_s : float
-        Mean wait of all jobs, and what 95 % of them do not exceed, seconds.
+        Mean wait of all jobs, and its 95th percentile, seconds.
     waiting, on_demand : float
         Shares of the jobs.
     regret : float
-        How much more than the best plan it costs in resampled logs, as a share: in 95 %
-        of them less. NaN for a log of less than four days.
+        Excess cost over the best plan in resampled logs, as a share, 95th percentile;
+        NaN for a log of less than four days.
     range : tuple of int or None
-        How many machines are best in 95 % of them; None for a log of less than four
-        days.
+        Best numbers of machines in 95 % of them; None for less than four days.
     reason : str
-        Why the log is too short to say; "" if it is not.
+        Why the log is too short for a statement, or "".
     frontier : list of dict
         Least money for a wait: p95_wait_s, wait_s, price, bill, machines and policy.
     """
@@ -177,9 +169,7 @@ class Plan:
     frontier: list[dict[str, float | str]] = field(repr=False)
 
     def __str__(self) -> str:
-        """Three lines: what to own, which jobs wait, what it costs and how sure that
-        is.
-        """
+        """Three lines: what to own, which jobs wait, the cost and its uncertainty."""
         numbers = " and ".join(
             f"{number:,} x {name}" for name, number in self.own.items()
         )
@@ -229,23 +219,22 @@ def plan(
     growth: float = 0.0,
     seed: int = 0,
 ) -> Plan:
-    """The cheapest plan whose waits keep a limit, or the one of least waits within a
+    """Return the cheapest plan whose waits keep a limit, or of least waits within a
     budget.
 
-    A policy whose longest wait, and what it takes to boot a rented machine, is within
-    the limit keeps it whatever comes; one without may use up half of it in the worst
-    part of the log.
+    A policy whose longest wait, plus the boot time of a rented machine, is within the
+    limit always keeps it; others may use up half of it in the worst part of the log.
 
     jobs: of a log. limit: of the waits, such as "p95=30min", "p99=2h" or "mean=600".
-    budget: money a year, > 0; either this or a limit. The interval of the bill is to
-    lie below it. sizes: for rent, and to own where they have a price reserved for one
-    or three years; if none has, the largest, at prices.fixed / prices.on_demand of its
+    budget: money per year, > 0; either this or a limit. The interval of the bill must
+    lie below it. sizes: for rent, and to own if they have a price reserved for one or
+    three years; if none has, the largest, at prices.fixed / prices.on_demand of its
     price. policies: names of POLICIES, with parameters or not: t and b are searched
-    unless told. growth: how much more jobs come in the first year than in the log, and
-    from year to year, > -1. seed: of jobs added by growth, spot interruptions and the
-    bootstrap. Result: with a reason where the log is too short to say. Raises
-    InputError for a log of less than two days (for a budget: four) or without work, and
-    where no plan keeps the limit, or the budget.
+    unless set. growth: relative increase of jobs to the first year, and from year to
+    year, > -1. seed: of jobs added by growth, spot interruptions and the bootstrap.
+    Result: with a reason if the log is too short. Raises InputError for a log without
+    work or of less than two days (for a budget: four), and if no plan keeps the limit
+    or the budget.
     """
     require(isinstance(jobs, ListedJobs), "jobs", jobs, "ListedJobs")
     require(
@@ -271,9 +260,10 @@ def plan(
 
 
 def grown(jobs: ListedJobs, factor: float, seed: int) -> ListedJobs:
-    """The log with so many times its jobs: further ones are drawn from it, and come on
-    another day at the same time, of the same day of the week where the log has several
-    weeks.
+    """Return the log with `factor` times its jobs.
+
+    Added jobs are copies on another day at the same time, of the same day of the week
+    if the log has several weeks.
     """
     if factor == 1:
         return jobs
@@ -303,9 +293,9 @@ def _days(jobs: ListedJobs) -> int:
 class _Year:
     """The jobs of a year, and what each pays if it is rented.
 
-    boot_s, paid: of what it rents. lost_s, spot_paid: how long it is delayed and what
-    it pays if it goes on spot instances first, and on demand once these are taken away,
-    which loses its work. spot: whether that is expected to be cheaper.
+    boot_s, paid: on demand. lost_s, spot_paid: delay and payment on a spot instance
+    first and, after its interruption, which loses the work, on demand. spot: whether
+    that is expected to be cheaper.
     """
 
     def __init__(
@@ -351,9 +341,9 @@ class _Year:
 
 
 class Search:
-    """Candidates, tried one after the other; the log of each year they are to last for.
+    """Candidates, tried one by one on the log of each year that they are to last for.
 
-    Without a budget money is least, and a limit kept; within one, waits are.
+    Without a budget, minimise money under a limit of waits; with one, minimise waits.
     """
 
     def __init__(
@@ -404,7 +394,7 @@ class Search:
     def rows(
         self, own: tuple[int, ...], policy: WaitingPolicy, spot: bool, year: int = 0
     ) -> tuple[Floats, Floats, Bools]:
-        """Wait, money and whether it is rented, of each job of a year."""
+        """Return wait, money and whether it is rented, per job."""
         at = self.years[year]
         chunk = at.chunk
         machines = [
@@ -422,8 +412,7 @@ class Search:
         rented_s = (
             np.where(goes & stays & (not policy.balks), policy.wait_s, 0.0) + at.boot_s
         )
-        # not where the limit would break if the instance were taken away at the last
-        # moment
+        # not if an interruption at the last moment would break the limit
         latest_s = rented_s + chunk.run_s + at.boot_s
         on_spot = goes & at.spot & spot & (latest_s <= self.limit.wait_s)
         wait_s = np.where(goes, rented_s + on_spot * at.lost_s, starts - chunk.submit_s)
@@ -432,7 +421,7 @@ class Search:
     def attempt(
         self, own: tuple[int, ...], policy: WaitingPolicy, spot: bool = False
     ) -> Tried:
-        """A candidate; each is run once. Who owns nothing rents at once."""
+        """Run a candidate once; without machines, rent at once."""
         key = own, policy if any(own) else njw(), spot
         if key not in self.tried:
             self.tried[key] = self._run(*key)
@@ -468,9 +457,7 @@ class Search:
         return Tried(own, policy, spot, cost, least_cost, wait_s, value, p95_s, shares)
 
     def _breach(self, policy: WaitingPolicy, used: Floats) -> float:
-        """What is used of the limit in the worst of the parts of the log; 0 where it is
-        kept: by the policy's own longest wait, or with a margin in that part.
-        """
+        """Share of the limit used in the worst part of the log; 0 if it is kept."""
         worst = max(
             float(used[:, part].sum() / max(self.number[:, part].sum(), 1))
             for part in self.parts()
@@ -479,17 +466,13 @@ class Search:
         return 0.0 if kept or worst <= MARGIN * self.limit.share else worst
 
     def parts(self) -> list[Ints]:
-        """Weeks, or halves of a log of less than three: days on which a plan is priced
-        that was chosen on the others.
-        """
+        """Return weeks, or halves of a log of less than three."""
         return np.array_split(np.arange(self.days), max(2, self.days // 7))
 
     # ---- the search ----
 
     def climb(self, text: str) -> None:
-        """Try a policy: size by size of machine, then with other t and b, unless they
-        are told, or the policy is far behind the best.
-        """
+        """Try a policy with more machines by size, then other t and b, unless set."""
         policy = self.first(text)
         most_s = DAY_S if self.limit == Limit() else 8 * self.limit.wait_s
         free = [name for name in limits_of(policy.name) if f"{name}=" not in text]
@@ -513,27 +496,23 @@ class Search:
             best = found
 
     def best(self) -> Tried:
-        """The best of those that were tried."""
+        """Return the best candidate so far."""
         return min(self.tried.values(), key=VALUE)
 
     def worst_near(self) -> tuple[float, float]:
-        """The value of what fails no more than the best, and is so much dearer as may
-        be unseen.
-        """
+        """Return the worst value that may pass for the best."""
         fails, least, _ = self.best().value
         return fails, least * (1 + MOST_REGRET)
 
     def first(self, text: str) -> WaitingPolicy:
-        """A policy as it is tried first: with the longest wait that keeps the limit."""
+        """Return a policy with the longest wait that keeps the limit."""
         slack_s = (
             FREE_WAIT_S if self.limit == Limit() else self.limit.wait_s - self.boot_s
         )
         return waiting_policy(text, wait_s=max(0.0, slack_s))
 
     def _along(self, own: tuple[int, ...], policy: WaitingPolicy) -> Tried:
-        """The best numbers of a policy: of one size after the other, as long as that is
-        better, or with fewer of another.
-        """
+        """Optimise the numbers of a policy, size by size, while that helps."""
         best = self.attempt(own, policy)
         while True:
             starts = [best]
@@ -548,10 +527,7 @@ class Search:
             best = found
 
     def _of_size(self, best: Tried, place: int, policy: WaitingPolicy) -> Tried:
-        """The best number of one size, the others as they are: from where it is, or
-        from the load if nothing is owned, on to both sides until it has got worse
-        twice.
-        """
+        """Optimise the number of one size, from the present one or the load."""
         load = (
             0
             if any(best.own)
@@ -571,9 +547,7 @@ class Search:
         return min([best, *tried], key=VALUE)
 
     def _ends(self, tried: Tried, step: int) -> bool:
-        """Whether with fewer machines a limit would be broken all the more, or with
-        more of them they would cost much more than what keeps it.
-        """
+        """Whether fewer machines would break the limit, or more cost too much."""
         fails, least = self.worst_near()
         too_few, too_many = tried.value[0] > 0, fails == 0 and tried.value[1] > least
         return self.budget is None and (too_few if step < 0 else too_many)
@@ -584,9 +558,7 @@ class Search:
         return self.attempt((*own[:place], number, *own[place + 1 :]), policy)
 
     def refine(self) -> None:
-        """About the best: numbers between those that were tried, and from half to twice
-        as many, which resampled logs may prefer; and spot instances.
-        """
+        """Try numbers from half to twice the best, and spot instances."""
         best = self.best()
         for place, number in enumerate(best.own):
             between = np.linspace(number / STEP, number * STEP, 9)
@@ -602,11 +574,9 @@ class Search:
     # ---- what is chosen ----
 
     def choice(self, tried: Sequence[Tried], weights: Floats) -> tuple[int, int]:
-        """For how many years the best of some candidates is reserved, and its place
-        among them.
+        """Return the years of the best reservation, and the index of its candidate.
 
-        weights: how often each day counts. For one year the best is chosen anew for
-        each.
+        weights: of each day. One-year reservations are chosen per year.
         """
         options = []
         for years in self.reserved:
@@ -621,12 +591,12 @@ class Search:
         return min(options)[1:]
 
     def money(self, tried: Tried, years: int) -> tuple[Floats, Floats]:
-        """Money and work by day, in the mean of the years of a reservation."""
+        """Return money and work by day, averaged over the years of a reservation."""
         among = slice(None) if years > 1 else slice(1)
         return tried.cost[years][among].mean(axis=0), self.work_h[among].mean(axis=0)
 
     def chosen(self) -> Plan:
-        """The best candidate, and how sure that is."""
+        """Return the best candidate, and how certain that is."""
         every = sorted(self.tried.values(), key=VALUE)
         kept = [each for each in every if each.value[0] == 0 or self.budget is not None]
         if not kept:
@@ -666,9 +636,7 @@ class Search:
         )
 
     def _within(self, every: Sequence[Tried]) -> Tried:
-        """The candidate of least waits whose bill lies within the budget with all its
-        interval.
-        """
+        """Return the candidate of least waits with its bill within the budget."""
         assert self.budget is not None
         day, cheapest = np.full(self.days, self.day_h), math.inf
         for each in sorted(every, key=lambda each: float(each.wait_s.sum())):
@@ -685,14 +653,12 @@ class Search:
         )
 
     def interval(self, amount: Floats, per: Floats) -> Mean:
-        """A ratio of sums over days, with a 95 % interval for that of a year that is
-        not seen.
+        """Return a ratio of sums over days, with a 95 % interval for a future year.
 
-        Days, and weeks where there are at least four, are resampled with replacement,
-        as many as the log has for what is known and a year of them for what is to come;
-        the spread of the ratio between the two, wider by Student's t for few of them,
-        lies about that of the log. There is no interval of less than four days, nor if
-        a resampled log has no work, since most days have none.
+        Days, and weeks if there are at least four, are resampled with replacement, as
+        many as in the log and as in a year; the spread of the difference, widened by
+        Student's t, is centred at the log's ratio. No interval for less than four days,
+        or if a resampled log has no work.
         """
         ratio, ends = float(amount.sum() / per.sum()), [np.zeros(2)]
         if self.days < LEAST_BLOCKS:
@@ -722,7 +688,7 @@ class Search:
     def _regret(
         self, tried: Sequence[Tried], years: int, place: int
     ) -> tuple[float, tuple[int, int] | None]:
-        """Over resampled logs, as of `Plan`: its regret and range."""
+        """Return regret and range of a `Plan` over resampled logs."""
         if self.days < LEAST_BLOCKS:
             return math.nan, None
         weights = stream(self.seed, "bootstrap").multinomial(
@@ -742,9 +708,7 @@ class Search:
     def _reason(
         self, price: Mean, load: Mean, regret: float, among: tuple[int, int] | None
     ) -> str:
-        """Why the log is too short to say, and which number decides it; "" if it is
-        not.
-        """
+        """Return why the log is too short, and which number decides, or ""."""
         best = (
             f", by which {among[0]:,} to {among[1]:,} machines are best"
             if among
@@ -788,9 +752,7 @@ class Search:
 def _owned(
     sizes: Sequence[Size], prices: Prices
 ) -> tuple[tuple[Size, ...], dict[int, tuple[float, ...]]]:
-    """The sizes that can be owned, and their prices per hour by the years of the
-    reservation.
-    """
+    """The sizes that can be owned, and their prices per hour by years reserved."""
     columns = {1: "reserved_1y_per_h", 3: "reserved_3y_per_h"}
     own = tuple(
         s for s in sizes if any(getattr(s, c) < math.inf for c in columns.values())
@@ -820,7 +782,7 @@ def _owned(
 
 
 def _numbers(start: int) -> list[int]:
-    """Numbers of machines some steps below and above one, and the first few."""
+    """Numbers of machines in steps below and above one, and the first few."""
     steps = np.rint(start * STEP ** np.arange(-60.0, 60.0))
     return [int(number) for number in np.unique([*range(30), *steps])]
 
@@ -833,7 +795,7 @@ def bounds(value: Mean, form: str, name: str = "95 %: ") -> str:
 
 
 def _time(seconds: float) -> str:
-    """A time as it is read: 30 min."""
+    """A time for people: 30 min."""
     fit = (
         each for each in UNITS.items() if seconds >= 2 * each[1] or seconds == each[1]
     )
@@ -842,7 +804,7 @@ def _time(seconds: float) -> str:
 
 
 def told(policy: WaitingPolicy) -> str:
-    """A policy as it is given: "sww:wait_s=60"."""
+    """The text of a policy: "sww:wait_s=60"."""
     text = ",".join(
         f"{name}={getattr(policy, name):g}" for name in limits_of(policy.name)
     )

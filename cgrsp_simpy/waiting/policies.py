@@ -1,6 +1,4 @@
-"""The six waiting policies: each says which jobs wait for a fixed machine, and how
-long; and in what order those that wait get one.
-"""
+"""The six waiting policies, which jobs wait for a fixed machine, and queue orders."""
 
 from __future__ import annotations
 
@@ -30,7 +28,8 @@ BASELINE_WAIT_S, BASELINE_SHORT_S = 900.0, 180.0
 
 @dataclass(frozen=True)
 class WaitingPolicy:
-    """Who waits. A job that does not, or no longer, runs on a machine rented on demand.
+    """Which jobs wait. A job that does not, or no longer, is rented a machine on
+    demand.
 
     Parameters
     ----------
@@ -41,8 +40,7 @@ class WaitingPolicy:
     short_s : float
         t, seconds; a job that runs shorter goes on demand without waiting.
     balks : bool
-        A job that would have to wait longer than wait_s goes on demand at once, not
-        after wait_s.
+        A job that would wait longer than wait_s goes on demand at once.
     """
 
     name: str
@@ -57,25 +55,17 @@ class WaitingPolicy:
 
     @property
     def rents(self) -> bool:
-        """Whether any job ever runs on demand; if not (ajw), there is nothing to do
-        without fixed machines.
-        """
+        """Whether any job ever runs on demand; under ajw none does."""
         return self.wait_s < math.inf or self.short_s > 0
 
 
 def ajw() -> WaitingPolicy:
-    """All jobs wait, for as long as it takes.
-
-    waiting-policies.txt Section 3.1.
-    """
+    """All jobs wait, for as long as it takes (waiting-policies.txt Section 3.1)."""
     return WaitingPolicy("ajw")
 
 
 def njw() -> WaitingPolicy:
-    """No jobs wait: who finds no machine idle goes on demand.
-
-    waiting-policies.txt Section 3.2.
-    """
+    """No jobs wait: without an idle machine they go on demand (Section 3.2)."""
     return WaitingPolicy("njw", wait_s=0.0)
 
 
@@ -88,7 +78,7 @@ def ajw_t(wait_s: float = BASELINE_WAIT_S) -> WaitingPolicy:
 
 
 def sww(wait_s: float = BASELINE_WAIT_S) -> WaitingPolicy:
-    """Short waits wait: who would wait longer than a limit goes on demand at once.
+    """Short waits wait: jobs that would wait longer than a limit go on demand at once.
 
     wait_s: b, seconds, >= 0. Result: named "sww". waiting-policies.txt Section 4.1.
     """
@@ -107,7 +97,7 @@ def ljw(short_s: float = BASELINE_SHORT_S) -> WaitingPolicy:
 def compound(
     wait_s: float = BASELINE_WAIT_S, short_s: float = BASELINE_SHORT_S
 ) -> WaitingPolicy:
-    """Both: long jobs wait, and of these who would not wait long.
+    """Both: long jobs wait, if they would not wait long.
 
     wait_s: b, seconds, >= 0. short_s: t, seconds, >= 0. Result: named "compound".
     waiting-policies.txt Section 4.3.
@@ -123,20 +113,18 @@ POLICIES: dict[str, Callable[..., WaitingPolicy]] = {
     "ljw": ljw,
     "compound": compound,
 }
-"""Name -> factory, with the paper's baseline for b and t (waiting-policies.txt
-Sections 3.1 to 4.3).
-"""
+"""Name -> factory, with the paper's baseline for b and t."""
 
 
 def waiting_policy(
     text: str, wait_s: float = BASELINE_WAIT_S, short_s: float = BASELINE_SHORT_S
 ) -> WaitingPolicy:
-    """A policy from its text: ajw, njw, ajw-t, sww, ljw or compound, with parameters as
-    in "sww:wait_s=60".
+    """Make a policy from its text: ajw, njw, ajw-t, sww, ljw or compound, or
+    "sww:wait_s=60".
 
-    text: the name; parameters in it come before the arguments. wait_s: b, seconds >= 0:
-    of ajw-t, sww and compound. short_s: t, seconds >= 0: of ljw and compound. Result:
-    of that name. Raises InputError for another name or parameter, or a number below 0.
+    text: the name; its parameters override the arguments. wait_s: b, seconds >= 0: of
+    ajw-t, sww and compound. short_s: t, seconds >= 0: of ljw and compound. Result: of
+    that name. Raises InputError for another name or parameter, or a number below 0.
     """
     require(isinstance(text, str), "waiting policy", text, "a text")
     name = text.partition(":")[0]
@@ -148,13 +136,13 @@ def waiting_policy(
 
 
 def limits_of(name: str) -> tuple[str, ...]:
-    """Which of wait_s and short_s a policy of POLICIES has."""
+    """Return which of wait_s and short_s a policy of POLICIES has."""
     return tuple(signature(POLICIES[name]).parameters)
 
 
 @dataclass(frozen=True)
 class Mispredictions:
-    """How often predictions fail; over + under is at most 1 of each kind.
+    """Shares of wrong predictions; over + under is at most 1 of each kind.
 
     Parameters
     ----------
@@ -162,11 +150,11 @@ class Mispredictions:
         Share of the jobs that a balking policy sends on demand though they would not
         wait too long.
     wait_under : float
-        Share of those that would, and are let wait, in vain.
+        Share of the jobs that would wait too long and wait in vain.
     run_over : float
-        Share of the short jobs that are taken for long.
+        Share of the short jobs that are predicted to be long.
     run_under : float
-        Share of the long jobs that are taken for short.
+        Share of the long jobs that are predicted to be short.
 
     References
     ----------
@@ -186,30 +174,25 @@ class Mispredictions:
         require(both <= 1, "wait_over + wait_under", both, "at most 1")
 
 
-NO_ERRORS = Mispredictions()  # all waits and running times foreseen rightly
-# what is foreseen for a job: it may wait, goes on demand, or waits though it should
-# balk
+NO_ERRORS = Mispredictions()
+# prediction for a job: it may wait, goes on demand, or waits though it should balk
 WAITS, GOES, MISLED = 0, 1, 2
 Kinds = npt.NDArray[np.int8]
 
 
 Order = Callable[[View], Iterable["tuple[Job, int] | Wake"] | None]
-"""Answers with pairs of a job and the machine that it gets; a generator is asked for
-the next pair when the last has its own.
-"""
+"""Yields pairs of a job and its machine; each is granted before the next is asked."""
 
 
 def first_come(view: View) -> Iterator[tuple[Job, int]]:
-    """First come, first served: while the first finds no room, those behind it wait."""
+    """First come, first served: a first job without room blocks all others."""
     while (job := view.first()) is not None and (machine := view.room(job)) is not None:
         yield job, machine
 
 
 def shortest_first(view: View) -> Iterator[tuple[Job, int]]:
-    """The job of the shortest running time first of those that find room; of equals the
-    first to come.
-    """
-    # needs that find no room now
+    """The shortest job that finds room first; ties go by arrival."""
+    # needs without room now
     place, line, refused = 0, view.by_time, set[tuple[int, float]]()
     while place < len(line) and not view.full:
         job = line[place]

@@ -1,9 +1,8 @@
-"""First come, first served without events: a start follows from when machines next fall
+"""First come, first served without events: starts follow from when machines become
 free.
 
-The same jobs start at the same times as in the simulation, to the last bit: this is its
-check, its fast path (`follow`), how a job foresees its wait, and what the planner
-searches with.
+Starts equal those of the simulation to the last bit: this is its check, its fast path
+(`follow`), the prediction of waits, and what the planner searches with.
 """
 
 from __future__ import annotations
@@ -26,18 +25,16 @@ from cgrsp_simpy.waiting.policies import GOES, MISLED, Kinds, WaitingPolicy
 if TYPE_CHECKING:
     from cgrsp_simpy.waiting.scenario import Scenario
 
-COMPILED_FROM = 200_000  # jobs from which on compiling pays
+COMPILED_FROM = 200_000  # number of jobs from which compilation pays
 Machines = int | Sequence[Size]  # taken as a whole, or shared by cores and memory
 
 
 def follow(scenario: Scenario, seed: int = 0, *, keep: bool = False) -> Run:
-    """The run of a scenario under its own policy, without events; a job takes a
-    microsecond on whole machines, and about ten on shared ones, less with the extra
-    `fast`.
+    """Run a scenario under its own policy without events.
 
-    keep: what became of each job; there are no claims. Its figures are those of the
-    simulation, to the bit. Raises InputError for another order, or a seed that is not
-    allowed.
+    A job takes about a microsecond on whole machines and ten on shared ones, less with
+    the extra `fast`. Figures equal those of the simulation to the bit. keep: record
+    each job, without claims. Raises InputError for another order or a bad seed.
     """
     check_whole("seed", seed, least=0)
     if not scenario.recursive:
@@ -79,15 +76,13 @@ def started(
     work_conserving: bool = False,
     fast: bool = False,
 ) -> Iterator[tuple[Chunk, Kinds, Floats]]:
-    """When each job starts on a fixed machine, NaN if it does not, chunk by chunk;
-    memory does not grow with their number.
+    """Yield each job's start on a fixed machine, NaN if none, chunk by chunk.
 
-    The start of job n on the machine that falls free first, at F: S(n) = max(A(n), F),
-    and F becomes S(n) + run time; unless S(n) > A(n) + b, or the job is one to go on
-    demand. (Kiefer and Wolfowitz's recursion, with patience.) On shared machines F is
-    when the first of them has room, not before the start of any job that came before;
-    there, who waits in vain holds up all behind it until it gives up. fast: compiled,
-    where numba is there.
+    Job n on the machine that is free first, at F: S(n) = max(A(n), F), and F becomes
+    S(n) + run time; unless S(n) > A(n) + b, or the job goes on demand (Kiefer and
+    Wolfowitz's recursion, with patience). On shared machines F is when the first of
+    them has room, not before the start of any earlier job; there a job that waits in
+    vain blocks all others until it gives up. fast: compiled, if numba is installed.
     """
     state: list[Any]
     if isinstance(machines, int):
@@ -116,9 +111,7 @@ def started(
 
 
 def _in_vain(kinds: Kinds, policy: WaitingPolicy) -> Bools:
-    """Whether a job that gets no fixed machine waits for one all the same, until it
-    gives up.
-    """
+    """Whether a job that gets no fixed machine waits until it gives up."""
     return np.asarray((kinds != GOES) & ((kinds == MISLED) | (not policy.balks)))
 
 
@@ -126,9 +119,7 @@ def _in_vain(kinds: Kinds, policy: WaitingPolicy) -> Bools:
 def _either(
     loop: Callable[..., Any], fast: bool
 ) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """What makes rows of an array for a loop, and the loop itself, compiled if it is to
-    be and can be.
-    """
+    """Return what makes rows of an array, and the loop, compiled if possible."""
     if not fast:
         return np.ndarray.tolist, loop
     from cgrsp_simpy.base.compiled import compiled, rows_of
@@ -139,9 +130,7 @@ def _either(
 def _whole(
     submit_s: Any, run_s: Any, latest_s: Any, _: Any, starts: Any, ends: Any
 ) -> list[float]:
-    """ends: a heap, when each machine falls free; the new one is the result. Who waits
-    in vain holds up nobody.
-    """
+    """Return a new heap of when each machine is free; jobs in vain block none."""
     heap = [end for end in ends]  # noqa: C416, an array where it is compiled
     for n in range(len(submit_s)):
         start = heap[0]
@@ -166,9 +155,10 @@ def _shared(
     free_gb: Any,
     last: Any,
 ) -> list[tuple[float, float, float, float]]:
-    """before: end, machine, cores and GB of what runs, one after the other, the first
-    to end last; the new list is the result. free, free_gb: of each machine. last: the
-    time before which none starts, and the last start.
+    """Return the new list `before`: end, machine, cores and GB of running jobs, last
+    end first.
+
+    free, free_gb: per machine. last: time before which none starts, and last start.
     """
     held = [
         (before[k], before[k + 1], before[k + 2], before[k + 3])
@@ -179,7 +169,7 @@ def _shared(
         latest = latest_s[n]
         start = max(submit_s[n], last_s)
         best = -1
-        # at one instant, those of no running time are gone once the next finds no room
+        # at one instant, jobs of no running time leave once the next finds no room
         turns = 1 if start > began else 2
         for turn in range(turns):
             while turn == turns - 1 and len(held) > 0 and held[-1][0] <= start:
@@ -194,7 +184,7 @@ def _shared(
                         best = i
             if best >= 0:
                 break
-        ahead = len(held)  # a look ahead: those from here on are taken to have ended
+        ahead = len(held)  # looking ahead, jobs from here on are assumed to have ended
         while (
             start <= latest and best < 0 and ahead > 0 and held[ahead - 1][0] <= latest
         ):

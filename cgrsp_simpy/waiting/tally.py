@@ -1,6 +1,4 @@
-"""What became of the jobs, and what it costs: sums by batch, from which price, wait and
-share on demand follow.
-"""
+"""Sums over jobs by batch, from which price, wait and share on demand follow."""
 
 from __future__ import annotations
 
@@ -17,30 +15,28 @@ from cgrsp_simpy.engine.report import Columns
 from cgrsp_simpy.waiting.jobs import CHUNK
 from cgrsp_simpy.waiting.machines import Prices, Size, paid_s, rented
 
-BATCHES = 20  # batches of a run, whose spread tells how sure its means are
-# share of generated jobs at either end that is left out (waiting-policies.txt Section
-# 3.1)
+BATCHES = 20  # batches of a run, for its intervals
+# share of generated jobs left out at either end (waiting-policies.txt Section 3.1)
 TRIM = 0.1
 COUNTED = ("job", "submit_s", "run_s", "cores", "memory_gb", "start_s", "on_demand")
 
 
 @dataclass
 class Tally:
-    """Sums over the jobs that count, by batch of jobs that follow each other; its size
-    does not grow with the jobs. They are added in the order of submission, whatever the
-    order in which jobs end and the parts in which they are given: the sums are equal,
-    to the bit.
+    """Sums over the counted jobs, by batch of consecutive jobs; of constant size.
 
-    jobs: number of jobs to come. sizes: price table of shared machines, or None where a
-    job takes a whole machine, whose rent then counts as 1 an hour. steady: whether the
-    jobs are a part of a stream without end. Then the middle 80 % count, and fixed
-    machines are paid from the first of their submissions to the last. Of jobs that are
-    all there are, such as a log's, each counts, and fixed machines are paid until the
-    work is done: from the first submission to the last end.
+    Jobs are added in the order of submission, however they end or are passed: the sums
+    are equal to the bit.
 
-    sums: one row a batch, and one before and behind them for jobs that do not count: of
-    the jobs, their waits and running times in s, jobs on demand, rents of all jobs'
-    running times (price per hour times seconds), and what those on demand pay.
+    jobs: number of jobs to come. sizes: price table of shared machines, or None if a
+    job takes a whole machine, whose rent is then 1 per hour. steady: whether the jobs
+    are part of an endless stream. Then the middle 80 % count, and fixed machines are
+    paid from the first of their submissions to the last. Otherwise, as for a log, all
+    count, and fixed machines are paid from the first submission to the last end.
+
+    sums: one row per batch, and one before and behind for jobs that do not count: jobs,
+    waits and running times in s, jobs on demand, rents of all jobs' running times
+    (price per hour times seconds), and payments of those on demand.
     """
 
     jobs: int
@@ -52,14 +48,14 @@ class Tally:
         trim = int(TRIM * self.jobs) if self.steady else 0
         batches = max(1, min(BATCHES, self.jobs - 2 * trim))
         self._edges = np.linspace(trim, self.jobs - trim, batches + 1).astype(np.int64)
-        # from when to when a batch pays the fixed machines
+        # times between which a batch pays the fixed machines
         self._edges_s = np.zeros(batches + 1)
         self.sums = np.zeros((batches + 2, 6))
         self._ended: list[Columns] = []  # and not counted
         self._counted, self._uncounted, self._enough = 0, 0, CHUNK
 
     def add(self, jobs: Columns) -> None:
-        """Take jobs that have ended; those are counted before which all have."""
+        """Add jobs that have ended; a job is counted once all before it have ended."""
         self._ended.append(jobs)
         self._uncounted += len(jobs["job"])
         if (
@@ -80,10 +76,10 @@ class Tally:
         self._enough = self._uncounted + CHUNK
 
     def _count(self, jobs: Columns) -> None:
-        """Count jobs that follow those counted; a batch of a stream pays from its first
-        submission to the next batch's, or to the last job's; one of a log from the
-        moment at which the jobs before it have all ended to the one at which its own
-        have, too.
+        """Count jobs that follow those counted.
+
+        A batch of a stream pays until the next batch's first submission, or the last
+        job's; one of a log from the end of all jobs before it to its own last end.
         """
         place, submit_s, run_s = jobs["job"] - 1, jobs["submit_s"], jobs["run_s"]
         edges = (
@@ -115,19 +111,16 @@ class Tally:
             sums[:] = np.bincount(rows, np.append(sums, column))
 
     def figures(self, fixed_per_h: float, prices: Prices) -> dict[str, Floats]:
-        """Figures of the whole first, then of each batch; arrays of shape (1 +
+        """Return figures of the whole and of each batch, arrays of shape (1 +
         batches,).
 
-        fixed_per_h: what all fixed machines would cost to rent, in the money of
-        `sizes`. wait_s, service_s: means. price: of an hour's work, P in the unit of
-        the prices (Eq. 5 over the work done). on_demand_fraction: share of the jobs.
-        opportunity: P w, the price of the mean wait (Section 4.2.1). load: rent per
-        hour of all jobs; without `sizes`, machines at work. cost_per_h: in the unit of
-        the prices, per unit of rent; with `sizes`, in their money.
-
-        Raises InputError where the jobs that count bring no work, of which an hour has
-        no price, or all come at one time in a stream without end. A batch without work,
-        or without time, has figures that are NaN or infinite.
+        fixed_per_h: rent of all fixed machines, in the money of `sizes`. wait_s,
+        service_s: means. price: of an hour's work, P in the unit of the prices (Eq. 5
+        over the work done). on_demand_fraction: share of the jobs. opportunity: P w
+        (Section 4.2.1). load: rent per hour of all jobs; without `sizes`, machines at
+        work. cost_per_h: in the unit of the prices, per unit of rent; with `sizes`, in
+        their money. Raises InputError if the counted jobs have no work, or all come at
+        one time in a stream. Batches without work or time have NaN or infinity.
         """
         sums = self.sums[1:-1]
         jobs, wait_s, run_s, on_demand, rent, rented = np.vstack(
@@ -137,7 +130,7 @@ class Tally:
         span_s = np.concatenate([[edges_s[-1] - edges_s[0]], np.diff(edges_s)])
         if rent[0] == 0:
             raise InputError(
-                f"an hour of work has no price: the {jobs[0]:,.0f} jobs that count run"
+                f"an hour of work has no price: the {jobs[0]:,.0f} counted jobs run"
                 " for 0 s, or at no rent"
             )
         require(
@@ -163,10 +156,9 @@ class Tally:
 
 
 def of_trials(trials: Sequence[Mapping[str, Sequence[float]]]) -> dict[str, Mean]:
-    """Means with 95 % intervals over seeds, or from the batches of a single run.
+    """Return means with 95 % intervals over seeds, or from the batches of a single run.
 
-    trials: of each the figures of the whole run, then of each batch, as of
-    `WaitingSubject.outcome`.
+    trials: see `WaitingSubject.outcome`: figures of the run, then of each batch.
     """
     if len(trials) == 1:
         return {name: batched(values) for name, values in trials[0].items()}
@@ -174,9 +166,7 @@ def of_trials(trials: Sequence[Mapping[str, Sequence[float]]]) -> dict[str, Mean
 
 
 def batched(values: Sequence[float] | Floats) -> Mean:
-    """The mean of a whole run, with the half width that its batches have, each
-    correlated with the next.
-    """
+    """Return the mean of a run with a half width from its batches."""
     found, centre = mean(values[1:], in_order=True), float(values[0])
     return replace(
         found,
@@ -187,9 +177,9 @@ def batched(values: Sequence[float] | Floats) -> Mean:
 
 
 def most_at_once(claims: np.ndarray[Any, Any]) -> float:
-    """The greatest sum of amounts at a time; 1 where nothing took time."""
+    """Return the greatest sum of amounts at a time; 1 if nothing took time."""
     times_s = np.concatenate([claims["from_s"], claims["to_s"]])
     changes = np.concatenate([claims["amount"], -claims["amount"]])
-    # of one instant, first what ends
+    # at one instant, ends first
     running = np.cumsum(changes[np.lexsort((changes, times_s))])
     return float(running.max(initial=1.0))

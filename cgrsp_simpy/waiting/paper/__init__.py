@@ -1,1 +1,1 @@
-"""What reproduces the paper on waiting policies: its table and its figures."""
+"""Reproduction of the paper on waiting policies: its table and its figures."""

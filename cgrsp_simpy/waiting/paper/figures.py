@@ -1,9 +1,7 @@
-"""The table and the figures of waiting-policies.txt, drawn anew, by formulas and by
-simulation.
+"""The table and the figures of waiting-policies.txt, by formula and by simulation.
 
-Figures 15 to 22 are about a year-long log that is not at hand: here they are of
-generated jobs with that log's printed features, at its rate on as many machines, or of
-a log of the user's.
+The log of Figures 15 to 22 is not available: they show generated jobs with its printed
+features, at its rate on as many machines, or your own log.
 """
 
 from __future__ import annotations
@@ -79,7 +77,7 @@ WAIT_ERRORS = {
     "under": (0.0, 0.25, 0.5, 0.75, 1.0),
 }
 RUN_ERRORS = (0.0, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0)
-Line = tuple[str, WaitingPolicy, Mispredictions]  # a policy, and the name of its line
+Line = tuple[str, WaitingPolicy, Mispredictions]  # (name of the line, policy, errors)
 
 
 FIGURES = Figures("waiting_", Runs, columns=99, handlelength=2.6)
@@ -97,9 +95,7 @@ def numbered(number: int, title: str, note: Any, **more: Any) -> Figure:
 
 
 def by_wait_errors(kind: str, policy: WaitingPolicy, every: int = 1) -> list[Line]:
-    """A line a share of mispredicted waits. kind: over or under. every: of the
-    shares.
-    """
+    """One line per share of mispredicted waits (over or under), or every so many."""
     return [
         (f"{100 * share:g} %", policy, Mispredictions(**{f"wait_{kind}": share}))
         for share in WAIT_ERRORS[kind][::every]
@@ -107,7 +103,7 @@ def by_wait_errors(kind: str, policy: WaitingPolicy, every: int = 1) -> list[Lin
 
 
 def by_run_errors(scenario: Callable[[Mispredictions], Scenario]) -> list[Point]:
-    """A policy by shares of mispredicted running times."""
+    """Points of a policy by shares of mispredicted running times."""
     return [
         (
             f"{kind}-predictions",
@@ -120,7 +116,7 @@ def by_run_errors(scenario: Callable[[Mispredictions], Scenario]) -> list[Point]
 
 
 def run_errors_said(wait: str) -> Callable[[list[Row]], str]:
-    """Of ljw with mispredicted running times. wait: the column of the waits."""
+    """Text on ljw with mispredicted running times. wait: the column of the waits."""
     (over, under), unit = KINDS, wait.removeprefix("wait_")
     return said(
         "If half of the short jobs are taken for long, the mean wait goes from {}"
@@ -142,7 +138,7 @@ BETWEEN = f"{BOTH}\najw-t with longest wait b, between njw and ajw"
 OVER = f"{BOTH}\nsww by share of jobs whose wait is over-predicted, and njw"
 UNDER = f"{BOTH}\nsww by share of long waits that are under-predicted, and ajw-t"
 COUNTS, NARROW = range(80, 141), range(80, 121)
-# where formulas are simulated as well
+# servers at which formulas are simulated as well
 MARKS = (80, 87, 93, 98, 101, 104, 108, 120, 140)
 TIGHT = 101  # servers of Figures 10 and 11
 DISCOUNT = PAPER_PRICES.share
@@ -151,7 +147,7 @@ WITH_WAIT = ("ajw", "ajw-t", "sww", "ljw", "compound")
 
 
 def named(*names: str) -> list[Line]:
-    """A line a policy, with the paper's b and t."""
+    """One line per policy, with the paper's b and t."""
     return [(name, waiting_policy(name), NO_ERRORS) for name in names]
 
 
@@ -172,7 +168,7 @@ def formula(
     printed: bool = False,
     **x: float,
 ) -> list[Row]:
-    """A row for each number of servers with a steady state.
+    """Return one row per number of servers with a steady state.
 
     x: name and value of another x than the servers. printed: Eq. 26 as printed.
     """
@@ -200,7 +196,7 @@ def over_servers(
     servers: Sequence[int],
     order: str = "fcfs",
 ) -> list[Point]:
-    """A mark for each number of servers with a steady state."""
+    """Return one point per number of servers with a steady state."""
     own = [
         (name, number, Scenario(jobs, policy, number, order, errors=errors))
         for name, policy, errors in lines
@@ -228,13 +224,12 @@ def declare(
     beside: str = "",
     printed: Sequence[Row] = (),
 ) -> None:
-    """Declare a figure of panels over an axis, and the number that it has in the paper.
+    """Declare a figure of panels over an axis, with its number in the paper.
 
-    lines: policies by formula over the servers, with marks by simulation at some of
-    them. points: what is simulated in their place. beside: a policy on the workload of
-    Figures 15 to 22, with the paper's b and t, from which differences are taken; then
-    the note says what lines are, where their names do not speak for themselves.
-    printed: what the text says at a place.
+    lines: policies by formula over the servers, with simulated marks at some. points:
+    simulated instead. beside: policy on the workload of Figures 15 to 22, with the
+    paper's b and t, from which differences are taken; the note then explains the lines
+    if necessary. printed: values of the text.
     """
     metrics = [panel.metric for panel in panels]
     bars = (
@@ -282,9 +277,7 @@ PRINTED = [
     head="Table 1",
 )
 def table1(_: Runs) -> list[Row]:
-    """Prices of a machine of which some of the time is used; the printed values beside
-    them.
-    """
+    """Prices of a partly used machine, next to the printed values."""
     return [
         {
             "option": option,
@@ -386,9 +379,7 @@ declare(
     ),
 )
 def last_machine(runs: Runs) -> list[Row]:
-    """The price of njw, and the work that the last machine takes over: what one fewer
-    sends on demand an hour beyond what all do, on the same jobs.
-    """
+    """Price of njw, and the work that the last machine takes over on the same jobs."""
     (line,), metric = named("njw"), "last_utilisation"
     simulated = over_servers(runs.exponential, [line], MARKS)
     bare = [subject_of(each).varied(fixed=0.0, on_demand=1.0) for *_, each in simulated]
@@ -651,7 +642,7 @@ AS_PRINTED = "compound, Eq. 26 as printed"
     ),
 )
 def approximations(runs: Runs) -> list[Row]:
-    """Wait by formula less the wait by simulation, over the latter."""
+    """Wait by formula less the simulated wait, over the latter."""
     found, few = [], (80, 84, 87, 90, 93)
     for name, line in zip(
         ("ljw", "compound", AS_PRINTED), named("ljw", "compound", "compound")
@@ -661,7 +652,7 @@ def approximations(runs: Runs) -> list[Row]:
         for row in runs.rows(own, "servers", WAITS):
             [by_formula] = formula(line, (row["servers"],), WAITS, name == AS_PRINTED)
             wait_s = by_formula["wait_s"]
-            simulated_s = row["wait_s"] or math.nan  # of few jobs none may have waited
+            simulated_s = row["wait_s"] or math.nan  # perhaps no job waited
             ratio, spread = wait_s / simulated_s, row[half("wait_s")] / simulated_s
             errors = {
                 "error_pct": 100 * (ratio - 1),
@@ -690,7 +681,7 @@ approximations.seen = said(
 
 
 def _ends(rows: Sequence[Row], line: str) -> list[str]:
-    """The least and the greatest error of a line up to s = 93."""
+    """Least and greatest error of a line up to s = 93."""
     own = [row for row in rows if row["servers"] <= 93]
     return [
         told(best(own, line, "error_pct", choose=choose)[0]) for choose in (min, max)
@@ -699,8 +690,7 @@ def _ends(rows: Sequence[Row], line: str) -> list[str]:
 
 # ---- Figures 15 to 22 ----
 
-# distributions: what is on the x axis, and the bounds of its bins, each with the label
-# of the bin that ends there
+# distribution -> (label of the x axis, label -> upper bound of its bins)
 BINS: dict[str, tuple[str, dict[str, float]]] = {
     "gaps": (
         "time between submissions",
@@ -718,9 +708,7 @@ SHOWN = 1500  # needs in the scatter, the most frequent ones
 
 @numbered(15, "The workload", lambda runs: runs.told, options=_options, size=(6.3, 5.0))
 def features(runs: Runs) -> list[Row]:
-    """Gaps and running times beside exponential ones, the share of short jobs, and
-    what jobs need.
-    """
+    """Gaps and running times compared with exponential ones, short jobs, and needs."""
     submit_s, run_s, cores, memory_gb = runs.workload.columns
     needs, counts = np.unique(cores + 1j * memory_gb, return_counts=True)
     common = np.argsort(-counts, kind="stable")[:SHOWN]
@@ -765,9 +753,7 @@ def _shares(panel: str, values: Floats) -> list[Row]:
 
 @features.draws
 def _(canvas: Canvas, rows: list[Row]) -> Handles:
-    """Two histograms, whose bins the ticks name, short jobs by t, and a dot for each
-    kind of needs, its area as the share of the jobs.
-    """
+    """Two histograms, short jobs by t, and a dot per kind of needs, sized by jobs."""
     *upper, short, needs = canvas.subplots(2, 2).ravel()
     for ax, (panel, (label, bins)) in zip(upper, BINS.items()):
         places, own = np.arange(len(bins) - 1), where(rows, panel=panel)
@@ -819,7 +805,7 @@ features.seen = said(
 
 
 def _printed(line: str, place: str, x: float, price: float, wait_h: float) -> Row:
-    """Price and wait of the paper's cluster, and what they come to in cents."""
+    """Printed price and wait, and their opportunity cost in cents."""
     return {
         "line": line,
         place: x,
@@ -842,9 +828,7 @@ def _policies(runs: Runs, **more: Any) -> list[Point]:
 def _on_cheapest(
     runs: Runs, policy: WaitingPolicy, errors: Mispredictions = NO_ERRORS
 ) -> Scenario:
-    """A policy on as many machines as make the compound policy's price in Figure 16
-    least.
-    """
+    """A policy on as many machines as are cheapest for compound in Figure 16."""
     work = runs.workload
     points = work.points("", work.policies["compound"])
     trials = zip(runs.of([each for *_, each in points]), work.machines)
@@ -971,9 +955,7 @@ declare(
 
 
 def _mistaken(runs: Runs, kind: str, beside: str) -> list[Point]:
-    """The policy sww with mispredicted waits, work-conserving where they are
-    over-predicted, and what it comes near to.
-    """
+    """Points of sww with mispredicted waits, and of the policy that it tends to."""
     work = runs.workload
     return [
         each
@@ -1083,7 +1065,7 @@ PLANNED = Figure("waiting_plan", "Money against wait", (6.3, 3.2))
 
 @PLANNED
 def frontier(plan: Plan) -> list[Row]:
-    """The frontier, and the plan that is chosen, with the interval of its price."""
+    """The frontier, and the chosen plan with the interval of its price."""
     return [
         *plan.frontier,
         {
@@ -1099,9 +1081,7 @@ def frontier(plan: Plan) -> list[Row]:
 
 @PLANNED.draws
 def _(canvas: Canvas, rows: list[Row]) -> Handles:
-    """A step line of the least money by wait, the number of machines beside its
-    points.
-    """
+    """A step line of the least money by wait, labelled with the number of machines."""
     ax, (*line, own) = canvas.subplots(), rows
     at_min, price = (np.array(numbers(rows, name)) for name in ("p95_wait_s", "price"))
     at_min /= 60

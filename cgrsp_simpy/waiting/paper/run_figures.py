@@ -1,6 +1,4 @@
-"""The runs behind the figures of waiting-policies.txt, the workload of Figures 15 to
-22, and how rows of runs are drawn and read.
-"""
+"""Runs and workload behind the figures of waiting-policies.txt, and rows of runs."""
 
 from __future__ import annotations
 
@@ -39,18 +37,18 @@ from cgrsp_simpy.waiting.scenario import Scenario
 from cgrsp_simpy.waiting.tally import of_trials
 
 log = logging.getLogger(__name__)
-Batches = dict[str, list[float]]  # figure -> of the whole run first, then of each batch
-# the name of a line, where on the x axis, and what is simulated there
+Batches = dict[str, list[float]]  # figure -> value of the run, then of each batch
+# (name of a line, x, scenario)
 Point = tuple[str, float, Scenario]
 
 RATE_PER_S, SERVICE_S = 0.2, 500.0  # lambda and 1 / mu of Figures 2 to 14 (Section 3.1)
-# Figures 15 to 22: half of the jobs of the paper's year are so many times those of a
-# trial, and 2.6 days', for Figure 17
+# multiples of a trial's jobs: half of the paper's year for Figures 15 to 22, 2.6 days
+# for Figure 17
 HALF_A_YEAR, DAYS = 18.0, 0.25
 PATIENCE_S, SHORT_S = 86_400.0, 180.0  # b and t of Section 6.2
 MACHINE, MACHINES, AMPLE, LOAD = M5[-1], (100, 125, 150, 175, 200, 225, 250), 200, 150
 
-METRICS = {  # column of the rows -> figure of a run, and what it is divided by
+METRICS = {  # column of the rows -> (figure of a run, divisor)
     "normalized_price": ("price", PAPER_PRICES.on_demand),
     "last_utilisation": ("cost_per_h", 1.0),
     "wait_s": ("wait_s", 1.0),
@@ -60,12 +58,12 @@ METRICS = {  # column of the rows -> figure of a run, and what it is divided by
 
 
 class Runs:
-    """What simulation says of scenarios, each run once.
+    """Simulated scenarios, each run once.
 
     jobs: of a trial of Figures 2 to 13; "errors" has up to 4 times as many, Figure 14 a
-    16th, Figures 15 to 22 18 times as many, but Figure 17 a quarter. trials: of all but
-    Figures 15 to 22, which have one, with intervals from batch means. trace: jobs for
-    Figures 15 to 22 in place of generated ones.
+    16th, Figures 15 to 22 18 times as many, except Figure 17 a quarter. trials: except
+    for Figures 15 to 22, which have one with batch means. trace: jobs for Figures 15 to
+    22.
     """
 
     def __init__(
@@ -84,7 +82,7 @@ class Runs:
         self._known: dict[Any, list[Batches]] = {}
 
     def of(self, scenarios: Sequence[Scenario]) -> list[list[Batches]]:
-        """The figures of each trial of each scenario, whole and by batch.
+        """Return the figures of each trial of each scenario, whole and by batch.
 
         Raises InputError for a run that failed.
         """
@@ -107,7 +105,7 @@ class Runs:
 
     @property
     def told(self) -> str:
-        """The jobs of Figures 15 to 22."""
+        """Description of the jobs of Figures 15 to 22."""
         generated = "generated bursty jobs at the rate of the paper's log"
         return f"log {self.trace.name}" if self.trace else generated
 
@@ -123,11 +121,11 @@ class Runs:
         metrics: Sequence[str],
         beside: WaitingPolicy | None = None,
     ) -> list[Row]:
-        """A row a point: means over the trials, of one trial from its batches.
+        """Return one row per point: means over the trials, or of one trial from its
+        batches.
 
-        x: the name of its column. beside: a policy; then each metric has a column of
-        its difference from what that one, with no errors, has on the same jobs and
-        machines.
+        x: the name of its column. beside: a policy; each metric then has a column of
+        its difference from that policy, without errors, on the same jobs and machines.
         """
         scenarios = [each for *_, each in points]
         if beside:
@@ -149,7 +147,7 @@ class Runs:
 
 
 def differences(trials: Sequence[Batches], others: Sequence[Batches]) -> list[Batches]:
-    """What one scenario has beyond another in the same trials, whole and by batch."""
+    """Return the difference of two scenarios in the same trials, whole and by batch."""
     with np.errstate(invalid="ignore"):  # of batches without work
         return [
             {
@@ -175,11 +173,10 @@ def _columns(figures: dict[str, Mean], metrics: Sequence[str], ending: str = "")
 class Workload:
     """Jobs, and the numbers of fixed machines to try for them.
 
-    source: the jobs. columns: theirs. load: about so many machines could be rented for
-    what renting for all jobs costs; of a log until all of them can have ended.
-    machines, ample: numbers to try, and that of Figure 22, to a load as the paper's to
-    its 150. policies: the six with the paper's b and t; without ajw if some job fits on
-    no fixed machine.
+    columns: of the jobs. load: machines that could be rented for the cost of renting
+    for all jobs; for a log, until all can have ended. machines, ample: numbers to try,
+    and that of Figure 22, in the paper's ratio to its load of 150. policies: the six
+    with the paper's b and t; without ajw if some job fits on no fixed machine.
     """
 
     def __init__(self, source: BurstyJobs | ListedJobs) -> None:
@@ -217,7 +214,7 @@ class Workload:
         self.machines, self.ample = sorted(set(numbers)), numbers[-1]
 
     def scenario(self, policy: WaitingPolicy, machines: int, **more: Any) -> Scenario:
-        """The jobs under a policy on a number of machines. more: as of a Scenario."""
+        """Return a scenario with this policy and number of machines."""
         own = {
             "source": self.source,
             "policy": policy,
@@ -226,9 +223,7 @@ class Workload:
         return Scenario(**own | more)
 
     def points(self, line: str, policy: WaitingPolicy, **more: Any) -> list[Point]:
-        """A mark for each number of machines; where no wait is limited, for those that
-        can do the work.
-        """
+        """Return one point per number of machines; if unlimited, from the load on."""
         fewest = self.load if policy.wait_s == math.inf else 0
         return [
             (line, number, self.scenario(policy, number, **more))
@@ -249,9 +244,7 @@ SHAPES = "osD^vP"
 
 
 class Panel(NamedTuple):
-    """What stands on a y axis: the column, its label, limits where they are not those
-    of the data, and where faint lines are.
-    """
+    """A y axis: column, label, limits (default: the data's), and faint lines."""
 
     metric: str
     label: str
@@ -275,7 +268,7 @@ LABELS = {
 
 
 def _looks(names: Sequence[str]) -> dict[str, Look]:
-    """The looks of policies; other lines are in order, from dark to light."""
+    """Looks of policies; other lines in order, from dark to light."""
     others = [name for name in names if name not in POLICIES and name not in KINDS]
     colours = map(
         to_hex, colormaps["viridis"](np.linspace(0.0, 0.85, max(2, len(others))))
@@ -288,9 +281,10 @@ def _looks(names: Sequence[str]) -> dict[str, Look]:
 
 
 def curves(x: str, *panels: Panel) -> Draw:
-    """Panels side by side: formulas as lines and simulation as marks; simulation alone
-    as marks joined by lines; what the text prints as hollow marks. Of mispredictions a
-    faint line is where there are none.
+    """Draw panels: formulas as lines, simulation as marks, printed values as hollow
+    marks.
+
+    Without formulas, marks are joined. Faint: the level without mispredictions.
     """
 
     def draw(canvas: Canvas, rows: list[Row]) -> Handles:
@@ -325,7 +319,7 @@ def curves(x: str, *panels: Panel) -> Draw:
 
 
 def _curve(ax: Axes, rows: Sequence[Row], x: str, panel: Panel, look: Look) -> Line2D:
-    """Draws a line of a panel, and gives its handle."""
+    """Draw a line of a panel, and return its handle."""
     metric, highest = panel.metric, math.inf if panel.high is None else panel.high
     formula, simulated, printed = (
         [row for row in where(rows, **{"from": source}) if row.get(metric) is not None]
@@ -353,25 +347,23 @@ def _curve(ax: Axes, rows: Sequence[Row], x: str, panel: Panel, look: Look) -> L
 def said(
     text: str, values: Callable[[list[Row]], Sequence[Any]]
 ) -> Callable[[list[Row]], str]:
-    """A sentence with values of the rows in its braces."""
+    """Return a function that fills a sentence with values of the rows."""
     return lambda rows: text.format(*values(rows))
 
 
 def lines_of(rows: Sequence[Row]) -> list[str]:
-    """The names of the lines, in order."""
+    """Return the names of the lines, in order."""
     return list(dict.fromkeys(row["line"] for row in rows))
 
 
 def of(rows: Sequence[Row], line: str, **x: float) -> list[Row]:
-    """The rows of a line, perhaps at a place of the x axis: by formula where there is
-    one, else by simulation.
-    """
+    """Return the rows of a line, by formula if possible, else by simulation."""
     own = where(rows, line=line, **x)
     return where(own, **{"from": "formula"}) or where(own, **{"from": "simulation"})
 
 
 def at(rows: Sequence[Row], line: str, metric: str, **x: float) -> float:
-    """A value that is plotted, as of `of`."""
+    """Return a plotted value, see `of`."""
     return float(of(rows, line, **x)[0][metric])
 
 
@@ -382,7 +374,7 @@ def best(
     x: str = "servers",
     choose: Callable[..., tuple[float, float]] = min,
 ) -> tuple[float, float]:
-    """The least, or the greatest, value of a line, and where."""
+    """Return the least, or the greatest, value of a line, and where."""
     return choose((float(row[metric]), row[x]) for row in of(rows, line))
 
 
@@ -393,12 +385,12 @@ def measured(rows: Sequence[Row], line: str, metric: str, **x: float) -> str:
 
 
 def gain(before: float, after: float) -> str:
-    """By how much one value differs from another."""
+    """Relative difference of two values, percent."""
     return f"{told(100 * abs(after / before - 1))} %"
 
 
 def ranked(rows: list[Row], metric: str, **x: float) -> str:
-    """The lines at a place, from the least value to the most, without njw."""
+    """The lines at a place, by increasing value, without njw."""
     own = where(rows, **{"from": "simulation"}, **x)
     found = sorted((float(row[metric]), row["line"]) for row in own)
     return ", ".join(

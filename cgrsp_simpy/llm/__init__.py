@@ -1,8 +1,8 @@
 """LLM inference: requests on replicas of a model that batch them, step by step.
 
-A `Scenario` of requests is simulated, compared and swept as every scenario. Table II of
-"Heterogeneous GPU Scheduling", Section VI, cited as hgsp.txt, is apart: there a request
-owns its GPUs (`cgrsp_simpy.llm.paper`).
+A `Scenario` of requests is used like that of any module. Table II of "Heterogeneous GPU
+Scheduling", Section VI, cited as hgsp.txt, has another model, in which a request owns
+its GPUs (`cgrsp_simpy.llm.paper`).
 """
 
 from cgrsp_simpy.base.checks import renamed
@@ -23,7 +23,7 @@ __all__ = [
     "read_steps",
 ]
 
-# by its text: else a checker takes every misspelt name for one that is there
+# not a plain definition: a type checker would then accept every misspelt name
 globals()["__getattr__"] = renamed(
     globals(),
     {"LlmCluster": "Service", "SCHEDULERS": "llm.policies.POLICIES"},

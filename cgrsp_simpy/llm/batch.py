@@ -1,6 +1,4 @@
-"""A replica: a process that runs steps, which requests join and leave between them
-(continuous batching).
-"""
+"""A replica: a process of steps that requests join and leave (continuous batching)."""
 
 from __future__ import annotations
 
@@ -25,14 +23,13 @@ class Request(NamedTuple):
     name : str
         The id, or its line in a log.
     submit_s : float
-        When it arrived, seconds.
+        Arrival, seconds.
     prompt_tokens, output_tokens : int
-        A real scheduler only guesses the latter.
+        A real scheduler can only estimate the latter.
     weight : float
         Importance, without a unit.
     alone_s : float
-        How long it takes on a replica of its own, its whole prompt in one step,
-        seconds.
+        Time on an idle replica with its whole prompt in one step, seconds.
     """
 
     id: int
@@ -45,21 +42,17 @@ class Request(NamedTuple):
 
     @property
     def tokens(self) -> int:
-        """What it needs of a cache, from its start on: all that it will hold at its
-        end.
-        """
+        """Cache that it needs from its start: all tokens at its end."""
         return self.prompt_tokens + self.output_tokens
 
 
-# two are equal only if they are the same object, which is found at once
+# identity is faster than comparing fields
 Request.__eq__ = object.__eq__  # type: ignore[method-assign]
 Request.__hash__ = object.__hash__  # type: ignore[method-assign]
 
 
 class Member:
-    """A request in a batch: prompt tokens left, and the event of its end, with when its
-    first token came.
-    """
+    """A request in a batch: prompt tokens left, first token's time, and end event."""
 
     __slots__ = ("end", "first_s", "left", "request")
 
@@ -71,9 +64,9 @@ class Member:
 class Batch:
     """The requests of a replica, and its steps.
 
-    held: requests that have been granted the replica. backlog: their prompt tokens that
-    are still to be prefilled. batch, context: requests that decode, and their tokens in
-    the cache. steps, busy_s: how many there were, and their seconds in all.
+    held: requests that have been granted the replica. backlog: their prompt tokens to
+    be prefilled. batch, context: requests that decode, and their tokens in the cache.
+    steps, busy_s: number of steps, and their seconds in all.
     """
 
     def __init__(self, run: Simulation, service: Service, step_s: StepTime) -> None:
@@ -86,7 +79,7 @@ class Batch:
         self.woken = run.env.event()
 
     def __getstate__(self) -> dict[str, float]:
-        """What is left of it after the run."""
+        """Keep only the numbers after the run."""
         return {
             name: value
             for name, value in vars(self).items()
@@ -102,9 +95,7 @@ class Batch:
         )
 
     def join(self, request: Request) -> simpy.Event:
-        """A request is in the next step; when it ends, with when its first token
-        came.
-        """
+        """Add a request to the next step; its end event has the first token's time."""
         member = Member(request, self.run.env.event())
         self.prompts.append(member)
         if not self.woken.triggered:
@@ -112,13 +103,13 @@ class Batch:
         return member.end
 
     def serve(self) -> Process:
-        """Steps, as long as there are requests."""
+        """Run steps as long as there are requests."""
         env = self.run.env
         while True:
             if not (self.prompts or self.batch):
                 self.woken = env.event()
                 yield self.woken
-            # who joins in this instant is in the step
+            # requests that join at this instant are in the step
             env.schedule(closing := DecisionEvent(env), AT_LAST)
             yield closing
             prompts, tokens, done = self._prefilled()
@@ -138,7 +129,7 @@ class Batch:
                 self.run.request_decision()
 
     def _prefilled(self) -> tuple[int, int, list[Member]]:
-        """The prompts of a step: their number and tokens, and those that it ends."""
+        """Return the number and tokens of a step's prompts, and those that it ends."""
         left, number, done = self.service.chunk_tokens, 0, list[Member]()
         while self.prompts and left > 0:
             member = self.prompts[0]
@@ -153,7 +144,7 @@ class Batch:
         return number, self.service.chunk_tokens - left, done
 
     def _first_token(self, member: Member) -> None:
-        """A prompt is prefilled, which makes the first token."""
+        """Handle the end of a prefill, which makes the first token."""
         member.first_s, request = self.run.env.now, member.request
         if request.output_tokens == 1:
             member.end.succeed(member.first_s)

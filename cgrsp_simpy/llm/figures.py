@@ -1,6 +1,4 @@
-"""The figures of LLM inference: latency against the number of GPUs, and Table II of the
-paper.
-"""
+"""Figures of LLM inference: latency by number of GPUs, and the paper's Table II."""
 
 from __future__ import annotations
 
@@ -29,8 +27,7 @@ from cgrsp_simpy.plots.figure import (
 from cgrsp_simpy.plots.style import LOOKS
 from cgrsp_simpy.studies.sweep import sweep
 
-# as many requests a second, and tokens a request, as in Azure's log of code completion
-# of 2023
+# requests per second and tokens per request as in Azure's code log of 2023
 LIKE_AZURE = Offered(
     requests=4000, rate_per_s=2.57, prompt_tokens=2048, output_tokens=28
 )
@@ -42,7 +39,7 @@ SERVICES = [
 ]
 GPUS = {"70B": (2, 4, 6, 8, 12, 16), "8B": (1, 2, 4, 8, 16)}
 MODELS = {"70B": "#0072b2", "8B": "#d55e00"}
-MARKERS = {1: "o", 2: "o", 4: "s", 8: "^"}  # by GPUs a replica
+MARKERS = {1: "o", 2: "o", 4: "s", 8: "^"}  # by GPUs per replica
 SHOWN = (
     "ttft_s",
     "ttft_p99_s",
@@ -56,10 +53,7 @@ SHOWN = (
 
 @dataclass(frozen=True)
 class Runs:
-    """What the figures share.
-
-    source: the requests. executor: of the runs.
-    """
+    """Inputs of the figures. source: the requests. executor: of the runs."""
 
     source: Offered | RequestList = LIKE_AZURE
     executor: Executor | int | None = None
@@ -83,7 +77,7 @@ FIGURES = Figures("llm_", Runs, handlelength=1.6)
     texts=("model", "source"),
 )
 def gpus(runs: Runs) -> list[Row]:
-    """Times of requests, on each number of GPUs."""
+    """Times of requests on each number of GPUs."""
     rows: list[Row] = []
     for model, scenario in SERVICES:
         degree, source = scenario.service.tensor_parallel, runs.source
@@ -103,9 +97,7 @@ def gpus(runs: Runs) -> list[Row]:
 
 @gpus.draws
 def _(canvas: Canvas, rows: list[Row]) -> Handles:
-    """Mean and 99th percentile of the response, and the share within targets, over the
-    GPUs.
-    """
+    """Mean and 99th percentile of the response, and goodput, by number of GPUs."""
     response, goodput = canvas.subplots(1, 2)
     handles = []
     for model, degree in dict.fromkeys(
@@ -166,9 +158,7 @@ table2 = FIGURES.add(
 
 @table2.draws
 def _(canvas: Canvas, rows: list[Row]) -> Handles:
-    """Bars of both measures, with and without the double count; the printed ones are
-    hollow.
-    """
+    """Bars of both measures, with and without the double count; hollow: printed."""
     labels = {
         "weighted_response": "weighted response (s)",
         "mean_response_s": "mean response (s)",

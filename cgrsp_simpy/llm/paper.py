@@ -1,6 +1,4 @@
-"""Table II of the paper: 20 requests under FIFO and WSRPT by the authors' own loop
-(hgsp.txt Section VI), in which a request owns its GPUs from its start to its end.
-"""
+"""Table II: 20 requests by the authors' loop, each owning its GPUs (hgsp.txt VI)."""
 
 from __future__ import annotations
 
@@ -13,8 +11,7 @@ TOKENS_PER_S = 1000.0  # of a request; the decode phase adds nothing
 STEP_S = 0.01  # Section VI.D
 # (weight, tokens) in order of arrival, all at 0, Section VI.C
 REQUESTS = [(1.0, 2000)] * 8 + [(10.0, 500)] * 12
-# "Weighted Wait", "Avg Wait", "Completed"; what is printed as waits ends with the
-# completion
+# "Weighted Wait", "Avg Wait", "Completed"; printed waits end with the completion
 PRINTED = {
     "fifo": {"weighted_response": 336.400, "mean_response_s": 2.402, "completed": 20},
     "wsrpt": {"weighted_response": 108.040, "mean_response_s": 1.802, "completed": 20},
@@ -22,15 +19,12 @@ PRINTED = {
 
 
 def printed_loop(policy: str, double_count: bool) -> dict[str, float]:
-    """The figures of Table II by the authors' loop, under fifo or wsrpt.
+    """Return the figures of Table II by the authors' loop, under fifo or wsrpt.
 
-    The clock is a running sum of steps in floating point: 250 of them are less than 2.5
-    s, so that who waits for a completion at 2.5 s starts at 2.51 s. A completion is the
-    start plus the time, not the step at which it is noticed.
-
-    double_count: count what runs twice, as the authors' program does: the slots to fill
-    are the idle GPUs // 2 less the requests that run. False: fill all slots, as the
-    text says.
+    The clock is a floating-point sum of steps: 250 of them are less than 2.5 s, so a
+    request that waits for a completion at 2.5 s starts at 2.51 s. A completion is the
+    start plus the time, not the next step. double_count: the slots to fill are the idle
+    GPUs // 2 less the running requests, as in the authors' program. False: all slots.
     """
     waiting = [(weight, tokens / TOKENS_PER_S) for weight, tokens in REQUESTS]
     if policy == "wsrpt":
@@ -52,8 +46,10 @@ def printed_loop(policy: str, double_count: bool) -> dict[str, float]:
 
 
 def table_two() -> list[dict[str, Any]]:
-    """A row a printed figure, with the double count and without: policy, double_count,
-    figure, found, printed, and the verdict, which agrees if they are equal as printed.
+    """Return one row per printed figure, with and without the double count.
+
+    policy, double_count, figure, found, printed, verdict ("agrees" if equal as
+    printed).
     """
     return [
         {

@@ -1,6 +1,4 @@
-"""What a policy sees of requests and replicas, and the policies: orders of those that
-wait.
-"""
+"""The policies' view of requests and replicas, and the policies: queue orders."""
 
 from __future__ import annotations
 
@@ -15,12 +13,11 @@ from cgrsp_simpy.llm.batch import Batch, Request
 
 
 class View(engine.View):
-    """The requests that wait and the replicas, as policies see them; read only, and of
-    the moment.
+    """The waiting requests and the replicas, as policies see them; read only, and
+    current.
 
-    A policy answers with pairs (request, replica). One that has no room in its cache,
-    or a full batch, is refused; on another the request waits for its prefill in order
-    of the answers.
+    A policy answers with pairs (request, replica). A replica without room in its cache,
+    or with a full batch, is refused; else the request waits there for its prefill.
     """
 
     __slots__ = ()
@@ -33,13 +30,11 @@ class View(engine.View):
         )
 
     def backlog(self, replica: ResourceSpec) -> int:
-        """Prompt tokens that a replica has still to prefill."""
+        """Return the prompt tokens that a replica still has to prefill."""
         return self._batches[self._number(replica)].backlog
 
     def least_loaded(self, request: Request) -> ResourceSpec | None:
-        """Of the replicas that are free and have room for a request, that with most
-        room.
-        """
+        """Return the free replica with most room, if it is enough for a request."""
         room = [place for place in self.free if self.room(place) >= request.tokens]
         return max(room, key=self.room, default=None)
 
@@ -47,14 +42,14 @@ class View(engine.View):
     def _batches(self) -> Sequence[Batch]:
         return self._run.plan  # type: ignore[no-any-return]
 
-    # ---- what the engine asks and tells ----
+    # ---- called by the engine ----
 
     def summary(self) -> str:
         free = f"{len(self.free)} of {len(self.resources)} replicas free"
         return f"{len(self._run.pending_claims)} waiting, {free}"
 
     def parse_assignment(self, claim: Claim, chosen: Any) -> Sequence[Part]:
-        """A request is a replica's; AssignmentError if its batch is full."""
+        """Assign a request to a replica; AssignmentError if its batch is full."""
         number, request = self._number(chosen), claim.job
         batch = self._batches[number]
         if batch.held >= batch.service.max_batch:
@@ -72,16 +67,14 @@ class View(engine.View):
 # ---- policies: the order of waiting requests, each on the least loaded replica ----
 
 Policy = Callable[[View], Any]
-"""A function of a View that answers with pairs (request, replica)."""
+"""A function of a View that returns or yields pairs (request, replica)."""
 
 
 Answer = Iterator[tuple[Request, ResourceSpec]]
 
 
 def in_order(view: View, key: Callable[[Request], float]) -> Answer:
-    """The least of the key first, each on the least loaded replica; the first that fits
-    nowhere is not overtaken.
-    """
+    """Start by increasing key, on the least loaded replica; no overtaking."""
     for request in sorted(view.queue, key=key) if view.free else ():
         replica = view.least_loaded(request)
         if replica is None:
@@ -100,11 +93,7 @@ def sjf(view: View) -> Answer:
 
 
 def wsrpt(view: View) -> Answer:
-    """The largest w / (p_prefill + p_decode) first (hgsp.txt Eq. 17).
-
-    Nothing is interrupted, so that what remains of a waiting request is the whole of
-    it.
-    """
+    """The largest w / (p_prefill + p_decode) first (hgsp.txt Eq. 17)."""
     return in_order(view, lambda request: -request.weight / request.alone_s)
 
 

@@ -1,17 +1,16 @@
 """One long job under a deadline, on spot instances or on demand.
 
-A job needs so many hours of computing by a deadline. A spot instance is cheap, is there
-or not, and can be taken at any time; an instance on demand is dear and always there;
-each start costs a changeover without progress. A `Scenario` (the job, and a market:
-`Traces` of zones, or a made-up `TwoState` market) is simulated, compared and swept like
-that of any module; a policy is a name of POLICIES, or any function of a `View`.
+A job needs so many hours of computing by a deadline. A spot instance is cheap, but may
+be unavailable or preempted at any time; an on-demand instance is expensive and always
+available; each start costs a changeover without progress. A `Scenario` (the job, and a
+market: `Traces` of zones, or a generated `TwoState` market) is used like that of any
+module; a policy is a name of POLICIES, or any function of a `View`.
 
     import cgrsp_simpy as cg
     day = cg.spot.Scenario(deadline=52)
     print(cg.compare(day, ["greedy", "uniform-progress"], range(10)))
 
-Source: Wu et al., "Can't Be Late: Optimizing Spot Instance Savings under Deadlines",
-NSDI 2024.
+Wu et al., "Can't Be Late: Optimizing Spot Instance Savings under Deadlines", NSDI 2024.
 """
 
 from cgrsp_simpy.spot.market import Traces, TwoState, read_traces

@@ -1,11 +1,9 @@
-"""A policy that uses persistence: least expected cost under a law fitted to what was
-seen.
+"""A policy that uses persistence: least expected cost under a model fitted to the past.
 
-Each zone is up and down in turn; the rate at which that ends depends on how long it has
-lasted, by classes of age (a semi-Markov process), or not, if that describes the zones'
-history as well. The rates are fitted to all that was seen. Then a dynamic program over
-the time left, the work left, the state of the zones and where the job is tells whether
-to wait, to compute on demand, or to begin on spot. This policy is ours.
+Zones alternate between up and down. The rate at which that ends depends on the age, by
+classes (a semi-Markov process), unless one class describes the history as well. A
+dynamic program over time left, work left, zones' states and the job's place decides
+whether to wait, to compute on demand, or to begin on spot. This policy is ours.
 """
 
 from __future__ import annotations
@@ -25,18 +23,16 @@ from cgrsp_simpy.spot.view import Choice, View, ZoneView
 
 STEPS = 600  # of the time until the deadline
 AGES_H = ((0.0,), (0.0, 1.0), (0.0, 0.25, 1.0, 4.0))
-"""Where classes of age begin, hours: none but the first, two classes, four."""
+"""Lower ends of classes of age, hours: one class, two, or four."""
 MOST_STATES = 16  # of all zones together
-MOVED = 0.1  # a plan is made anew where a price has moved by that share
-PLANNED_H = 3.0  # and the last one is as old as that
+MOVED = 0.1  # relative change of a price from which a plan is renewed
+PLANNED_H = 3.0  # least age of a plan that is renewed
 
 
 def exposure(
     history: Series, up: bool, ages_h: tuple[float, ...]
 ) -> tuple[Floats, Floats]:
-    """How many times up, or down, ended in each class of age, and the time at risk
-    there, hours.
-    """
+    """Return the ends of up (down) times, and hours at risk, by class of age."""
     runs_h, ended = history.runs_s(up) / HOUR_S, history.ended(up)
     found = [
         (
@@ -50,19 +46,16 @@ def exposure(
 
 
 def hazards(history: Series, up: bool, ages_h: tuple[float, ...]) -> Floats:
-    """The rate at which a time up, or down, ends, by class of age, 1/h.
+    """Return the rate at which an up (down) time ends, by class of age, 1/h.
 
-    Ends over the time at risk, with half an end more (Jeffreys' prior of a Poisson
-    rate), since none may have been seen.
+    Ends plus a half (Jeffreys' prior of a Poisson rate) over time at risk.
     """
     ends, risk_h = exposure(history, up, ages_h)
     return np.asarray((ends + 0.5) / np.maximum(risk_h, history.step_s / HOUR_S))
 
 
 def classes_of(histories: Sequence[Series]) -> tuple[float, ...]:
-    """The classes of age that describe zones best by Akaike's criterion, of those of
-    AGES_H that do not make too many states.
-    """
+    """Return the best classes of age by Akaike's criterion, within MOST_STATES."""
 
     def criterion(ages_h: tuple[float, ...]) -> float:
         total = 0.0
@@ -80,55 +73,50 @@ def classes_of(histories: Sequence[Series]) -> tuple[float, ...]:
 
 
 def transitions(history: Series, ages_h: tuple[float, ...], step_h: float) -> Floats:
-    """Probabilities from state to state of a zone in a step: down by class of age, then
-    up by class of age. Within a class ages go on at the rate 1 / its width.
+    """Return a zone's transition probabilities in a step.
+
+    States: down by class of age, then up. Ages leave a class at the rate 1 / its width.
     """
     classes = len(ages_h)
     rates = np.zeros((2 * classes, 2 * classes))
     for up in (False, True):
-        own = up * classes + np.arange(classes)
-        rates[own, (not up) * classes] = hazards(history, up, ages_h)
-        rates[own[:-1], own[1:]] = 1 / np.diff(ages_h)
+        states = up * classes + np.arange(classes)
+        rates[states, (not up) * classes] = hazards(history, up, ages_h)
+        rates[states[:-1], states[1:]] = 1 / np.diff(ages_h)
     np.fill_diagonal(rates, -rates.sum(axis=1))
     return np.asarray(scipy.linalg.expm(rates * step_h))
 
 
 def seen(zone: ZoneView, now_s: float) -> Series:
-    """All that is known of a zone: its history, and what it has done since the run
-    began.
-    """
-    own = zone.history
-    steps = own.steps + int(now_s // own.step_s)
-    turns = zone.turns if zone.turns[0].up != own.status[-1] else zone.turns[1:]
-    since = [own.steps + max(0, int(turn.from_s // own.step_s)) for turn in turns]
-    changes = (*own.changes, *(poll for poll in since if poll < steps))
-    return Series(own.name, own.step_s, steps, own.up, changes)
+    """Return a zone's history with its course since the run began."""
+    past = zone.history
+    steps = past.steps + int(now_s // past.step_s)
+    turns = zone.turns if zone.turns[0].up != past.status[-1] else zone.turns[1:]
+    since = [past.steps + max(0, int(turn.from_s // past.step_s)) for turn in turns]
+    changes = (*past.changes, *(poll for poll in since if poll < steps))
+    return Series(past.name, past.step_s, steps, past.up, changes)
 
 
 class ExpectedCost:
-    """The place of least expected cost from now on, by a plan that is made anew where
-    prices have moved; asked again after each step of the program.
-    """
+    """The resource of least expected cost, asked for at each step of a `Plan`."""
 
     plan: Plan | None = None
 
     def __call__(self, view: View) -> Choice:
-        """Where the job goes now."""
         if self.plan is None or self.plan.stale(view):
             self.plan = Plan(view)
         return Choice(self.plan.best(view), view.now_s + self.plan.step_s)
 
 
 class Plan:
-    """The dynamic program. Time left and work left are counted in steps; slack is their
+    """The dynamic program. Time and work left are counted in steps; slack is their
     difference.
 
-    value: of the job idle, on demand and in each zone; a row a state of the zones, a
-    column a slack. The overhead of a start is taken as work that is added; of a
-    changeover cut short, the rest of the overhead is then lost as well, which the real
-    run does not lose. Prices, and the region of the checkpoint, are taken to last. Of
-    many zones those are weighed that save the most in an hour, as often as they had
-    instances. On demand is taken to be there always.
+    value: of the job idle, on demand and in each zone; one row per state of the zones,
+    one column per slack. The overhead of a start counts as added work; if a changeover
+    is cut short, the rest of it is lost, unlike in the real run. Prices and the region
+    of the checkpoint are assumed to last, and on demand to be available. Of many zones,
+    those are used that saved the most per hour, weighted by availability.
     """
 
     def __init__(self, view: View) -> None:
@@ -136,8 +124,8 @@ class Plan:
         self.made_s, self.at, self.step_s = view.now_s, view.at, job.deadline_s / STEPS
         known = {zone: seen(zone, view.now_s) for zone in view.zones}
         worth = {
-            zone: own.availability * (dear - zone.usd_per_h)
-            for zone, own in known.items()
+            zone: series.availability * (dear - zone.usd_per_h)
+            for zone, series in known.items()
         }
         most = MOST_STATES.bit_length() - 1
         weighed = sorted(known, key=lambda zone: -worth[zone])[:most]
@@ -160,7 +148,7 @@ class Plan:
         self.usd = step_h * np.array(self.prices)
         self.moving = [view.moving_usd(zone.number) for zone in weighed]
         self.storing = step_h * saved.storing_usd_per_h
-        self.start = job.overhead_s / self.step_s  # in steps, as what is lost
+        self.start = job.overhead_s / self.step_s  # steps, like `lost`
         self.written = saved.write_s / self.step_s
         self.lost = self.written + saved.abrupt * saved.checkpoint_s / 2 / self.step_s
         self.slack = np.arange(max(0, int(view.slack_s // self.step_s)) + 2)
@@ -171,7 +159,7 @@ class Plan:
         )
 
     def stale(self, view: View) -> bool:
-        """Whether prices, or the region of the checkpoint, are others by now."""
+        """Whether prices, or the region of the checkpoint, have changed."""
         now = [
             view.dear.usd_per_h,
             *(view.zones[number].usd_per_h for number in self.numbers),
@@ -181,8 +169,10 @@ class Plan:
         return (moved or away) and view.now_s >= self.made_s + PLANNED_H * HOUR_S
 
     def solved(self, most: int) -> npt.NDArray[np.int8]:
-        """The best place from idle and from on demand: by time left, state and slack;
-        the number of a zone among those weighed, -1 for idle, -2 for on demand.
+        """Return the best choice from idle and from on demand, by time left, state and
+        slack.
+
+        The index of a zone, -1 for idle, -2 for on demand.
         """
         zones, states = self.up.shape
         value = np.zeros((2 + zones, states, len(self.slack)))
@@ -197,7 +187,7 @@ class Plan:
     def step(
         self, after: Floats, work: npt.NDArray[Any]
     ) -> tuple[Floats, npt.NDArray[np.int8]]:
-        """The values one step earlier, and the best places from idle and on demand."""
+        """Return the values one step earlier, and the best choices."""
         mean = self.chance @ after
         dear, *cheap = self.usd
         value = np.empty_like(mean)
@@ -205,7 +195,7 @@ class Plan:
         stay, taken = dear + mean[1], self.less(after[0], self.lost)
         begin = [wait, dear + self.less(mean[1], self.start)]
         for zone, (stays, usd) in enumerate(zip(self.stays, cheap)):
-            # who is still there goes on, who is taken is idle
+            # a preempted job is idle
             kept = self.chance @ np.where(stays[:, None], after[2 + zone], taken)
             value[2 + zone] = usd + kept
             begin.append(usd + self.moving[zone] + self.less(kept, self.start))
@@ -215,7 +205,7 @@ class Plan:
         for choice, late, more in zip((idle, paid), self.late, (self.start, 0.0)):
             choice[2:][~self.up] = np.inf
             choice[:, :, late] = np.inf
-            # on demand to the end; this step's storage comes with all others'
+            # on demand to the end; the storage of this step is added with the others'
             steps = work + more
             choice[1][:, late] = (dear * steps + self.storing * (steps - 1))[late]
         value[0], value[1] = idle.min(axis=0), paid.min(axis=0)
@@ -223,7 +213,7 @@ class Plan:
         return value, names[np.stack([idle.argmin(axis=0), paid.argmin(axis=0)])]
 
     def less(self, value: Floats, steps: float) -> Floats:
-        """Values with so many steps of slack less, between whole ones."""
+        """Return values with so many steps of slack less, interpolated."""
         if not steps:
             return value
         at = np.clip(self.slack - steps, 0, None)
@@ -232,7 +222,7 @@ class Plan:
         return np.asarray(value[:, low] + (at - low) * (value[:, high] - value[:, low]))
 
     def best(self, view: View) -> int | None:
-        """The place for a view."""
+        """Return the best resource for a view."""
         classes, state = len(self.ages_h), 0
         for number in self.numbers:
             zone = view.zones[number]

@@ -1,22 +1,20 @@
-"""The omniscient optimum: the least cost of who knows the market to come, exactly.
+"""The omniscient optimum: the exact least cost with full knowledge of the market.
 
-Time is cut into cells at every change of a place, and work into units: the greatest
+Time is cut into cells at every change of a resource, and work into units: the greatest
 common divisor of work, deadline, overhead, writing time and cell lengths, all whole
-seconds. A dynamic program over cells from the last to the first finds, for each place
-of the job, each region of its checkpoint and each amount of work left, the least cost.
-Who knows when an instance will be taken leaves it in time, so that each that ends
-before the work is done costs the time of one checkpoint.
+seconds. A backward dynamic program finds the least cost for each resource, each region
+of the checkpoint and each amount of work left. An instance that ends before the work is
+done costs the time of one checkpoint, as preemptions are known in advance.
 
-Why the cells do not cost anything. With the places and their order given, the best
-times solve a linear program: its constraints are differences of times, but for one,
-that of the work. So at an optimal corner all times but one, or two that are one moment,
-lie at changes of the market. A moment that is the end of one instance and the start of
-the next can be moved within its cell at a cost that is linear, so as well to an edge of
-the cell. While prices stay, the shift of a whole instance to the left is free, so that
-the one time is an end; where they move, it may be a start. In a cell an instance is
-therefore held throughout, or not at all; or it ends there, with the work done or the
-rest left for later cells; or it begins there and lasts, at the last moment if it is
-kept when there are no more. All amounts of work are then whole numbers of units.
+Why cells cost nothing: for a given sequence of resources, the best times solve a linear
+program whose constraints are differences of times, except that of the work. So at an
+optimal corner all times but one (or two that coincide) are changes of the market. A
+moment that ends one instance and starts the next can be moved within its cell at a
+linear cost, so to an edge. While prices are constant, a whole instance shifts left for
+free, so the one time is an end; if prices move, it may be a start. In a cell an
+instance is therefore held throughout, or not at all; or it ends there, with the work
+done or the rest left for later cells; or it begins there and lasts, at the last moment
+if it is kept when there are no more. All amounts of work are then whole units.
 """
 
 from __future__ import annotations
@@ -51,23 +49,22 @@ ON_DEMAND = Zone(
 )
 
 
-# What is done in a cell: an instance is held throughout, ends within, is held until the
-# work is done, or is left at once; or there is none.
+# Choices in a cell: an instance is held throughout, ends within, is held until the work
+# is done, or is left at once; or there is none.
 ON, ENDS, DONE, LEAVES, IDLE = -1, -2, -3, -4, -5
 
 
 class Optimum(NamedTuple):
-    """The least cost, and a plan that costs that; infinite, and none, if on demand runs
-    out so that no plan meets the deadline.
-    """
+    """Least cost and a plan of that cost; infinite and () if none is in time."""
 
     cost_usd: float
     plan: tuple[Stay, ...]
 
 
 class Cell(NamedTuple):
-    """A time without a change of the market. from_s, length: seconds, units. up, usd:
-    whether an instance is to be had, and what it costs a unit; by place.
+    """A time without a change of the market. from_s, length: seconds, units.
+
+    up, usd: by resource, availability and cost per unit.
     """
 
     from_s: float
@@ -82,7 +79,7 @@ def optimum(
     checkpoints: Checkpoints = FREE,
     on_demand: Zone = ON_DEMAND,
 ) -> Optimum:
-    """The least cost of the job, with all that is to come known.
+    """Return the least cost of the job with full knowledge of the market.
 
     All times are whole seconds; the deadline leaves room for work and one overhead.
     Raises InputError for other times, and without a zone.
@@ -99,9 +96,7 @@ def optimum(
 
 @dataclass(frozen=True, eq=False)
 class Market:
-    """What a run meets: the job, and what its zones do; the same for all policies of a
-    seed.
-    """
+    """The job and the course of its zones, the same for all policies of a seed."""
 
     job: Job
     zones: tuple[Zone, ...]
@@ -122,45 +117,39 @@ class Market:
 
     @cached_property
     def regions(self) -> tuple[int, ...]:
-        """By zone, its region's number; all are one where moving costs nothing."""
+        """By zone, its region's number; all are equal if moving is free."""
         names = [
             zone.region if self.checkpoints.moving_usd else "" for zone in self.zones
         ]
         return tuple(list(dict.fromkeys(names)).index(name) for name in names)
 
     def moving_usd(self, region: int, place: int) -> float:
-        """What it costs to begin at a place with the checkpoint in a region: on demand
-        is there.
-        """
+        """Cost of beginning at a resource with the checkpoint in a region."""
         away = place < len(self.zones) and self.regions[place] != region
         return self.checkpoints.moving_usd if away else 0.0
 
     def changes(self, place: int) -> list[Stretch | Price]:
-        """What happens to a place after the start, in order: from the deadline on there
-        is no spot instance, and always one on demand.
-        """
-        own, last = self.places[place], place == len(self.zones)
+        """Return a resource's changes after the start; spot ends at the deadline."""
+        zone, last = self.places[place], place == len(self.zones)
         end = (
             []
-            if last and own.stretches[-1].up
+            if last and zone.stretches[-1].up
             else [Stretch(self.job.deadline_s, last)]
         )
-        found: list[Stretch | Price] = [*own.stretches[1:], *own.prices[1:], *end]
-        return sorted(found, key=lambda change: change.from_s)
+        changes: list[Stretch | Price] = [*zone.stretches[1:], *zone.prices[1:], *end]
+        return sorted(changes, key=lambda change: change.from_s)
 
     @cached_property
     def optimum(self) -> Optimum:
-        """The least cost of who knows all that is to come, found when first asked
-        for.
-        """
+        """The omniscient optimum, computed on first use."""
         return _Program(self).solved()
 
 
 class _Program:
-    """The dynamic program. In its arrays a row is where the job has an instance: a
-    zone, or on demand with its checkpoint in a region; then come the regions of one
-    without an instance. A column is the work left, in units, from the least that can be
-    left at that time.
+    """The dynamic program: least cost by row (state) and column (work left, in units).
+
+    Rows: a zone with an instance, or on demand with the checkpoint in a region; then
+    the regions without an instance. Columns begin at the least possible work.
     """
 
     def __init__(self, market: Market) -> None:
@@ -203,7 +192,7 @@ class _Program:
         self.idle = len(self.rows)  # the first row without
 
     def solved(self) -> Optimum:
-        """The least cost, and a plan."""
+        """Return the least cost and a plan."""
         left = self.left(len(self.cells))
         value = np.full((self.idle + max(self.market.regions) + 1, len(left)), np.inf)
         value[:, left == 0] = 0.0
@@ -218,16 +207,18 @@ class _Program:
         )
 
     def left(self, number: int) -> Ints:
-        """The work that can be left at an edge, with the overhead that is left."""
+        """Return the possible work left at an edge, with the overhead that is left."""
         least = max(0, self.work - self.edges[number])
         return np.arange(least, self.work + self.overhead + 1)
 
     def before(
         self, number: int, after: Floats
     ) -> tuple[Floats, npt.NDArray[np.int16]]:
-        """The least cost from the start of a cell on, from that from its end on; and
-        what is done then: of an instance ON, ENDS or DONE, of none IDLE, or the row at
-        which one begins, at once or, from `idle` rows on, late.
+        """Return the least cost from the start of a cell, given that from its end, and
+        the choice.
+
+        With an instance ON, ENDS or DONE, without IDLE, or the row in which one begins,
+        at once or, from `idle` rows on, late.
         """
         cell, left, places = self.cells[number], self.left(number), self.market.places
         size, gone = len(left), int(left[0] - self.left(number + 1)[0])
@@ -262,7 +253,7 @@ class _Program:
             offer(home, _part(after[home], gone, size) + stored, IDLE)
             for row, (place, own) in enumerate(self.rows):
                 closes = places[place].kept and self.cells[max(0, number - 1)].up[place]
-                # one that is kept begins as late as that
+                # an instance that will be kept begins as late as possible
                 there = cell.up[place] or closes
                 if there and (place < len(self.market.zones) or own == region):
                     moving = self.market.moving_usd(region, place)
@@ -274,15 +265,15 @@ class _Program:
                         offer(home, late + (stored + moving), self.idle + row)
         value[self.idle :, left == 0] = 0.0
         value[self.idle :, left > self.work] = np.inf
-        if not self.write:  # to leave costs nothing
+        if not self.write:  # leaving costs nothing
             for row, (_, region) in enumerate(self.rows):
                 offer(row, value[self.idle + region], LEAVES)
         return value, choice
 
     def parted(self, number: int, after: Floats, usd: float, more: int) -> Floats:
-        """The cost where an instance is held for the best part of a cell, with so much
-        more work then: a minimum over a window, once the price of the work is taken
-        out.
+        """Return the cost if an instance is held for the best part of a cell.
+
+        A minimum over a window without the price of the work; more: work added.
         """
         left, then = self.left(number), self.left(number + 1)
         least = np.full(int(left[-1] + more - then[0]) + 1, np.inf)
@@ -298,7 +289,7 @@ class _Program:
     def plan(
         self, values: Sequence[Floats], choices: Sequence[npt.NDArray[np.int16]]
     ) -> Iterator[Stay]:
-        """Instances that cost the least, from the values at the start of each cell."""
+        """Yield instances of least cost, from the values at the start of each cell."""
         row, left, from_s = self.idle + self.market.regions[0], self.work, 0.0
         for number, (cell, choice) in enumerate(zip(self.cells, choices)):
             after = values[number + 1]
@@ -336,7 +327,7 @@ class _Program:
 
 
 def _part(values: Floats, start: int, size: int) -> Floats:
-    """So many values from an index on, infinite where there are none."""
+    """So many values from an index on, infinite outside."""
     found = np.full(size, np.inf)
     first, end = max(start, 0), min(start + size, len(values))
     if first < end:
@@ -348,7 +339,7 @@ Moment = TypeVar("Moment", Stretch, Price)
 
 
 def at(course: Sequence[Moment], at_s: float) -> Moment:
-    """What holds from a time on."""
+    """Return the entry in force at a time."""
     return max(
         (each for each in course if each.from_s <= at_s), key=lambda each: each.from_s
     )

@@ -1,4 +1,4 @@
-"""The policies by name: functions of a view that say where the job goes.
+"""Policies by name: functions of a view that choose the job's resource.
 
 Sources: Wu et al., "Can't Be Late: Optimizing Spot Instance Savings under Deadlines",
 NSDI 2024; for several regions Li et al., "SkyNomad: On Using Multi-Region Spot
@@ -27,22 +27,25 @@ def on_demand_only(view: View) -> Choice:
 
 
 def greedy(view: View) -> Choice:
-    """A spot instance whenever there is one, else idle, until the safety net holds."""
+    """A spot instance if there is one, else idle, until the safety net applies."""
     return Choice(view.up[0] if view.up else None)
 
 
 def uniform_progress(view: View) -> Choice:
-    """As much progress as if it were uniform, ep(t) = t C(0) / R(0): behind it on
-    demand, and back to idle only when progress reaches ep(t + 2 d); a spot instance
-    whenever there is one.
+    """Spot if available, else as much progress as if it were uniform, ep(t) = t C(0) /
+    R(0).
+
+    Behind it on demand, and idle again only when progress reaches ep(t + 2 d).
     """
     return Choice(view.up[0]) if view.up else _uniformly(view)
 
 
 def uniform_failover(view: View) -> Choice:
-    """Uniform progress in several regions, UP(S) of SkyNomad: the cheapest zone that
-    has instances, those of the region where the job was last behind all others; from on
-    demand to spot, too, only when progress reaches ep(t + 2 d).
+    """Uniform progress in several regions, UP(S) of SkyNomad: the cheapest available
+    zone.
+
+    Zones in the job's last region come last. From on demand the job moves to spot, too,
+    only when progress reaches ep(t + 2 d).
     """
     choice = _uniformly(view)
     if not view.up or choice.place == view.on_demand == view.on:
@@ -52,9 +55,7 @@ def uniform_failover(view: View) -> Choice:
 
 
 def _uniformly(view: View) -> Choice:
-    """Uniform progress without spot instances: the rules of falling behind and of
-    hysteresis.
-    """
+    """Uniform progress without spot instances, with hysteresis."""
     job = view.job
     pace = job.work_s / job.deadline_s  # of ep
     ahead_s = 2 * job.overhead_s if view.on == view.on_demand else 0.0
@@ -72,16 +73,13 @@ def _uniformly(view: View) -> Choice:
 
 
 def time_sliced(slices: int = 10) -> Policy:
-    """The time until the deadline in equal slices, each with its share of the work:
-    within a slice as greedy, with a safety net for the work that should be done by its
-    end.
+    """The time until the deadline in equal slices, each with its share of the work.
 
-    slices: how many.
+    Within a slice as greedy, with a safety net for its work. slices: how many.
     """
     check_whole("slices", slices, least=1)
 
     def choose(view: View) -> Choice:
-        """Where the job goes now."""
         if view.up:
             return Choice(view.up[0])
         job = view.job
@@ -102,14 +100,12 @@ def time_sliced(slices: int = 10) -> Policy:
 
 
 def next_spot(market: Market) -> Policy:
-    """Uniform progress that sees one step ahead: for how long each spot instance will
-    last, and when the next one comes. A heuristic at one price, and no bound: that is
-    the optimum.
+    """Uniform progress that knows the next preemptions and the next spot instance.
 
-    It takes the instance that lasts longest, and none that lasts for less than d k / (k
-    - 1), with k the ratio of the prices: the same progress is cheaper on demand. Behind
-    uniform progress it waits all the same where the next instance worth a start comes
-    before it is 2 d behind.
+    A heuristic at one price; the bound is the optimum. It takes the instance that lasts
+    longest, and none that lasts for less than d k / (k - 1), with k the ratio of the
+    prices: on demand the same progress is then cheaper. Behind uniform progress it
+    still waits if the next instance worth a start comes before it is 2 d behind.
     """
     job = market.job
     k = job.on_demand_usd_per_h / job.spot_usd_per_h
@@ -122,7 +118,6 @@ def next_spot(market: Market) -> Policy:
     ]
 
     def choose(view: View) -> Choice:
-        """Where the job goes now."""
         spells = [each for each in ups if each[1] - max(each[0], view.now_s) > worth_s]
         if here := [
             (to_s, zone) for from_s, to_s, zone in spells if from_s <= view.now_s
@@ -138,13 +133,12 @@ def next_spot(market: Market) -> Policy:
 
 
 def omniscient(market: Market) -> Policy:
-    """The omniscient optimum: carries out its plan, free of the rules of the others."""
+    """The omniscient optimum: carries out its plan, without the rules of the others."""
     plan = tuple(_in_time(market, market.optimum.plan))
     if not plan:  # on demand runs out
         return Ruled("optimum", on_demand_only)
 
     def carry_out(view: View) -> Iterator[Any]:
-        """Where the plan has the job now."""
         place = next(
             (held.place for held in plan if held.from_s <= view.now_s < held.to_s), None
         )
@@ -158,10 +152,7 @@ def omniscient(market: Market) -> Policy:
 
 
 def _in_time(market: Market, plan: Sequence[Stay]) -> Iterator[Stay]:
-    """A plan that begins a moment before a place has no more instances, and leaves one
-    a moment before it is taken without notice; the last one lasts until the job is
-    done.
-    """
+    """Make a plan begin and leave a moment before instances go, and finish."""
     moment_s = ROUNDING_S / 100
     from_s = [
         stay.from_s
@@ -190,8 +181,7 @@ POLICIES: dict[str, Callable[..., Policy | Oracle]] = {
     "next-spot": lambda: Oracle("next-spot", next_spot),
     "optimum": lambda: Oracle("optimum", omniscient),
 }
-"""Factories by name; next-spot and optimum see what is to come, the optimum is the
-bound."""
+"""Factories by name; next-spot and optimum know the future; optimum is the bound."""
 
 COMPARED = tuple(name for name in POLICIES if name != "uniform-failover")
-"""Names of the policies that are compared unless told."""
+"""Names of the policies that are compared by default."""

@@ -1,6 +1,4 @@
-"""Markets x deadlines x overheads: what each policy costs against on demand only, and
-which share of the omniscient optimum's saving it reaches.
-"""
+"""Markets x deadlines x overheads: costs, and shares of the omniscient saving."""
 
 from __future__ import annotations
 
@@ -22,15 +20,15 @@ from cgrsp_simpy.spot.scenario import Scenario
 from cgrsp_simpy.studies.compare import Comparison
 from cgrsp_simpy.studies.sweep import sweep
 
-DEADLINES_H = (52.0, 70.0)  # deadlines that are studied unless told, hours
-OVERHEADS_H = (0.05, 0.2)  # changeover delays that are studied unless told, hours
+DEADLINES_H = (52.0, 70.0)  # default deadlines, hours
+OVERHEADS_H = (0.05, 0.2)  # default changeover delays, hours
 Terms = tuple[float, float]
 """Deadline and overhead, hours."""
 
 
 @dataclass(frozen=True)
 class DeadlineStudy:
-    """Comparisons by market, and by deadline and overhead; all on the same seeds."""
+    """Comparisons by market, deadline and overhead, all on the same seeds."""
 
     studies: Mapping[str, Mapping[Terms, Comparison]]
 
@@ -47,26 +45,24 @@ class DeadlineStudy:
     def mean_values(
         self, terms: Terms, policy: str, figure: str, market: str = "all"
     ) -> Floats:
-        """A figure by seed, of a market or the mean over all, shape (seeds,)."""
+        """Return a figure by seed, of a market or averaged over all, shape (seeds,)."""
         studies = self.studies.values() if market == "all" else [self.studies[market]]
         return np.asarray(
-            np.mean([own[terms].values(policy, figure) for own in studies], axis=0)
+            np.mean([study[terms].values(policy, figure) for study in studies], axis=0)
         )
 
     def saving(self, terms: Terms, policy: str) -> Mean:
-        """The saving over that of the optimum, percent: of each seed, savings of all
-        markets together, since in a market without spot instances there is next to
-        nothing to save.
-        """
+        """Return the saving over that of the optimum, percent, over all markets."""
         cost, best = (
             self.mean_values(terms, name, "cost_pct") for name in (policy, "optimum")
         )
         return mean(100 * (100 - cost) / (100 - best))
 
     def rows(self) -> list[dict[str, Any]]:
-        """A row a market, deadline, overhead and policy, with means and half widths; in
-        the rows of market "all" the means over markets, with the share of the optimum's
-        saving.
+        """Return one row per market, deadline, overhead and policy: means and half
+        widths.
+
+        Market "all": means over markets, with the share of the optimum's saving.
         """
         return [
             {
@@ -99,9 +95,7 @@ class DeadlineStudy:
         return {"saving_pct": found.mean, "saving_pct_half": found.half_width}
 
     def __str__(self) -> str:
-        """Costs by market, percent of on demand only: a line a market, a column a
-        policy.
-        """
+        """Costs, percent of on demand: one line per market, one column per policy."""
         parts, every = [], self.rows()
         for deadline, overhead in self.terms:
             rows = [
@@ -153,10 +147,10 @@ def deadline_study(
     hours: float = 48.0,
     executor: Executor | int | None = None,
 ) -> DeadlineStudy:
-    """Compare policies in every market, given by name, for every deadline and overhead.
+    """Compare policies in every named market, for every deadline and overhead.
 
-    deadlines, overheads, hours: as of `Scenario`, hours. policies, seeds, executor: as
-    of `cg.compare`. Raises InputError for what is not allowed.
+    deadlines, overheads, hours: see `Scenario`, hours. policies, seeds, executor: see
+    `cg.compare`. Raises InputError for what is not allowed.
     """
     require(len(markets) > 0, "markets", markets, "at least one")
     require(

@@ -1,4 +1,4 @@
-"""The figures of jobs on spot instances, from runs on a made-up market."""
+"""Figures of jobs on spot instances, from runs on a generated market."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ MARKET = TwoState(up_h=2.3, down_h=1.6)
 DEADLINES_H = (50.0, 52.0, 56.0, 62.0, 70.0)  # deadlines of the figure of costs, hours
 OVERHEADS_H = (0.05, 0.2)  # changeover delays of the figure of costs, hours
 DRAWN = ("greedy", "uniform-progress", "expected-cost", "optimum")
-"""Policies whose courses are drawn."""
+"""Policies in the figure of courses."""
 COLUMNS = (
     "deadline_h",
     "overhead_h",
@@ -42,10 +42,10 @@ COLUMNS = (
     "saving_pct_half",
     "missed",
 )
-SEED = 1  # of the one run of each that is drawn
+SEED = 1  # of the drawn runs
 
 
-KINDS = {  # what is drawn, and its colour: told apart by the colour-blind, and in grey
+KINDS = {  # label and colour, distinct for the colour-blind and in grey
     "market": ("spot to be had", "#c7e9c0"),
     "spot": ("computes on spot", "#41ab5d"),
     "on demand": ("computes on demand", "#08519c"),
@@ -61,10 +61,7 @@ MADE_UP = (
 
 
 class Runs:
-    """What the figures share.
-
-    seeds: how many, from 0.
-    """
+    """Inputs of the figures. seeds: their number, from 0."""
 
     def __init__(self, seeds: int = 20, executor: Executor | int | None = None) -> None:
         check_whole("seeds", seeds, least=2)
@@ -86,9 +83,7 @@ FIGURES = Figures("spot_", Runs)
     legend={"columns": 3},
 )
 def course(runs: Runs) -> list[Row]:  # noqa: ARG001, one seed is drawn
-    """Where one job is, and when, under some policies; and when there are spot
-    instances. Hours.
-    """
+    """Resource of one job over time by policy, and spot availability, hours."""
     scenario = Scenario(MARKET, deadline=52.0, overhead=0.2)
     found = {name: simulate(scenario, name, SEED) for name in DRAWN}
     market = found[DRAWN[0]].plan.market
@@ -120,9 +115,7 @@ def course(runs: Runs) -> list[Row]:  # noqa: ARG001, one seed is drawn
 
 @course.draws
 def _(canvas: Canvas, rows: list[Row]) -> Handles:
-    """A line a policy: where the job is over time; on top, when there are spot
-    instances.
-    """
+    """One line per policy: the job's resource over time; top: availability."""
     ax = canvas.add_subplot()
     lanes = ["market", *DRAWN]
     names = [(row["phase"], row["policy"], row["place"]) for row in rows]
@@ -180,7 +173,7 @@ def _(rows: list[Row]) -> str:
     ),
 )
 def costs(runs: Runs) -> list[Row]:
-    """The cost of each policy by deadline and overhead, percent of on demand only."""
+    """Cost of each policy by deadline and overhead, percent of on demand only."""
     study = deadline_study(
         {"made up": MARKET},
         DEADLINES_H,
@@ -198,7 +191,7 @@ def costs(runs: Runs) -> list[Row]:
 
 @costs.draws
 def _(canvas: Canvas, rows: list[Row]) -> None:
-    """A panel an overhead: cost by deadline, a line a policy."""
+    """One panel per overhead: cost by deadline, one line per policy."""
     overheads = list(dict.fromkeys(row["overhead_h"] for row in rows))
     axes = canvas.subplots(1, len(overheads), sharey=True)
     for ax, overhead in zip(axes, overheads):

@@ -41,7 +41,7 @@ def test_a_rule_names_its_ranks_in_its_docstring_in_their_order():
         + ["the others by time"],
         "adaptive": [
             "critical jobs by deadline",
-            "those that are neither by time",
+            "others by time",
             "hopeless ones",
         ],
     }

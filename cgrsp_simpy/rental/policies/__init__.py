@@ -1,7 +1,4 @@
-"""Scheduling policies: name -> factory; the thesis's, the textbook's, then ours.
-
-And policies from text such as "rh:reserve=2".
-"""
+"""Scheduling policies by name: the thesis's, textbook ones, ours; and from text."""
 
 from __future__ import annotations
 
@@ -35,7 +32,7 @@ from cgrsp_simpy.rental.view import Policy
 
 __all__ = ["POLICIES", "PREEMPTIVE", "SECTIONS", "ListPolicy", "make_policy"]
 
-# What makes each policy, by the name that studies and commands take.
+# Name in studies and commands -> factory.
 POLICIES: dict[str, Callable[..., Policy]] = {
     "fifo": fifo,
     "spt": spt,
@@ -55,20 +52,20 @@ POLICIES: dict[str, Callable[..., Policy]] = {
     "watch": Watch,
 }
 
-# They suspend jobs, and need terms of renting that allow it.
+# These suspend jobs, which the terms of renting must allow.
 PREEMPTIVE: dict[str, Callable[..., Policy]] = {"edf-p": edf_p, "srpt": srpt}
 
-# Where the thesis describes each; "textbook" and "ours" are not in it.
+# Sections of the thesis; "textbook" and "ours" are not in it.
 _SECTIONS = (
     "4.5.1 4.5.2 4.5.3 4.5.4 4.5.5 4.5.6 4.5.8 4.5.12 4.5.10 4.5.11 4.5.11"
     " textbook textbook textbook ours ours"
 )
 SECTIONS = dict(zip(POLICIES, _SECTIONS.split())) | dict.fromkeys(PREEMPTIVE, "6.2.2")
-"""By policy, the section of the thesis that it is from."""
+"""Policy -> section of the thesis."""
 
 
 def make_policy(policy: str | Policy) -> Policy:
-    """A policy from its text; a callable is passed through.
+    """Make a policy from its text; a callable is returned as it is.
 
     policy: "rh", "rh:reserve=2,gate=0.9" or "own.py:youngest_first", or a function of a
     View. Raises InputError for an unknown name, parameter or file.

@@ -1,6 +1,4 @@
-"""The classic policies (thesis Sections 4.5.1 to 4.5.6): each an order and a place; and
-those that suspend running jobs, which the terms of renting have to allow.
-"""
+"""Classic policies (thesis Sections 4.5.1 to 4.5.6), and preemptive ones."""
 
 from __future__ import annotations
 
@@ -40,8 +38,7 @@ def fifo() -> ListPolicy:
 def spt(cost_weight: float = COST_WEIGHT) -> ListPolicy:
     """Shortest processing time first, on the slot of best speed, cost and stock.
 
-    cost_weight: weight of cost against speed, 0 to 1. Raises InputError for a weight
-    that is not allowed. Thesis Section 4.5.2, Eq. 4.1.
+    cost_weight: weight of cost against speed, 0 to 1. Thesis Section 4.5.2, Eq. 4.1.
     """
     check_fraction("cost_weight", cost_weight)
     return ListPolicy(
@@ -55,9 +52,7 @@ def edf() -> ListPolicy:
 
 
 def lcf() -> ListPolicy:
-    """Lowest cost first: in order of submission, on the slot of least
-    effective cost.
-    """
+    """Lowest cost first: by submission, on the slot of least effective cost."""
     return ListPolicy(by_submission, least_effective_cost, "lcf")
 
 
@@ -70,11 +65,9 @@ def least_effective_cost(
 
 
 def balanced(alpha: float = 0.8) -> ListPolicy:
-    """In order of submission, on the slot of best speed-biased composite of time, price
-    and stock.
+    """By submission, on the slot of best composite of time, price and stock.
 
-    alpha: weight of time against price, 0 to 1. Raises InputError for an alpha that is
-    not allowed. Thesis Section 4.5.5, Eq. 4.2.
+    alpha: weight of time against price, 0 to 1. Thesis Section 4.5.5, Eq. 4.2.
     """
     check_fraction("alpha", alpha)
     return ListPolicy(by_submission, composite.with_parameters(alpha=alpha), "balanced")
@@ -96,11 +89,11 @@ def composite(
 
 
 def c_mu(late: float = 11.0) -> ListPolicy:
-    """The c mu rule: the greatest cost of a second of waiting over the time e it takes.
+    """The c mu rule: the greatest cost of a second of waiting over the estimate e
+    first.
 
-    late: cost of a second of a job that is late already, >= 1; of any other it is 1. By
-    default that of the prices of `triage`; the job's weight multiplies it, as in `atc`
-    and `covert`. Cox and Smith 1961.
+    late: cost of a second of a job that is late already, >= 1 (others: 1). The default
+    is that of `triage`; the job's weight multiplies it. Cox and Smith 1961.
     """
     check_number("late", late, least=1)
     return ListPolicy(by_c_mu.with_parameters(late=late), stock_then_fastest, "c-mu")
@@ -118,10 +111,9 @@ def atc(look_ahead: float = 2.0) -> ListPolicy:
 
 
 def covert(look_ahead: float = 2.0) -> ListPolicy:
-    """Cost over time: weight x (1 - slack / (K x mean time)) / e, at least 0, at most
-    weight / e.
+    """Cost over time: weight x (1 - slack / (K x mean time)) / e, from 0 to weight / e.
 
-    look_ahead: K, > 0, by which a job is expected to wait. Carroll 1965.
+    look_ahead: K, > 0, in mean times of expected waiting. Carroll 1965.
     """
     check_number("look_ahead", look_ahead, above=0)
     return ListPolicy(
@@ -130,17 +122,13 @@ def covert(look_ahead: float = 2.0) -> ListPolicy:
 
 
 class AtRandom:
-    """A random waiting job on a random idle slot, until one runs out.
-
-    Each idle slot has the same chance, and so has each of its types.
-    """
+    """A random waiting job on a random idle slot (and type), until one runs out."""
 
     name = "random"
 
     def __call__(self, view: View) -> list[Assignment]:
-        """The assignments at a view."""
         answer: list[Assignment] = []
-        taken: list[int] = []  # places in the row of idle slots, ascending
+        taken: list[int] = []  # positions among the idle slots, ascending
         for job in in_random_order(view):
             if job.gpus > view.idle_count - len(taken):
                 break
@@ -149,7 +137,7 @@ class AtRandom:
 
 
 def in_random_order(view: View) -> Iterable[Job]:
-    """As many waiting jobs as slots are idle, drawn without replacement."""
+    """Draw as many waiting jobs as slots are idle, without replacement."""
     most = min(view.waiting, view.idle_count)
     return [
         view.waiting_job(place) for place in view.rng.sample(range(view.waiting), most)
@@ -157,7 +145,7 @@ def in_random_order(view: View) -> Iterable[Job]:
 
 
 def anywhere(view: View, taken: list[int]) -> SlotView:
-    """A random slot that is not taken, as a random type of those that it may have."""
+    """Draw a slot that is not taken, and one of its possible types."""
     known = view.known
     types = len(known.gpus) if known.free_types else 1
     choices = (view.idle_count - len(taken)) * types
@@ -171,33 +159,30 @@ def anywhere(view: View, taken: list[int]) -> SlotView:
 
 
 Key = Callable[[View, Job, float], Any]
-"""What jobs are ranked by, the least first: from a view, a job, and the share of its
-mean time that is left.
-"""
+"""(view, job, share of its mean time that is left) -> rank, the least first."""
 
 
 def edf_p() -> Preemptive:
-    """Preemptive earliest deadline first: a job of a later deadline gives way.
+    """Preemptive earliest deadline first: a job of a later deadline is suspended.
 
-    On one slot, without delays and overheads, it meets all deadlines if any schedule
-    does (Liu and Layland 1973; Dertouzos 1974).
+    On one slot, without delays and overheads, it meets all deadlines if possible (Liu
+    and Layland 1973; Dertouzos 1974).
     """
     listed = ListPolicy(by_deadline, stock_then_fastest, "edf-p")
     return Preemptive(lambda view, job, left: job.deadline_s, listed)
 
 
 def srpt() -> Preemptive:
-    """Shortest remaining processing time, by mean times on the reference type: a job
-    with more left gives way.
+    """Preemptive shortest remaining processing time, by mean times on the reference
+    type.
 
-    On one slot, with times that are known, no policy has a lower mean response time
-    (Schrage 1968).
+    Optimal in mean response time on one slot with known times (Schrage 1968).
     """
     return Preemptive(time_left, ListPolicy(by_time_left, speed_cost_stock, "srpt"))
 
 
 def time_left(view: View, job: Job, left: float) -> tuple[float, float]:
-    """Mean seconds left on the reference type; equal ones by deadline."""
+    """Mean seconds left on the reference type; ties by deadline."""
     reference_s = view.known.gpus[0].mean_execution_s
     return left * reference_s[job.complexity - 1], job.deadline_s
 
@@ -210,13 +195,11 @@ def by_time_left(view: View) -> list[Job]:
 
 
 class Preemptive:
-    """Runs the jobs of least key: those that run and are not among them give way to
-    those that wait and are.
+    """Run the jobs of least key: running jobs that are not among them are suspended.
 
-    A job of several GPUs that does not fit is not overtaken.
-
-    key: from a view, a job, waiting or running, and the share of its mean time that is
-    left, to what jobs are ranked by. listed: dispatches waiting jobs in the same order.
+    A job of several GPUs that does not fit is not overtaken. key: of a view, a job,
+    waiting or running, and the share of its mean time that is left. listed: dispatches
+    waiting jobs in the same order.
     """
 
     suspends = True
@@ -225,13 +208,12 @@ class Preemptive:
         self.key, self.listed, self.name = key, listed, listed.name
 
     def __call__(self, view: View) -> list[Suspend] | list[Assignment]:
-        """The jobs that give way; if there are none, the assignments."""
         return self._give_way(view) or self.listed(view)
 
     def _give_way(self, view: View) -> list[Suspend]:
-        """Those with the greatest keys, as many as the waiting jobs of less need."""
-        running = {each.job: each for each in view.running}
-        left = {job: each.left for job, each in running.items()}
+        """Suspend jobs with the greatest keys, as many as waiting jobs of less need."""
+        running = {usage.job: usage for usage in view.running}
+        left = {job: usage.left for job, usage in running.items()}
         left |= {job: view.share_left(job) for job in view.queue}
         ranked = sorted(
             left,
@@ -258,7 +240,7 @@ class Preemptive:
 
 
 def fitting(ranked: list[Job], slots: int) -> set[Job]:
-    """The first jobs, as many as there are slots for."""
+    """Return the first jobs, as many as there are slots for."""
     first: set[Job] = set()
     for job in ranked:
         if job.gpus > slots:

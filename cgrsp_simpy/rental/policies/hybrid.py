@@ -2,8 +2,8 @@
 
 SPT+Rescue, Adaptive, CADR and its ablation. Each sorts the waiting jobs into tiers by
 deadline d_j, the clock t and e_j, the least mean execution time over the slots that are
-idle at the start of the decision. The tiers are written by rising deadline: (deadline
-before which the tier lies, rank, e for shortest-first or 0 for earliest deadline).
+idle at the start of the decision. Tiers are by rising deadline: (deadline before which
+the tier lies, rank, e for shortest-first or 0 for earliest deadline).
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ def adaptive(
     pressure: int = 10,
     wide_s: float = 28800.0,
 ) -> ListPolicy:
-    """SPT+Rescue with doomed jobs last, and by deadline throughout while more than
-    `pressure` jobs wait.
+    """SPT+Rescue with doomed jobs last; while more than `pressure` jobs wait, by
+    deadline.
 
     threshold_s: laxity below which a job is critical, seconds. pressure: number of
     waiting jobs above which `wide_s` takes its place, >= 0. wide_s: laxity below which
@@ -64,10 +64,9 @@ def adaptive(
     check_number("threshold_s", threshold_s)
     check_number("wide_s", wide_s)
     check_whole("pressure", pressure, least=0)
-    own = {"threshold_s": threshold_s, "pressure": pressure, "wide_s": wide_s}
-    return ListPolicy(
-        by_pressure.with_parameters(**own), by_laxity.with_parameters(**own), "adaptive"
-    )
+    values = {"threshold_s": threshold_s, "pressure": pressure, "wide_s": wide_s}
+    order, place = (rule.with_parameters(**values) for rule in (by_pressure, by_laxity))
+    return ListPolicy(order, place, "adaptive")
 
 
 @tiers
@@ -79,9 +78,7 @@ def by_pressure(
     pressure: int = 10,
     wide_s: float = 28800.0,
 ) -> tuple[Tier, ...]:
-    """Critical jobs by deadline, then those that are neither by time, then hopeless
-    ones.
-    """
+    """Critical jobs by deadline, then others by time, then hopeless ones."""
     e, soon_s = fastest_idle_s, now_s + (wide_s if waiting > pressure else threshold_s)
     # hopeless if L_j < 0, critical if L_j < theta_eff
     return (now_s + e, 2, 0.0), (soon_s + e, 0, 0.0), (inf, 1, e)
@@ -102,7 +99,7 @@ def by_laxity(
     pressure: int = 10,
     wide_s: float = 28800.0,
 ) -> tuple[float]:
-    """As of SPT; of a critical job the cost does not count."""
+    """As SPT, without the cost for a critical job."""
     laxity_s = deadline_s - now_s - fastest_idle_s
     critical = 0 <= laxity_s < (wide_s if waiting > pressure else threshold_s)
     cost_weight = 0.0 if critical else COST_WEIGHT
@@ -128,11 +125,10 @@ def by_risk(
 
 
 def cadr(critical_ratio: float = 3.0) -> ListPolicy:
-    """Cost-aware deadline risk: triage by critical ratio, on the cheapest slot that
-    meets the deadline.
+    """Cost-aware deadline risk: triage by critical ratio, on the cheapest slot in time.
 
-    critical_ratio: CR*, up to which a job that is not doomed is at risk, >= 1. Thesis
-    Section 4.5.11, Eq. 4.5.
+    critical_ratio: CR*, up to which a job is at risk unless doomed, >= 1. Thesis
+    4.5.11.
     """
     check_number("critical_ratio", critical_ratio, least=1)
     return ListPolicy(
@@ -149,9 +145,7 @@ def cheapest_in_time(
     status: int,
     best_status: int,
 ) -> tuple[float, float, float]:
-    """The cheapest slot that meets the deadline and is not shown as Low, unless all
-    are; else the fastest.
-    """
+    """The cheapest slot in time that is not Low, unless all are; else the fastest."""
     stocked = status != LOW or best_status == LOW
     if stocked and now_s + mean_s <= deadline_s:
         return 0.0, price_usd_per_h, mean_s
@@ -159,11 +153,10 @@ def cheapest_in_time(
 
 
 def cadr_order_only(critical_ratio: float = 3.0) -> ListPolicy:
-    """CADR's triage on the fastest idle slot, whatever its price and stock: what the
-    order alone is worth.
+    """CADR's triage on the fastest idle slot, to measure the effect of the order alone.
 
-    critical_ratio: as of `cadr`. Thesis Section 4.5.11, "the fastest-available-node
-    rule"; the text ascribes it to SPT, whose own score is Eq. 4.1.
+    critical_ratio: as in `cadr`. Thesis Section 4.5.11, "the fastest-available-node
+    rule", which the text ascribes to SPT.
     """
     check_number("critical_ratio", critical_ratio, least=1)
     return ListPolicy(

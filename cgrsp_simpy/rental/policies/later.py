@@ -1,10 +1,8 @@
-"""Loose jobs later (ours): any policy, from which loose jobs are kept back while the
-market is scarce.
+"""Loose jobs later (ours): any policy, without loose jobs while the market is scarce.
 
-An hour is scarce if the mean provisioning delay then, over the types that can be had,
-is above its mean over the day (thesis Eq. 3.1 and 3.2). While it is, the policy is
-shown the tight jobs, and those loose ones that could not be in time if they started
-when the scarcity ends.
+An hour is scarce if its mean provisioning delay over the available types is above the
+day's mean (thesis Eq. 3.1 and 3.2). The policy then sees the tight jobs, and those
+loose ones that would be late if they started when the scarcity ends.
 """
 
 from __future__ import annotations
@@ -19,16 +17,16 @@ from cgrsp_simpy.rental.job import Job
 from cgrsp_simpy.rental.policies import POLICIES
 from cgrsp_simpy.rental.view import Assignment, OperatorKnowledge, Policy, View
 
-AFTER_S = 1e-6  # of the change of an hour, so that no rounding puts it before
-TOLERANCE = 1e-9  # of a mean delay
+AFTER_S = 1e-6  # after the change of an hour, in spite of rounding
+TOLERANCE = 1e-9  # relative, of a mean delay
 
 
 @dataclass(eq=False)
 class LooseLater:
-    """A policy from which loose jobs are kept back while the market is scarce.
+    """A policy that does not see loose jobs while the market is scarce.
 
-    policy: as `make_policy` takes it, one that suspends no jobs. name: the policy's
-    with "-later", such as "edf-later".
+    policy: as for `make_policy`, one that suspends no jobs. name: the policy's with
+    "-later", such as "edf-later".
     """
 
     policy: str
@@ -42,11 +40,7 @@ class LooseLater:
         self.name = f"{self.policy}-later"
 
     def __call__(self, view: View) -> Iterator[Assignment | Wake | Suspend]:
-        """Decide.
-
-        view: of this moment. Each: the policy's answers, and when the jobs that are
-        kept back may start.
-        """
+        """Yield the policy's answers, and a Wake when withheld jobs may start."""
         if self._policy is None:
             self._policy = chosen("policy", self.policy, POLICIES)
             self._spans = scarce_spans(view.known)
@@ -75,10 +69,9 @@ class LooseLater:
 
 
 def scarce_spans(known: OperatorKnowledge) -> list[tuple[float, float]]:
-    """When the market is scarce.
+    """Return when the market is scarce, as (start, end) in hours of day.
 
-    known: whose market it is. Result: begin, an hour of day, and end, above 24 where it
-    lasts over midnight; none where no hour is scarcer than another.
+    An end after midnight is above 24. Empty if all hours are equally scarce.
     """
     market = known.market
     delays_s = [(least + most) / 2 for least, most in market.delay_s]
@@ -86,9 +79,9 @@ def scarce_spans(known: OperatorKnowledge) -> list[tuple[float, float]]:
     means_s = []
     for first, end in parts:
         at_s = 3600 * (((first + end) / 2 - market.clock.start_h) % 24)
-        own = [market.probabilities(gpu, at_s) for gpu in known.types]
-        total_s = summed(p * d for each in own for p, d in zip(each, delays_s))
-        means_s.append(total_s / len(own))
+        chances = [market.probabilities(gpu, at_s) for gpu in known.types]
+        total_s = summed(p * d for row in chances for p, d in zip(row, delays_s))
+        means_s.append(total_s / len(chances))
     mean_s = (
         summed((end - at) * delay_s for (at, end), delay_s in zip(parts, means_s)) / 24
     )

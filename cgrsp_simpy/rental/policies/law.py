@@ -1,9 +1,8 @@
-"""What the law of the stock says of a moment: the delay to expect of a type, when a
-better one is to be had, and how many jobs the fleet completes until then.
+"""Forecasts from the stock model: provisioning delays, when they improve, jobs done.
 
-A `Delay` is the law of a provisioning delay (thesis Eq. 3.1 and 3.2). An `Outlook` has
-those of all types and hours of a run; where stock persists and is seen, that of the
-moment. The functions of a `Law` run compiled, too (`rental.kernel`), over arrays.
+A `Delay` is the distribution of a provisioning delay (thesis Eq. 3.1 and 3.2). An
+`Outlook` has those of all types and hours of a run and, if stock persists and is seen,
+of the moment. The functions of a `Law` also run compiled (`rental.kernel`).
 """
 
 from __future__ import annotations
@@ -24,19 +23,19 @@ from cgrsp_simpy.rental.stock import DAY_S
 from cgrsp_simpy.rental.view import OperatorKnowledge, SlotView, View
 
 ROUNDING = 1e-9  # of chances, and of seconds
-BURST = 0.5  # share of its rate at which a line empties at least
+BURST = 0.5  # least rate at which a line empties, as a share of its rate
 
 Numbers = TypeVar("Numbers", bound=NamedTuple)
 Chances = tuple[float, float, float]
-"""Of High, Medium and Low stock."""
+"""Probabilities of High, Medium and Low stock."""
 
 
 class Delay(NamedTuple):
-    """The law of a provisioning delay: uniform between bounds, each with its chance.
+    """Distribution of a provisioning delay: a mixture of uniform distributions.
 
-    parts: chance, least and greatest delay in seconds, of each status that is possible.
-    mean_s: E[D]. longest_s: the longest that is possible. held_s: mean time for which
-    the job holds a slot before it starts; less than E[D] if Low stock is a refusal.
+    parts: chance, least and greatest delay in seconds, per possible status. mean_s:
+    E[D]. longest_s: the longest possible. held_s: mean time for which the job holds a
+    slot before it starts; less than E[D] if Low stock is a refusal.
     """
 
     parts: tuple[tuple[float, float, float], ...]
@@ -46,31 +45,31 @@ class Delay(NamedTuple):
 
 
 def beyond(delay: Delay, left_s: float) -> tuple[float, float]:
-    """P(D > x), and E[(D - x)+] in seconds, of x seconds of either sign."""
+    """Return P(D > x), and E[(D - x)+] in seconds, for x seconds of either sign."""
     if left_s >= delay.longest_s:
         return 0.0, 0.0
     if left_s < 0.0:
         return 1.0, delay.mean_s - left_s
     chance = mean_s = 0.0
-    for own, least, most in delay.parts:
+    for weight, least, most in delay.parts:
         if left_s < least:
-            chance += own
-            mean_s += own * ((least + most) / 2 - left_s)
+            chance += weight
+            mean_s += weight * ((least + most) / 2 - left_s)
         elif left_s < most:
-            over = own * (most - left_s) / (most - least)
+            over = weight * (most - left_s) / (most - least)
             chance += over
             mean_s += over * (most - left_s) / 2
     return chance, mean_s
 
 
 NO_DELAY = Delay((), 0.0, 0.0, 0.0)
-"""That of a warm instance."""
+"""Delay of a warm instance."""
 
 
 def delay_of(
     bounds_s: Sequence[tuple[float, float]], chances: Sequence[float]
 ) -> Delay:
-    """The delay at chances of High, Medium and Low stock, each with its bounds."""
+    """Return the delay at chances of High, Medium and Low stock, with their bounds."""
     parts = [
         (chance, least, most)
         for chance, (least, most) in zip(chances, bounds_s)
@@ -83,9 +82,8 @@ def delay_of(
 class Later(NamedTuple):
     """A chance to be served later on the same slot.
 
-    after_s: seconds from now. delay: to expect then. seen: whether the time is the mean
-    of an exponential law, that of stock that recovers (on two scales the mean is
-    exact, the law taken for exponential); else it is an hour of the day.
+    after_s: seconds from now. delay: to expect then. seen: whether after_s is the mean
+    of an exponential time until stock recovers (on two scales only the mean is exact).
     """
 
     after_s: float
@@ -94,25 +92,24 @@ class Later(NamedTuple):
 
 
 Line = tuple[int, float, float]
-"""A type by its place, the rent of a job's mean execution time there, USD, and `spare`:
-jobs a second that its slots, and all on which the rent is no more, complete beyond what
-comes, > 0; where more comes than they can do, it is taken for a burst.
+"""Index of a type, rent of a job's mean execution time there, USD, and `spare`: jobs
+per second that its slots, and all of no more rent, complete in excess of the arrivals,
+> 0; an overload is assumed to be a burst.
 """
 
 
 class Band:
-    """What is known of the hours of a day in which the law stays the same.
+    """Forecasts for hours of the day with a constant stock model.
 
-    start_s: from when on, seconds of the first day of the run. chances, delays, busy_s:
-    of each type by name; the last is the mean time for which a job takes a slot. rate:
-    jobs per second that the busy fleet completes. spare: the part of it beyond the
-    arrivals, as in `Line`. variation: coefficient of variation of the time per job.
-    lines: by complexity - 1, the cheapest first.
+    start_s: seconds of the run's first day. chances, delays, busy_s: by type name;
+    busy_s: mean time for which a job takes a slot. rate: jobs per second that the busy
+    fleet completes. spare: its excess, as in `Line`. variation: coefficient of
+    variation of the time per job. lines: by complexity - 1, the cheapest first.
     """
 
     def __init__(self, known: OperatorKnowledge, start_s: float) -> None:
         self.known, self.market, self.start_s = known, known.market, start_s
-        inside_s = start_s + 1  # a second later: the start itself is rounded
+        inside_s = start_s + 1  # the start itself is rounded
         self.chances = {
             gpu.name: self.market.probabilities(gpu, inside_s) for gpu in known.types
         }
@@ -126,16 +123,16 @@ class Band:
         self.lines = [self._lines(level) for level in range(len(known.complexity_mix))]
 
     def good(self, gpu: GpuType) -> Delay:
-        """The delay of a type whose stock is not Low."""
+        """Return the delay of a type whose stock is not Low."""
         high, medium, low = self.chances[gpu.name]
         chances = high / (1 - low), medium / (1 - low), 0.0
         return delay_of(self.market.delay_s, chances)
 
     def delay(self, gpu: GpuType, chances: Chances) -> Delay:
-        """The delay of a job at chances of High, Medium and Low stock.
+        """Return a job's delay at chances of High, Medium and Low stock.
 
-        If Low stock is a refusal, the job tries again until the stock is not Low, for
-        a day at most. Only the mean of that time is exact.
+        If Low stock is a refusal, the job retries until it is not Low, at most a day;
+        only the mean of that time is exact.
         """
         retry_s, low = self.known.terms.retry_s, self.chances[gpu.name][LOW]
         if retry_s is None:
@@ -152,7 +149,7 @@ class Band:
         return delay._replace(held_s=max(0.0, delay.mean_s - refused_s))
 
     def recovers_per_s(self, gpu: GpuType) -> float:
-        """The rate at which Low stock becomes another; 0 where it does not persist."""
+        """Return the rate at which Low stock recovers; 0 if not persistent."""
         holding, low = self.market.holding(gpu.name), self.chances[gpu.name][LOW]
         if not holding.persistence_s or 1 - low <= ROUNDING:
             return 0.0
@@ -161,8 +158,8 @@ class Band:
     def _busy_of(self, gpu: GpuType) -> float:
         """Mean time for which a job takes a slot.
 
-        No job holds a slot during Low stock if that is a refusal, or seen and waited
-        out. If the stock persists, the slot then works only the rest of the time.
+        No job holds a slot in Low stock if it is refused, or sees and waits out Low
+        stock; if stock persists, the slot then works only the rest of the time.
         """
         work_s, low = mean_work_s(self.known, gpu), self.chances[gpu.name][LOW]
         per_s, good_s = self.recovers_per_s(gpu), 0.0
@@ -197,7 +194,7 @@ class Band:
         return sqrt(max(0.0, square_s2 - mean_s * mean_s)) / mean_s
 
     def _lines(self, level: int) -> list[Line]:
-        """None with free types: there is one line."""
+        """Lines by rent; none with free types, which form one line."""
         if self.known.free_types:
             return []
         lines, rate, types = list[Line](), 0.0, list(self.known.types)
@@ -208,21 +205,20 @@ class Band:
         return lines
 
     def _spare(self, rate: float) -> float:
-        """Jobs a second that slots of a rate complete beyond what comes."""
+        """Jobs per second that slots of a rate complete in excess of the arrivals."""
         arrivals = self.known.arrival_rate_per_s * self.known.gpus_per_job
         return max(rate - arrivals, BURST * rate)
 
 
 class Law(NamedTuple):
-    """An outlook in numbers, by band, by type in the order of
-    `OperatorKnowledge.types`, and by complexity - 1.
+    """An outlook in numbers, by band, by type (as in `OperatorKnowledge.types`) and by
+    level.
 
-    starts_s, rates, spares, variations: of bands. done: jobs that the busy fleet
-    completes up to each, and in a day. delays: [band][type]. later: [band][type], the
-    hours to come of less mean delay than all before, with their starts as `after_s`.
-    lines: [band][level], triples of type, rent and `spare`. work_s, rent_usd:
-    [type][level]. billed_usd_per_h: by type, what a delay costs. fastest_s: by level.
-    slots: how many.
+    starts_s, rates, spares, variations: per band. done: jobs that the busy fleet
+    completes up to each, and in a day. delays: [band][type]. later: [band][type], later
+    hours of less mean delay than all before, with their starts as `after_s`. lines:
+    [band][level], triples of type, rent and `spare`. work_s, rent_usd: [type][level].
+    billed_usd_per_h: cost of a delay by type. fastest_s: by level. slots: their number.
     """
 
     starts_s: Any
@@ -241,12 +237,12 @@ class Law(NamedTuple):
 
 
 def band_at(law: Law, time_s: float) -> int:
-    """The band that holds at a time."""
+    """Return the band that holds at a time."""
     return bisect_right(law.starts_s, time_s % DAY_S, 0, len(law.starts_s)) - 1
 
 
 def completed(law: Law, time_s: float) -> float:
-    """Jobs that a fleet completes that is busy from the start of the run on."""
+    """Return the jobs completed by a fleet that is busy from the start on."""
     days, since_s = time_s // DAY_S, time_s % DAY_S
     starts_s, done = law.starts_s, law.done
     place = bisect_right(starts_s, since_s, 0, len(starts_s)) - 1
@@ -256,12 +252,12 @@ def completed(law: Law, time_s: float) -> float:
 
 
 def until_s(start_s: float, time_s: float) -> float:
-    """Seconds from a time to the next start of a band."""
+    """Return seconds from a time to the next start of a band."""
     return (start_s - time_s % DAY_S) % DAY_S
 
 
 def quick(values: Numbers) -> Numbers:
-    """A named tuple as an object of which Python reads the fields faster."""
+    """Convert a named tuple to an object with faster fields."""
     return cast(Numbers, _plain(type(values))(*values))
 
 
@@ -271,10 +267,7 @@ def _plain(kind: Any) -> Any:
 
 
 class Outlook:
-    """What is known of a run's stock beforehand, and at a moment.
-
-    known: of the scenario. bands: by their start. law: the same in numbers.
-    """
+    """Forecasts of a run's stock, in advance and at a moment; law: in numbers."""
 
     def __init__(self, known: OperatorKnowledge) -> None:
         self.known, self.market = known, known.market
@@ -318,7 +311,7 @@ class Outlook:
         )
 
     def _later(self, place: int, gpu: GpuType) -> list[Later]:
-        """The better hours; none if Low stock is a refusal, as that holds no slot."""
+        """Better hours; none if Low stock is a refusal, as that holds no slot."""
         if self.known.terms.retry_s is not None:
             return []
         least_s, found = self.bands[place].delays[gpu.name].mean_s, []
@@ -330,18 +323,18 @@ class Outlook:
         return found
 
     def band(self, time_s: float) -> Band:
-        """The one that holds at a time."""
+        """Return the band that holds at a time."""
         return self.bands[band_at(self.law, time_s)]
 
     def kinds(self, view: View, offers: Sequence[SlotView]) -> list[int]:
-        """The types on offer, by place; of warm slots behind all others."""
+        """Return the types on offer, by index; those of warm slots after all others."""
         found, types = self._offered, len(self.types)
         if not self.known.free_types:
             found = [found[slot.index] for slot in offers]
         return [kind + types * view.warm(slot) for kind, slot in zip(found, offers)]
 
     def moment(self, view: View, slot: SlotView) -> tuple[Delay, list[Later]]:
-        """The delay of a dispatch now, as far as is known, and chances of less."""
+        """Return the expected delay of a dispatch now, and chances of less."""
         gpu, now_s, market = slot.gpu, view.now_s, self.market
         if view.warm(slot):
             return NO_DELAY, []
@@ -358,28 +351,27 @@ class Outlook:
         look_s, law = next_look_s(market, now_s), band.chances[gpu.name]
         kept = market.holding(gpu.name).kept(now_s, now_s + look_s, seen_s)
         high, medium, low = (p + (q - p) * kept for p, q in zip(law, chances))
-        back_s = 1 / per_s  # from Low stock at that look on
-        if market.poll_s:  # until the first poll at which it is seen to be another
+        back_s = 1 / per_s  # from Low stock at that look
+        if market.poll_s:  # until the first poll with another status
             back_s = market.poll_s / -expm1(-per_s * market.poll_s)
         if better:
             back_s *= 1 - exp(-per_s * better[-1].after_s)
-        regained = low / (1 - law[LOW])  # Low stock becomes another by the law
+        regained = low / (1 - law[LOW])  # Low stock is replaced by the stock model
         good = high + regained * law[HIGH], medium + regained * law[MEDIUM], 0.0
         later = Later(look_s + low * back_s, delay_of(market.delay_s, good), True)
         return delay, [*better, later]
 
     def _better(self, gpu: GpuType, time_s: float) -> list[Later]:
-        """The hours to come, within a day, of less mean delay than all before."""
+        """Hours within a day of less mean delay than all before."""
         hours = self.law.later[band_at(self.law, time_s)][self.types[gpu]]
         return [Later(until_s(start_s, time_s), delay) for start_s, delay, _ in hours]
 
 
 def expected_work_s(known: OperatorKnowledge, gpu: GpuType) -> tuple[float, ...]:
-    """Mean seconds that jobs execute on a type, with the work that preemptions at its
-    mean rate over the day make them do again, by complexity - 1.
+    """Return mean execution times on a type with work lost to preemptions, by level.
 
-    A part of a seconds, up to a checkpoint or the job's end, takes on average
-    (exp(rate a) - 1) (1 / rate + restart), which is exact without restarts.
+    A part of a seconds, up to a checkpoint or the job's end, takes (exp(rate a) - 1) (1
+    / rate + restart) on average at the day's mean rate, exact without restarts.
     """
     terms, means_s = known.terms, gpu.mean_execution_s
     rate_per_s = summed(terms.preemptions_per_h(gpu.name)) / HOURS / 3600
@@ -400,12 +392,12 @@ def expected_work_s(known: OperatorKnowledge, gpu: GpuType) -> tuple[float, ...]
 
 
 def rent_usd(known: OperatorKnowledge, gpu: GpuType, level: int) -> float:
-    """The rent of the mean execution time of a job, by complexity - 1."""
+    """Return the rent of the mean execution time of a job, by complexity - 1."""
     return expected_work_s(known, gpu)[level] * gpu.price_usd_per_h / 3600
 
 
 def mean_work_s(known: OperatorKnowledge, gpu: GpuType) -> float:
-    """Mean execution time of the jobs that come."""
+    """Return the mean execution time of arriving jobs."""
     shares = zip(known.complexity_mix, expected_work_s(known, gpu))
     return summed(share * mean_s for share, mean_s in shares)
 
@@ -414,13 +406,13 @@ def mean_work_s(known: OperatorKnowledge, gpu: GpuType) -> float:
 
 
 def next_look_s(market: Market, now_s: float) -> float:
-    """Seconds until the stock is looked at again; 0 if it is seen at any time."""
+    """Return seconds until the stock is polled next; 0 if it is seen at any time."""
     poll_s = market.poll_s or 0.0
     return poll_s - now_s % poll_s if poll_s else 0.0
 
 
 def last_look_s(market: Market, now_s: float, within_s: float) -> float:
-    """Seconds until the last poll within a time; all of it if there is no poll."""
+    """Return seconds until the last poll within a time; all of it without polls."""
     look_s = next_look_s(market, now_s)
     if not look_s or look_s > within_s:
         return within_s
@@ -431,12 +423,13 @@ def last_look_s(market: Market, now_s: float, within_s: float) -> float:
 def seen_chances(
     market: Market, gpu: GpuType, now_s: float, seen_s: float, status: Status
 ) -> Chances:
-    """Chances of High, Medium and Low stock of a type, given what was seen of it.
+    """Return chances of High, Medium and Low stock of a type, given the last status
+    seen.
 
-    q_k = w |I_s(then) and I_k(now)| / |I_s(then)| + (1 - w) p_k
+        q_k = w |I_s(then) and I_k(now)| / |I_s(then)| + (1 - w) p_k
 
-    I_k: the variates of [0, 1) that mean status k (thesis Eq. 3.1), p_k its length now.
-    w: the chance that the variate of the status is still the same, `Holding.kept`.
+    I_k: the variates of [0, 1) with status k (thesis Eq. 3.1), p_k its length now. w:
+    the chance that the variate of the status is still the same, `Holding.kept`.
     """
     certain = tuple(float(each == status) for each in range(3))
     if seen_s == now_s:
@@ -446,7 +439,7 @@ def seen_chances(
     kept = market.holding(gpu.name).kept(seen_s, now_s)
     least, most = bounds_of(market.probabilities(gpu, seen_s))[status]
     overlap = certain
-    if most - least > ROUNDING:  # else it is replayed, against the law
+    if most - least > ROUNDING:  # else replayed, contrary to the stock model
         overlap = tuple(
             max(0.0, min(most, upper) - max(least, lower)) / (most - least)
             for lower, upper in bounds_of(chances)
@@ -458,6 +451,6 @@ def seen_chances(
 
 
 def bounds_of(chances: Sequence[float]) -> list[tuple[float, float]]:
-    """The variates from and up to which each status is meant."""
+    """Return the variates between which each status lies."""
     ends = list(accumulate(chances))
     return list(zip([0.0, *ends], ends))

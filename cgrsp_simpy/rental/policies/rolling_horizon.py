@@ -13,17 +13,15 @@ WAIT_WEIGHT, MISS_WEIGHT = 1.0, 10.0  # alpha_1, alpha_2
 
 
 def rolling_horizon(reserve: int = 1, gate: float = 0.95) -> ListPolicy:
-    """Jobs that cannot wait for the next slot first; below saturation a reserve of idle
-    slots is kept for tight jobs.
+    """Jobs that cannot wait first; below saturation, slots are reserved for tight jobs.
 
     reserve: idle slots withheld from loose jobs, >= 0; one slot at least is always left
-    to them. gate: offered load from which nothing is reserved, >= 0. Thesis
-    Section 4.5.10.
+    to them. gate: offered load from which nothing is reserved, >= 0. Section 4.5.10.
     """
     check_whole("reserve", reserve, least=0)
     check_number("gate", gate, least=0)
-    own = {"reserve": reserve, "gate": gate}
-    order, kept = by_urgency.with_parameters(**own), reserved.with_parameters(**own)
+    values = {"reserve": reserve, "gate": gate}
+    order, kept = (rule.with_parameters(**values) for rule in (by_urgency, reserved))
     return ListPolicy(order, least_surrogate, "rh", kept)
 
 

@@ -1,11 +1,11 @@
-"""A rule is data: a pure function of numbers, picked by the names of its arguments.
+"""Rules: pure functions of numbers, which are looked up by the names of the arguments.
 
     @tiers
     def by_risk(now_s, fastest_idle_s, critical_ratio=3.0):
         ...
 
-SimPy asks it at a view, the compiled loop (`rental.bulk`) over arrays, with equal bits.
-An argument that is no figure has a default: it is a parameter of the rule.
+SimPy calls a rule at a view, the compiled loop (`rental.bulk`) over arrays, with equal
+bits. An argument that is not a figure has a default: it is a parameter of the rule.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Jobs run by rank, then seconds, then deadline, then submission.
 Front = tuple[int, float, float, int, Job]
 """Rank, seconds, deadline and id of a job, and the job."""
 
-# name -> what it is at a view, where `job` is a job, or a class of them
+# figure -> its expression at a view; `job` is a job, or a class of jobs
 OF_MOMENT = {
     "now_s": "view.now_s",
     "waiting": "view.waiting",
@@ -65,19 +65,19 @@ EACH |= {name: f"{name}[level]" for name in OF_LEVEL}
 
 
 class Rule:
-    """A function of figures, asked at a view.
+    """A function of figures, called at a view.
 
-    function: pure, of numbers. parameters: in place of its defaults. figures: the names
-    that it may pick from. Raises InputError for an argument that is neither.
+    function: pure, of numbers. parameters: replace its defaults. figures: names of
+    allowed arguments. Raises InputError for an argument that is neither.
     """
 
     figures: ClassVar[dict[str, str]] = OF_MOMENT
     form: ClassVar[str] = "def at(view):\n {once}\n return function({arguments})"
 
     def __init__(self, function: Callable[..., Any], **parameters: Any) -> None:
-        told = signature(function).parameters.values()
+        items = signature(function).parameters.values()
         defaults = {
-            each.name: each.default for each in told if each.name not in self.figures
+            item.name: item.default for item in items if item.name not in self.figures
         }
         for name, default in defaults.items():
             allowed = (
@@ -86,13 +86,13 @@ class Rule:
             what = f"argument of {function.__name__}"
             require(default is not Parameter.empty, what, name, allowed)
         self.function, self.parameters = function, defaults
-        self.arguments = tuple(each.name for each in told)
+        self.arguments = tuple(item.name for item in items)
         self.__doc__ = function.__doc__
         self._code = self._written()
         self._set(parameters)
 
     def _written(self) -> Any:
-        """The function with its figures looked up, as Python runs it fastest."""
+        """Compile the function with its figures looked up, for speed."""
         picked = [name for name in self.arguments if name in self.figures]
         lines = [f"{name} = {ONCE[name]}" for name in picked if name in ONCE]
         values = {name: name for name in self.arguments}
@@ -108,13 +108,13 @@ class Rule:
                 f"parameter of {self.function.__name__}", name, self.parameters
             )
         self.parameters = self.parameters | parameters
-        made: dict[str, Any] = {"function": self.function, **self.parameters}
-        made["mean_fastest_s"] = mean_fastest_s
-        exec(self._code, made)  # of names that are the tables' or the function's
-        self._at: Callable[..., Any] = made["at"]
+        names: dict[str, Any] = {"function": self.function, **self.parameters}
+        names["mean_fastest_s"] = mean_fastest_s
+        exec(self._code, names)  # safe: names of the tables above or of the function
+        self._at: Callable[..., Any] = names["at"]
 
     def with_parameters(self, **parameters: Any) -> Self:
-        """The rule with other parameters."""
+        """Return the rule with other parameters."""
         other = type(self).__new__(type(self))
         other.__dict__.update(self.__dict__)
         other._set(parameters)
@@ -127,17 +127,17 @@ class Rule:
         return partial(type(self), **self.parameters), (self.function,)
 
     def __call__(self, view: View) -> Any:
-        """What the rule says at a view."""
+        """Return the rule's result at a view."""
         return self._at(view)
 
 
 class Tiers(Rule):
-    """An order by tiers of deadline, worked out from the fronts of the classes alone.
+    """An order by tiers of deadline, computed only from the fronts of the classes.
 
-    function: gives the tiers of a class of jobs (complexity, tight) by rising deadline,
-    at most four, the last without end. A tier's seconds are an estimate for
-    shortest-first, 0 for earliest deadline. Its docstring names the ranks, the first
-    first: "at-risk jobs by deadline, then safe ones by time".
+    function: returns the tiers of a class of jobs (complexity, tight) by rising
+    deadline, at most four, the last without end. A tier's seconds are an estimate for
+    shortest-first, 0 for earliest deadline. Its docstring names the ranks: "at-risk
+    jobs by deadline, then safe ones by time".
     """
 
     figures = OF_MOMENT | OF_LEVEL | OF_CLASS
@@ -147,9 +147,9 @@ class Tiers(Rule):
     )
 
     def __call__(self, view: View, skipped: bool = False) -> list[Job]:
-        """The first jobs of each tier of each class, as many as slots are idle.
+        """Return the first jobs of each tier of each class, as many as slots are idle.
 
-        skipped: whether jobs may be passed over, so that the first alone is not enough.
+        skipped: whether jobs may be passed over, so that more than one are needed.
         """
         if view.waiting <= 1:
             return view.first(1)
@@ -161,7 +161,7 @@ class Tiers(Rule):
         return [key[4] for key in fronts]
 
     def fronts(self, view: View, most: int) -> list[Front]:
-        """The first jobs of each tier of each class, up to so many, unsorted."""
+        """Return the first jobs of each tier of each class, up to so many, unsorted."""
         tiers_of_class, fronts = self._at(view), list[Front]()
         for own in view.classes:
             jobs, deadlines_s, first = own.jobs, own.deadlines_s, 0
@@ -186,7 +186,7 @@ class Tiers(Rule):
         return fronts
 
     def ranked(self, view: View, most: int) -> list[tuple[Job, str]]:
-        """The first waiting jobs of all, and what the rule says of each."""
+        """Return the first waiting jobs of all, with the rule's reasons."""
         names = [name.removeprefix("then ") for name in sentence(self).split(", ")]
         found = []
         for rank, seconds, _, _, job in nsmallest(most, self.fronts(view, most)):
@@ -197,10 +197,10 @@ class Tiers(Rule):
 
 
 class Index(Rule):
-    """An order by an index, the greatest first; equal ones by deadline, submission.
+    """An order by an index, the greatest first; ties by deadline, submission.
 
-    function: gives the index of a job; among jobs of a weight and complexity, all tight
-    or none, it never rises with the deadline, so that their first ones are enough.
+    function: returns a job's index; it must not rise with the deadline among jobs of a
+    weight and complexity, all tight or none.
     """
 
     figures = (
@@ -212,7 +212,7 @@ class Index(Rule):
     )
 
     def __call__(self, view: View) -> Iterator[Job]:
-        """All waiting jobs, each found when it is asked for."""
+        """Yield all waiting jobs, lazily."""
         if view.waiting <= 1:
             yield from view.first(1)
             return
@@ -231,7 +231,7 @@ class Index(Rule):
                 heappush(fronts, (-index(job), job.deadline_s, job.id, place + 1, jobs))
 
     def ranked(self, view: View, most: int) -> list[tuple[Job, str]]:
-        """The first waiting jobs of all, and what the rule says of each."""
+        """Return the first waiting jobs of all, with their indices."""
         index = self._at(view)
         keys = ((-index(job), job.deadline_s, job.id, job) for job in view.queue)
         return [
@@ -240,13 +240,13 @@ class Index(Rule):
 
 
 def sentence(declared: Any) -> str:
-    """The first sentence of a rule's docstring, up to a semicolon or a source."""
+    """Return the first sentence of a rule's docstring, up to ";" or a source."""
     paragraph = (declared.__doc__ or "").split("\n\n")[0]
     return re.split(r";| \(thesis|\.(?: |$)", " ".join(paragraph.split()))[0]
 
 
 def mean_fastest_s(view: View) -> float:
-    """The mean, over the jobs that come, of the least mean time on idle slots."""
+    """Return the mean, over arriving jobs, of the least mean time on idle slots."""
     mean_s = 0.0
     for share, seconds in zip(view.known.complexity_mix, view.fastest_s()):
         mean_s += share * seconds
@@ -254,10 +254,9 @@ def mean_fastest_s(view: View) -> float:
 
 
 class Score(Rule):
-    """A placement on the offer of least score, the first of equal ones.
+    """A placement on the offer of least score; ties go to the first.
 
-    function: gives one to three numbers, a tuple. One that names a status has those of
-    all offers shown.
+    function: returns a tuple of one to three numbers; one that uses a status sees all.
     """
 
     figures = OF_MOMENT | OF_LEVEL | OF_CLASS | OF_JOB | OF_OFFERS | OF_SLOT
@@ -272,12 +271,11 @@ class Score(Rule):
     def __call__(  # type: ignore[override]
         self, view: View, job: Job, offers: Sequence[SlotView]
     ) -> SlotView:
-        """The offer for a job."""
         best: SlotView = self._at(view, job, offers)
         return best
 
     def said(self, view: View, job: Job, offer: SlotView) -> str:
-        """An offer as the score sees it; after it has been asked, when it has drawn."""
+        """Describe an offer as scored; call it after the score, which may draw."""
         told = {
             "mean_s": f"{view.mean_s(job, offer):.0f} s",
             "price_usd_per_h": f"{offer.gpu.price_usd_per_h:g} USD/h",
@@ -289,6 +287,6 @@ class Score(Rule):
 
 
 tiers, index, score, withheld = Tiers, Index, Score, Rule
-"""Decorators: orders by tiers and by an index, a placement by a score, and a number of
-slots that loose jobs do not get, of what a function gives.
+"""Decorators for orders by tiers or an index, a placement by a score, and the number of
+slots withheld from loose jobs.
 """

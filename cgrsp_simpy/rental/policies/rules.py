@@ -11,37 +11,34 @@ from cgrsp_simpy.rental.policies.rule import Tier, Tiers, index, score, tiers
 from cgrsp_simpy.rental.view import Assignment, SlotView, View
 
 Order = Callable[[View], Iterable[Job]]
-"""From a view to waiting jobs, the next to run first.
-
-At least as many as there are idle slots, where as many wait.
-"""
+"""From a view to waiting jobs in order, at least as many as idle slots if possible."""
 
 PlacementRule = Callable[[View, Job, Sequence[SlotView]], SlotView]
-"""From a view, a job and what can be provisioned to one of these two offers or more."""
+"""From a view, a job and at least two offers to one of these."""
 
 Reserve = Callable[[View], int]
-"""From a view to the number of idle slots that are withheld from loose jobs."""
+"""From a view to the number of idle slots withheld from loose jobs."""
 
 COST_WEIGHT = 0.3  # w_c of thesis Eq. 4.1
 STOCK_PENALTY = (0.0, 0.2, 1.0)  # sp(s) at High, Medium, Low, thesis Eq. 4.1 and 4.2
 
 
 class ListPolicy:
-    """Takes jobs in an order, puts each where a placement says, while slots are idle.
+    """Take jobs in an order, and place each, while slots are idle.
 
     A job of several GPUs that does not fit is not overtaken, unless a reserve holds it.
 
     Parameters
     ----------
     order : callable
-        From a view to waiting jobs, in the order in which they are taken.
+        From a view to waiting jobs, in order.
     place : callable
-        From a view, a job and the slots on offer to the slot that it gets.
+        From a view, a job and the slots on offer to one of these.
     name : str
         For reports.
     reserve : callable, optional
-        From a view to a number of slots: a loose job starts only while more than these
-        are idle; else it is passed over.
+        From a view to a number of slots: a loose job starts only while more are idle;
+        else it is passed over.
     """
 
     def __init__(
@@ -57,7 +54,6 @@ class ListPolicy:
             self._ordered = partial(order, skipped=True)
 
     def __call__(self, view: View) -> list[Assignment]:
-        """The assignments at a view."""
         answer: list[Assignment] = []
         offers, idle = view.offers(), view.idle_count
         withheld = self.reserve(view) if self.reserve else 0
@@ -82,7 +78,7 @@ class ListPolicy:
 
 
 def assign(job: Job, slots: Sequence[SlotView]) -> Assignment:
-    """The answer that sends a job to a slot, or to several."""
+    """Return the answer that sends a job to its slot or slots."""
     return job, slots[0] if job.gpus == 1 else tuple(slots)
 
 
@@ -90,10 +86,7 @@ def assign(job: Job, slots: Sequence[SlotView]) -> Assignment:
 
 
 def by_submission(view: View) -> Iterable[Job]:
-    """First come, first served; as many jobs as slots are idle.
-
-    view: of the decision. Result: in order of submission.
-    """
+    """First come, first served; as many jobs as slots are idle."""
     return view.first(view.idle_count)
 
 
@@ -156,11 +149,7 @@ def by_covert(
 
 
 def first_idle(view: View, job: Job, offers: Sequence[SlotView]) -> SlotView:
-    """The slot that was registered first.
-
-    view: of the decision. job: the job to place. offers: idle slots, at least one.
-    Result: one of the offers.
-    """
+    """The slot that was registered first."""
     return offers[0]
 
 

@@ -1,64 +1,56 @@
-"""Triage (ours): apparent tardiness cost in money, and a slot left idle where that is
-cheaper.
+"""Triage (ours): apparent tardiness cost in money, and idle slots if that is cheaper.
 
-All is weighed in USD: u a second of waiting, v a second of lateness, M a missed
-deadline, and the rent. With D the provisioning delay that a moment lets expect (`law`),
-W the mean execution time, with what preemptions make a job do again, and
-x = deadline - now - W the laxity, a dispatch costs a job
+All costs are in USD: u per second of waiting, v per second of lateness, M per missed
+deadline, and the rent. With D the provisioning delay to expect at a moment (`law`), W
+the mean execution time, including work repeated after preemptions, and x = deadline -
+now - W the laxity, a dispatch costs a job
 
     c = u E[D] + v E[(D - x)+] + M P(D > x),                                        (1)
 
-and the rent of D where it is billed. A job's weight multiplies its u, v and M.
+and the rent of D if it is billed. A job's weight multiplies its u, v and M.
 
 The slot. n jobs, counted by weight, wait for m slots. A second of a slot delays them,
-and those that come before the line is empty: with the load L, what comes as a share of
-what the busy fleet completes, it costs s = u n / (m max(1 - L, 1/2)); the half, since a
+and those that arrive before the line is empty: with the load L, the arrivals over what
+the busy fleet completes, it costs s = u n / (m max(1 - L, 1/2)); the half, since a
 burst passes. Of the slots on offer a job would take the one of least
 
     rent x W + c + s (W + E[D])                                                     (2)
 
-The job. Of those that are not held the one goes first whose waiting costs most a second
-of the slot, as in apparent tardiness cost (Vepsalainen and Morton 1987):
+The job. Of the jobs that are not held, the first is that whose waiting costs most per
+second of the slot, as in apparent tardiness cost (Vepsalainen and Morton 1987):
 
     [u + v P(D > x) + (1 - P(D > x)) M / h x exp(-S / h)] / (W + E[D])              (3)
 
 S: the slack, as the time that the busy fleet takes at the pace of the hour for what it
 completes until the latest start; h = `ahead_s` + `spread` x the standard deviation of
-the time that the line takes at that pace: the more wait, the further one has to look
-ahead. For a job that is late already this is (u + v) / (W + E[D]).
+the line's time at that pace: the longer the line, the further ahead it looks. For a job
+that is late already this is (u + v) / (W + E[D]).
 
-Now or later. It is held if one of these costs less:
+Now or later. A job is held if one of these costs less:
 
-- The same slot at a later hour T, whose law of the stock is better. With r the sum of
-  the waiting jobs' rates, the numerators of (3), over m, and D' the delay then,
-
+- The same slot at a later hour T with a better stock model. With r the sum of the
+  waiting jobs' rates, the numerators of (3), over m, and D' the delay then,
       c + r E[(D + W - T)+]
           >  u (T + E[D']) + v E[late] + M P(late) + r (W + E[D'])                  (4)
-
   P(late) is that of the delay, or of its place in the line, whichever is greater: the
   job is the kth by deadline, C is what the fleet completes from T to its latest start,
-  and C - k is taken as normal, of variance 2 k.
-- The same slot when its type, which may be Low by what was seen, is seen not to be, T
-  exponential: the same, but that the slot is worth r all the time, so that r E[D]
-  stands against r (T + E[D']). D' is of the stock expected at the next look: what was
-  seen, as far as it lasts.
-- A busy slot of a type that is cheaper. One job more in its line delays the others
-  until that is empty, after B = n / max(rate - arrivals, rate / 2), by the rate of all
-  types that are no dearer:
-
+  and C - k is assumed normal, of variance 2 k.
+- The same slot once its type, which may be Low by the last look, is seen not to be, T
+  exponential: the same, except that the slot is worth r all the time, so that r E[D] is
+  compared with r (T + E[D']). D' is of the stock expected at the next look.
+- A busy slot of a cheaper type. One job more in its line delays the others until the
+  line is empty, after B = n / max(rate - arrivals, rate / 2), by the rate of all types
+  of no more rent:
       rent x W + c  >  rent' x W' + u B + c' at laxity x' - B                       (5)
 
 If Low stock is a refusal, its delay in D is the time until an attempt meets other stock
-and that instance has come. A job that is refused holds no slot: the E[D] that stands
-beside W in (2) and (3), and is billed, is without the time of refusals, and no better
-hour is waited for.
+and that instance is provisioned. A refused job holds no slot: the E[D] next to W in (2)
+and (3), and the billed one, exclude refusals, and no job waits for a better hour.
 
-Of each class of jobs the first that is late and the first that is not are weighed.
+Of each class of jobs the first that is late and the first that is not are compared.
 Warm instances (D = 0), free types (all slots are offered as all types) and stock that
-is never scarce are cases of these.
-
-The equations are functions of numbers, lists and tuples: `rental.kernel` compiles them,
-over arrays, with equal bits.
+is never scarce are special cases. The equations are functions of numbers, lists and
+tuples: `rental.kernel` compiles them, over arrays, with equal bits.
 """
 
 from __future__ import annotations
@@ -86,7 +78,7 @@ from cgrsp_simpy.rental.policies.law import (
 from cgrsp_simpy.rental.policies.rules import assign
 from cgrsp_simpy.rental.view import Assignment, JobClass, View
 
-SAMPLED = 3  # jobs of a class of which the rates are summed up in Eq. 4
+SAMPLED = 3  # jobs per class whose rates are summed in Eq. 4
 
 # ---- a front: the first job of a class that is late already, or that is not ----
 OWN, PART, AT, DUE, LEVEL, WEIGHT, ID, GPUS = range(8)  # class, part, place; of the job
@@ -95,10 +87,9 @@ NEXT, WIDTH = 11, 12  # that of the nth row is which comes nth
 
 
 class Queue(NamedTuple):
-    """The jobs that wait, by class.
+    """The waiting jobs, by class. level: complexity - 1. turn: order of summation.
 
-    due_s: deadlines, rising, from place `first` to `last`. weight; level: complexity
-    - 1. turn: the classes, in the order in which they are summed up.
+    due_s: deadlines, rising, from place `first` to `last`.
     """
 
     due_s: Any
@@ -112,8 +103,8 @@ class Queue(NamedTuple):
 class Moment(NamedTuple):
     """A decision.
 
-    delays, later: by type, the delay to expect, and when better ones are to be had.
-    rate: jobs a second that a busy fleet completes; done: how many it has. wait_usd,
+    delays, later: by type, the expected delay, and when shorter ones are expected.
+    rate: jobs per second that a busy fleet completes; done: how many it has. wait_usd,
     late_usd, miss_usd: u, v, M. ahead_s: h. slot_usd: s.
     """
 
@@ -135,7 +126,7 @@ class Moment(NamedTuple):
 def moment_of(
     law: Law, prices: Any, queue: Queue, delays: Any, later: Any, now_s: float
 ) -> Moment:
-    """What is worked out once a decision. prices: the policy's parameters, in order."""
+    """Compute a decision's values; prices: the policy's parameters, in order."""
     band, waiting, weight = band_at(law, now_s), 0, 0.0
     for own in queue.turn:
         number = queue.last[own] - queue.first[own]
@@ -164,7 +155,7 @@ def moment_of(
 
 
 def late_of(now: Moment, own: int) -> int:
-    """The place of the first job of a class that is not late already."""
+    """Return the place of the first job of a class that is not late already."""
     queue = now.queue
     ready_s = now.now_s + now.law.fastest_s[queue.level[own]]
     place: int = bisect_left(
@@ -174,10 +165,7 @@ def late_of(now: Moment, own: int) -> int:
 
 
 def set_fronts(now: Moment, taken: Any, fronts: Any) -> int:
-    """The fronts, as rows but for ID and GPUS, and how many.
-
-    taken: [class][part], how many jobs have been.
-    """
+    """Set the fronts without ID and GPUS; return their number."""
     number, queue = 0, now.queue
     for own in queue.turn:
         late = late_of(now, own)
@@ -193,7 +181,7 @@ def set_fronts(now: Moment, taken: Any, fronts: Any) -> int:
 
 
 def set_cheapest(now: Moment, front: Any, offers: Any) -> None:
-    """The slot of a job, by (2), and its index (3). offers: types."""
+    """Set the slot of a job, by (2), and its index (3). offers: types."""
     law, level, due_s, weight = now.law, int(front[LEVEL]), front[DUE], front[WEIGHT]
     least_usd, best, best_s = inf, delay_of(now.delays[offers[0]]), 0.0
     for place in range(len(offers)):
@@ -212,14 +200,14 @@ def set_cheapest(now: Moment, front: Any, offers: Any) -> None:
 
 
 def cost_usd(now: Moment, delay: Delay, left_s: float, after_s: float) -> float:
-    """(1), of weight 1 and a delay that begins after some seconds."""
+    """Return (1), of weight 1 and a delay that begins after some seconds."""
     chance, late_s = beyond(delay, left_s - after_s)
     usd = now.wait_usd * (after_s + delay.mean_s)
     return usd + now.late_usd * late_s + now.miss_usd * chance
 
 
 def rate_usd(now: Moment, start_s: float, chance: float) -> float:
-    """The numerator of (3): what a second of waiting costs a job of weight 1.
+    """Return the numerator of (3), the cost of a second of waiting at weight 1.
 
     start_s: its latest start. chance: that it is late.
     """
@@ -234,10 +222,10 @@ def rate_usd(now: Moment, start_s: float, chance: float) -> float:
 def choose(
     now: Moment, fronts: Any, offers: Any, line_usd: float, left: int
 ) -> tuple[int, float]:
-    """The front of greatest index (3) that is not held; -1 if all are.
+    """Return the front of greatest index (3) that is not held, or -1, and when to ask
+    again.
 
-    line_usd: r. left: how many jobs have not been chosen. Result: and the seconds until
-    the first of the times for which a job is held; infinite: there is none.
+    line_usd: r. left: number of jobs not chosen yet. The time may be infinite.
     """
     for number in range(len(fronts)):
         own, at = fronts[number], number
@@ -264,12 +252,13 @@ def choose(
 
 
 def held(now: Moment, front: Any, offers: Any, line_usd: float, left: int) -> float:
-    """For how long a job is held, as it costs less to be served later; -1: it is not,
-    infinite: until a slot is free.
+    """Return how long a job is held for a cheaper service, or -1.
+
+    Infinite: until a slot is free.
     """
     for each in now.later[offers[int(front[OFFER])]]:
         later = later_of(each, now.now_s)
-        if later.after_s == inf:  # an array is filled up
+        if later.after_s == inf:  # padding of an array
             break
         if saves(now, front, offers, later, line_usd):
             return 0.0 if later.seen else later.after_s
@@ -277,17 +266,17 @@ def held(now: Moment, front: Any, offers: Any, line_usd: float, left: int) -> fl
 
 
 def delay_of(given: Any) -> Delay:
-    """A delay, from a row of numbers where it is compiled."""
+    """Return a delay; compiled, from a row of numbers."""
     return given  # type: ignore[no-any-return]
 
 
 def later_of(given: Any, now_s: float) -> Later:
-    """A chance to be served later, from a row of numbers where it is compiled."""
+    """Return a chance to be served later; compiled, from a row of numbers."""
     return given  # type: ignore[no-any-return]
 
 
 def line_of(now: Moment) -> float:
-    """r: what a second of a slot costs all that wait."""
+    """Return r: the cost of a second of a slot to all waiting jobs."""
     usd, queue, now_s = 0.0, now.queue, now.now_s
     for own in queue.turn:
         number = queue.last[own] - queue.first[own]
@@ -323,7 +312,7 @@ def saves(now: Moment, front: Any, offers: Any, later: Later, line_usd: float) -
 def late_then(
     now: Moment, due_s: float, work_s: float, later: Later
 ) -> tuple[float, float]:
-    """How likely a job is late then, and by how much on average, seconds."""
+    """Return how likely a job is late then, and its mean lateness, seconds."""
     after_s, left_s, queue = later.after_s, due_s - now.now_s - work_s, now.queue
     if left_s < 0.0:
         return 1.0, after_s + later.delay.mean_s - left_s
@@ -342,9 +331,9 @@ def late_then(
 
 
 def cheaper(now: Moment, front: Any, offers: Any, left: int) -> bool:
-    """Whether it costs less on a type that is busy, by (5)."""
+    """Whether a busy type costs less, by (5)."""
     law, level = now.law, int(front[LEVEL])
-    types = len(law.work_s) // 2  # each cold and warm
+    types = len(law.work_s) // 2  # cold and warm
     now_usd = law.rent_usd[offers[int(front[OFFER])]][level] + front[USD]
     for line in law.lines[now.band][level]:
         kind, rent_usd, spare = int(line[0]), line[1], line[2]
@@ -370,19 +359,19 @@ COMPILED = (
 
 @dataclass(eq=False)
 class Triage:
-    """The job whose waiting costs most goes to the slot on which it costs least, unless
-    it costs less later.
+    """The job whose waiting costs most goes to the slot of least cost, unless it costs
+    less later.
 
-    Its equations are in the module's text; all of them ours but for the form of (3).
+    The equations are in the module's text; all ours except the form of (3).
 
     Parameters
     ----------
     price_miss_usd, price_late_usd_per_min, price_wait_usd_per_min : float
-        What a missed deadline, and a minute of lateness and of waiting cost, >= 0. By
+        Cost of a missed deadline, and of a minute of lateness and of waiting, >= 0. By
         default a minute of mean wait weighs as much as a tenth of a per cent missed, as
         in the thesis; a late minute counts as ten waiting ones.
     ahead_s : float
-        How far the index looks ahead where nothing waits, seconds, > 0.
+        How far the index looks ahead if nothing waits, seconds, > 0.
     spread : float
         Standard deviations of the line's time by which it looks further, >= 0.
     look_s : float
@@ -405,7 +394,6 @@ class Triage:
         check_number("look_s", self.look_s, above=0)
 
     def __call__(self, view: View) -> list[Assignment | Wake]:
-        """The assignments at a view, and a Wake if jobs are held for better stock."""
         if self._outlook is None or self._outlook.known is not view.known:
             self._outlook = Outlook(view.known)
         outlook, offers = self._outlook, view.offers()
@@ -414,7 +402,7 @@ class Triage:
         later: dict[int, list[Later]] = {}
 
         def kinds() -> list[int]:
-            """The types on offer, of which is known what there is to know."""
+            """Look up the types on offer, and their delays once."""
             found = outlook.kinds(view, offers)
             for kind, slot in zip(found, offers):
                 if kind not in delays:
@@ -462,7 +450,7 @@ class Triage:
 
 
 def queue_of(classes: Collection[JobClass]) -> Queue:
-    """The jobs that wait, by class."""
+    """Return the waiting jobs by class."""
     number = len(classes)
     return Queue(
         [own.deadlines_s for own in classes],

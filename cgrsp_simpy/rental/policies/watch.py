@@ -1,21 +1,20 @@
-"""Watch (ours): a slot whose type is seen out of stock waits until it is to be had.
+"""Watch (ours): a slot whose type is seen out of stock waits until it is available.
 
-Where stock persists and can be seen, the delay that a dispatch is to expect is known.
-With p_k the chances of the statuses at the clock's hour, D_k their mean delays (thesis
-Eq. 3.1 and 3.2), and q_k the chances given the last look, which may be of another hour
+If stock persists and can be seen, the expected delay of a dispatch is known. With p_k
+the chances of the statuses at the clock's hour, D_k their mean delays (thesis Eq. 3.1
+and 3.2), and q_k the chances given the last look, perhaps in another hour
 (`law.seen_chances`):
 
     D = sum over k of q_k D_k                                      dispatched now
     H = (R + sum over k but Low of p_k D_k) / (1 - p_Low)          held while Low
 
-R / (1 - p_Low) is the mean time until Low stock is not (`Holding.recovery_s`): R is the
-persistence tau on one scale, since the variate is drawn anew every tau seconds, and is
-then not Low with chance 1 - p_Low. A slot is held while D > H; the policy looks again
-after `look_s` seconds, or when the stock is next polled. Jobs of little laxity
-(deadline - now - mean execution time, the least of the idle slots, from 0 to below
-`urgent_s`) go first, by deadline; then the shortest; then those that are doomed; each
-to the slot of least D + mean execution time. In the thesis's model, where nothing is
-seen, D is the law's mean, no slot is
+R / (1 - p_Low) is the mean time until stock is not Low (`Holding.recovery_s`): R is the
+persistence tau on one scale, since the variate is redrawn every tau seconds and is then
+not Low with chance 1 - p_Low. A slot is held while D > H; the policy looks again after
+`look_s` seconds, or at the next poll. Jobs of little laxity (deadline - now - mean
+execution time, the least of the idle slots, from 0 to below `urgent_s`) go first, by
+deadline; then the shortest; then doomed ones; each to the slot of least D + mean
+execution time. In the thesis's model nothing is seen: D is the model's mean, no slot is
 held, and the order remains.
 """
 
@@ -38,12 +37,11 @@ from cgrsp_simpy.rental.view import Assignment, SlotView, View
 
 @dataclass(eq=False)
 class Watch:
-    """Hold a slot while its type is seen Low and is expected to recover sooner than a
-    Low delay ends; shortest first, jobs of little laxity before.
+    """Hold a slot seen Low while waiting beats a Low delay; urgent, then shortest jobs
+    first.
 
     urgent_s: laxity in seconds below which a job goes first. look_s: seconds between
-    two looks at a slot that is held. Ours; thesis Eq. 3.1 and 3.2 for the law of the
-    stock.
+    two looks at a slot that is held. Ours; thesis Eq. 3.1 and 3.2 for the stock model.
     """
 
     urgent_s: float = 600.0
@@ -56,11 +54,7 @@ class Watch:
         self._order = urgent_first.with_parameters(urgent_s=self.urgent_s)
 
     def __call__(self, view: View) -> list[Assignment | Wake]:
-        """Decide.
-
-        view: what is seen at the decision. Result: the assignments, and a Wake if slots
-        are held.
-        """
+        """Return the assignments, and a Wake if slots are held."""
         answer: list[Assignment | Wake] = []
         offers = view.offers()
         delay_s = {slot.gpu.name: expected_s(view, slot) for slot in offers}
@@ -85,9 +79,7 @@ class Watch:
 def urgent_first(
     now_s: float, fastest_idle_s: float, urgent_s: float = 600.0
 ) -> tuple[Tier, ...]:
-    """Jobs of little laxity by deadline, then the shortest, then those that are
-    doomed.
-    """
+    """Jobs of little laxity by deadline, then the shortest, then doomed ones."""
     e, soon_s = fastest_idle_s, now_s + urgent_s
     return (now_s + e, 2, e), (soon_s + e, 0, 0.0), (inf, 1, e)
 
@@ -98,7 +90,7 @@ def soonest(
     offers: Sequence[SlotView],
     delay_s: dict[str, float],
 ) -> SlotView | None:
-    """The slot that is expected to end a job first; None if all are held."""
+    """Return the slot that is expected to end a job first; None if all are held."""
 
     def end_s(slot: SlotView) -> float:
         return delay_s[slot.gpu.name] + view.mean_s(job, slot)
@@ -108,7 +100,7 @@ def soonest(
 
 
 def expected_s(view: View, slot: SlotView) -> float:
-    """D, the delay that a dispatch is to expect, s; infinite if the slot is held."""
+    """Return D, the expected delay of a dispatch, s; infinite if the slot is held."""
     market, seen_s = view.known.market, view.seen_s(slot)
     chances = market.probabilities(slot.gpu, view.now_s)
     delays_s = [(least + most) / 2 for least, most in market.delay_s]

@@ -1,6 +1,4 @@
-"""In bulk: runs of triage, and of policies made of rules, in a compiled loop, with
-SimPy's bits.
-"""
+"""Compiled runs of triage and of policies made of rules, with SimPy's bits."""
 
 from __future__ import annotations
 
@@ -58,21 +56,21 @@ Made = ListPolicy | AtRandom | Triage
 log = logging.getLogger(__name__)
 # figures that do not change in a run
 CONSTANT = ("slots", "offered_load", "dearest_usd_per_h")
-# jobs that wait or run, and variates of statuses shown, to begin with
+# initial numbers of jobs that wait or run, and of variates of statuses shown
 ROOM, SEEN = 1024, 4096
-# terms that the loop knows
+# terms that the loop supports
 BILLS = ("warm_s", "billed_from", "minimum_s", "increment_s")
-# of a row, behind the record
+# columns of a row after the record
 PAID = "warm_starts provisioning_usd idle_usd rounding_usd".split()
 NEEDED = 'it needs numba, the extra fast: pip install ".[fast]" in a clone'
-LOOK_AHEAD_S = 86400.0  # for which stock is known beforehand
+LOOK_AHEAD_S = 86400.0  # the stock is drawn so far in advance
 
 
 # ---- what can be compiled ----
 
 
-def why_not_compiled(scenario: Any, policy: Any) -> str:
-    """Why a policy cannot run compiled on a scenario; "" where it can."""
+def refused(scenario: Any, policy: Any) -> str:
+    """Return why a policy cannot run compiled on a scenario; "" if it can."""
     mixed = any(each.weight is None for each in scenario.workload.classes)
     weighs = type(policy) is Triage
     if mixed and (weighs or isinstance(getattr(policy, "order", None), Index)):
@@ -80,17 +78,17 @@ def why_not_compiled(scenario: Any, policy: Any) -> str:
     if weighs and scenario.market.poll_s is not None:
         return "triage weighs what it sees of the stock"
     if scenario.terms.warm_s and hasattr(policy, "keep_s"):
-        return "the policy says for how long instances are kept"
+        return "the policy decides how long instances are kept"
     if told := scenario.compiled_setup.why_not_compiled or of_policy(policy):
         return str(told)
     return "" if COMPILED else NEEDED
 
 
 def of_scenario(scenario: Any) -> str:
-    """Why no policy can run compiled on a scenario."""
+    """Return why no policy can run compiled on a scenario."""
     market, kinds = scenario.market, scenario.types
     if users_part(scenario) is not None:
-        return "the scenario has a part of one's own"
+        return "the scenario has a part of a user's class"
     others = [each for each in fields(Terms) if each.name not in BILLS]
     told = [
         each.name
@@ -120,7 +118,7 @@ def of_scenario(scenario: Any) -> str:
 
 
 def of_policy(policy: Any) -> str:
-    """Why a policy cannot run compiled."""
+    """Return why a policy cannot run compiled."""
     name = policy_name(policy)
     if type(policy) in (AtRandom, Triage):
         return ""
@@ -156,8 +154,9 @@ def of_policy(policy: Any) -> str:
 
 @cache
 def not_plain(kind: Any, function: Any) -> str:
-    """Why the bits of a rule could differ where it is compiled: it may use + - * /,
-    comparisons, min, max, abs, nextafter, exp, and constants.
+    """Return why a compiled rule could differ in its last bits.
+
+    It may use + - * /, comparisons, min, max, abs, nextafter, exp, and constants.
     """
     told = f"rule {function.__name__}"
     for each in dis.get_instructions(function):
@@ -181,7 +180,7 @@ def _is_plain(value: Any) -> bool:
     return isinstance(value, (int, float)) or value in PLAIN
 
 
-# the C library's, where they are compiled
+# the C library's functions when compiled
 PLAIN = (min, max, abs, math.nextafter, math.exp)
 
 
@@ -192,8 +191,7 @@ WHOLE = dict.fromkeys(("waiting", "slots", "status", "best_status"), "int") | {
     "tight": "bool"
 }
 OF_TIERS = [f"t[{tier}][{part}]" for tier in range(TIERS) for part in range(3)]
-# of a rule's answer: how it becomes a tuple, its length then, at most, and what is
-# taken of it
+# kind of rule -> (form of its answer as a tuple, maximum length, parts that are used)
 LAYOUT: dict[type[Rule], tuple[str, int, list[str]]] = {
     Tiers: (f"{{}} + ({'(inf, 0, 0.0), ' * (TIERS - 1)})", 2 * TIERS - 1, OF_TIERS),
     Score: ("{} + (0.0, 0.0)", 5, ["t[0]", "t[1]", "t[2]"]),
@@ -203,9 +201,7 @@ LAYOUT: dict[type[Rule], tuple[str, int, list[str]]] = {
 
 @cache
 def compiled_rule(kind: Any, function: Any) -> Any:
-    """The compiled function of a rule; kept on disk under a digest of all that it
-    depends on.
-    """
+    """Return a rule's compiled function, cached on disk by a digest of its inputs."""
     names = function.__code__.co_varnames[: function.__code__.co_argcount]
     own = [name for name in names if name not in kind.figures]
     given = [
@@ -250,7 +246,7 @@ def compiled_rule(kind: Any, function: Any) -> Any:
 
 
 def address(rule: Any) -> int:
-    """Of the compiled function of a rule; 0 of what is none."""
+    """Address of a rule's compiled function; 0 for what is no rule."""
     if not isinstance(rule, Rule):
         return 0
     kind: Any = type(rule)
@@ -258,7 +254,7 @@ def address(rule: Any) -> int:
 
 
 def parameters(rule: Any) -> Array:
-    """Of a rule, in the order of its arguments; at least one number."""
+    """Parameters of a rule in the order of its arguments; at least one number."""
     own = getattr(rule, "parameters", {})
     names = [name for name in getattr(rule, "arguments", ()) if name in own]
     return np.array([float(own[name]) for name in names] or [0.0])
@@ -269,7 +265,7 @@ def parameters(rule: Any) -> Array:
 
 @cache
 def _tell() -> None:
-    """Say once, before it happens, that the loop is compiled."""
+    """Log once, in advance, that the loop is compiled."""
     if KEPT is None:
         log.info("the loop is compiled, which takes a minute or so")
     elif not list(KEPT.glob("kernel.advance-*.nbi")):
@@ -282,7 +278,7 @@ def _tell() -> None:
 def bulk(
     scenario: Any, policy: Made, seed: int, drawn: Drawn | None, records: bool
 ) -> Run | None:
-    """Run a policy that compiles; None if SimPy has to report an error."""
+    """Run a policy that is not `refused`; None if SimPy must report an error."""
     _tell()
     blocks = (
         scenario.workload.columns(seed, scenario.service)
@@ -293,7 +289,7 @@ def bulk(
 
 
 def arrays(given: Law, levels: int) -> Law:
-    """A law in arrays, as `kernel` reads it."""
+    """Convert a law to arrays, for `kernel`."""
 
     def row(delay: Delay) -> list[float]:
         parts = [number for part in delay.parts for number in part]
@@ -332,9 +328,9 @@ NO_LAW = Law._make(
 
 
 class Fixed:
-    """What runs of a scenario have in common, whatever their policy and seed.
+    """The common part of a scenario's runs.
 
-    why_not_compiled: why none can be compiled. setting: but for what is the policy's.
+    why_not_compiled: why none can be compiled. setting: except the policy's part.
     """
 
     def __init__(self, scenario: Any) -> None:
@@ -396,11 +392,11 @@ class Fixed:
 
     @cached_property
     def weighed(self) -> Law:
-        """That of triage, in arrays."""
+        """The law of triage, in arrays."""
         return arrays(Outlook(self.known).law, self.setting.by_level.shape[1])
 
     def under(self, policy: Made) -> kernel.Setting:
-        """The setting of a policy."""
+        """Return the setting of a policy."""
         how = self.setting.how.copy()
         if isinstance(policy, AtRandom):
             how[[kernel.FIRST_COME, kernel.BY_LOT]] = True
@@ -429,9 +425,9 @@ class Fixed:
 
 
 class Bulk:
-    """A run of a policy on a scenario, of which `why_not_compiled` says nothing.
+    """A compiled run of a policy for which `why_not_compiled` returns "".
 
-    tables: rows of jobs in order of submission, in blocks, as of `tables`.
+    tables: rows of jobs in order of submission, in blocks, see `tables`.
     """
 
     def __init__(
@@ -446,15 +442,13 @@ class Bulk:
         self.setup, self.tables = scenario.compiled_setup, iter(tables)
         self.kinds, self.setting = self.setup.kinds, self.setup.under(policy)
         self.records = Records(scenario.report(scenario), keep)
-        # the latter after the end of a job
+        # `kept`: after the end of a job
         self.held, self.kept = list[ClaimRecord](), list[ClaimRecord]()
         self.run = self._state()
         self._jobs()
 
     def finish(self) -> Run | None:
-        """Carry the run out; None where a rule raised an exception, or jobs would wait
-        for ever: SimPy has the message.
-        """
+        """Complete the run; None if a rule failed or jobs would wait forever."""
         needs = {
             kernel.JOBS: self._jobs,
             kernel.ROOM: self._room,
@@ -483,17 +477,17 @@ class Bulk:
 
     @cached_property
     def stock(self) -> Stock:
-        """What dispatches meet."""
+        """Stock of dispatches."""
         return Stock(self.scenario.market, self.seed)
 
     @cached_property
     def seen(self) -> Any:
-        """Of the statuses shown."""
+        """Stream of the statuses shown."""
         return stream(self.seed, "seen")
 
     @cached_property
     def rng(self) -> Random:
-        """The policy's own."""
+        """The policy's stream."""
         return own_stream(self.seed)
 
     def _state(self) -> kernel.State:
@@ -503,7 +497,7 @@ class Bulk:
         levels = len(self.scenario.workload.mix)
         room = min(jobs, ROOM)
         width = self.setup.width
-        # of jobs that end within a block, or have ended and pay for another slot's
+        # jobs that end within a block, or have ended and still pay for a slot
         kept = (min(jobs, BLOCK) + 2 * slots) * self.setup.most
         leaves = 1 << (slots + 1).bit_length()  # two more than slots, at least
         tree = np.zeros(2 * leaves, np.int64)
@@ -566,14 +560,13 @@ class Bulk:
         )
 
     def _jobs(self) -> None:
-        """The next block of jobs."""
         jobs, number = next(self.tables), self.run.number
         number[[kernel.NEXT, kernel.LOADED]] = 0, len(jobs)
         number[kernel.LEFT] -= len(jobs)
         self.run = self.run._replace(jobs=jobs)
 
     def _room(self) -> None:
-        """Room for more jobs that wait or run."""
+        """Make room for more waiting or running jobs."""
         run, more = self.run, {}
         if not run.number[kernel.FREE]:
             size = len(run.rows)
@@ -592,9 +585,7 @@ class Bulk:
         self.run = run._replace(**more)
 
     def _rows(self) -> None:
-        """Take down a block of jobs that have ended, and all time for which instances
-        were kept.
-        """
+        """Record a block of ended jobs, and all warm times."""
         number = self.run.number
         out = self.run.out
         kinds = RECORD | self.scenario.columns
@@ -637,7 +628,7 @@ class Bulk:
         number[kernel.DONE], number[kernel.INTERVALS] = max(0, ended - BLOCK), 0
 
     def _seen(self) -> None:
-        """More variates for the statuses shown."""
+        """Draw more variates for the statuses shown."""
         number, left = self.run.number, self.run.seen[self.run.number[kernel.LOOKED] :]
         number[kernel.LOOKED] = 0
         self.run = self.run._replace(
@@ -645,7 +636,7 @@ class Bulk:
         )
 
     def _words(self) -> None:
-        """More random bits."""
+        """Draw more random bits."""
         number, left = self.run.number, self.run.words[self.run.number[kernel.READ] :]
         number[kernel.READ] = 0
         words = self.rng.getrandbits(32 * SEEN).to_bytes(4 * SEEN, "little")
@@ -653,7 +644,7 @@ class Bulk:
         self.run = self.run._replace(words=np.concatenate([left, more]))
 
     def _stock(self) -> None:
-        """The stock up to a later time."""
+        """Extend the stock to a later time."""
         until_s = 2 * self.run.now_s[0] + LOOK_AHEAD_S
         self.run.horizon_s[0] = until_s
         found = [([0.0], [0.0])] * len(self.kinds)
@@ -670,7 +661,7 @@ class Bulk:
 
 
 def tables(blocks: Iterable[Columns]) -> Iterator[Array]:
-    """Blocks of jobs, as of a workload's `columns`, as rows for the loop."""
+    """Yield blocks of jobs, see a workload's `columns`, as rows for the loop."""
     for columns in blocks:
         table = np.empty((len(columns[0]), kernel.WIDTH))
         for place, column in enumerate(columns):

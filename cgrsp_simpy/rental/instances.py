@@ -1,6 +1,4 @@
-"""The instances that are rented for the slots: they come, are kept warm, given back, or
-taken by the market; and a budget a day.
-"""
+"""Rented instances of slots: start, warm time, return, preemption; daily budget."""
 
 from __future__ import annotations
 
@@ -28,11 +26,9 @@ ROUNDING_S = 1e-3  # of midnight
 
 
 class Budget:
-    """A policy that dispatches nothing from when the day's budget is spent until
-    midnight.
+    """A policy that dispatches nothing between spending the day's budget and midnight.
 
-    usd: a day. totals: of the run, which count the days on which jobs had to wait for
-    that.
+    usd: per day. totals: of the run, count the days on which jobs had to wait for that.
     """
 
     totals: Totals
@@ -44,7 +40,6 @@ class Budget:
         self._day, self._spent_usd = 0, 0.0
 
     def __call__(self, view: View) -> Any:
-        """What the policy answers, or that it is to be asked at midnight."""
         day = self._at(view.now_s)
         if self._spent_usd < self.usd:
             return self.policy(view)
@@ -53,17 +48,17 @@ class Budget:
         return [Wake((day + 1) * DAY_S - self._start_s)]
 
     def __getattr__(self, name: str) -> Any:
-        if name in ("policy", "totals"):  # not set yet: a copy is being made
+        if name in ("policy", "totals"):  # not set yet, while copying
             raise AttributeError(name)
         return getattr(self.policy, name)  # what the policy declares
 
     def spend(self, now_s: float, cost_usd: float) -> None:
-        """Take down a cost."""
+        """Add a cost."""
         self._at(now_s)
         self._spent_usd += cost_usd
 
     def _at(self, now_s: float) -> int:
-        """The day; with it the sum begins anew."""
+        """Return the day, with a new sum if it has changed."""
         day = math.floor((self._start_s + now_s + ROUNDING_S) / DAY_S)
         if day > self._day:
             self._day, self._spent_usd = day, 0.0
@@ -75,7 +70,7 @@ if TYPE_CHECKING:
 
 
 class Renting:
-    """What the lives of one run share under other terms than the thesis's.
+    """Shared state of the job processes of a run under other terms than the thesis's.
 
     live: the run. budget: None if there is none.
     """
@@ -89,9 +84,7 @@ class Renting:
         self._keep_s = getattr(policy, "keep_s", None)
 
     def instance(self, slot: int, gpu: GpuType, tenant: RentedJob) -> Instance:
-        """The warm instance of a slot, or a new one; a warm one of another type is
-        given back.
-        """
+        """Return a slot's warm instance, or a new one; another type is returned."""
         kept: Instance | None = self.view._warm.pop(slot, None)
         if kept is not None:
             kept.end_idle()
@@ -103,7 +96,7 @@ class Renting:
         return Instance(self, slot, gpu, tenant)
 
     def keep_s(self, slot: int, gpu: GpuType) -> float:
-        """For how long an instance is kept after its job, seconds."""
+        """Return how long an instance is kept after its job, seconds."""
         if not self.terms.warm_s or self._keep_s is None:
             return self.terms.warm_s
         answers = self.live.dispatcher.caller
@@ -116,9 +109,7 @@ class Renting:
 
 
 class PreemptionTimes:
-    """When the market takes the instance of a slot: a Poisson process of each slot and
-    type, the same whoever holds it.
-    """
+    """Preemption times of instances: a Poisson process per slot and type."""
 
     def __init__(self, run: Renting) -> None:
         self.run = run
@@ -126,7 +117,7 @@ class PreemptionTimes:
         self._next: dict[tuple[int, str], float] = {}
 
     def after(self, slot: int, gpu: GpuType, now_s: float) -> float:
-        """The first time later than now, seconds; infinite if there is none."""
+        """Return the first time later than now, seconds; infinite if there is none."""
         key = slot, gpu.name
         times = self._times.setdefault(key, self._drawn(slot, gpu.name))
         while self._next.get(key, -math.inf) <= now_s:
@@ -148,11 +139,10 @@ class PreemptionTimes:
 
 
 class Instance:
-    """A GPU that is rented for a slot, from its order until it is given back or taken.
+    """A GPU rented for a slot, from its order until it is returned or preempted.
 
-    tenant: the job that holds it, or held it last, which pays. since_s: from when on it
-    is billed; None: it has not come yet. ordered_s: since when it is rented. idle_s:
-    since when it is idle.
+    tenant: the job that holds it, or held it last, which pays. since_s: start of
+    billing; None: not up yet. ordered_s: start of rent. idle_s: start of idle time.
     """
 
     def __init__(
@@ -165,7 +155,7 @@ class Instance:
         self._timeouts: dict[str, simpy.Event] = {}
 
     def come(self) -> None:
-        """It is up; from now on it can be taken."""
+        """The instance is up; from now on it can be preempted."""
         now_s, self.up = self.run.env.now, True
         self.since_s = now_s if self.since_s is None else self.since_s
         delay_s = self.run.takings.after(self.slot, self.gpu, now_s) - now_s
@@ -176,7 +166,7 @@ class Instance:
             self._at("taken", delay_s, self._taken)
 
     def leave(self) -> None:
-        """Its job has left it: it is kept, or given back."""
+        """Keep or return the instance after its job."""
         kept_s = self.run.keep_s(self.slot, self.gpu) if self.up else 0.0
         if not kept_s:
             self.give_back()
@@ -186,7 +176,7 @@ class Instance:
         self._at("expire", kept_s, self._expire)
 
     def end_idle(self) -> None:
-        """The time for which it was kept has ended."""
+        """End the warm time."""
         self._forget("expire")
         tenant, now_s = self.tenant, self.run.env.now
         tenant.pay("idle", now_s - self.idle_s, self.gpu.price_usd_per_h)
@@ -195,7 +185,7 @@ class Instance:
         )
 
     def give_back(self) -> None:
-        """It is rented no longer."""
+        """Return the instance to the market."""
         self._forget("taken")
         used_s = 0.0 if self.since_s is None else self.run.env.now - self.since_s
         more_s = rounding_s(
@@ -205,12 +195,12 @@ class Instance:
         self.tenant.closed()
 
     def _expire(self, _: simpy.Event) -> None:
-        """No job has come in time."""
+        """A warm instance expires because no job arrived in time."""
         self.run.emit("expire", None, f"slot {self.slot} is given back")
         self._end_warm()
 
     def _taken(self, _: simpy.Event) -> None:
-        """The market takes it back, from its job or from nobody."""
+        """The market preempts it, in use or idle."""
         self._forget("taken")
         if self.run.view._warm.get(self.slot) is self:
             self.run.emit("preempt", None, f"slot {self.slot}, idle")

@@ -1,8 +1,7 @@
 """The compiled loop: a run, event by event, in the order of SimPy's.
 
-`rental.bulk` fills the arrays and calls `advance` until it answers ENDED; the arrays
-keep the state in between, so that jobs, stock and rows pass through in blocks. Times in
-seconds, as floats.
+`rental.bulk` fills the arrays and calls `advance` until it returns ENDED; the arrays
+keep the state in between, so that jobs, stock and rows pass in blocks. Times: seconds.
 """
 
 from __future__ import annotations
@@ -18,14 +17,14 @@ from cgrsp_simpy.rental.policies.law import Delay, Later, Law, until_s
 from cgrsp_simpy.rental.policies.triage import Queue, delay_of
 from cgrsp_simpy.rental.terms import rounding_s
 
-# what `advance` answers: what it needs
+# return values of `advance`: what it needs
 ENDED, JOBS, ROOM, ROWS, SEEN, STOCK, WORDS, FAILED = range(8)
 
 # ---- a row: a job's record, its bill under other terms than the thesis's, and its
-# further slots, the second one last; until its dispatch STATUS, DELAY and SERVICE hold
-# its draws, and of the slots that it has so far START the scarcest status and FINISH
-# the slowest pace; then FINISH is when its end is expected, and until that COST the
-# price of its slots, USD an hour ----
+# further slots, the second one last. Until dispatch STATUS, DELAY and SERVICE hold its
+# draws; START and FINISH the scarcest status and slowest pace of its slots so far. Then
+# FINISH is its expected end, and until its end COST is the price of its slots, USD per
+# hour ----
 ID, SUBMIT, DUE, COMPLEXITY, TIGHT, GPUS, OWN_WEIGHT, CLASS, DISPATCH, START, FINISH = (
     range(11)
 )
@@ -42,12 +41,12 @@ LOOKED, READ, DECISIONS, CLASSES, INTERVALS, SENT = range(10, 16)
 FIRST_COME, BY_SCORE, FREE_TYPES, HELD_BACK, LOOKS_AHEAD, BY_LOT, BY_INDEX, BY_COST = (
     range(8)
 )
-OF_IDLE, RENTS = 8, 9  # whether a rule asks what is fastest of all idle; of other terms
-# ---- what comes next at a slot ----
+OF_IDLE, RENTS = 8, 9  # whether a rule uses the fastest idle; whether terms differ
+# ---- next event of a slot ----
 STARTS, ENDS, EXPIRES = range(3)
 
-TIERS = 4  # of a class, at most
-LAST = 3 * TIERS  # of an answer: whether the rule came to its end
+TIERS = 4  # maximum per class
+LAST = 3 * TIERS  # of an answer: whether the rule finished
 
 FIGURES = (
     *("now_s", "waiting", "next_free_s", "slots", "offered_load", "dearest_usd_per_h"),
@@ -72,26 +71,24 @@ Array = np.ndarray[Any, Any]
 
 
 class State(NamedTuple):
-    """A run under way.
+    """A run in progress.
 
     now_s, horizon_s: [1], the clock, and until when the stock is known. number: by the
-    names above. jobs: rows to come. rows: those that wait or run; free: the numbers of
-    those not in use. due_s, who: by class, deadlines and rows of those that wait, from
-    `first` to `last`. at_s, order, tree: what comes next at each slot, of several of a
-    job at the first, and at the two leaves behind them the next arrival and the time at
-    which the policy is to be asked again; the leaf of the least is tree[1]. row, next,
-    held_s: by slot, its job, what comes next of it, and how long it was held; payer,
-    kind, since_s: of its instance, the job that pays for it, -1: there is none, its
-    type, and from when on it is billed, infinite until it comes. idle: by group of
-    slots that are offered alike the first idle one. out: rows of jobs that have ended;
-    kept: a job, slot and seconds from and to which its instance was kept. seen:
-    variates for the statuses shown; shown: by index of a type. epochs_s, levels: by
-    type, from when on which variate holds. took, stop, rank: of each class and tier.
-    offers: types, in order. fastest_s: by level, of all that was idle. figures, answer:
-    of a rule. words: of 32 random bits; lot: places of jobs that are drawn, and of
-    slots; pool: of those that can be. fronts, taken: of triage; turn: classes in the
-    order in which the first of each came. sent: job, number of its slot, type and slot
-    of a decision.
+    names above. jobs: rows to come. rows: waiting and running jobs; free: numbers of
+    unused rows. due_s, who: by class, deadlines and rows of waiting jobs, from `first`
+    to `last`. at_s, order, tree: next event per slot (of a job's slots, at the first),
+    and at the two leaves behind them the next arrival and the policy's next Wake; the
+    leaf of the earliest is tree[1]. row, next, held_s: by slot, its job, its next
+    event, and how long it was held; payer, kind, since_s: of its instance, the paying
+    job (-1: none), its type, and the start of billing, infinite until it is up. idle:
+    by group of slots that are offered alike, the first idle one. out: rows of ended
+    jobs; kept: job, slot and times of warm instances. seen: variates for the statuses
+    shown; shown: by index of a type. epochs_s, levels: by type, variates and their
+    starts. took, stop, rank: of each class and tier. offers: types, in order.
+    fastest_s: by level, over idle slots. figures, answer: of a rule. words: of 32
+    random bits; lot: places of drawn jobs and slots; pool: of candidates. fronts,
+    taken: of triage; turn: classes in order of their first arrival. sent: job, number
+    of its slot, type and slot of a decision.
     """
 
     now_s: Array
@@ -137,18 +134,17 @@ class State(NamedTuple):
 
 
 class Setting(NamedTuple):
-    """What does not change in a run.
+    """The constants of a run.
 
     how: by the names above. rules: addresses of order and score; of_order, of_score:
-    parameters. group: by slot. mean_s: [type, level]. price: USD an hour, by type. gpu:
-    by type, its index. below: [type, band, 2], up to where a variate means High and
-    Medium. hours: of day, at which bands begin; start_h: [1]. delay_s: [status, 2].
-    look_s: by type, seconds between looks, -1 where nothing is seen. holds: by type,
-    whether its stock persists. by_level: means on the reference type, the least, the
-    greatest; mix: shares. alike: by level and deadline class the class of those of one
-    weight, all tight or none; level, tight, weight: by class. law: of triage. terms:
-    how long instances are kept, minimum and increment of a bill, seconds; whether it
-    begins with the order.
+    parameters. group: by slot. mean_s: [type, level]. price: USD per hour, by type.
+    gpu: by type, its index. below: [type, band, 2], variates below which stock is High,
+    Medium. hours: of day, starts of bands; start_h: [1]. delay_s: [status, 2]. look_s:
+    by type, seconds between polls, -1 if nothing is seen. holds: by type, whether its
+    stock persists. by_level: means on the reference type, the least, the greatest; mix:
+    shares. alike: class by level and deadline class; level, tight, weight: by class.
+    law: of triage. terms: warm time, minimum and increment of a bill, seconds; whether
+    billing starts with the order.
     """
 
     how: Array
@@ -177,7 +173,7 @@ class Setting(NamedTuple):
 
 @inlined
 def comes(run: State, leaf: int, at_s: float, order: int) -> None:
-    """What comes next at a leaf, and so of all."""
+    """Set the next event of a leaf, and so of all."""
     run.at_s[leaf], run.order[leaf] = at_s, order
     node = (leaf + len(run.at_s)) >> 1
     while node:
@@ -195,7 +191,7 @@ def comes(run: State, leaf: int, at_s: float, order: int) -> None:
 
 @inlined
 def by_law(setting: Setting, kind: int, at_s: float, uniform: float) -> int:
-    """The status of a type that a variate stands for (thesis Eq. 3.1)."""
+    """Return the status of a type at a variate (thesis Eq. 3.1)."""
     hour = (setting.start_h[0] + at_s / 3600.0) % 24.0
     band = bisect(setting.hours, hour, 0, len(setting.hours), True) - 1
     if uniform < setting.below[kind, band, 0]:
@@ -205,7 +201,7 @@ def by_law(setting: Setting, kind: int, at_s: float, uniform: float) -> int:
 
 @inlined
 def held(run: State, kind: int, at_s: float) -> float:
-    """The variate of a type whose stock persists."""
+    """Return the variate of a type whose stock persists."""
     epochs_s = run.epochs_s[kind]
     level: float = run.levels[kind, bisect(epochs_s, at_s, 0, len(epochs_s), True) - 1]
     return level
@@ -213,7 +209,7 @@ def held(run: State, kind: int, at_s: float) -> float:
 
 @inlined
 def show(run: State, setting: Setting, kind: int) -> int:
-    """The status shown for a type at this decision."""
+    """Return the status shown for a type at this decision."""
     gpu, at_s, look_s = setting.gpu[kind], run.now_s[0], setting.look_s[kind]
     if run.shown[gpu] < 0:
         if look_s < 0:
@@ -233,14 +229,14 @@ def show(run: State, setting: Setting, kind: int) -> int:
 
 @inlined
 def copy(source: Array, target: Array) -> None:
-    """A row to another place."""
+    """Copy a row."""
     for column in range(WIDTH):
         target[column] = source[column]
 
 
 @inlined
 def join(run: State, setting: Setting) -> bool:
-    """The next job arrives and waits; False where there is no room."""
+    """Add the next job to the queue; False without room."""
     number, job = run.number, run.jobs[run.number[NEXT]]
     own = 0
     if not setting.how[FIRST_COME]:
@@ -271,9 +267,7 @@ def join(run: State, setting: Setting) -> bool:
 
 @inlined
 def leave(run: State, own: int, at: int) -> int:
-    """The one at a place of a class waits no longer; by how much those before it have
-    moved.
-    """
+    """Remove a job from the queue; return by how much those before it moved."""
     first = run.first[own]
     last = run.last[own]
     due_s = run.due_s[own]
@@ -291,7 +285,7 @@ def leave(run: State, own: int, at: int) -> int:
 
 @inlined
 def take(run: State, own: int, tier: int) -> None:
-    """The first of a tier waits no longer."""
+    """Remove the first job of a tier from the queue."""
     moved = leave(run, own, run.took[own, tier])
     for other in range(TIERS):
         run.took[own, other] += moved if other <= tier else moved - 1
@@ -300,7 +294,7 @@ def take(run: State, own: int, tier: int) -> None:
 
 @inlined
 def ranked(run: State, setting: Setting) -> bool:
-    """The tiers of each class; False where a rule failed."""
+    """Set the tiers of each class; False if a rule failed."""
     figures, answer = run.figures, run.answer
     for own in range(len(run.first)):
         begin, last = run.first[own], run.last[own]
@@ -331,7 +325,7 @@ def ranked(run: State, setting: Setting) -> bool:
 
 @inlined
 def indexed(run: State, setting: Setting, own: int) -> bool:
-    """The rank of the first of a class, by an index; False where its rule failed."""
+    """Set the rank of a class's first job, by an index; False if its rule failed."""
     if run.took[own, 0] == run.last[own]:
         return True
     job = run.rows[run.who[own, run.took[own, 0]]]
@@ -347,7 +341,7 @@ def indexed(run: State, setting: Setting, own: int) -> bool:
 
 @inlined
 def of_class(run: State, setting: Setting, level: int, tight: float) -> None:
-    """Figures of a class of jobs."""
+    """Set the figures of a class of jobs."""
     figures = run.figures
     for place, figure in enumerate((REFERENCE_S, FASTEST_S, SLOWEST_S)):
         figures[figure] = setting.by_level[place, level]
@@ -356,7 +350,7 @@ def of_class(run: State, setting: Setting, level: int, tight: float) -> None:
 
 @inlined
 def first_of(run: State, setting: Setting) -> tuple[int, int]:
-    """The class and tier of the job that is next; class -1 where none is."""
+    """Return the class and tier of the next job; class -1 if there is none."""
     best, best_tier, best_row = -1, 0, 0
     for own in range(len(run.first)):
         if run.number[IDLE] <= setting.how[HELD_BACK] and not setting.tight[own]:
@@ -388,8 +382,9 @@ def first_of(run: State, setting: Setting) -> tuple[int, int]:
 
 @inlined
 def offered(run: State, setting: Setting) -> int:
-    """How many types can be provisioned now: the first idle slot of each, by slot; of
-    free types the first idle slot, as each type.
+    """Return how many types can be provisioned now, each on its first idle slot.
+
+    By slot; free types are all offered on the first idle slot.
     """
     number, free = 0, setting.how[FREE_TYPES]
     for kind in range(len(setting.price)):
@@ -406,9 +401,7 @@ def offered(run: State, setting: Setting) -> int:
 
 @inlined
 def placed(run: State, setting: Setting, row: int) -> int:
-    """The type on which a job goes, the first of least score; -1 where a rule
-    failed.
-    """
+    """Return the type for a job, the first of least score; -1 if a rule failed."""
     number = offered(run, setting)
     job = run.rows[row]
     figures = run.figures
@@ -448,9 +441,7 @@ def placed(run: State, setting: Setting, row: int) -> int:
 
 @inlined
 def offer(run: State, setting: Setting, slot: int) -> None:
-    """Which slot is offered first of the group of one that has changed: of the idle
-    ones the first with a warm instance, else the first.
-    """
+    """Update the first slot of a group: the first idle warm one, else the first."""
     group, rents, found = setting.group[slot], setting.how[RENTS], len(run.row)
     for at in range(0 if rents else min(run.idle[group], slot), len(run.row)):
         if run.row[at] < 0 and setting.group[at] == group:
@@ -465,7 +456,7 @@ def offer(run: State, setting: Setting, slot: int) -> None:
 def send(
     run: State, setting: Setting, row: int, nth: int, kind: int, slot: int
 ) -> None:
-    """The policy gives a job one of its slots, an idle one, as a type."""
+    """Assign an idle slot, as a type, to a job."""
     sent = run.sent[run.number[SENT]]
     sent[0], sent[1], sent[2], sent[3] = row, nth, kind, slot
     run.row[slot] = row
@@ -478,9 +469,7 @@ def send(
 def dispatch(
     run: State, setting: Setting, row: int, nth: int, kind: int, slot: int
 ) -> None:
-    """A job gets one of its slots, an idle one, as a type; with the last it is sent
-    there.
-    """
+    """Give a job one of its slots, as a type; with the last it is dispatched."""
     now_s, job, leaf = run.now_s[0], run.rows[row], slot
     status, price, rents = -1, setting.price[kind], setting.how[RENTS]
     if not (rents and rented(run, setting, row, kind, slot)):
@@ -513,9 +502,7 @@ def dispatch(
 
 @inlined
 def rented(run: State, setting: Setting, row: int, kind: int, slot: int) -> bool:
-    """The instance of a slot becomes a job's; whether it is the warm one that was kept
-    there.
-    """
+    """Rent the instance of a slot to a job; whether it is a warm one."""
     warm = False
     if run.payer[slot] >= 0:
         end_idle(run, setting, slot)
@@ -533,9 +520,7 @@ def rented(run: State, setting: Setting, row: int, kind: int, slot: int) -> bool
 
 @inlined
 def come(run: State, setting: Setting, first: int) -> None:
-    """The instances of the job of a first slot have come; a warm one has waited for the
-    others.
-    """
+    """Start the instances of a job; a warm one has waited for the others."""
     job = run.rows[run.row[first]]
     for nth in range(int(job[GPUS])):
         slot = int(job[-nth]) if nth else first
@@ -551,7 +536,7 @@ def come(run: State, setting: Setting, first: int) -> None:
 
 @inlined
 def end_idle(run: State, setting: Setting, slot: int) -> None:
-    """The time for which an instance was kept has ended."""
+    """End the warm time of an instance."""
     now_s = run.now_s[0]
     job = run.rows[run.payer[slot]]
     kept = run.kept[run.number[INTERVALS]]
@@ -562,7 +547,7 @@ def end_idle(run: State, setting: Setting, slot: int) -> None:
 
 @inlined
 def give_back(run: State, setting: Setting, slot: int) -> None:
-    """An instance is rented no longer."""
+    """Return an instance to the market."""
     used_s, job = run.now_s[0] - run.since_s[slot], run.rows[run.payer[slot]]
     more_s = rounding_s(used_s, setting.terms[1], setting.terms[2])
     job[ROUNDING_USD] += more_s * setting.price[run.kind[slot]] / 3600.0
@@ -571,7 +556,7 @@ def give_back(run: State, setting: Setting, slot: int) -> None:
 
 @inlined
 def paid(run: State, slot: int) -> None:
-    """A job pays no longer for an instance; with its last bill it is taken down."""
+    """End a job's payments for an instance; after the last, record the job."""
     job = run.rows[run.payer[slot]]
     job[UNPAID] -= 1
     if not job[UNPAID]:
@@ -581,7 +566,7 @@ def paid(run: State, slot: int) -> None:
 
 @inlined
 def done(run: State, row: int) -> None:
-    """A job is taken down."""
+    """Record a job."""
     job, out = run.rows[row], run.out[run.number[DONE]]
     copy(job, out)
     for column in range(WIDTH, len(job)):
@@ -593,14 +578,14 @@ def done(run: State, row: int) -> None:
 
 @inlined
 def later(run: State, leaf: int, at_s: float) -> None:
-    """Something comes after all that was to come before at the same instant."""
+    """Schedule an event after all others of the same instant."""
     comes(run, leaf, at_s, run.number[ORDER])
     run.number[ORDER] += 1
 
 
 @inlined
 def by_rules(run: State, setting: Setting) -> bool:
-    """Dispatch jobs as the rules say; False where one failed."""
+    """Dispatch jobs by rules; False if one failed."""
     number, figures, best, row, gpus, nth = run.number, run.figures, 0, 0, 0, 0
     for gpu in range(len(run.shown)):
         run.shown[gpu] = -1
@@ -630,7 +615,7 @@ def by_rules(run: State, setting: Setting) -> bool:
                 break
             row = int(run.who[best, run.took[best, tier]])
             gpus, nth = int(run.rows[row, GPUS]), 0
-            if gpus > number[IDLE]:  # it is not overtaken
+            if gpus > number[IDLE]:  # no overtaking
                 break
             take(run, best, tier)
         kind = placed(run, setting, row)
@@ -669,7 +654,7 @@ for each in CALLED:
 
 @inlined
 def by_cost(run: State, setting: Setting) -> bool:
-    """Dispatch jobs as triage does; False where it would be woken at once."""
+    """Dispatch jobs as triage does; False if it would be woken at once."""
     number, now_s, alarm = run.number, run.now_s[0], len(run.row) + 1
     band, turn = law.band_at(setting.law, now_s), run.turn[: number[CLASSES]]
     queue = Queue(run.due_s, run.first, run.last, setting.weight, setting.level, turn)
@@ -715,9 +700,7 @@ def by_cost(run: State, setting: Setting) -> bool:
 
 @inlined
 def on_offer(run: State, setting: Setting) -> int:
-    """How many types can be provisioned now, as `offered`; of warm slots behind all
-    others.
-    """
+    """As `offered`, with types of warm slots after all others."""
     number, types = offered(run, setting), len(setting.price)
     for place in range(number):
         kind = run.offers[place]
@@ -728,7 +711,7 @@ def on_offer(run: State, setting: Setting) -> int:
 
 @inlined
 def soonest(run: State, delays: Array, offers: int) -> int:
-    """The type of least mean delay of those on offer, the first of equal ones."""
+    """Return the offered type of least mean delay; ties go to the first."""
     best = run.offers[0]
     for place in range(1, offers):
         kind = run.offers[place]
@@ -742,9 +725,7 @@ def soonest(run: State, delays: Array, offers: int) -> int:
 
 @inlined
 def whole_below(run: State, number: int) -> int:
-    """A whole number less than another, as Python's `Random` draws it; -1: it lacks
-    words.
-    """
+    """Draw a whole number below another, like Python's `Random`; -1: words lack."""
     bits, drawn = 0, number
     while number >> bits:
         bits += 1
@@ -758,9 +739,7 @@ def whole_below(run: State, number: int) -> int:
 
 @inlined
 def lots(run: State, types: int) -> int:
-    """Draw jobs, as Python's `sample` does, and slots and types for each while there
-    are as many; for how many jobs, -1: it lacks words.
-    """
+    """Draw jobs, like Python's `sample`, with slots and types; -1: words lack."""
     waiting, idle, lot, pool = run.number[WAITING], run.number[IDLE], run.lot, run.pool
     most, size, drawn = min(waiting, idle), 1, 0
     while size < 3 * most:
@@ -795,7 +774,7 @@ def lots(run: State, types: int) -> int:
 
 @inlined
 def by_lot(run: State, setting: Setting) -> bool:
-    """Dispatch jobs at random; False, and nothing done, where it lacks words."""
+    """Dispatch jobs at random; False, with nothing done, if words lack."""
     types = len(setting.price) if setting.how[FREE_TYPES] else 1
     begun = run.number[READ]
     most, drawn = lots(run, types), 0
@@ -825,7 +804,7 @@ def by_lot(run: State, setting: Setting) -> bool:
 
 @inlined
 def announce(run: State) -> None:
-    """The next job is to arrive; at once, where its time has come."""
+    """Schedule the next arrival; at once, if its time has come."""
     at_s, now_s, leaf = run.jobs[run.number[NEXT], SUBMIT], run.now_s[0], len(run.row)
     if at_s <= now_s:
         comes(run, leaf, now_s, -1)
@@ -835,7 +814,7 @@ def announce(run: State) -> None:
 
 @inlined
 def reached(now_s: float, at_s: float) -> float:
-    """A later time, as the clock has it; never before it by rounding."""
+    """Return a later time on the clock, never before it by rounding."""
     delay_s = at_s - now_s
     if now_s + delay_s < at_s:
         delay_s = np.nextafter(delay_s, math.inf)
@@ -844,7 +823,7 @@ def reached(now_s: float, at_s: float) -> float:
 
 @inlined
 def vacate(run: State, setting: Setting, slot: int) -> None:
-    """A slot is idle; its instance is kept, or given back."""
+    """Make a slot idle; its instance is kept or returned."""
     now_s = run.now_s[0]
     run.held_s[slot] += now_s - run.rows[run.row[slot], DISPATCH]
     run.row[slot] = -1
@@ -859,7 +838,7 @@ def vacate(run: State, setting: Setting, slot: int) -> None:
 
 @inlined
 def end(run: State, setting: Setting, first: int) -> None:
-    """The job of a first slot ends; its slots are idle."""
+    """End the job of a first slot."""
     row = run.row[first]
     job = run.rows[row]
     job[FINISH] = run.now_s[0]
@@ -874,7 +853,7 @@ def end(run: State, setting: Setting, first: int) -> None:
 
 @inlined
 def expire(run: State, setting: Setting, slot: int) -> None:
-    """No job has come in time for an instance that was kept."""
+    """Return a warm instance that no job has used in time."""
     end_idle(run, setting, slot)
     give_back(run, setting, slot)
     comes(run, slot, math.inf, 0)
@@ -883,7 +862,7 @@ def expire(run: State, setting: Setting, slot: int) -> None:
 
 @inlined
 def decide(run: State, setting: Setting) -> int:
-    """Dispatch jobs as the policy says; what it needs for that, or ENDED."""
+    """Dispatch jobs by the policy; return what is needed, or ENDED."""
     run.number[SENT] = 0
     if setting.how[BY_LOT]:
         if not by_lot(run, setting):
@@ -899,7 +878,7 @@ def decide(run: State, setting: Setting) -> int:
 
 @inlined
 def advance(run: State, setting: Setting) -> int:
-    """Go on until something is needed, or the run has ended."""
+    """Continue until something is needed, or the run has ended."""
     number, kinds = run.number, len(setting.price)
     while True:
         if number[OPEN]:
@@ -912,7 +891,7 @@ def advance(run: State, setting: Setting) -> int:
             number[OPEN] = 0
         leaf = run.tree[1]
         at_s = run.at_s[leaf]
-        if number[RUNG] and at_s > run.now_s[0]:  # all else of this instant is over
+        if number[RUNG] and at_s > run.now_s[0]:  # after all else of this instant
             if setting.how[BY_SCORE] == 2 and number[LOOKED] + kinds > len(run.seen):
                 return SEEN
             if run.now_s[0] >= run.horizon_s[0]:

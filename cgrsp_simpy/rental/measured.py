@@ -1,34 +1,33 @@
-"""A market that was measured: laws and prices, from a file of them or fitted to
-snapshots, which are then replayed; a scenario on it; and how well a law fits.
+"""Measured markets: models and prices, read or fitted to snapshots, and replays.
 
-The law is that of `Market`: chances of the statuses by hour of day, and a variate U,
-two of whose values are the same with chance w, and else independent. With x the status
-as a number, m(h) its mean in hour h of the day, and o(h, h') the mean of the product
-that one and the same U gives in two hours,
+The model is that of `Market`: chances of the statuses by hour of day, and a variate U,
+two of whose values are the same with chance w, else independent. With x the status as a
+number, m(h) its mean in hour h of the day, and o(h, h') the mean product that the same
+U gives in two hours,
 
     E x(t) x(t + lag) = w(lag) o(h, h') + (1 - w(lag)) m(h) m(h')
 
-so each lag tells its w: the sum of (x - m)(x' - m') over all pairs observed, over that
-of o - m m'.
+so w of a lag is the sum of (x - m)(x' - m') over all observed pairs, over that of o - m
+m'.
 
-One scale: w = exp(-lag / tau), with the tau of least squares over all lags up to two
-hours, each weighed by its pairs.
+One scale: w = exp(-lag / tau), with tau by least squares over all lags up to two hours,
+weighted by pairs.
 
-Two scales: w = exp(-lag / tau) (p^2 + q^2 + 2 p q exp(-lag / s)). s is such that w is
-as observed from one poll to the next, which makes the mean runs those of the data; p
-and tau are of least squares between the w of lags from ten minutes to twelve hours,
-evenly on a logarithmic scale, to which the square is added by which the share of short
-runs is missed. By the law that share is, with l the share of Low stock, over the eight
-states of the level shown and of the levels Low or not,
+Two scales: w = exp(-lag / tau) (p^2 + q^2 + 2 p q exp(-lag / s)). s matches the
+observed w from one poll to the next, and so the mean runs; p and tau are by least
+squares between the w of lags from ten minutes to twelve hours, evenly on a logarithmic
+scale, plus the squared error of the share of short runs. In the model that share is,
+with l the share of Low stock, over the eight states of the level shown and of the
+levels Low or not,
 
     1 - f M^n 1 / f 1,      summed over Low and other runs
 
 M: from poll to poll, within the states of the run; f: into it at a poll, from all
 others in equilibrium; n: polls within fifteen minutes.
 
-Two scales are taken where they tell more: the laws are fitted to every other day, and
-the days between tell the logarithm of the chance that each gave to what was seen a lag
-after each poll. The mean over the lags has to be greater with two scales by more than
+Two scales are chosen if they predict better: the models are fitted to every other day
+and compared on the days between, by the mean over the lags of the logarithm of the
+chance of what was seen a lag after each poll. Two scales must be better by more than
 one standard error, by day.
 """
 
@@ -64,30 +63,26 @@ from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.rental.stock import DAY_S
 
 HOUR_S = 3600.0
-FITTED_S = 2 * HOUR_S  # lags up to there tell tau of one scale
-SCALES_S = 600.0, 12 * HOUR_S  # lags from there to there tell two scales
-LAGS = 10  # as many
+FITTED_S = 2 * HOUR_S  # maximum lag for tau of one scale
+SCALES_S = 600.0, 12 * HOUR_S  # range of lags for two scales
+LAGS = 10  # number of them
 SHORT_S = 900.0  # a short run
 ONE_ERROR = 0.683  # confidence of an interval of one standard error
 LEAST_S = 2 * DAY_S
-LAGS_H = (0.5, 1.0, 2.0, 6.0, 24.0)  # lags at which a correlation is told, hours
+LAGS_H = (0.5, 1.0, 2.0, 6.0, 24.0)  # lags at which correlations are reported, hours
 RESAMPLED = 400
 MOST_STEPS = 10_000_000
 
 
 @dataclass(frozen=True, eq=False)
 class Polls:
-    """Snapshots in even steps: at each the last status that was fetched, unless that is
-    older than a step and a half.
-
-    snapshots: the series.
-    """
+    """Snapshots at even steps: the last fetched status, unless too old (1.5 steps)."""
 
     snapshots: Snapshots
 
     @cached_property
     def step_s(self) -> float:
-        """The step, seconds: the median of the times between snapshots."""
+        """The step, seconds: the median time between snapshots."""
         time_s, gpu = self.snapshots.time_s, self.snapshots.gpu
         require(len(time_s) > 1, f"snapshots of {gpu}", len(time_s), "at least two")
         step_s, span_s = float(np.median(np.diff(time_s))), float(time_s[-1])
@@ -112,9 +107,7 @@ class Polls:
 
     @cached_property
     def hour(self) -> Ints:
-        """The hour of day at each step; of a series without dates, hours from its
-        beginning on.
-        """
+        """The hour of day at each step; without dates, since the beginning."""
         start_s = self.snapshots.start_h * HOUR_S
         return np.asarray((start_s + self.time_s) // HOUR_S % 24, np.int64)
 
@@ -124,14 +117,15 @@ class Polls:
         return np.asarray(self.status != NOT_FETCHED)
 
     def among(self, place: Bools) -> Polls:
-        """These alone, of the snapshots; the others were not fetched."""
+        """Return only these snapshots; the others count as not fetched."""
         own = self.snapshots
         return Polls(replace(own, status=np.where(place, own.status, NOT_FETCHED)))
 
     @property
     def short_pct(self) -> float:
-        """Share of runs of up to 15 minutes, of those, Low or not, whose two ends are
-        seen, %; NaN of polls that are further apart.
+        """Share of runs of up to 15 minutes, of runs whose both ends are seen, %.
+
+        NaN if polls are further apart.
         """
         state = np.where(self.seen, self.status == LOW, 2)
         edges = np.flatnonzero(np.diff(state)) + 1
@@ -155,18 +149,16 @@ class Polls:
 
     @property
     def shares(self) -> list[float]:
-        """Shares of High, Medium and Low; NaN where nothing was fetched."""
+        """Shares of High, Medium and Low; NaN if nothing was fetched."""
         if not self.seen.any():
             return [nan] * 3
         return [float(np.mean(self.status[self.seen] == status)) for status in range(3)]
 
     @property
     def drift_pct(self) -> tuple[float, float]:
-        """The share of Low stock on the days of the second half less that on those of
-        the first.
+        """Increase of Low stock from the first half of the days to the second, points.
 
-        Result: points; and its 95 % half width, which allows for days that are
-        correlated.
+        With its 95 % half width, which allows for correlation between days.
         """
         day, low = self.time_s[self.seen] // DAY_S, self.status[self.seen] == LOW
         halves = np.array_split(
@@ -186,11 +178,9 @@ class Polls:
         return float(np.median(known)) if len(known) else nan
 
     def run_h(self, low: bool) -> float:
-        """Mean length of a run: the time spent in such runs over the number of their
-        ends.
+        """Return the mean length of a run of Low (or other) stock, hours.
 
-        low: of Low stock, or of other stock. Result: hours; infinite where none is seen
-        to end.
+        The time in such runs over the number of their ends; infinite if there is none.
         """
         both = self.seen[:-1] & self.seen[1:]
         inside = (self.status[:-1] == LOW) == low
@@ -200,10 +190,10 @@ class Polls:
         )
 
     def correlation(self, lag_h: float) -> tuple[float, float]:
-        """Correlation of the status after some hours, and its interval.
+        """Return the correlation of the status at a lag in hours, and its 95 % half
+        width.
 
-        lag_h: hours. Result: the correlation, and its 95 % half width by 400 resamples
-        of whole days; NaN where there are no such pairs.
+        By 400 resamples of whole days; NaN if there are no such pairs.
         """
         lag = round(lag_h * HOUR_S / self.step_s)
         if not 0 < lag < len(self.status) or not self.seen.any():
@@ -235,11 +225,10 @@ class Polls:
 
 @dataclass(frozen=True, eq=False)
 class StockFit:
-    """A law of a type's stock beside snapshots.
+    """A stock model of a type next to its snapshots.
 
-    polls: the data. stock: the law: chances by hour, and how long the stock persists.
-    later: the law of the first half of the time beside the second, where each has two
-    days.
+    polls: the data. stock: chances by hour, and persistence. later: the model of the
+    first half next to the second half, if both have two days.
     """
 
     polls: Polls
@@ -256,23 +245,17 @@ class StockFit:
 
     @property
     def low_pct(self) -> float:
-        """Share of Low stock at the polls, by the law, %."""
+        """Share of Low stock at the polls by the model, %."""
         low = np.array(self.stock.chances)[:, 2]
         return 100 * float(np.mean(low[self.polls.hour[self.polls.seen]]))
 
     @property
     def short_pct(self) -> float:
-        """Share of runs of up to 15 minutes, by the law at its mean chance of Low
-        stock, %.
-        """
+        """Share of runs of up to 15 minutes by the model at its mean chance of Low."""
         return 100 * _short_share(self._holding, self.low_pct / 100, self.polls.step_s)
 
     def correlation(self, lag_h: float) -> float:
-        """The correlation of the status after some hours, by the law, on the pairs
-        observed.
-
-        lag_h: hours. Result: NaN where there are no such pairs.
-        """
+        """Return the model's correlation at a lag, hours, on the observed pairs."""
         lag = round(lag_h * HOUR_S / self.polls.step_s)
         if not 0 < lag < len(self.polls.status):
             return nan
@@ -281,20 +264,17 @@ class StockFit:
         )
 
     def run_h(self, low: bool) -> float:
-        """Mean length of a run, by the law.
-
-        low: of Low stock, or of other stock. Result: hours.
-        """
+        """Return the model's mean length of a run of Low (or other) stock, hours."""
         stays, leaves = self._law.runs(low, self._holding.kept(0, self.polls.step_s))
         return (stays + leaves) / leaves * self.polls.step_s / HOUR_S if leaves else inf
 
 
 class _Law:
-    """A law of chances, 24 x 3, at the polls of a series."""
+    """A stock model with chances, 24 x 3, at the polls of a series."""
 
     def __init__(self, polls: Polls, chances: Floats) -> None:
         self._polls, self.chances = polls, chances
-        # U from and up to which each status is meant
+        # bounds of U for each status
         self._ends = np.hstack([np.zeros((24, 1)), np.cumsum(chances, axis=1)])
         self._from = self._ends[:, 1:3]
         self._mean = (1 - self._from).sum(axis=1)
@@ -303,7 +283,7 @@ class _Law:
         self._one = (1 - np.maximum(*ends)).sum(axis=(2, 3))
 
     def _pairs(self, lag: int) -> list[Ints]:
-        """Of the pairs observed the first poll, both hours, and both statuses."""
+        """First polls, both hours, and both statuses of the observed pairs."""
         own = self._polls
         first = np.flatnonzero(own.seen[:-lag] & own.seen[lag:])
         then = first + lag
@@ -316,16 +296,14 @@ class _Law:
         ]
 
     def kept(self, lag: int) -> tuple[float, int]:
-        """The chance, by the data, that a variate is held over a lag; and the number of
-        pairs.
-        """
+        """Return the share of variates kept over a lag by the data, and the pairs."""
         _, h, later, status, then = self._pairs(lag)
         products = (status - self._mean[h]) * (then - self._mean[later])
         held = float(np.sum(self._one[h, later] - self._mean[h] * self._mean[later]))
         return (float(np.sum(products)) / held if held > 1e-9 else nan), len(h)
 
     def correlation(self, lag: int, kept: float) -> float:
-        """The correlation of the status, by the law."""
+        """Return the correlation of the status by the model."""
         _, h, later, _, _ = self._pairs(lag)
         own = self._polls.hour[self._polls.seen]
         mean = np.mean(self._mean[own])
@@ -335,9 +313,7 @@ class _Law:
         return float(covariance / variance) if variance > 1e-12 and len(h) else nan
 
     def runs(self, low: bool, kept: float) -> tuple[float, float]:
-        """Expected numbers of polls in runs of Low (or other) stock that go on, and
-        that end.
-        """
+        """Return the expected numbers of polls in runs that go on, and that end."""
         _, h, later, _, _ = self._pairs(1)
         one, other = self._from[h, 1], self._from[later, 1]  # chances of no Low stock
         if low:
@@ -346,7 +322,7 @@ class _Law:
         return float(stays.sum()), float((one - stays).sum())
 
     def one_scale(self) -> Holding:
-        """Tau of least squares; 0 where the status is certain in every hour."""
+        """Fit tau by least squares; 0 if the status is certain in every hour."""
         step_s = self._polls.step_s
         lags = np.arange(1, int(FITTED_S / step_s + 1e-9) + 1)
         y, pairs = np.array([self.kept(lag) for lag in lags.tolist()]).T
@@ -364,16 +340,13 @@ class _Law:
 
     @cached_property
     def _lags(self) -> list[int]:
-        """Those that tell two scales."""
         step_s, (least_s, most_s) = self._polls.step_s, SCALES_S
         steps = np.geomspace(max(least_s, step_s), most_s, LAGS) / step_s
         lags: list[int] = np.unique(np.round(steps).astype(int)).tolist()
         return lags
 
     def two_scales(self) -> Holding:
-        """Both scales, as the module says; one where a lag tells nothing, or both are
-        the same.
-        """
+        """Fit both scales (see module), or one if a lag is undefined or both agree."""
         own, step_s = self._polls, self._polls.step_s
         next_, *kept = [self.kept(lag)[0] for lag in (1, *self._lags)]
         if not np.isfinite([next_, *kept]).all():
@@ -411,9 +384,10 @@ class _Law:
         return best if best.switch_s < best.persistence_s else self.one_scale()
 
     def tells_more(self, one: Holding, other: Holding) -> list[float]:
-        """By how much a law tells more than another of what is seen a lag after each
-        poll: the mean over the lags of the logarithm of the chance that it gave to it,
-        on each day seen.
+        """Return by day how much better a model predicts than another.
+
+        The mean over the lags of the log-likelihood ratio of what is seen after each
+        poll.
         """
         found, ends, step_s = [], self._ends, self._polls.step_s
         for lag in self._lags:
@@ -438,9 +412,7 @@ class _Law:
 
 
 def _short_share(own: Holding, low: float, step_s: float) -> float:
-    """The share of runs of up to 15 minutes at polls, by the law at a chance of Low
-    stock; NaN where there are none, or polls are further apart.
-    """
+    """Share of runs of up to 15 minutes by the model at a chance of Low, or NaN."""
     state, there, is_low = own.chain(low, step_s)
     ends = longer = 0.0
     for inside in (is_low, ~is_low):
@@ -453,11 +425,10 @@ def _short_share(own: Holding, low: float, step_s: float) -> float:
 
 
 def fit_stock(snapshots: Snapshots) -> StockFit:
-    """Fit the law of the stock to the snapshots of a type.
+    """Fit the stock model to the snapshots of a type, at least two days of them.
 
-    snapshots: two days of them or more. Result: the law beside its data. Raises
-    InputError for less than two days of snapshots, or fewer than two snapshots in the
-    two hours whose lags tell the persistence.
+    Raises InputError for less, or fewer than two snapshots in the two hours whose lags
+    determine the persistence.
     """
     polls, name = Polls(snapshots), snapshots.gpu
     known, last_s = int(polls.seen.sum()), float(polls.time_s[-1])
@@ -482,7 +453,7 @@ def fit_stock(snapshots: Snapshots) -> StockFit:
 
 
 def _fitted(polls: Polls, two: bool) -> HourlyStock:
-    """The law of one scale, or of two."""
+    """Fit a model of one or two scales."""
     law = _Law(polls, _chances(polls))
     own = law.two_scales() if two else law.one_scale()
     chances = tuple((high, medium, low) for high, medium, low in law.chances.tolist())
@@ -490,9 +461,7 @@ def _fitted(polls: Polls, two: bool) -> HourlyStock:
 
 
 def _two_scales_tell_more(polls: Polls) -> bool:
-    """Whether two scales, fitted to every other day, tell more of the days between than
-    one.
-    """
+    """Whether two scales, fitted to every other day, predict the others better."""
     even = polls.snapshots.time_s // DAY_S % 2 == 0
     days = [polls.among(even), polls.among(~even)]
     if not all(own.seen.any() for own in days):
@@ -506,9 +475,7 @@ def _two_scales_tell_more(polls: Polls) -> bool:
 
 
 def _chances(polls: Polls) -> Floats:
-    """Shares of the statuses by hour of day, 24 x 3; of an hour never seen, those of
-    all.
-    """
+    """Shares of the statuses by hour of day, 24 x 3; those of all if unseen."""
     found = []
     for hour in range(24):
         own = polls.status[polls.seen & (polls.hour == hour)]
@@ -523,10 +490,9 @@ def _chances(polls: Polls) -> Floats:
 
 
 class Measured(NamedTuple):
-    """A market by the names of its own types.
+    """A market by the names of its types.
 
-    stock: the law of each. prices: USD per hour by type, where known. series: what is
-    replayed.
+    stock: models. prices: USD per hour by type, if known. series: to be replayed.
     """
 
     stock: tuple[HourlyStock, ...]
@@ -535,12 +501,12 @@ class Measured(NamedTuple):
 
 
 def measured(*paths: str | Path) -> Measured:
-    """A market from files.
+    """Read a market from files.
 
-    paths: one file of laws (.toml, as `cgrsp market fit --out` writes it), or snapshots
-    of types in any format of `read_market`, which are replayed, and whose fitted law is
-    what schedulers know. Result: laws, prices and series. Raises InputError with the
-    file's name, for what is not of its format, and types that come twice.
+    paths: one file of models (.toml, as written by `cgrsp market fit --out`), or
+    snapshots of types in any format of `read_market`, which are replayed; schedulers
+    know the fitted model. Raises InputError with the file's name for a wrong format or
+    repeated types.
     """
     require(len(paths) > 0, "market", paths, "at least one file")
     if any(Path(path).suffix == ".toml" for path in paths):
@@ -554,7 +520,7 @@ def measured(*paths: str | Path) -> Measured:
 
 
 def snapshots_of(paths: Iterable[str | Path]) -> list[Snapshots]:
-    """The series of some files; InputError if a type comes twice."""
+    """Read the series of some files; InputError for a repeated type."""
     listed = [each for path in paths for each in read_market(path)]
     names = [each.gpu for each in listed]
     require(len(set(names)) == len(names), "types of the market", names, "different")
@@ -567,7 +533,7 @@ def _prices(fits: Iterable[StockFit]) -> dict[str, float]:
 
 
 def measured_toml(fits: Sequence[StockFit]) -> str:
-    """The fitted laws and median prices as TOML text, for `measured`."""
+    """Return fitted models and median prices as TOML text, for `measured`."""
     stock = [table_of(fit.stock) for fit in fits]
     prices = [
         {"gpu": name, "usd_per_h": price} for name, price in _prices(fits).items()
@@ -599,10 +565,11 @@ def _of_toml(path: Path) -> Measured:
 
 
 def series_of(listed: Iterable[Snapshots]) -> tuple[StockSeries, ...]:
-    """What was recorded, to be replayed: second 0 is the first snapshot of all, and all
-    begin again after the last of all. A status holds until the next that was fetched,
-    the first also before, and the last to the end. Series without dates count the hours
-    of the day from the beginning of their file, as their law does.
+    """Return recorded series for a replay; second 0 is the first snapshot of all.
+
+    All start again after the last of all. A status holds until the next that was
+    fetched, the first also before, and the last to the end. Without dates, hours of the
+    day count from the beginning of the file.
     """
     listed = list(listed)
     starts = [each.start for each in listed if each.start is not None]
@@ -650,14 +617,13 @@ def on_market(
     types: Mapping[str, str] | None = None,
     sight: str = "none",
 ) -> Scenario:
-    """The scenario on a market that was measured.
+    """Return the scenario on a measured market.
 
-    scenario: its jobs, types, delays and clock remain; prices become the market's where
-    they are known. market: laws, prices and series. types: the scenario's types -> the
-    market's; unless given, each that the market has by its name. Others keep their law.
-    sight: what is seen of the stock; see `Market`. Result: a copy; the scenario itself
-    stays as it is. Raises InputError for names that the scenario or the market does not
-    have.
+    scenario: its jobs, types, delays and clock remain; prices become the market's if
+    known. market: models, prices and series. types: the scenario's types -> the
+    market's; by default those of the same name. Others keep their model. sight: what is
+    seen of the stock; see `Market`. The scenario itself stays as it is. Raises
+    InputError for unknown names.
     """
     ours = [gpu.name for gpu in scenario.gpus]
     theirs = [each.gpu for each in market.stock]

@@ -1,6 +1,4 @@
-"""The life of a job on rented GPUs: under the thesis's terms, and under others, where
-instances are refused, kept warm, billed and taken back, and jobs are suspended.
-"""
+"""Processes of jobs on rented GPUs, under the thesis's terms and under others."""
 
 from __future__ import annotations
 
@@ -57,9 +55,7 @@ def job_process(run: Simulation, job: Job) -> Process:
 def provisioning(
     stock: Stock, gpus: Sequence[GpuType], time_s: float, draws: Draws
 ) -> tuple[Status, float]:
-    """The stock status that a dispatch meets, the scarcest of its types, and the
-    provisioning delay in seconds.
-    """
+    """Return the scarcest stock status of a dispatch, and the delay in seconds."""
     status = stock.status(gpus[0], time_s, draws.status)  # thesis Eq. 3.1
     for gpu in gpus[1:]:
         status = max(status, stock.status(gpu, time_s, draws.status))
@@ -67,8 +63,9 @@ def provisioning(
 
 
 def renting_job_process(run: Simulation, job: Job) -> Process:
-    """Process of a job that may be refused, suspended or lose its instance, and then
-    waits in the queue again; it ends when the last bill is paid.
+    """A job that may be refused, suspended or preempted, and then waits again.
+
+    It ends when the last bill is paid.
     """
     tenant = RentedJob(run.renting, job, run.hidden[job])
     while not tenant.done:
@@ -92,13 +89,13 @@ def renting_job_process(run: Simulation, job: Job) -> Process:
 
 
 class RentedJob:
-    """A job with what is left of it, what it has met, and what it pays.
+    """A job with its remaining work, its history and its payments.
 
-    kept: seconds of work that count, by the mean execution time on where they were
-    done. done: whether it has ended. begun: whether it has ever started. bill: by
-    column of its record. open: number of instances that it pays for. delay_s,
-    service_s: provisioning and execution so far. first_s: of its dispatch. draws: its
-    luck at the first dispatch. paid: happens with the last bill.
+    kept: seconds of saved work, by the mean execution time where they were done. done:
+    whether it has ended. begun: whether it has ever started. bill: by column of its
+    record. open: number of instances that it pays for. delay_s, service_s: provisioning
+    and execution so far. first_s: of its dispatch. draws: at the first dispatch. paid:
+    last bill.
     """
 
     claim: Claim
@@ -119,9 +116,7 @@ class RentedJob:
     # ---- from dispatch to start ----
 
     def rent(self, claim: Claim) -> float | None:
-        """Rent the instances of the slots of a claim: the provisioning delay in
-        seconds, or None if they are refused.
-        """
+        """Rent the instances of a claim; return the delay, s, or None if refused."""
         run, now_s = self.run, self.run.env.now
         self.claim, (self.gpus, self.mean_s) = claim, claim.terms
         slots = [(slot, gpu) for (slot, _), gpu in zip(claim.parts, self.gpus)]
@@ -144,13 +139,13 @@ class RentedJob:
         return self.planned_s
 
     def _stock(self, cold: list[GpuType], now_s: float) -> tuple[Status, float]:
-        """Status and delay of the instances that have to come."""
+        """Status and delay of the cold instances."""
         if not cold:
             return HIGH, 0.0
         return provisioning(self.run.stock, cold, now_s, next(self._lucks))
 
     def _draws(self) -> Iterator[Draws]:
-        """The luck of each of its attempts."""
+        """Hidden draws of each attempt."""
         yield self.draws
         luck = stream(self.run.seed, "attempts", self.job.id)
         while True:
@@ -158,7 +153,7 @@ class RentedJob:
             yield self.draws._replace(status=status, delay=delay)
 
     def start(self) -> float:
-        """All instances have come; seconds until the job ends, if it is not stopped."""
+        """Start execution; return the seconds until the job ends, unless stopped."""
         now_s, terms = self.run.env.now, self.run.terms
         self._provisioned(self.planned_s)
         for instance in self.instances:
@@ -174,7 +169,7 @@ class RentedJob:
         return self.restart_s + self.work_s + self.writes * terms.checkpoint_cost_s
 
     def _work_left_s(self) -> float:
-        """Seconds of work left, on the types of the slots that the job has."""
+        """Seconds of work left, on the types of the present slots."""
         service, elsewhere = self.draws.service, 0.0
         for mean_s, kept_s in self.kept.items():
             if mean_s != self.mean_s:
@@ -183,9 +178,7 @@ class RentedJob:
         return max(0.0, whole_s - self.kept.get(self.mean_s, 0.0))
 
     def _provisioned(self, delay_s: float) -> None:
-        """Provisioning has ended, or been broken off; a warm instance has waited for
-        the others.
-        """
+        """Pay for provisioning, complete or not; warm instances have been idle."""
         self.delay_s += delay_s
         for instance in self.instances:
             usd_per_h = instance.gpu.price_usd_per_h
@@ -197,7 +190,7 @@ class RentedJob:
     # ---- the end of a stay ----
 
     def finish(self) -> None:
-        """The job has ended; so has its use of the instances."""
+        """End the job and its use of the instances."""
         writing_s = self.writes * self.run.terms.checkpoint_cost_s
         self._executed(self.restart_s, self.work_s, writing_s, 0.0)
         self.finish_s, self.done = self.run.env.now, True
@@ -205,9 +198,7 @@ class RentedJob:
             instance.leave()
 
     def stop(self, cause: Any) -> None:
-        """The job loses its slots: suspended, it keeps what it has done; with an
-        instance that is taken, what its last checkpoint has.
-        """
+        """Take the job's slots; it keeps its work, or if preempted a checkpoint's."""
         now_s, suspended = self.run.env.now, isinstance(cause, Suspend)
         kind, column = (
             ("suspend", "suspensions") if suspended else ("preempt", "preemptions")
@@ -232,9 +223,7 @@ class RentedJob:
                 instance.give_back()
 
     def _kept(self, ran_s: float, suspended: bool) -> tuple[float, float]:
-        """Seconds of work that count, and of writing checkpoints, of those for which
-        the job has run.
-        """
+        """Seconds of saved work, and of writing checkpoints, within a run time."""
         every_s, cost_s = self.run.terms.checkpoint_s, self.run.terms.checkpoint_cost_s
         if every_s is None:
             return (ran_s, 0.0) if suspended else (0.0, 0.0)
@@ -248,7 +237,7 @@ class RentedJob:
     def _executed(
         self, restarting_s: float, work_s: float, writing_s: float, lost_s: float
     ) -> None:
-        """Pay for a stay, by what its seconds went to."""
+        """Pay for a stay by the use of its seconds."""
         self.service_s += work_s + writing_s + lost_s
         self.bill["restarting_s"] += restarting_s
         self.bill["checkpoints_s"] += writing_s
@@ -270,7 +259,7 @@ class RentedJob:
             self.run.budget.spend(self.run.env.now, cost_usd)
 
     def closed(self) -> None:
-        """The job pays no longer for an instance; for the last, its record is taken."""
+        """End the payments for an instance; after the last, record the job."""
         self.open -= 1
         if self.open or not self.done:
             return

@@ -1,4 +1,4 @@
-"""What is taken down of a job, and the figures of a run."""
+"""Records of jobs, and the figures of a run."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ STATUS_NAMES = [status.name.title() for status in Status]
 
 
 class JobRecord(NamedTuple):
-    """A job, and what happened to it; times in seconds from the start of the run.
+    """Record of one job; times in seconds from the start of the run.
 
-    Of a job that has been stopped, dispatch_s and start_s are the first, slot, gpu and
-    status the last, delay_s and service_s (lost execution and checkpoints included)
-    those of all its stays.
+    If a job has been stopped, dispatch_s and start_s are the first, slot, gpu and
+    status the last, delay_s and service_s (including lost execution and checkpoints)
+    totals.
 
     Attributes
     ----------
@@ -32,7 +32,7 @@ class JobRecord(NamedTuple):
     dispatch_s, start_s, finish_s : float
         When it was given slots, began to execute, and completed.
     slot : int
-        Index of the slot (of a job on several, the first; `Run.claims` has all).
+        Index of the slot (of several, the first; `Run.claims` has all).
     gpu : int
         Index of the slot's type among the scenario's `gpus`.
     status : int
@@ -77,7 +77,7 @@ RECORD = {name: WHOLE.get(name, "f8") for name in JobRecord._fields}
 
 
 def is_count(name: str) -> bool:
-    """Whether a column that the terms of renting add has no unit."""
+    """Whether a column of the terms of renting has no unit."""
     return not name.endswith(("_s", "_h", "_usd"))
 
 
@@ -94,12 +94,12 @@ METRICS = {
     "makespan_h": Metric("last completion", "h"),
 }
 """The figures of `Run.summary` with the thesis's two deadline classes."""
-OF_CLASS = (  # of a deadline class: figure, what it is, unit
+OF_CLASS = (  # per deadline class: figure, label, unit
     ("wait_min", "mean wait, {}", "min"),
     ("miss_pct", "missed {} deadlines", "%"),
     ("tardiness_min", "mean tardiness, {}", "min"),
 )
-GAPS = ("wait_gap_min", "miss_gap_pct")  # of a study that knows its lower bounds
+GAPS = ("wait_gap_min", "miss_gap_pct")  # of a study with lower bounds
 
 
 KINDS: dict[str, tuple[str, int, tuple[str, ...]]] = {
@@ -107,13 +107,13 @@ KINDS: dict[str, tuple[str, int, tuple[str, ...]]] = {
     "class": ("deadline_class", 0, ()),  # the scenario has the names
     "status": ("status", 0, tuple(f"{name} stock" for name in STATUS_NAMES)),
 }
-"""Kinds of jobs by what they are told apart by: a column of the records, its first
-value, and names for the values from that on; greater ones take the last.
+"""Kinds of jobs: a column of the records, its first value, and names of the values from
+that on; greater ones take the last.
 """
 
 
 class ClassTotals(NamedTuple):
-    """Sums over the records of a deadline class. Times in seconds."""
+    """Sums over the records of a deadline class, seconds."""
 
     name: str
     completed: int = 0
@@ -124,11 +124,11 @@ class ClassTotals(NamedTuple):
 
 @dataclass
 class Totals:
-    """Sums over records, from which the figures of a run follow. Times in seconds.
+    """Sums over records, from which a run's figures follow. Times in seconds.
 
     weight: sum of the weights; weighted_tardiness_s: of weight x tardiness, and so on.
-    weighted: whether there can be jobs of another weight than 1. by_class: by deadline
-    class, in order of index. more: by name, what the terms of renting add.
+    weighted: whether jobs can have weights other than 1. by_class: by deadline class,
+    in order of index. more: by name, sums of the terms' columns.
     """
 
     completed: int = 0
@@ -154,7 +154,7 @@ class Totals:
 
     @classmethod
     def of(cls, classes: Iterable[DeadlineClass], more: Iterable[str] = ()) -> Totals:
-        """Nothing yet, of jobs of these classes, with more columns."""
+        """Return empty totals for deadline classes and more columns."""
         listed = list(classes)
         by_class = tuple(ClassTotals(each.name) for each in listed)
         return cls(
@@ -164,7 +164,7 @@ class Totals:
         )
 
     def add(self, jobs: Mapping[str, np.ndarray]) -> None:
-        """Add records, given as columns by the names of JobRecord."""
+        """Add records, as columns by the names of JobRecord."""
         # tardiness, thesis Eq. 3.6
         late_s = np.maximum(0.0, jobs["finish_s"] - jobs["deadline_s"])
         missed = late_s > 0  # 1 - delta_j, thesis Eq. 3.9
@@ -212,9 +212,7 @@ class Totals:
         )
 
     def __add__(self, later: Totals) -> Totals:
-        """The sums of two runs, one after the other; classes of the same name are
-        one.
-        """
+        """Add the sums of a later run; classes of the same name are merged."""
         sums = {
             item.name: getattr(self, item.name) + getattr(later, item.name)
             for item in fields(self)
@@ -235,12 +233,11 @@ class Totals:
 
 
 def figures(sums: Totals, jobs: int, capacity_s: float) -> dict[str, float]:
-    """Figures by name, units in the names, from sums over records; `Run.summary`
-    explains them.
+    """Return figures by name from sums over records; see `Run.summary`.
 
     jobs: number submitted. capacity_s: slots x seconds in which they could be held.
     """
-    number = sums.completed or math.nan  # of no jobs there is no mean
+    number = sums.completed or math.nan  # no mean without jobs
     weighted_min = sums.weighted_tardiness_s / (sums.weight or math.nan) / 60
     return {
         "jobs": jobs,
@@ -256,7 +253,7 @@ def figures(sums: Totals, jobs: int, capacity_s: float) -> dict[str, float]:
 
 
 def metrics_of(classes: Iterable[DeadlineClass]) -> dict[str, Metric]:
-    """The figures of `Run.summary` with these deadline classes, in its order."""
+    """Return the figures of `Run.summary` with these deadline classes, in its order."""
     listed = list(classes)
     metrics: dict[str, Metric] = {}
     for name, metric in METRICS.items():
@@ -278,14 +275,12 @@ def _is_thesis(classes: Iterable[DeadlineClass | ClassTotals]) -> bool:
 
 
 def _is_weighted(classes: Iterable[DeadlineClass]) -> bool:
-    """Whether there can be jobs of another weight than 1."""
+    """Whether jobs can have weights other than 1."""
     return any(each.weight != 1 for each in classes)
 
 
 def _class_figures(sums: Totals) -> dict[str, float]:
-    """Of the thesis's two classes the share of misses; of others what `by_class` has,
-    by name.
-    """
+    """Misses of the thesis's two classes, or all of `by_class` by name."""
     if _is_thesis(sums.by_class):
         loose = sums.completed - sums.tight
         loose_missed = sums.missed - sums.tight_missed
@@ -301,8 +296,9 @@ def _class_figures(sums: Totals) -> dict[str, float]:
 
 
 def by_class(sums: Totals) -> dict[str, dict[str, float]]:
-    """By deadline class jobs (completed), wait_min, miss_pct and tardiness_min (means);
-    NaN for a class without jobs.
+    """Return per deadline class jobs (completed), wait_min, miss_pct and tardiness_min.
+
+    Means; NaN for a class without jobs.
     """
     return {
         own.name: {

@@ -1,6 +1,4 @@
-"""The stock of a run: the statuses that its jobs meet, and what the scheduler sees of
-them.
-"""
+"""The stock of a run: the statuses that jobs meet, and those that schedulers see."""
 
 from __future__ import annotations
 
@@ -18,12 +16,11 @@ DRAWN = 256  # epochs that are drawn together
 
 
 class Stock:
-    """The stock of each type over a run; it belongs to the seed, whatever a policy
-    does.
+    """The stock of each type over a run; it depends only on the seed.
 
-    market: whose stock it is. seed: of the streams "market TYPE", one a type, and of
-    "market start", from which a replay takes its start: where the series tell the hour
-    of day, that of the clock on one of their days; else any second.
+    market: whose stock it is. seed: of the streams "market TYPE", and of "market
+    start", from which a replay takes its start: any second, or, if the series have
+    hours of day, the clock's hour on one of their days.
     """
 
     def __init__(self, market: Market, seed: int) -> None:
@@ -32,14 +29,14 @@ class Stock:
         self._shortages: dict[str, tuple[Iterator[float], list[float]]] = {}
         self._start_s = start_s(market, seed)
         if not market.persists:
-            # a job's own draw
+            # each job's own draw
             self.status = market.status  # type: ignore[method-assign]
 
     def status(self, gpu: GpuType, time_s: float, uniform: float) -> Status:
-        """The status that a dispatch at a time in seconds meets.
+        """Return the status that a dispatch at a time in seconds meets.
 
-        It is the market's, the same for all slots of a type; where the stock of the
-        type does not persist, it is that of the job's own variate (thesis Eq. 3.1).
+        It is the same for all slots of a type; if the stock of the type does not
+        persist, it is that of the job's own variate (thesis Eq. 3.1).
         """
         path = self._path(gpu)
         return (
@@ -49,13 +46,11 @@ class Stock:
         )
 
     def persists(self, gpu: GpuType) -> bool:
-        """Whether the stock of a type persists, or is replayed."""
+        """Return whether the stock of a type persists, or is replayed."""
         return self._path(gpu) is not None
 
     def seen_s(self, gpu: GpuType, now_s: float) -> float | None:
-        """When the scheduler last looked at a type, seconds; None: it sees nothing of
-        it.
-        """
+        """Return when a type was last polled, seconds; None if it is not seen."""
         poll_s = self.market.poll_s
         if poll_s is None or self._path(gpu) is None:
             return None
@@ -65,9 +60,7 @@ class Stock:
         return (look - (look * poll_s > now_s)) * poll_s
 
     def changes_s(self, gpu: GpuType, after_s: float, before_s: float) -> list[float]:
-        """When the status of a type may change of itself between two times, seconds,
-        rising.
-        """
+        """Return possible changes of a type's status between two times, seconds."""
         path = self._path(gpu)
         if isinstance(path, _Replayed):
             return path.changes_s(after_s, before_s)
@@ -75,9 +68,7 @@ class Stock:
         return sorted({*own, *law_changes_s(self.market, after_s, before_s)})
 
     def runs_out_s(self, gpu: GpuType, after_s: float) -> float:
-        """When the stock of a type that persists next becomes Low after a time,
-        seconds; infinite if it never does.
-        """
+        """Return when a persistent type next becomes Low, seconds, or infinity."""
         if gpu.name not in self._shortages:
             self._shortages[gpu.name] = self._drawn_shortages_s(gpu), []
         later, found = self._shortages[gpu.name]
@@ -86,7 +77,7 @@ class Stock:
         return found[bisect_right(found, after_s)]
 
     def _drawn_shortages_s(self, gpu: GpuType) -> Iterator[float]:
-        """When the stock of a type becomes Low, day by day; at last never."""
+        """Yield when the stock of a type becomes Low, day by day; finally infinity."""
         path, begin_s, was_low = self._path(gpu), 0.0, True
         assert path is not None
         while path.runs_out:
@@ -102,7 +93,7 @@ class Stock:
             yield inf
 
     def _path(self, gpu: GpuType) -> _Held | _Replayed | None:
-        """How the stock of a type goes; None where every dispatch draws its own."""
+        """Course of a type's stock; None if every dispatch draws its own."""
         if gpu.name not in self._paths:
             self._paths[gpu.name] = self._made(gpu)
         return self._paths[gpu.name]
@@ -116,30 +107,30 @@ class Stock:
 
 
 class _Held:
-    """The variate U(t) of a type, as the module of the market has it."""
+    """The variate U(t) of a type, see the market's module."""
 
     def __init__(self, market: Market, gpu: GpuType, seed: int) -> None:
         self._market, self._gpu = market, gpu
         self._own, name = market.holding(gpu.name), f"market {gpu.name}"
         self._levels = [_Level(seed, name, self._own.persistence_s)]
-        if self._own.switch_s:  # and which of the two is shown
+        if self._own.switch_s:  # second level, and which of the two is shown
             self._levels.append(_Level(seed, f"{name} second", self._own.persistence_s))
             self._levels.append(_Level(seed, f"{name} shown", self._own.switch_s))
         hours_s = [
             (hour - market.clock.start_h) % 24 * 3600 for hour in market.change_hours
         ]
         low = [market.probabilities(gpu, at_s)[LOW] for at_s in hours_s]
-        # Whether it becomes Low again and again.
+        # whether it becomes Low again and again
         self.runs_out = any(low) and min(low) < 1
 
     def status(self, time_s: float) -> Status:
-        """Thesis Eq. 3.1 at the clock's hour and U(t)."""
+        """Return the status by thesis Eq. 3.1 at the clock's hour and U(t)."""
         two, at_s = len(self._levels) > 1, self._own.polled_s(time_s)
         shown = two and self._levels[2].at(at_s) >= self._own.first_share
         return self._market.status(self._gpu, time_s, self._levels[shown].at(at_s))
 
     def changes_s(self, after_s: float, before_s: float) -> list[float]:
-        """The epochs between two times, or the multiples that follow them."""
+        """Return the epochs between two times, or the next poll after each."""
         every_s, from_s = self._own.every_s, self._own.polled_s(after_s)
         found = [
             at_s for each in self._levels for at_s in each.epochs_s(from_s, before_s)
@@ -150,21 +141,17 @@ class _Held:
 
 
 class _Level:
-    """A uniform variate that is held, and drawn anew at the epochs of a Poisson
-    process.
-    """
+    """A uniform variate that is redrawn at the epochs of a Poisson process."""
 
     def __init__(self, seed: int, name: str, mean_s: float) -> None:
         self._mean_s, self._rng = mean_s, stream(seed, name)
         self._epochs_s, self._uniforms = [0.0], [float(self._rng.random())]
 
     def at(self, time_s: float) -> float:
-        """The variate at a time."""
         self._draw_until(time_s)
         return self._uniforms[bisect_right(self._epochs_s, time_s) - 1]
 
     def epochs_s(self, after_s: float, before_s: float) -> list[float]:
-        """The epochs between two times."""
         self._draw_until(before_s)
         epochs_s = self._epochs_s
         return epochs_s[
@@ -179,27 +166,23 @@ class _Level:
 
 
 class _Replayed:
-    """A recorded series from one of its seconds on."""
+    """A recorded series, from a second on."""
 
     def __init__(self, series: StockSeries, start_s: float) -> None:
         self._series, self._start_s = series, start_s
         self.runs_out = 0 < series.longest_s < inf
 
     def status(self, time_s: float) -> Status:
-        """The status recorded then."""
         return self._series.status(self._start_s + time_s)
 
     def changes_s(self, after_s: float, before_s: float) -> list[float]:
-        """When the recorded status changes between two times."""
         start_s = self._start_s
         found = self._series.changes_s(start_s + after_s, start_s + before_s)
         return [time_s - start_s for time_s in found]
 
 
 def start_s(market: Market, seed: int) -> float:
-    """The second of the series at which a run of a seed begins; the same for all
-    types.
-    """
+    """Return the second of the series at which a run of a seed begins."""
     if not market.series:
         return 0.0
     longest = max(market.series, key=lambda each: each.length_s)
@@ -212,10 +195,7 @@ def start_s(market: Market, seed: int) -> float:
 
 
 def law_changes_s(market: Market, after_s: float, before_s: float) -> list[float]:
-    """When the law of the stock changes between two times.
-
-    A nanosecond later where rounding would put it before.
-    """
+    """Return when the stock model changes between two times, never too early."""
     found = []
     for day in range(int(after_s // DAY_S), int(before_s // DAY_S) + 1):
         for hour in market.change_hours:

@@ -1,6 +1,4 @@
-"""Why a run went as it did: the stock of each type over time, and what the rules of a
-policy said at each of its decisions.
-"""
+"""Reasons of a run: the stock over time, and the rules' ranks at each decision."""
 
 from __future__ import annotations
 
@@ -18,14 +16,12 @@ from cgrsp_simpy.rental.policies.rules import ListPolicy, by_submission
 from cgrsp_simpy.rental.stock import DAY_S, Stock, law_changes_s
 from cgrsp_simpy.rental.view import Assignment, SlotView, View
 
-RANKED = 5  # waiting jobs that are told of a decision
+RANKED = 5  # waiting jobs listed per decision
 ROUNDING = 1e-9  # of chances
 
 
-def reasons(scenario: Any, rule: Any, seed: int) -> Reasons | None:
-    """What the rules of a policy say at the decisions of a run, which is made again;
-    None of a policy that is not of rules that say what they do.
-    """
+def reasons(scenario: Model, rule: Any, seed: int) -> Reasons | None:
+    """Repeat a run and return its rules' reasons; None if they cannot be described."""
     plain = type(rule) is ListPolicy and isinstance(rule.reserve, Rule | None)
     if not plain or not (
         isinstance(rule.order, Tiers | Index) or rule.order is by_submission
@@ -37,7 +33,7 @@ def reasons(scenario: Any, rule: Any, seed: int) -> Reasons | None:
 
 
 class TracingPolicy(ListPolicy):
-    """A list policy that decides as it does, and takes down what its rules said."""
+    """A list policy with unchanged decisions that records its rules' reasons."""
 
     def __init__(self, policy: ListPolicy) -> None:
         super().__init__(policy.order, self._told, policy.name, policy.reserve)
@@ -55,9 +51,7 @@ class TracingPolicy(ListPolicy):
         return super().__call__(view)
 
     def _told(self, view: View, job: Job, offers: Sequence[SlotView]) -> SlotView:
-        """The offer that the rule takes; what it says is taken down afterwards, as it
-        may draw.
-        """
+        """Return the rule's offer, then describe it, as a rule may draw."""
         rule, said = self._rule, list[str]()
         best = rule(view, job, offers)
         for each in (best, *(each for each in offers if each is not best)):
@@ -69,10 +63,10 @@ class TracingPolicy(ListPolicy):
 
 
 def bands(market: Market, slots: Sequence[GpuType], seed: int, end_s: float) -> Bands:
-    """What there is of the types of some slots up to an end, seconds: their stock, or,
-    where each dispatch draws its own, the chance that it meets Low stock. Scarce is
-    when that chance, by the law and in the mean over the types, is above its mean over
-    the day.
+    """Return the stock of the slots' types up to an end, seconds.
+
+    If each dispatch draws its own status, the chance of Low stock. Scarce: that chance,
+    averaged over the types, is above its mean over the day.
     """
     gpus, stock, levels = list(dict.fromkeys(slots)), Stock(market, seed), {}
     for gpu in gpus:

@@ -419,10 +419,8 @@ def test_what_the_loop_does_not_know_is_simpys():
     warm = cg.day("quiet", terms=cg.Terms(warm_s=60))
     keeps = subject_of(refuses).make_policy("fifo")
     keeps.keep_s = lambda view, slot: 30.0
-    assert (
-        subject_of(warm).not_compiled(keeps)
-        == "the policy says for how long instances are kept"
-    )
+    why = "the policy decides how long instances are kept"
+    assert subject_of(warm).not_compiled(keeps) == why
 
 
 def test_an_index_needs_the_weights_of_the_classes():

@@ -1,3 +1,1 @@
-"""Many runs: replications, comparisons, sweeps and searches, and the directories that
-keep them.
-"""
+"""Many runs: replications, comparisons, sweeps, searches, and results directories."""

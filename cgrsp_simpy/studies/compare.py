@@ -1,7 +1,4 @@
-"""Comparison of policies on the same seeds: means with intervals, and paired
-differences from the first policy; and selection of the best in as few runs as that
-takes.
-"""
+"""Comparison of policies on the same seeds, and selection of the best in few runs."""
 
 from __future__ import annotations
 
@@ -31,7 +28,7 @@ from cgrsp_simpy.studies.store import Store, open_store
 from cgrsp_simpy.studies.study import Row, Study
 from cgrsp_simpy.studies.subject import subject_of
 
-MOST_SEEDS = 10_000  # where the search for a precision ends
+MOST_SEEDS = 10_000  # limit of the search for a precision
 
 
 def compare(
@@ -44,8 +41,7 @@ def compare(
     precision: float | Mapping[str, float] | None = None,
     engine: str = "auto",
 ) -> Comparison:
-    """Run each policy on each seed; every policy meets the same jobs with the same luck
-    (common random numbers).
+    """Run each policy on each seed, with common random numbers.
 
     A run that raises an exception becomes a row with the key "error".
 
@@ -54,24 +50,23 @@ def compare(
     scenario : Model
         Of any module, as in `simulate`.
     policies : sequence or mapping, optional
-        As in `simulate`, or by the names that they are to have; the first is the one
-        that the others are tested against. Those that the scenario is usually compared
-        under, unless given.
+        As in `simulate`, or by label; the others are tested against the first. By
+        default the usual ones of the scenario.
     seeds : iterable of int
-        Whole numbers >= 0, each once.
+        Distinct whole numbers >= 0.
     executor : Executor or int, optional
-        None runs here, a number in at most as many processes, which are as many as have
-        half a second of work, or any concurrent.futures.Executor.
+        None runs here, a number in at most as many processes, each with half a second
+        of work or more, or any concurrent.futures.Executor.
     out : str or Path, optional
-        A results directory, from which the same call resumes; policies and parts of the
-        scenario that are one's own are told by their code and values.
+        A results directory, from which the same call resumes; your own policies and
+        parts of the scenario are identified by their code and values.
     precision : float or mapping, optional
         Relative half width, > 0 and at most 1, of the model's chief figure (the wait)
         or by figure ({"miss_pct": 0.1}): seeds are added until every policy's 95 %
         interval is that narrow.
     engine : str
         "simpy"; "compiled", with equal bits, for policies made of rules on rented slots
-        (the extra fast); "auto": compiled where it can be, and pays.
+        (the extra fast); "auto": compiled if possible and worthwhile.
 
     Returns
     -------
@@ -110,9 +105,7 @@ def compared_at(
     store: Store | None,
     engine: str,
 ) -> tuple[Comparison, ...]:
-    """A comparison of each scenario's policies, by their labels; all on the same
-    seeds.
-    """
+    """Compare each scenario's policies, by their labels, on the same seeds."""
     wanted = [Replications(place, list(own.values()), seeds) for place, own in places]
     runs, studies = replicate(wanted, executor, store, engine), []
     for place, own in places:
@@ -128,7 +121,7 @@ def compared_at(
 def _precision(
     precision: float | Mapping[str, float] | None, scenario: Model, seeds: list[int]
 ) -> dict[str, float]:
-    """Relative half widths wanted, by figure."""
+    """Relative half widths by figure."""
     wanted: dict[str, float] = {}
     if isinstance(precision, Mapping):
         wanted = dict(precision)
@@ -159,13 +152,13 @@ def _precision(
 
 
 def _seeds_missing(study: Comparison, wanted: dict[str, float]) -> int:
-    """How many seeds more are likely to give the precision; 0 where it is reached."""
+    """Estimate how many seeds more give the precision; 0 if it is reached."""
     have, need = len(study.seeds), 0
     for figure, width in wanted.items():
         for policy in study.policies:
             values = study.values(policy, figure)
             found = mean(values)
-            # of the others the runs failed, or there is no such figure
+            # one value: other runs failed, or lack the figure
             if found.n == 1:
                 need = max(need, 2 * have)
             elif math.isfinite(found.mean) and not found.half_width <= width * abs(
@@ -183,10 +176,8 @@ def _seeds_missing(study: Comparison, wanted: dict[str, float]) -> int:
 class Comparison(Study):
     """Figures of several policies on the same seeds.
 
-    Its rows are dicts, one a policy and seed, with the keys policy, seed and those of
-    the run's summary.
-
-    scenario: what was compared on.
+    One row (a dict) per policy and seed, with the keys policy, seed and those of the
+    run's summary. scenario: what was compared on.
     """
 
     scenario: Model
@@ -207,7 +198,7 @@ class Comparison(Study):
 
     @property
     def note(self) -> str:
-        """The scenario's, and the policies with a figure that is infinite."""
+        """The scenario's note, and the policies with an infinite figure."""
         grows = [
             policy
             for policy, row in self.means().items()
@@ -234,25 +225,20 @@ class Comparison(Study):
         return self._named
 
     def run(self, policy: str, seed: int) -> Any:
-        """The run behind a row, with its per-job records: simulated again, equal to the
-        bit.
+        """Repeat the run behind a row, with per-job records, equal to the bit.
 
-        policy: as it is called in the table. seed: any, not only of the study's.
-        Result: of the scenario's module, as from `simulate`. Raises InputError for an
-        unknown policy.
+        policy: its label. seed: any, also outside the study. Result: see `simulate`.
+        Raises InputError for an unknown policy.
         """
         check_one_of("policy", policy, self._named)
         return simulate_for_study(self.scenario, self._named[policy], seed)
 
     def by(self, column: str) -> list[Row]:
-        """The figures by the values of a column of the scenario's log, such as a
-        customer.
+        """Return the figures by the values of a column of the log, such as a customer.
 
-        Simulates again, for the records of the jobs.
-
-        column: its name. Result: a row a value and policy: by, value, policy, and means
-        over the seeds of the figures of a run's `by`. Raises InputError for a column
-        that the log does not have, or jobs that are not of a log.
+        Simulates again. column: its name. Result: one row per value and policy: by,
+        value, policy, and means over the seeds of the figures of a run's `by`. Raises
+        InputError for an unknown column, or jobs that are not of a log.
         """
         return by_column(self.scenario, self._named, self.seeds, column)
 
@@ -260,7 +246,7 @@ class Comparison(Study):
 def by_column(
     scenario: Model, named: Mapping[str, Any], seeds: Iterable[int], column: str
 ) -> list[Row]:
-    """The rows of `Comparison.by`, of policies by their labels."""
+    """Return the rows of `Comparison.by`, of policies by their labels."""
     found: dict[tuple[str, str], list[Row]] = {}
     for (label, policy), seed in itertools.product(named.items(), seeds):
         for row in simulate_for_study(scenario, policy, seed).by(column):
@@ -286,10 +272,10 @@ def select(
     confidence: float = 0.95,
     first: int = 20,
 ) -> Selection:
-    """Run policies on the seeds 0, 1, 2, ... and leave out, run by run, those that
-    cannot be the best; see `analysis.selection.kim_nelson`.
+    """Run policies seed by seed, and drop those that cannot be the best.
 
-    All policies that are left meet the same seed (common random numbers).
+    See `analysis.selection.kim_nelson`; with common random numbers, on the seeds 0, 1,
+    2, ...
 
     Parameters
     ----------
@@ -300,13 +286,12 @@ def select(
     indifference : float
         The least difference worth detecting, > 0, in the unit of the figure.
     figure : str, optional
-        A figure of the run's summary of which less, or more, is better; unless given
-        the model's chief one (the wait).
+        A figure of the run's summary of which less, or more, is better; default: the
+        model's chief one (the wait).
     confidence : float
-        Promised chance of selecting the best, if it is better by the indifference at
-        least.
+        Promised chance of selecting the best, if it is better by the indifference.
     first : int
-        Runs of each policy before any is left out, >= 2.
+        Runs of each policy before any is dropped, >= 2.
 
     Returns
     -------
@@ -316,8 +301,8 @@ def select(
     Raises
     ------
     InputError
-        For an argument that is not allowed, a market that is replayed, or a run without
-        the figure.
+        For an argument that is not allowed, a replayed market, or a run without the
+        figure.
     PolicyError
         If a policy answers what cannot be carried out.
 

@@ -1,6 +1,4 @@
-"""Where tasks run: in this process, in processes of our own, or on any executor of
-concurrent.futures.
-"""
+"""Where tasks run: here, in worker processes, or on any concurrent.futures executor."""
 
 from __future__ import annotations
 
@@ -31,11 +29,11 @@ def as_they_come(
     tasks: Mapping[Key, Task],
     executor: Executor | int | None,
 ) -> Iterator[tuple[Key, Result]]:
-    """The key and the result of each task, in the order in which they are ready.
+    """Yield the key and the result of each task, as they become ready.
 
     executor: None runs here, as does a single task; a number in as many processes, but
-    no more than there are tasks. If the executor fails, what it has finished still
-    comes, and then a WorkerError; of a task that is not allowed its own InputError.
+    at most one per task. If the executor fails, its finished results still come, then a
+    WorkerError; a task's InputError is raised as it is.
     """
     if not (executor is None or isinstance(executor, Executor)):
         check_whole("executor", executor, least=1, most=MOST_WORKERS)
@@ -50,7 +48,7 @@ def as_they_come(
             with _deaf():
                 for key, task in tasks.items():
                     futures[pool.submit(called, Sent(carry_out, task))] = key
-        except Exception as error:  # the executor takes no more
+        except Exception as error:  # the executor accepts no more
             failure = error
         try:
             for future in as_completed(futures):
@@ -61,7 +59,7 @@ def as_they_come(
                 else:
                     yield futures[future], result
         finally:
-            # another's pool goes on: take back what has not begun
+            # a user's pool goes on: cancel what has not begun
             for future in futures if pool is executor else ():
                 future.cancel()
     if isinstance(failure, InputError):
@@ -76,9 +74,7 @@ def as_they_come(
 
 @contextmanager
 def _pool(executor: Executor | int) -> Iterator[Executor]:
-    """The executor given, or a pool of processes of our own, which ends at once when we
-    are interrupted.
-    """
+    """The executor, or a pool of processes that ends at once on interrupts."""
     if isinstance(executor, Executor):
         yield executor
         return
@@ -99,15 +95,13 @@ def _pool(executor: Executor | int) -> Iterator[Executor]:
 
 @contextmanager
 def _deaf() -> Iterator[None]:
-    """Ctrl-C waits until this moment is over, and never reaches processes that start in
-    here: they take over the mask.
-    """
+    """Delay Ctrl-C, and hide it from processes that start inside."""
     if not hasattr(signal, "pthread_sigmask"):  # Windows
         yield
         return
     from multiprocessing import resource_tracker
 
-    resource_tracker.ensure_running()  # with its start it would end the mask
+    resource_tracker.ensure_running()  # its start would reset the mask
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -116,11 +110,7 @@ def _deaf() -> Iterator[None]:
 
 
 def _begin(parent: int) -> None:
-    """What a worker does first.
-
-    Ctrl-C reaches the whole group, and the parent ends the workers; without it they
-    end.
-    """
+    """Set up a worker: ignore Ctrl-C, and end when the parent ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
 

@@ -1,6 +1,6 @@
-"""What tells a study from another: plain values of all that it depends on, and the code
-of a user's own; and from plain values what they tell of, without running any code of a
-user's.
+"""Identity of a study: plain values and user code that it depends on, and the way back.
+
+Restoring from plain values runs no user code.
 """
 
 from __future__ import annotations
@@ -38,41 +38,34 @@ from cgrsp_simpy.base.files import table_of
 from cgrsp_simpy.base.policy import from_file, in_file
 from cgrsp_simpy.engine.policy_caller import is_library
 
-LONG = 100  # numbers or texts in a list that are told by a digest
+LONG = 100  # longer lists of numbers or texts are replaced by a digest
 PACKAGE = __name__.partition(".")[0]
 NUMBERS = "biuf"  # kinds of arrays that are kept
-EMPTY = CellType()  # of a closure: each that holds something differs, whatever that is
+EMPTY = CellType()  # an empty cell of a closure; others never equal it
 GLOBAL = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")
 
 
 class Identity:
-    """Plain values for JSON, equal for equal things only; objects by their class and
-    what they hold, functions by name.
+    """Plain values for JSON, equal only for equal things; objects by class and content.
 
     code: by name, a digest of each function and class that is neither this package's
-    nor an installed library's: of its compiled code, so that comments do not count, and
-    of the values that it takes from its defaults, its closure and its module. Functions
-    and classes among these, such as a helper imported from another file, have entries
-    of their own. What is looked up by a text, as with eval, is not followed.
-
-    data: by their digests, the long lists and arrays that the plain values name by
-    these alone.
+    nor an installed library's: of its compiled code (without comments), and of the
+    values of its defaults, its closure and its module. Functions and classes among
+    these, such as an imported helper, have entries of their own. Names in texts, as for
+    eval, are not followed. data: long lists and arrays, by digest.
     """
 
     def __init__(self) -> None:
         self.code: dict[str, str] = {}
         self.data: dict[str, list[Any]] = {}
         self._names: dict[int, str] = {}
-        # objects that are being told, each within the one before
+        # objects that are being described, outermost first
         self._open: list[object] = []
-        # so that no other object takes the id of one that has been told
+        # so that no other object gets the id of one that was described
         self._kept: list[object] = []
 
     def of(self, value: Any) -> Any:
-        """The value as plain values.
-
-        Raises InputError for an object of which nothing is known.
-        """
+        """Return the value as plain values; InputError for an opaque object."""
         if value is None or type(value) in (bool, int, str):
             return value
         if type(value) is float:
@@ -86,15 +79,13 @@ class Identity:
         return self._within(value, self._held)
 
     def policy(self, value: Any) -> Any:
-        """A policy as plain values; a text that names a function of a file
-        ("own.py:oldest") with that.
-        """
+        """Return a policy as plain values; "own.py:oldest" with the function."""
         if type(value) is str and in_file(value):
             return [value, self.of(from_file("policy", value))]
         return self.of(value)
 
     def _within(self, value: Any, told: Callable[[Any], Any]) -> Any:
-        """What is told of a thing; of one that is found within itself, only a word."""
+        """Describe a value; within itself, only by a word."""
         if any(value is each for each in self._open):
             return "itself"
         self._open.append(value)
@@ -104,7 +95,7 @@ class Identity:
             self._open.pop()
 
     def _held(self, value: Any) -> Any:
-        """What an object holds."""
+        """Describe what an object holds."""
         if isinstance(value, np.ndarray) and not value.dtype.hasobject:
             name = digest(np.ascontiguousarray(value).tobytes())
             if value.dtype.kind in NUMBERS:
@@ -156,7 +147,7 @@ class Identity:
         return [self.of(entry) for entry in value]
 
     def _object(self, value: Any) -> Any:
-        """An object as it would be copied: its class, and what it holds."""
+        """Describe an object as it would be copied: its class, and what it holds."""
         try:
             own = copyreg.dispatch_table.get(type(value))
             how = own(value) if own else value.__reduce_ex__(4)
@@ -189,9 +180,7 @@ class Identity:
     # ---- code ----
 
     def _named(self, value: Any) -> Any:
-        """A function, class or module by its name; of a user's own, its digest is
-        kept in `code`.
-        """
+        """Name a function, class or module; a user's is digested in `code`."""
         if id(value) in self._names:
             return self._names[id(value)]
         name = _name(value)
@@ -211,7 +200,7 @@ class Identity:
         return name
 
     def _closure(self, value: Any) -> dict[str, Any]:
-        """What a function has taken along from the function in which it was made."""
+        """Values that a function has captured."""
         cells = getattr(value, "__closure__", None) or ()
         names = value.__code__.co_freevars if cells else ()
         return {
@@ -266,9 +255,7 @@ class Identity:
     def _taken(
         self, value: Any, attributes: frozenset[str], within: tuple[ModuleType, ...]
     ) -> Any:
-        """What a function takes from its module; of a module of the user's, what it
-        takes from there in turn.
-        """
+        """Describe what a function takes from its module or, in turn, user modules."""
         if (
             not isinstance(value, ModuleType)
             or home(value) != "user"
@@ -300,7 +287,7 @@ class Identity:
         return [parents, self._methods(cls, object)]
 
     def _methods(self, cls: type, kind: type) -> dict[str, Any]:
-        """What stands in a class, but for what Python puts there, and annotations."""
+        """Describe a class's content without Python's own entries and annotations."""
         code = (FunctionType, staticmethod, classmethod, property)
         held = {
             name: value
@@ -317,11 +304,10 @@ class Identity:
 
 
 class Restored:
-    """From plain values, as of Identity, what they tell of: dataclasses and names of
-    this package, of its modules that are imported, with all that they hold. What is
-    told as equal is one object.
+    """Values from plain values of Identity: dataclasses and names of this package's
+    imported modules, with all that they hold.
 
-    data: gives the list of a digest.
+    Equal plain values give one object. data: returns the list of a digest.
     """
 
     def __init__(self, data: Callable[[str], Sequence[Any]]) -> None:
@@ -329,7 +315,7 @@ class Restored:
         self._made: dict[str, Any] = {}
 
     def of(self, plain: Any) -> Any:
-        """The value. Raises InputError for what is of no such class, or not allowed."""
+        """Return the value; InputError for another class, or what is not allowed."""
         if isinstance(plain, list):
             if (
                 len(plain) == 2
@@ -366,9 +352,7 @@ class Restored:
 
 
 def _own_class(name: Any) -> Any:
-    """The imported class of this package that a name tells of; None where there is
-    none.
-    """
+    """The imported class of this package with a name, or None."""
     module, _, last = str(name).partition(":")
     found = getattr(sys.modules.get(module), last, None)
     if not isinstance(found, type) or home(found) != "own" or _name(found) != name:
@@ -386,7 +370,7 @@ _ANNOTATE = ("__annotate__", "__annotate_func__")
 
 
 def digest(content: bytes) -> str:
-    """A short digest of some bytes."""
+    """Return a short digest of bytes."""
     return hashlib.sha256(content).hexdigest()[:16]
 
 
@@ -402,16 +386,14 @@ def _name(value: Any) -> str:
 
 
 def _is_builtin(value: Any) -> bool:
-    """A function written in C, and not the method of an object."""
+    """Whether a value is a function written in C, not a method."""
     return isinstance(value, BuiltinFunctionType) and isinstance(
         value.__self__, (ModuleType, type(None))
     )
 
 
 def home(value: Any) -> str:
-    """Where code comes from: "own" (this package), "library" (installed, or
-    Python's), or "user".
-    """
+    """Return "own" (this package), "library" (installed, or Python's), or "user"."""
     name = _module(value)
     if name.partition(".")[0] == PACKAGE:
         return "own"
@@ -457,9 +439,7 @@ def _constant(value: Any) -> str:
 
 
 def _used(code: CodeType) -> tuple[set[str], frozenset[str], set[tuple[str, int]]]:
-    """The global names that code uses, the names that it looks up in objects, and what
-    it imports, with the level of dots.
-    """
+    """Global names, attribute names, and imports (with the level of dots) of code."""
     steps = list(dis.get_instructions(code))
     names = {str(step.argval) for step in steps if step.opname in GLOBAL}
     attributes = {
@@ -481,7 +461,7 @@ def _used(code: CodeType) -> tuple[set[str], frozenset[str], set[tuple[str, int]
 
 
 def _imported(name: str, level: int, around: Mapping[str, Any]) -> ModuleType | None:
-    """A module of the user's that a function imports when it is called."""
+    """A user's module that a function imports when it is called."""
     try:
         if level:
             name = importlib.util.resolve_name(
@@ -494,7 +474,7 @@ def _imported(name: str, level: int, around: Mapping[str, Any]) -> ModuleType | 
 
 
 def _without_caches(cls: type, state: Any) -> Any:
-    """The state of an object without what cached properties have put there."""
+    """An object's state without cached properties."""
     if type(state) is not dict:
         return state
     return {

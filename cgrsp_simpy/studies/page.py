@@ -1,4 +1,4 @@
-"""A report as one HTML page that needs nothing else."""
+"""Reports as self-contained HTML pages."""
 
 from __future__ import annotations
 
@@ -38,21 +38,19 @@ td.text { text-align: left; white-space: normal } ul { padding-left: 1.2rem } .n
 
 
 def page(title: str, body: Iterable[str], style: str = "") -> str:
-    """A page with a title, a body of HTML elements, and rules of style beside those of
-    all.
-    """
+    """Return a page with a title, a body of HTML elements, and additional styles."""
     return PAGE.format(
         title=html_text(title), style=STYLE + style, body="\n".join(body)
     )
 
 
 def paragraph(text: str) -> str:
-    """A text as a paragraph."""
+    """Return a text as a paragraph."""
     return f"<p>{html_text(text)}</p>"
 
 
 def bullets(lines: Iterable[str], kind: str = "") -> str:
-    """Lines as a list."""
+    """Return lines as a list."""
     return (
         f'<ul class="{kind}">'
         + "".join(f"<li>{html_text(line)}</li>" for line in lines)

@@ -1,6 +1,4 @@
-"""A results directory: what identifies its study; finished work is kept as it comes,
-and a study that was interrupted goes on where it stopped.
-"""
+"""Results directories: identity of a study, and finished work to resume from."""
 
 from __future__ import annotations
 
@@ -33,19 +31,19 @@ from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.studies.identity import Identity, digest
 
 Outcome = list[Any] | dict[str, Any] | str
-"""What a model keeps of a run, as plain values; a text is the error that ended it."""
+"""Stored result of a run, as plain values; a text is the error that ended it."""
 
 PACKAGES = ("cgrsp_simpy", "simpy", "numpy", "scipy")
 
 
 @contextmanager
 def verifying(sample: int, seed: int = 0) -> Iterator[Checked]:
-    """Within it, a study that finds its results directory runs some finished tasks
-    again, and compares instead of writing.
+    """Within it, a study with a results directory repeats some finished tasks and
+    compares.
 
-    sample: how many tasks, drawn by the seed; of a directory with fewer all. Raises
-    InputError, in the study, for a directory that is not finished, and after it for a
-    file of no task of its.
+    Nothing is written. sample: number of tasks, drawn by the seed; all if there are
+    fewer. Raises InputError, in the study, for an unfinished directory, and after it
+    for a stray file.
     """
     check_whole("sample", sample, least=1)
     found = Checked(sample, seed)
@@ -57,11 +55,7 @@ def verifying(sample: int, seed: int = 0) -> Iterator[Checked]:
 
 @dataclass
 class Checked:
-    """What was run again.
-
-    tasks: their numbers. differing: those of other outcomes than are kept. left: the
-    files of those that were not run yet.
-    """
+    """Tasks that were repeated; those with other outcomes; files not repeated yet."""
 
     sample: int
     seed: int
@@ -85,11 +79,9 @@ _CHECKED: ContextVar[Checked | None] = ContextVar("checked", default=None)
 class Store:
     """The results directory of one study.
 
-    path: the directory; made if it does not exist. configuration: what is run, as plain
-    values for JSON; seeds: on which; data: lists by their digests.
-
-    Raises InputError if the directory holds another study, or was made by other
-    versions, or cannot be written.
+    path: the directory; created if necessary. configuration: JSON-serialisable
+    parameters of the study; seeds: its seeds; data: lists by their digests. Raises
+    InputError if the directory is another study's or version's, or cannot be written.
     """
 
     def __init__(
@@ -160,7 +152,7 @@ class Store:
             )
 
     def numbers(self) -> list[int]:
-        """The numbers of the tasks that are done."""
+        """Return the numbers of the finished tasks."""
         stems = [path.stem for path in (self.path / "chunks").glob("[0-9]*.json")]
         return sorted(
             int(each)
@@ -169,13 +161,13 @@ class Store:
         )
 
     def take_numbers(self, count: int) -> int:
-        """The first of `count` numbers for tasks; the next call begins after them."""
+        """Reserve `count` numbers for tasks; return the first."""
         first = self._numbers
         self._numbers += count
         return first
 
     def load(self, number: int, shape: Sequence[int]) -> list[list[Any]] | None:
-        """The outcomes of a task, if it is done.
+        """Return the outcomes of a task, or None if it is not finished.
 
         shape: the number of outcomes of each of its units.
         """
@@ -206,17 +198,13 @@ class Store:
         return outcomes
 
     def _sum(self, number: int, plain: Any) -> str:
-        """A checksum of the outcomes of a task of this study, so that altered ones, or
-        another task's, are refused.
-        """
+        """Checksum of a task's outcomes in this study."""
         return hashlib.sha256(
             json.dumps([self._study, number, plain]).encode()
         ).hexdigest()
 
     def save(self, number: int, outcomes: Sequence[Sequence[Outcome]]) -> None:
-        """Keep the outcomes of a task; while verifying, compare them with those that
-        are kept.
-        """
+        """Keep the outcomes of a task; while verifying, compare them."""
         if self._checked:
             self._checked.left.pop(number, None)
             kept = self._kept(number, [len(unit) for unit in outcomes])
@@ -237,14 +225,12 @@ class Store:
     def write(self, name: str, text: str) -> None:
         """Write a file, whole or not at all; nothing while verifying."""
         if not self._checked:
-            # a path that is no UTF-8 has halves of characters, which JSON escapes so
+            # a path that is not UTF-8 has surrogates, which JSON escapes so
             write_whole(self.path / name, text.encode(errors="backslashreplace"))
 
 
 def kept_json(path: Path) -> Any:
-    """The value of a file of a results directory; InputError for one that cannot be
-    read, is too large or no JSON.
-    """
+    """Read a JSON file of a results directory; InputError if that is impossible."""
     with faults_of(path):
         check_size(path.stat().st_size)
         content = path.read_bytes()
@@ -255,14 +241,12 @@ def kept_json(path: Path) -> Any:
 
 
 def damaged(path: Path) -> InputError:
-    """The error of a file of a results directory that is not as it was written."""
+    """Return the error of an altered file of a results directory."""
     return InputError(f"{path} is damaged or altered; remove it")
 
 
 def _check_no_links(path: Path) -> None:
-    """Refuse a results directory in which anything but files and folders of its own
-    lies: nothing outside may be read or written by way of it.
-    """
+    """Refuse a results directory with links, so that nothing outside is touched."""
     with faults_of(path):
         foreign = [
             entry.path
@@ -280,7 +264,7 @@ def _check_no_links(path: Path) -> None:
         )
 
 
-# what an interrupted beginning leaves
+# files after an interrupted creation
 _BEGUN = {
     "chunks",
     "data",
@@ -300,9 +284,7 @@ def _versions() -> dict[str, str]:
 
 @cache
 def source_digest(package: Path = Path(__file__).parents[1]) -> str:
-    """A digest of a package's files, but those that only draw or read the command line,
-    and the lectures that a wheel carries.
-    """
+    """Return a digest of a package's files, except figures, plots, CLI and lectures."""
     files = sorted(path.relative_to(package) for path in package.rglob("*.py"))
     aside = ("cli", "plots", "lectures")
     run = [
@@ -333,7 +315,6 @@ def _plain(outcome: Any) -> Any:
 
 
 def _outcome(kept: Any) -> Any:
-    """The outcome that was kept."""
     if isinstance(kept, dict):
         return (
             float(kept["float"])
@@ -344,9 +325,7 @@ def _outcome(kept: Any) -> Any:
 
 
 def _difference(there: Any, here: Any, name: str = "") -> tuple[str, str, str] | None:
-    """The first field in which two values differ, with both values; None where they are
-    equal.
-    """
+    """First field in which two values differ, with both values, or None."""
     if isinstance(there, dict) and isinstance(here, dict):
         pairs = [
             (key, there.get(key), here.get(key))
@@ -390,8 +369,7 @@ def open_store(
     seeds: Sequence[int],
     **more: Any,
 ) -> Store | None:
-    """The results directory of a study, identified by its kind, policies, seeds and
-    what else it depends on, code included.
+    """Open a study's results directory, identified by all that it depends on.
 
     policies: by their labels; texts or functions.
     """

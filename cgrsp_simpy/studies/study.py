@@ -1,6 +1,4 @@
-"""A study: tidy rows of figures, one a policy and seed, and the statistics of a
-comparison on the same seeds.
-"""
+"""Studies: rows of figures per policy and seed, and statistics on the same seeds."""
 
 from __future__ import annotations
 
@@ -44,51 +42,43 @@ Value = TypeVar("Value")
 
 
 class Results(Protocol):
-    """What every study can do with its rows."""
+    """Common methods of all studies."""
 
     @property
     def rows(self) -> list[Row]:
-        """One dict a scenario, policy and seed; a run that failed has "error" in place
-        of its figures.
-        """
+        """One dict per scenario, policy and seed; failed runs have "error"."""
 
     def as_dict(self) -> dict[str, Any]:
-        """Means and differences as plain values; None where a value does not exist."""
+        """Return means and differences as plain values; None if undefined."""
 
     @property
     def failures(self) -> list[Row]:
-        """The rows of runs that failed, each with its error."""
+        """The rows of failed runs, with their errors."""
         return [row for row in self.rows if "error" in row]
 
     def to_csv(self, path: str | Path) -> None:
-        """Write the rows to a CSV file.
-
-        path: the file; one that is there is overwritten.
-        """
+        """Write the rows to a CSV file; an existing one is overwritten."""
         write_csv(path, self.rows)
 
     def to_pandas(self) -> pandas.DataFrame:
-        """The rows as a pandas DataFrame; needs the extra "pandas"."""
+        """Return the rows as a pandas DataFrame; needs the extra "pandas"."""
         return to_pandas(self.rows)
 
     def to_json(self, path: str | Path) -> None:
-        """Write means and differences to a JSON file.
-
-        path: the file; one that is there is overwritten.
-        """
+        """Write means and differences to a JSON file, over an existing one."""
         Path(path).write_text(self.json(), encoding="utf-8")
 
     def json(self) -> str:
-        """Means and differences as JSON."""
+        """Return means and differences as JSON."""
         return json_text(self.as_dict()) + "\n"
 
     @property
     def tables(self) -> list[Table]:
-        """What the study comes to, to be read."""
+        """The results as tables."""
 
     @property
     def _held(self) -> str:
-        """What was studied, in a line: scenario, policies and seeds."""
+        """One line: scenario, policies and seeds."""
 
     def __repr__(self) -> str:
         failed = f", {_failed(self)}," if self.failures else ""
@@ -103,32 +93,26 @@ class Results(Protocol):
         return "".join([*failures, *(each.html() for each in self.tables)])
 
     def keep(self, store: Store | None) -> None:
-        """Write rows and summary into a results directory.
-
-        store: none writes nothing.
-        """
+        """Write rows and summary into a results directory, if there is one."""
         if store:
             store.write("rows.csv", csv_text(self.rows))
             store.write("summary.json", self.json())
 
 
 class Study(HoldsPolicies, Results):
-    """Figures of several policies on the same seeds.
-
-    The first policy is the one that the others are tested against.
-    """
+    """Figures of several policies on the same seeds, tested against the first."""
 
     _rows: list[Row]
     _policies_in = "_named"
 
     @property
-    def _report(self) -> Report | type[Report]:
-        """The report, or its class, that describes the figures."""
+    def _model(self) -> Model | type[Model]:
+        """The model, or its class, of the figures."""
         raise NotImplementedError
 
     @property
     def policy_label(self) -> str:
-        """What a policy is called."""
+        """The noun for a policy."""
         return Model.policy_label
 
     @property
@@ -153,32 +137,28 @@ class Study(HoldsPolicies, Results):
 
     @property
     def note(self) -> str:
-        """What readers of the figures have to know."""
+        """Remarks for readers of the figures."""
         return ""
 
     @property
     def common(self) -> str:
-        """What runs of several seeds have in common; "" if they are independent."""
+        """What runs of several seeds share; "" if they are independent."""
         return ""
 
     @property
     def clusters(self) -> list[int]:
-        """Of each seed, which of `common` its runs have; the seeds where they are
-        independent.
-        """
+        """By seed, which of `common` its runs have; the seeds if independent."""
         return self.seeds
 
     @property
     def n(self) -> int:
-        """How many independent replications there are: seeds, or clusters of them."""
+        """Number of independent replications: seeds, or clusters of them."""
         return len(set(self.clusters))
 
     def independent(self, *values: Sequence[float]) -> list[list[float]]:
-        """Values by replication: the means of clusters, in order; without clusters as
-        they are.
+        """Return values by replication: means of clusters, or the values themselves.
 
-        values: by seed; where one is NaN, none of that seed counts. Result: one for
-        each given.
+        values: by seed; a seed with a NaN is left out of all. Result: a list for each.
         """
         if not self.common:
             return [list(each) for each in values]
@@ -189,14 +169,12 @@ class Study(HoldsPolicies, Results):
         return [cluster_means(each, self.clusters) for each in known]
 
     def mean_over(self, values: Sequence[float]) -> Mean:
-        """The mean of values by seed over replications, with its 95 % interval."""
+        """Return the mean of values by seed over replications, with its interval."""
         return mean(self.independent(values)[0], in_order=bool(self.common))
 
     @property
     def rows(self) -> list[Row]:
-        """One dict a policy and seed, with the keys policy, seed and the figures; by
-        policy, then seed, as given.
-        """
+        """One dict per policy and seed: policy, seed and the figures."""
         return self._rows
 
     @property
@@ -216,14 +194,14 @@ class Study(HoldsPolicies, Results):
         return [key for key in keys if key not in ("policy", "seed", "error")]
 
     def values(self, policy: str, figure: str) -> list[float]:
-        """A figure of a policy by seed.
+        """Return a figure of a policy by seed.
 
-        policy: as it is called in the table. figure: a key of the rows. Result: in the
-        order of the seeds; NaN where the run failed; infinite for all seeds if for one,
-        as it has no mean. Raises InputError for an unknown policy or figure.
+        policy: its label. figure: a key of the rows. Result: in the order of the seeds;
+        NaN if the run failed; infinite for all seeds if for one, as there is no mean.
+        Raises InputError for an unknown policy or figure.
         """
         check_one_of("policy", policy, self.policies)
-        if self.figures:  # else all runs have failed
+        if self.figures:  # otherwise all runs have failed
             check_one_of("figure", figure, self.figures)
         return self._values(policy, figure)
 
@@ -234,9 +212,7 @@ class Study(HoldsPolicies, Results):
         return [math.inf] * len(found) if math.inf in found else found
 
     def means(self) -> dict[str, dict[str, Mean]]:
-        """Policy -> figure -> mean with its 95 % interval; an unknown name is an
-        InputError.
-        """
+        """Return policy -> figure -> mean with its 95 % interval."""
         figures = self.figures
         return _by_policy(
             {
@@ -248,17 +224,14 @@ class Study(HoldsPolicies, Results):
         )
 
     def differences(self) -> dict[str, dict[str, Mean]]:
-        """Policy -> figure -> mean of the paired differences from the first policy,
-        with interval and p-value.
+        """Return policy -> figure -> mean paired difference from the first policy.
 
-        An unknown name is an InputError, as in `tests`.
+        With interval and p-value. An unknown name is an InputError, as in `tests`.
         """
         return self._against_first(paired_difference)
 
     def tests(self) -> dict[str, dict[str, PairedTest]]:
-        """Policy -> figure -> paired tests and effect sizes against the first
-        policy.
-        """
+        """Return policy -> figure -> paired tests and effect sizes against the first."""
         return self._against_first(paired_test)
 
     def _against_first(self, compared: Any) -> dict[str, dict[str, Any]]:
@@ -309,9 +282,7 @@ class Study(HoldsPolicies, Results):
 
     @property
     def tables(self) -> list[Table]:
-        """One of means with 95 % intervals, and one of paired differences from the
-        first policy.
-        """
+        """Means with 95 % intervals, and paired differences from the first policy."""
         count, title = self.n, f"{self.title}: {mean_of(self)}"
         shown = [name for name in self.shown if name in self.figures]
         means = [
@@ -355,10 +326,7 @@ class Study(HoldsPolicies, Results):
 
 
 class _Named(dict[str, Value]):
-    """A dict in which an unknown key is an InputError that offers the nearest.
-
-    what: the keys are.
-    """
+    """A dict in which an unknown key is an InputError. what: the keys are."""
 
     def __init__(self, what: str, entries: Mapping[str, Value]) -> None:
         super().__init__(entries)
@@ -378,7 +346,7 @@ def _by_policy(
 
 
 def mean_of(study: Study) -> str:
-    """What the figures of a study's table are."""
+    """Describe the figures of a study's table."""
     seeds = len(study.seeds)
     told = f"{'mean of ' * (seeds > 1)}{many(seeds, 'seed')}{clustered(study)}"
     return (
@@ -389,12 +357,12 @@ def mean_of(study: Study) -> str:
 
 
 def clustered(study: Study) -> str:
-    """How many replications are independent, where these are fewer than the seeds."""
+    """Describe the independent replications, if fewer than the seeds."""
     return f", n = {many(study.n, study.common)}" if study.common else ""
 
 
 def counted(noun: str, names: Sequence[str]) -> str:
-    """Names after what they are; of many, the first four and their number."""
+    """Return names after their noun; of many, the first four and their number."""
     plural = f"{noun.removesuffix('y')}{'ies' if noun.endswith('y') else 's'}"
     if len(names) == 1:
         return f"{noun} {names[0]}"
@@ -403,12 +371,12 @@ def counted(noun: str, names: Sequence[str]) -> str:
 
 
 def many(number: int, noun: str) -> str:
-    """A number of things."""
+    """Return a number of things as text."""
     return f"{number} {noun}{'s' * (number != 1)}"
 
 
 def failures_told(study: Results) -> list[str]:
-    """A line on the runs that failed, with the first error."""
+    """Return a line on failed runs, with the first error."""
     failures = study.failures
     if not failures:
         return []
@@ -422,9 +390,7 @@ def _failed(study: Results) -> str:
 
 
 def interval(value: Mean, count: int, sign: str = "") -> str:
-    """A mean and its half width as text, the larger of them told as 0 only where it is;
-    with the number of values where it is not `count`.
-    """
+    """Return a mean and its half width as text, with n if it is not `count`."""
     if math.isnan(value.mean):
         return "-"
     half = 0.0 if math.isnan(value.low) else value.half_width
@@ -447,12 +413,12 @@ def _holm(differences: Mapping[str, Mapping[str, Mean]]) -> dict[str, dict[str, 
 
 
 def stars(p: float) -> str:
-    """The marks of a p-value, as wide as three."""
+    """Return the marks of a p-value, padded to three."""
     return f"{'*' * ((p < 0.05) + (p < 0.01) + (p < 0.001)):<3}"
 
 
 def plain_mean(value: Mean) -> dict[str, Any]:
-    """A mean for JSON."""
+    """Return a mean for JSON."""
     return {"mean": value.mean, "ci95": [value.low, value.high], "n": value.n}
 
 

@@ -1,6 +1,4 @@
-"""Sweeps: the same comparison at every point of a grid of scenario and policy
-parameters.
-"""
+"""Sweeps: the same comparison over a grid of scenario and policy parameters."""
 
 from __future__ import annotations
 
@@ -55,20 +53,20 @@ def sweep(
     Parameters
     ----------
     scenario : Model or callable
-        The scenario of any module, whose parameters are changed (`Model.varied`), or a
-        function that makes a scenario from parameters, such as `day`.
+        A scenario of any module, whose parameters are varied (`Model.varied`), or a
+        function that makes one, such as `day`.
     grid : mapping
         Name -> a value, or a list of values; lists mean the cross product. A name is a
-        parameter of `scenario` ("slots"), or of a policy given by name ("rh:reserve").
+        parameter of `scenario` ("slots"), or of a named policy ("rh:reserve").
     policies, seeds
-        As of `compare`.
+        As in `compare`.
     executor, out, engine
-        As of `compare`.
+        As in `compare`.
 
     Returns
     -------
     Sweep
-        A comparison a point.
+        One comparison per point.
 
     Raises
     ------
@@ -114,7 +112,7 @@ def scenarios_of(
     points: Iterable[Point],
     policies: Sequence[Any],
 ) -> list[Model]:
-    """The scenario at each point; parameters and errors as of `sweep`."""
+    """Return the scenario at each point; parameters and errors as in `sweep`."""
     labels = [
         label(policy)
         for policy in entries_of("policies", policies, "a list of policies")
@@ -123,7 +121,7 @@ def scenarios_of(
 
 
 def points_of(grid: Mapping[str, Any]) -> Iterator[Point]:
-    """The points of a grid; InputError as of `sweep`."""
+    """Yield the points of a grid; InputError as in `sweep`."""
     require(isinstance(grid, Mapping), "grid", grid, "a mapping from names to values")
     columns = [
         [python_number(value) for value in (values if _varies(values) else [values])]
@@ -148,7 +146,6 @@ def _varies(values: Any) -> bool:
 def _scenario(
     scenario: Model | Callable[..., Model], point: Point, named: Iterable[str]
 ) -> Model:
-    """The scenario of a point."""
     for name in point:
         require(isinstance(name, str), "name in the grid", name, "a text")
     arguments = {name: value for name, value in point.items() if ":" not in name}
@@ -156,7 +153,7 @@ def _scenario(
         return subject_of(scenario).varied(**arguments) if arguments else scenario
     signature = inspect.signature(scenario)
     known = signature.parameters
-    # more than its own a function of a kind takes only where the kind is told
+    # a function with a kind accepts further parameters only if the kind is set
     others = any(item.kind is item.VAR_KEYWORD for item in known.values())
     if not others or ("kind" in known and "kind" not in arguments):
         for name in arguments:
@@ -175,9 +172,7 @@ def _scenario(
 def policies_at(
     point: Point, named: Mapping[str, Any], scenario: Model
 ) -> dict[str, Any]:
-    """The policies of a point by the labels of the sweep, with the point's parameters
-    in their texts.
-    """
+    """Return the policies of a point by label, with the point's parameters."""
     own = dict(named)
     for name, value in point.items():
         if ":" in name:  # a parameter of a policy
@@ -196,9 +191,9 @@ def policies_at(
 
 @dataclass(frozen=True, repr=False)
 class Sweep(Results):
-    """A comparison at every point of a grid.
+    """Comparisons at every point of a grid.
 
-    points: what varies, by point: name -> value. studies: the comparison at each point.
+    points: by point, name -> value of what varies. studies: by point.
     """
 
     points: tuple[Point, ...]
@@ -208,10 +203,10 @@ class Sweep(Results):
         return iter(zip(self.points, self.studies))
 
     def at(self, **where: Any) -> Comparison:
-        """The comparison at the one point that fits, such as `at(slots=7)` for one.
+        """Return the comparison at the one matching point, such as `at(slots=7)`.
 
-        where: name -> value of what varies. Result: of the point. Raises InputError for
-        a name that is not in the grid, or if not exactly one point fits.
+        where: name -> value. Raises InputError for a name that is not in the grid, or
+        if not exactly one point matches.
         """
         for name in where:
             check_one_of("name in the grid", name, self.points[0])
@@ -231,13 +226,11 @@ class Sweep(Results):
 
     @property
     def rows(self) -> list[Row]:
-        """One dict a point, policy and seed: what varies, then as in
-        `Comparison.rows`.
-        """
+        """One dict per point, policy and seed, as in `Comparison.rows`."""
         return [{**point, **row} for point, study in self for row in study.rows]
 
     def as_dict(self) -> dict[str, Any]:
-        """Point by point: what varies, and the comparison there as plain values."""
+        """Return, by point, what varies and the comparison as plain values."""
         return {"points": [{"at": point, **study.as_dict()} for point, study in self]}
 
     @property
@@ -249,7 +242,7 @@ class Sweep(Results):
 
     @property
     def tables(self) -> list[Table]:
-        """One of means with 95 % intervals."""
+        """Means with 95 % intervals."""
         shown = [
             name
             for name in self.studies[0].shown

@@ -1,6 +1,4 @@
-"""Parameters of a policy and of its scenario on several figures together: NSGA-II on
-some seeds, and what the front that it finds is worth on others.
-"""
+"""Multiobjective tuning: NSGA-II on training seeds, and its front on test seeds."""
 
 from __future__ import annotations
 
@@ -42,7 +40,7 @@ from cgrsp_simpy.studies.subject import subject_of
 from cgrsp_simpy.studies.sweep import Point, policies_at, scenarios_of
 
 FIGURES = ("wait_min", "miss_pct", "cost_usd")
-STEPS = 1000  # of a range whose ends are not both whole
+STEPS = 1000  # of a range with an end that is not whole
 GIVEN, KINDS = "as given", ("training", "test")
 
 
@@ -60,11 +58,10 @@ def tune(
     out: str | Path | None = None,
     engine: str = "auto",
 ) -> Tuned:
-    """Find what no other choice beats on all of several figures, by NSGA-II on training
-    seeds; then judge it, and the parameters as they are given, on the test seeds.
+    """Find Pareto-optimal parameters by NSGA-II on training seeds; judge them on
+    others.
 
-    Every choice meets the same jobs with the same luck (common random numbers). Needs
-    the extra search (pymoo).
+    With common random numbers. Needs the extra search (pymoo).
 
     Parameters
     ----------
@@ -78,17 +75,17 @@ def tune(
     seeds : iterable of int
         For the test. The training seeds follow the last of them.
     executor
-        As of `compare`.
+        As in `compare`.
     training : int
         Number of training seeds.
     population : int
-        Choices in a generation.
+        Choices per generation.
     generations : int
-        Generations, the first, which is drawn at random, among them.
+        Including the first, which is random.
     figures : sequence of str
-        Of a run's summary, each the better the less.
+        Of a run's summary, all to be minimised.
     out, engine
-        As of `compare`.
+        As in `compare`.
 
     Returns
     -------
@@ -214,7 +211,7 @@ def _axis(name: str, ends: Any) -> _Axis:
 def _nsga2(
     steps: Sequence[int], figures: int, population: int, generations: int
 ) -> Any:
-    """The search, which asks for values and is told of them."""
+    """The search, with ask and tell."""
     part = partial(needed, told='tune needs pymoo: pip install ".[search]" in a clone')
     rounded = part("pymoo.operators.repair.rounding").RoundingRepair()
     how = {"prob": 1.0, "eta": 3.0, "vtype": float, "repair": rounded}
@@ -232,23 +229,19 @@ def _nsga2(
 
 
 def _mean(study: Comparison, figure: str) -> Mean:
-    """Of a study of one policy."""
+    """Mean of a study of one policy."""
     return mean(study.independent(study.values(study.policies[0], figure))[0])
 
 
 def _means(study: Comparison, figures: Sequence[str]) -> list[float]:
-    """By figure; raises PolicyError where a run has failed: nothing is said of the
-    others.
-    """
+    """Means by figure; PolicyError if a run has failed."""
     if study.failures:
         raise PolicyError(failures_told(study)[-1])
     return [_mean(study, name).mean for name in figures]
 
 
 def undominated(values: Sequence[Sequence[float]]) -> np.ndarray[Any, Any]:
-    """Whether no other choice has at most as much of each figure and less of one;
-    values: by choice and figure.
-    """
+    """Return which choices (rows of values by figure) are Pareto-optimal."""
     one, other = np.array(values)[:, None], np.array(values)[None]
     return np.asarray(~((other <= one).all(-1) & (other < one).any(-1)).any(-1))
 
@@ -257,10 +250,9 @@ def undominated(values: Sequence[Sequence[float]]) -> np.ndarray[Any, Any]:
 class Tuned(Results):
     """The front of the training seeds, judged on the test seeds.
 
-    points: what is varied, by choice: {} of the parameters as they are given, then the
-    front; of choices with the same figures the first that was tried. training, test: of
-    each choice, on those seeds. figures: what was to be least. tried: number of choices
-    that the search ran.
+    points: what is varied, by choice: {} for the original parameters, then the front;
+    of choices with equal figures the first. training, test: comparisons by choice on
+    those seeds. figures: to be minimised. tried: number of choices that the search ran.
     """
 
     points: tuple[Point, ...]
@@ -271,9 +263,7 @@ class Tuned(Results):
 
     @property
     def rows(self) -> list[Row]:
-        """One dict a choice and seed: which seeds, what varies, then as in
-        `Comparison.rows`.
-        """
+        """One dict per choice and seed: kind of seeds, then as in `Sweep.rows`."""
         return [
             {"seeds": kind, **dict.fromkeys(self.points[-1], GIVEN), **point, **row}
             for kind, studies in zip(KINDS, (self.training, self.test))
@@ -283,17 +273,16 @@ class Tuned(Results):
 
     @property
     def kept(self) -> list[bool]:
-        """Of each choice, whether no other one beats it by the means of the test
-        seeds.
-        """
+        """By choice, whether no other beats it by the means of the test seeds."""
         return list(
             map(bool, undominated([_means(each, self.figures) for each in self.test]))
         )
 
     def promised(self) -> dict[str, tuple[Mean, Mean]]:
-        """Figure -> by how much it changes, from the parameters as they are given to
-        the choice of the front that has least of it on the training seeds; on these,
-        and on the test seeds.
+        """Return the change of each figure from the original parameters to its best
+        choice.
+
+        The best on the training seeds; on these, and on the test seeds.
         """
         found = {}
         for name in self.figures:
@@ -310,7 +299,7 @@ class Tuned(Results):
         return found
 
     def as_dict(self) -> dict[str, Any]:
-        """The choices with their means, and what the training seeds promised."""
+        """Return the choices with their means, and what the training seeds promised."""
         first = self.test[0]
         fewer = zip(self.points, self.training, self.test, self.kept)
 

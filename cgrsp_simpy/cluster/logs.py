@@ -104,7 +104,7 @@ def jobs_of(
     load = jobs.load(cluster)
     log.info(
         "%s: %d jobs read; GPUs of a job %.2f on average, at most %d; estimates shorter"
-        " than the run: %d, equal to it: %d; not told: %s; %s %d GPUs",
+        " than the run: %d, equal to it: %d; unknown: %s; %s %d GPUs",
         found.path,
         jobs.jobs,
         jobs.gpus.mean(),

@@ -46,15 +46,10 @@ BLOCKS = 20  # of jobs, or moments, in a bootstrap
 class Replay:
     """A log under several schedulers.
 
-    Attributes
-    ----------
-    scenario : Scenario
-        The log on its cluster, with the placement of `agreement` if there is one.
-    waits_s : mapping
-        Waits per job, seconds: simulated, by scheduler; "recorded": the log's or NaN.
-    agreement : mapping
-        By scheduler, whether it would have acted as recorded at each judged moment;
-        empty if the log has no starts, or no job waited.
+    scenario: the log on its cluster, with the placement of `agreement` if there is one.
+    waits_s: waits per job, seconds: simulated, by scheduler; "recorded": the log's or
+    NaN. agreement: by scheduler, whether it would have acted as recorded at each judged
+    moment; empty if the log has no starts, or no job waited.
     """
 
     scenario: Scenario

@@ -27,18 +27,8 @@ from cgrsp_simpy.logs import Tags
 class Node(NamedTuple):
     """A node of a graph, as policies see it.
 
-    Attributes
-    ----------
-    id : int
-        Its number.
-    name : str
-        For people.
-    work_tflop : float
-        10^12 floating-point operations.
-    memory_mb : int
-        Needed while it runs, megabytes.
-    unit : int
-        Nodes of a unit share a GPU.
+    id: its number. name: for people. work_tflop: 10^12 floating-point operations.
+    memory_mb: needed while it runs, megabytes. unit: nodes of a unit share a GPU.
     """
 
     id: int

@@ -53,9 +53,9 @@ class Problem:
             )
 
     def needs(self, node: int, in_use_mb: float, beside: str, group: Ints) -> str:
-        """Describe, for an error, the memory in use while a node runs.
+        """Describe, for an error, the memory (in_use_mb) in use while a node runs.
 
-        in_use_mb: total. beside: text after the node. group: see `Graph.in_use_mb`.
+        beside: text after the node's name. group: see `Graph.in_use_mb`.
         """
         graph = self.graph
         told = f"node {graph.names[node]}{beside} needs {in_use_mb:.0f} MB"
@@ -153,15 +153,9 @@ class Problem:
 class Plan:
     """A placement of the nodes.
 
-    Parameters
-    ----------
-    gpu : array of int
-        Index of each node's GPU, shape (nodes,).
-    order : array of int, optional
-        In which a GPU runs its nodes: all nodes in a topological order, shape (nodes,);
-        default: the graph's.
-    scheduler : str
-        Name of the scheduler that made it.
+    gpu: index of each node's GPU, shape (nodes,). order: of all nodes, a topological
+    order in which GPUs run them, shape (nodes,); default: the graph's. scheduler: its
+    name.
     """
 
     gpu: Ints = field(repr=False)
@@ -236,14 +230,7 @@ class Plan:
 class Schedule:
     """A plan, and when its nodes run.
 
-    Attributes
-    ----------
-    problem : Problem
-        The graph and its GPUs.
-    plan : Plan
-        Where the nodes go.
-    start_s, finish_s : array of float
-        Per node, seconds, shape (nodes,) (AST and AFT).
+    start_s, finish_s: per node, seconds, shape (nodes,) (AST and AFT).
     """
 
     problem: Problem
@@ -400,11 +387,7 @@ def _times_of_one(problem: Problem, gpu: Ints, order: Ints) -> Floats:
 
 
 def _times_on_links(problem: Problem, gpu: Ints, order: Ints) -> Floats:
-    """As `_times_of_one`, with one transfer per link at a time, first come, first
-    served.
-
-    Ties go to the edge of the least number.
-    """
+    """As `_times_of_one`, with one transfer per link at a time, in order of request."""
     graph = problem.graph
     source, target = gpu[graph.edges.T]
     moved_s = problem.transfer_s(graph.data_gb, source, target).tolist()

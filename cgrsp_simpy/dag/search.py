@@ -17,17 +17,8 @@ from cgrsp_simpy.dag.problem import Plan, Problem, makespans
 class Budget:
     """When a search ends; only a budget of evaluations is reproducible.
 
-    Parameters
-    ----------
-    evaluations : int, optional
-        Number of plan evaluations.
-    seconds : float, optional
-        Wall time; of both, whichever comes first.
-
-    Raises
-    ------
-    InputError
-        If neither is given, or one is not allowed.
+    evaluations: number of plan evaluations. seconds: wall time; of both, whichever
+    comes first. Raises InputError if neither is given, or one is not allowed.
     """
 
     evaluations: int | None = None
@@ -50,16 +41,9 @@ class Budget:
 class Solution:
     """Result of a scheduler.
 
-    Attributes
-    ----------
-    plan : Plan
-        The best plan.
-    makespan_s : float
-        Of the plan, seconds.
-    evaluations, seconds
-        Effort; the wall time differs from run to run and is in no figure of a study.
-    history : tuple of tuple of (int, float, float)
-        (evaluations, seconds, makespan_s) at each improvement, the first plan included.
+    makespan_s: of the plan. evaluations, seconds: effort; the wall time, which varies,
+    is in no figure of a study. history: (evaluations, seconds, makespan_s) at each
+    improvement, the first plan included.
     """
 
     plan: Plan

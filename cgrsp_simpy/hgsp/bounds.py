@@ -53,9 +53,9 @@ def by_capacity(instance: Instance) -> float:
 
     This holds at any prices (Lagrangian relaxation of the capacity). They are the dual
     values of a linear program in which tasks take shares of runs that begin at the
-    edges of equal intervals or at the arrival; if there are many tasks, one stands for
-    several. The bound is the better of two: at these stepwise prices, and at their
-    linear interpolation. If the solver fails, a warning is logged and the bound is 0.
+    edges of equal intervals or at the arrival; of many tasks, each represents several.
+    The bound is the better of two: at these stepwise prices, and at their linear
+    interpolation. If the solver fails, a warning is logged and the bound is 0.
 
     M. L. Fisher, "The Lagrangian relaxation method for solving integer programming
     problems", Management Science 27 (1981) 1-18.

@@ -146,9 +146,9 @@ def best_move(
     """Return a task's best move: gain, GPU (-1: none), position, swap or not, moves
     tried.
 
-    least: gain to exceed. What the others gain without the task limits its own
-    tardiness; it need not go before tasks that end as it arrives. So no insertion is
-    better, but a swap from which only its partner gains may be.
+    least: gain to exceed. The others' gain without the task limits its own tardiness;
+    it need not go before tasks that end as it arrives. So no insertion is better, but a
+    swap from which only its partner gains may be.
     """
     own, was = state.gpu[task], state.place[task]
     mine = (state.jobs[own], state.tasks[own], state.finish_s[own], state.late[own])

@@ -186,7 +186,7 @@ OWNERS = {
 
 @dataclass(frozen=True)
 class Plan:
-    """What a planner has planned ahead of a run.
+    """The result of planning ahead of a run.
 
     solution: None for your own policy, which plans nothing. seconds: wall time spent.
     """
@@ -204,18 +204,11 @@ class Planner:
     Unless online or replan_s is set, its plan is frozen: made ahead, with every arrival
     known, and then carried out in its order.
 
-    Parameters
-    ----------
-    scheduler : str or callable
-        A name of SCHEDULERS, or your own policy, which is called as tasks arrive.
-    online : bool
-        A rule (wspt, edd, atc) is asked whenever a GPU is idle and tasks wait.
-    replan_s : float
-        Plan what has arrived and not started every so many seconds; 0: never.
-    moves : int
-        Of the search; 0: as in the scenario.
-    seconds : float
-        That the search or the MILP may take; 0: as in the scenario.
+    scheduler: a name of SCHEDULERS, or your own policy, which is called as tasks
+    arrive. online: a rule (wspt, edd, atc) is asked whenever a GPU is idle and tasks
+    wait. replan_s: plan what has arrived and not started every so many seconds; 0:
+    never. moves: of the search; 0: as in the scenario. seconds: that the search or the
+    MILP may take; 0: as in the scenario.
     """
 
     scheduler: str | TaskPolicy

@@ -20,20 +20,9 @@ from cgrsp_simpy.hgsp.instance import Instance
 class Schedule:
     """Where and when each task runs; arrays of shape (tasks,), times in seconds.
 
-    Attributes
-    ----------
-    instance : Instance
-        Tasks and GPUs.
-    gpu : array of int
-        Index, the j with x_ij = 1.
-    start_s : array
-        s_i.
-    finish_s : array
-        c_i.
-    granted_s : array, optional
-        If measured: grant of the GPU, the provisioning delay before start_s.
-    policy : str
-        If measured: whose schedule it is.
+    gpu: index, the j with x_ij = 1. start_s: s_i. finish_s: c_i. granted_s: if
+    measured, grant of the GPU, the provisioning delay before start_s. policy: if
+    measured, its name.
     """
 
     instance: Instance

@@ -16,20 +16,10 @@ from cgrsp_simpy.llm.steps import StepTime
 class Request(NamedTuple):
     """A request that has arrived.
 
-    Attributes
-    ----------
-    id : int
-        Its number in order of arrival, from 1.
-    name : str
-        The id, or its line in a log.
-    submit_s : float
-        Arrival, seconds.
-    prompt_tokens, output_tokens : int
-        A real scheduler can only estimate the latter.
-    weight : float
-        Importance, without a unit.
-    alone_s : float
-        Time on an idle replica with its whole prompt in one step, seconds.
+    id: its number in order of arrival, from 1. name: the id, or its line in a log.
+    submit_s: arrival, seconds. prompt_tokens, output_tokens: a real scheduler can only
+    estimate the latter. weight: importance, without a unit. alone_s: time on an idle
+    replica with its whole prompt in one step, seconds.
     """
 
     id: int

@@ -632,7 +632,7 @@ def on_market(
     if not types:
         raise InputError(
             f"the market has {', '.join(theirs)}, and the scenario {', '.join(ours)}:"
-            f" tell which is which, such as {ours[0]}={theirs[0]}"
+            f" assign types, such as {ours[0]}={theirs[0]}"
         )
     for name, own in types.items():
         check_one_of("GPU type of the scenario", name, ours)

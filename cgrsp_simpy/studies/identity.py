@@ -154,8 +154,7 @@ class Identity:
         except Exception:  # a lock, a file, a generator
             shown = " ".join(repr(value).split())[:80]
             raise InputError(
-                "a results directory cannot tell this study from another: it uses"
-                f" {shown}"
+                f"a results directory cannot identify this study: it uses {shown}"
             ) from None
         if isinstance(how, str):
             return [self.of(type(value)), how]

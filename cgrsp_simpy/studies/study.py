@@ -142,7 +142,7 @@ class Study(HoldsPolicies, Results):
 
     @property
     def common(self) -> str:
-        """What runs of several seeds share; "" if they are independent."""
+        """Shared data of several seeds' runs; "" if they are independent."""
         return ""
 
     @property
@@ -231,7 +231,7 @@ class Study(HoldsPolicies, Results):
         return self._against_first(paired_difference)
 
     def tests(self) -> dict[str, dict[str, PairedTest]]:
-        """Return policy -> figure -> paired tests and effect sizes against the first."""
+        """Return policy -> figure -> paired tests against the first policy."""
         return self._against_first(paired_test)
 
     def _against_first(self, compared: Any) -> dict[str, dict[str, Any]]:

@@ -211,7 +211,7 @@ def _axis(name: str, ends: Any) -> _Axis:
 def _nsga2(
     steps: Sequence[int], figures: int, population: int, generations: int
 ) -> Any:
-    """The search, with ask and tell."""
+    """Set up the search (an ask-and-tell interface)."""
     part = partial(needed, told='tune needs pymoo: pip install ".[search]" in a clone')
     rounded = part("pymoo.operators.repair.rounding").RoundingRepair()
     how = {"prob": 1.0, "eta": 3.0, "vtype": float, "repair": rounded}

@@ -38,22 +38,11 @@ from cgrsp_simpy.waiting.policies import (
 class ClosedForm:
     """The steady state by number of servers, each an array of shape (servers,).
 
-    Attributes
-    ----------
-    servers : array
-        s, number of fixed machines.
-    wait_s : array
-        w, mean wait of all jobs, seconds; infinite without a steady state.
-    price : array
-        P, cost of an hour of work, in the unit of the prices.
-    on_demand_fraction : array
-        r, share of the jobs.
-    on_demand_work : array
-        Share of their running time.
-    utilisation : array
-        Of the fixed machines, 0 to 1.
-    last_utilisation : array
-        rho_s, the work that the last machine takes over, in machines.
+    servers: s, number of fixed machines. wait_s: w, mean wait of all jobs, seconds;
+    infinite without a steady state. price: P, cost of an hour of work, in the unit of
+    the prices. on_demand_fraction: r, share of the jobs. on_demand_work: share of their
+    running time. utilisation: of the fixed machines, 0 to 1. last_utilisation: rho_s,
+    the work that the last machine takes over, in machines.
     """
 
     servers: Floats

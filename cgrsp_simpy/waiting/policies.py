@@ -31,16 +31,9 @@ class WaitingPolicy:
     """Which jobs wait. A job that does not, or no longer, is rented a machine on
     demand.
 
-    Parameters
-    ----------
-    name : str
-        Of the policy.
-    wait_s : float
-        b, the longest wait, seconds; 0 for none, infinite for no limit.
-    short_s : float
-        t, seconds; a job that runs shorter goes on demand without waiting.
-    balks : bool
-        A job that would wait longer than wait_s goes on demand at once.
+    wait_s: b, the longest wait, seconds; 0 for none, infinite for no limit. short_s: t,
+    seconds; a job that runs shorter goes on demand without waiting. balks: a job that
+    would wait longer than wait_s goes on demand at once.
     """
 
     name: str

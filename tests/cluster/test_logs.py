@@ -129,7 +129,7 @@ def test_real_philly_trace(caplog):
     assert jobs.duration_s.min() > 1800 and jobs.duration_s.max() < 77 * 86400
     assert messages(caplog, logging.INFO) == [
         f"{TRACE}: 2000 jobs read; GPUs of a job 4.29 on average, at most 32; "
-        "estimates shorter than the run: 0, equal to it: 2000; not told: user; "
+        "estimates shorter than the run: 0, equal to it: 2000; unknown: user; "
         f"offered load {jobs.load(PAPER_CLUSTER):.3g} of 64 GPUs"
     ]
 
@@ -189,7 +189,7 @@ def test_pods_that_cannot_run_are_counted(file, caplog):
     left_out, read = messages(caplog, logging.INFO)[-2:]
     assert left_out.endswith("log: rows left out: 2 of no GPU, 1 of run time 0")
     assert read.endswith(
-        "equal to it: 1; not told: iterations, user; all at once, on 64 GPUs"
+        "equal to it: 1; unknown: iterations, user; all at once, on 64 GPUs"
     )
 
 

@@ -1,1 +1,1 @@
-"""What reproduces the paper on training graphs: its searches, distances and figures."""
+"""Reproduction of the paper on training graphs: its searches, distances and figures."""

@@ -27,18 +27,9 @@ class ListPolicy:
     """Take jobs in an order, and place each, while slots are idle.
 
     A job of several GPUs that does not fit is not overtaken, unless a reserve holds it.
-
-    Parameters
-    ----------
-    order : callable
-        From a view to waiting jobs, in order.
-    place : callable
-        From a view, a job and the slots on offer to one of these.
-    name : str
-        For reports.
-    reserve : callable, optional
-        From a view to a number of slots: a loose job starts only while more are idle;
-        else it is passed over.
+    order: from a view to waiting jobs. place: from a view, a job and the slots on offer
+    to one of these. name: for reports. reserve: from a view to a number of slots; a
+    loose job starts only while more are idle, else it is passed over.
     """
 
     def __init__(

@@ -475,7 +475,7 @@ def test_the_nasa_log_through_all_six_policies(capsys, caplog, tmp_path, order):
          ["mispredictions", "simulate"]),
         (["optimize", "--policies", "njw", "--prices", "fixed=0"],
          ["fixed price(=0.0)"]),
-        (["optimize", "--objective", "hidden"], ["'luck'"]),
+        (["optimize", "--objective", "hidden"], ["'hidden'"]),
         (["run", "--policy", "njw", "--machines", "9", "--jobs", "0"], ["jobs(=0)"]),
         (["run", "--policy", "njw", "--machines", "9", "--order", "lifo"], ["'lifo'"]),
         (["run", "--policy", "njw", "--machines", "9", "--errors", "wait_over=2"],

@@ -305,7 +305,7 @@ def test_of_equal_opportunity_costs_the_cheapest_is_the_best():
         ),
         (
             lambda: optimum("njw", RATE, SERVICE, by="hidden"),
-            ["unknown objective 'luck'"],
+            ["unknown objective 'hidden'"],
         ),
         (
             lambda: Mispredictions(wait_over=0.6, wait_under=0.6),

@@ -32,10 +32,10 @@ class InputError(ValueError):
 def require(ok: bool, name: str, value: object, allowed: str) -> None:
     """Raise InputError unless `ok`."""
     if not ok:
-        raise InputError(f"{name}(={_shown(value)}) must be {allowed}")
+        raise InputError(f"{name}(={shown(value)}) must be {allowed}")
 
 
-def _shown(value: object) -> str:
+def shown(value: object) -> str:
     """A value as text, of a few lines at most."""
     try:
         text = repr(value)
@@ -178,7 +178,7 @@ def numbers(
     try:
         return np.array(value, kind)
     except (TypeError, ValueError, OverflowError):
-        raise InputError(f"{name}(={_shown(value)}) must be {allowed}") from None
+        raise InputError(f"{name}(={shown(value)}) must be {allowed}") from None
 
 
 def set_columns(made: Any, kinds: Mapping[str, Any], row: str = "job") -> None:

@@ -1,0 +1,199 @@
+"""Declared parameters: what they take, what they refuse, and what classes stay."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import inspect
+import pickle
+from typing import Annotated, Literal
+
+import numpy as np
+import pytest
+from pydantic import TypeAdapter
+
+from cgrsp_simpy.base.checks import InputError, require
+from cgrsp_simpy.base.parameters import (
+    Count,
+    Entries,
+    Fraction,
+    Hour,
+    NotNegative,
+    Positive,
+    Shares,
+    declared,
+    meanings,
+    parameter,
+    rule,
+)
+
+Even = Annotated[int, rule("an even number", lambda value: value % 2 == 0)]
+
+
+@declared("{} of {name}")
+class Oven:
+    """An oven.
+
+    References
+    ----------
+    None.
+    """
+
+    name: str = parameter("What it is called.")
+    share: Fraction = parameter("Share of the bread.", default=0.5)
+    warm_s: Positive | None = parameter("Until it is warm, seconds.", default=None)
+    fuel: Literal["wood", "gas"] = parameter("What it burns.", default="gas")
+    steps: Entries[NotNegative] = parameter("How it heats.", default=())
+    heat: NotNegative | Entries[NotNegative] = parameter("How hot it is.", default=1)
+    fan: bool = parameter("Whether it has one.", default=False)
+    trays: Count = parameter("As many as fit.", default=1)
+    mix: Shares | None = parameter("Shares of the breads.", default=None)
+    open_h: Hour = parameter("When it is opened.", default=0)
+    pairs: Even = parameter("Loaves.", default=2)
+
+    def __post_init__(self):
+        require(self.trays != 13, "trays", self.trays, "another number")
+        if self.trays == 14:
+            raise ValueError("a fault of the program")
+        assert self.trays != 15, "another fault"
+
+
+@declared()
+class Kitchen:
+    """A kitchen."""
+
+    first: Oven
+    others: Entries[Oven] = ()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "kept"),
+    [
+        ("warm_s", 8, 8),
+        ("warm_s", 8.0, 8.0),
+        ("warm_s", np.float64(8), 8.0),
+        ("warm_s", np.int64(8), 8),
+        ("warm_s", None, None),
+        ("trays", np.int64(8), 8),
+        ("steps", [1, 2.0, np.float64(3), np.int64(4)], (1, 2.0, 3.0, 4)),
+        ("steps", np.arange(2.0), (0.0, 1.0)),
+        ("steps", iter([1]), (1,)),
+        ("heat", [1, 2.0], (1, 2.0)),
+        ("fan", np.bool_(True), True),
+        ("mix", [0.25, 0.75], (0.25, 0.75)),
+    ],
+)
+def test_a_value_stays_what_it_is_and_a_number_of_numpy_becomes_pythons(
+    name, value, kept
+):
+    oven = Oven("small", **{name: value})
+    assert repr(getattr(oven, name)) == repr(kept)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"share": 2}, "share of small(=2) must be a number from 0 to 1"),
+        ({"warm_s": 0}, "warm_s of small(=0) must be a number > 0"),
+        ({"warm_s": True}, "warm_s of small(=True) must be a number > 0"),
+        ({"warm_s": "60"}, "warm_s of small(='60') must be a number > 0"),
+        ({"warm_s": np.nan}, "warm_s of small(=nan) must be a number > 0"),
+        ({"warm_s": np.inf}, "warm_s of small(=inf) must be a number > 0"),
+        ({"trays": 8.0}, "trays of small(=8.0) must be a whole number >= 1"),
+        ({"trays": True}, "trays of small(=True) must be a whole number >= 1"),
+        (
+            {"trays": 10**10},
+            "(=10000000000) must be a whole number >= 1, at most 1,000",
+        ),
+        ({"open_h": 24}, "(=24) must be an hour of day, from 0 to below 24"),
+        ({"fan": 1}, "fan of small(=1) must be true or false"),
+        ({"steps": "12"}, "steps of small(='12') must be a list"),
+        ({"steps": [1, -2]}, "steps[1] of small(=-2) must be a number >= 0"),
+        ({"heat": [1, -2]}, "heat[1] of small(=-2) must be a number >= 0"),
+        ({"heat": "hot"}, "heat of small(='hot') must be a number >= 0 or a list"),
+        ({"mix": [0.5, 0.6]}, "(=[0.5, 0.6]) must be shares that sum to 1 (here 1.1)"),
+        ({"mix": [0.5, "x"]}, "mix[1] of small(='x') must be a number from 0 to 1"),
+        ({"pairs": 3}, "pairs of small(=3) must be an even number"),
+        ({"name": 3}, "name of Oven(=3) must be a text"),
+        ({"trays": 13}, "trays(=13) must be another number"),
+        (
+            {"fuel": "wod"},
+            "unknown fuel of small 'wod'; did you mean 'wood'? (allowed: wood, gas)",
+        ),
+    ],
+)
+def test_a_value_that_is_not_allowed_is_refused_in_one_line(values, message):
+    with pytest.raises(InputError) as caught:
+        Oven(**{"name": "small", **values})
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_number_beyond_the_floating_point_ones_is_refused():
+    with pytest.raises(InputError, match="must be a number > 0"):
+        Oven("small", warm_s=10**400)
+
+
+def test_parts_are_kept_as_they_are_and_others_refused():
+    oven = Oven("small")
+    assert Kitchen(oven, [oven]).others[0] is oven
+    with pytest.raises(InputError, match=r"first\(=3\) must be of type Oven"):
+        Kitchen(3)
+    with pytest.raises(InputError, match=r"others\[1\]\(=4\) must be of type Oven"):
+        Kitchen(oven, [oven, 4])
+
+
+@pytest.mark.parametrize(("trays", "error"), [(14, ValueError), (15, AssertionError)])
+def test_a_fault_of_the_program_is_not_an_error_of_the_user(trays, error):
+    with pytest.raises(error, match="fault") as caught:
+        Oven("small", trays=trays)
+    assert not isinstance(caught.value, InputError)
+
+
+@pytest.mark.parametrize(
+    "call", [Oven, lambda: Oven("a", tray=2), lambda: Oven("a", name="b")]
+)
+def test_arguments_that_do_not_fit_the_signature_are_type_errors(call):
+    with pytest.raises(TypeError, match="argument"):
+        call()
+
+
+def test_a_declared_class_is_a_frozen_dataclass():
+    oven = Oven("small", 0.2, trays=3)
+    same = [pickle.loads(pickle.dumps(oven)), copy.deepcopy(oven)]
+    assert [*same, dataclasses.replace(oven, trays=3)] == [oven] * 3
+    assert len({oven, *same}) == 1
+    assert repr(oven).startswith("Oven(name='small', share=0.2, warm_s=None, fuel=")
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        oven.trays = 4
+    with pytest.raises(InputError):
+        dataclasses.replace(oven, trays=0)
+
+
+def test_a_class_derived_from_a_declared_one_is_checked_too():
+    class Grill(Oven):
+        pass
+
+    assert Kitchen(Grill("hot")).first.name == "hot"
+    with pytest.raises(InputError, match="trays of hot"):
+        Grill("hot", trays=0)
+
+
+def test_signature_and_docstring_show_the_parameters():
+    items = inspect.signature(Oven).parameters
+    assert [*items] == [item.name for item in dataclasses.fields(Oven)]
+    assert items["name"].default is inspect.Parameter.empty
+    assert items["share"].default == 0.5
+    assert meanings(Oven)["trays"] == "As many as fit."
+    lines = Oven.__doc__.splitlines()
+    assert lines[:4] == ["An oven.", "", "Parameters", "----------"]
+    assert "share : Fraction\n    Share of the bread." in Oven.__doc__
+    assert lines[-4:] == ["", "References", "----------", "None."]
+
+
+def test_a_schema_for_json_follows_from_the_declarations():
+    schema = TypeAdapter(Oven).json_schema()["properties"]
+    assert schema["share"].items() >= {"type": "number", "minimum": 0}.items()
+    assert schema["trays"].items() >= {"type": "integer", "minimum": 1}.items()
+    assert schema["fuel"]["enum"] == ["wood", "gas"]
+    assert schema["fan"]["description"] == "Whether it has one."

@@ -49,6 +49,8 @@ from cgrsp_simpy.base.checks import (
 T = TypeVar("T")
 CONFIG = ConfigDict(strict=True, extra="forbid", arbitrary_types_allowed=True)
 LARGEST = 2**1023  # whole numbers far above it are no floating-point numbers
+ROUNDED = {"gt": math.floor, "ge": math.ceil, "lt": math.ceil, "le": math.floor}
+"""The limit of whole numbers that a limit of numbers means."""
 ALLOWED = {
     "bool_type": "true or false",
     "dataclass_exact_type": "of type {class_name}",
@@ -67,17 +69,25 @@ class Limits:
 
     An int stays an int, and a float a float. A bool or a text is not a number.
 
-    allowed: in words, for messages. limits: gt, ge, lt and le.
+    allowed: in words, for messages. infinite: whether infinity is allowed, too. limits:
+    gt, ge, lt and le.
     """
 
-    def __init__(self, allowed: str, **limits: float) -> None:
-        self._allowed, self._limits = allowed, limits
+    def __init__(
+        self, allowed: str, *, infinite: bool = False, **limits: float
+    ) -> None:
+        self._allowed = allowed
+        self._infinite = infinite
+        self._limits = limits
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> CoreSchema:
         limits: Any = self._limits
-        schema: Any = core_schema.int_schema(strict=True, **{"le": LARGEST, **limits})
+        whole: Any = {name: ROUNDED[name](limit) for name, limit in limits.items()}
+        schema: Any = core_schema.int_schema(strict=True, **{"le": LARGEST, **whole})
         if source is float:
-            real = core_schema.float_schema(strict=True, allow_inf_nan=False, **limits)
+            real = core_schema.float_schema(
+                strict=True, allow_inf_nan=self._infinite, **limits
+            )
             # the int first: as a float it would become one
             schema = core_schema.union_schema([schema, real], mode="left_to_right")
         return core_schema.custom_error_schema(
@@ -90,43 +100,65 @@ class Limits:
         return handler(plain(**self._limits))
 
 
-def rule(allowed: str, fulfils: Callable[[Any], Any]) -> AfterValidator:
-    """Annotation of a value that must fulfil a condition; allowed: it, in words."""
+def rule(
+    allowed: str,
+    fulfils: Callable[[Any], Any],
+    here: Callable[[Any], object] | None = None,
+) -> AfterValidator:
+    """Annotation of a value that must fulfil a condition.
+
+    allowed: the condition in words. here: what a message adds of a wrong value, such as
+    its length.
+    """
 
     def check(value: T) -> T:
         if not fulfils(value):
-            raise PydanticCustomError("allowed", allowed)
+            words = f"{allowed} (here {here(value)})" if here else allowed
+            raise PydanticCustomError("allowed", words)
         return value
 
     return AfterValidator(check)
 
 
-def _entries(value: Any) -> Any:
-    """The entries of what can be iterated, but for a text, as a tuple."""
+def as_tuple(value: Any) -> Any:
+    """Return a tuple of what can be iterated, except a text, and else the value."""
     if isinstance(value, Iterable) and not isinstance(value, (str, bytes)):
         return tuple(map(python_number, value))
     return value
 
 
-def _summing_to_one(shares: tuple[float, ...]) -> tuple[float, ...]:
-    total = math.fsum(shares)
-    if abs(total - 1) >= 1e-9:
-        raise PydanticCustomError("allowed", f"shares that sum to 1 (here {total:g})")
-    return shares
+def listed(allowed: str, number: int) -> BeforeValidator:
+    """Annotation of a tuple of a number of entries; allowed: these, in words."""
+
+    def entries(value: Any) -> Any:
+        values = as_tuple(value)
+        if not isinstance(values, tuple):
+            raise PydanticCustomError("allowed", allowed)
+        if len(values) != number:
+            raise PydanticCustomError("allowed", f"{allowed} (here {len(values)})")
+        return values
+
+    return BeforeValidator(entries)
 
 
-LISTED = BeforeValidator(_entries)
+LISTED = BeforeValidator(as_tuple)
 Entries = Annotated[tuple[T, ...], LISTED]
 Finite = Annotated[float, Limits("a finite number")]
 Positive = Annotated[float, Limits("a number > 0", gt=0)]
 NotNegative = Annotated[float, Limits("a number >= 0", ge=0)]
+UpToInfinity = Annotated[float, Limits("a number >= 0", infinite=True, ge=0)]
 Fraction = Annotated[float, Limits("a number from 0 to 1", ge=0, le=1)]
 Hour = Annotated[float, Limits("an hour of day, from 0 to below 24", ge=0, lt=24)]
 Whole = Annotated[int, Limits("a whole number >= 0", ge=0)]
 Count = Annotated[
     int, Limits("a whole number >= 1, at most 1,000,000,000", ge=1, le=BILLION)
 ]
-Shares = Annotated[tuple[Fraction, ...], LISTED, AfterValidator(_summing_to_one)]
+sums_to_one = rule(
+    "shares that sum to 1",
+    lambda shares: abs(math.fsum(shares) - 1) < 1e-9,
+    lambda shares: f"{math.fsum(shares):g}",
+)
+Shares = Annotated[Entries[Fraction], sums_to_one]
 
 
 # ---- classes of parameters ----
@@ -137,14 +169,14 @@ def parameter(
     *,
     default: Any = MISSING,
     default_factory: Any = MISSING,
-    repr: bool = True,
+    **how: bool | None,
 ) -> Any:
     """Declare a field of a declared class, with its meaning in words.
 
-    repr: whether it is shown in the text of an object.
+    how: repr, compare and hash, as of `dataclasses.field`.
     """
-    how: Any = {"default": default, "default_factory": default_factory, "repr": repr}
-    return field(**how, metadata={"description": meaning})
+    options: Any = {"default": default, "default_factory": default_factory, **how}
+    return field(**options, metadata={"description": meaning})
 
 
 def meanings(cls: Any) -> dict[str, str]:

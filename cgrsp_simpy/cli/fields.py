@@ -12,9 +12,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import is_dataclass
 from functools import partial
 from types import UnionType
-from typing import Any, NamedTuple, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
 
 from cgrsp_simpy.base.checks import check_one_of
+from cgrsp_simpy.base.parameters import meanings
 from cgrsp_simpy.base.policy import READERS, pairs
 
 # Kind -> what reads it from a text, and what is allowed.
@@ -53,7 +54,8 @@ def fields_of(made: Callable[..., Any], *names: str) -> dict[str, Field]:
     """The parameters of a class or a function that a text can give; some of them, if
     named.
     """
-    told, found = _told_of(made), {}
+    told = _told_of(made) | (meanings(made) if is_dataclass(made) else {})
+    found = {}
     for name, item in inspect.signature(made, eval_str=True).parameters.items():
         if (kind := _kind(item.annotation)) and (name in names or not names):
             default = None if item.default is item.empty else item.default
@@ -63,10 +65,14 @@ def fields_of(made: Callable[..., Any], *names: str) -> dict[str, Field]:
 
 def _kind(hint: Any) -> Any:
     """The first of a union that a text can give."""
+    if get_origin(hint) is Annotated:
+        return _kind(get_args(hint)[0])
+    if get_origin(hint) is Literal:
+        return str
     if hint in READERS or is_dataclass(hint):
         return hint
     if get_origin(hint) is tuple:
-        return tuple if get_args(hint)[0] is float else None
+        return tuple if _kind(get_args(hint)[0]) is float else None
     inner = get_args(hint) if get_origin(hint) in (Union, UnionType) else ()
     return next(filter(None, map(_kind, inner)), None)
 

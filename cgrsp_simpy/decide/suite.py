@@ -264,7 +264,7 @@ def _terms(rng: Generator) -> Terms:
         return Terms()
     warm_s = round(60 * 15 ** rng.random())
     return Terms(
-        warm_s=warm_s, billed_from=str(rng.choice(["execution", "provisioning"]))
+        warm_s=warm_s, billed_from=("execution", "provisioning")[rng.integers(2)]
     )
 
 

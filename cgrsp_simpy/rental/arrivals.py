@@ -3,55 +3,72 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import numpy as np
+from pydantic import BeforeValidator
 
-from cgrsp_simpy.base.checks import (
-    check_number,
-    check_one_of,
-    entries_of,
-    python_numbers,
-    require,
+from cgrsp_simpy.base.checks import require
+from cgrsp_simpy.base.parameters import (
+    Entries,
+    Hour,
+    NotNegative,
+    as_tuple,
+    declared,
+    parameter,
+    rule,
 )
-from cgrsp_simpy.rental.market import CLOCKS, check_hour
+from cgrsp_simpy.rental.market import CLOCKS
 
 if TYPE_CHECKING:
     from cgrsp_simpy.rental.workload import LoggedWorkload
 
-WEEK = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+Day = Literal[
+    "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"
+]
+WEEK = get_args(Day)
 """Days of the week, in order."""
 HOURS = 24
 
 
-@dataclass(frozen=True)
+def _days(per_h: Any) -> Any:
+    """One list of rates as a list of lists."""
+    rates = as_tuple(per_h)
+    one_day = isinstance(rates, tuple) and all(
+        isinstance(rate, (int, float)) for rate in rates
+    )
+    return (rates,) if one_day else rates
+
+
+Rates = Annotated[
+    Entries[Entries[NotNegative]],
+    rule(
+        "24 numbers, one per hour, or 7 lists of 24, one per day of the week",
+        lambda days: [len(day) for day in days] in ([HOURS], [HOURS] * len(WEEK)),
+        lambda days: [len(day) for day in days],
+    ),
+    rule("above 0 in one hour at least", lambda days: any(map(any, days))),
+    BeforeValidator(_days),
+]
+
+
+@declared()
 class ArrivalRates:
     """Rates of a Poisson process, constant within each hour; they repeat every day or
     week.
-
-    Parameters
-    ----------
-    per_h : sequence of float, or of sequences of float
-        Jobs per hour, each >= 0 and one at least above: 24 numbers, from midnight on,
-        for every day; or 7 lists of 24, from Monday on. Kept as a tuple of 1 or 7
-        tuples.
-    start_h : float
-        Hour of day at simulated time 0, from 0 to below 24. It must be that of the
-        market's clock, whose calibrated one starts at 8.
-    start_day : str
-        Day of the week at simulated time 0.
     """
 
-    per_h: tuple[tuple[float, ...], ...]
-    start_h: float = CLOCKS["calibrated"].start_h
-    start_day: str = WEEK[0]
-
-    def __post_init__(self) -> None:
-        python_numbers(self)
-        object.__setattr__(self, "per_h", _days(self.per_h))
-        check_hour("start_h", self.start_h)
-        check_one_of("start_day", self.start_day, WEEK)
+    per_h: Rates = parameter(
+        "Jobs per hour, each >= 0 and one at least above: 24 numbers, from midnight on,"
+        " for every day; or 7 lists of 24, from Monday on. Kept as a tuple of 1 or 7"
+        " tuples."
+    )
+    start_h: Hour = parameter(
+        "Hour of day at simulated time 0, from 0 to below 24. It must be that of the"
+        " market's clock, whose calibrated one starts at 8.",
+        default=CLOCKS["calibrated"].start_h,
+    )
+    start_day: Day = parameter("Day of the week at simulated time 0.", default=WEEK[0])
 
     @property
     def mean_per_s(self) -> float:
@@ -84,24 +101,6 @@ class ArrivalRates:
     def _start(self) -> float:
         """Hours since midnight on Monday at simulated time 0."""
         return WEEK.index(self.start_day) * HOURS + self.start_h
-
-
-def _days(per_h: Any) -> tuple[tuple[float, ...], ...]:
-    """One list of 24 rates, or seven."""
-    what = "24 numbers, one an hour, or 7 lists of 24, one a day of the week"
-    days = entries_of("per_h", per_h, what)
-    if days and isinstance(days[0], (int, float)):
-        days = (days,)
-    days = tuple(entries_of("per_h", day, what) for day in days)
-    sizes = [len(day) for day in days]
-    require(sizes in ([HOURS], [HOURS] * len(WEEK)), "numbers in per_h", sizes, what)
-    for day in days:
-        for rate in day:
-            check_number("arrivals per hour", rate, least=0)
-    require(
-        any(map(any, days)), "per_h", "0 in every hour", "above 0 in one hour at least"
-    )
-    return days
 
 
 def arrival_rates(log: LoggedWorkload, weekly: bool = False) -> ArrivalRates:

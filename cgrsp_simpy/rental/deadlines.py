@@ -6,119 +6,90 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
+from typing import Annotated
 
 import numpy as np
 
-from cgrsp_simpy.base.checks import (
-    InputError,
-    check_bool,
-    check_fields,
-    check_fraction,
-    check_number,
-    check_shares,
-    entries_of,
-    python_numbers,
-    require,
+from cgrsp_simpy.base.checks import InputError, check_shares, entries_of, require
+from cgrsp_simpy.base.parameters import (
+    Fraction,
+    NotNegative,
+    Positive,
+    Shares,
+    declared,
+    parameter,
+    rule,
 )
 
 TWO = ("tight", "loose")  # the classes of the thesis
 
 
-@dataclass(frozen=True)
+ClassName = Annotated[
+    str,
+    rule(
+        "letters, digits, '_' and '-', and not 'weighted'",
+        re.compile(r"(?!weighted$)[\w-]+").fullmatch,
+    ),
+]
+
+
+@declared("{} of class {name}")
 class DeadlineClass:
-    """Jobs that have the same time from submission to deadline.
+    """Jobs that have the same time from submission to deadline."""
 
-    Parameters
-    ----------
-    name : str
-        Letters, digits, "_" and "-"; figures of the class begin with it
-        ("rush_miss_pct").
-    share : float
-        Share of the jobs, from 0 to 1.
-    window_s : float or None
-        Seconds from submission to deadline. None: the jobs bring deadlines of their
-        own; only what a workload says of itself has it.
-    tight : bool
-        Whether a policy that knows two kinds of jobs takes these for rush orders: it is
-        `tight` of the jobs. Any number of classes may be tight, or none; "tight" is,
-        "loose" is not.
-    weight : float or None
-        Importance of each job, >= 0; of a log, times the job's own. None: the jobs
-        bring their own, as with `window_s`.
-    complexity_mix : sequence of float or None
-        Shares of complexity 1, 2, ... among its jobs: of small rush jobs, or big
-        batches. None: those of the workload. The jobs of a log bring their complexity.
-    """
-
-    name: str
-    share: float
-    window_s: float | None
-    tight: bool = False
-    weight: float | None = 1.0
-    complexity_mix: tuple[float, ...] | None = None
+    name: ClassName = parameter(
+        'Figures of the class begin with it ("rush_miss_pct"): letters, digits, "_" and'
+        ' "-".'
+    )
+    share: Fraction = parameter("Share of the jobs, from 0 to 1.")
+    window_s: Positive | None = parameter(
+        "Seconds from submission to deadline. None: the jobs have their own deadlines;"
+        " only a workload describes itself with such a class."
+    )
+    tight: bool = parameter(
+        "Whether a policy that knows two kinds of jobs takes these for rush orders: it"
+        " is `tight` of the jobs. Any number of classes may be tight, or none; the"
+        ' class "tight" is, and "loose" is not.',
+        default=False,
+    )
+    weight: NotNegative | None = parameter(
+        "Importance of each job, >= 0; in a log it multiplies the job's own. None: the"
+        " jobs have their own, as with `window_s`.",
+        default=1.0,
+    )
+    complexity_mix: Shares | None = parameter(
+        "Shares of complexity 1, 2, ... among its jobs, such as small rush jobs or big"
+        " batches. None: those of the workload. The jobs of a log have their own"
+        " complexity.",
+        default=None,
+    )
 
     def __post_init__(self) -> None:
-        python_numbers(self)
-        word = (
-            isinstance(self.name, str)
-            and re.fullmatch(r"[\w-]+", self.name) is not None
-        )
-        require(
-            word, "name of a deadline class", self.name, "letters, digits, '_' and '-'"
-        )
-        require(
-            self.name != "weighted",
-            "name of a deadline class",
-            self.name,
-            "another word",
-        )
-        check_fraction(f"share of class {self.name}", self.share)
-        if self.window_s is not None:
-            check_number(f"window_s of class {self.name}", self.window_s, above=0)
-        check_bool(f"tight of class {self.name}", self.tight)
         if self.name in TWO:
-            meant = self.name == "tight"
-            require(
-                self.tight == meant,
-                f"tight of class {self.name}",
-                self.tight,
-                f"{meant}",
-            )
-        if self.weight is not None:
-            check_number(f"weight of class {self.name}", self.weight, least=0)
-        if self.complexity_mix is not None:
-            what = f"complexity_mix of class {self.name}"
-            mix = entries_of(what, self.complexity_mix, "a list of shares")
-            check_shares(what, mix)
-            object.__setattr__(self, "complexity_mix", mix)
+            expected = self.name == "tight"
+            name = f"tight of class {self.name}"
+            require(self.tight == expected, name, self.tight, f"{expected}")
 
 
-@dataclass(frozen=True)
+@declared()
 class DeadlineClasses:
     """The two classes of the thesis: tight (rush) and loose (standard) jobs.
-
-    Parameters
-    ----------
-    tight_fraction : float
-        Share of tight jobs, from 0 to 1.
-    tight_window_s, loose_window_s : float
-        Seconds from submission to deadline.
 
     References
     ----------
     Thesis Sections 3.4 and 5.1.1.
     """
 
-    tight_fraction: float = 0.2
-    tight_window_s: float = 3600.0
-    loose_window_s: float = 28800.0
-
-    def __post_init__(self) -> None:
-        python_numbers(self)
-        check_fraction("tight_fraction", self.tight_fraction)
-        check_fields(self, check_number, "tight_window_s", "loose_window_s", above=0)
+    tight_fraction: Fraction = parameter(
+        "Share of tight jobs, from 0 to 1.", default=0.2
+    )
+    tight_window_s: Positive = parameter(
+        "Seconds from submission to deadline of a tight job.", default=3600.0
+    )
+    loose_window_s: Positive = parameter(
+        "Seconds from submission to deadline of a loose job.", default=28800.0
+    )
 
     @cached_property
     def classes(self) -> tuple[DeadlineClass, ...]:

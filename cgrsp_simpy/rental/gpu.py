@@ -3,68 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from numbers import Integral
+from typing import Annotated
 
-from cgrsp_simpy.base.checks import (
-    InputError,
-    check_fraction,
-    check_number,
-    check_one_of,
-    check_whole,
-    entries_of,
-    python_numbers,
-    require,
+from cgrsp_simpy.base.checks import InputError, check_one_of, check_whole
+from cgrsp_simpy.base.parameters import (
+    Entries,
+    Fraction,
+    NotNegative,
+    Positive,
+    declared,
+    parameter,
+    rule,
 )
 
 
-@dataclass(frozen=True)
+@declared("{} of {name}")
 class GpuType:
-    """A type of GPU that is rented by the second.
+    """A type of GPU that is rented by the second."""
 
-    Parameters
-    ----------
-    name : str
-        As the provider lists it.
-    price_usd_per_h : float
-        Rent while a job executes, USD per hour, >= 0; provisioning is free.
-    mean_execution_s : tuple of float
-        Mean execution time by complexity 1, 2, ..., seconds, > 0.
-    high_stock_probability : float
-        beta_g, the chance of High stock at multiplier 1 (thesis Section 5.1.1).
-    speed : float
-        Work done per second, relative to the RTX 3090, > 0; scales the measured seconds
-        of a log.
-    """
-
-    name: str
-    price_usd_per_h: float
-    mean_execution_s: tuple[float, ...]
-    high_stock_probability: float
-    speed: float = 1.0
-
-    def __post_init__(self) -> None:
-        python_numbers(self)
-        require(
-            isinstance(self.name, str) and self.name != "",
-            "GPU type name",
-            self.name,
-            "a text, not empty",
-        )
-        name = f"mean_execution_s of {self.name}"
-        allowed = "one time a complexity level"
-        times = entries_of(
-            name, self.mean_execution_s, "a list of seconds, one a complexity level"
-        )
-        object.__setattr__(self, "mean_execution_s", times)
-        require(len(times) > 0, name, times, allowed)
-        for seconds in times:
-            check_number(name, seconds, above=0)
-        check_number(f"price_usd_per_h of {self.name}", self.price_usd_per_h, least=0)
-        check_fraction(
-            f"high_stock_probability of {self.name}", self.high_stock_probability
-        )
-        check_number(f"speed of {self.name}", self.speed, above=0)
+    name: Annotated[str, rule("a text, not empty", bool)] = parameter(
+        "As the provider lists it."
+    )
+    price_usd_per_h: NotNegative = parameter(
+        "Rent while a job executes, USD per hour, >= 0; provisioning is free."
+    )
+    mean_execution_s: Annotated[
+        Entries[Positive], rule("a list of one time per complexity level", bool)
+    ] = parameter("Mean execution time by complexity 1, 2, ..., seconds, > 0.")
+    high_stock_probability: Fraction = parameter(
+        "beta_g, the probability of High stock at multiplier 1 (thesis Section 5.1.1)."
+    )
+    speed: Positive = parameter(
+        "Work per second, relative to the RTX 3090, > 0; it scales the measured seconds"
+        " of a log.",
+        default=1.0,
+    )
 
 
 # Thesis Table 4.1: prices of 10 March 2026, and mean execution times for complexity 1

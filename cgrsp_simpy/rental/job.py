@@ -6,8 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
@@ -16,10 +15,15 @@ from cgrsp_simpy.base.checks import (
     InputError,
     check_bool,
     check_number,
-    check_one_of,
     check_whole,
-    entries_of,
     require,
+)
+from cgrsp_simpy.base.parameters import (
+    Entries,
+    NotNegative,
+    declared,
+    parameter,
+    rule,
 )
 
 
@@ -119,43 +123,24 @@ class Draws(NamedTuple):
     service: float
 
 
-DISTRIBUTIONS = ("lognormal", "exponential")  # laws of the service factors
-
-
-@dataclass(frozen=True)
+@declared()
 class Service:
-    """The law of a job's realised over mean execution time; the mean of this factor is
-    1.
+    """The distribution of a job's realised over mean execution time, whose mean is 1.
 
     The default is the calibrated reading of thesis Remark 1, which prints the range
     0.04 to 0.23 and the pooled value 0.11.
-
-    Parameters
-    ----------
-    distribution : str
-        "lognormal" (thesis Eq. 3.12) or "exponential".
-    sigma : tuple of float
-        Standard deviation of the log by complexity 1, 2, ..., >= 0; 0 gives
-        deterministic times. Unused by "exponential".
     """
 
-    distribution: str = "lognormal"
-    sigma: tuple[float, ...] = (0.04, 0.11, 0.23)
-
-    def __post_init__(self) -> None:
-        check_one_of("service distribution", self.distribution, DISTRIBUTIONS)
-        object.__setattr__(
-            self,
-            "sigma",
-            entries_of(
-                "sigma", self.sigma, "a list of numbers, one a complexity level"
-            ),
-        )
-        require(
-            len(self.sigma) > 0, "sigma", self.sigma, "one number a complexity level"
-        )
-        for sigma in self.sigma:
-            check_number("sigma", sigma, least=0)
+    distribution: Literal["lognormal", "exponential"] = parameter(
+        '"lognormal" (thesis Eq. 3.12) or "exponential".', default="lognormal"
+    )
+    sigma: Annotated[
+        Entries[NotNegative], rule("a list of one number per complexity level", bool)
+    ] = parameter(
+        "Standard deviation of the log by complexity 1, 2, ..., >= 0; 0 gives"
+        ' deterministic times. Unused by "exponential".',
+        default=(0.04, 0.11, 0.23),
+    )
 
     def factors(self, generator: Generator, complexity: np.ndarray) -> list[float]:
         """Realised over mean execution times, one factor a job, by its complexity, from

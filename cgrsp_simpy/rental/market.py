@@ -24,28 +24,31 @@ and another d / (l (1 - w(d))).
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import field, replace
 from enum import IntEnum
 from functools import lru_cache
 from itertools import pairwise, product
 from math import exp, floor, inf
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
 from cgrsp_simpy.base.arrays import Bools, Floats
-from cgrsp_simpy.base.checks import (
-    check_fields,
-    check_fraction,
-    check_given,
-    check_number,
-    check_one_of,
-    check_shares,
-    check_whole,
-    entries_of,
-    python_numbers,
-    require,
-    tried,
+from cgrsp_simpy.base.checks import check_number, check_one_of, require, tried
+from cgrsp_simpy.base.parameters import (
+    Entries,
+    Fraction,
+    Hour,
+    Limits,
+    NotNegative,
+    Positive,
+    Whole,
+    declared,
+    listed,
+    parameter,
+    rule,
+    sums_to_one,
 )
 from cgrsp_simpy.rental.gpu import GpuType
 
@@ -61,49 +64,47 @@ class Status(IntEnum):
 HIGH, MEDIUM, LOW = Status  # looked up once: Enum members are slow to reach
 
 
-def check_hour(name: str, given: float) -> None:
-    """An hour of day."""
-    check_number(name, given, least=0)
-    require(given < 24, name, given, "an hour of day, from 0 to below 24")
+StatusNumber = Annotated[int, Limits("0, 1 or 2", ge=0, le=2)]
+Pair = Annotated[tuple[NotNegative, NotNegative], listed("a pair of numbers >= 0", 2)]
 
 
-@dataclass(frozen=True)
+def _hours(bands: Sequence[Sequence[float]]) -> list[float]:
+    return [hour for hour, _ in bands]
+
+
+Bands = Annotated[
+    Entries[Pair],
+    rule(
+        "pairs [hour, multiplier], hours rising from 0 to below 24",
+        lambda bands: (
+            _hours(bands)[:1] == [0]
+            and all(a < b for a, b in pairwise([*_hours(bands), 24]))
+        ),
+        _hours,
+    ),
+]
+
+
+@declared()
 class Clock:
     """The time-of-day stock multiplier m(t), a step function that repeats every 24
     hours.
-
-    Parameters
-    ----------
-    bands : sequence of pairs of float
-        Hour of day from which it holds, and the multiplier; from hour 0 on, hours
-        rising.
-    start_h : float
-        Hour of day at simulated time 0, from 0 to below 24.
     """
 
-    bands: tuple[tuple[float, float], ...]
-    start_h: float = 0.0
+    bands: Bands = parameter(
+        "Pairs of the hour of day from which it holds, and the multiplier; from hour 0"
+        " on, hours rising."
+    )
+    start_h: Hour = parameter(
+        "Hour of day at simulated time 0, from 0 to below 24.", default=0.0
+    )
     _hours: list[float] = field(init=False, repr=False, compare=False)
     _multipliers: list[float] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        python_numbers(self)
-        pairs = "a list of pairs [hour, multiplier]"
-        listed = entries_of("bands", self.bands, pairs)
-        bands = tuple(entries_of("bands", band, pairs) for band in listed)
-        for band in bands:
-            require(len(band) == 2, "bands", list(band), pairs)
-            check_number("hour of a clock band", band[0], least=0)
-            check_number("multiplier of a clock band", band[1], least=0)
-        hours = [hour for hour, _ in bands]
-        rising = hours[:1] == [0] and all(a < b for a, b in pairwise([*hours, 24]))
-        require(rising, "hours of the clock bands", hours, "rising from 0 to below 24")
-        check_hour("start_h", self.start_h)
-        object.__setattr__(self, "bands", bands)
+        hours, multipliers = map(list, zip(*self.bands))
         object.__setattr__(self, "_hours", hours)
-        object.__setattr__(
-            self, "_multipliers", [multiplier for _, multiplier in bands]
-        )
+        object.__setattr__(self, "_multipliers", multipliers)
 
     def hour(self, time_s: float) -> float:
         """Hour of day at a simulated time, from 0 to below 24."""
@@ -211,30 +212,22 @@ class Holding(NamedTuple):
         return float(self.every_s * steps * (1 - low))
 
 
-def _check_persistence(name: str, given: float) -> None:
-    check_number(name, given, least=0)
-    # a variate that is drawn many times a second takes for ever, and differs from 0 by
-    # nothing
-    require(given == 0 or given >= 1, name, given, "0, or at least 1 s")
+# A variate that is drawn many times per second takes very long, and differs from 0 by
+# nothing.
+Persistence = Annotated[
+    NotNegative, rule("0, or at least 1 s", lambda value: value == 0 or value >= 1)
+]
+Chances = Annotated[
+    tuple[Fraction, Fraction, Fraction],
+    listed("a triple [High, Medium, Low]", 3),
+    sums_to_one,
+]
 
 
-@dataclass(frozen=True)
+@declared("{} of {gpu}")
 class HourlyStock:
     """Chances of the stock statuses of a GPU type by hour of day, in place of thesis
     Eq. 3.1.
-
-    Parameters
-    ----------
-    gpu : str
-        Name of the type.
-    chances : sequence of 24 triples of float
-        Chances of High, Medium and Low stock in each hour of the day, from midnight on,
-        each from 0 to 1; the three sum to 1.
-    persistence_s : float, optional
-        How long its stock persists, seconds, in place of the market's.
-    switch_s, first_share, every_s : float
-        On two scales, s, p and d of the law that the module tells: seconds, from 0 to
-        1, and whole seconds. 0, 1 and 0: on one.
 
     Attributes
     ----------
@@ -242,102 +235,71 @@ class HourlyStock:
         By hour up to where a uniform variate means High, and up to where Medium.
     """
 
-    gpu: str
-    chances: tuple[tuple[float, float, float], ...]
-    persistence_s: float | None = None
-    switch_s: float = 0.0
-    first_share: float = 1.0
-    every_s: int = 0
+    gpu: str = parameter("Name of the type.")
+    chances: Annotated[
+        tuple[Chances, ...],
+        listed("24 triples [High, Medium, Low], one per hour", 24),
+    ] = parameter(
+        "Chances of High, Medium and Low stock in each hour of the day, from midnight"
+        " on: 24 triples of numbers from 0 to 1 that sum to 1."
+    )
+    persistence_s: Persistence | None = parameter(
+        "Mean time for which its stock persists, seconds, in place of the market's.",
+        default=None,
+    )
+    switch_s: Persistence = parameter(
+        "On two scales, s of the distribution that the module describes, seconds.",
+        default=0.0,
+    )
+    first_share: Positive = parameter("On two scales, p, from 0 to 1.", default=1.0)
+    every_s: Whole = parameter("On two scales, d, whole seconds.", default=0)
     below: list[tuple[float, float]] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        python_numbers(self)
-        require(
-            isinstance(self.gpu, str),
-            "gpu of hourly stock",
-            self.gpu,
-            "a GPU type's name",
-        )
-        what = "24 triples [High, Medium, Low], one an hour"
-        name = f"chances of {self.gpu}"
-        hours = entries_of(name, self.chances, what)
-        chances = tuple(entries_of(name, each, what) for each in hours)
-        sizes = [len(each) for each in chances]
-        require(sizes == [3] * 24, f"numbers in {name}", sizes, what)
-        for hour, each in enumerate(chances):
-            check_shares(f"{name} in hour {hour}", each)
-        object.__setattr__(self, "chances", chances)
-        if self.persistence_s is not None:
-            _check_persistence(f"persistence_s of {self.gpu}", self.persistence_s)
-        _check_persistence(f"switch_s of {self.gpu}", self.switch_s)
-        check_number(f"first_share of {self.gpu}", self.first_share, above=0)
-        check_whole(f"every_s of {self.gpu}", self.every_s, least=0)
         if self.switch_s or self.first_share != 1 or self.every_s:
             scales = self.persistence_s, self.switch_s, self.every_s
-            told = "above 0 all three, and first_share below 1, or none of them given"
+            allowed = "above 0 all three, and first_share below 1, or none of them set"
             names = f"persistence_s, switch_s and every_s of {self.gpu}"
-            require(all(scales) and self.first_share < 1, names, list(scales), told)
-        below = [(high, high + medium if low else 1.0) for high, medium, low in chances]
+            require(all(scales) and self.first_share < 1, names, list(scales), allowed)
+        below = [
+            (high, high + medium if low else 1.0) for high, medium, low in self.chances
+        ]
         object.__setattr__(self, "below", below)
 
 
-@dataclass(frozen=True)
+@declared("{} of {gpu}")
 class StockSeries:
-    """Recorded stock statuses of a GPU type, which a run meets again.
+    """Recorded stock statuses of a GPU type, which are replayed in a run."""
 
-    Parameters
-    ----------
-    gpu : str
-        Name of the type.
-    times_s : sequence of float
-        When the status became another, seconds, from 0 on, rising.
-    statuses : sequence of int
-        The status from each of these times on: 0 High, 1 Medium, 2 Low.
-    length_s : float
-        Length of the series in seconds, above the last time; then it begins anew.
-    start_h : float, optional
-        Hour of day at second 0, from 0 to below 24; None where it is not known.
-    """
-
-    gpu: str
-    times_s: tuple[float, ...] = field(repr=False)
-    statuses: tuple[int, ...] = field(repr=False)
-    length_s: float
-    start_h: float | None = None
+    gpu: str = parameter("Name of the type.")
+    times_s: Annotated[
+        Entries[NotNegative],
+        rule(
+            "a list of seconds from 0 on, rising",
+            lambda times: (
+                times and times[0] == 0 and all(a < b for a, b in pairwise(times))
+            ),
+        ),
+    ] = parameter(
+        "Times at which the status changed, seconds, from 0 on, rising.", repr=False
+    )
+    statuses: Entries[StatusNumber] = parameter(
+        "The status from each of these times on: 0 High, 1 Medium, 2 Low.", repr=False
+    )
+    length_s: Positive = parameter(
+        "Length of the series, seconds, above the last time; then it begins again."
+    )
+    start_h: Hour | None = parameter(
+        "Hour of day at second 0, from 0 to below 24; None if it is unknown.",
+        default=None,
+    )
 
     def __post_init__(self) -> None:
-        python_numbers(self)
-        require(
-            isinstance(self.gpu, str),
-            "gpu of a stock series",
-            self.gpu,
-            "a GPU type's name",
-        )
-        times = entries_of("times_s", self.times_s, "a list of seconds")
-        statuses = entries_of("statuses", self.statuses, "a list of 0, 1 and 2")
-        for time_s in times:
-            check_number(f"time in the series of {self.gpu}", time_s, least=0)
-        for status in statuses:
-            check_whole(f"status in the series of {self.gpu}", status, least=0, most=2)
-        number = len(times)
-        require(
-            number > 0 and times[0] == 0,
-            f"times_s of {self.gpu}",
-            times[:1],
-            "from 0 on",
-        )
-        require(
-            len(statuses) == number,
-            f"statuses of {self.gpu}",
-            len(statuses),
-            f"{number}",
-        )
-        rising = all(a < b for a, b in pairwise(times))
-        require(rising, f"times_s of {self.gpu}", times[:5], "rising")
-        check_number(f"length_s of {self.gpu}", self.length_s, above=times[-1])
-        check_given(self, check_hour, "start_h")
-        object.__setattr__(self, "times_s", times)
-        object.__setattr__(self, "statuses", tuple(map(Status, statuses)))
+        number = len(self.times_s)
+        entries = len(self.statuses)
+        require(entries == number, f"statuses of {self.gpu}", entries, f"{number}")
+        check_number(f"length_s of {self.gpu}", self.length_s, above=self.times_s[-1])
+        object.__setattr__(self, "statuses", tuple(map(Status, self.statuses)))
 
     def status(self, time_s: float) -> Status:
         """The status recorded last at a time of the series; after its end it begins
@@ -368,44 +330,22 @@ class StockSeries:
         return [time_s for time_s in found if after_s < time_s < before_s]
 
 
-def set_by_type(made: object, name: str, kind: type, one: str, many: str) -> None:
-    """Make a field of a frozen dataclass a tuple of parts of a kind, each of another
-    GPU type; one, many: what these are called.
-    """
-    listed = entries_of(name, getattr(made, name), f"a list of {kind.__name__}")
-    for each in listed:
-        require(isinstance(each, kind), name, each, one)
-    names = [each.gpu for each in listed]
-    require(len(set(names)) == len(names), f"types of {many}", names, "different")
-    object.__setattr__(made, name, listed)
+one_per_type = rule(
+    "of different GPU types",
+    lambda parts: len({part.gpu for part in parts}) == len(parts),
+)
+Delays = Annotated[
+    Pair,
+    rule(
+        "a pair [least, greatest], the second not below the first",
+        lambda pair: pair[0] <= pair[1],
+    ),
+]
 
 
-@dataclass(frozen=True)
+@declared()
 class Market:
-    """The law of the stock status and of the provisioning delay.
-
-    Parameters
-    ----------
-    clock : Clock
-        The multiplier m(t), and the hour of day at simulated time 0.
-    delay_s : three pairs of float
-        Least and greatest provisioning delay in seconds at High, Medium and Low stock
-        (thesis Eq. 3.2).
-    high_cap, medium_factor, medium_cap : float
-        The constants of thesis Eq. 3.1.
-    stock : sequence of HourlyStock
-        Types whose chances are given by hour of day. The others follow Eq. 3.1.
-    persistence_s : float
-        Mean time in seconds for which a type keeps the uniform variate of its status,
-        on one scale: its correlation is exp(-lag / persistence_s). 0: every dispatch
-        draws its own, as in the thesis.
-    sight : str
-        What the scheduler sees of stock that persists: "none" (statuses drawn for show,
-        as in the thesis), "now", or "poll:SECONDS", the status as of the last of the
-        looks at 0, SECONDS, 2 SECONDS, ...
-    series : sequence of StockSeries
-        Types whose statuses are replayed. Their law, which a scheduler knows, remains
-        that of `stock`, or else Eq. 3.1.
+    """The distribution of the stock status and of the provisioning delay.
 
     Attributes
     ----------
@@ -415,54 +355,61 @@ class Market:
         Hours of day at which the chances of a type may change, rising.
     """
 
-    clock: Clock = CLOCKS["calibrated"]
-    delay_s: tuple[tuple[float, float], ...] = (
-        (0.0, 10.0),
-        (30.0, 120.0),
-        (600.0, 7200.0),
+    clock: Clock = parameter(
+        "The multiplier m(t), and the hour of day at simulated time 0.",
+        default=CLOCKS["calibrated"],
     )
-    high_cap: float = 0.95
-    medium_factor: float = 1.5
-    medium_cap: float = 0.90
-    stock: tuple[HourlyStock, ...] = ()
-    persistence_s: float = 0.0
-    sight: str = "none"
-    series: tuple[StockSeries, ...] = ()
+    delay_s: Annotated[
+        tuple[Delays, Delays, Delays],
+        listed("three pairs [least, greatest], for High, Medium and Low", 3),
+    ] = parameter(
+        "Least and greatest provisioning delay at High, Medium and Low stock, seconds"
+        " (thesis Eq. 3.2): three pairs.",
+        default=((0.0, 10.0), (30.0, 120.0), (600.0, 7200.0)),
+    )
+    high_cap: Fraction = parameter(
+        "Greatest chance of High stock (thesis Eq. 3.1).", default=0.95
+    )
+    medium_factor: NotNegative = parameter(
+        "Factor of the chance of Medium stock (thesis Eq. 3.1).", default=1.5
+    )
+    medium_cap: Fraction = parameter(
+        "Greatest chance of Medium stock (thesis Eq. 3.1).", default=0.90
+    )
+    stock: Annotated[Entries[HourlyStock], one_per_type] = parameter(
+        "Types whose chances are given by hour of day. The others follow Eq. 3.1.",
+        default=(),
+    )
+    persistence_s: Persistence = parameter(
+        "Mean time in seconds for which a type keeps the uniform variate of its status,"
+        " on one scale: its correlation is exp(-lag / persistence_s). 0: every dispatch"
+        " draws its own, as in the thesis.",
+        default=0.0,
+    )
+    sight: str = parameter(
+        'What the scheduler sees of stock that persists: "none" (statuses drawn for'
+        ' show, as in the thesis), "now", or "poll:SECONDS", the status as of the last'
+        " of the looks at 0, SECONDS, 2 SECONDS, ...",
+        default="none",
+    )
+    series: Annotated[Entries[StockSeries], one_per_type] = parameter(
+        "Types whose statuses are replayed. Their distribution, which a scheduler"
+        " knows, remains that of `stock`, or else Eq. 3.1.",
+        default=(),
+    )
     poll_s: float | None = field(init=False, repr=False, compare=False)
     change_hours: tuple[float, ...] = field(init=False, repr=False, compare=False)
     _by_gpu: dict[str, HourlyStock] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        python_numbers(self)
-        pairs = "three pairs [least, greatest], for High, Medium and Low"
-        listed = entries_of("delay_s", self.delay_s, pairs)
-        ranges = [entries_of("delay_s", bounds, pairs) for bounds in listed]
-        require(
-            [len(bounds) for bounds in ranges] == [2, 2, 2],
-            "delay_s",
-            self.delay_s,
-            pairs,
-        )
-        for status, (least, greatest) in zip(Status, ranges):
-            check_number(f"least delay at {status.name.title()} stock", least, least=0)
-            check_number(
-                f"greatest delay at {status.name.title()} stock", greatest, least=least
-            )
-        check_fields(self, check_fraction, "high_cap", "medium_cap")
-        check_number("medium_factor", self.medium_factor, least=0)
-        object.__setattr__(self, "delay_s", tuple(ranges))
-        require(isinstance(self.clock, Clock), "clock", self.clock, "a Clock")
-        set_by_type(self, "stock", HourlyStock, "an HourlyStock", "hourly stock")
-        set_by_type(self, "series", StockSeries, "a StockSeries", "stock series")
-        object.__setattr__(self, "_by_gpu", {each.gpu: each for each in self.stock})
+        object.__setattr__(self, "_by_gpu", {part.gpu: part for part in self.stock})
         hours = {hour for hour, _ in self.clock.bands} | set(
             range(24) if self.stock else ()
         )
         object.__setattr__(self, "change_hours", tuple(sorted(hours)))
-        _check_persistence("persistence_s", self.persistence_s)
         object.__setattr__(self, "poll_s", _poll_s(self.sight))
         allowed = (
-            "'none' where no stock persists (persistence_s 0): there is nothing to see"
+            "'none' if no stock persists (persistence_s 0): there is nothing to see"
         )
         require(self.persists or self.sight == "none", "sight", self.sight, allowed)
 

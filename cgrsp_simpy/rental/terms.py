@@ -6,63 +6,42 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
-from numbers import Real
+from typing import Annotated, Literal
 
-from cgrsp_simpy.base.checks import (
-    check_bool,
-    check_fields,
-    check_given,
-    check_number,
-    check_one_of,
-    entries_of,
-    python_numbers,
-    require,
-)
+from cgrsp_simpy.base.checks import require
 from cgrsp_simpy.base.metric import Metric
+from cgrsp_simpy.base.parameters import (
+    Entries,
+    Limits,
+    NotNegative,
+    Positive,
+    declared,
+    listed,
+    parameter,
+)
 from cgrsp_simpy.rental.arrivals import HOURS
-from cgrsp_simpy.rental.market import Market, set_by_type
+from cgrsp_simpy.rental.market import Market, one_per_type
 
-BILLED_FROM = ("execution", "provisioning")  # what an instance may be paid from
 ROUNDING = 1e-9  # of an increment: sums of doubles
-MOST_S = 1e9  # between two attempts, thirty years
 # mean lives of an instance for which what cannot be interrupted may take
 MOST_LIVES = 10.0
 # what cannot be interrupted, that a type has to be in stock for at a stretch
 LEAST_TIMES = 3.0
 
 
-@dataclass(frozen=True)
+PerHour = Annotated[tuple[NotNegative, ...], listed("24 numbers, one per hour", HOURS)]
+
+
+@declared("{} of {gpu}")
 class Preemption:
-    """How often the market takes back an instance of a GPU type.
+    """How often the market takes back an instance of a GPU type."""
 
-    Parameters
-    ----------
-    gpu : str
-        Name of the type.
-    per_h : float, or 24 floats
-        Rate per hour, >= 0; of each hour of the day from midnight on, if there are 24.
-    """
-
-    gpu: str
-    per_h: float | tuple[float, ...]
-
-    def __post_init__(self) -> None:
-        python_numbers(self)
-        require(
-            isinstance(self.gpu, str),
-            "gpu of a preemption",
-            self.gpu,
-            "a GPU type's name",
-        )
-        what, name = "a number, or 24 numbers, one an hour", f"per_h of {self.gpu}"
-        if not isinstance(self.per_h, Real):
-            rates = entries_of(name, self.per_h, what)
-            require(len(rates) == HOURS, f"numbers in {name}", len(rates), what)
-            object.__setattr__(self, "per_h", rates)
-        for rate in self.by_hour:
-            check_number(name, rate, least=0)
+    gpu: str = parameter("Name of the type.")
+    per_h: NotNegative | PerHour = parameter(
+        "Rate per hour, >= 0; of each hour of the day from midnight on, if there are"
+        " 24."
+    )
 
     @property
     def by_hour(self) -> tuple[float, ...]:
@@ -70,7 +49,7 @@ class Preemption:
         return self.per_h if isinstance(self.per_h, tuple) else (self.per_h,) * HOURS
 
 
-@dataclass(frozen=True)
+@declared()
 class Terms:
     """The terms of renting instances for the slots.
 
@@ -78,86 +57,82 @@ class Terms:
     job ends, unless it is kept warm. All costs of an instance are those of the job that
     holds it, or held it last.
 
-    Parameters
-    ----------
-    retry_s : float, optional
-        Low stock is a refusal: the job leaves its slot at once, and waits again in the
-        queue after so many seconds, > 0. None: Low stock is a long delay that holds the
-        slot.
-    warm_s : float
-        Seconds for which an instance is kept after its job. A job sent to the slot in
-        that time, as the same type, starts at once. A policy with a method keep_s(view,
-        slot) decides how many seconds of these; idle time is paid.
-    billed_from : str
-        "execution" or "provisioning": what an instance is paid from.
-    minimum_s, increment_s : float
-        The seconds billed for an instance are at least `minimum_s`, and rounded up to
-        whole increments; 0: as they are.
-    budget_usd_per_day : float, optional
-        When what has been billed since midnight has reached it, no job is dispatched
-        before the next midnight; those that run go on. None: no budget.
-
-    preemption_per_h : float
-        Rate per hour at which the market takes back an instance that is up (spot). Its
-        job loses what it has done since its last checkpoint and waits again in the
-        queue.
-    preemption : sequence of Preemption
-        Types with rates of their own.
-    taken_when_low : bool
-        Whether the market takes back all instances of a type when its stock becomes Low
-        (spot): those that are up at once, those ordered before when they come. An
-        instance that was ordered while the stock was Low stays until it becomes Low
-        again. For stock that persists, or is replayed.
-    checkpoint_s : float, optional
-        Seconds of execution after which a job writes a checkpoint, at least those that
-        writing one takes; None: it writes none.
-    checkpoint_cost_s : float
-        Seconds for which it stops to write one.
-    restart_s : float
-        Seconds that a job that has been stopped takes when it starts again, before it
-        goes on.
-    suspension : bool
-        Whether a policy may suspend running jobs. These keep all that they have done.
-
     References
     ----------
     The defaults: thesis Eq. 3.2 (the delay at Low stock) and 3.11 (execution by the
     second); Section 6.2.1 (no preemption).
     """
 
-    retry_s: float | None = None
-    warm_s: float = 0.0
-    billed_from: str = "execution"
-    minimum_s: float = 0.0
-    increment_s: float = 0.0
-    budget_usd_per_day: float | None = None
-    preemption_per_h: float = 0.0
-    preemption: tuple[Preemption, ...] = ()
-    taken_when_low: bool = False
-    checkpoint_s: float | None = None
-    checkpoint_cost_s: float = 0.0
-    restart_s: float = 0.0
-    suspension: bool = False
+    retry_s: (
+        Annotated[float, Limits("a number > 0, at most 1e+09", gt=0, le=1e9)] | None
+    ) = parameter(
+        "If set, Low stock is a refusal: the job leaves its slot at once, and waits in"
+        " the queue again after so many seconds, > 0. None: Low stock is a long delay"
+        " that holds the slot.",
+        default=None,
+    )
+    warm_s: NotNegative = parameter(
+        "Seconds for which an instance is kept after its job. A job sent to the slot in"
+        " that time, as the same type, starts at once. A policy with a method"
+        " keep_s(view, slot) decides how many seconds of these; idle time is paid.",
+        default=0.0,
+    )
+    billed_from: Literal["execution", "provisioning"] = parameter(
+        'What an instance is paid from: "execution" or "provisioning".',
+        default="execution",
+    )
+    minimum_s: NotNegative = parameter(
+        "Least seconds billed for an instance; 0: no minimum.", default=0.0
+    )
+    increment_s: NotNegative = parameter(
+        "The seconds billed are rounded up to whole increments of so many; 0: they are"
+        " not rounded.",
+        default=0.0,
+    )
+    budget_usd_per_day: Positive | None = parameter(
+        "When what has been billed since midnight has reached it, no job is dispatched"
+        " before the next midnight; running jobs go on. None: no budget.",
+        default=None,
+    )
+    preemption_per_h: NotNegative = parameter(
+        "Rate per hour at which the market takes back an instance that is up (spot)."
+        " Its job loses its work since its last checkpoint and waits in the queue"
+        " again.",
+        default=0.0,
+    )
+    preemption: Annotated[Entries[Preemption], one_per_type] = parameter(
+        "Types with their own rates.", default=()
+    )
+    taken_when_low: bool = parameter(
+        "Whether the market takes back all instances of a type when its stock becomes"
+        " Low (spot): those that are up at once, those ordered before when they come."
+        " An instance that was ordered while the stock was Low stays until it becomes"
+        " Low again. For stock that persists, or is replayed.",
+        default=False,
+    )
+    checkpoint_s: Positive | None = parameter(
+        "Seconds of execution after which a job writes a checkpoint, at least those"
+        " that writing one takes; None: it writes none.",
+        default=None,
+    )
+    checkpoint_cost_s: NotNegative = parameter(
+        "Seconds for which a job stops to write a checkpoint.", default=0.0
+    )
+    restart_s: NotNegative = parameter(
+        "Seconds that a job that has been stopped takes when it starts again, before"
+        " it goes on.",
+        default=0.0,
+    )
+    suspension: bool = parameter(
+        "Whether a policy may suspend running jobs, which keep all their work.",
+        default=False,
+    )
 
     def __post_init__(self) -> None:
-        python_numbers(self)
-        check_given(self, check_number, "retry_s", above=0, most=MOST_S)
-        seconds = (
-            "warm_s",
-            "minimum_s",
-            "increment_s",
-            "checkpoint_cost_s",
-            "restart_s",
-        )
-        check_fields(self, check_number, *seconds, "preemption_per_h", least=0)
-        check_one_of("billed_from", self.billed_from, BILLED_FROM)
-        check_given(self, check_number, "budget_usd_per_day", "checkpoint_s", above=0)
         if self.checkpoint_s is not None:
             allowed = f"at least checkpoint_cost_s, {self.checkpoint_cost_s:g} s"
             enough = self.checkpoint_s >= self.checkpoint_cost_s
             require(enough, "checkpoint_s", self.checkpoint_s, allowed)
-        check_fields(self, check_bool, "taken_when_low", "suspension")
-        set_by_type(self, "preemption", Preemption, "a Preemption", "preemption")
 
     def preemptions_per_h(self, gpu: str) -> tuple[float, ...]:
         """The rate per hour at which instances of a type, of a name, are taken back:

@@ -7,28 +7,36 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from itertools import repeat
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Annotated, Any, Protocol, TypeVar
 
 import numpy as np
+from pydantic import InstanceOf, PlainValidator
 
 from cgrsp_simpy.base.checks import (
     InputError,
     check_number,
-    check_one_of,
-    check_shares,
-    check_whole,
-    entries_of,
-    python_numbers,
     require,
+)
+from cgrsp_simpy.base.parameters import (
+    Count,
+    Entries,
+    Hour,
+    Limits,
+    NotNegative,
+    Positive,
+    Shares,
+    declared,
+    parameter,
+    rule,
 )
 from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.logs import NO_TIME, Log, Tags
 from cgrsp_simpy.logs import read_log as read_table
-from cgrsp_simpy.rental.arrivals import WEEK, ArrivalRates
+from cgrsp_simpy.rental.arrivals import WEEK, ArrivalRates, Day
 from cgrsp_simpy.rental.deadlines import (
     TWO,
     ClassColumns,
@@ -186,6 +194,16 @@ def _summed_gaps(seed: int, mean: float) -> Submissions:
     return more
 
 
+CheckedDeadlines = Annotated[
+    Deadlines, PlainValidator(checked_deadlines, json_schema_input_type=Deadlines)
+]
+MIX = "Shares of complexity 1, 2, ..., unless the deadline class has its own."
+CLASSES = (
+    "The thesis's two classes, or a list of any number of classes; their order is the"
+    " index."
+)
+
+
 class _DrawnJobs(_OfColumns):
     """A fixed number of jobs, drawn one by one; the complexity depends on nothing but
     the deadline class, where that has a mix of its own.
@@ -196,18 +214,16 @@ class _DrawnJobs(_OfColumns):
     deadlines: Deadlines
     gpus_per_job = 1.0
 
-    def _check(self) -> None:
-        python_numbers(self)
-        mix = entries_of("complexity_mix", self.complexity_mix, "a list of shares")
-        object.__setattr__(self, "complexity_mix", mix)
-        object.__setattr__(self, "deadlines", checked_deadlines(self.deadlines))
-        check_whole("jobs", self.jobs, least=1)
-        check_shares("complexity_mix", self.complexity_mix)
+    def __post_init__(self) -> None:
         levels = len(self.complexity_mix)
-        for each in self.classes:
-            what, own = f"complexity_mix of class {each.name}", each.complexity_mix
-            allowed = f"{levels} shares, as of the workload"
-            require(own is None or len(own) == levels, what, own, allowed)
+        allowed = f"{levels} shares, as of the workload"
+        for part in self.classes:
+            mix = part.complexity_mix
+            name = f"complexity_mix of class {part.name}"
+            require(mix is None or len(mix) == levels, name, mix, allowed)
+        rate = self.rate_per_s  # type: ignore[attr-defined]  # of either class
+        check_number("mean of the arrival rates per second", rate, above=0)
+        check_number(f"jobs / rate_per_s(={rate!r})", self.jobs / rate)
 
     @property
     def mix(self) -> tuple[float, ...]:
@@ -252,73 +268,40 @@ class _DrawnJobs(_OfColumns):
             yield *jobs, *luck.take(complexity)
 
 
-@dataclass(frozen=True)
+@declared()
 class PoissonWorkload(_DrawnJobs):
     """A fixed number of jobs with exponential gaps; the first comes after one gap.
-
-    Parameters
-    ----------
-    jobs : int
-        Number of jobs, >= 1.
-    rate_per_s : float
-        Arrivals per second, > 0.
-    complexity_mix : sequence of float
-        Shares of complexity 1, 2, ..., unless the deadline class has its own.
-    deadlines : DeadlineClasses or sequence of DeadlineClass
-        The thesis's two classes, or any number of one's own; their order is the index.
 
     References
     ----------
     Thesis Sections 4.4 and 5.1.1.
     """
 
-    jobs: int
-    rate_per_s: float
-    complexity_mix: tuple[float, ...] = COMPLEXITY_MIX
-    deadlines: Deadlines = field(default_factory=DeadlineClasses)
-
-    def __post_init__(self) -> None:
-        self._check()
-        check_number("rate_per_s", self.rate_per_s, above=0)
-        check_number(
-            f"jobs / rate_per_s(={self.rate_per_s!r})", self.jobs / self.rate_per_s
-        )
+    jobs: Count = parameter("Number of jobs, >= 1.")
+    rate_per_s: Positive = parameter("Arrivals per second, > 0.")
+    complexity_mix: Shares = parameter(MIX, default=COMPLEXITY_MIX)
+    deadlines: CheckedDeadlines = parameter(CLASSES, default_factory=DeadlineClasses)
 
     def _submissions(self, seed: int) -> Submissions:
         return _summed_gaps(seed, 1.0 / self.rate_per_s)
 
 
-@dataclass(frozen=True)
+@declared()
 class HourlyWorkload(_DrawnJobs):
     """As PoissonWorkload, with arrival rates by hour of day and day of week.
 
     A nonhomogeneous Poisson process: the gaps of one of rate 1, drawn as in
     PoissonWorkload, on a clock that runs as fast as jobs are expected. With the same
-    rate in every hour the submissions are those of PoissonWorkload, but for rounding.
-
-    Parameters
-    ----------
-    jobs : int
-        Number of jobs, >= 1; they go on for as many days as that takes.
-    rates : ArrivalRates
-        Jobs per hour, by hour.
-    complexity_mix, deadlines
-        As in PoissonWorkload.
+    rate in every hour the submissions are those of PoissonWorkload, except for
+    rounding.
     """
 
-    jobs: int
-    rates: ArrivalRates
-    complexity_mix: tuple[float, ...] = COMPLEXITY_MIX
-    deadlines: Deadlines = field(default_factory=DeadlineClasses)
-
-    def __post_init__(self) -> None:
-        self._check()
-        require(
-            isinstance(self.rates, ArrivalRates), "rates", self.rates, "an ArrivalRates"
-        )
-        mean = self.rate_per_s
-        check_number("mean of the arrival rates per second", mean, above=0)
-        check_number(f"jobs / mean rate per second(={mean!r})", self.jobs / mean)
+    jobs: Count = parameter(
+        "Number of jobs, >= 1; they come for as many days as that takes."
+    )
+    rates: ArrivalRates = parameter("Jobs per hour, by hour.")
+    complexity_mix: Shares = parameter(MIX, default=COMPLEXITY_MIX)
+    deadlines: CheckedDeadlines = parameter(CLASSES, default_factory=DeadlineClasses)
 
     @property
     def rate_per_s(self) -> float:
@@ -339,18 +322,10 @@ def _rate_per_s(jobs: int, span_s: float) -> float:
     return jobs / span_s if span_s > 0 else float("inf")
 
 
-@dataclass(frozen=True)
+@declared()
 class JobList:
     """Jobs that are written down one by one; service times are drawn by the scenario's
-    law.
-
-    Parameters
-    ----------
-    listed : sequence of Job
-        With ids 0, 1, 2, ... and submissions that do not fall.
-    class_names : sequence of str
-        Names of the deadline classes by index. Jobs of a class are all tight, or none
-        is.
+    distribution.
 
     Raises
     ------
@@ -359,30 +334,32 @@ class JobList:
     """
 
     # A job equals only itself; lists are equal by what is on their jobs.
-    listed: tuple[Job, ...] = field(compare=False)
-    class_names: tuple[str, ...] = TWO
+    listed: Annotated[
+        Entries[InstanceOf[Job]], rule("a list of at least one job", bool)
+    ] = parameter(
+        "Jobs with ids 0, 1, 2, ... and submissions that do not fall.", compare=False
+    )
+    class_names: Annotated[
+        Entries[str], rule("different", lambda names: len(set(names)) == len(names))
+    ] = parameter(
+        "Names of the deadline classes by index. Jobs of a class are all tight, or none"
+        " is.",
+        default=TWO,
+    )
     classes: tuple[DeadlineClass, ...] = field(init=False, repr=False, compare=False)
     _values: tuple[tuple[object, ...], ...] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "listed", tuple(self.listed))
-        names = entries_of("class_names", self.class_names, "a list of names")
-        object.__setattr__(self, "class_names", names)
+        names = self.class_names
         object.__setattr__(self, "_values", tuple(tuple(job) for job in self.listed))
-        require(len(self.listed) > 0, "jobs", (), "a list of at least one job")
         for job in self.listed:
             check_job(job, names)
         ids = [job.id for job in self.listed]
         allowed = "0, 1, 2, ... in the order of the list"
         require(ids == list(range(len(ids))), "ids of the jobs", ids, allowed)
         submits = [job.submit_s for job in self.listed]
-        require(
-            submits == sorted(submits),
-            "submissions of the jobs",
-            submits,
-            "in order of time",
-        )
-        require(len(set(names)) == len(names), "class_names", names, "different")
+        in_order = submits == sorted(submits)
+        require(in_order, "submissions of the jobs", submits, "in order of time")
         tight = {
             index: name == "tight" for index, name in enumerate(names) if name in TWO
         }
@@ -437,7 +414,11 @@ class JobList:
         yield *jobs, *_Luck(seed, service).take(jobs[3])
 
 
-@dataclass(frozen=True)
+ClassIndex = Annotated[int, Limits("a whole number >= -1", ge=-1)]
+in_order = rule("in order of time", lambda times_s: list(times_s) == sorted(times_s))
+
+
+@declared()
 class LoggedWorkload(_OfColumns):
     """Jobs from a log: submissions and measured seconds are the log's, the rest is
     drawn.
@@ -445,92 +426,75 @@ class LoggedWorkload(_OfColumns):
     A scheduler does not see the seconds. It sees a size class (complexity 1, 2, 3), as
     if the submitter had declared the job small, medium or large: the shortest 40 %, the
     next 40 %, the rest (the shares of thesis Section 4.4).
-
-    Parameters
-    ----------
-    submit_s : sequence of float
-        One entry a job, as in all columns, in order of submission: seconds from the
-        start, not falling.
-    service_s : sequence of float
-        Seconds measured on a GPU of speed 1.
-    deadline_s : sequence of float
-        Seconds from the start; NaN where the log names none, and the class says it.
-    gpus : sequence of int
-        Slots that the job holds at once.
-    weight : sequence of float
-        Importance, >= 0; times the weight of the class.
-    deadlines : DeadlineClasses or sequence of DeadlineClass
-        The deadline classes, as in PoissonWorkload.
-    start_h : float, optional
-        Hour of day at time 0; None where the log does not say.
-    origin : dict
-        The arguments of `read_log`, from which a TOML file restores the workload.
-    tags : Tags
-        Of each job the log's own id and all other columns, as texts.
-    deadline_class : sequence of int
-        Index of the class by job, -1 where the log names none; empty: for all jobs.
-        Such a job with a deadline of its own is of the first class whose window is as
-        long, or the last; of the others the class is drawn.
-    start_day : str, optional
-        Day of the week at time 0, such as "Monday"; None where the log does not say.
     """
 
-    submit_s: tuple[float, ...] = field(repr=False)
-    service_s: tuple[float, ...] = field(repr=False)
+    submit_s: Annotated[Entries[NotNegative], in_order] = parameter(
+        "One entry per job, as in all columns, in order of submission: seconds from the"
+        " start, not falling.",
+        repr=False,
+    )
+    service_s: Entries[Positive] = parameter(
+        "Seconds measured on a GPU of speed 1.", repr=False
+    )
     # NaN differs from NaN
-    deadline_s: tuple[float, ...] = field(repr=False, compare=False)
-    gpus: tuple[int, ...] = field(repr=False)
-    weight: tuple[float, ...] = field(repr=False)
-    deadlines: Deadlines = field(default_factory=DeadlineClasses)
-    start_h: float | None = None
-    origin: dict[str, Any] = field(default_factory=dict, hash=False)
-    tags: Tags = field(default_factory=Tags, repr=False, compare=False)
-    deadline_class: tuple[int, ...] = field(default=(), repr=False)
-    start_day: str | None = None
+    deadline_s: Entries[float] = parameter(
+        "Seconds from the start; NaN if the log has none, and the class decides.",
+        repr=False,
+        compare=False,
+    )
+    gpus: Entries[Count] = parameter("Slots that the job holds at once.", repr=False)
+    weight: Entries[NotNegative] = parameter(
+        "Importance, >= 0; times the weight of the class.", repr=False
+    )
+    deadlines: CheckedDeadlines = parameter(
+        "The deadline classes, as in PoissonWorkload.", default_factory=DeadlineClasses
+    )
+    start_h: Hour | None = parameter(
+        "Hour of day at time 0; None if the log does not contain it.", default=None
+    )
+    origin: dict[str, Any] = parameter(
+        "The arguments of `read_log`, from which a TOML file restores the workload.",
+        default_factory=dict,
+        hash=False,
+    )
+    tags: InstanceOf[Tags] = parameter(
+        "Per job the log's own id and all other columns, as texts.",
+        default_factory=Tags,
+        repr=False,
+        compare=False,
+    )
+    deadline_class: Entries[ClassIndex] = parameter(
+        "Index of the class by job, -1 if the log has none; empty: for all jobs. Such a"
+        " job with its own deadline is of the first class whose window is as long, or"
+        " the last; of the others the class is drawn.",
+        default=(),
+        repr=False,
+    )
+    start_day: Day | None = parameter(
+        'Day of the week at time 0, such as "Monday"; None if the log does not contain'
+        " it.",
+        default=None,
+    )
     complexity: tuple[int, ...] = field(init=False, repr=False, compare=False)
     # deadline_s as it is compared: None for NaN
     _compared_s: tuple[float | None, ...] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        for name in ("submit_s", "service_s", "deadline_s", "gpus", "weight"):
-            column = getattr(self, name)
-            require(
-                isinstance(column, Sequence), name, column, "a list, one entry a job"
-            )
-            object.__setattr__(self, name, tuple(column))  # which can be hashed
         if not self.submit_s:
             raise InputError("the log holds no usable job")
-        object.__setattr__(self, "deadlines", checked_deadlines(self.deadlines))
-        for each in classes_of(self.deadlines):
-            what, own = f"complexity_mix of class {each.name}", each.complexity_mix
-            require(
-                own is None,
-                what,
-                own,
-                "left out: the jobs of a log bring their complexity",
-            )
-        named = entries_of("deadline_class", self.deadline_class, "a list of indices")
-        object.__setattr__(self, "deadline_class", named or (-1,) * self.jobs)
+        for part in classes_of(self.deadlines):
+            mix = part.complexity_mix
+            allowed = "left out: the jobs of a log bring their complexity"
+            require(mix is None, f"complexity_mix of class {part.name}", mix, allowed)
+        classes = self.deadline_class or (-1,) * self.jobs
+        object.__setattr__(self, "deadline_class", classes)
         last = len(classes_of(self.deadlines)) - 1
-        for index in self.deadline_class:
-            check_whole("deadline_class", index, least=-1)
-            require(
-                index <= last, "deadline_class", index, f"an index up to {last}, or -1"
-            )
-        if self.start_day is not None:
-            check_one_of("start_day", self.start_day, WEEK)
+        allowed = f"an index up to {last}, or -1"
+        require(max(classes) <= last, "deadline_class", max(classes), allowed)
         for name in ("service_s", "deadline_s", "gpus", "weight", "deadline_class"):
-            column = getattr(self, name)
-            require(
-                len(column) == self.jobs,
-                f"entries of {name}",
-                len(column),
-                f"{self.jobs}, one a job",
-            )
-        for name, least in (("submit_s", 0), ("gpus", 1), ("weight", 0)):
-            check_number(f"least {name}", min(getattr(self, name)), least=least)
-        for seconds in self.service_s:
-            check_number("service_s", seconds, above=0)
+            entries = len(getattr(self, name))
+            allowed = f"{self.jobs}, one per job"
+            require(entries == self.jobs, f"entries of {name}", entries, allowed)
         for submit, due in zip(self.submit_s, self.deadline_s):
             require(
                 math.isnan(due) or submit <= due < math.inf,
@@ -538,12 +502,6 @@ class LoggedWorkload(_OfColumns):
                 due,
                 f"NaN or a time from submit_s(={submit!r}) on",
             )
-        require(
-            list(self.submit_s) == sorted(self.submit_s),
-            "submit_s",
-            "...",
-            "in order of time",
-        )
         limits = np.quantile(self.service_s, np.cumsum(COMPLEXITY_MIX)[:-1])
         # Equal measured times can leave a class empty: number those that are there.
         _, ranks = np.unique(

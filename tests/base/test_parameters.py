@@ -21,13 +21,18 @@ from cgrsp_simpy.base.parameters import (
     NotNegative,
     Positive,
     Shares,
+    UpToInfinity,
     declared,
+    listed,
     meanings,
     parameter,
     rule,
 )
 
 Even = Annotated[int, rule("an even number", lambda value: value % 2 == 0)]
+
+
+Span = Annotated[tuple[Positive, Positive], listed("a pair of numbers", 2)]
 
 
 @declared("{} of {name}")
@@ -49,6 +54,8 @@ class Oven:
     trays: Count = parameter("As many as fit.", default=1)
     mix: Shares | None = parameter("Shares of the breads.", default=None)
     open_h: Hour = parameter("When it is opened.", default=0)
+    span: Span = parameter("From when to when.", default=(1, 2))
+    most: UpToInfinity = parameter("Most loaves.", default=0)
     pairs: Even = parameter("Loaves.", default=2)
 
     def __post_init__(self):
@@ -79,6 +86,7 @@ class Kitchen:
         ("steps", np.arange(2.0), (0.0, 1.0)),
         ("steps", iter([1]), (1,)),
         ("heat", [1, 2.0], (1, 2.0)),
+        ("most", np.inf, np.inf),
         ("fan", np.bool_(True), True),
         ("mix", [0.25, 0.75], (0.25, 0.75)),
     ],
@@ -113,6 +121,10 @@ def test_a_value_stays_what_it_is_and_a_number_of_numpy_becomes_pythons(
         ({"heat": "hot"}, "heat of small(='hot') must be a number >= 0 or a list"),
         ({"mix": [0.5, 0.6]}, "(=[0.5, 0.6]) must be shares that sum to 1 (here 1.1)"),
         ({"mix": [0.5, "x"]}, "mix[1] of small(='x') must be a number from 0 to 1"),
+        ({"span": 3}, "span of small(=3) must be a pair of numbers"),
+        ({"span": [3]}, "span of small(=[3]) must be a pair of numbers (here 1)"),
+        ({"span": [3, 0]}, "span[1] of small(=0) must be a number > 0"),
+        ({"most": np.nan}, "most of small(=nan) must be a number >= 0"),
         ({"pairs": 3}, "pairs of small(=3) must be an even number"),
         ({"name": 3}, "name of Oven(=3) must be a text"),
         ({"trays": 13}, "trays(=13) must be another number"),

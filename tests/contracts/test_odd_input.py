@@ -380,7 +380,7 @@ TASKS = cg.hgsp.generate("tasks1")
 @pytest.mark.parametrize(
     ("call", "told"),
     [
-        (lambda: cg.Market(clock=5), "clock(=5) must be a Clock"),
+        (lambda: cg.Market(clock=5), "clock(=5) must be of type Clock"),
         (lambda: cg.month(scenario=5), "scenario(=5) must be a function"),
         (lambda: cg.tune(cg.day("quiet"), 5, "rh"), "ranges(=5) must be"),
         (lambda: cg.compare(cg.day("quiet", jobs=5), out=5), "out(=5) must be a path"),

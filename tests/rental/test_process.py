@@ -332,11 +332,17 @@ def test_spot_on_the_command_line(capsys):
     ("make", "words"),
     [
         (lambda: cg.Preemption("G", -1), "per_h of G"),
-        (lambda: cg.Preemption("G", [1.0] * 23), "numbers in per_h of G"),
-        (lambda: cg.Preemption("G", "often"), "24 numbers"),
-        (lambda: cg.Preemption(3, 1.0), "a GPU type's name"),
+        (
+            lambda: cg.Preemption("G", [1.0] * 23),
+            r"24 numbers, one per hour \(here 23\)",
+        ),
+        (
+            lambda: cg.Preemption("G", "often"),
+            "per_h of G.* must be a number >= 0 or 24 numbers",
+        ),
+        (lambda: cg.Preemption(3, 1.0), "gpu of Preemption.* must be a text"),
         (lambda: cg.Terms(preemption=[cg.Preemption("G", 1)] * 2), "different"),
-        (lambda: cg.Terms(preemption=[0.5]), "a Preemption"),
+        (lambda: cg.Terms(preemption=[0.5]), "of type Preemption"),
         (lambda: cg.Terms(suspension="yes"), "true or false"),
         (lambda: cg.Terms(checkpoint_s=0), "a number > 0"),
         (  # runs of millions of stays, each of which saves next to nothing

@@ -421,12 +421,12 @@ FLAT = [1.0] * 24
         (
             'name = "bulk"',
             'name = "a b"',
-            ["name of a deadline class", "'a b'", "letters"],
+            ["name of DeadlineClass", "'a b'", "letters"],
         ),
         (
             'name = "bulk"',
             'name = "weighted"',
-            ["deadline class", "'weighted'", "another word"],
+            ["DeadlineClass", "'weighted'", "not 'weighted'"],
         ),
         (
             'name = "rush"',
@@ -447,7 +447,7 @@ FLAT = [1.0] * 24
         ),
         ("jobs = 60", "jobs = 60\nrate_per_s = 0.5", ["[workload]", "'rate_per_s'"]),
         ("per_h = [0, 0", "per_h = [0", ["[workload.rates]", "[23]", "24 numbers"]),
-        ("per_h = [0, 0", "per_h = [0, -1", ["arrivals per hour", "-1", "number >= 0"]),
+        ("per_h = [0, 0", "per_h = [0, -1", ["per_h[0][1]", "-1", "number >= 0"]),
         ("start_h = 8.0", "start_h = 24", ["start_h", "24", "below 24"]),
         (
             "start_h = 8.0",
@@ -467,7 +467,7 @@ FLAT = [1.0] * 24
         (
             "[[0.9, 0.1, 0.0],",
             "[[0.9, 0.2, 0.0],",
-            ["RTX 3090 in hour 0", "sum to 1", "1.1"],
+            ["chances[0] of RTX 3090", "sum to 1", "1.1"],
         ),
         ("[[0.9, 0.1, 0.0],", "[", ["chances of RTX 3090", "24 triples"]),
     ],
@@ -542,9 +542,9 @@ def test_names_of_classes_may_be_a_list():
                 "the jobs of a log bring their complexity",
             ],
         ),
-        (lambda: cg.HourlyWorkload(5, FLAT), ["rates", "an ArrivalRates"]),
+        (lambda: cg.HourlyWorkload(5, FLAT), ["rates", "of type ArrivalRates"]),
         (lambda: cg.ArrivalRates([0] * 24), ["per_h", "above 0"]),
-        (lambda: cg.ArrivalRates(5), ["per_h(=5)", "24 numbers"]),
+        (lambda: cg.ArrivalRates(5), ["per_h(=5) must be a list"]),
         (lambda: cg.ArrivalRates([FLAT] * 2), ["[24, 24]", "7 lists of 24"]),
         (
             lambda: cg.Scenario("x", cg.HourlyWorkload(5, cg.ArrivalRates(FLAT, 0))),
@@ -552,12 +552,12 @@ def test_names_of_classes_may_be_a_list():
         ),
         (
             lambda: cg.HourlyStock("A", [(1, 0, 0)]),
-            ["chances of A", "[3]", "24 triples"],
+            ["chances of A", "24 triples", "(here 1)"],
         ),
-        (lambda: cg.Market(stock=["A"]), ["stock(='A')", "an HourlyStock"]),
+        (lambda: cg.Market(stock=["A"]), ["stock[0](='A')", "of type HourlyStock"]),
         (
             lambda: cg.Market(stock=[cg.HourlyStock("A", [(1, 0, 0)] * 24)] * 2),
-            ["types of hourly stock", "different"],
+            ["stock(=", "of different GPU types"],
         ),
         (
             lambda: cg.JobList([JOB], ["one"]),
@@ -568,7 +568,7 @@ def test_names_of_classes_may_be_a_list():
             ["job 1: tight(=True)", "False, as in all of class 'loose'"],
         ),
         (lambda: cg.JobList([JOB], ["a", "a"]), ["class_names", "different"]),
-        (lambda: cg.JobList([JOB], ["a", ""]), ["name of a deadline class", "''"]),
+        (lambda: cg.JobList([JOB], ["a", ""]), ["name of DeadlineClass", "''"]),
         (
             lambda: cg.JobList([cg.Job(0, 0, 9, deadline_class=-1)]),
             ["deadline_class", "-1"],

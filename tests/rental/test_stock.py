@@ -553,7 +553,7 @@ def test_the_optimum_meets_the_same_stock_and_is_below_every_policy():
             lambda: cg.HourlyStock("A", [(1, 0, 0)] * 24, 9, 5, 0.5, 1.5),
             "every_s of A(=1.5) must be",
         ),
-        (lambda: cg.Market(sight="now"), "'none' where no stock persists"),
+        (lambda: cg.Market(sight="now"), "'none' if no stock persists"),
         (
             lambda: cg.Market(persistence_s=9, sight="later"),
             "'none', 'now' or 'poll:SECONDS'",
@@ -568,22 +568,25 @@ def test_the_optimum_meets_the_same_stock_and_is_below_every_policy():
         ),
         (
             lambda: cg.Market(persistence_s=9, sight=None),
-            "'none', 'now' or 'poll:SECONDS'",
+            "sight(=None) must be a text",
         ),
-        (lambda: cg.StockSeries("A", (), (), 1), "times_s of A(=()) must be from 0 on"),
+        (
+            lambda: cg.StockSeries("A", (), (), 1),
+            "times_s of A(=()) must be a list of seconds from 0 on",
+        ),
         (
             lambda: cg.StockSeries("A", (1,), (0,), 2),
-            "times_s of A(=(1,)) must be from 0 on",
+            "times_s of A(=(1,)) must be a list of seconds from 0 on",
         ),
-        (lambda: cg.StockSeries("A", (0, 0), (0, 1), 2), "must be rising"),
+        (lambda: cg.StockSeries("A", (0, 0), (0, 1), 2), "from 0 on, rising"),
         (
             lambda: cg.StockSeries("A", (0,), (3,), 2),
-            "status in the series of A(=3) must be",
+            "statuses[0] of A(=3) must be 0, 1 or 2",
         ),
         (lambda: cg.StockSeries("A", (0, 2), (0, 1), 2), "length_s of A(=2) must be"),
         (lambda: cg.StockSeries("A", (0,), (0, 1), 2), "statuses of A(=2) must be 1"),
-        (lambda: cg.StockSeries("A", (0,), (0,), 2, 24), "start_h(=24) must be"),
-        (lambda: cg.Market(series=(1,)), "series(=1) must be a StockSeries"),
+        (lambda: cg.StockSeries("A", (0,), (0,), 2, 24), "start_h of A(=24) must be"),
+        (lambda: cg.Market(series=(1,)), "series[0](=1) must be of type StockSeries"),
         (
             lambda: cg.Scenario(
                 "x",

@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Annotated, Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.random import Generator
@@ -18,15 +18,19 @@ from cgrsp_simpy.base.arrays import Floats, Ints
 from cgrsp_simpy.base.checks import (
     InputError,
     check_entries,
-    check_fields,
-    check_number,
     check_one_of,
-    check_whole,
     refuse,
     require,
     set_columns,
 )
 from cgrsp_simpy.base.metric import summed
+from cgrsp_simpy.base.parameters import (
+    Count,
+    Limits,
+    Positive,
+    declared,
+    parameter,
+)
 from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.logs import Log, Tags, read_log
 
@@ -88,32 +92,19 @@ class JobSource(Protocol):
         """The jobs of a seed, chunk by chunk."""
 
 
-@dataclass(frozen=True)
+@declared()
 class ExponentialJobs:
     """The paper's baseline: exponential gaps and running times; each job takes one
     core.
-
-    Parameters
-    ----------
-    jobs : int
-        Number of jobs, >= 1.
-    rate_per_s : float
-        lambda, jobs per second, > 0.
-    service_s : float
-        1 / mu, seconds, > 0.
 
     References
     ----------
     waiting-policies.txt Section 3.
     """
 
-    jobs: int
-    rate_per_s: float = 0.2
-    service_s: float = 500.0
-
-    def __post_init__(self) -> None:
-        check_whole("jobs", self.jobs, least=1)
-        check_fields(self, check_number, "rate_per_s", "service_s", above=0)
+    jobs: Count = parameter("Number of jobs, >= 1.")
+    rate_per_s: Positive = parameter("lambda, jobs per second, > 0.", default=0.2)
+    service_s: Positive = parameter("1 / mu, seconds, > 0.", default=500.0)
 
     def __str__(self) -> str:
         return f"{self.jobs} jobs ({self.rate_per_s:g}/s, mean {self.service_s:g} s)"
@@ -235,7 +226,7 @@ CORES_SHARES = np.array([0.6**k for k in range(5)]) / summed(0.6**k for k in ran
 GB_PER_CORE, GB_SHARES = 2.0 ** np.arange(4), (0.35, 0.35, 0.25, 0.05)
 
 
-@dataclass(frozen=True)
+@declared()
 class BurstyJobs:
     """Jobs with the printed features of a real year-long trace, which is not at hand.
 
@@ -268,28 +259,23 @@ class BurstyJobs:
     Years of it, simulated first come, first served on 225 such machines with best fit,
     have mean waits of 9 to 19 h (13.3 h).
 
-    Parameters
-    ----------
-    jobs : int
-        Number of jobs, >= 1.
-    rate_per_s : float
-        Mean rate, jobs per second, from 0.001 to 5.
-    mean_run_s : float
-        Mean running time, seconds, above 45.
-
     References
     ----------
     waiting-policies.txt Section 6.1.
     """
 
-    jobs: int
-    rate_per_s: float = 0.4527
-    mean_run_s: float = 6225.0
-
-    def __post_init__(self) -> None:
-        check_whole("jobs", self.jobs, least=1)
-        check_number("rate_per_s", self.rate_per_s, least=LEAST_PER_S, most=MOST_PER_S)
-        check_number("mean_run_s", self.mean_run_s, above=SHORT_MEAN_S)
+    jobs: Count = parameter("Number of jobs, >= 1.")
+    rate_per_s: Annotated[
+        float,
+        Limits(
+            f"a number from {LEAST_PER_S:g} to {MOST_PER_S:g}",
+            ge=LEAST_PER_S,
+            le=MOST_PER_S,
+        ),
+    ] = parameter("Mean rate, jobs per second, from 0.001 to 5.", default=0.4527)
+    mean_run_s: Annotated[
+        float, Limits(f"a number > {SHORT_MEAN_S:g}", gt=SHORT_MEAN_S)
+    ] = parameter("Mean running time, seconds, above 45.", default=6225.0)
 
     def __str__(self) -> str:
         return (

@@ -7,41 +7,38 @@ from __future__ import annotations
 import math
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import starmap
 from pathlib import Path
 
 import numpy as np
 
 from cgrsp_simpy.base.arrays import Bools, Floats, Ints
-from cgrsp_simpy.base.checks import InputError, check_number, check_whole, require
+from cgrsp_simpy.base.checks import InputError, require
 from cgrsp_simpy.base.files import csv_rows, faults_of
+from cgrsp_simpy.base.parameters import (
+    Count,
+    NotNegative,
+    UpToInfinity,
+    declared,
+    parameter,
+)
 
 
-@dataclass(frozen=True)
+@declared("{} price")
 class Prices:
     """What a machine costs per hour, in any unit of money.
 
     The defaults are the paper's m5.large, in US cents.
-
-    Parameters
-    ----------
-    fixed : float
-        p_f of a fixed machine, whether it works or not, >= 0.
-    on_demand : float
-        p_o on demand, >= 0.
 
     References
     ----------
     waiting-policies.txt Table 1 and Section 3.1.
     """
 
-    fixed: float = 3.84
-    on_demand: float = 9.6
-
-    def __post_init__(self) -> None:
-        check_number("fixed price", self.fixed, least=0)
-        check_number("on-demand price", self.on_demand, least=0)
+    fixed: NotNegative = parameter(
+        "p_f of a fixed machine, whether it works or not, >= 0.", default=3.84
+    )
+    on_demand: NotNegative = parameter("p_o on demand, >= 0.", default=9.6)
 
     @property
     def share(self) -> float:
@@ -96,57 +93,45 @@ BILLED = tuple(
 )
 
 
-@dataclass(frozen=True)
+@declared("{} of {name}")
 class Size:
-    """A size of machine.
+    """A size of machine."""
 
-    Parameters
-    ----------
-    name : str
-        As the provider lists it.
-    cores : int
-        At least 1.
-    memory_gb : float
-        GB, >= 0.
-    price_per_h : float
-        On demand, any unit of money, >= 0.
-    increment_s, minimum_s : float
-        What is rented is paid for whole increments, and at least so long, seconds, >=
-        0; 0: to the second and its parts.
-    boot_s : float
-        Seconds from renting until a job starts, >= 0: they are paid; a plan counts them
-        as a wait.
-    spot_per_h : float
-        Of a spot instance; infinite: there is none. Likewise the reserved ones.
-    interruptions_per_h : float
-        How often the provider takes a spot instance away, >= 0.
-    reserved_1y_per_h, reserved_3y_per_h : float
-        Of an hour of a machine reserved for one or three years, whether it works or
-        not.
-    unit : str
-        What its cores are: "cores" or "gpus".
-    """
-
-    name: str
-    cores: int
-    memory_gb: float
-    price_per_h: float
-    increment_s: float = 0.0
-    minimum_s: float = 0.0
-    boot_s: float = 0.0
-    spot_per_h: float = math.inf
-    interruptions_per_h: float = 0.0
-    reserved_1y_per_h: float = math.inf
-    reserved_3y_per_h: float = math.inf
-    unit: str = "cores"
+    name: str = parameter("As the provider lists it.")
+    cores: Count = parameter("At least 1.")
+    memory_gb: NotNegative = parameter("GB, >= 0.")
+    price_per_h: NotNegative = parameter("On demand, any unit of money, >= 0.")
+    increment_s: NotNegative = parameter(
+        "Rented time is billed in whole increments of so many seconds, >= 0; 0: to the"
+        " second and its parts.",
+        default=0.0,
+    )
+    minimum_s: NotNegative = parameter(
+        "Least time that is billed, seconds, >= 0.", default=0.0
+    )
+    boot_s: NotNegative = parameter(
+        "Seconds from renting until a job starts, >= 0: they are paid; a plan counts"
+        " them as a wait.",
+        default=0.0,
+    )
+    spot_per_h: UpToInfinity = parameter(
+        "Price of a spot instance; infinite: there is none. So for reserved ones.",
+        default=math.inf,
+    )
+    interruptions_per_h: NotNegative = parameter(
+        "How often the provider takes a spot instance away, >= 0.", default=0.0
+    )
+    reserved_1y_per_h: UpToInfinity = parameter(
+        "Price of a machine reserved for one year, whether it works or not.",
+        default=math.inf,
+    )
+    reserved_3y_per_h: UpToInfinity = parameter(
+        "Price of a machine reserved for three years, whether it works or not.",
+        default=math.inf,
+    )
+    unit: str = parameter('What its cores are: "cores" or "gpus".', default="cores")
 
     def __post_init__(self) -> None:
-        check_whole(f"{self.unit} of {self.name}", self.cores, least=1)
-        for name in ("memory_gb", "price_per_h", *BILLED):
-            value = getattr(self, name)
-            # what has no default is never like it
-            if value != getattr(Size, name, math.nan):
-                check_number(f"{name} of {self.name}", value, least=0)
         object.__setattr__(
             self, "memory_gb", float(exact_gb(np.asarray(self.memory_gb)))
         )
@@ -197,7 +182,8 @@ def _size(line: int, row: dict[str, str]) -> Size:
         numbers = {name: float(row[name]) for name in named}
         return Size(row["name"], int(row[unit]), **numbers, unit=unit)
     except (TypeError, ValueError) as error:
-        raise InputError(f"line {line}: {error}") from None
+        message = str(error).replace("cores of", f"{unit} of", 1)
+        raise InputError(f"line {line}: {message}") from None
 
 
 def rented(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from inspect import signature
 
 import numpy as np
@@ -12,11 +11,16 @@ import numpy.typing as npt
 
 from cgrsp_simpy.base.checks import (
     check_each,
-    check_fields,
-    check_fraction,
     check_number,
     check_one_of,
     require,
+)
+from cgrsp_simpy.base.parameters import (
+    Fraction,
+    NotNegative,
+    UpToInfinity,
+    declared,
+    parameter,
 )
 from cgrsp_simpy.base.policy import Wake, parameters
 from cgrsp_simpy.waiting.jobs import Job
@@ -26,25 +30,26 @@ from cgrsp_simpy.waiting.view import View
 BASELINE_WAIT_S, BASELINE_SHORT_S = 900.0, 180.0
 
 
-@dataclass(frozen=True)
+@declared()
 class WaitingPolicy:
-    """Which jobs wait. A job that does not, or no longer, is rented a machine on
+    """Who waits. A job that does not, or no longer, runs on a machine rented on
     demand.
-
-    wait_s: b, the longest wait, seconds; 0 for none, infinite for no limit. short_s: t,
-    seconds; a job that runs shorter goes on demand without waiting. balks: a job that
-    would wait longer than wait_s goes on demand at once.
     """
 
-    name: str
-    wait_s: float = math.inf
-    short_s: float = 0.0
-    balks: bool = False
-
-    def __post_init__(self) -> None:
-        if self.wait_s != math.inf:
-            check_number("wait_s", self.wait_s, least=0)
-        check_number("short_s", self.short_s, least=0)
+    name: str = parameter("The policy's name in tables.")
+    wait_s: UpToInfinity = parameter(
+        "b, the longest wait, seconds; 0 for none, infinite for no limit.",
+        default=math.inf,
+    )
+    short_s: NotNegative = parameter(
+        "t, seconds; a job that runs shorter goes on demand without waiting.",
+        default=0.0,
+    )
+    balks: bool = parameter(
+        "A job that would have to wait longer than wait_s goes on demand at once, not"
+        " after wait_s.",
+        default=False,
+    )
 
     @property
     def rents(self) -> bool:
@@ -133,36 +138,31 @@ def limits_of(name: str) -> tuple[str, ...]:
     return tuple(signature(POLICIES[name]).parameters)
 
 
-@dataclass(frozen=True)
+@declared()
 class Mispredictions:
     """Shares of wrong predictions; over + under is at most 1 of each kind.
-
-    Parameters
-    ----------
-    wait_over : float
-        Share of the jobs that a balking policy sends on demand though they would not
-        wait too long.
-    wait_under : float
-        Share of the jobs that would wait too long and wait in vain.
-    run_over : float
-        Share of the short jobs that are predicted to be long.
-    run_under : float
-        Share of the long jobs that are predicted to be short.
 
     References
     ----------
     waiting-policies.txt Sections 4.1.1 and 4.2.1.
     """
 
-    wait_over: float = 0.0
-    wait_under: float = 0.0
-    run_over: float = 0.0
-    run_under: float = 0.0
+    wait_over: Fraction = parameter(
+        "Share of the jobs that a balking policy sends on demand though they would not"
+        " wait too long.",
+        default=0.0,
+    )
+    wait_under: Fraction = parameter(
+        "Share of the jobs that would wait too long, and wait in vain.", default=0.0
+    )
+    run_over: Fraction = parameter(
+        "Share of the short jobs that are taken for long.", default=0.0
+    )
+    run_under: Fraction = parameter(
+        "Share of the long jobs that are taken for short.", default=0.0
+    )
 
     def __post_init__(self) -> None:
-        check_fields(
-            self, check_fraction, "wait_over", "wait_under", "run_over", "run_under"
-        )
         both = self.wait_over + self.wait_under
         require(both <= 1, "wait_over + wait_under", both, "at most 1")
 

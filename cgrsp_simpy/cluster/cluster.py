@@ -7,15 +7,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cache, reduce
 from itertools import accumulate, chain
 from operator import and_
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
 
-from cgrsp_simpy.base.checks import check_whole, entries_of, require
+from cgrsp_simpy.base.checks import require
+from cgrsp_simpy.base.parameters import (
+    Count,
+    Entries,
+    Whole,
+    declared,
+    parameter,
+    rule,
+)
 from cgrsp_simpy.engine.resources import lowest
 
 if TYPE_CHECKING:
@@ -265,55 +272,45 @@ class Pools(Nodes):
 MEMORY_STEPS = 256
 
 
-@dataclass(frozen=True)
+@declared()
 class Cluster:
     """Nodes with GPUs, which may differ in size.
-
-    Parameters
-    ----------
-    sizes : sequence of int
-        GPUs of each node.
-    cores, memory_gb : sequence of int
-        Of each node; none: jobs do not take them.
-    types, partitions : sequence of str
-        Of each node the type of its GPUs, and its partitions, parted by commas; none:
-        jobs may have any node.
 
     Raises
     ------
     InputError
-        For no node, one without GPUs (or cores, where these are told), no GPU at all,
-        and lists that are not one entry a node.
+        For no node, one without GPUs (or cores, if these are known), no GPU at all, and
+        lists that do not have one entry per node.
     """
 
-    sizes: tuple[int, ...]
-    cores: tuple[int, ...] = ()
-    memory_gb: tuple[int, ...] = ()
-    types: tuple[str, ...] = ()
-    partitions: tuple[str, ...] = ()
+    sizes: Annotated[Entries[Whole], rule("a list of at least one node", bool)] = (
+        parameter("GPUs of each node.")
+    )
+    cores: Entries[Count] = parameter(
+        "Cores of each node; empty: jobs do not take them.", default=()
+    )
+    memory_gb: Entries[Whole] = parameter(
+        "Memory of each node, GB; empty: jobs do not take it.", default=()
+    )
+    types: Entries[str] = parameter(
+        "Type of the GPUs of each node; empty: jobs may have any node.", default=()
+    )
+    partitions: Entries[str] = parameter(
+        "Partitions of each node, separated by commas; empty: jobs may have any node.",
+        default=(),
+    )
 
     def __post_init__(self) -> None:
-        for name in ("sizes", "cores", "memory_gb", "types", "partitions"):
-            own = entries_of(name, getattr(self, name), "a list, one entry a node")
-            object.__setattr__(self, name, own)
-            require(len(self.sizes) > 0, "sizes", self.sizes, "at least one node")
-            fit = len(own) in (0, len(self.sizes))
-            require(
-                fit, f"entries of {name}", len(own), f"{len(self.sizes)}, one a node"
-            )
-        for name, least in {
-            "GPUs": 0 if self.cores else 1,
-            "cores": 1,
-            "memory_gb": 0,
-        }.items():
-            for node, size in enumerate(getattr(self, name.replace("GPUs", "sizes"))):
-                check_whole(f"{name} of node {node}", size, least=least)
-        require(
-            self.gpus > 0,
-            "sizes",
-            self.sizes,
-            "of nodes of which at least one has GPUs",
-        )
+        nodes = len(self.sizes)
+        for name in ("cores", "memory_gb", "types", "partitions"):
+            entries = len(getattr(self, name))
+            allowed = f"{nodes}, one per node"
+            require(entries in (0, nodes), f"entries of {name}", entries, allowed)
+        if not self.cores:
+            for node, gpus in enumerate(self.sizes):
+                require(gpus > 0, f"GPUs of node {node}", gpus, "a whole number >= 1")
+        allowed = "of nodes of which at least one has GPUs"
+        require(self.gpus > 0, "sizes", self.sizes, allowed)
 
     @property
     def gpus(self) -> int:

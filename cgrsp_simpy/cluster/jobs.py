@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields
+from itertools import pairwise
 from math import inf
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -19,17 +20,26 @@ from cgrsp_simpy.base.arrays import Bools, Floats, Ints
 from cgrsp_simpy.base.checks import (
     InputError,
     check_entries,
-    check_fields,
     check_number,
-    check_shares,
     check_whole,
-    entries_of,
     order_columns,
     refuse,
     require,
     set_columns,
 )
 from cgrsp_simpy.base.metric import summed
+from cgrsp_simpy.base.parameters import (
+    Count,
+    Entries,
+    Limits,
+    NotNegative,
+    Positive,
+    Shares,
+    Whole,
+    declared,
+    parameter,
+    rule,
+)
 from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.cluster.cluster import Cluster
 from cgrsp_simpy.logs import Tags
@@ -234,7 +244,10 @@ SLOWEST, FASTEST = 0.1, 10.0  # iterations per second of a family on one GPU
 SCALING = 0.9  # iterations grow with GPUs to this power: wide jobs do less per GPU
 
 
-@dataclass(frozen=True)
+Widths = Annotated[Entries[Count], rule("a list of at least one width", bool)]
+
+
+@declared()
 class Mix:
     """Shares of kinds, GPUs and durations; the defaults are the paper's
     (cluster-schedulers.txt Section IV.A).
@@ -245,32 +258,10 @@ class Mix:
     does 0.1 to 10 iterations per second on one GPU (log-uniform, drawn by the seed); a
     job's iterations are this rate times its duration times its GPUs^0.9.
 
-    Parameters
-    ----------
-    kind_shares : sequence of float
-        Of inference, training and research.
-    gpus : sequence of sequences of int
-        The widths of each class, GPUs.
-    gpu_shares : sequence of float
-        Of these classes.
-    limits_s : sequence of float
-        Where a class of durations ends and the next begins, seconds.
-    duration_shares : sequence of float
-        Of these classes.
-    shortest_s, longest_s : float
-        Where the first class of durations begins, and the last ends, seconds.
-    overestimate : float
-        An estimate is the duration times a uniform number from 1 to 1 + overestimate
-        [1]_; 0: users know.
-    families : int
-        Model families of each kind.
-    users : int
-        Number of users.
-
     Raises
     ------
     InputError
-        For shares that do not sum to 1, or that are not one a class, and for limits
+        For shares that do not sum to 1, or that are not one per class, and for limits
         that do not rise.
 
     References
@@ -278,47 +269,49 @@ class Mix:
     .. [1] Mu'alem and Feitelson (2001), IEEE TPDS 12, 529-543.
     """
 
-    kind_shares: tuple[float, ...] = (0.5, 0.3, 0.2)
-    gpus: tuple[tuple[int, ...], ...] = ((1,), (2,), (4,), (8,), (16, 24, 32))
-    gpu_shares: tuple[float, ...] = (0.35, 0.25, 0.20, 0.15, 0.05)
-    limits_s: tuple[float, ...] = (1800.0, 7200.0, 28_800.0)
-    duration_shares: tuple[float, ...] = (0.40, 0.35, 0.20, 0.05)
-    shortest_s: float = 60.0
-    longest_s: float = 86_400.0
-    overestimate: float = 0.0
-    families: int = 5
-    users: int = 20
+    kind_shares: Shares = parameter(
+        "Shares of inference, training and research.", default=(0.5, 0.3, 0.2)
+    )
+    gpus: Entries[Widths] = parameter(
+        "The widths of each class, GPUs.",
+        default=((1,), (2,), (4,), (8,), (16, 24, 32)),
+    )
+    gpu_shares: Shares = parameter(
+        "Shares of the classes of widths.", default=(0.35, 0.25, 0.20, 0.15, 0.05)
+    )
+    limits_s: Entries[Positive] = parameter(
+        "Where a class of durations ends and the next begins, seconds.",
+        default=(1800.0, 7200.0, 28_800.0),
+    )
+    duration_shares: Shares = parameter(
+        "Shares of the classes of durations.", default=(0.40, 0.35, 0.20, 0.05)
+    )
+    shortest_s: Positive = parameter(
+        "Where the first class of durations begins, seconds.", default=60.0
+    )
+    longest_s: Positive = parameter(
+        "Where the last class of durations ends, seconds.", default=86_400.0
+    )
+    overestimate: NotNegative = parameter(
+        "An estimate is the duration times a uniform number from 1 to 1 + overestimate"
+        " [1]_; 0: users know.",
+        default=0.0,
+    )
+    families: Count = parameter("Model families of each kind.", default=5)
+    users: Count = parameter("Number of users.", default=20)
 
     def __post_init__(self) -> None:
         classes = {
             "kind_shares": len(KINDS),
-            "gpu_shares": len(
-                entries_of("gpus", self.gpus, "a list of widths by class")
-            ),
-            "duration_shares": (
-                len(entries_of("limits_s", self.limits_s, "a list of seconds")) + 1
-            ),
+            "gpu_shares": len(self.gpus),
+            "duration_shares": len(self.limits_s) + 1,
         }
         for name, number in classes.items():
-            shares = entries_of(name, getattr(self, name), "a list of shares")
-            require(
-                len(shares) == number, name, shares, f"{number} shares, one a class"
-            )
-            check_shares(name, shares)
-        for widths in self.gpus:
-            require(
-                len(entries_of("gpus of a class", widths, "a list")) > 0,
-                "gpus of a class",
-                widths,
-                "at least one width",
-            )
-            for width in widths:
-                check_whole("gpus of a class", width, least=1)
-        check_number("shortest_s", self.shortest_s, above=0)
-        for earlier, later in zip(self.edges_s, self.edges_s[1:]):
+            shares = getattr(self, name)
+            allowed = f"{number} shares, one per class"
+            require(len(shares) == number, name, shares, allowed)
+        for earlier, later in pairwise(self.edges_s):
             check_number("limits_s, longest_s", later, above=earlier)
-        check_number("overestimate", self.overestimate, least=0)
-        check_fields(self, check_whole, "families", "users", least=1)
 
     @property
     def edges_s(self) -> tuple[float, ...]:
@@ -347,51 +340,40 @@ class Mix:
         require(widest <= cluster.gpus, "widest job of the mix", widest, allowed)
 
 
-@dataclass(frozen=True)
+@declared()
 class Offered:
-    """Jobs of a mix, drawn anew for each seed; the nth is the same however many there
-    are.
+    """Jobs of a mix, drawn separately for each seed; the nth is the same however many
+    there are.
 
     Jobs arrive until the measured ones have ended and no more GPU-seconds wait than
     jobs have met on average since the first of them: so no wait depends on where the
     run is cut.
-
-    Parameters
-    ----------
-    mix : Mix
-        The laws of the jobs.
-    jobs : int
-        Number of measured jobs of a run.
-    load : float
-        Offered load, > 0: GPU-seconds that arrive per second over the GPUs of the
-        cluster.
-    warm_up : int
-        Jobs before them, which are not measured.
-    after : int
-        Most jobs after them. Where more are needed, the scheduler is not stable at this
-        load, or this is too few to tell, and its waits are infinite. 0: what waits when
-        the last has come is served by a cluster to which nobody else comes, as in the
-        paper.
     """
 
-    mix: Mix = field(default_factory=Mix)
-    jobs: int = 1000
-    load: float = 0.9
-    warm_up: int = 1000
-    after: int = 8000
+    mix: Mix = parameter("The distributions of the jobs.", default_factory=Mix)
+    jobs: Count = parameter("Number of measured jobs of a run.", default=1000)
+    # below, the clock runs so long that it cannot tell one job's end
+    load: Annotated[float, Limits("a number >= 1e-06", ge=1e-6)] = parameter(
+        "Offered load, > 0: GPU-seconds that arrive per second over the GPUs of the"
+        " cluster.",
+        default=0.9,
+    )
+    warm_up: Whole = parameter(
+        "Jobs before them, which are not measured.", default=1000
+    )
+    after: Whole = parameter(
+        "Most jobs after them. If more are needed, the scheduler is not stable at this"
+        " load, or this is too few to tell, and its waits are infinite. 0: what waits"
+        " when the last has come is served by a cluster to which nobody else comes, as"
+        " in the paper.",
+        default=8000,
+    )
 
     def __str__(self) -> str:
         return (
             f"{self.jobs} jobs of the mix{'' if self.after else ', none after them'},"
             f" offered load {self.load:g}"
         )
-
-    def __post_init__(self) -> None:
-        require(isinstance(self.mix, Mix), "mix", self.mix, "a Mix")
-        check_whole("jobs", self.jobs, least=1)
-        check_fields(self, check_whole, "warm_up", "after", least=0)
-        # below, the clock runs so long that it cannot tell one job's end
-        check_number("load", self.load, least=1e-6)
 
     def draw(self, cluster: Cluster, seed: int) -> Jobs:
         """All jobs of a seed that may arrive, in order of arrival."""

@@ -116,7 +116,7 @@ def test_a_placement_of_ones_own_is_compared_and_kept(tmp_path):
     ("name", "wrong", "message"),
     [
         ("source", "a log", r"source\(='a log'\) must be an Offered, or Jobs"),
-        ("mix", "wide", r"mix\(='wide'\) must be a Mix"),
+        ("mix", "wide", r"mix\(='wide'\) must be of type Mix"),
         ("cluster", "8x8", r"cluster\(='8x8'\) must be a Cluster"),
         (
             "cluster",

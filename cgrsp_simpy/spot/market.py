@@ -12,21 +12,30 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
+from pydantic import InstanceOf
 
 from cgrsp_simpy.base.arrays import Ints
 from cgrsp_simpy.base.checks import (
     InputError,
-    check_fields,
     check_number,
     check_whole,
-    entries_of,
     require,
 )
 from cgrsp_simpy.base.files import faults_of, zoned
 from cgrsp_simpy.base.metric import summed
+from cgrsp_simpy.base.parameters import (
+    Count,
+    Entries,
+    Limits,
+    NotNegative,
+    Positive,
+    declared,
+    parameter,
+    rule,
+)
 from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.logs.fields import opened
 from cgrsp_simpy.logs.market import Series, read_series
@@ -61,46 +70,48 @@ class Job(NamedTuple):
     on_demand_usd_per_h: float
 
 
-@dataclass(frozen=True)
+@declared()
 class Checkpoints:
     """What is kept of the computing when an instance ends before the work is done, and
     what it costs to keep it.
 
-    What is computed in the last `write_s` is lost. Of an instance that is taken with a
+    What is computed in the last `write_s` is lost. If an instance is taken with a
     notice shorter than that, or none, all is lost since the last checkpoint that was
     written.
-
-    Parameters
-    ----------
-    checkpoint_s : float
-        Computing between the checkpoints of an instance, seconds; 0: written all the
-        time.
-    write_s : float
-        From the state that a checkpoint keeps until it is written, seconds.
-    notice_s : float
-        Of the market before it takes an instance, seconds: 120 on AWS, 30 on Google
-        Cloud.
-    size_gb : float
-        Of what is kept, GB: first in the region of the first zone, then where the job
-        last was.
-    transfer_usd_per_gb : float
-        Price of moving it to another region, USD a GB.
-    storage_usd_per_gb_month : float
-        Price of keeping it until the job is done, USD a GB and month of 730 hours.
     """
 
-    checkpoint_s: float = 0.0
-    write_s: float = 0.0
-    notice_s: float = 0.0
-    size_gb: float = 0.0
-    transfer_usd_per_gb: float = 0.0
-    storage_usd_per_gb_month: float = 0.0
+    checkpoint_s: NotNegative = parameter(
+        "Computing between the checkpoints of an instance, seconds; 0: written all the"
+        " time.",
+        default=0.0,
+    )
+    write_s: Annotated[
+        float,
+        Limits("a number >= 0", ge=0),
+        rule("whole seconds", lambda seconds: seconds == int(seconds)),
+    ] = parameter(
+        "From the state that a checkpoint keeps until it is written, seconds.",
+        default=0.0,
+    )
+    notice_s: NotNegative = parameter(
+        "Notice of the market before it takes an instance, seconds: 120 on AWS, 30 on"
+        " Google Cloud.",
+        default=0.0,
+    )
+    size_gb: NotNegative = parameter(
+        "Size of what is kept, GB: first in the region of the first zone, then where"
+        " the job last was.",
+        default=0.0,
+    )
+    transfer_usd_per_gb: NotNegative = parameter(
+        "Price of moving it to another region, USD per GB.", default=0.0
+    )
+    storage_usd_per_gb_month: NotNegative = parameter(
+        "Price of keeping it until the job is done, USD per GB and month of 730 hours.",
+        default=0.0,
+    )
 
     def __post_init__(self) -> None:
-        check_fields(self, check_number, *vars(self), least=0)
-        require(
-            self.write_s == int(self.write_s), "write_s", self.write_s, "whole seconds"
-        )
         needs = {
             "notice_s": "checkpoint_s",
             "transfer_usd_per_gb": "size_gb",
@@ -220,45 +231,30 @@ class Zone:
         )
 
 
-@dataclass(frozen=True)
+@declared()
 class Traces:
     """Zones whose series are known: a run begins at a poll drawn from the later part of
     these.
-
-    Parameters
-    ----------
-    series : sequence of Series
-        One a zone, all from the same time on; the shortest tells how long all are.
-    history : float
-        The share of the series, from their start, that lies before every run; above 0
-        and below 1. Policies may learn from all that lies before their run.
-    on_demand : Series, optional
-        When an instance on demand can be had; always, unless given.
-
-    Raises
-    ------
-    InputError
-        For what is not allowed.
     """
 
-    series: tuple[Series, ...]
-    history: float = 0.5
-    on_demand: Series | None = None
+    series: Annotated[
+        Entries[InstanceOf[Series]], rule("a list of at least one Series", bool)
+    ] = parameter(
+        "One per zone, all from the same time on; the shortest gives the length of all."
+    )
+    history: Positive = parameter(
+        "The share of the series, from their start, that lies before every run; above 0"
+        " and below 1. Policies may learn from all that lies before their run.",
+        default=0.5,
+    )
+    on_demand: InstanceOf[Series] | None = parameter(
+        "When an instance on demand is available; None: always.", default=None
+    )
 
     def __post_init__(self) -> None:
-        series = entries_of("series", self.series, "at least one Series")
-        known = len(series) > 0 and all(isinstance(each, Series) for each in series)
-        require(known, "series", series, "at least one Series")
-        own = self.on_demand is None or isinstance(self.on_demand, Series)
-        require(own, "on_demand", self.on_demand, "a Series")
-        object.__setattr__(self, "series", series)
-        check_number("history", self.history, above=0)
-        require(
-            1 <= self.before < self.steps,
-            "history",
-            self.history,
-            f"a share that leaves polls on both sides, here of {self.steps}",
-        )
+        allowed = f"a share that leaves polls on both sides, here of {self.steps}"
+        both = 1 <= self.before < self.steps
+        require(both, "history", self.history, allowed)
 
     def __str__(self) -> str:
         return ", ".join(each.name for each in self.series)
@@ -398,34 +394,28 @@ def _providers(lines: Sequence[str], needed: int) -> list[Series]:
     return series
 
 
-@dataclass(frozen=True)
-class TwoState:
-    """A made-up market: each zone is up and down in turn, for times that are geometric
-    in polls, zones independent of each other.
+Hours = Annotated[
+    float,
+    Limits(f"a number > 0, at most {MOST_HOURS:,}, ten years", gt=0, le=MOST_HOURS),
+]
 
-    Parameters
-    ----------
-    up_h, down_h : float
-        Mean time up and down, hours; at least a step.
-    step_s : int
-        Between polls, seconds.
-    history_h : float
-        How long the market has been watched before a run, hours.
+
+@declared()
+class TwoState:
+    """A synthetic market: each zone is up and down in turn, for times that are
+    geometric in polls, zones independent of each other.
     """
 
-    up_h: float = 3.0
-    down_h: float = 3.0
-    step_s: int = 300
-    history_h: float = 336.0
+    up_h: Hours = parameter("Mean time up, hours; at least a step.", default=3.0)
+    down_h: Hours = parameter("Mean time down, hours; at least a step.", default=3.0)
+    step_s: Count = parameter("Time between polls, seconds.", default=300)
+    history_h: Hours = parameter(
+        "How long the market has been watched before a run, hours.", default=336.0
+    )
 
     def __post_init__(self) -> None:
-        check_whole("step_s", self.step_s, least=1)
         for name in ("up_h", "down_h", "history_h"):
-            hours = getattr(self, name)
-            check_number(name, hours, least=self.step_s / HOUR_S)
-            require(
-                hours <= MOST_HOURS, name, hours, f"at most {MOST_HOURS:,}, ten years"
-            )
+            check_number(name, getattr(self, name), least=self.step_s / HOUR_S)
 
     def __str__(self) -> str:
         return (

@@ -157,8 +157,8 @@ def test_a_sweep_varies_the_market_too():
         (lambda: Series.of("h", 60, [1, 0], [1.0, -1]), "price of poll 1(=-1.0) must"),
         (lambda: Scenario(zones=0), "zones(=0) must be a whole number >= 1"),
         (lambda: Scenario(Traces((HISTORY,)), zones=2), "zones(=2) must be at most 1"),
-        (lambda: Traces(()), "series(=()) must be at least one Series"),
-        (lambda: Traces((HISTORY,), 0.5, "x"), "on_demand(='x') must be a Series"),
+        (lambda: Traces(()), "series(=()) must be a list of at least one Series"),
+        (lambda: Traces((HISTORY,), 0.5, "x"), "on_demand(='x') must be of type Series"),
         (lambda: Traces((HISTORY,), 0), "history(=0) must be a number > 0"),
         (
             lambda: Traces((HISTORY,), 1.0),
@@ -264,7 +264,7 @@ def test_a_swept_deadline_may_lie_where_the_usual_job_does_not_fit(capsys):
         ("--checkpoints notice_s=30", "notice_s goes with checkpoint_s"),
         ("--trace {0} --log on_demand=none.json", "none.json: No such file"),
         ("--deadline 40", "deadline(=40.0) must be at least hours + overhead"),
-        ("--market up_h=0", "up_h(=0.0) must be a number >="),
+        ("--market up_h=0", "up_h(=0.0) must be a number > 0"),
     ],
 )
 def test_bad_options_are_one_line(words, told, files, capsys):

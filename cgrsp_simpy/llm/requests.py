@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from math import log
 from pathlib import Path
+from typing import Annotated, Literal
 
 import numpy as np
 from numpy.random import Generator
@@ -14,21 +15,24 @@ from cgrsp_simpy.base.arrays import Floats, Ints
 from cgrsp_simpy.base.checks import (
     InputError,
     check_entries,
-    check_fields,
-    check_number,
     check_one_of,
-    check_whole,
     entries_of,
     order_columns,
     require,
     set_columns,
+)
+from cgrsp_simpy.base.parameters import (
+    Count,
+    Limits,
+    Positive,
+    declared,
+    parameter,
 )
 from cgrsp_simpy.base.streams import Draw
 from cgrsp_simpy.logs import Tags, read_log
 from cgrsp_simpy.logs.market import name_of
 
 TOKENS = ("prompt_tokens", "output_tokens")
-MOST_CV = 100
 MOST_DRAWN = 8192  # tokens of a prompt or an output; longer draws are cut
 
 # the workload of hgsp.txt Table II weighs prompts of 500 tokens 10, of 2000 tokens 1
@@ -108,40 +112,29 @@ class RequestList:
         return len(self.arrival_s)
 
 
-@dataclass(frozen=True)
+Tokens = Annotated[float, Limits("a number >= 1", ge=1)]
+Cv = Annotated[float, Limits("a number >= 0, at most 100", ge=0, le=100)]
+
+
+@declared()
 class Offered:
-    """Requests that are drawn: Poisson arrivals, lognormal numbers of tokens.
+    """Requests that are drawn: Poisson arrivals, lognormal numbers of tokens."""
 
-    Parameters
-    ----------
-    requests : int
-        Their number.
-    rate_per_s : float
-        Arrivals a second.
-    prompt_tokens : float
-        Mean; prompts and outputs of more than 8192 tokens are cut.
-    output_tokens : float
-        Mean.
-    cv : float
-        Coefficient of variation of both, at most 100; 0: all are of the mean.
-    weight : str
-        Law of the weights: equal (all 1) or short (10 up to 1000 prompt tokens, else
-        1).
-    """
-
-    requests: int = 1000
-    rate_per_s: float = 2.5
-    prompt_tokens: float = 2000.0
-    output_tokens: float = 200.0
-    cv: float = 1.0
-    weight: str = "equal"
-
-    def __post_init__(self) -> None:
-        check_whole("requests", self.requests, least=1)
-        check_number("rate_per_s", self.rate_per_s, above=0)
-        check_fields(self, check_number, *TOKENS, least=1)
-        check_number("cv", self.cv, least=0, most=MOST_CV)
-        check_one_of("law of weights", self.weight, WEIGHTS)
+    requests: Count = parameter("Number of requests.", default=1000)
+    rate_per_s: Positive = parameter("Arrivals per second.", default=2.5)
+    prompt_tokens: Tokens = parameter(
+        "Mean; prompts and outputs of more than 8192 tokens are cut.", default=2000.0
+    )
+    output_tokens: Tokens = parameter("Mean.", default=200.0)
+    cv: Cv = parameter(
+        "Coefficient of variation of both, at most 100; 0: all are of the mean.",
+        default=1.0,
+    )
+    weight: Literal["equal", "short"] = parameter(
+        "Distribution of the weights: equal (all 1) or short (10 up to 1000 prompt"
+        " tokens, else 1).",
+        default="equal",
+    )
 
     @property
     def name(self) -> str:

@@ -2,45 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from cgrsp_simpy.base.checks import (
-    check_bool,
-    check_fields,
-    check_number,
-    check_whole,
-    require,
-)
+from cgrsp_simpy.base.checks import require
+from cgrsp_simpy.base.parameters import Count, Positive, declared, parameter
 
 MB_PER_GB = 1000
 
 
-@dataclass(frozen=True)
+@declared()
 class Service:
     """GPUs of one type, and the model that they serve; that of the defaults is Llama 2
     70B.
-
-    Parameters
-    ----------
-    gpus : int
-        Their number.
-    tensor_parallel : int
-        GPUs that hold one replica of the model.
-    gpu : str
-        Their type, as the table of measured steps calls it.
-    memory_gb : float
-        What the weights and the cache may take of each; the rest of 80 is the engine's.
-    weights_gb : float
-        Of a replica, two bytes a parameter.
-    kv_mb : float
-        Of a token in the cache: keys and values of two bytes, of 8 heads of 128, in 80
-        layers.
-    max_batch : int
-        Requests of a replica at once.
-    chunk_tokens : int
-        Prompt tokens that a step prefills, at most; longer prompts take several steps.
-    whole : bool
-        Prefill each prompt in one step, even a longer one.
 
     Raises
     ------
@@ -48,28 +19,38 @@ class Service:
         For what is not allowed, such as weights that leave no room for the cache.
     """
 
-    gpus: int = 8
-    tensor_parallel: int = 2
-    gpu: str = "h100-80gb"
-    memory_gb: float = 76.0
-    weights_gb: float = 140.0
-    kv_mb: float = 0.32768
-    max_batch: int = 64
-    chunk_tokens: int = 2048
-    whole: bool = False
+    gpus: Count = parameter("Number of GPUs.", default=8)
+    tensor_parallel: Count = parameter(
+        "GPUs that hold one replica of the model.", default=2
+    )
+    gpu: str = parameter(
+        "Type of the GPUs, as the table of measured steps calls it.",
+        default="h100-80gb",
+    )
+    memory_gb: Positive = parameter(
+        "Memory of each GPU for the weights and the cache; the rest of 80 GB is the"
+        " engine's.",
+        default=76.0,
+    )
+    weights_gb: Positive = parameter(
+        "Weights of a replica, two bytes per parameter.", default=140.0
+    )
+    kv_mb: Positive = parameter(
+        "Size of a token in the cache: keys and values of two bytes, of 8 heads of 128,"
+        " in 80 layers.",
+        default=0.32768,
+    )
+    max_batch: Count = parameter("Requests of a replica at once.", default=64)
+    chunk_tokens: Count = parameter(
+        "Prompt tokens that a step prefills, at most; longer prompts take several"
+        " steps.",
+        default=2048,
+    )
+    whole: bool = parameter(
+        "Prefill each prompt in one step, even a longer one.", default=False
+    )
 
     def __post_init__(self) -> None:
-        check_fields(
-            self,
-            check_whole,
-            "gpus",
-            "tensor_parallel",
-            "max_batch",
-            "chunk_tokens",
-            least=1,
-        )
-        check_fields(self, check_number, "memory_gb", "weights_gb", "kv_mb", above=0)
-        check_bool("whole", self.whole)
         degree = self.tensor_parallel
         groups = f"a multiple of tensor_parallel, {degree}"
         require(self.gpus % degree == 0, "gpus", self.gpus, groups)

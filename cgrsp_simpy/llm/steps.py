@@ -6,45 +6,49 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from statistics import fmean, median
+from typing import Any, Final, Literal
 
 from cgrsp_simpy.base.checks import (
     InputError,
-    check_fields,
-    check_number,
     check_one_of,
-    check_whole,
     require,
 )
 from cgrsp_simpy.base.files import csv_rows, faults_of
+from cgrsp_simpy.base.parameters import (
+    Count,
+    Entries,
+    Positive,
+    declared,
+    parameter,
+)
 from cgrsp_simpy.llm.service import Service
 
 StepTime = Callable[[int, int, int, int], float]
 """Seconds of a step that prefills so many prompts of so many tokens in all, and decodes
 one token each of a batch of requests with so many tokens of context in all.
 """
-PROMPT, TOKEN = "prompt", "token"  # the phases
+# the phases
+PROMPT: Final = "prompt"
+TOKEN: Final = "token"
 MS = 1000.0  # in a second
 # share by which a measured time in all may differ from that of its phases
 ADDS_UP = 0.2
 
 
-@dataclass(frozen=True)
+@declared()
 class Measured:
-    """A measured step. batch: of requests. tokens: of their prompts, or their contexts,
-    in all.
-    """
+    """A measured step."""
 
-    gpu: str
-    tensor_parallel: int
-    phase: str
-    batch: int
-    tokens: int
-    ms: float
+    gpu: str = parameter("Type of the GPUs.")
+    tensor_parallel: Count = parameter("GPUs that hold a replica of the model.")
+    phase: Literal["prompt", "token"] = parameter("What the step does.")
+    batch: Count = parameter("Number of requests.")
+    tokens: Count = parameter("Tokens of their prompts, or their contexts, in all.")
+    ms: Positive = parameter("How long it took, milliseconds.")
 
 
 COLUMNS = tuple(Measured.__annotations__)
@@ -54,7 +58,7 @@ SPLITWISE = (
 )
 
 
-@dataclass(frozen=True)
+@declared()
 class StepTable:
     """Steps as they were measured; of several equal ones the median counts.
 
@@ -63,21 +67,9 @@ class StepTable:
     between batches. A step that prefills and decodes takes as long as one that prefills
     a token more for each request that decodes, and at least as long as the decoding
     (ours: such steps are not in the table).
-
-    Parameters
-    ----------
-    rows : tuple of Measured
-        In any order.
     """
 
-    rows: tuple[Measured, ...] = field(repr=False)
-
-    def __post_init__(self) -> None:
-        for row in self.rows:
-            check_one_of("phase", row.phase, (PROMPT, TOKEN))
-            for name in ("tensor_parallel", "batch", "tokens"):
-                check_whole(name, getattr(row, name), least=1)
-            check_number("ms", row.ms, above=0)
+    rows: Entries[Measured] = parameter("In any order.", repr=False)
 
     def of(self, service: Service) -> StepTime:
         """For the GPUs of a service; InputError if they were not measured."""
@@ -147,36 +139,29 @@ def along(x: float, xs: Sequence[float], ys: Sequence[float]) -> float:
     return y0 + (ys[place] - y0) * (x - x0) / (xs[place] - x0)
 
 
-@dataclass(frozen=True)
+@declared()
 class Roofline:
     """Steps from data sheets: a step takes as long as its arithmetic, or as reading the
     weights and the cache, whichever is longer.
 
-    Parameters
-    ----------
-    tflops : float
-        Of a GPU, 10^12 operations a second.
-    bandwidth_gb_per_s : float
-        Of the memory of a GPU.
-    efficiency : float
-        Share of both that is reached; measured on H100 with tensor parallelism 2: .43
-        and .57.
-
     References
     ----------
-    hgsp.txt Section VI.C for the H100. The weights are of two bytes a parameter, which
-    takes two operations a token, so that tokens take as many operations as there are
-    bytes of weights.
+    hgsp.txt Section VI.C for the H100. The weights are of two bytes per parameter,
+    which takes two operations per token, so that tokens take as many operations as
+    there are bytes of weights.
     """
 
-    tflops: float = 989.0
-    bandwidth_gb_per_s: float = 3350.0
-    efficiency: float = 0.5
-
-    def __post_init__(self) -> None:
-        check_fields(
-            self, check_number, "tflops", "bandwidth_gb_per_s", "efficiency", above=0
-        )
+    tflops: Positive = parameter(
+        "Speed of a GPU, 10^12 operations per second.", default=989.0
+    )
+    bandwidth_gb_per_s: Positive = parameter(
+        "Bandwidth of the memory of a GPU.", default=3350.0
+    )
+    efficiency: Positive = parameter(
+        "Share of both that is reached; measured on H100 with tensor parallelism 2: .43"
+        " and .57.",
+        default=0.5,
+    )
 
     def of(self, service: Service) -> StepTime:
         """For the GPUs of a service."""
@@ -242,7 +227,8 @@ def _measured(row: Mapping[str, str]) -> list[Measured]:
     degree, batch, tokens = (
         int(row[name]) for name in ("tensor_parallel", "batch", "tokens")
     )
-    return [Measured(row["gpu"], degree, row["phase"], batch, tokens, float(row["ms"]))]
+    phase: Any = row["phase"]
+    return [Measured(row["gpu"], degree, phase, batch, tokens, float(row["ms"]))]
 
 
 def _splitwise(row: Mapping[str, str]) -> list[Measured]:

@@ -89,10 +89,10 @@ ONE = RequestList([0], [10], [1], [1])
             "prompt_tokens(=0.5) must be a number >= 1",
         ),
         (lambda: Offered(cv=-1), "cv(=-1) must be a number >= 0"),
-        (lambda: Offered(cv=1e200), "cv(=1e+200) must be at most 100"),
+        (lambda: Offered(cv=1e200), "cv(=1e+200) must be a number >= 0, at most 100"),
         (
             lambda: Offered(weight="shrt"),
-            "unknown law of weights 'shrt'; did you mean 'short'?",
+            "unknown weight 'shrt'; did you mean 'short'?",
         ),
     ],
 )
@@ -180,7 +180,7 @@ def test_a_file_that_is_no_log_is_refused(log_of, text, said):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"weight": "shrt"}, "unknown law of weights 'shrt'; did you mean 'short'?"),
+        ({"weight": "shrt"}, "unknown weight 'shrt'; did you mean 'short'?"),
         ({"strict": "no"}, "strict(='no') must be true or false"),
     ],
 )

@@ -54,6 +54,7 @@ ROUNDED = {"gt": math.floor, "ge": math.ceil, "lt": math.ceil, "le": math.floor}
 ALLOWED = {
     "bool_type": "true or false",
     "dataclass_exact_type": "of type {class_name}",
+    "int_type": "a whole number",
     "is_instance_of": "of type {class}",
     "string_type": "a text",
     "tuple_type": "a list",

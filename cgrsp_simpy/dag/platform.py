@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -16,11 +16,8 @@ from cgrsp_simpy.base.checks import (
     MOST_WHOLE,
     check_bool,
     check_entries,
-    check_fields,
     check_given,
-    check_number,
     check_one_of,
-    check_whole,
     entries_of,
     numbers,
     require,
@@ -34,6 +31,16 @@ from cgrsp_simpy.base.files import (
     make,
     number_or_text,
     read_toml,
+)
+from cgrsp_simpy.base.parameters import (
+    Count,
+    Entries,
+    Limits,
+    NotNegative,
+    Positive,
+    declared,
+    parameter,
+    rule,
 )
 
 # shares of the GPUs' capacity that others use, worl-rtgs.txt Section 4.2
@@ -159,46 +166,42 @@ MOST_GPUS = 10_000  # every pair of them is a link
 MOST_GB = 1e9  # of one of them
 
 
-@dataclass(frozen=True)
+Memory = Annotated[
+    float, Limits(f"a number > 0, at most {MOST_GB:g}", gt=0, le=MOST_GB)
+]
+Gpus = Annotated[
+    int, Limits(f"a whole number >= 1, at most {MOST_GPUS:,}", ge=1, le=MOST_GPUS)
+]
+
+
+@declared()
 class Servers:
     """GPUs on servers of so many each, the last with what is left; no link has a
     latency.
-
-    Parameters
-    ----------
-    gpus : int
-        Number of GPUs.
-    per_server : int
-        GPUs that share a server.
-    tflops : sequence of float
-        Speeds, dealt to the GPUs in turn, 10^12 operations per second; the defaults are
-        those of V100, A100 and H100 in single precision (ours; the paper prints none).
-    memory_gb : float
-        Of a GPU, gigabytes.
-    intra_gb_per_s, inter_gb_per_s : float
-        Bandwidth within a server, NVLink (worl-rtgs.txt Section 3.1: 50 to 600 GB/s),
-        and of the network between servers; 0: no connection.
-    contention : bool, optional
-        Whether transfers over a link take turns (yes where nodes share units, as in
-        training).
     """
 
-    gpus: int = 10
-    per_server: int = 8
-    tflops: tuple[float, ...] = (15.7, 19.5, 66.9)
-    memory_gb: float = 80.0
-    intra_gb_per_s: float = 300.0
-    inter_gb_per_s: float = 25.0
-    contention: bool | None = None
-
-    def __post_init__(self) -> None:
-        check_whole("gpus", self.gpus, least=1, most=MOST_GPUS)
-        check_whole("per_server", self.per_server, least=1)
-        check_number("memory_gb", self.memory_gb, above=0, most=MOST_GB)
-        check_fields(self, check_number, "intra_gb_per_s", "inter_gb_per_s", least=0)
-        object.__setattr__(
-            self, "tflops", entries_of("tflops", self.tflops, "a list of speeds")
-        )
+    gpus: Gpus = parameter("Number of GPUs.", default=10)
+    per_server: Count = parameter("GPUs that share a server.", default=8)
+    tflops: Entries[Positive] = parameter(
+        "Speeds, assigned to the GPUs in turn, 10^12 operations per second; the"
+        " defaults are those of V100, A100 and H100 in single precision (ours; the"
+        " paper prints none).",
+        default=(15.7, 19.5, 66.9),
+    )
+    memory_gb: Memory = parameter("Memory of a GPU, gigabytes.", default=80.0)
+    intra_gb_per_s: NotNegative = parameter(
+        "Bandwidth within a server, NVLink (worl-rtgs.txt Section 3.1: 50 to 600 GB/s);"
+        " 0: no connection.",
+        default=300.0,
+    )
+    inter_gb_per_s: NotNegative = parameter(
+        "Bandwidth of the network between servers; 0: no connection.", default=25.0
+    )
+    contention: bool | None = parameter(
+        "Whether transfers over a link take turns (by default if nodes share units, as"
+        " in training).",
+        default=None,
+    )
 
     @property
     def name(self) -> str:
@@ -225,26 +228,22 @@ Entry = tuple[str, dict[str, Any]]  # where it stands in the file, and what it s
 TEXTS = ("name", "server", "one_end", "other_end")
 
 
-@dataclass(frozen=True)
+@declared()
 class _Gpu:
     """A GPU, or `count` equal ones of one name."""
 
-    server: str | int
-    tflops: float
-    memory_gb: float
+    server: Annotated[
+        str | int, rule("a name or a whole number", lambda server: server != "")
+    ]
+    tflops: Positive
+    memory_gb: Annotated[
+        float, Limits(f"a number >= 0.001, at most {MOST_GB:g}", ge=0.001, le=MOST_GB)
+    ]
     name: str = ""
-    count: int = 1
-
-    def __post_init__(self) -> None:
-        named = type(self.server) in (str, int) and self.server != ""
-        require(named, "server", self.server, "a name or a whole number")
-        require(isinstance(self.name, str), "name", self.name, "a text")
-        check_number("tflops", self.tflops, above=0)
-        check_number("memory_gb", self.memory_gb, least=0.001, most=MOST_GB)
-        check_whole("count", self.count, least=1, most=MOST_GPUS)
+    count: Gpus = 1
 
 
-@dataclass(frozen=True)
+@declared()
 class _Link:
     """What connects all GPUs of one name or server with those of another, in both
     directions.
@@ -252,12 +251,8 @@ class _Link:
 
     one_end: str | int
     other_end: str | int
-    gb_per_s: float
-    latency_s: float = 0.0
-
-    def __post_init__(self) -> None:
-        check_number("gb_per_s", self.gb_per_s, above=0)
-        check_number("latency_s", self.latency_s, least=0)
+    gb_per_s: Positive
+    latency_s: NotNegative = 0.0
 
 
 COLUMNS = tuple(item.name for cls in (_Gpu, _Link) for item in fields(cls))

@@ -9,26 +9,31 @@ import numpy as np
 from numpy.random import Generator
 
 from cgrsp_simpy.base.arrays import Floats, Ints
-from cgrsp_simpy.base.checks import InputError, check_given, check_number, check_whole
+from cgrsp_simpy.base.checks import InputError
+from cgrsp_simpy.base.parameters import Count, Positive, declared, parameter
 from cgrsp_simpy.dag.problem import Plan, Problem, makespans
 
 
-@dataclass(frozen=True)
+@declared()
 class Budget:
     """When a search ends; only a budget of evaluations is reproducible.
 
-    evaluations: number of plan evaluations. seconds: wall time; of both, whichever
-    comes first. Raises InputError if neither is given, or one is not allowed.
+    Raises
+    ------
+    InputError
+        If neither is set, or one is not allowed.
     """
 
-    evaluations: int | None = None
-    seconds: float | None = None
+    evaluations: Count | None = parameter(
+        "Number of evaluations of a plan.", default=None
+    )
+    seconds: Positive | None = parameter(
+        "Seconds of wall time; of both, whichever comes first.", default=None
+    )
 
     def __post_init__(self) -> None:
         if self.evaluations is None and self.seconds is None:
             raise InputError("a budget must have evaluations or seconds")
-        check_given(self, check_whole, "evaluations", least=1)
-        check_given(self, check_number, "seconds", above=0)
 
     def __str__(self) -> str:
         limits = {"evaluations": self.evaluations, "s": self.seconds}

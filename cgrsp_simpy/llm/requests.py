@@ -112,8 +112,9 @@ class RequestList:
         return len(self.arrival_s)
 
 
+MOST_CV = 100
 Tokens = Annotated[float, Limits("a number >= 1", ge=1)]
-Cv = Annotated[float, Limits("a number >= 0, at most 100", ge=0, le=100)]
+Cv = Annotated[float, Limits(f"a number >= 0, at most {MOST_CV}", ge=0, le=MOST_CV)]
 
 
 @declared()

@@ -24,6 +24,7 @@ from cgrsp_simpy.rental.arrivals import HOURS
 from cgrsp_simpy.rental.market import Market, one_per_type
 
 ROUNDING = 1e-9  # of an increment: sums of doubles
+MOST_S = 1e9  # between two attempts, thirty years
 # mean lives of an instance for which what cannot be interrupted may take
 MOST_LIVES = 10.0
 # what cannot be interrupted, that a type has to be in stock for at a stretch
@@ -64,7 +65,8 @@ class Terms:
     """
 
     retry_s: (
-        Annotated[float, Limits("a number > 0, at most 1e+09", gt=0, le=1e9)] | None
+        Annotated[float, Limits(f"a number > 0, at most {MOST_S:g}", gt=0, le=MOST_S)]
+        | None
     ) = parameter(
         "If set, Low stock is a refusal: the job leaves its slot at once, and waits in"
         " the queue again after so many seconds, > 0. None: Low stock is a long delay"

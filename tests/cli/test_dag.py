@@ -186,7 +186,7 @@ BAD = [
         ("solve", "--platform", "tflops=1:x"),
         "tflops(='1:x') must be numbers, such as 1:2",
     ),
-    (("solve", "--platform", "tflops=0"), "tflops of GPU 0(=0.0) must be a number > 0"),
+    (("solve", "--platform", "tflops=0"), "tflops[0](=0.0) must be a number > 0"),
     (
         ("solve", "--platform", "inter_gb_per_s=-1"),
         "inter_gb_per_s(=-1.0) must be a number >= 0",

@@ -274,14 +274,14 @@ BAD = {
         ),
         (
             GPU.replace("server = 0", "server = true"),
-            "[[gpu]] 1: server(=True) must be a name or a whole number",
+            "[[gpu]] 1: server(=True) must be a text or a whole number",
         ),
         (GPU + "count = 0\n", "[[gpu]] 1: count(=0) must be a whole number >= 1"),
-        (GPU + "count = 100_000\n", "[[gpu]] 1: count(=100000) must be at most 10,000"),
+        (GPU + "count = 100_000\n", "[[gpu]] 1: count(=100000) must be a whole number >= 1, at most 10,000"),
         (2 * (GPU + "count = 9_000\n"), "GPUs(=18000) must be at most 10,000"),
         (
             GPU.replace("memory_gb = 1", "memory_gb = 1e300"),
-            "[[gpu]] 1: memory_gb(=1e+300) must be at most 1e+09",
+            "[[gpu]] 1: memory_gb(=1e+300) must be a number >= 0.001, at most 1e+09",
         ),
         (GPU + "name = 7\n", "[[gpu]] 1: name(=7) must be a text"),
         (GPU + "name = '0'\n", "name(='0') must be another than those of the servers"),

@@ -180,7 +180,7 @@ def test_a_file_that_is_no_log_is_refused(log_of, text, said):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"weight": "shrt"}, "unknown weight 'shrt'; did you mean 'short'?"),
+        ({"weight": "shrt"}, "unknown law of weights 'shrt'; did you mean 'short'?"),
         ({"strict": "no"}, "strict(='no') must be true or false"),
     ],
 )

@@ -9,23 +9,28 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import suppress
-from dataclasses import dataclass, fields, replace
+from dataclasses import replace
 from functools import cached_property, partial
 from itertools import combinations, cycle, islice, product
 from math import isnan, nan
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
 from cgrsp_simpy.analysis.statistics import Mean, cluster_means, mean, paired_difference
 from cgrsp_simpy.base.checks import (
     InputError,
-    check_fraction,
     check_number,
-    python_numbers,
     require,
 )
 from cgrsp_simpy.base.metric import summed
+from cgrsp_simpy.base.parameters import (
+    Fraction,
+    Limits,
+    Positive,
+    declared,
+    parameter,
+)
 from cgrsp_simpy.base.policy import PolicyError
 from cgrsp_simpy.rental.gpu import GpuType, round_robin
 from cgrsp_simpy.rental.policies import POLICIES
@@ -62,7 +67,12 @@ WEIGHS_BY = {
 }
 
 
-@dataclass(frozen=True)
+Usd = Annotated[
+    float, Limits(f"a number >= 0, at most {MOST_USD:,.0f} USD", ge=0, le=MOST_USD)
+]
+
+
+@declared()
 class Prices:
     """What a day costs beside the rent, each price from 0 to MOST_USD.
 
@@ -73,34 +83,18 @@ class Prices:
     (thesis Table 4.1) a day: what is paid for its quota and disk whether it is used or
     not.
 
-    Parameters
-    ----------
-    price_miss : float
-        USD a missed deadline.
-    price_late : float
-        USD a minute that a job ends after its deadline.
-    price_wait : float
-        USD a minute that a job waits.
-    price_slot : float
-        USD a slot and day, used or not.
-
     Raises
     ------
     InputError
         For a price below 0 or above MOST_USD.
     """
 
-    price_miss: float = 1.0
-    price_late: float = 0.01
-    price_wait: float = 0.001
-    price_slot: float = 0.25
-
-    def __post_init__(self) -> None:
-        python_numbers(self)
-        for item in fields(self):
-            price = getattr(self, item.name)
-            check_number(item.name, price, least=0)
-            require(price <= MOST_USD, item.name, price, f"at most {MOST_USD:,.0f} USD")
+    price_miss: Usd = parameter("USD per missed deadline.", default=1.0)
+    price_late: Usd = parameter(
+        "USD per minute that a job ends after its deadline.", default=0.01
+    )
+    price_wait: Usd = parameter("USD per minute that a job waits.", default=0.001)
+    price_slot: Usd = parameter("USD per slot and day, used or not.", default=0.25)
 
     def passed_to(self, policies: Iterable[Any]) -> list[Any]:
         """The policies, `triage` with those of the prices that are not the default
@@ -144,21 +138,12 @@ def given_or_usual(prices: Prices | None) -> Prices:
     return prices
 
 
-@dataclass(frozen=True)
+@declared("{} of spot instances")
 class Spot:
-    """Spot instances of a type: cheaper, and taken back now and then.
+    """Spot instances of a type: cheaper, and taken back now and then."""
 
-    share: their price, as a share of the type's, from 0 to 1. per_h: rate per hour at
-    which one is taken back, > 0.
-    """
-
-    share: float
-    per_h: float
-
-    def __post_init__(self) -> None:
-        python_numbers(self)
-        check_fraction("share of a spot price", self.share)
-        check_number("per_h of spot instances", self.per_h, above=0)
+    share: Fraction = parameter("Their price, as a share of the type's, from 0 to 1.")
+    per_h: Positive = parameter("Rate per hour at which one is taken back, > 0.")
 
 
 class Option(NamedTuple):

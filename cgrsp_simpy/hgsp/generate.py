@@ -10,21 +10,29 @@ GB of the least GPU: memory forces nothing.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import accumulate
 from random import Random
+from typing import Annotated
 
 import numpy as np
 
 from cgrsp_simpy.base.checks import (
-    check_bool,
-    check_number,
     check_one_of,
     check_whole,
-    entries_of,
     require,
 )
 from cgrsp_simpy.base.metric import summed
+from cgrsp_simpy.base.parameters import (
+    Count,
+    Entries,
+    NotNegative,
+    Positive,
+    declared,
+    listed,
+    parameter,
+    rule,
+)
 from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.hgsp.instance import COLUMNS, Gpu, Instance, cluster
 
@@ -34,65 +42,55 @@ SIZES_GB = tuple(float(gb) for gb in range(6, 25) if gb != 9)
 DIGITS = 2  # of arrivals and deadlines
 
 
-@dataclass(frozen=True)
+in_order = rule(
+    "a pair [least, greatest], the second not below the first",
+    lambda pair: pair[0] <= pair[1],
+)
+Span = Annotated[
+    tuple[NotNegative, NotNegative], listed("a pair of numbers >= 0", 2), in_order
+]
+Work = Annotated[
+    Span,
+    rule(
+        "whole numbers >= 1",
+        lambda pair: pair[0] >= 1 and all(float(value).is_integer() for value in pair),
+    ),
+]
+
+
+@declared()
 class Level:
-    """What makes a load level; all is drawn uniformly.
+    """What makes a load level; all is drawn uniformly."""
 
-    Parameters
-    ----------
-    tasks : int
-        Their number.
-    cluster : str or tuple of Gpu
-        The GPUs, or the name of a cluster that is printed.
-    load : float
-        Offered work per second over the speed of all GPUs of the cluster.
-    slack : pair of float
-        Least and greatest time from arrival to deadline, as multiples of the task's
-        time at speed 30; 0:0: none.
-    slack_s : pair of float
-        The same in seconds, added; 0:0: none.
-    workload : pair of float
-        Least and greatest, whole numbers.
-    memory_gb : tuple of float
-        Sizes, each as likely as the others.
-    greatest_weight : int
-        Weights are 1 to this.
-    uniform_gaps : bool
-        Gaps between arrivals are uniform, from 0 to twice their mean; else arrival
-        times are.
-    """
-
-    tasks: int
-    cluster: str | tuple[Gpu, ...]
-    load: float
-    slack: tuple[float, float]
-    slack_s: tuple[float, float] = (0.0, 0.0)
-    workload: tuple[float, float] = (100.0, 800.0)
-    memory_gb: tuple[float, ...] = SIZES_GB
-    greatest_weight: int = 5
-    uniform_gaps: bool = False
+    tasks: Count = parameter("Number of tasks.")
+    cluster: str | Annotated[Entries[Gpu], rule("a list of at least one Gpu", bool)] = (
+        parameter("The GPUs, or the name of a cluster that is printed.")
+    )
+    load: Positive = parameter(
+        "Offered work per second over the speed of all GPUs of the cluster."
+    )
+    slack: Span = parameter(
+        "Least and greatest time from arrival to deadline, as multiples of the task's"
+        " time at speed 30; 0:0: none."
+    )
+    slack_s: Span = parameter(
+        "The same in seconds, added; 0:0: none.", default=(0.0, 0.0)
+    )
+    workload: Work = parameter(
+        "Least and greatest, whole numbers.", default=(100.0, 800.0)
+    )
+    memory_gb: Annotated[
+        Entries[NotNegative], rule("a list of at least one size", bool)
+    ] = parameter("Sizes, each as likely as the others.", default=SIZES_GB)
+    greatest_weight: Count = parameter("Weights are 1 to this.", default=5)
+    uniform_gaps: bool = parameter(
+        "Gaps between arrivals are uniform, from 0 to twice their mean; else arrival"
+        " times are.",
+        default=False,
+    )
 
     def __post_init__(self) -> None:
-        check_whole("tasks", self.tasks, least=1)
-        gpus = entries_of("cluster", self.gpus, "a name, or a list of Gpu")
-        made = len(gpus) > 0 and all(isinstance(gpu, Gpu) for gpu in gpus)
-        require(made, "cluster", self.cluster, "a name, or a list of Gpu, not empty")
-        check_number("load", self.load, above=0)
-        for name, floor in (("slack", 0), ("slack_s", 0), ("workload", 1)):
-            pair = entries_of(name, getattr(self, name), "a pair [least, greatest]")
-            require(
-                len(pair) == 2, name, getattr(self, name), "a pair [least, greatest]"
-            )
-            check_number(f"least {name}", pair[0], least=floor)
-            check_number(f"greatest {name}", pair[1], least=pair[0])
-        whole = all(float(value).is_integer() for value in self.workload)
-        require(whole, "workload", self.workload, "whole numbers")
-        sizes = entries_of("memory_gb", self.memory_gb, "a list of sizes")
-        require(len(sizes) > 0, "memory_gb", self.memory_gb, "at least one size")
-        for size in sizes:
-            check_number("memory_gb", size, least=0)
-        check_whole("greatest_weight", self.greatest_weight, least=1)
-        check_bool("uniform_gaps", self.uniform_gaps)
+        _ = self.gpus  # names an unknown cluster
 
     @property
     def gpus(self) -> tuple[Gpu, ...]:

@@ -17,7 +17,6 @@ from cgrsp_simpy.base.checks import (
     InputError,
     check_each,
     check_entries,
-    check_number,
     check_one_of,
     check_whole,
     entries_of,
@@ -39,6 +38,12 @@ from cgrsp_simpy.base.files import (
     text_of,
     write_whole,
 )
+from cgrsp_simpy.base.parameters import (
+    NotNegative,
+    Positive,
+    declared,
+    parameter,
+)
 from cgrsp_simpy.base.table import csv_text, from_cell
 from cgrsp_simpy.logs import Tags
 
@@ -59,31 +64,18 @@ GPU_COLUMNS = ("name", "memory_gb", "speed")
 TIMES = "time_s:"  # and a GPU's name: the column of the times of tasks on it
 
 
-@dataclass(frozen=True)
+@declared("{} of {name}")
 class Gpu:
     """A GPU.
-
-    Parameters
-    ----------
-    name : str
-        Of the model.
-    memory_gb : float
-        M_j, at least 0.
-    speed : float
-        v_j, workload per second, above 0.
 
     References
     ----------
     hgsp.txt Section I.B.
     """
 
-    name: str
-    memory_gb: float
-    speed: float
-
-    def __post_init__(self) -> None:
-        check_number(f"memory_gb of {self.name}", self.memory_gb, least=0)
-        check_number(f"speed of {self.name}", self.speed, above=0)
+    name: str = parameter("Name of the model.")
+    memory_gb: NotNegative = parameter("M_j, at least 0.")
+    speed: Positive = parameter("v_j, workload per second, above 0.")
 
 
 # hgsp.txt Section IV, with the speeds of the printed runs; those of the text are for an

@@ -172,7 +172,7 @@ def test_a_deadline_before_the_arrival_is_allowed_and_said(caplog):
         (lambda: cluster("huge"), ["unknown cluster 'huge'"]),
         (lambda: generate("tasks9"), ["unknown load level 'tasks9'", "tasks4"]),
         (lambda: Level(10, "small", 0, (1, 2)), ["load(=0)"]),
-        (lambda: Level(10, "small", 1, (2, 1)), ["greatest slack(=1)"]),
+        (lambda: Level(10, "small", 1, (2, 1)), ["slack(=(2, 1))", "not below"]),
         (lambda: Level(0, "small", 1, (1, 2)), ["tasks(=0)"]),
     ],
 )

@@ -16,11 +16,10 @@ import numpy as np
 
 from cgrsp_simpy.base.checks import (
     InputError,
-    check_bool,
     check_number,
-    check_whole,
     require,
 )
+from cgrsp_simpy.base.parameters import NotNegative, Whole, declared, parameter
 from cgrsp_simpy.base.policy import Wake
 from cgrsp_simpy.engine.events import policy_name
 from cgrsp_simpy.engine.resources import ResourceSpec
@@ -197,31 +196,35 @@ class Plan:
     seconds: float
 
 
-@dataclass(frozen=True)
+@declared()
 class Planner:
     """A scheduler, and when it plans.
 
-    Unless online or replan_s is set, its plan is frozen: made ahead, with every arrival
-    known, and then carried out in its order.
-
-    scheduler: a name of SCHEDULERS, or your own policy, which is called as tasks
-    arrive. online: a rule (wspt, edd, atc) is asked whenever a GPU is idle and tasks
-    wait. replan_s: plan what has arrived and not started every so many seconds; 0:
-    never. moves: of the search; 0: as in the scenario. seconds: that the search or the
-    MILP may take; 0: as in the scenario.
+    Unless it is asked online or plans anew, its plan is frozen: it is made ahead, with
+    every arrival known, and its order is carried out.
     """
 
-    scheduler: str | TaskPolicy
-    online: bool = False
-    replan_s: float = 0.0
-    moves: int = 0
-    seconds: float = 0.0
+    scheduler: str | TaskPolicy = parameter(
+        "A name of SCHEDULERS, or your own policy, which is asked as tasks arrive."
+    )
+    online: bool = parameter(
+        "A rule (wspt, edd, atc) is asked whenever a GPU is idle and tasks wait.",
+        default=False,
+    )
+    replan_s: NotNegative = parameter(
+        "Seconds after which it plans again what has arrived and not started; 0: it"
+        " does not.",
+        default=0.0,
+    )
+    moves: Whole = parameter(
+        "Moves of the search; 0: as the scenario specifies.", default=0
+    )
+    seconds: NotNegative = parameter(
+        "Seconds that the search or the MILP may take; 0: as the scenario specifies.",
+        default=0.0,
+    )
 
     def __post_init__(self) -> None:
-        check_bool("online", self.online)
-        check_number("replan_s", self.replan_s, least=0)
-        check_whole("moves", self.moves, least=0)
-        check_number("seconds", self.seconds, least=0)
         require(
             not (self.online and self.replan_s),
             "replan_s",

@@ -1,11 +1,20 @@
 """Options from the parameters of classes and functions."""
 
+from __future__ import annotations
+
 import argparse
-from dataclasses import dataclass
+from collections.abc import Callable
 
 import pytest
 from support import check_refused
 
+from cgrsp_simpy.base.parameters import (
+    Count,
+    Entries,
+    Finite,
+    declared,
+    parameter,
+)
 from cgrsp_simpy.cli.fields import (
     add_fields,
     fields_of,
@@ -15,50 +24,27 @@ from cgrsp_simpy.cli.fields import (
 )
 
 
-@dataclass
+@declared()
 class Oven:
-    """An oven.
+    """An oven."""
 
-    Parameters
-    ----------
-    heat_c, least_c : float
-        Degrees at which it bakes, and below which
-        it does not; 100 % of them.
-    trays : int, optional
-        As many as fit.
-    fan : bool
-        Whether it has one.
-    name : str or callable
-        What it is called.
-    steps : sequence of float
-        How it heats.
-    other : object
-        Nothing that a text could give.
-    """
-
-    heat_c: float = 180.0
-    least_c: float = 50.0
-    trays: int | None = None
-    fan: bool = False
-    name: "str | object" = "oven"
-    steps: tuple[float, ...] = (1.0,)
+    heat_c: Finite = parameter("Degrees at which it bakes.", default=180.0)
+    least_c: Finite = parameter(
+        "Degrees below which it does not; 100 % of them.", default=50.0
+    )
+    trays: Count | None = parameter("As many as fit.", default=None)
+    fan: bool = parameter("Whether it has one.", default=False)
+    name: str | Callable[[], str] = parameter("What it is called.", default="oven")
+    steps: Entries[Finite] = parameter("How it heats.", default=(1.0,))
     other: object = None
 
 
-@dataclass
+@declared()
 class Kitchen:
-    """A kitchen.
+    """A kitchen."""
 
-    Parameters
-    ----------
-    oven : Oven
-        What is in it.
-    people : int
-        Who works there.
-    """
-
-    oven: Oven
-    people: int = 2
+    oven: Oven = parameter("What is in it.")
+    people: int = parameter("Who works there.", default=2)
 
 
 def test_name_kind_default_and_help_are_the_parameters_own():
@@ -72,7 +58,7 @@ def test_name_kind_default_and_help_are_the_parameters_own():
         str,
         tuple,
     ]
-    told = "Degrees at which it bakes, and below which it does not; 100 % of them."
+    told = "Degrees below which it does not; 100 % of them."
     assert found["least_c"].help == f"{told} (default: 50)"
     assert found["trays"].help == "As many as fit."
     assert found["fan"].help == "Whether it has one."

@@ -12,7 +12,6 @@ plays the part of a node (ours).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from inspect import Parameter, signature
 from itertools import pairwise
@@ -25,10 +24,15 @@ from cgrsp_simpy.base.arrays import Bools, Floats, Ints
 from cgrsp_simpy.base.checks import (
     check_bool,
     check_each,
-    check_fields,
-    check_fraction,
     check_number,
     check_whole,
+)
+from cgrsp_simpy.base.parameters import (
+    Count,
+    Fraction,
+    Positive,
+    declared,
+    parameter,
 )
 from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.dag.listing import run_order
@@ -344,32 +348,33 @@ class Adam:
         )
 
 
-@dataclass(frozen=True)
+@declared()
 class Training:
-    """Learning parameters of the agent, also of `ddqn` and `worl_rtgs`.
+    """How the agent learns; parameters of `ddqn` and `worl_rtgs`, too."""
 
-    gamma: discount of the next rewards, 0 to 1, printed; all others are ours. epsilon:
-    share of the choices that are random while it explores, 0 to 1. learning_rate: of
-    the network, > 0. updates: mini-batches after each episode, or after those of all
-    whales; the paper has one per node. batch: transitions in each. buffer: episodes
-    that are remembered, with all their transitions. sync_every: updates between copies
-    of the network to the target network.
-    """
-
-    gamma: float = 0.97
-    epsilon: float = 0.1
-    learning_rate: float = 1e-3
-    updates: int = 32
-    batch: int = 32
-    buffer: int = 50
-    sync_every: int = 100
-
-    def __post_init__(self) -> None:
-        check_fields(self, check_fraction, "gamma", "epsilon")
-        check_number("learning_rate", self.learning_rate, above=0)
-        check_fields(
-            self, check_whole, "updates", "batch", "buffer", "sync_every", least=1
-        )
+    gamma: Fraction = parameter(
+        "Discount of the next rewards, 0 to 1, printed; all others are ours.",
+        default=0.97,
+    )
+    epsilon: Fraction = parameter(
+        "Share of the choices that are random while it explores, 0 to 1.", default=0.1
+    )
+    learning_rate: Positive = parameter(
+        "Step size of the network's training, > 0.", default=1e-3
+    )
+    updates: Count = parameter(
+        "Mini-batches after each episode, or after those of all whales; the paper draws"
+        " one per node.",
+        default=32,
+    )
+    batch: Count = parameter("Transitions per mini-batch.", default=32)
+    buffer: Count = parameter(
+        "Episodes that are remembered, with all their transitions.", default=50
+    )
+    sync_every: Count = parameter(
+        "Updates from one copy of the network to the target network to the next.",
+        default=100,
+    )
 
 
 AS_SET = Training()

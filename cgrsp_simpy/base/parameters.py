@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields, make_dataclass
 from functools import cache, wraps
 from inspect import cleandoc, signature
 from typing import (
@@ -47,6 +47,7 @@ from cgrsp_simpy.base.checks import (
 )
 
 T = TypeVar("T")
+Called = TypeVar("Called", bound=Callable[..., Any])
 CONFIG = ConfigDict(strict=True, extra="forbid", arbitrary_types_allowed=True)
 LARGEST = 2**1023  # whole numbers far above it are no floating-point numbers
 ROUNDED = {"gt": math.floor, "ge": math.ceil, "lt": math.ceil, "le": math.floor}
@@ -225,6 +226,37 @@ def declared(label: str = "{}", eq: bool = True) -> Callable[[type[T]], type[T]]
         return declared_class  # type: ignore[no-any-return]
 
     return decorate
+
+
+def checked(function: Called) -> Called:
+    """Check the arguments of a function whose types say what is allowed, such as Count.
+
+    Arguments of plain types are passed as they are.
+    """
+    called = signature(function)
+
+    @cache
+    def arguments() -> Any:
+        """A declared class that has the arguments to check as parameters."""
+        types = get_type_hints(function, include_extras=True)
+        limited = [
+            (name, types[name], field(default=None))
+            for name in called.parameters
+            if "Annotated" in str(types.get(name))
+        ]
+        return declared()(make_dataclass(function.__name__, limited))
+
+    @wraps(function)
+    def call(*args: Any, **named: Any) -> Any:
+        bound = called.bind(*args, **named)
+        names = [
+            item.name for item in fields(arguments()) if item.name in bound.arguments
+        ]
+        values = arguments()(**{name: bound.arguments[name] for name in names})
+        bound.arguments.update({name: getattr(values, name) for name in names})
+        return function(*bound.args, **bound.kwargs)
+
+    return call  # type: ignore[return-value]
 
 
 def _documented(cls: Any) -> str:

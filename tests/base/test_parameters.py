@@ -22,6 +22,7 @@ from cgrsp_simpy.base.parameters import (
     Positive,
     Shares,
     UpToInfinity,
+    checked,
     declared,
     listed,
     meanings,
@@ -180,6 +181,22 @@ def test_a_declared_class_is_a_frozen_dataclass():
         oven.trays = 4
     with pytest.raises(InputError):
         dataclasses.replace(oven, trays=0)
+
+
+@checked
+def bake(loaves: Count, heat: NotNegative | None = None, what: str = "bread") -> object:
+    return loaves, heat, what
+
+
+def test_the_arguments_of_a_function_are_checked_too():
+    assert bake(np.int64(3), heat=np.float64(0.5), what=7) == (3, 0.5, 7)
+    assert [*inspect.signature(bake).parameters] == ["loaves", "heat", "what"]
+    with pytest.raises(InputError, match=r"^loaves\(=0\) must be a whole number >= 1"):
+        bake(0)
+    with pytest.raises(InputError, match=r"^heat\(=-1\) must be a number >= 0$"):
+        bake(1, heat=-1)
+    with pytest.raises(TypeError, match="loaves"):
+        bake()
 
 
 def test_a_class_derived_from_a_declared_one_is_checked_too():

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from cgrsp_simpy.base.arrays import Floats, Ints
 from cgrsp_simpy.base.checks import check_number, check_shares, require
+from cgrsp_simpy.base.parameters import NotNegative, Positive, checked
 
 __all__ = [
     "Patience",
@@ -98,8 +99,9 @@ def mmc(arrival_rate: float, service_rate: float, servers: Servers) -> Queue:
     return Queue(waiting, wait, np.minimum(1.0, load / numbers))
 
 
+@checked
 def mgc(
-    arrival_rate: float, service_rate: float, servers: Servers, service_cv: float
+    arrival_rate: float, service_rate: float, servers: Servers, service_cv: NotNegative
 ) -> Queue:
     """M/G/c, approximately: the wait of M/M/c times (1 + cv^2) / 2; exact for one
     server.
@@ -109,7 +111,6 @@ def mgc(
     coefficient of variation of the service time, >= 0. Result: its arrays have the
     shape of `servers`. Lee and Longton (1959).
     """
-    check_number("service_cv", service_cv, least=0)
     found = mmc(arrival_rate, service_rate, servers)
     return Queue(
         found.wait_probability,
@@ -198,8 +199,9 @@ def mg1_preemptive(
     )
 
 
+@checked
 def mg1_srpt(
-    arrival_rate: float, times_s: npt.ArrayLike, shares: npt.ArrayLike
+    arrival_rate: Positive, times_s: npt.ArrayLike, shares: npt.ArrayLike
 ) -> Floats:
     """Mean response times in M/G/1 where the job of shortest remaining time runs, by
     service time; equal jobs first come, first served.
@@ -217,7 +219,6 @@ def mg1_srpt(
     L. W. Miller, The queue M/G/1 with the shortest remaining processing time
     discipline, Operations Research 14 (1966), 670-684.
     """
-    check_number("arrival_rate", arrival_rate, above=0)
     times, parts = _columns(times_s=times_s, shares=shares)
     require(bool(np.all(np.diff(times) > 0)), "times_s", times_s, "rising")
     check_shares("shares", parts.tolist())
@@ -229,7 +230,8 @@ def mg1_srpt(
     return _where_stable(loads, work / _spare(loads) / _spare(before) + service)
 
 
-def mg1_ps(arrival_rate: float, mean_s: float, times_s: npt.ArrayLike) -> Floats:
+@checked
+def mg1_ps(arrival_rate: Positive, mean_s: Positive, times_s: npt.ArrayLike) -> Floats:
     """Mean response times in M/G/1 where all jobs share the server, by service time:
     T(x) = x / (1 - rho), whatever the law of the service times.
 
@@ -238,8 +240,6 @@ def mg1_ps(arrival_rate: float, mean_s: float, times_s: npt.ArrayLike) -> Floats
     infinite where there is no steady state. L. Kleinrock, Queueing Systems, volume 2,
     1976, Section 4.4.
     """
-    check_number("arrival_rate", arrival_rate, above=0)
-    check_number("mean_s", mean_s, above=0)
     load = np.asarray(arrival_rate * mean_s, np.float64)
     times = np.asarray(times_s, np.float64)
     good = bool(np.all(np.isfinite(times) & (times >= 0)))
@@ -284,11 +284,10 @@ def _integrals(d: Floats, b: float, scale: Floats) -> tuple[Floats, Floats]:
     return area, moment
 
 
+@checked
 def _rates(
-    arrival_rate: float, service_rate: float, servers: Servers
+    arrival_rate: Positive, service_rate: Positive, servers: Servers
 ) -> tuple[Ints, float]:
-    check_number("arrival_rate", arrival_rate, above=0)
-    check_number("service_rate", service_rate, above=0)
     return _servers(servers), arrival_rate / service_rate
 
 

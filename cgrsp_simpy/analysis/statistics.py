@@ -24,11 +24,11 @@ import scipy
 
 from cgrsp_simpy.base.checks import (
     InputError,
-    check_number,
     check_whole,
     refuse,
     require,
 )
+from cgrsp_simpy.base.parameters import Count, Positive, Whole, checked
 from cgrsp_simpy.base.streams import stream
 
 __all__ = [
@@ -147,8 +147,8 @@ def cluster_means(values: Values, clusters: Sequence[int]) -> list[float]:
     ]
 
 
-def _check_confidence(confidence: float) -> None:
-    check_number("confidence", confidence, above=0)
+@checked
+def _check_confidence(confidence: Positive) -> None:
     require(confidence < 1, "confidence", confidence, "a number between 0 and 1")
 
 
@@ -428,8 +428,9 @@ def holm(p_values: Values) -> list[float]:
 # ---- how many replications ----
 
 
+@checked
 def replications_needed(
-    values: Values, relative_half_width: float, confidence: float = 0.95
+    values: Values, relative_half_width: Positive, confidence: float = 0.95
 ) -> int:
     """The least n >= 2 with t* s / sqrt(n) <= relative_half_width |x-bar|, where t* has
     n - 1 degrees of freedom.
@@ -444,7 +445,6 @@ def replications_needed(
     is not allowed. Law, Simulation Modeling and Analysis, Section 9.4.1, with the width
     relative to x-bar.
     """
-    check_number("relative_half_width", relative_half_width, above=0)
     _check_confidence(confidence)
     x = _array(values)
     _refuse("values", x, np.isinf(x), "finite")
@@ -536,8 +536,9 @@ def _series(series: Values, least: int) -> np.ndarray:
 # ---- bootstrap ----
 
 
+@checked
 def bootstrap_mean(
-    values: Values, confidence: float = 0.95, resamples: int = 9999, seed: int = 0
+    values: Values, confidence: float = 0.95, resamples: Count = 9999, seed: Whole = 0
 ) -> Mean:
     """Mean with a BCa bootstrap interval: for values too few or too skewed for
     Student's t.
@@ -550,8 +551,6 @@ def bootstrap_mean(
     (1987), Journal of the American Statistical Association 82, 171-185.
     """
     _check_confidence(confidence)
-    check_whole("resamples", resamples, least=1)
-    check_whole("seed", seed, least=0)
     x = _known(values)
     centre, sd = _moments(x)
     # sd is 0 or NaN
@@ -561,7 +560,10 @@ def bootstrap_mean(
     return Mean(centre, low, high, len(x), sd=sd)
 
 
-def block_bootstrap_mean(values: Values, block: int, confidence: float = 0.95) -> Mean:
+@checked
+def block_bootstrap_mean(
+    values: Values, block: Count, confidence: float = 0.95
+) -> Mean:
     """Mean of a series with an interval from the circular block bootstrap: for days
     that follow each other and may be correlated.
 
@@ -577,7 +579,6 @@ def block_bootstrap_mean(values: Values, block: int, confidence: float = 0.95) -
     Bootstrap, 263-270.
     """
     _check_confidence(confidence)
-    check_whole("block", block, least=1)
     x = _series(values, 2 * block)
     blocks = len(x) / block
     around = np.concatenate([x, x[: block - 1]])

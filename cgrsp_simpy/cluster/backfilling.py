@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from math import inf
 from typing import Any, NamedTuple
 
-from cgrsp_simpy.base.checks import check_whole
+from cgrsp_simpy.base.parameters import Whole, checked
 from cgrsp_simpy.cluster.cluster import Allocation, Nodes
 from cgrsp_simpy.cluster.view import Scheduler, Starts, View, named
 
@@ -96,13 +96,13 @@ class Profile:
         return first, free
 
 
-def easy(depth: int = 0) -> Scheduler:
+@checked
+def easy(depth: Whole = 0) -> Scheduler:
     """By arrival; if the head does not fit, others may start that do not delay it.
 
     By their estimates they end before the head can start, or leave it room then. depth:
     number of jobs behind the head that are considered; 0: all.
     """
-    check_whole("depth", depth, least=0)
 
     @named("easy")
     def schedule(view: View) -> Starts:

@@ -21,7 +21,6 @@ from cgrsp_simpy.base.checks import (
     InputError,
     check_entries,
     check_number,
-    check_whole,
     order_columns,
     refuse,
     require,
@@ -36,6 +35,7 @@ from cgrsp_simpy.base.parameters import (
     Positive,
     Shares,
     Whole,
+    checked,
     declared,
     parameter,
     rule,
@@ -437,7 +437,10 @@ def mean_gpu_hours(mix: Mix) -> float:
     return float(shares @ widths * (means_s @ mix.duration_shares)) / HOUR_S
 
 
-def generate(mix: Mix, jobs: int, load: float, cluster: Cluster, seed: int = 0) -> Jobs:
+@checked
+def generate(
+    mix: Mix, jobs: Count, load: Positive, cluster: Cluster, seed: Whole = 0
+) -> Jobs:
     """Jobs of a mix; each quantity has its own stream of random numbers.
 
     Arrivals are Poisson (ours; the paper does not say how its jobs arrive), at the rate
@@ -448,9 +451,6 @@ def generate(mix: Mix, jobs: int, load: float, cluster: Cluster, seed: int = 0) 
     Result: in order of arrival. Raises InputError if the mix holds jobs that the
     cluster cannot run, or for a number that is not allowed.
     """
-    check_whole("jobs", jobs, least=1)
-    check_number("load", load, above=0)
-    check_whole("seed", seed, least=0)
     mix.check_fit(cluster)
     widths, shares = mix.width_shares
     gap_s = mean_gpu_hours(mix) * HOUR_S / (load * cluster.gpus)

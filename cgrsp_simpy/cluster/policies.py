@@ -19,11 +19,11 @@ from cgrsp_simpy.base.arrays import Floats, Ints
 from cgrsp_simpy.base.checks import (
     check_bool,
     check_each,
-    check_fraction,
     check_number,
     check_one_of,
     check_whole,
 )
+from cgrsp_simpy.base.parameters import Count, Fraction, NotNegative, Positive, checked
 from cgrsp_simpy.base.policy import chosen
 from cgrsp_simpy.cluster.backfilling import Conservative, easy, easy_in_order
 from cgrsp_simpy.cluster.jobs import known
@@ -160,8 +160,11 @@ class LeastAttained:
 BATCHES = (3, 4, 5)  # jobs, as in the authors' program
 
 
+@checked
 def sbs(
-    capacity: int = 8, least_similarity: float = 0.8, time_unit_s: float = 3600.0
+    capacity: Count = 8,
+    least_similarity: Fraction = 0.8,
+    time_unit_s: Positive = 3600.0,
 ) -> Scheduler:
     """Smart batch: the first job of the best batch of those that fit; without a batch,
     the best single job.
@@ -177,9 +180,6 @@ def sbs(
     the authors' program, hardly any batch reaches 0.8 (the program ignores the
     threshold: least_similarity=0); hours are ours. cluster-schedulers.txt Section V.C.
     """
-    check_whole("capacity", capacity, least=1)
-    check_fraction("least_similarity", least_similarity)
-    check_number("time_unit_s", time_unit_s, above=0)
 
     @named("sbs", "iterations", "family")
     def schedule(view: View) -> Starts:
@@ -221,8 +221,9 @@ def best_job(
     return job
 
 
+@checked
 def hps(
-    aging_threshold_s: float = 300.0,
+    aging_threshold_s: NotNegative = 300.0,
     aging_boost: float = 2.0,
     max_wait_s: float = 1800.0,
     monotone: bool = False,
@@ -238,7 +239,6 @@ def hps(
     above the threshold. monotone: aging that never falls, ours. cluster-schedulers.txt
     Section V.A; formulas: authors' program.
     """
-    check_number("aging_threshold_s", aging_threshold_s, least=0)
     check_number("aging_boost", aging_boost, least=1)
     check_number("max_wait_s", max_wait_s, above=aging_threshold_s)
     check_bool("monotone", monotone)
@@ -345,11 +345,12 @@ def scores_of_queue(view: View) -> Floats:
     return np.asarray((scores - least) / np.where(spread, spread, 1.0))
 
 
+@checked
 def pbs(
     mode: str = "program",
     pairs: bool = False,
     threshold: float = 0.1,
-    small_gpus: int = 2,
+    small_gpus: Count = 2,
     medium_s: float = 3600.0,
     tolerance: float = 0.2,
 ) -> Scheduler:
@@ -382,7 +383,6 @@ def pbs(
     """
     check_one_of("mode of pbs", mode, ("program", "text"))
     check_bool("pairs", pairs)
-    check_whole("small_gpus", small_gpus, least=1)
     others = {"threshold": threshold, "medium_s": medium_s, "tolerance": tolerance}
     check_each(check_number, others, least=0)
 

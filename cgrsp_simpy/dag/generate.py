@@ -17,6 +17,7 @@ from cgrsp_simpy.base.checks import (
     entries_of,
     require,
 )
+from cgrsp_simpy.base.parameters import NotNegative, checked
 from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.dag.graph import Graph
 
@@ -31,9 +32,10 @@ MOST_NODES, MOST_EDGES = 10**6, 10**7  # ours: limits of a generated graph
 LEAST_S = 0.01  # ours: a normal variate may be negative, a node's time may not
 
 
+@checked
 def erdos_renyi(
     nodes: int,
-    degree: float,
+    degree: NotNegative,
     times: str | Law = "small",
     seed: int = 0,
 ) -> Graph:
@@ -58,7 +60,6 @@ def erdos_renyi(
         Of the draws, >= 0.
     """
     check_whole("nodes", nodes, least=1, most=MOST_NODES)
-    check_number("degree", degree, least=0)
     require(
         degree <= (nodes - 1) / 2,
         "degree",

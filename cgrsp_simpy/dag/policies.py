@@ -14,11 +14,9 @@ from numpy.random import Generator
 
 from cgrsp_simpy.base.arrays import Ints
 from cgrsp_simpy.base.checks import (
-    check_each,
-    check_fraction,
-    check_number,
     check_one_of,
 )
+from cgrsp_simpy.base.parameters import Fraction, Positive, checked
 from cgrsp_simpy.base.policy import made
 from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.dag.graph import Graph
@@ -42,15 +40,16 @@ STARTS = ("best-simple", "random")  # plans that annealing starts from; see `ann
 SWAP = 0.5  # share of the moves of units in which two change places
 
 
+@checked
 def anneal(
     problem: Problem,
     budget: Budget,
     seed: int = 0,
     order: str = "best-simple",
-    hot: float = 0.001,
-    cold: float = 0.0001,
+    hot: Positive = 0.001,
+    cold: Positive = 0.0001,
     start: str = "best-simple",
-    reorders: float = 0.2,
+    reorders: Fraction = 0.2,
 ) -> Solution:
     """Simulated annealing over order and placement, by default from the best simple
     plan.
@@ -71,8 +70,6 @@ def anneal(
     """
     check_one_of("order", order, ("best-simple", *ORDERS))
     check_one_of("start", start, STARTS)
-    check_each(check_number, {"hot": hot, "cold": cold}, above=0)
-    check_fraction("reorders", reorders)
     graph, plan = problem.graph, best_simple(problem)
     generator = stream(seed, "dag annealing")
     first = plan.order if order == "best-simple" else run_order(problem, order)

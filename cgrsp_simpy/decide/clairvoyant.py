@@ -22,7 +22,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cgrsp_simpy.base.checks import check_one_of, check_whole, require
+from cgrsp_simpy.base.checks import check_one_of, require
+from cgrsp_simpy.base.parameters import Whole, checked
 from cgrsp_simpy.decide.bounds import OBJECTIVES, Weights, check_proved
 from cgrsp_simpy.rental.gpu import GpuType
 from cgrsp_simpy.rental.job import Draws, Job
@@ -97,7 +98,8 @@ the order on each.
 """
 
 
-def optimum(scenario: Scenario, seed: int = 0, objective: str = "mix") -> Optimum:
+@checked
+def optimum(scenario: Scenario, seed: Whole = 0, objective: str = "mix") -> Optimum:
     """The least value of an objective with all arrivals and draws of a seed known.
 
     By a search over sets of jobs (ours), which the module's docstring describes. The
@@ -110,7 +112,6 @@ def optimum(scenario: Scenario, seed: int = 0, objective: str = "mix") -> Optimu
     GPUs, or other terms of renting than the thesis's.
     """
     check_one_of("objective", objective, OBJECTIVES)
-    check_whole("seed", seed, least=0)
     check_proved(scenario, "optimum", but=("terms",))
     number = scenario.workload.jobs
     require(

@@ -24,7 +24,8 @@ from typing import Any
 import numpy as np
 
 from cgrsp_simpy.analysis.statistics import Mean, cluster_means, mean
-from cgrsp_simpy.base.checks import check_number, check_whole, entries_of, require
+from cgrsp_simpy.base.checks import check_number, entries_of, require
+from cgrsp_simpy.base.parameters import Count, checked
 from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.base.table import progress
 from cgrsp_simpy.decide.bounds import BIN_S, Bound, Weights, lower_bound
@@ -79,8 +80,9 @@ def over_seeds(
     )
 
 
+@checked
 def over_lucks(
-    scenario: Scenario, policy: Any, seed: int, lucks: int, engine: str = "simpy"
+    scenario: Scenario, policy: Any, seed: int, lucks: Count, engine: str = "simpy"
 ) -> list[dict[str, float]]:
     """The figures of a policy on the arrivals of a seed, one run for each of so many
     draws.
@@ -89,8 +91,7 @@ def over_lucks(
     sees, and its own random numbers, are of these seeds. Stock that lasts takes the
     path of the one seed.
     """
-    check_whole("lucks", lucks, least=1)
-    drawn, found = subject_of(scenario).draw(seed), []
+    drawn, found = scenario.draw(seed), []
     for own in stream(seed, "lucks").integers(2**62, size=lucks).tolist():
         path, jobs = seed if scenario.market.persists else own, drawn.redrawn(own)
         run = run_isolated(

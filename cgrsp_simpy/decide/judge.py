@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from cgrsp_simpy.analysis.statistics import Mean, cluster_means, mean, paired_difference
-from cgrsp_simpy.base.checks import check_one_of, check_whole, entries_of, require
+from cgrsp_simpy.base.checks import check_one_of, entries_of, require
+from cgrsp_simpy.base.parameters import Whole, checked
 from cgrsp_simpy.base.table import Table, figure_text, grouped
 from cgrsp_simpy.decide.recommend import COST, Prices, given_or_usual
 from cgrsp_simpy.engine.model import Model
@@ -265,15 +266,15 @@ class Judgement(Results):
         found = mean([each.difference.mean for each in self.against_best(policy)])
         return mean([]) if math.isnan(own) else found
 
+    @checked
     def worst(
-        self, policy: str, figure: str = "usd_per_job", number: int = 5
+        self, policy: str, figure: str = "usd_per_job", number: Whole = 5
     ) -> list[Difference]:
         """The scenarios where it is furthest behind the best of the others, the worst
         first; without those where there is no difference, since runs failed.
 
         Raises InputError for an unknown name, or a number below 0.
         """
-        check_whole("number", number, least=0)
         known = [
             each for each in self.against_best(policy, figure) if each.difference.n
         ]

@@ -11,7 +11,8 @@ import scipy
 
 from cgrsp_simpy.analysis.solver import LIMIT, SOLVED, tried_twice
 from cgrsp_simpy.base.arrays import Floats
-from cgrsp_simpy.base.checks import check_number, require
+from cgrsp_simpy.base.checks import require
+from cgrsp_simpy.base.parameters import Positive, checked
 from cgrsp_simpy.hgsp.bounds import lower_bound, matrix_of
 from cgrsp_simpy.hgsp.instance import Instance
 from cgrsp_simpy.hgsp.schedule import Schedule, Solution, from_sequences
@@ -22,14 +23,14 @@ log = logging.getLogger(__name__)
 START_MOVES = 10_000
 
 
-def solve_exact(instance: Instance, time_limit_s: float = 60.0) -> Solution:
+@checked
+def solve_exact(instance: Instance, time_limit_s: Positive = 60.0) -> Solution:
     """Solve a small instance (up to about ten tasks), as far as the time limit allows.
 
     A search's schedule bounds the program, and is returned if nothing better is found.
     If the solver fails twice, with and without presolve, a warning is logged, and the
     bound is `cgrsp_simpy.hgsp.bounds.lower_bound`. Raises InputError for a limit <= 0.
     """
-    check_number("time_limit_s", time_limit_s, above=0)
     require(
         not instance.free_s.any(),
         "free_s",

@@ -19,7 +19,6 @@ import numpy as np
 
 from cgrsp_simpy.base.checks import (
     check_one_of,
-    check_whole,
     require,
 )
 from cgrsp_simpy.base.metric import summed
@@ -28,6 +27,8 @@ from cgrsp_simpy.base.parameters import (
     Entries,
     NotNegative,
     Positive,
+    Whole,
+    checked,
     declared,
     listed,
     parameter,
@@ -142,8 +143,9 @@ LEVELS = {
 AUTHORS_SEEDS = {"tasks3": 342, "tasks4": 442}  # of their program's `random`
 
 
+@checked
 def generate(
-    level: str | Level, seed: int = 0, gpus: tuple[Gpu, ...] | None = None
+    level: str | Level, seed: Whole = 0, gpus: tuple[Gpu, ...] | None = None
 ) -> Instance:
     """Tasks of a load level; of tasks3 and tasks4 seed 0 gives the paper's own, row by
     row.
@@ -154,7 +156,6 @@ def generate(
     in order of arrival. Raises InputError for a level or seed that is not allowed.
     hgsp.txt Section IV.
     """
-    check_whole("seed", seed, least=0)
     name = level if isinstance(level, str) else "generated"
     if isinstance(level, str):
         check_one_of("load level", level, LEVELS)

@@ -15,7 +15,6 @@ import numpy as np
 from cgrsp_simpy.base.arrays import Floats
 from cgrsp_simpy.base.checks import (
     InputError,
-    check_each,
     check_entries,
     check_one_of,
     check_whole,
@@ -39,8 +38,10 @@ from cgrsp_simpy.base.files import (
     write_whole,
 )
 from cgrsp_simpy.base.parameters import (
+    Count,
     NotNegative,
     Positive,
+    checked,
     declared,
     parameter,
 )
@@ -444,8 +445,9 @@ def _number(line: int, column: str, text: str | None) -> float:
 ORLIB_TASKS = {"wt40": 40, "wt50": 50, "wt100": 100}
 
 
+@checked
 def read_orlib(
-    path: str | Path, index: int = 1, machines: int = 1, tasks: int | None = None
+    path: str | Path, index: Count = 1, machines: Count = 1, tasks: int | None = None
 ) -> Instance:
     """An instance of the OR-Library's weighted tardiness files: per instance n
     processing times, n weights, n due dates.
@@ -456,7 +458,6 @@ def read_orlib(
     InputError with the file's name for any other file without `tasks`, one whose count
     of numbers does not fit n, or an index beyond its end.
     """
-    check_each(check_whole, {"index": index, "machines": machines}, least=1)
     if tasks is not None:
         check_whole("tasks of an instance", tasks, least=1)
     with faults_of(path), text_of(path, "latin-1") as file:

@@ -51,6 +51,7 @@ from cgrsp_simpy.base.checks import (
     tried,
 )
 from cgrsp_simpy.base.files import Zones, faults_of, zoned
+from cgrsp_simpy.base.parameters import Count, checked
 from cgrsp_simpy.base.table import grouped
 from cgrsp_simpy.logs.fields import comma_rows, opened, parted_by
 
@@ -414,7 +415,8 @@ class Series:
         return found
 
 
-def read_series(path: str | Path, needed: int = 1) -> Series:
+@checked
+def read_series(path: str | Path, needed: Count = 1) -> Series:
     """The series of a file.
 
     path: JSON or CSV, plain or gzipped; see the head of this module. needed: how many
@@ -423,7 +425,6 @@ def read_series(path: str | Path, needed: int = 1) -> Series:
     out of order or not at even steps; for what is no number of instances, prices at
     some polls only, and several types.
     """
-    check_whole("needed", needed, least=1)
     path = Path(path)
     with faults_of(path), opened(path) as file:
         rows = rows_of(path, file)

@@ -20,6 +20,7 @@ from matplotlib.text import Text
 from cgrsp_simpy.analysis import metrics
 from cgrsp_simpy.base.checks import InputError, check_number, check_whole, require
 from cgrsp_simpy.base.files import write_whole
+from cgrsp_simpy.base.parameters import Positive, checked
 from cgrsp_simpy.base.table import visible
 from cgrsp_simpy.base.timeline import PHASES, Timeline, timeline_of
 from cgrsp_simpy.plots.data import Drawn, runs_of, time_unit
@@ -127,10 +128,11 @@ def check_film(what: str, filename: str | Path) -> str:
     return suffix
 
 
+@checked
 def animate(
     runs: Drawn | Iterable[Drawn],
     frames: int = 120,
-    fps: float = 12.0,
+    fps: Positive = 12.0,
     captions: Mapping[float, str] = {},
 ) -> RunAnimation:
     """A run in motion: `animate(run).save("day.html")`, or "day.gif", or "day.mp4"; or
@@ -151,7 +153,6 @@ def animate(
     more than two, two of other jobs, or a number that is not allowed.
     """
     check_whole("frames", frames, least=2)
-    check_number("fps", fps, above=0)
     require(isinstance(captions, Mapping), "captions", captions, "seconds -> text")
     for at_s in captions:
         check_number("time of a caption", at_s, least=0)

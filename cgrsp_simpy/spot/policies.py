@@ -13,7 +13,7 @@ from itertools import pairwise
 from math import floor, inf
 from typing import Any
 
-from cgrsp_simpy.base.checks import check_whole
+from cgrsp_simpy.base.parameters import Count, checked
 from cgrsp_simpy.base.policy import Wake
 from cgrsp_simpy.spot.expected import ExpectedCost
 from cgrsp_simpy.spot.market import Stay, Stretch
@@ -72,12 +72,12 @@ def _uniformly(view: View) -> Choice:
     return Choice(view.on_demand, begins_s + behind_s / (1 - pace) if pace < 1 else inf)
 
 
-def time_sliced(slices: int = 10) -> Policy:
+@checked
+def time_sliced(slices: Count = 10) -> Policy:
     """The time until the deadline in equal slices, each with its share of the work.
 
     Within a slice as greedy, with a safety net for its work. slices: how many.
     """
-    check_whole("slices", slices, least=1)
 
     def choose(view: View) -> Choice:
         if view.up:

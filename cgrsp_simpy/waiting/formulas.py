@@ -17,12 +17,11 @@ from cgrsp_simpy.analysis.queueing import Servers, erlang_b, mgc, mmc_patience
 from cgrsp_simpy.base.arrays import Floats
 from cgrsp_simpy.base.checks import (
     InputError,
-    check_each,
     check_number,
     check_one_of,
-    check_whole,
     require,
 )
+from cgrsp_simpy.base.parameters import Count, Positive, checked
 from cgrsp_simpy.waiting.machines import PAPER_PRICES, Prices
 from cgrsp_simpy.waiting.policies import (
     BASELINE_SHORT_S,
@@ -54,10 +53,11 @@ class ClosedForm:
     last_utilisation: Floats
 
 
+@checked
 def closed_form(
     policy: WaitingPolicy,
-    rate_per_s: float,
-    service_s: float,
+    rate_per_s: Positive,
+    service_s: Positive,
     servers: Servers,
     prices: Prices = PAPER_PRICES,
     errors: Mispredictions = NO_ERRORS,
@@ -72,9 +72,6 @@ def closed_form(
     too low with few machines. Raises InputError for numbers that are not allowed, or
     errors without formulas. waiting-policies.txt Eq. 1, 3, 4, 11, 15, 22, 24 and 25.
     """
-    check_each(
-        check_number, {"rate_per_s": rate_per_s, "service_s": service_s}, above=0
-    )
     require(
         errors == NO_ERRORS
         or (policy.name == "sww" and errors.run_over == errors.run_under == 0),
@@ -168,11 +165,12 @@ OBJECTIVES = ("price", "opportunity", "total")
 """Objectives of `optimum`."""
 
 
+@checked
 def analyze(
     policy: str,
     rate_per_s: float,
     service_s: float,
-    servers: int,
+    servers: Count,
     *,
     wait_s: float = BASELINE_WAIT_S,
     short_s: float = BASELINE_SHORT_S,
@@ -188,7 +186,6 @@ def analyze(
     with a duration cost: over T, in the prices' unit (Eq. 5). Raises InputError without
     a steady state, and for what is not allowed.
     """
-    check_whole("servers", servers, least=1)
     chosen = waiting_policy(policy, wait_s, short_s)
     own = (chosen, rate_per_s, service_s, servers, prices, errors)
     found = closed_form(*own)
@@ -214,10 +211,11 @@ def unsteady(
     )
 
 
+@checked
 def optimum(
     policy: str,
-    rate_per_s: float,
-    service_s: float,
+    rate_per_s: Positive,
+    service_s: Positive,
     *,
     by: str = "price",
     wait_s: float = BASELINE_WAIT_S,
@@ -239,9 +237,6 @@ def optimum(
     InputError for what is not allowed, such as a fixed price of 0.
     """
     check_one_of("objective", by, OBJECTIVES)
-    check_each(
-        check_number, {"rate_per_s": rate_per_s, "service_s": service_s}, above=0
-    )
     require(
         prices.fixed > 0,
         "fixed price",

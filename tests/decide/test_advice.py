@@ -485,7 +485,7 @@ def test_the_load_is_a_factor_or_per_cent_more(capsys):
         (("--prices", "price_miss=-1"), "price_miss(=-1.0) must be a number >= 0"),
         (("--spot", "x"), "argument --spot: 'x' must be of the form name=value"),
         (("--spot", "share=.4"), "must be both, as in share=.4,per_h=.2"),
-        (("--spot", "share=2,per_h=.1"), "share of a spot price(=2.0)"),
+        (("--spot", "share=2,per_h=.1"), "share of spot instances(=2.0)"),
         (("--prices", "price_slot=nan"), "price_slot(=nan)"),
         (("--policies", "none"), "unknown policy 'none'"),
         (("--target", "miss<1"), "target(='miss<1') must be a figure and its most"),

@@ -12,6 +12,7 @@ import numpy as np
 
 from cgrsp_simpy.analysis.statistics import Mean, paired_difference
 from cgrsp_simpy.base.checks import check_whole
+from cgrsp_simpy.base.parameters import Count, checked
 from cgrsp_simpy.base.table import with_halves
 from cgrsp_simpy.cluster.cluster import PAPER_CLUSTER
 from cgrsp_simpy.cluster.jobs import (
@@ -100,10 +101,13 @@ def scenario(setting: str, load: float, jobs: int) -> Scenario:
 class Runs:
     """Runs that figures share. seeds: their number, from 0. jobs: per run."""
 
+    @checked
     def __init__(
-        self, seeds: int = 10, jobs: int = JOBS, executor: Executor | int | None = None
+        self,
+        seeds: Count = 10,
+        jobs: int = JOBS,
+        executor: Executor | int | None = None,
     ) -> None:
-        check_whole("seeds", seeds, least=1)
         check_whole("jobs", jobs, least=2)
         self.seeds, self.jobs, self.executor = seeds, jobs, executor
 

@@ -23,14 +23,13 @@ from numpy.random import Generator
 from cgrsp_simpy.base.arrays import Bools, Floats, Ints
 from cgrsp_simpy.base.checks import (
     check_bool,
-    check_each,
-    check_number,
-    check_whole,
 )
 from cgrsp_simpy.base.parameters import (
     Count,
+    Finite,
     Fraction,
     Positive,
+    checked,
     declared,
     parameter,
 )
@@ -178,8 +177,9 @@ def factors(
     return np.where(spiral, np.exp(b * turn) * np.cos(2 * np.pi * turn), around), spiral
 
 
+@checked
 def _hunt(
-    search: Search, seed: int, move: Move, whales: int, iterations: int, b: float
+    search: Search, seed: int, move: Move, whales: Count, iterations: Count, b: Finite
 ) -> Solution:
     """Run Algorithm 2.
 
@@ -187,8 +187,6 @@ def _hunt(
     a falls from 2 to 0 over the iterations, or over the budget if that ends first;
     after them, new whales start with the rest of the budget and the same leader (ours).
     """
-    check_each(check_whole, {"whales": whales, "iterations": iterations}, least=1)
-    check_number("b", b)
     generator = stream(seed, "whales")
     while not search.over:
         positions: Any = random_units(search.problem, whales, generator)
@@ -514,11 +512,12 @@ def _learns(search: Callable[..., Solution]) -> Callable[..., Solution]:
 
 
 @_learns
+@checked
 def ddqn(
     problem: Problem,
     budget: Budget,
     seed: int = 0,
-    episodes: int = 1000,
+    episodes: Count = 1000,
     paced: bool = False,
     order: str = "graph",
     **training: Any,
@@ -530,7 +529,6 @@ def ddqn(
     exploring. paced, order: as in `rtgs`; the agent does not see the order. training:
     fields of `Training`. worl-rtgs.txt Section 4.3.4, Algorithm 1.
     """
-    check_whole("episodes", episodes, least=1)
     search = Search(problem, budget, "ddqn", run_order(problem, order))
     agent = Agent(Turns(problem, paced), seed, Training(**training))
     hopes = np.full((1, problem.graph.units), agent.turns.mean_s)
@@ -542,6 +540,7 @@ def ddqn(
 
 
 @_learns
+@checked
 def worl_rtgs(
     problem: Problem,
     budget: Budget,
@@ -549,7 +548,7 @@ def worl_rtgs(
     whales: int = 10,
     iterations: int = 300,
     b: float = 1.0,
-    episodes: int = 1,
+    episodes: Count = 1,
     paced: bool = False,
     order: str = "graph",
     **training: Any,
@@ -565,7 +564,6 @@ def worl_rtgs(
     whales' hopes before each plan, >= 1. training: fields of `Training`. worl-rtgs.txt
     Sections 4.1 and 4.3, Algorithms 1 and 2.
     """
-    check_whole("episodes", episodes, least=1)
     search = Search(problem, budget, "worl-rtgs", run_order(problem, order))
     agent = Agent(Turns(problem, paced), seed, Training(**training))
 

@@ -16,8 +16,8 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import LogLocator, NullFormatter
 
 from cgrsp_simpy.analysis.statistics import mean
-from cgrsp_simpy.base.checks import check_each, check_whole
 from cgrsp_simpy.base.metric import summed
+from cgrsp_simpy.base.parameters import Count, checked
 from cgrsp_simpy.base.table import half, with_halves
 from cgrsp_simpy.hgsp.bounds import lower_bound
 from cgrsp_simpy.hgsp.generate import LEVELS, Level, generate
@@ -52,13 +52,13 @@ PUBLISHED_OF_FIFO = {
 class Runs:
     """Runs that figures share; instances per level, moves of the search."""
 
+    @checked
     def __init__(
         self,
-        instances: int = 10,
-        moves: int = MOVES,
+        instances: Count = 10,
+        moves: Count = MOVES,
         executor: Executor | int | None = None,
     ) -> None:
-        check_each(check_whole, {"instances": instances, "moves": moves}, least=1)
         self.instances, self.moves, self.executor = instances, moves, executor
 
     @cached_property

@@ -6,7 +6,8 @@ from bisect import insort
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from cgrsp_simpy.base.checks import check_fraction, check_number
+from cgrsp_simpy.base.checks import check_number
+from cgrsp_simpy.base.parameters import Fraction, Positive, checked
 from cgrsp_simpy.base.policy import Suspend
 from cgrsp_simpy.rental.job import Job
 from cgrsp_simpy.rental.policies.rule import score
@@ -35,12 +36,12 @@ def fifo() -> ListPolicy:
     return ListPolicy(by_submission, first_idle, "fifo")
 
 
-def spt(cost_weight: float = COST_WEIGHT) -> ListPolicy:
+@checked
+def spt(cost_weight: Fraction = COST_WEIGHT) -> ListPolicy:
     """Shortest processing time first, on the slot of best speed, cost and stock.
 
     cost_weight: weight of cost against speed, 0 to 1. Thesis Section 4.5.2, Eq. 4.1.
     """
-    check_fraction("cost_weight", cost_weight)
     return ListPolicy(
         shortest_first, speed_cost_stock.with_parameters(cost_weight=cost_weight), "spt"
     )
@@ -64,12 +65,12 @@ def least_effective_cost(
     return (price_usd_per_h * mean_s * STOCK_FACTOR[status],)
 
 
-def balanced(alpha: float = 0.8) -> ListPolicy:
+@checked
+def balanced(alpha: Fraction = 0.8) -> ListPolicy:
     """By submission, on the slot of best composite of time, price and stock.
 
     alpha: weight of time against price, 0 to 1. Thesis Section 4.5.5, Eq. 4.2.
     """
-    check_fraction("alpha", alpha)
     return ListPolicy(by_submission, composite.with_parameters(alpha=alpha), "balanced")
 
 
@@ -99,23 +100,23 @@ def c_mu(late: float = 11.0) -> ListPolicy:
     return ListPolicy(by_c_mu.with_parameters(late=late), stock_then_fastest, "c-mu")
 
 
-def atc(look_ahead: float = 2.0) -> ListPolicy:
+@checked
+def atc(look_ahead: Positive = 2.0) -> ListPolicy:
     """Apparent tardiness cost: weight x exp(-slack / (K x mean time)) / e.
 
     look_ahead: K, > 0. Vepsalainen and Morton 1987.
     """
-    check_number("look_ahead", look_ahead, above=0)
     return ListPolicy(
         by_atc.with_parameters(look_ahead=look_ahead), stock_then_fastest, "atc"
     )
 
 
-def covert(look_ahead: float = 2.0) -> ListPolicy:
+@checked
+def covert(look_ahead: Positive = 2.0) -> ListPolicy:
     """Cost over time: weight x (1 - slack / (K x mean time)) / e, from 0 to weight / e.
 
     look_ahead: K, > 0, in mean times of expected waiting. Carroll 1965.
     """
-    check_number("look_ahead", look_ahead, above=0)
     return ListPolicy(
         by_covert.with_parameters(look_ahead=look_ahead), stock_then_fastest, "covert"
     )

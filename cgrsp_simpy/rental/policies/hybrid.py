@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from math import inf, nextafter
 
-from cgrsp_simpy.base.checks import check_fraction, check_number, check_whole
+from cgrsp_simpy.base.checks import check_number
+from cgrsp_simpy.base.parameters import Finite, Fraction, Whole, checked
 from cgrsp_simpy.rental.policies.rule import Tier, score, tiers
 from cgrsp_simpy.rental.policies.rules import (
     COST_WEIGHT,
@@ -23,17 +24,16 @@ from cgrsp_simpy.rental.policies.rules import (
 LOW = 2  # stock
 
 
+@checked
 def spt_rescue(
-    threshold_s: float = 600.0,
-    cost_weight: float = COST_WEIGHT,
+    threshold_s: Finite = 600.0,
+    cost_weight: Fraction = COST_WEIGHT,
 ) -> ListPolicy:
     """Shortest first, but jobs of little laxity before all others, by deadline.
 
     threshold_s: laxity below which a job goes first, seconds. cost_weight: weight of
     cost against speed, 0 to 1. Thesis Section 4.5.8, Eq. 4.3.
     """
-    check_number("threshold_s", threshold_s)
-    check_fraction("cost_weight", cost_weight)
     place = speed_cost_stock.with_parameters(cost_weight=cost_weight)
     return ListPolicy(
         by_rescue.with_parameters(threshold_s=threshold_s), place, "spt-rescue"
@@ -49,10 +49,11 @@ def by_rescue(
     return (urgent_s + fastest_idle_s, 0, 0.0), (inf, 1, fastest_idle_s)
 
 
+@checked
 def adaptive(
-    threshold_s: float = 600.0,
-    pressure: int = 10,
-    wide_s: float = 28800.0,
+    threshold_s: Finite = 600.0,
+    pressure: Whole = 10,
+    wide_s: Finite = 28800.0,
 ) -> ListPolicy:
     """SPT+Rescue with doomed jobs last; while more than `pressure` jobs wait, by
     deadline.
@@ -61,9 +62,6 @@ def adaptive(
     waiting jobs above which `wide_s` takes its place, >= 0. wide_s: laxity below which
     a job is critical then, seconds. Thesis Section 4.5.12.
     """
-    check_number("threshold_s", threshold_s)
-    check_number("wide_s", wide_s)
-    check_whole("pressure", pressure, least=0)
     values = {"threshold_s": threshold_s, "pressure": pressure, "wide_s": wide_s}
     order, place = (rule.with_parameters(**values) for rule in (by_pressure, by_laxity))
     return ListPolicy(order, place, "adaptive")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import inf
 
-from cgrsp_simpy.base.checks import check_number, check_whole
+from cgrsp_simpy.base.parameters import NotNegative, Whole, checked
 from cgrsp_simpy.rental.policies.rule import Tier, score, tiers, withheld
 from cgrsp_simpy.rental.policies.rules import STOCK_PENALTY, ListPolicy
 
@@ -12,14 +12,13 @@ QOS_WEIGHT, COST_WEIGHT = 0.5, 0.5  # w_qos, w_cost
 WAIT_WEIGHT, MISS_WEIGHT = 1.0, 10.0  # alpha_1, alpha_2
 
 
-def rolling_horizon(reserve: int = 1, gate: float = 0.95) -> ListPolicy:
+@checked
+def rolling_horizon(reserve: Whole = 1, gate: NotNegative = 0.95) -> ListPolicy:
     """Jobs that cannot wait first; below saturation, slots are reserved for tight jobs.
 
     reserve: idle slots withheld from loose jobs, >= 0; one slot at least is always left
     to them. gate: offered load from which nothing is reserved, >= 0. Section 4.5.10.
     """
-    check_whole("reserve", reserve, least=0)
-    check_number("gate", gate, least=0)
     values = {"reserve": reserve, "gate": gate}
     order, kept = (rule.with_parameters(**values) for rule in (by_urgency, reserved))
     return ListPolicy(order, least_surrogate, "rh", kept)

@@ -575,7 +575,7 @@ def block_bootstrap_mean(
     values: in order of time, none missing or infinite. block: length of a block, >= 1;
     at most half of the values. confidence: of the interval, between 0 and 1. Result: in
     the unit of the values, with p NaN. Raises InputError for a value, block or
-    confidence that is not allowed. Politis and Romano (1992), Exploring the Limits of
+    confidence that is not allowed. Politis and Romano (1992), Exploring the limits of
     Bootstrap, 263-270.
     """
     _check_confidence(confidence)

@@ -8,8 +8,9 @@
         share: Fraction = parameter("Share of the jobs.")
         window_s: Positive | None = parameter("Seconds to the deadline.", default=None)
 
-pydantic checks the values. Its errors become InputErrors of one line. What several
-fields must fulfil together is checked in `__post_init__`, by `require`.
+A function whose arguments have such types is `checked`. pydantic-core checks the
+values; its errors become InputErrors of one line. What several fields must fulfil
+together is checked in `__post_init__`, by `require`.
 """
 
 from __future__ import annotations
@@ -17,26 +18,28 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import MISSING, dataclass, field, fields, make_dataclass
+from dataclasses import MISSING, dataclass, field, fields
 from functools import cache, wraps
 from inspect import cleandoc, signature
+from types import NoneType, UnionType
 from typing import (
     Annotated,
     Any,
+    Literal,
     TypeVar,
+    Union,
     dataclass_transform,
     get_args,
+    get_origin,
     get_type_hints,
 )
 
-from pydantic import (
-    AfterValidator,
-    BeforeValidator,
-    ConfigDict,
-    TypeAdapter,
+from pydantic_core import (
+    PydanticCustomError,
+    SchemaValidator,
     ValidationError,
+    core_schema,
 )
-from pydantic_core import ArgsKwargs, CoreSchema, PydanticCustomError, core_schema
 
 from cgrsp_simpy.base.checks import (
     BILLION,
@@ -48,13 +51,30 @@ from cgrsp_simpy.base.checks import (
 
 T = TypeVar("T")
 Called = TypeVar("Called", bound=Callable[..., Any])
-CONFIG = ConfigDict(strict=True, extra="forbid", arbitrary_types_allowed=True)
+Limit = Callable[[Any, Any], Any]
+"""An annotation: from the schema of a type, and the type, to a narrower schema."""
 LARGEST = 2**1023  # whole numbers far above it are no floating-point numbers
 ROUNDED = {"gt": math.floor, "ge": math.ceil, "lt": math.ceil, "le": math.floor}
 """The limit of whole numbers that a limit of numbers means."""
+PLAIN = {
+    str: core_schema.str_schema(strict=True),
+    bool: core_schema.bool_schema(strict=True),
+    int: core_schema.int_schema(strict=True),
+    float: core_schema.custom_error_schema(
+        core_schema.union_schema(
+            [
+                core_schema.int_schema(strict=True),
+                core_schema.float_schema(strict=True),
+            ],
+            mode="left_to_right",
+        ),
+        "allowed",
+        custom_error_message="a number",
+    ),
+}
 ALLOWED = {
     "bool_type": "true or false",
-    "dataclass_exact_type": "of type {class_name}",
+    "callable_type": "a function",
     "int_type": "a whole number",
     "is_instance_of": "of type {class}",
     "string_type": "a text",
@@ -66,47 +86,35 @@ ALLOWED = {
 # ---- what is allowed ----
 
 
-class Limits:
-    """Annotation of a number: finite, within limits, and whole if its type is int.
+def limits(allowed: str, *, infinite: bool = False, **bounds: float) -> Limit:
+    """Annotation of a number: finite, within bounds, and whole if its type is int.
 
     An int stays an int, and a float a float. A bool or a text is not a number.
 
-    allowed: in words, for messages. infinite: whether infinity is allowed, too. limits:
+    allowed: in words, for messages. infinite: whether infinity is allowed, too. bounds:
     gt, ge, lt and le.
     """
 
-    def __init__(
-        self, allowed: str, *, infinite: bool = False, **limits: float
-    ) -> None:
-        self._allowed = allowed
-        self._infinite = infinite
-        self._limits = limits
-
-    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> CoreSchema:
-        limits: Any = self._limits
-        whole: Any = {name: ROUNDED[name](limit) for name, limit in limits.items()}
+    def apply(_: Any, hint: Any) -> Any:
+        whole: Any = {name: ROUNDED[name](bound) for name, bound in bounds.items()}
         schema: Any = core_schema.int_schema(strict=True, **{"le": LARGEST, **whole})
-        if source is float:
-            real = core_schema.float_schema(
-                strict=True, allow_inf_nan=self._infinite, **limits
-            )
+        if hint is float:
+            more: Any = {**bounds, "allow_inf_nan": infinite}
+            real = core_schema.float_schema(strict=True, **more)
             # the int first: as a float it would become one
             schema = core_schema.union_schema([schema, real], mode="left_to_right")
         return core_schema.custom_error_schema(
-            schema, "allowed", custom_error_message=self._allowed
+            schema, "allowed", custom_error_message=allowed
         )
 
-    def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> Any:
-        whole = schema["schema"]["type"] == "int"
-        plain: Any = core_schema.int_schema if whole else core_schema.float_schema
-        return handler(plain(**self._limits))
+    return apply
 
 
 def rule(
     allowed: str,
     fulfils: Callable[[Any], Any],
     here: Callable[[Any], object] | None = None,
-) -> AfterValidator:
+) -> Limit:
     """Annotation of a value that must fulfil a condition.
 
     allowed: the condition in words. here: what a message adds of a wrong value, such as
@@ -119,7 +127,14 @@ def rule(
             raise PydanticCustomError("allowed", words)
         return value
 
-    return AfterValidator(check)
+    return lambda schema, _: core_schema.no_info_after_validator_function(check, schema)
+
+
+def prepared(convert: Callable[[Any], Any]) -> Limit:
+    """Annotation of a value that is converted before it is checked."""
+    return lambda schema, _: core_schema.no_info_before_validator_function(
+        convert, schema
+    )
 
 
 def as_tuple(value: Any) -> Any:
@@ -129,7 +144,7 @@ def as_tuple(value: Any) -> Any:
     return value
 
 
-def listed(allowed: str, number: int) -> BeforeValidator:
+def listed(allowed: str, number: int) -> Limit:
     """Annotation of a tuple of a number of entries; allowed: these, in words."""
 
     def entries(value: Any) -> Any:
@@ -140,20 +155,19 @@ def listed(allowed: str, number: int) -> BeforeValidator:
             raise PydanticCustomError("allowed", f"{allowed} (here {len(values)})")
         return values
 
-    return BeforeValidator(entries)
+    return prepared(entries)
 
 
-LISTED = BeforeValidator(as_tuple)
-Entries = Annotated[tuple[T, ...], LISTED]
-Finite = Annotated[float, Limits("a finite number")]
-Positive = Annotated[float, Limits("a number > 0", gt=0)]
-NotNegative = Annotated[float, Limits("a number >= 0", ge=0)]
-UpToInfinity = Annotated[float, Limits("a number >= 0", infinite=True, ge=0)]
-Fraction = Annotated[float, Limits("a number from 0 to 1", ge=0, le=1)]
-Hour = Annotated[float, Limits("an hour of day, from 0 to below 24", ge=0, lt=24)]
-Whole = Annotated[int, Limits("a whole number >= 0", ge=0)]
+Entries = Annotated[tuple[T, ...], prepared(as_tuple)]
+Finite = Annotated[float, limits("a finite number")]
+Positive = Annotated[float, limits("a number > 0", gt=0)]
+NotNegative = Annotated[float, limits("a number >= 0", ge=0)]
+UpToInfinity = Annotated[float, limits("a number >= 0", infinite=True, ge=0)]
+Fraction = Annotated[float, limits("a number from 0 to 1", ge=0, le=1)]
+Hour = Annotated[float, limits("an hour of day, from 0 to below 24", ge=0, lt=24)]
+Whole = Annotated[int, limits("a whole number >= 0", ge=0)]
 Count = Annotated[
-    int, Limits("a whole number >= 1, at most 1,000,000,000", ge=1, le=BILLION)
+    int, limits("a whole number >= 1, at most 1,000,000,000", ge=1, le=BILLION)
 ]
 sums_to_one = rule(
     "shares that sum to 1",
@@ -163,7 +177,82 @@ sums_to_one = rule(
 Shares = Annotated[Entries[Fraction], sums_to_one]
 
 
-# ---- classes of parameters ----
+def schema_of(hint: Any) -> Any:
+    """Return pydantic-core's schema of a type with its annotations."""
+    origin, parts = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        schema = schema_of(parts[0])
+        for apply in parts[1:]:
+            schema = apply(schema, parts[0])
+        return schema
+    if origin in (Union, UnionType):
+        choices: list[Any] = [schema_of(part) for part in parts if part is not NoneType]
+        schema = choices[0]
+        if len(choices) > 1:
+            schema = core_schema.union_schema(choices, mode="left_to_right")
+        return core_schema.nullable_schema(schema) if NoneType in parts else schema
+    if origin is Literal:
+        return core_schema.literal_schema(list(parts))
+    if origin is tuple:
+        variadic = 0 if parts[-1] is Ellipsis else None
+        items = [schema_of(part) for part in parts if part is not Ellipsis]
+        return core_schema.tuple_schema(
+            items, variadic_item_index=variadic, strict=True
+        )
+    if origin is Callable:
+        return core_schema.callable_schema()
+    if hint in PLAIN:
+        return PLAIN[hint]
+    if isinstance(hint, type) and not (origin or getattr(hint, "_is_protocol", False)):
+        return core_schema.is_instance_schema(hint)
+    return core_schema.any_schema()
+
+
+# ---- functions and classes of parameters ----
+
+
+def checked(function: Called) -> Called:
+    """Check the arguments of a function whose types say what is allowed, such as Count.
+
+    Arguments of plain types are passed as they are.
+    """
+    return _checked(function, lambda hint: "Annotated" in str(hint))
+
+
+def _checked(
+    function: Called, concerns: Callable[[Any], bool], label: str = "{}"
+) -> Called:
+    names = [*signature(function).parameters]
+
+    @cache
+    def checks() -> SchemaValidator:
+        arguments = {
+            name: core_schema.typed_dict_field(schema_of(hint), required=False)
+            for name, hint in hints(function).items()
+            if concerns(hint) and name in names
+        }
+        schema = core_schema.typed_dict_schema(arguments, extra_behavior="allow")
+        return SchemaValidator(schema)
+
+    @wraps(function)
+    def call(*args: Any, **named: Any) -> Any:
+        if len(args) > len(names) or not named.keys().isdisjoint(names[: len(args)]):
+            return function(*args, **named)  # raises the usual TypeError
+        values = dict(zip(names, args), **named)
+        values = {name: python_number(value) for name, value in values.items()}
+        try:
+            values = checks().validate_python(values)
+        except ValidationError as error:
+            raise _refusal(error, function, label, values) from None
+        return function(**values)
+
+    return call  # type: ignore[return-value]
+
+
+@cache
+def hints(function: Any) -> dict[str, Any]:
+    """Return the types of a function or class by name, with their annotations."""
+    return get_type_hints(function, include_extras=True)
 
 
 def parameter(
@@ -178,19 +267,13 @@ def parameter(
     how: repr, compare and hash, as of `dataclasses.field`.
     """
     options: Any = {"default": default, "default_factory": default_factory, **how}
-    return field(**options, metadata={"description": meaning})
+    return field(**options, metadata={"meaning": meaning})
 
 
 def meanings(cls: Any) -> dict[str, str]:
     """Return the meaning per parameter of a declared class."""
-    parameters = (item for item in fields(cls) if "description" in item.metadata)
-    return {item.name: item.metadata["description"] for item in parameters}
-
-
-@cache
-def hints(cls: type) -> dict[str, Any]:
-    """Return the type per field of a declared class, with its annotations."""
-    return get_type_hints(cls, include_extras=True)
+    parameters = (item for item in fields(cls) if "meaning" in item.metadata)
+    return {item.name: item.metadata["meaning"] for item in parameters}
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field, parameter))
@@ -202,75 +285,26 @@ def declared(label: str = "{}", eq: bool = True) -> Callable[[type[T]], type[T]]
     """
 
     def decorate(cls: type[T]) -> type[T]:
-        declared_class: Any = dataclass(frozen=True, eq=eq)(cls)
-        init = declared_class.__init__
-
-        @cache
-        def checks() -> Any:
-            return TypeAdapter(declared_class).validator
-
-        @wraps(init)
-        def checked_init(self: Any, /, *args: Any, **named: Any) -> None:
-            args = tuple(map(python_number, args))
-            named = {name: python_number(value) for name, value in named.items()}
-            try:
-                checks().validate_python(ArgsKwargs(args, named), self_instance=self)
-            except ValidationError as error:
-                # arguments that do not fit the signature raise the usual TypeError
-                values = signature(init).bind(self, *args, **named).arguments
-                raise _refusal(error, declared_class, label, values) from None
-
-        declared_class.__init__ = checked_init
-        declared_class.__pydantic_config__ = CONFIG
-        declared_class.__doc__ = _documented(declared_class)
-        return declared_class  # type: ignore[no-any-return]
+        checked_class: Any = dataclass(frozen=True, eq=eq)(cls)
+        checked_class.__init__ = _checked(checked_class.__init__, bool, label)
+        checked_class.__doc__ = _documented(checked_class)
+        return checked_class  # type: ignore[no-any-return]
 
     return decorate
-
-
-def checked(function: Called) -> Called:
-    """Check the arguments of a function whose types say what is allowed, such as Count.
-
-    Arguments of plain types are passed as they are.
-    """
-    called = signature(function)
-
-    @cache
-    def arguments() -> Any:
-        """A declared class that has the arguments to check as parameters."""
-        types = get_type_hints(function, include_extras=True)
-        limited = [
-            (name, types[name], field(default=None))
-            for name in called.parameters
-            if "Annotated" in str(types.get(name))
-        ]
-        return declared()(make_dataclass(function.__name__, limited))
-
-    @wraps(function)
-    def call(*args: Any, **named: Any) -> Any:
-        bound = called.bind(*args, **named)
-        names = [
-            item.name for item in fields(arguments()) if item.name in bound.arguments
-        ]
-        values = arguments()(**{name: bound.arguments[name] for name in names})
-        bound.arguments.update({name: getattr(values, name) for name in names})
-        return function(*bound.args, **bound.kwargs)
-
-    return call  # type: ignore[return-value]
 
 
 def _documented(cls: Any) -> str:
     """The docstring of a class with a section of its parameters."""
     entries = meanings(cls)
     types = {item.name: item.type for item in fields(cls)}
-    listed = [f"{name} : {types[name]}\n    {text}" for name, text in entries.items()]
+    rows = [f"{name} : {types[name]}\n    {text}" for name, text in entries.items()]
     head, *rest = re.split(r"\n\n(?=\w+\n---)", cleandoc(cls.__doc__ or ""), maxsplit=1)
-    section = ["Parameters\n----------\n" + "\n".join(listed)] if listed else []
+    section = ["Parameters\n----------\n" + "\n".join(rows)] if rows else []
     return "\n\n".join([head, *section, *rest])
 
 
 def _refusal(
-    error: ValidationError, cls: Any, label: str, values: Mapping[str, Any]
+    error: ValidationError, function: Any, label: str, values: Mapping[str, Any]
 ) -> Exception:
     """The first fault as an exception; what a check of ours raised stays as it is."""
     faults: Any = error.errors(include_url=False)
@@ -281,16 +315,17 @@ def _refusal(
     # a union gives a fault per alternative: those that lie deepest belong to the value
     depth = max(map(_depth, faults))
     faults = [fault for fault in faults if _depth(fault) == depth]
-    place, *inner = faults[0]["loc"]
-    name = fields(cls)[place].name if isinstance(place, int) else place
+    name, *inner = faults[0]["loc"]
     entry = "".join(f"[{key}]" for key in inner if isinstance(key, int))
     wanted = set(re.findall(r"\{(\w+)\}", label))
-    called = f"{name}{entry} of {cls.__name__}" if name in wanted else f"{name}{entry}"
+    called = f"{name}{entry} of {function.__qualname__.split('.')[-2:][0]}"
     if wanted <= values.keys() - {name}:
         called = label.format(f"{name}{entry}", **values)
+    elif name not in wanted:
+        called = f"{name}{entry}"
     value = faults[0]["input"]
     if faults[0]["type"] == "literal_error":
-        allowed = ", ".join(map(str, _options(hints(cls)[name])))
+        allowed = ", ".join(map(str, _options(hints(function)[name])))
         return InputError(
             f"unknown {called} {value!r}{nearest(str(value), allowed.split(', '))}"
             f" (allowed: {allowed})"

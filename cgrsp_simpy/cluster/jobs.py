@@ -30,13 +30,13 @@ from cgrsp_simpy.base.metric import summed
 from cgrsp_simpy.base.parameters import (
     Count,
     Entries,
-    Limits,
     NotNegative,
     Positive,
     Shares,
     Whole,
     checked,
     declared,
+    limits,
     parameter,
     rule,
 )
@@ -353,7 +353,7 @@ class Offered:
     mix: Mix = parameter("The distributions of the jobs.", default_factory=Mix)
     jobs: Count = parameter("Number of measured jobs of a run.", default=1000)
     # below, the clock runs so long that it cannot tell one job's end
-    load: Annotated[float, Limits("a number >= 1e-06", ge=1e-6)] = parameter(
+    load: Annotated[float, limits("a number >= 1e-06", ge=1e-6)] = parameter(
         "Offered load, > 0: GPU-seconds that arrive per second over the GPUs of the"
         " cluster.",
         default=0.9,

@@ -35,10 +35,10 @@ from cgrsp_simpy.base.files import (
 from cgrsp_simpy.base.parameters import (
     Count,
     Entries,
-    Limits,
     NotNegative,
     Positive,
     declared,
+    limits,
     parameter,
     rule,
 )
@@ -167,10 +167,10 @@ MOST_GB = 1e9  # of one of them
 
 
 Memory = Annotated[
-    float, Limits(f"a number > 0, at most {MOST_GB:g}", gt=0, le=MOST_GB)
+    float, limits(f"a number > 0, at most {MOST_GB:g}", gt=0, le=MOST_GB)
 ]
 Gpus = Annotated[
-    int, Limits(f"a whole number >= 1, at most {MOST_GPUS:,}", ge=1, le=MOST_GPUS)
+    int, limits(f"a whole number >= 1, at most {MOST_GPUS:,}", ge=1, le=MOST_GPUS)
 ]
 
 
@@ -237,7 +237,7 @@ class _Gpu:
     ]
     tflops: Positive
     memory_gb: Annotated[
-        float, Limits(f"a number >= 0.001, at most {MOST_GB:g}", ge=0.001, le=MOST_GB)
+        float, limits(f"a number >= 0.001, at most {MOST_GB:g}", ge=0.001, le=MOST_GB)
     ]
     name: str = ""
     count: Gpus = 1

@@ -26,9 +26,9 @@ from cgrsp_simpy.base.checks import (
 from cgrsp_simpy.base.metric import summed
 from cgrsp_simpy.base.parameters import (
     Fraction,
-    Limits,
     Positive,
     declared,
+    limits,
     parameter,
 )
 from cgrsp_simpy.base.policy import PolicyError
@@ -68,7 +68,7 @@ WEIGHS_BY = {
 
 
 Usd = Annotated[
-    float, Limits(f"a number >= 0, at most {MOST_USD:,.0f} USD", ge=0, le=MOST_USD)
+    float, limits(f"a number >= 0, at most {MOST_USD:,.0f} USD", ge=0, le=MOST_USD)
 ]
 
 

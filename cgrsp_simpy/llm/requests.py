@@ -23,9 +23,9 @@ from cgrsp_simpy.base.checks import (
 )
 from cgrsp_simpy.base.parameters import (
     Count,
-    Limits,
     Positive,
     declared,
+    limits,
     parameter,
 )
 from cgrsp_simpy.base.streams import Draw
@@ -113,8 +113,8 @@ class RequestList:
 
 
 MOST_CV = 100
-Tokens = Annotated[float, Limits("a number >= 1", ge=1)]
-Cv = Annotated[float, Limits(f"a number >= 0, at most {MOST_CV}", ge=0, le=MOST_CV)]
+Tokens = Annotated[float, limits("a number >= 1", ge=1)]
+Cv = Annotated[float, limits(f"a number >= 0, at most {MOST_CV}", ge=0, le=MOST_CV)]
 
 
 @declared()

@@ -6,7 +6,6 @@ import math
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import numpy as np
-from pydantic import BeforeValidator
 
 from cgrsp_simpy.base.checks import require
 from cgrsp_simpy.base.parameters import (
@@ -16,6 +15,7 @@ from cgrsp_simpy.base.parameters import (
     as_tuple,
     declared,
     parameter,
+    prepared,
     rule,
 )
 from cgrsp_simpy.rental.market import CLOCKS
@@ -48,7 +48,7 @@ Rates = Annotated[
         lambda days: [len(day) for day in days],
     ),
     rule("above 0 in one hour at least", lambda days: any(map(any, days))),
-    BeforeValidator(_days),
+    prepared(_days),
 ]
 
 

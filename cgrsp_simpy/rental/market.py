@@ -40,11 +40,11 @@ from cgrsp_simpy.base.parameters import (
     Entries,
     Fraction,
     Hour,
-    Limits,
     NotNegative,
     Positive,
     Whole,
     declared,
+    limits,
     listed,
     parameter,
     rule,
@@ -64,7 +64,7 @@ class Status(IntEnum):
 HIGH, MEDIUM, LOW = Status  # looked up once: Enum members are slow to reach
 
 
-StatusNumber = Annotated[int, Limits("0, 1 or 2", ge=0, le=2)]
+StatusNumber = Annotated[int, limits("0, 1 or 2", ge=0, le=2)]
 Pair = Annotated[tuple[NotNegative, NotNegative], listed("a pair of numbers >= 0", 2)]
 
 

@@ -13,10 +13,10 @@ from cgrsp_simpy.base.checks import require
 from cgrsp_simpy.base.metric import Metric
 from cgrsp_simpy.base.parameters import (
     Entries,
-    Limits,
     NotNegative,
     Positive,
     declared,
+    limits,
     listed,
     parameter,
 )
@@ -65,7 +65,7 @@ class Terms:
     """
 
     retry_s: (
-        Annotated[float, Limits(f"a number > 0, at most {MOST_S:g}", gt=0, le=MOST_S)]
+        Annotated[float, limits(f"a number > 0, at most {MOST_S:g}", gt=0, le=MOST_S)]
         | None
     ) = parameter(
         "If set, Low stock is a refusal: the job leaves its slot at once, and waits in"

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Annotated, Any, Protocol, TypeVar
 
 import numpy as np
-from pydantic import InstanceOf, PlainValidator
 
 from cgrsp_simpy.base.checks import (
     InputError,
@@ -25,12 +24,13 @@ from cgrsp_simpy.base.parameters import (
     Count,
     Entries,
     Hour,
-    Limits,
     NotNegative,
     Positive,
     Shares,
     declared,
+    limits,
     parameter,
+    prepared,
     rule,
 )
 from cgrsp_simpy.base.streams import stream
@@ -194,9 +194,7 @@ def _summed_gaps(seed: int, mean: float) -> Submissions:
     return more
 
 
-CheckedDeadlines = Annotated[
-    Deadlines, PlainValidator(checked_deadlines, json_schema_input_type=Deadlines)
-]
+CheckedDeadlines = Annotated[Deadlines, prepared(checked_deadlines)]
 MIX = "Shares of complexity 1, 2, ..., unless the deadline class has its own."
 CLASSES = (
     "The thesis's two classes, or a list of any number of classes; their order is the"
@@ -334,10 +332,11 @@ class JobList:
     """
 
     # A job equals only itself; lists are equal by what is on their jobs.
-    listed: Annotated[
-        Entries[InstanceOf[Job]], rule("a list of at least one job", bool)
-    ] = parameter(
-        "Jobs with ids 0, 1, 2, ... and submissions that do not fall.", compare=False
+    listed: Annotated[Entries[Job], rule("a list of at least one job", bool)] = (
+        parameter(
+            "Jobs with ids 0, 1, 2, ... and submissions that do not fall.",
+            compare=False,
+        )
     )
     class_names: Annotated[
         Entries[str], rule("different", lambda names: len(set(names)) == len(names))
@@ -414,7 +413,7 @@ class JobList:
         yield *jobs, *_Luck(seed, service).take(jobs[3])
 
 
-ClassIndex = Annotated[int, Limits("a whole number >= -1", ge=-1)]
+ClassIndex = Annotated[int, limits("a whole number >= -1", ge=-1)]
 in_order = rule("in order of time", lambda times_s: list(times_s) == sorted(times_s))
 
 
@@ -457,7 +456,7 @@ class LoggedWorkload(_OfColumns):
         default_factory=dict,
         hash=False,
     )
-    tags: InstanceOf[Tags] = parameter(
+    tags: Tags = parameter(
         "Per job the log's own id and all other columns, as texts.",
         default_factory=Tags,
         repr=False,

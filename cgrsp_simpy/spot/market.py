@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
-from pydantic import InstanceOf
 
 from cgrsp_simpy.base.arrays import Ints
 from cgrsp_simpy.base.checks import (
@@ -29,10 +28,10 @@ from cgrsp_simpy.base.metric import summed
 from cgrsp_simpy.base.parameters import (
     Count,
     Entries,
-    Limits,
     NotNegative,
     Positive,
     declared,
+    limits,
     parameter,
     rule,
 )
@@ -87,7 +86,7 @@ class Checkpoints:
     )
     write_s: Annotated[
         float,
-        Limits("a number >= 0", ge=0),
+        limits("a number >= 0", ge=0),
         rule("whole seconds", lambda seconds: seconds == int(seconds)),
     ] = parameter(
         "From the state that a checkpoint keeps until it is written, seconds.",
@@ -237,17 +236,17 @@ class Traces:
     these.
     """
 
-    series: Annotated[
-        Entries[InstanceOf[Series]], rule("a list of at least one Series", bool)
-    ] = parameter(
-        "One per zone, all from the same time on; the shortest gives the length of all."
+    series: Annotated[Entries[Series], rule("a list of at least one Series", bool)] = (
+        parameter(
+            "One per zone, all from the same time on; all are cut to the shortest."
+        )
     )
     history: Positive = parameter(
         "The share of the series, from their start, that lies before every run; above 0"
         " and below 1. Policies may learn from all that lies before their run.",
         default=0.5,
     )
-    on_demand: InstanceOf[Series] | None = parameter(
+    on_demand: Series | None = parameter(
         "When an instance on demand is available; None: always.", default=None
     )
 
@@ -396,7 +395,7 @@ def _providers(lines: Sequence[str], needed: int) -> list[Series]:
 
 Hours = Annotated[
     float,
-    Limits(f"a number > 0, at most {MOST_HOURS:,}, ten years", gt=0, le=MOST_HOURS),
+    limits(f"a number > 0, at most {MOST_HOURS:,}, ten years", gt=0, le=MOST_HOURS),
 ]
 
 

@@ -26,9 +26,9 @@ from cgrsp_simpy.base.checks import (
 from cgrsp_simpy.base.metric import summed
 from cgrsp_simpy.base.parameters import (
     Count,
-    Limits,
     Positive,
     declared,
+    limits,
     parameter,
 )
 from cgrsp_simpy.base.streams import stream
@@ -267,14 +267,14 @@ class BurstyJobs:
     jobs: Count = parameter("Number of jobs, >= 1.")
     rate_per_s: Annotated[
         float,
-        Limits(
+        limits(
             f"a number from {LEAST_PER_S:g} to {MOST_PER_S:g}",
             ge=LEAST_PER_S,
             le=MOST_PER_S,
         ),
     ] = parameter("Mean rate, jobs per second, from 0.001 to 5.", default=0.4527)
     mean_run_s: Annotated[
-        float, Limits(f"a number > {SHORT_MEAN_S:g}", gt=SHORT_MEAN_S)
+        float, limits(f"a number > {SHORT_MEAN_S:g}", gt=SHORT_MEAN_S)
     ] = parameter("Mean running time, seconds, above 45.", default=6225.0)
 
     def __str__(self) -> str:

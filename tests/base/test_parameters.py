@@ -10,7 +10,6 @@ from typing import Annotated, Literal
 
 import numpy as np
 import pytest
-from pydantic import TypeAdapter
 
 from cgrsp_simpy.base.checks import InputError, require
 from cgrsp_simpy.base.parameters import (
@@ -218,11 +217,3 @@ def test_signature_and_docstring_show_the_parameters():
     assert lines[:4] == ["An oven.", "", "Parameters", "----------"]
     assert "share : Fraction\n    Share of the bread." in Oven.__doc__
     assert lines[-4:] == ["", "References", "----------", "None."]
-
-
-def test_a_schema_for_json_follows_from_the_declarations():
-    schema = TypeAdapter(Oven).json_schema()["properties"]
-    assert schema["share"].items() >= {"type": "number", "minimum": 0}.items()
-    assert schema["trays"].items() >= {"type": "integer", "minimum": 1}.items()
-    assert schema["fuel"]["enum"] == ["wood", "gas"]
-    assert schema["fan"]["description"] == "Whether it has one."

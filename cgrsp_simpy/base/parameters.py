@@ -316,13 +316,11 @@ def _refusal(
     depth = max(map(_depth, faults))
     faults = [fault for fault in faults if _depth(fault) == depth]
     name, *inner = faults[0]["loc"]
-    entry = "".join(f"[{key}]" for key in inner if isinstance(key, int))
-    wanted = set(re.findall(r"\{(\w+)\}", label))
-    called = f"{name}{entry} of {function.__qualname__.split('.')[-2:][0]}"
-    if wanted <= values.keys() - {name}:
-        called = label.format(f"{name}{entry}", **values)
-    elif name not in wanted:
-        called = f"{name}{entry}"
+    entry = f"{name}{''.join(f'[{key}]' for key in inner if isinstance(key, int))}"
+    others = set(re.findall(r"\{(\w+)\}", label))
+    known = others <= values.keys() - {name}
+    class_name = function.__qualname__.split(".")[-2:][0]
+    called = label.format(entry, **values) if known else f"{entry} of {class_name}"
     value = faults[0]["input"]
     if faults[0]["type"] == "literal_error":
         allowed = ", ".join(map(str, _options(hints(function)[name])))
@@ -330,18 +328,15 @@ def _refusal(
             f"unknown {called} {value!r}{nearest(str(value), allowed.split(', '))}"
             f" (allowed: {allowed})"
         )
-    words = dict.fromkeys(map(_allowed, faults))
+    words = dict.fromkeys(
+        ALLOWED.get(fault["type"], fault["msg"]).format(**fault.get("ctx", {}))
+        for fault in faults
+    )
     return InputError(f"{called}(={shown(value)}) must be {' or '.join(words)}")
 
 
 def _depth(fault: Mapping[str, Any]) -> int:
     return sum(isinstance(key, int) for key in fault["loc"])
-
-
-def _allowed(fault: Mapping[str, Any]) -> str:
-    """What is allowed in place of a wrong value, in words."""
-    allowed: str = ALLOWED.get(fault["type"], fault["msg"])
-    return allowed.format(**fault.get("ctx", {}))
 
 
 def _options(hint: Any) -> list[Any]:

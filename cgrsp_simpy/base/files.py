@@ -21,6 +21,7 @@ from dataclasses import fields
 from datetime import UTC, datetime
 from inspect import Parameter, signature
 from io import BufferedReader, RawIOBase, TextIOWrapper
+from math import isfinite
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
@@ -376,6 +377,8 @@ def toml_text(tables: dict[str, Any], path: str = "") -> str:
 
 
 def _json(value: Any) -> str:
+    if isinstance(value, float) and not isfinite(value):
+        return str(float(value))  # as in TOML, which JSON has no word for
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, default=python_number)
     if HALF.search(text):
         raise InputError(f"{value!r} cannot be written: it holds half of a character")

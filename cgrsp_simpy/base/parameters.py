@@ -60,6 +60,8 @@ PLAIN = {
     str: core_schema.str_schema(strict=True),
     bool: core_schema.bool_schema(strict=True),
     int: core_schema.int_schema(strict=True),
+    Any: core_schema.any_schema(),
+    object: core_schema.any_schema(),
     float: core_schema.custom_error_schema(
         core_schema.union_schema(
             [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import fields, is_dataclass
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,21 +16,14 @@ from cgrsp_simpy.base.files import (
     entries,
     make,
     mapping,
-    table_of,
 )
 from cgrsp_simpy.base.metric import users_part
-from cgrsp_simpy.rental.arrivals import ArrivalRates
+from cgrsp_simpy.base.parts import part_of, schema, tables_of
 from cgrsp_simpy.rental.deadlines import DeadlineClass, DeadlineClasses, Deadlines
 from cgrsp_simpy.rental.gpu import THESIS_GPUS, GpuType, round_robin
 from cgrsp_simpy.rental.job import Job, Service
-from cgrsp_simpy.rental.market import (
-    Clock,
-    HourlyStock,
-    Market,
-    StockSeries,
-    clock_of,
-)
-from cgrsp_simpy.rental.terms import Preemption, Terms
+from cgrsp_simpy.rental.market import CLOCKS, Clock, Market, clock_of
+from cgrsp_simpy.rental.terms import Terms
 from cgrsp_simpy.rental.workload import (
     HourlyWorkload,
     JobList,
@@ -59,26 +52,36 @@ def tables(scenario: Any) -> dict[str, Any]:
             "free_types": scenario.free_types,
         },
         "workload": _workload_table(scenario.workload),
-        "service": _plain(scenario.service),
-        "market": _plain(scenario.market),
-        "terms": _plain(scenario.terms),
-        "gpu": _plain(scenario.gpus),
+        "service": tables_of(scenario.service, whole=True),
+        "market": tables_of(scenario.market, whole=True),
+        "terms": tables_of(scenario.terms, whole=True),
+        "gpu": [tables_of(gpu, whole=True) for gpu in scenario.gpus],
     }
 
 
-def _plain(part: Any) -> Any:
-    """A part as a table of the fields that are given, as TOML knows no None; parts as a
-    list.
-    """
-    if isinstance(part, tuple) and part and is_dataclass(part[0]):
-        return [_plain(each) for each in part]
-    if not is_dataclass(part):
-        return part
-    return {
-        name: _plain(value)
-        for name, value in table_of(part).items()
-        if value is not None
+def tables_schema() -> dict[str, Any]:
+    """Return the JSON schema of these tables, for editors."""
+    text = {"type": "string"}
+    slots = {"anyOf": [{"type": "integer"}, {"type": "array", "items": text}]}
+    fleet = {"slots": slots, "free_types": {"type": "boolean"}}
+    workload = {
+        name: entry
+        for kind in (PoissonWorkload, HourlyWorkload, DeadlineClasses)
+        for name, entry in schema(kind)["properties"].items()
     }
+    workload["class"] = {"type": "array", "items": schema(DeadlineClass)}
+    market = schema(Market)
+    market["properties"]["clock"] = {"anyOf": [{"enum": [*CLOCKS]}, schema(Clock)]}
+    properties = {
+        "name": text,
+        "fleet": {"type": "object", "properties": fleet},
+        "workload": {"type": "object", "properties": workload},
+        "service": schema(Service),
+        "market": market,
+        "terms": schema(Terms),
+        "gpu": {"type": "array", "items": schema(GpuType)},
+    }
+    return {"type": "object", "properties": properties, "required": ["workload"]}
 
 
 def _workload_table(workload: Workload) -> dict[str, Any]:
@@ -86,16 +89,18 @@ def _workload_table(workload: Workload) -> dict[str, Any]:
         jobs = [job._asdict() for job in workload.listed]
         return {"class_names": workload.class_names, "job": jobs}
     assert isinstance(workload, (PoissonWorkload, HourlyWorkload, LoggedWorkload))
-    own = (
+    table = (
         {**workload.origin}
         if isinstance(workload, LoggedWorkload)
-        else _plain(workload)
+        else tables_of(workload, whole=True)
     )
     allowed = "a log read from a file, to be written to TOML"
-    require(bool(own), "workload", workload, allowed)
-    own.pop("deadlines", None)
-    deadlines = _plain(workload.deadlines)
-    return own | (deadlines if isinstance(deadlines, dict) else {"class": deadlines})
+    require(bool(table), "workload", workload, allowed)
+    table.pop("deadlines", None)
+    if isinstance(workload.deadlines, DeadlineClasses):
+        return table | tables_of(workload.deadlines, whole=True)
+    classes = [tables_of(part, whole=True) for part in workload.deadlines]
+    return table | {"class": classes}
 
 
 def described(kind: Callable[..., Made], file: dict[str, Any], path: Path) -> Made:
@@ -107,24 +112,17 @@ def described(kind: Callable[..., Made], file: dict[str, Any], path: Path) -> Ma
     gpus = _made(GpuType, file, "gpu") or THESIS_GPUS
     workload = _workload(file.get("workload"), path)
     market = dict(mapping("[market]", file.get("market", {})))
-    clock = market.pop("clock", "calibrated")
-    by_name = isinstance(clock, str)
-    market["clock"] = (
-        clock_of(clock, workload) if by_name else make(Clock, clock, "[market.clock]")
-    )
-    market["stock"] = _made(HourlyStock, market, "stock", "market.")
-    market["series"] = _made(StockSeries, market, "series", "market.")
-    terms = dict(mapping("[terms]", file.get("terms", {})))
-    terms["preemption"] = _made(Preemption, terms, "preemption", "terms.")
+    if isinstance(clock := market.get("clock", "calibrated"), str):
+        market["clock"] = clock_of(clock, workload)
     return kind(
         name=str(file.get("name", path.stem)),
         workload=workload,
         slots=round_robin(fleet.get("slots", 5), gpus),
         gpus=gpus,
         free_types=fleet.get("free_types", False),
-        market=make(Market, market, "[market]"),
-        service=make(Service, file.get("service", {}), "[service]"),
-        terms=make(Terms, terms, "[terms]"),
+        market=part_of(Market, market, "market"),
+        service=part_of(Service, file.get("service", {}), "service"),
+        terms=part_of(Terms, file.get("terms", {}), "terms"),
     )
 
 
@@ -150,11 +148,10 @@ def _workload(table: Any, path: Path) -> Workload:
         return read_log(log, **table, deadlines=deadlines)
     kind: type[HourlyWorkload | PoissonWorkload]
     kind = HourlyWorkload if "rates" in table else PoissonWorkload
-    if "rates" in table:
-        table["rates"] = make(ArrivalRates, table["rates"], "[workload.rates]")
-    own = [item.name for item in fields(kind) if item.name != "deadlines"]
-    check_keys("[workload]", table, (*own, "rates", "trace", "job", "class", *names))
-    return make(kind, {**table, "deadlines": deadlines}, "[workload]")
+    keys = [item.name for item in fields(kind) if item.name != "deadlines"]
+    check_keys("[workload]", table, (*keys, "rates", "trace", "job", "class", *names))
+    workload: Workload = part_of(kind, {**table, "deadlines": deadlines}, "workload")
+    return workload
 
 
 def _deadlines(table: dict[str, Any], names: list[str]) -> Deadlines:

@@ -173,8 +173,10 @@ WAITS, GOES, MISLED = 0, 1, 2
 Kinds = npt.NDArray[np.int8]
 
 
-Order = Callable[[View], Iterable["tuple[Job, int] | Wake"] | None]
-"""Yields pairs of a job and its machine; each is granted before the next is asked."""
+Order = Callable[[View], Iterable[tuple[Job, int] | Wake] | None]
+"""Answers with pairs of a job and the machine that it gets; a generator is asked for
+the next pair when the last has its own.
+"""
 
 
 def first_come(view: View) -> Iterator[tuple[Job, int]]:

@@ -349,7 +349,7 @@ TOML = [
         POISSON + '[market]\nclock = "calibratd"',
         ["clock", "'calibratd'", "mean 'calibrated'"],
     ),
-    (POISSON + "[market]\nclock = 3", ["[market.clock]", "3", "table"]),  # a number
+    (POISSON + "[market]\nclock = 3", ["[market]", "clock(=3)", "type Clock"]),
     # a number
     (POISSON + "[market.clock]\nbands = 3", ["[market.clock]", "bands", "3"]),
     # three numbers, not two

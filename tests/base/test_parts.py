@@ -1,0 +1,148 @@
+"""Scenarios as plain tables, and back; the schema of these tables."""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cgrsp_simpy as cg
+from cgrsp_simpy.base.checks import InputError
+from cgrsp_simpy.base.files import toml_text
+from cgrsp_simpy.base.parameters import Count, Entries, declared, parameter
+from cgrsp_simpy.base.parts import part_of, schema, tables_of
+from cgrsp_simpy.hgsp.generate import LEVELS
+from cgrsp_simpy.llm.steps import Roofline
+from cgrsp_simpy.waiting.machines import Size
+from cgrsp_simpy.waiting.policies import waiting_policy
+
+
+@declared()
+class Tray:
+    """A tray."""
+
+    loaves: Count = parameter("How many lie on it.", default=4)
+
+
+@declared()
+class Oven:
+    """An oven."""
+
+    name: str = parameter("What it is called.")
+    tray: Tray = parameter("Its tray.", default=Tray())
+    spare: Entries[Tray] = parameter("Other trays.", default=())
+    bakes: Tray | Cake | None = parameter("What it bakes.", default=None)
+    rest: Any = parameter("Anything.", default=None)
+
+
+@declared()
+class Cake:
+    """A cake."""
+
+    eggs: Count = parameter("How many are in it.", default=3)
+
+
+def read(part):
+    """What the file of a part gives."""
+    return part_of(type(part), tomllib.loads(toml_text(tables_of(part))), "")
+
+
+@pytest.mark.parametrize(
+    "oven",
+    [
+        Oven("a"),
+        Oven("a", Tray(2), [Tray(1), Tray(4)]),
+        Oven("a", bakes=Cake(2)),
+        Oven("a", bakes=Tray()),
+    ],
+)
+def test_a_part_comes_back_equal_from_its_table(oven):
+    assert read(oven) == oven
+    assert part_of(Oven, tables_of(oven, whole=True), "") == oven
+
+
+def test_a_class_is_named_only_where_there_is_a_choice():
+    assert tables_of(Oven("a", Tray(2))) == {"name": "a", "tray": {"loaves": 2}}
+    oven = Oven("a", bakes=Cake())
+    assert tables_of(oven) == {"name": "a", "bakes": {"kind": "Cake"}}
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ({"name": "a", "tray": {"loafs": 2}}, "unknown key in [tray] 'loafs'; did you"),
+        (
+            {"name": "a", "spare": [{"loaves": 0}]},
+            "[spare]: loaves(=0) must be a whole",
+        ),
+        (
+            {"name": "a", "bakes": {"kind": "Cak"}},
+            "unknown kind of bakes 'Cak'; did you",
+        ),
+        ({"name": "a", "tray": 3}, "tray(=3) must be of type Tray"),
+        ({}, "the file lacks name"),
+        ({"name": "a", "bakes": {}}, "[bakes] lacks kind, one of Tray, Cake"),
+    ],
+)
+def test_a_wrong_table_is_refused_by_its_name(table, message):
+    with pytest.raises(InputError) as caught:
+        part_of(Oven, table, "")
+    assert message in str(caught.value)
+
+
+def test_what_no_file_can_hold_is_refused():
+    with pytest.raises(InputError, match=r"rest\(=<function .*cannot be written"):
+        tables_of(Oven("a", rest=read))
+
+
+def scenarios():
+    """A scenario of each module, with as much as possible changed."""
+    sizes = (Size("a", 4, 16.0, 0.25, spot_per_h=0.1), Size("b", 2, 8.0, 0.1))
+    jobs = cg.waiting.ExponentialJobs(40, 0.02, 300.0)
+    limits = waiting_policy("ajw-t:wait_s=60")
+    yield cg.waiting.Scenario(jobs, limits, sizes, "sjf", sizes=sizes)
+    yield cg.waiting.Scenario(cg.waiting.BurstyJobs(40), machines=3)
+    yield cg.hgsp.Scenario(replace(LEVELS["tasks2"], tasks=12), noise=0.3)
+    service = replace(cg.llm.Scenario().service, gpus=4)
+    yield cg.llm.Scenario(service=service, steps=Roofline(efficiency=0.4))
+    yield cg.dag.Scenario("er:n=12", replace(cg.dag.Scenario().platform, gpus=3))
+    cluster = cg.cluster.Cluster((40, 8), types=("a", "b"))
+    source = replace(cg.cluster.Scenario().source, jobs=40, load=0.5)
+    yield cg.cluster.Scenario(source, cluster, "spread")
+    yield replace(cg.spot.Scenario(), hours=8.0, deadline=9.0, zones=2)
+
+
+@pytest.mark.parametrize("scenario", [*scenarios()], ids=lambda s: type(s).__module__)
+def test_a_scenario_of_any_module_comes_back_equal_from_its_file(scenario):
+    assert read(scenario) == scenario
+
+
+def test_columns_come_back_from_a_file():
+    jobs = cg.waiting.ListedJobs([0.0, 1.0], [2.0, 3.5], [1, 2], [0.0, 4.0])
+    back = read(cg.waiting.Scenario(jobs)).source
+    assert np.array_equal(back.run_s, jobs.run_s)
+    assert back.cores.tolist() == [1, 2]
+
+
+def test_a_schema_follows_from_the_declarations():
+    assert schema(Oven)["required"] == ["name"]
+    entries = schema(Oven)["properties"]
+    assert entries["name"] == {"type": "string", "description": "What it is called."}
+    loaves = entries["tray"]["properties"]["loaves"]
+    assert loaves.items() >= {"type": "integer", "minimum": 1}.items()
+    assert entries["spare"]["items"]["title"] == "Tray"
+    market = schema(cg.Market)["properties"]
+    assert market["high_cap"].items() >= {"type": "number", "maximum": 1}.items()
+    assert market["delay_s"]["prefixItems"][0]["type"] == "array"
+    assert schema(cg.Terms)["properties"]["billed_from"]["enum"][0] == "execution"
+
+
+def test_an_infinite_number_is_written_as_toml_has_it():
+    assert tomllib.loads(toml_text({"a": math.inf, "b": -math.inf})) == {
+        "a": math.inf,
+        "b": -math.inf,
+    }

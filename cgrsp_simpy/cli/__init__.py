@@ -46,6 +46,7 @@ VERBS = (  # modules of this package, each loaded when it is asked for
     "advise",
     "market",
     "verify",
+    "parameters",
     "policies",
     "thesis",
     "waiting",

@@ -54,8 +54,7 @@ def fields_of(made: Callable[..., Any], *names: str) -> dict[str, Field]:
     """The parameters of a class or a function that a text can give; some of them, if
     named.
     """
-    told = _told_of(made) | (meanings(made) if is_dataclass(made) else {})
-    found = {}
+    told, found = meanings_of(made), {}
     for name, item in inspect.signature(made, eval_str=True).parameters.items():
         if (kind := _kind(item.annotation)) and (name in names or not names):
             default = None if item.default is item.empty else item.default
@@ -77,10 +76,13 @@ def _kind(hint: Any) -> Any:
     return next(filter(None, map(_kind, inner)), None)
 
 
-def _told_of(made: Callable[..., Any]) -> dict[str, str]:
-    """By name what a docstring says of parameters, in a section or as "name: text.",
-    one line each, without marks of reStructuredText.
+def meanings_of(made: Callable[..., Any]) -> dict[str, str]:
+    """Return the meaning per parameter: as it is declared, or else as the docstring
+    describes it, in a section or as "name: text.", one line each, without marks of
+    reStructuredText.
     """
+    if is_dataclass(made) and (declared := meanings(made)):
+        return declared
     prose, _, section = (inspect.getdoc(made) or "").partition(
         "\nParameters\n----------\n"
     )

@@ -8,15 +8,15 @@ name. "kind" in it names its class, unless the parameter allows only one.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from typing import Any, get_args, get_origin
 
 import numpy as np
 
-from cgrsp_simpy.base.checks import InputError, check_one_of
+from cgrsp_simpy.base.checks import InputError, check_one_of, require
 from cgrsp_simpy.base.files import make, mapping
-from cgrsp_simpy.base.metric import PLAIN
+from cgrsp_simpy.base.metric import users_part
 from cgrsp_simpy.base.parameters import hints, meanings, schema_of
 
 KIND = "kind"
@@ -29,46 +29,64 @@ def tables_of(part: Any, whole: bool = False) -> dict[str, Any]:
     """Return the parameters of a part as a table; whole: those that equal the default,
     too.
 
-    Raises InputError for a function, or for an object that no table can hold.
+    Raises InputError for what no file can hold: a function, a class that is not the
+    package's, or None where the default is another value.
     """
+    check_own(part)
+    return _table(part, whole)
+
+
+def check_own(part: Any) -> None:
+    """Refuse a function, and a part of a class that is not the package's."""
+    foreign = users_part(part)
+    if foreign is not None:
+        raise InputError(
+            f"{type(foreign).__qualname__} cannot be written to TOML: it is not a class"
+            " of this package"
+        )
+
+
+def _table(part: Any, whole: bool) -> dict[str, Any]:
     if not is_dataclass(part):
-        return {name: _plain(value) for name, value in part._asdict().items()}
-    table: dict[str, Any] = {}
+        return dict(part._asdict())
+    types = hints(part.__class__)
+    table = {}
     for item in fields(part):
-        value = getattr(part, item.name)
-        if not item.init or value is None or (not whole and _is_default(item, value)):
+        value, default = getattr(part, item.name), default_of(item)
+        if not item.init or (_same(value, default) and (value is None or not whole)):
             continue
-        hint = hints(part.__class__).get(item.name)
-        table[item.name] = _plain(value, whole, item.name)
-        if _is_part(value) and list(classes_of(hint)) != [type(value)]:
-            table[item.name] = {KIND: type(value).__name__, **table[item.name]}
+        require(value is not None, item.name, value, "a value that a file can hold")
+        table[item.name] = _plain(value, types.get(item.name), whole)
     return table
 
 
+def default_of(item: Any) -> Any:
+    """Return the default of a field; MISSING if it has none."""
+    made = item.default_factory is not MISSING
+    return item.default_factory() if made else item.default
+
+
+def _same(value: Any, default: Any) -> bool:
+    if isinstance(value, np.ndarray):
+        return np.array_equal(value, default)
+    return type(value) is type(default) and bool(value == default)
+
+
 def _is_part(value: Any) -> bool:
-    named_tuple = isinstance(value, tuple) and hasattr(value, "_asdict")
-    return (is_dataclass(value) or named_tuple) and not isinstance(value, type)
+    return is_dataclass(value) or hasattr(value, "_asdict")
 
 
-def _is_default(item: Any, value: Any) -> bool:
-    default = item.default
-    if item.default_factory is not MISSING:
-        default = item.default_factory()
-    return bool(type(value) is type(default) and np.all(value == default))
-
-
-def _plain(value: Any, whole: bool = False, name: str = "") -> Any:
+def _plain(value: Any, hint: Any, whole: bool) -> Any:
+    """A value of a type as a file holds it."""
     if _is_part(value):
-        return tables_of(value, whole)
+        only = list(classes_of(hint)) == [type(value)]
+        kind = {} if only else {KIND: type(value).__name__}
+        return kind | _table(value, whole)
     if isinstance(value, np.ndarray):
         return value.tolist()
     if isinstance(value, (list, tuple)):
-        return [_plain(entry, whole, name) for entry in value]
-    if isinstance(value, dict):
-        return {key: _plain(entry, whole, name) for key, entry in value.items()}
-    if not isinstance(value, PLAIN):
-        raise InputError(f"{name}(={value!r}) cannot be written to a file")
-    return value
+        return [_plain(entry, _entry(hint), whole) for entry in value]
+    return dict(value) if isinstance(value, Mapping) else value
 
 
 # ---- from tables ----
@@ -148,11 +166,7 @@ def schema(cls: Any) -> dict[str, Any]:
         | ({"description": meanings(cls)[name]} if name in meanings(cls) else {})
         for name in entries
     }
-    required = [
-        name
-        for name, item in entries.items()
-        if item.default is item.default_factory is MISSING
-    ]
+    required = [name for name, item in entries.items() if default_of(item) is MISSING]
     return {
         "title": cls.__name__,
         "type": "object",

@@ -17,8 +17,7 @@ from cgrsp_simpy.base.files import (
     make,
     mapping,
 )
-from cgrsp_simpy.base.metric import users_part
-from cgrsp_simpy.base.parts import part_of, schema, tables_of
+from cgrsp_simpy.base.parts import check_own, part_of, schema, tables_of
 from cgrsp_simpy.rental.deadlines import DeadlineClass, DeadlineClasses, Deadlines
 from cgrsp_simpy.rental.gpu import THESIS_GPUS, GpuType, round_robin
 from cgrsp_simpy.rental.job import Job, Service
@@ -39,12 +38,7 @@ Made = TypeVar("Made")
 
 def tables(scenario: Any) -> dict[str, Any]:
     """Every parameter of a scenario, as the tables of its TOML file."""
-    foreign = users_part(scenario)
-    if foreign is not None:
-        raise InputError(
-            f"{type(foreign).__qualname__} cannot be written to TOML: it is not a class"
-            " of this package"
-        )
+    check_own(scenario)
     return {
         "name": scenario.name,
         "fleet": {

@@ -25,6 +25,7 @@ import cgrsp_simpy as cg
 import cgrsp_simpy.logs
 import cgrsp_simpy.rental.policies
 from cgrsp_simpy.base import checks, policy
+from cgrsp_simpy.base.parameters import meanings
 from cgrsp_simpy.studies import executors
 
 ROOTS = [
@@ -286,6 +287,22 @@ def test_no_entry_repeats_the_signature():
             if documented and (again := repeats(ast.get_docstring(node) or "")):
                 found[f"{path.stem}.{node.name}"] = again
     assert not found
+
+
+def test_every_declared_parameter_has_a_meaning_that_the_signature_does_not_tell():
+    classes = [thing for thing in public().values() if dataclasses.is_dataclass(thing)]
+    declared = {cls: meanings(cls) for cls in classes if meanings(cls)}
+    assert len(declared) > 20
+    lacking = {
+        cls.__name__: [
+            item.name
+            for item in dataclasses.fields(cls)
+            if item.init and item.name not in texts
+        ]
+        + repeats(cls.__doc__)
+        for cls, texts in declared.items()
+    }
+    assert not {name: names for name, names in lacking.items() if names}
 
 
 # ---- tests ----

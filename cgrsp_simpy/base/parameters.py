@@ -218,23 +218,12 @@ def checked(function: Called) -> Called:
 
     Arguments of plain types are passed as they are.
     """
-    return _checked(function, lambda hint: "Annotated" in str(hint))
+    return _checked(function)
 
 
-def _checked(
-    function: Called, concerns: Callable[[Any], bool], label: str = "{}"
-) -> Called:
+def _checked(function: Called, label: str = "{}", every: bool = False) -> Called:
+    """every: whether arguments of plain types are checked, too."""
     names = [*signature(function).parameters]
-
-    @cache
-    def checks() -> SchemaValidator:
-        arguments = {
-            name: core_schema.typed_dict_field(schema_of(hint), required=False)
-            for name, hint in hints(function).items()
-            if concerns(hint) and name in names
-        }
-        schema = core_schema.typed_dict_schema(arguments, extra_behavior="allow")
-        return SchemaValidator(schema)
 
     @wraps(function)
     def call(*args: Any, **named: Any) -> Any:
@@ -243,12 +232,24 @@ def _checked(
         values = dict(zip(names, args), **named)
         values = {name: python_number(value) for name, value in values.items()}
         try:
-            values = checks().validate_python(values)
+            values = _validator(function, every).validate_python(values)
         except ValidationError as error:
             raise _refusal(error, function, label, values) from None
         return function(**values)
 
     return call  # type: ignore[return-value]
+
+
+@cache
+def _validator(function: Any, every: bool) -> SchemaValidator:
+    arguments = {
+        name: core_schema.typed_dict_field(schema_of(hint), required=False)
+        for name, hint in hints(function).items()
+        if (every or "Annotated" in str(hint)) and name != "return"
+    }
+    return SchemaValidator(
+        core_schema.typed_dict_schema(arguments, extra_behavior="allow")
+    )
 
 
 @cache
@@ -288,7 +289,7 @@ def declared(label: str = "{}", eq: bool = True) -> Callable[[type[T]], type[T]]
 
     def decorate(cls: type[T]) -> type[T]:
         checked_class: Any = dataclass(frozen=True, eq=eq)(cls)
-        checked_class.__init__ = _checked(checked_class.__init__, bool, label)
+        checked_class.__init__ = _checked(checked_class.__init__, label, every=True)
         checked_class.__doc__ = _documented(checked_class)
         return checked_class  # type: ignore[no-any-return]
 

@@ -6,6 +6,8 @@ import copy
 import dataclasses
 import inspect
 import pickle
+import subprocess
+import sys
 from typing import Annotated, Literal
 
 import numpy as np
@@ -196,6 +198,43 @@ def test_the_arguments_of_a_function_are_checked_too():
         bake(1, heat=-1)
     with pytest.raises(TypeError, match="loaves"):
         bake()
+
+
+SCRIPT = """
+import sys, cloudpickle
+from cgrsp_simpy.base.parameters import Count, checked, declared
+
+@declared()
+class Mine:
+    n: Count = 1
+
+@checked
+def twice(n: Count):
+    return 2 * n
+
+sys.stdout.buffer.write(cloudpickle.dumps((Mine(twice(1)), twice)))
+"""
+READER = """
+import pickle, sys
+mine, twice = pickle.load(sys.stdin.buffer)
+print(mine.n, twice(2))
+for call in (type(mine), twice):
+    try:
+        call(0)
+    except ValueError as error:
+        print(error)
+"""
+
+
+@pytest.mark.slow
+def test_what_a_script_declares_goes_to_other_processes():
+    command = [sys.executable, "-c"]
+    sent = subprocess.run([*command, SCRIPT], capture_output=True, check=True).stdout
+    done = subprocess.run([*command, READER], input=sent, capture_output=True)
+    lines = done.stdout.decode().splitlines()
+    assert lines[0] == "2 4"
+    assert len(lines) == 3
+    assert all(line.startswith("n(=0) must be a whole number") for line in lines[1:])
 
 
 def test_a_class_derived_from_a_declared_one_is_checked_too():

@@ -14,8 +14,8 @@ from functools import partial
 from types import UnionType
 from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
 
+from cgrsp_simpy.base import parameters
 from cgrsp_simpy.base.checks import check_one_of
-from cgrsp_simpy.base.parameters import meanings
 from cgrsp_simpy.base.policy import READERS, pairs
 
 # Kind -> what reads it from a text, and what is allowed.
@@ -50,16 +50,16 @@ class Field(NamedTuple):
         return f"{self.told}{f' (default: {shown})' if plain and shown != '' else ''}"
 
 
-def fields_of(made: Callable[..., Any], *names: str) -> dict[str, Field]:
+def fields_of(source: Callable[..., Any], *names: str) -> dict[str, Field]:
     """The parameters of a class or a function that a text can give; some of them, if
     named.
     """
-    told, found = meanings_of(made), {}
-    for name, item in inspect.signature(made, eval_str=True).parameters.items():
+    meanings, options = meanings_of(source), {}
+    for name, item in inspect.signature(source, eval_str=True).parameters.items():
         if (kind := _kind(item.annotation)) and (name in names or not names):
             default = None if item.default is item.empty else item.default
-            found[name] = Field(name, kind, told.get(name, ""), default)
-    return found
+            options[name] = Field(name, kind, meanings.get(name, ""), default)
+    return options
 
 
 def _kind(hint: Any) -> Any:
@@ -76,14 +76,14 @@ def _kind(hint: Any) -> Any:
     return next(filter(None, map(_kind, inner)), None)
 
 
-def meanings_of(made: Callable[..., Any]) -> dict[str, str]:
+def meanings_of(source: Callable[..., Any]) -> dict[str, str]:
     """Return the meaning per parameter: as it is declared, or else as the docstring
     describes it, in a section or as "name: text.", one line each, without marks of
     reStructuredText.
     """
-    if is_dataclass(made) and (declared := meanings(made)):
+    if is_dataclass(source) and (declared := parameters.meanings(source)):
         return declared
-    prose, _, section = (inspect.getdoc(made) or "").partition(
+    prose, _, section = (inspect.getdoc(source) or "").partition(
         "\nParameters\n----------\n"
     )
     section = re.split(r"\n\n?\w+\n-+\n", section)[0]

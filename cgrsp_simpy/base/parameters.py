@@ -218,33 +218,36 @@ def checked(function: Called) -> Called:
 
     Arguments of plain types are passed as they are.
     """
-    return _checked(function)
-
-
-def _checked(function: Called, label: str = "{}", every: bool = False) -> Called:
-    """every: whether arguments of plain types are checked, too."""
     names = [*signature(function).parameters]
 
     @wraps(function)
     def call(*args: Any, **named: Any) -> Any:
         if len(args) > len(names) or not named.keys().isdisjoint(names[: len(args)]):
             return function(*args, **named)  # raises the usual TypeError
-        values = dict(zip(names, args), **named)
-        values = {name: python_number(value) for name, value in values.items()}
-        try:
-            values = _validator(function, every).validate_python(values)
-        except ValidationError as error:
-            raise _refusal(error, function, label, values) from None
-        return function(**values)
+        return function(**_validated(function, dict(zip(names, args), **named)))
 
     return call  # type: ignore[return-value]
 
 
+def _validated(
+    owner: Any, values: dict[str, Any], label: str = "{}", every: bool = False
+) -> dict[str, Any]:
+    """The values of a class's parameters, or a function's arguments, as they are kept;
+    every: those of plain types are checked, too.
+    """
+    values = {name: python_number(value) for name, value in values.items()}
+    try:
+        kept: dict[str, Any] = _validator(owner, every).validate_python(values)
+    except ValidationError as error:
+        raise _refusal(error, owner, label, values) from None
+    return kept
+
+
 @cache
-def _validator(function: Any, every: bool) -> SchemaValidator:
+def _validator(owner: Any, every: bool) -> SchemaValidator:
     arguments = {
         name: core_schema.typed_dict_field(schema_of(hint), required=False)
-        for name, hint in hints(function).items()
+        for name, hint in hints(owner).items()
         if (every or "Annotated" in str(hint)) and name != "return"
     }
     return SchemaValidator(
@@ -253,9 +256,9 @@ def _validator(function: Any, every: bool) -> SchemaValidator:
 
 
 @cache
-def hints(function: Any) -> dict[str, Any]:
+def hints(owner: Any) -> dict[str, Any]:
     """Return the types of a function or class by name, with their annotations."""
-    return get_type_hints(function, include_extras=True)
+    return get_type_hints(owner, include_extras=True)
 
 
 def parameter(
@@ -288,10 +291,27 @@ def declared(label: str = "{}", eq: bool = True) -> Callable[[type[T]], type[T]]
     """
 
     def decorate(cls: type[T]) -> type[T]:
-        checked_class: Any = dataclass(frozen=True, eq=eq)(cls)
-        checked_class.__init__ = _checked(checked_class.__init__, label, every=True)
-        checked_class.__doc__ = _documented(checked_class)
-        return checked_class  # type: ignore[no-any-return]
+        further = getattr(cls, "__post_init__", None)
+
+        def __post_init__(self: Any) -> None:  # noqa: N807
+            # not in __init__, which a dataclass that is derived from this replaces
+            values = {name: getattr(self, name) for name in defaults}
+            changed = {
+                name: value
+                for name, value in values.items()
+                if value is not defaults[name]
+            }
+            for name, value in _validated(cls, changed, label, every=True).items():
+                object.__setattr__(self, name, value)
+            if further:
+                further(self)
+
+        cls.__post_init__ = __post_init__  # type: ignore[attr-defined]
+        cls = dataclass(frozen=True, eq=eq)(cls)
+        parameters = [item for item in fields(cls) if item.init]  # type: ignore[arg-type]
+        defaults = {item.name: item.default for item in parameters}
+        cls.__doc__ = _documented(cls)
+        return cls
 
     return decorate
 
@@ -307,7 +327,7 @@ def _documented(cls: Any) -> str:
 
 
 def _refusal(
-    error: ValidationError, function: Any, label: str, values: Mapping[str, Any]
+    error: ValidationError, owner: Any, label: str, values: Mapping[str, Any]
 ) -> Exception:
     """The first fault as an exception; what a check of ours raised stays as it is."""
     faults: Any = error.errors(include_url=False)
@@ -322,11 +342,10 @@ def _refusal(
     entry = f"{name}{''.join(f'[{key}]' for key in inner if isinstance(key, int))}"
     others = set(re.findall(r"\{(\w+)\}", label))
     known = others <= values.keys() - {name}
-    class_name = function.__qualname__.split(".")[-2:][0]
-    called = label.format(entry, **values) if known else f"{entry} of {class_name}"
+    called = label.format(entry, **values) if known else f"{entry} of {owner.__name__}"
     value = faults[0]["input"]
     if faults[0]["type"] == "literal_error":
-        allowed = ", ".join(map(str, _options(hints(function)[name])))
+        allowed = ", ".join(map(str, _options(hints(owner)[name])))
         return InputError(
             f"unknown {called} {value!r}{nearest(str(value), allowed.split(', '))}"
             f" (allowed: {allowed})"

@@ -267,20 +267,21 @@ class HourlyStock:
         object.__setattr__(self, "below", below)
 
 
+Times = Annotated[
+    Entries[NotNegative],
+    rule(
+        "a list of seconds from 0 on, rising",
+        lambda times: times[:1] == (0,) and all(a < b for a, b in pairwise(times)),
+    ),
+]
+
+
 @declared("{} of {gpu}")
 class StockSeries:
     """Recorded stock statuses of a GPU type, which are replayed in a run."""
 
     gpu: str = parameter("Name of the type.")
-    times_s: Annotated[
-        Entries[NotNegative],
-        rule(
-            "a list of seconds from 0 on, rising",
-            lambda times: (
-                times and times[0] == 0 and all(a < b for a, b in pairwise(times))
-            ),
-        ),
-    ] = parameter(
+    times_s: Times = parameter(
         "Times at which the status changed, seconds, from 0 on, rising.", repr=False
     )
     statuses: Entries[StatusNumber] = parameter(

@@ -241,9 +241,16 @@ def test_a_class_derived_from_a_declared_one_is_checked_too():
     class Grill(Oven):
         pass
 
-    assert Kitchen(Grill("hot")).first.name == "hot"
-    with pytest.raises(InputError, match="trays of hot"):
-        Grill("hot", trays=0)
+    @dataclasses.dataclass(frozen=True)
+    class Smoker(Oven):
+        wood: str = "oak"
+
+    for cls in (Grill, Smoker):
+        assert Kitchen(cls("hot")).first.name == "hot"
+        with pytest.raises(InputError, match="trays of hot"):
+            cls("hot", trays=0)
+        with pytest.raises(InputError, match="another number"):
+            cls("hot", trays=13)
 
 
 def test_signature_and_docstring_show_the_parameters():

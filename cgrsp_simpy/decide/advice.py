@@ -1,6 +1,4 @@
-"""Advice: what to do, what it saves a day and how sure that is; then today, and what
-was tried.
-"""
+"""Advice on a scenario: what to change, the saving per day and its uncertainty."""
 
 from __future__ import annotations
 
@@ -76,10 +74,10 @@ HEAD = [
     "wait_min",
     "seeds",
 ]
-WORTH = 0.001  # share of today's cost below which a saving is not advised
-SEARCHED = 60  # runs of a policy, roughly
-WEEK = 7  # days: of fewer, nothing is said of others
-BAD, BAD_DAYS = 0.95, 20  # a quantile, and of fewer days there is none
+WORTH = 0.001  # least saving to advise, as a share of today's cost
+SEARCHED = 60  # runs per policy, roughly
+WEEK = 7  # days: with fewer, no conclusion for other days
+BAD, BAD_DAYS = 0.95, 20  # a quantile, and the days that it needs
 HOUR_S = 3600
 PRINT = """
 body { max-width: 60rem } figure { margin: 1.2rem 0; break-inside: avoid }
@@ -93,7 +91,7 @@ figure img { width: 100%; max-width: 42rem } td { padding: .25rem .5rem }
 }
 """
 UNITS = re.compile("_(min|pct|usd)$")
-NUMBER = r"([0-9]+\.?[0-9]*|\.[0-9]+) *%?"  # of a target
+NUMBER = r"([0-9]+\.?[0-9]*|\.[0-9]+) *%?"  # in a target
 
 
 def advise(
@@ -109,42 +107,39 @@ def advise(
     load: float = 1.0,
     out: str | Path | None = None,
 ) -> Advice:
-    """Search policies, numbers of slots and their types for the least cost of a day, or
-    for a target or budget, and compare what is found with what is now on seeds of their
-    own.
+    """Search policies, numbers of slots and their types for the least cost of a day.
+
+    Or for a target or budget. The result is compared with today's configuration on
+    separate seeds.
 
     Parameters
     ----------
     scenario : Scenario
-        What is now.
+        Today's.
     policies : sequence of str or Policy
-        The first is the one in use; it is also tried with loose jobs later, where an
-        hour is scarcer than another.
+        The first is in use; if some hours are scarcer than others, it is also tried
+        with
+        loose jobs postponed.
     seeds : iterable of int
-        On which today and what is advised are compared; the search uses those after the
+        For the comparison of today with the advice; the search uses those after the
         greatest.
     executor : Executor or int, optional
-        As of `compare`.
+        As in `compare`.
     prices : Prices, optional
         Of a missed deadline, a late minute, a waiting minute and a slot kept; `triage`
-        weighs by them, too, unless it has parameters of its own.
+        weighs by them, too, unless it has its own parameters.
     spot : Spot, optional
-        What spot instances are; None tries none.
+        Price and preemptions of spot instances; None: do not try them.
     target : str, optional
-        What is to be reached with the least change, such as "miss<=1%,wait<=30":
-        figures of a summary without their units.
+        Limits to reach with the least change, such as "miss<=1%,wait<=30": figures of a
+        summary without their units.
     budget_usd : float, optional
-        What rent and slots may cost a day; misses, lateness and waits are then to cost
+        Limit of rent and slots per day; misses, lateness and waits are then to cost
         least.
     load : float
-        How many times as many jobs come an hour, > 0.
+        Factor of the arrival rate, > 0.
     out : str or Path, optional
         A results directory, from which the same call resumes.
-
-    Returns
-    -------
-    Advice
-        `print` shows it.
 
     Raises
     ------
@@ -185,7 +180,7 @@ def advise(
 
 
 def limits_of(scenario: Scenario, target: str | None) -> dict[str, float]:
-    """The figures that a target names, and what each may be at most."""
+    """Return the figures that a target names, with their greatest values."""
     known = {
         UNITS.sub("", name): name
         for name, own in subject_of(scenario).report.metrics.items()
@@ -203,18 +198,11 @@ def limits_of(scenario: Scenario, target: str | None) -> dict[str, float]:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Advice(Results):
-    """What to change of a scenario.
+    """Advice on a scenario, to be printed.
 
-    Attributes
-    ----------
-    search : Search
-        All that was tried, with the runs.
-    best : Option
-        What the search has found.
-    first : Option, optional
-        The smallest change of one thing that pays by the seeds of the search.
-    seeds : list of int
-        On which these and what is now are compared.
+    search: everything tried, with the runs. best: result of the search. first: the
+    smallest single change that pays on the search's seeds. seeds: for the comparison of
+    these with today.
     """
 
     search: Search
@@ -230,37 +218,35 @@ class Advice(Results):
 
     @property
     def trials(self) -> Trials:
-        """The runs."""
+        """Runs of the search."""
         return self.search.trials
 
     @property
     def now(self) -> Option:
-        """The first policy on the scenario as it is."""
+        """The first policy on today's scenario."""
         return self.trials.now
 
     @property
     def compared(self) -> list[Option]:
-        """What is now, what was found, and the first step."""
+        """Today, the best option and the first step."""
         return list(dict.fromkeys(filter(None, (self.now, self.best, self.first))))
 
     def mean(self, option: Option, figure: str = COST) -> Mean:
-        """Of one of those compared."""
+        """Return the mean of a compared option."""
         return self.trials.mean(option, figure, self.seeds)
 
     def saved(self, option: Option, figure: str = COST) -> Mean:
-        """The paired difference of what is now from one of those compared."""
+        """Return the paired difference of today less a compared option."""
         return self.trials.change(self.now, option, figure, self.seeds)
 
     @cached_property
     def advised(self) -> Option:
-        """What was found if it is shown to pay, or is to keep limits; else what is
-        now.
-        """
+        """The best option if it pays or limits are set, else today's."""
         return self.best if self.search.limits or self.pays(self.best) else self.now
 
     def pays(self, option: Option) -> bool:
-        """Whether it is shown to cost less, by at least WORTH, and for days like a
-        log's, too.
+        """Whether an option costs less by at least WORTH, also for days like a
+        log's.
         """
         saved, days = self.saved(option), self.for_days(option)
         worth = saved.mean >= WORTH * self.mean(self.now).mean
@@ -268,23 +254,20 @@ class Advice(Results):
 
     @property
     def whole_days(self) -> int:
-        """Parts of about a day that the days of a log are taken in; 0 where jobs are
-        drawn.
-        """
+        """Number of parts of about a day in a log; 0 for drawn jobs."""
         logged = isinstance(self.trials.scenario.workload, LoggedWorkload)
         return round(self.trials.days) if logged else 0
 
     @property
     def block_days(self) -> int:
-        """Days that are drawn together, as many as the cube root of all; 0 below a
-        week.
-        """
+        """Days per block: the cube root of all, rounded up; 0 for less than a week."""
         return ceil(self.whole_days ** (1 / 3)) if self.whole_days >= WEEK else 0
 
     def for_days(self, option: Option) -> Mean | None:
-        """What an option saves of the cost of a day, for days like those of the log:
-        they are drawn again in blocks, each with its mean over the seeds; None where
-        jobs are drawn, and below a week.
+        """Return the daily saving for days like those of the log.
+
+        Its days, means over the seeds, are resampled in blocks; None for drawn jobs,
+        and for less than a week.
         """
         if not self.block_days:
             return None
@@ -294,9 +277,10 @@ class Advice(Results):
 
     @cache  # noqa: B019 - as long as the advice
     def daily(self, option: Option) -> np.ndarray:
-        """The cost of each day of a log, of the jobs that were submitted on it, the
-        mean over the seeds: simulated again, for the jobs; where jobs are drawn, the
-        cost of a day by seed. USD.
+        """Return the cost of each day in USD.
+
+        Of a log's days, by submission, means over the seeds, simulated again for job
+        records; for drawn jobs the cost by seed.
         """
         trials, days = self.trials, self.whole_days
         if days < 2:
@@ -312,11 +296,10 @@ class Advice(Results):
 
     @cached_property
     def hours(self) -> list[Row]:
-        """Today by the hour, on the first seed, from the first submission to the last.
+        """Today by the hour, from the first submission to the last, on the first seed.
 
-        hour: of the day. load: what the jobs of the hour hold the slots for,
-        provisioning included, over what the slots have. usd: what its jobs cost beside
-        rent and slots.
+        hour: of the day. load: slot time of the hour's jobs with provisioning, over the
+        slots' time. usd: cost of its jobs other than rent and slots.
         """
         scenario = self.trials.scenario
         run = simulate_for_study(
@@ -344,7 +327,7 @@ class Advice(Results):
 
     @property
     def lines(self) -> list[str]:
-        """What to do, what it saves a day, and how sure that is."""
+        """What to do, what it saves per day, and how certain that is."""
         return [self._what(), self._saves(), self._sure()]
 
     def _what(self) -> str:
@@ -355,7 +338,7 @@ class Advice(Results):
         )
 
     def told(self, option: Option) -> str:
-        """What an option changes, as something to do."""
+        """Describe an option's changes as an instruction."""
         now, changed = self.now, self.search.changed(option)
         kind, _, gpu = option.types.partition(" ")
         types = {"all": f"all slots of type {gpu}", "spot": f"{gpu} as spot instances"}
@@ -444,7 +427,7 @@ class Advice(Results):
         return "".join([f"How sure: {told}.", *map(self._kept, self.search.limits)])
 
     def _kept(self, figure: str) -> str:
-        """Whether a limit is kept."""
+        """Describe whether a limit is met."""
         most, found = self.search.limits[figure], self.mean(self.best, figure)
         shown = self.search.reached(self.best, figure, self.seeds) <= most
         verdict = "met" if shown else "met in the mean, not shown"
@@ -491,12 +474,12 @@ class Advice(Results):
     def _first(self) -> str:
         if self.first in (None, self.best):
             return ""
-        told = (
+        text = (
             "First step, the smallest change of one thing that pays:"
             f" {self.told(self.first)};"
         )
         unsure = "" if self.pays(self.first) else ", not shown on these seeds"
-        return f"{told} it saves {_spread(self.saved(self.first))} USD a day{unsure}."
+        return f"{text} it saves {_spread(self.saved(self.first))} USD a day{unsure}."
 
     def _bad(self) -> str:
         costs = {
@@ -518,10 +501,10 @@ class Advice(Results):
         return f"A bad day, {told}, USD: {', '.join(worst)}."
 
     def _worse(self) -> str:
-        found = {noun: self.saved(self.best, name) for name, noun in WORSE.items()}
+        savings = {noun: self.saved(self.best, name) for name, noun in WORSE.items()}
         worse = [
             f"{name}: {_spread(replace(x, mean=-x.mean), '+')}"
-            for name, x in found.items()
+            for name, x in savings.items()
             if x.high < 0
         ]
         return f"What gets worse: {'; '.join(worse)}." if worse else ""
@@ -530,11 +513,11 @@ class Advice(Results):
 
     @cached_property
     def tried(self) -> list[Option]:
-        """Everything, what is now first."""
+        """All options tried, today's first."""
         return list(dict.fromkeys([self.now, *self.trials.figures]))
 
     def kind(self, option: Option) -> str:
-        """What an option changes, in a word or three."""
+        """Return the kind of an option's change, in one to three words."""
         later = option == self.now._replace(policy=f"{self.now.policy}-later")
         changed = ", ".join(self.search.changed(option)) or "today"
         return (
@@ -547,9 +530,10 @@ class Advice(Results):
 
     @cached_property
     def rows(self) -> list[Row]:
-        """An option a row, means with half widths of their 95 % intervals: those
-        compared, on their own seeds; then all that the search tried, each on as many of
-        its seeds as it got.
+        """One row per option, with means and half widths of 95 % intervals.
+
+        First the compared ones on their seeds, then all of the search on those that
+        they ran on.
         """
         own = [(each, self.seeds) for each in self.compared]
         searched = set(self.search.seeds)
@@ -574,8 +558,8 @@ class Advice(Results):
 
     @cached_property
     def shown(self) -> list[Row]:
-        """Of the rows those compared, and of each other kind of change the best of
-        those that the search followed furthest.
+        """The rows compared, and the best of each other kind, of those with the most
+        seeds.
         """
         best = {row["change"]: row for row in self.rows if row["compared"]}
         for row in sorted(self.rows, key=lambda row: (-row["seeds"], row[COST])):
@@ -584,7 +568,7 @@ class Advice(Results):
 
     @property
     def tables(self) -> list[Table]:
-        """What was compared, and the best of each kind of change."""
+        """The compared options, and the best of each kind of change."""
         cells = [
             [
                 *(str(row[name]) for name in HEAD[:4]),
@@ -614,7 +598,7 @@ class Advice(Results):
 
     @property
     def title(self) -> str:
-        """What is advised on."""
+        """Subject of the advice."""
         return (
             f"{self.trials.scenario.name}, {many(self.now.slots, 'slot')}: what to"
             " change?"
@@ -625,7 +609,7 @@ class Advice(Results):
         return f"{self.title} {self._what()}"
 
     def as_dict(self) -> dict[str, Any]:
-        """Lines, and figures of what was compared, as plain values."""
+        """Return lines and compared figures as plain values."""
         return {
             "scenario": self.trials.scenario.name,
             "prices": asdict(self.trials.prices),
@@ -641,16 +625,14 @@ class Advice(Results):
         }
 
     def __str__(self) -> str:
-        told = [self.title, "\n".join(self.lines), "\n".join(self.rest)]
-        return "\n\n".join([*told, *map(Table.text, self.tables)])
+        parts = [self.title, "\n".join(self.lines), "\n".join(self.rest)]
+        return "\n\n".join([*parts, *map(Table.text, self.tables)])
 
     def _repr_html_(self) -> str:
         return self.html()
 
     def html(self, pictures: str = "") -> str:
-        """Everything as HTML elements. pictures: elements between the text and the
-        table.
-        """
+        """Return HTML elements; pictures: elements between text and table."""
         tables = "".join(
             f'<div class="wide">{table.html()}</div>' for table in self.tables
         )
@@ -662,24 +644,20 @@ class Advice(Results):
 def _by_part(
     submit_s: np.ndarray, values: np.ndarray, parts: int, span_s: float = 0
 ) -> np.ndarray:
-    """The sums of values by equal parts of the time from the first submission to the
-    last, or of a longer span.
-    """
+    """Sum values by equal parts of the time from first to last submission or longer."""
     since_s = submit_s - submit_s.min()
     part = since_s / (max(span_s, since_s.max()) or 1.0) * parts
     return np.bincount(np.minimum(part.astype(int), parts - 1), values, parts)
 
 
 def _spread(value: Mean, sign: str = "") -> str:
-    """A mean with its half width, where it has one."""
+    """Format a mean with its half width, if it has one."""
     half = nan if isnan(value.low) else value.half_width
     return _half({"": value.mean, "_half": half}, "", sign)
 
 
 def _half(row: Row, name: str, sign: str = "") -> str:
-    """A figure of a row and half of its interval; both told as 0 only where they
-    are.
-    """
+    """Format a figure and half of its interval; 0 is shown only for exact zeros."""
     value, half = row[name], row[f"{name}_half"] or 0.0
     form = digits(min(filter(None, (abs(value), half)), default=0.0))
     return f"{value:{sign}z{form}}" + f" ± {half:{form}}" * (half > 0)

@@ -1,11 +1,11 @@
-"""What no policy can do better than: a linear program over expectations, for arrivals
-that are known (ours).
+"""Lower bounds on the cost of every policy, for known arrivals: a linear program over
+expectations (ours).
 
-Let the jobs of a seed be known: when they come, of what complexity, due when. When a
-policy dispatches a job it does not know the job's own draws. So whatever it does, job j
-has some chance x_j(t, g) of being dispatched at time t on type g, and given that, its
-provisioning delay D and execution S follow their laws (thesis Eq. 3.1, 3.2, 3.12). With
-L = D + S,
+Let the jobs of a seed be known: submission, complexity, deadline. A policy that
+dispatches a job does not know the job's draws. So under any policy, job j has some
+probability x_j(t, g) of being dispatched at time t on type g, and given that, its
+provisioning delay D and execution S follow their distributions (thesis Eq. 3.1, 3.2,
+3.12). With L = D + S,
 
     for each job                   the sum of x_j(t, g) over g and t, from its
                                    submission on, is 1
@@ -13,40 +13,40 @@ L = D + S,
                                    t <= s is at most the number of slots of g
 
 and mean wait, misses, tardiness and rent are linear in x. The least value over all such
-x is below the expectation of every policy, even of one that knows the arrivals to come.
-Where types may be chosen, slots are counted over all types at once.
+x is below the expectation of every policy, even of one that knows future arrivals. If
+types may be chosen, slots are counted over all types at once.
 
-No bound is lost to discrete time, by duality: for any prices p_g(s) >= 0 of a slot held
-at time s,
+By duality the bound loses nothing to discrete time: for any prices p_g(s) >= 0 of a
+slot held at time s,
 
     sum over j of the least over t, g of
         [cost_j(t, g) + integral of p_g(s) P(L > s - t)]
     - sum over g of slots of g x integral of p_g(s)
 
-is below that least value. Prices that are linear between knots a bin apart come from
-the program with jobs in groups (columns are generated from the least terms above); the
-bound is then taken of the jobs as they are. Poor prices make it lower, not false. What
-is paid at each step is found in `decide.dispatches`.
+is below that least value. Prices that are linear between knots, one bin apart, come
+from the program with jobs in groups (column generation by the least terms above); the
+bound is then computed for the ungrouped jobs. Poor prices make it lower, but not
+invalid. `decide.dispatches` computes the price of each step.
 
-Slots that are whole, taken one by one, make it no tighter: whatever x meets the
-capacities can be followed on each slot. Whenever the slot is free at t, let it take job
-j with chance x_j(t, g) over (slots of g x the chance that it is free). By induction
-over t the latter is 1 - the sum over j and s < t of x_j(s, g) P(L > t - s) / slots of
-g, and the constraint at t says that the chances of all j add up to at most 1. What is
-lost between this bound and the best policy lies in "once each" on every luck, not only
-on average, and in several slots at once. Few jobs on one or two slots are not left to
-it: `decide.recursion` has each of them once on every luck.
+Treating slots individually does not tighten it: any x that meets the capacities can be
+followed on each slot. If the slot is free at t, let it take job j with probability
+x_j(t, g) over (slots of g x the probability that it is free). By induction over t the
+latter is 1 - the sum over j and s < t of x_j(s, g) P(L > t - s) / slots of g, and by
+the constraint at t the probabilities of all j add up to at most 1. The gap between this
+bound and the best policy lies in "once per job" in every realisation, not only on
+average, and in several slots at once. For few jobs on one or two slots,
+`decide.recursion` dispatches each job once in every realisation.
 
-Measured times have no law. There the bound is of policies that may know every job's
-time, and the expectation is over stock and delays alone.
+Measured times have no distribution. Their bound holds for policies that may know every
+job's time; the expectation is over stock and delays alone.
 
-Stock that lasts, or is replayed, takes the path that the seed draws, and the bound is
-of policies that know it: all others do no better. Given the path, delays are
-independent again, and all above holds with the statuses of the path in place of their
-chances. Of terms of renting: where instances are kept warm or refused, a delay is taken
-to be 0 (a warm one has none, a refused job holds no slot), and what is billed beside
-execution is left out. Where they are taken back, or jobs suspended, a job may hold its
-slot in parts, and nothing is known.
+Stock that persists, or is replayed, takes the path that the seed draws, and the bound
+holds for policies that know it, hence for all. Given the path, delays are independent
+again, and all above holds with the statuses of the path in place of their
+probabilities. Terms of renting: with warm instances or refusals, delays are taken as 0
+(a warm instance has none, a refused job holds no slot), and only execution is billed.
+If instances are preempted or jobs suspended, a job may hold its slot in parts, and no
+bound is known.
 """
 
 from __future__ import annotations
@@ -74,16 +74,15 @@ GROUPS_PER_BIN = 2
 # rounds of column generation at most; columns a group that are kept from one to the
 # next
 ROUNDS, KEPT = 40, 20
-# the generation ends when prices give this little less than the program: share of it,
-# and of a job that waits a minute, is missed and a minute late
+# column generation ends when the bound is this close to the program's value: a share of
+# it, and of a job that waits a minute, misses its deadline and is a minute late
 GAP_SHARE, GAP = 0.002, 0.06
-NEGLIGIBLE_S = 1e-4  # of a step that is held
-LEAST = 1e-9  # minutes, per cent or USD a day: less is rounding
+NEGLIGIBLE_S = 1e-4  # part of a step that is held
+LEAST = 1e-9  # minutes, per cent or USD per day: less is rounding
 MOST_CELLS = 2e8  # steps times shapes of prices: 1.6 GB
-# beside execution
+# costs other than execution
 BILLED = {"billed_from", "minimum_s", "increment_s", "budget_usd_per_day"}
-# What the proofs are of, by field of a scenario, its terms, its market and its hourly
-# stock.
+# Fields that the proofs cover: of a scenario, its terms, its market and hourly stock.
 PROVED: dict[str, set[str]] = {
     "scenario": {
         "name",
@@ -105,9 +104,7 @@ PROVED: dict[str, set[str]] = {
 
 
 class Weights(NamedTuple):
-    """What a minute of mean wait, a per cent of misses and a minute of mean tardiness
-    count.
-    """
+    """Weights of a minute of wait, a per cent of misses and a minute of tardiness."""
 
     wait: float = 0.0
     miss: float = 0.0
@@ -120,25 +117,18 @@ OBJECTIVES = {
     "tardiness": Weights(tardiness=1.0),
     "mix": Weights(1.0, 1.0, 1.0),
 }
-"""By name, what a bound is of, beside "cost"."""
+"""Objectives by name, without "cost"."""
 
 
 @dataclass(frozen=True)
 class Bound:
-    """A lower bound on the expectation, over the draws, of an objective under any
-    policy, for a seed's arrivals.
+    """Lower bound on the expectation of an objective under any policy, for given
+    arrivals.
 
-    Attributes
-    ----------
-    value : float, optional
-        The bound: minutes, per cent, their sum or USD a day, by the objective. None: no
-        bound is known but 0.
-    program : float, optional
-        Value of the program with jobs in groups, itself no bound; it lies above by what
-        is lost to groups, steps and the rounds that were left out. None: by the
-        recursion.
-    step_s : float
-        Seconds between knots of the prices, or of a step of the recursion.
+    value: minutes, per cent, their sum or USD per day, by the objective; None if no
+    bound but 0 is known. program: value of the program with grouped jobs, not a bound,
+    as groups, steps and omitted rounds raise it; None by the recursion. step_s: seconds
+    between knots of the prices, or per step of the recursion.
     """
 
     value: float | None
@@ -149,13 +139,12 @@ class Bound:
 def check_proved(
     scenario: Scenario, what: str = "bound", but: Collection[str] = ()
 ) -> None:
-    """Refuse a scenario of which no bound is known: one in which a part that the proof
-    does not know of (jobs that are suspended, instances that are taken back) is not
-    left at its default.
+    """Refuse a scenario with a part that the proof does not cover, unless at its
+    default.
 
-    what: of which else none is known, such as "optimum". but: parts (scenario, terms,
-    market, hourly stock) of which it knows no other than the default. Raises InputError
-    for such a part, by its name, and for what is no such scenario.
+    what: the result that is not known, such as "optimum". but: parts (scenario, terms,
+    market, hourly stock) that must be at their defaults. Raises InputError with the
+    name of such a part, and for another model's scenario.
     """
     require(isinstance(scenario, Scenario), "scenario", scenario, "one of rented slots")
     market = scenario.market
@@ -171,13 +160,13 @@ def check_proved(
 
 
 def check_bin(name: str, bin_s: float, unit_s: float = 1.0) -> None:
-    """Seconds, or another unit, between knots of the prices: from a second to a day."""
+    """Check the time between knots of the prices: from a second to a day."""
     check_number(name, bin_s, least=1 / unit_s)
     require(bin_s <= DAY_S / unit_s, name, bin_s, f"at most {DAY_S / unit_s:g}")
 
 
 def _units(scenario: Scenario, objective: str | Weights | Prices) -> Units:
-    """What seconds, misses and USD of a job count."""
+    """Return the weights of seconds, misses and USD per job."""
     if objective == "cost":
         objective = Prices()
     jobs = scenario.jobs
@@ -207,29 +196,30 @@ def lower_bound(
     objective: str | Weights | Prices = "mix",
     bin_s: float | None = None,
 ) -> Bound:
-    """A lower bound on an objective under any policy, in expectation over the draws,
-    for the arrivals of a seed, and its path of the stock where that lasts.
+    """Bound an objective from below, in expectation over draws, for the arrivals of a
+    seed.
 
-    By a linear program (ours), which the module's docstring describes; of few jobs on
-    one or two slots by a recursion (`decide.recursion`).
+    By a linear program (ours; see the module's docstring), for few jobs on one or two
+    slots by a recursion (`decide.recursion`). Persistent stock takes the path of the
+    seed.
 
     Parameters
     ----------
     scenario : Scenario
-        Jobs of one GPU each. Of a log the bound is of the measured times, even for a
-        policy that knows them; the draws are those of stock and delay.
+        Jobs of one GPU each. For a log the bound holds even for policies that know the
+        measured times; the draws are those of stock and delay.
     seed : int
-        Of the arrivals and of stock that lasts, >= 0.
+        Of the arrivals and of persistent stock, >= 0.
     objective : str, Weights or Prices
-        "wait" (min), "miss" (%), "tardiness" (min), or "mix", their sum; or own weights
-        of these, >= 0. "cost": USD a day, as `advise` has it, rent among them, by its
-        default prices, or those given; a job's weight multiplies those of its wait,
-        miss and lateness.
+        "wait" (min), "miss" (%), "tardiness" (min), "mix" (their sum), or weights of
+        these, >= 0. "cost": USD per day as in `advise`, with rent, by its default
+        prices
+        or those given; a job's weight multiplies its wait, miss and lateness.
     bin_s : float, optional
-        Seconds between knots of the prices, from 1 to a day's. Narrower ones give
+        Seconds between knots of the prices, from 1 to a day's. Narrower bins give
         greater bounds and take longer: on a hectic day 20, 10 and 5 minutes take some
-        5, 15 and 70 seconds. None: the recursion where there are few jobs and slots,
-        else BIN_S.
+        5, 15 and 70 seconds. None: the recursion if there are few jobs and slots, else
+        BIN_S.
 
     Returns
     -------
@@ -239,9 +229,8 @@ def lower_bound(
     Raises
     ------
     InputError
-        For another objective, a seed or bin that is not allowed, jobs of several GPUs,
-        a log of many days, narrow bins over a long time, and terms of which no bound is
-        known.
+        For another objective, an invalid seed or bin, jobs of several GPUs, a log of
+        many days, narrow bins over a long time, and terms without a known bound.
     SolverError
         If the linear program's solver fails.
     """
@@ -268,11 +257,11 @@ def lower_bound(
 
 
 Columns = dict[tuple[int, int, int], list[tuple[int, int]]]
-"""Dispatches: by level, type and chances, pairs of a group's number and the step."""
+"""Level, type and chances -> pairs of a group's number and a step."""
 
 
 class _Program:
-    """The program over dispatches on a grid, `width` of its steps a bin."""
+    """Linear program over dispatches on a grid; width: steps per bin."""
 
     def __init__(self, own: Dispatches, width: int) -> None:
         self.own, self.width = own, width
@@ -283,15 +272,13 @@ class _Program:
         self.basis = self._basis()
         slot_s = self.basis.sum(axis=0) * own.step_s
         self.room_s = np.concatenate([slots * slot_s for slots in own.slots])
-        # columns: what they cost, of which group, and what they use of each shape of
+        # columns: their costs, their groups, and their use of each shape of
         # price
         self.cost, self.row = np.empty(0), np.empty(0, int)
         self.used = scipy.sparse.csr_array((0, len(self.room_s)))
 
     def _grouped(self, span_s: float) -> list[Group]:
-        """Jobs that come within a span, and are due within one where deadlines
-        count.
-        """
+        """Group jobs by submission and, if deadlines count, by deadline."""
         due_counts = self.own.units.miss or self.own.units.late
 
         def spans(job: Group) -> tuple[float, float, int]:
@@ -309,13 +296,13 @@ class _Program:
         ]
 
     def _basis(self) -> np.ndarray:
-        """What prices are sums of: hats over the knots, cut in two at changes of the
-        clock, and where the first job comes if a bin or more is over by then; shape
-        (steps, shapes).
+        """Return the basis of the prices, of shape (steps, shapes): hats over the
+        knots.
 
-        At either side of a change stands a block as long as a slot is held at least:
-        what is held across a change for the worse was dispatched before it, so that
-        prices jump there. Before the first job nothing is held.
+        They are cut in two at changes of the clock, and at the first submission if it
+        is a bin or more after 0. On either side of a change is a block as long as the
+        shortest occupation: slots held across a change for the worse were dispatched
+        before it, so prices jump there. Before the first job nothing is held.
         """
         own, end = self.own, self.own.end
         first = int(own.jobs[0].submit_s // own.step_s)
@@ -346,9 +333,7 @@ class _Program:
     # ---- columns ----
 
     def _add(self, wanted: Columns) -> None:
-        """Add columns: what they cost, their groups, and by shape of each pool's price
-        the seconds held, weighted by it.
-        """
+        """Add columns: costs, groups, and seconds held by each pool's shapes."""
         own, shapes, size = self.own, self.basis.shape[1], len(self.room_s)
         cost, row, used = [self.cost], [self.row], [self.used]
         for (c, g, v), pairs in wanted.items():
@@ -371,8 +356,8 @@ class _Program:
         self.used = scipy.sparse.csr_array(scipy.sparse.vstack(used))
 
     def _start(self) -> None:
-        """The first columns: dispatches at each bin, and after the horizon, which takes
-        no slot.
+        """Add the first columns: dispatches at each bin, and after the horizon without
+        a slot.
         """
         own, wanted = self.own, Columns()
         bins = [*range(0, own.end, self.width), own.end]
@@ -386,7 +371,9 @@ class _Program:
         self._add(wanted)
 
     def solve(self) -> tuple[np.ndarray, float]:
-        """Good prices by pool and step, per slot-second, and the program's value."""
+        """Return good prices by pool and step, per slot-second, and the program's
+        value.
+        """
         self._start()
         units, jobs = self.own.units, [group.jobs for group in self.groups]
         near = GAP * sum(jobs) * max(60 * units.wait, units.miss / 100, 60 * units.late)
@@ -397,7 +384,7 @@ class _Program:
             )
             found = self._solved(once, jobs)
             price = np.maximum(0.0, -found.ineqlin.marginals)
-            # prices of the first rounds swing: half way is better
+            # prices oscillate in the first rounds: half a step is better
             tried = (price + best_price) / 2 if turn else price
             value, wanted = self._answers(tried)
             if value > best:
@@ -424,8 +411,8 @@ class _Program:
         return solution
 
     def _answers(self, price: np.ndarray) -> tuple[float, Columns]:
-        """What groups add up to at prices, and the columns of their best answers on
-        each type.
+        """Return the value of all groups at prices, and their best columns on each
+        type.
         """
         own, wanted = self.own, Columns()
         least, value = own.least(self._by_step(price)), -float(price @ self.room_s)
@@ -439,9 +426,7 @@ class _Program:
         return value, wanted
 
     def _drop(self, found: scipy.optimize.OptimizeResult, price: np.ndarray) -> None:
-        """Keep what is used, what needs no slot, and the columns that are nearest to
-        being used.
-        """
+        """Keep columns that are used, need no slot or have the least reduced cost."""
         reduced = self.cost + self.used @ price - found.eqlin.marginals[self.row]
         most = np.sort(reduced)[: KEPT * len(self.groups)][-1]
         keep = np.flatnonzero(
@@ -454,11 +439,11 @@ class _Program:
     # ---- the bound at prices ----
 
     def _by_step(self, price: np.ndarray) -> np.ndarray:
-        """Prices by pool and step, of prices by pool and shape."""
+        """Expand prices by pool and shape to pool and step."""
         return np.asarray(price.reshape(len(self.own.slots), -1) @ self.basis.T)
 
     def bound(self, price: np.ndarray) -> float:
-        """The bound that prices by pool and step give, of the jobs as they are."""
+        """Return the bound for the ungrouped jobs at prices by pool and step."""
         own = self.own
         least, value = own.least(price), -float((own.slots @ price).sum()) * own.step_s
         for job in own.jobs:

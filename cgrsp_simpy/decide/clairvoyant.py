@@ -1,12 +1,12 @@
-"""The best schedule of a small instance for one who knows every draw: what not knowing
-costs (ours).
+"""Best schedule of a small instance with all draws known: the cost of not knowing
+(ours).
 
-With the draws known, a job's delay on a type changes only where the multiplier of the
-clock does, or stock that persists. Between two such instants an earlier dispatch is an
-earlier start, and nothing gained by waiting; so a job starts earliest if it is
-dispatched as soon as it is there and the slot is free, or at a later change from which
-its delay is shorter. An earlier start is never worse, for the job or for those after
-it. So an order of jobs on a slot has one best schedule, and no time is discretised.
+With the draws known, a job's delay on a type changes only when the multiplier of the
+clock or persistent stock does. Between two such instants an earlier dispatch is an
+earlier start, and waiting gains nothing; so a job starts earliest if it is dispatched
+as soon as it is submitted and the slot is free, or at a later change that shortens its
+delay. An earlier start is never worse, for the job or for those after it. So an order
+of jobs on a slot has one best schedule, and no time is discretised.
 
 For each set of jobs on a slot of each type, all orders are searched at once: of two
 orders of the same jobs, one that ends later and costs more is dropped (dynamic
@@ -32,21 +32,15 @@ from cgrsp_simpy.rental.record import JobRecord, Totals, figures
 from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.rental.stock import Stock
 
-MOST_JOBS = 12  # jobs that are solved for, at most
+MOST_JOBS = 12  # limit of the search
 
 
 @dataclass(frozen=True)
 class Optimum:
-    """The best that can be reached on a seed's draws.
+    """Best result on a seed's draws.
 
-    Attributes
-    ----------
-    value : float
-        The least value of the objective: minutes, per cent, or their sum.
-    wait_min, miss_pct, tardiness_min : float
-        As in `Run.summary`: minutes, per cent, minutes.
-    schedule : tuple of JobRecord
-        A record a job, by job.
+    value: least value of the objective, in minutes, per cent, or their sum. wait_min,
+    miss_pct, tardiness_min: as in `Run.summary`. schedule: one record per job, by job.
     """
 
     value: float
@@ -57,9 +51,7 @@ class Optimum:
 
 
 class _Order(NamedTuple):
-    """Jobs on a slot, one after the other: what they cost, when the last one ends, what
-    happens to it, and those before it.
-    """
+    """Sequence of jobs on a slot: cost, end, last step, and the order before it."""
 
     cost: float
     end_s: float
@@ -68,7 +60,7 @@ class _Order(NamedTuple):
 
 
 class _Step(NamedTuple):
-    """A job on a type, dispatched at a time, in seconds."""
+    """Dispatch of a job on a type; times in seconds."""
 
     job: Job
     draws: Draws
@@ -88,13 +80,13 @@ class _Step(NamedTuple):
 
 
 Table = list[list[_Order]]
-"""By set of jobs, as a bit mask: its orders of which none costs no more and ends no
-later than another, cheapest first.
+"""Set of jobs, as a bit mask -> its undominated orders in cost and end, cheapest
+first.
 """
 
 Division = list[tuple[float, tuple[_Order, ...]]]
-"""By set of jobs, as a bit mask: the least cost of having them on the slots so far, and
-the order on each.
+"""Set of jobs, as a bit mask -> the least cost on the slots so far, and the order on
+each.
 """
 
 
@@ -102,14 +94,13 @@ the order on each.
 def optimum(scenario: Scenario, seed: Whole = 0, objective: str = "mix") -> Optimum:
     """The least value of an objective with all arrivals and draws of a seed known.
 
-    By a search over sets of jobs (ours), which the module's docstring describes. The
-    schedule may keep a slot for a job that is still to come.
+    By a search over sets of jobs (ours; see the module's docstring). The schedule may
+    reserve a slot for a job that arrives later.
 
     scenario: at most MOST_JOBS jobs, of one GPU each. seed: of the draws, >= 0.
-    objective: "wait" (min), "miss" (%), "tardiness" (min), or "mix", their sum. Result:
-    the value and a schedule that reaches it. Raises InputError for an unknown
-    objective, a seed that is not allowed, more than MOST_JOBS jobs, a job of several
-    GPUs, or other terms of renting than the thesis's.
+    objective: "wait" (min), "miss" (%), "tardiness" (min), or "mix", their sum. Raises
+    InputError for an unknown objective, an invalid seed, more than MOST_JOBS jobs, a
+    job of several GPUs, or other terms of renting than the thesis's.
     """
     check_one_of("objective", objective, OBJECTIVES)
     check_proved(scenario, "optimum", but=("terms",))
@@ -141,7 +132,7 @@ def optimum(scenario: Scenario, seed: Whole = 0, objective: str = "mix") -> Opti
 
 
 def _divided(division: Division, table: Table, only_all: bool) -> Division:
-    """With one slot more; for the last slot the set of all jobs is enough."""
+    """Add a slot to a division; for the last slot only the set of all jobs counts."""
     best: Division = [(inf, ())] * len(division)
     for mask in [len(division) - 1] if only_all else range(len(division)):
         own = min(
@@ -153,11 +144,11 @@ def _divided(division: Division, table: Table, only_all: bool) -> Division:
 
 
 def _subsets(mask: int) -> Iterator[int]:
-    """All subsets of a set of bits, itself and the empty one among them."""
-    own = mask
-    while own:
-        yield own
-        own = (own - 1) & mask
+    """Iterate over all subsets of a bit mask, including itself and 0."""
+    subset = mask
+    while subset:
+        yield subset
+        subset = (subset - 1) & mask
     yield 0
 
 
@@ -167,9 +158,7 @@ def _table(
     choices: Sequence[GpuType],
     weights: Weights,
 ) -> Table:
-    """The best orders of every set of jobs on a slot that can be provisioned as the
-    types of `choices`.
-    """
+    """Return the best orders of every set of jobs on a slot with a choice of types."""
     table: Table = [[_Order(0.0, 0.0)]]
     for mask in range(1, 2 ** len(jobs)):
         table.append(
@@ -187,7 +176,7 @@ def _table(
 def _followed(
     stock: Stock, order: _Order, job: Job, draws: Draws, gpu: GpuType, weights: Weights
 ) -> _Order:
-    """An order and one more job, which starts as early as it can."""
+    """Append a job to an order, with its earliest start."""
     step = _earliest(stock, max(order.end_s, job.submit_s), job, draws, gpu)
     end_s = step.start_s + step.service_s
     late_s = max(0.0, end_s - job.deadline_s)
@@ -202,9 +191,7 @@ def _followed(
 def _earliest(
     stock: Stock, ready_s: float, job: Job, draws: Draws, gpu: GpuType
 ) -> _Step:
-    """The dispatch of earliest start: now, or at a change of the stock that comes
-    before this start.
-    """
+    """Return the dispatch with the earliest start: now, or at a change of the stock."""
 
     def dispatched(at_s: float) -> _Step:
         status = stock.status(gpu, at_s, draws.status)  # thesis Eq. 3.1
@@ -218,7 +205,7 @@ def _earliest(
 
 
 def _undominated(orders: Iterable[_Order]) -> list[_Order]:
-    """Those of which no other costs no more and ends no later; cheapest first."""
+    """Return the orders that no other beats in cost and end, cheapest first."""
     kept: list[_Order] = []
     for order in sorted(orders, key=lambda order: order[:2]):
         if not kept or order.end_s < kept[-1].end_s:
@@ -227,7 +214,7 @@ def _undominated(orders: Iterable[_Order]) -> list[_Order]:
 
 
 def _optimum(scenario: Scenario, orders: Sequence[_Order], weights: Weights) -> Optimum:
-    """The schedule that orders of jobs on slots stand for, and its figures."""
+    """Return the schedule and figures of one order per slot."""
     records: list[JobRecord] = []
     names = [gpu.name for gpu in scenario.gpus]
     for slot, order in enumerate(orders):

@@ -1,16 +1,16 @@
-"""What dispatches of the jobs of a seed cost and hold, step by step.
+"""Costs and slot occupation of dispatches, step by step.
 
-Time is cut into steps, of each something that no time of it is below: a job may use the
-whole step in which it comes; misses and tardiness are of the step's beginning, with the
-deadline put off to a whole step; wait and price are the lesser of both ends, less a
-margin. For the price of a dispatch at t is the sum over steps' edges b of (p before b -
-p after b) K(b - t), where K(u) = E min(L, u) is concave in u >= 0: where prices fall,
-its least is at an end; where they rise by r, it dips below both by at most r h / 4 (P(L
-> b - t - h) - P(L > b - t)), t the step's beginning and h its length. After the horizon
-prices are 0, and a job is taken to meet the law of the stock that suits it best. L is
-cut off where S would be longer with a chance of 1 in 1000 only, which lowers P(L > u).
-Measured times are rounded down to levels (`occupation`), which lowers it, too. Where
-the law of the stock changes within a step, both count.
+Time is cut into steps, and each figure of a step is a lower bound for every time in it:
+a job may use the whole step of its submission; misses and tardiness are those of the
+step's beginning, with the deadline postponed to a whole step; wait and price are the
+smaller of both ends, less a margin. The price of a dispatch at t is the sum over step
+edges b of (p before b - p after b) K(b - t), where K(u) = E min(L, u) is concave in u
+>= 0: if prices fall, its minimum is at an end; if they rise by r, it dips below both by
+at most r h / 4 (P(L > b - t - h) - P(L > b - t)), t the step's beginning and h its
+length. After the horizon prices are 0, and a job gets the stock that suits it best. L
+is truncated where S exceeds it with a probability of only 1 in 1000, which lowers P(L >
+u), as does rounding measured times down to levels (`occupation`). If the chances of the
+stock change within a step, both versions count.
 """
 
 from __future__ import annotations
@@ -29,15 +29,17 @@ from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.rental.stock import DAY_S, Stock
 
 STEP_S = 10.0
-MOST_STEPS = 30_000  # of a horizon, three and a half days of STEP_S
-AFTER_S = 1e-6  # by when a change of the clock has come, whatever its rounding
+MOST_STEPS = 30_000  # per horizon, three and a half days of STEP_S
+AFTER_S = 1e-6  # after which a change of the clock is certain despite rounding
 # chances of a status that is known
 KNOWN = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 
 
 class Units(NamedTuple):
-    """What a second of a job's wait, its miss, a second of its tardiness and a USD of
-    its rent count; whether by its weight, but for rent; and what counts beside jobs.
+    """Cost of a second of wait, a miss, a second of tardiness and a USD of rent.
+
+    weighed: whether a job's weight multiplies them, except rent. beside: cost that does
+    not depend on jobs.
     """
 
     wait: float
@@ -49,8 +51,9 @@ class Units(NamedTuple):
 
 
 class Group(NamedTuple):
-    """Jobs of one level that come, and are due, at about the same time; means in
-    seconds.
+    """Jobs of one level with about the same submission and deadline.
+
+    submit_s, deadline_s: means.
     """
 
     submit_s: float
@@ -60,14 +63,14 @@ class Group(NamedTuple):
 
 
 class Dispatches:
-    """Dispatches on a grid of steps, up to step `end`. A step of several laws of the
-    stock is there as often: the step stands in `steps`, and by type an index of the
-    chances in `law`. Step `end` stands for all times from then on: any law may hold,
-    and no slot is taken.
+    """Dispatches on a grid of steps, up to step `end`.
 
-    jobs: of one each. slots: numbers of slots, by pool; pool: from which pool a type
-    takes its slot. changes: steps in which the chances of the stock change by the
-    clock.
+    A step with several versions of the stock's chances appears once per version:
+    `steps` has the step, `law` an index of the chances per type. Step `end` represents
+    all times from then on: any chances may hold, and no slot is taken.
+
+    jobs: groups of one. slots: numbers of slots, by pool. pool: the pool from which a
+    type takes its slot. changes: steps in which the clock changes the stock's chances.
     """
 
     def __init__(
@@ -160,8 +163,10 @@ class Dispatches:
         )
 
     def _bins(self, bin_s: float, law: Callable[[float], tuple[int, ...]]) -> int:
-        """The bins by which half the fleet, never idle while jobs wait, would have
-        served all; not much beyond all arrivals and twice MOST_STEPS.
+        """Return the bins by which half the fleet, never idle while jobs wait, would
+        serve all.
+
+        Little more than all arrivals and twice MOST_STEPS.
         """
         laws, types = self.laws, list(range(len(self.pool)))
         shares = np.bincount([job.c for job in self.jobs]) / len(self.jobs)
@@ -182,9 +187,7 @@ class Dispatches:
         return bins
 
     def at(self, job: Group, g: int, v: int, steps: np.ndarray) -> np.ndarray:
-        """What dispatches at the beginnings of steps cost, without prices; shape
-        (steps,).
-        """
+        """Return the costs of dispatches at the beginnings of steps, without prices."""
         laws, units, c = self.laws, self.units, job.c
         slack = math.ceil(job.deadline_s / self.step_s) - steps
         wait_s = np.maximum(0.0, steps * self.step_s - job.submit_s) + laws.delay_s[v]
@@ -195,9 +198,11 @@ class Dispatches:
         )
 
     def least(self, price: np.ndarray) -> np.ndarray:
-        """Wait from time 0 on, rent and price of a dispatch within a step, at least;
-        shape (levels, steps by laws, types). price: per slot-second, by pool and step
-        before `end`.
+        """Return lower bounds on wait from time 0, rent and price of a dispatch within
+        a step.
+
+        Shape (levels, steps by versions, types). price: per slot-second, by pool and
+        step before `end`.
         """
         laws, units = self.laws, self.units
         least = np.empty((len(self.levels), *self.law.shape))
@@ -220,8 +225,10 @@ class Dispatches:
         return least
 
     def costs(self, least: np.ndarray, job: Group) -> tuple[int, np.ndarray]:
-        """Where in `steps` a job can be dispatched first, and what it costs from there
-        on, at least; shape (steps by laws, types).
+        """Return a job's first row of `steps`, and lower bounds on its costs from there
+        on.
+
+        Shape (steps by versions, types).
         """
         laws, units, weight = self.laws, self.units, self.levels[job.c].weight
         first = int(np.searchsorted(self.steps, int(job.submit_s // self.step_s)))

@@ -1,6 +1,4 @@
-"""Dispatching as an environment of Gymnasium: a step is one dispatch, or a hold, and
-the reward is what it cost.
-"""
+"""Dispatching as a Gymnasium environment: a step dispatches a job or holds."""
 
 from __future__ import annotations
 
@@ -21,9 +19,9 @@ from cgrsp_simpy.rental.scenario import Scenario, widths
 from cgrsp_simpy.rental.view import SlotView, View
 from cgrsp_simpy.studies.subject import subject_of
 
-LOOK_S = 60.0  # after which a hold is asked about again
-MOST_HELD = 1440  # holds in a row, a day of looks; then a hold is not allowed
-# of an observation; what is beyond is shown as these
+LOOK_S = 60.0  # between questions during a hold
+MOST_HELD = 1440  # consecutive holds, a day at LOOK_S; then a hold is not allowed
+# limits of an observation, which is clipped to them
 MOST_H, MOST_JOBS = 48.0, 10_000.0
 
 Seen = np.ndarray[Any, Any]
@@ -33,8 +31,8 @@ Look = Callable[[View], float | None]
 
 
 def earliest_due(view: View, jobs: Sequence[Job]) -> Job:
-    """Of the jobs of a class the one that is due first, among those that can be in
-    time.
+    """Return the job of a class that is due first, of those that can meet their
+    deadline.
     """
     fastest_s = view.fastest_s()[jobs[0].complexity - 1]
     able = [job for job in jobs if job.deadline_s >= view.now_s + fastest_s]
@@ -42,7 +40,7 @@ def earliest_due(view: View, jobs: Sequence[Job]) -> Job:
 
 
 def in_a_minute(view: View) -> float:
-    """When a hold is to be asked about again, though nothing has happened; seconds."""
+    """Return when to ask again about a hold if no event comes before, in seconds."""
     return view.now_s + LOOK_S
 
 
@@ -52,41 +50,42 @@ def gym_env(
     pick: Pick = earliest_due,
     look: Look = in_a_minute,
 ) -> Any:
-    """An environment of Gymnasium: its agent is asked where a policy is. Needs the
-    extra rl.
+    """Return a Gymnasium environment whose agent dispatches jobs; needs the extra rl.
 
-    An action n sends a job of class n // types to an idle slot of type n % types; the
-    last one holds. A class is a deadline class and a complexity, in that order. What is
-    allowed stands in `info["action_mask"]`; what is not, is taken for a hold. A
-    decision goes on, in the same instant, until it is held or nothing is left to send.
+    Action n sends a job of class n // types to an idle slot of type n % types; the last
+    action holds. A class is a deadline class and a complexity, in that order. Allowed
+    actions are in `info["action_mask"]`; any other counts as a hold. A decision
+    continues at the same instant until the agent holds or nothing can be sent.
 
-    The observation is flat: by class the number of waiting jobs and the least time to a
+    The observation is flat: by class the number of pending jobs and the least time to a
     deadline in hours; by type the number of idle slots and the chances of High, Medium
-    and Low stock (of the law, or by what is seen); the hour of day as sine and cosine;
-    and the hours until a busy slot is expected to end. The reward is minus what the
-    jobs cost that ended since the last step: their rent, misses, lateness and waiting,
-    USD; over a run minus the bill of `Prices`, but for the slots.
+    and Low stock (by the model, or as seen); the hour of day as sine and cosine; and
+    the hours until a busy slot is expected to end. The reward is minus the cost of the
+    jobs that ended since the last step: rent, misses, lateness and waiting, USD. Its
+    sum over a run is minus the bill of `Prices` without the slots.
 
     Parameters
     ----------
     scenario : Scenario
-        Of jobs of one slot each.
+        Jobs of one slot each.
     prices : Prices, optional
-        As of `advise`.
+        As in `advise`.
     pick : callable
-        Which of the waiting jobs of a class is sent; they come in order of submission.
+        Chooses the job to send among the pending jobs of a class, in order of
+        submission.
     look : callable
-        When a hold is asked about again if nothing happens before; None: not before.
+        Returns when to ask again about a hold if no event comes before; None: not
+        before.
 
     Returns
     -------
     gymnasium.Env
-        A seed of `reset` is the run's; without one it is drawn.
+        `reset` takes the run's seed, or draws one.
 
     Raises
     ------
     InputError
-        For a scenario of another module, of jobs on several slots, or if gymnasium is
+        For another module's scenario, jobs on several slots, or if gymnasium is
         missing.
     """
     gymnasium = needed(
@@ -103,10 +102,10 @@ def gym_env(
 
 
 class Dispatching:
-    """What `gym_env` makes an environment of.
+    """Base of the environment of `gym_env`, without Gymnasium's class.
 
-    run: the episode's; once it is over, `run.close()` has its records. types: of the
-    actions. classes: a deadline class's index and a complexity each.
+    run: the episode's; after its end `run.close()` returns the records. types: of the
+    actions. classes: pairs of a deadline class's index and a complexity.
     """
 
     np_random: Any
@@ -144,7 +143,7 @@ class Dispatching:
     def reset(
         self, *, seed: int | None = None, options: Told | None = None
     ) -> tuple[Seen, Told]:
-        """The first decision of a run."""
+        """Start a run and return its first observation."""
         super().reset(seed=seed)  # type: ignore[misc]
 
         def ask(_: View) -> None:
@@ -172,7 +171,7 @@ class Dispatching:
         return self._next()
 
     def _next(self) -> tuple[Seen, float, bool, bool, Told]:
-        """Go on to the next decision, or to the end."""
+        """Advance to the next decision, or to the end."""
         run, goes_on = self.run, True
         while goes_on and not self._asked:
             goes_on = run.advance(1)
@@ -184,9 +183,9 @@ class Dispatching:
         return seen, before - self._usd, not goes_on, False, {"action_mask": mask}
 
     def _seen(self, view: View) -> Seen:
-        """The observation; and what each action would send."""
+        """Return the observation; set the job that each action would send."""
         now_s, market = view.now_s, view.known.market
-        waiting: dict[tuple[int, int], list[Job]] = {each: [] for each in self.classes}
+        waiting: dict[tuple[int, int], list[Job]] = {key: [] for key in self.classes}
         for job in view.queue:
             waiting[job.deadline_class, job.complexity].append(job)
         offers = {offer.gpu: offer for offer in view.offers()} if self._asked else {}
@@ -205,7 +204,7 @@ class Dispatching:
             if view.seen_s(slot) is not None:
                 chances = [float(view.status(slot) == status) for status in Status]
             idle = view.idle_count if view.known.free_types else 0
-            seen += idle or sum(each.gpu == gpu for each in view.idle), *chances
+            seen += idle or sum(free.gpu == gpu for free in view.idle), *chances
         turn = market.clock.hour(now_s) / 24 * math.tau
         end_s = view.next_end_s
         ahead_h = 0.0 if end_s is None else (end_s - now_s) / 3600

@@ -1,5 +1,5 @@
-"""Figures of decisions: what a day costs by its parts and by the number of slots; the
-frontier that no policy can be below; and the recorded stock of a market.
+"""Figures of decisions: cost of a day by part and by number of slots; the frontier of
+wait and misses; recorded stock of a market.
 """
 
 from __future__ import annotations
@@ -36,9 +36,7 @@ LINES = 5
 
 
 def draw_bars(canvas: Canvas, rows: list[Row]) -> None:
-    """A bar an option: the cost of a day by what it is for, with the interval of the
-    whole.
-    """
+    """Draw one bar per option: the cost of a day by part, with the total's interval."""
     ax = canvas.add_subplot()
     places, left = np.arange(len(rows)), np.zeros(len(rows))
     for name, colour in COLOURS.items():
@@ -60,8 +58,9 @@ def draw_bars(canvas: Canvas, rows: list[Row]) -> None:
 
 
 def searched(found: Advice) -> list[Row]:
-    """The options that differ in the number of slots alone, of the LINES cheapest
-    policies and types of which the search tried three numbers or more.
+    """Return the options that differ only in the number of slots.
+
+    Of the LINES cheapest combinations of policy and types with three numbers or more.
     """
     by_slots = sorted(
         where(found.rows, compared=False), key=lambda row: float(row["slots"])
@@ -73,15 +72,13 @@ def searched(found: Advice) -> list[Row]:
 
 
 def draw_slots(canvas: Canvas, rows: list[Row]) -> None:
-    """A line for each policy and types: the cost of a day against the number of
-    slots.
-    """
+    """Draw the cost of a day by number of slots, one line per policy and types."""
     ax = canvas.add_subplot()
     lines = list(dict.fromkeys((row["policy"], row["types"]) for row in rows))
     handles: list[Line2D] = []
     for (policy, types), look in zip(lines, looks([policy for policy, _ in lines])):
-        own = where(rows, policy=policy, types=types)
-        points = (numbers(own, name) for name in ("slots", "total_usd"))
+        line = where(rows, policy=policy, types=types)
+        points = (numbers(line, name) for name in ("slots", "total_usd"))
         handles += ax.plot(
             *points, label=f"{policy}, {types}", linestyle=look.line, **dots(look)
         )
@@ -115,19 +112,18 @@ ADVICE = (
 LINE: dict[str, Any] = {"color": "0.25", "lw": 1.2, "zorder": 2}
 NONE_HERE: dict[str, Any] = {"color": "0.92", "linewidth": 0, "zorder": 0}
 INTERVAL: dict[str, Any] = {"color": "0.78", "linewidth": 0, "zorder": 1}
-KINDS = ("low", "bound", "high")  # of corners, from the lowest line up
-ROOM = 0.12  # of the Axes beyond the points
+KINDS = ("low", "bound", "high")  # kinds of corners, from the lowest line up
+ROOM = 0.12  # share of the Axes beyond the points
 
 
 def policies_and_frontier(
     rows: Sequence[Mapping[str, Any]], ax: Axes | None = None, title: str = ""
 ) -> Axes:
-    """A point a policy, and the least misses at every mean wait.
+    """Plot one point per policy, and the least misses at every mean wait.
 
     rows: with kind, name, wait_min, miss_pct and their half widths. Kind "policy" is a
     point; "bound", "low" and "high" are corners of the frontier and of its 95 %
-    interval, shortest wait first; one seed has no interval. ax: to draw on. title:
-    above it.
+    interval, shortest wait first; one seed has no interval.
     """
     ax = axes(ax)
     policies = where(rows, kind="policy")
@@ -164,7 +160,7 @@ def policies_and_frontier(
 
 
 def _ends(rows: Sequence[Mapping[str, Any]], name: str) -> Iterator[float]:
-    """Both ends of the intervals of a figure; the figure itself where there is none."""
+    """Yield both ends of a figure's intervals, the figure itself without one."""
     for row in rows:
         half = np.nan_to_num(row[f"{name}_half"])
         yield from (row[name] - half, row[name] + half)
@@ -173,9 +169,9 @@ def _ends(rows: Sequence[Mapping[str, Any]], name: str) -> Iterator[float]:
 def _corners(
     rows: Sequence[Mapping[str, Any]], kind: str
 ) -> tuple[np.ndarray, np.ndarray]:
-    own = where(rows, kind=kind)
+    corners = where(rows, kind=kind)
     wait_min, miss_pct = np.array(
-        [(row["wait_min"], row["miss_pct"]) for row in own], float
+        [(row["wait_min"], row["miss_pct"]) for row in corners], float
     ).T
     return wait_min, miss_pct
 
@@ -183,16 +179,14 @@ def _corners(
 def _to_the_edges(
     ax: Axes, wait_min: np.ndarray, miss_pct: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The line through corners, from the upper edge of the Axes to the right one."""
+    """Extend the line through corners to the upper and right edges of the Axes."""
     (_, right), (_, top) = ax.get_xlim(), ax.get_ylim()
     wait = np.array([wait_min[0], *wait_min, max(right, wait_min[-1])])
     return wait, np.array([max(top, miss_pct[0]), *miss_pct, miss_pct[-1]])
 
 
 def frontier(note: str) -> Figure:
-    """The figure of a frontier, of rows as `policies_and_frontier` takes them. note:
-    above it.
-    """
+    """Return the figure of rows for `policies_and_frontier`. note: its title."""
 
     def draw(canvas: Canvas, rows: list[Row]) -> None:
         policies_and_frontier(rows, canvas.add_subplot(), note)
@@ -205,7 +199,7 @@ FIGURES = {figure.stem: figure for figure in (*ADVICE, frontier(""))}
 
 
 def market(stem: str, types: int) -> Figure:
-    """The figure of so many types of a market, of `market_rows`."""
+    """Return the figure of a market's types, from `market_rows`."""
     size = (6.3, 0.6 + 2.2 * types)
     return Figure(
         stem, "The stock of each type", size, rows=market_rows, draw=draw_market
@@ -216,10 +210,7 @@ LAGS_H = (0.5, 1, 2, 3, 4, 6, 8, 12, 16, 20, 24)
 
 
 def market_rows(fits: Sequence[StockFit]) -> list[Row]:
-    """What is plotted: a row a run of a status within a day, and a row a lag.
-
-    fits: a law a type, with its snapshots.
-    """
+    """Return one row per run of a status within a day, and one per lag."""
     return [row for fit in fits for row in (*_runs(fit), *_lags(fit))]
 
 
@@ -239,23 +230,23 @@ def _runs(fit: StockFit) -> list[Row]:
 
 
 def _lags(fit: StockFit) -> list[Row]:
-    found = ((lag_h, *fit.polls.correlation(lag_h)) for lag_h in LAGS_H)
+    lags = ((lag_h, *fit.polls.correlation(lag_h)) for lag_h in LAGS_H)
     return [
         {"type": fit.stock.gpu, "lag_h": lag_h, "correlation": value}
         | {"half_width": half_width, "law": fit.correlation(lag_h)}
-        for lag_h, value, half_width in found
+        for lag_h, value, half_width in lags
         if np.isfinite(value)
     ]
 
 
 def draw_market(canvas: Canvas, rows: list[Row]) -> None:
-    """A line of two panels a type: its days, and the correlation of its status."""
+    """Draw two panels per type: its days, and the correlation of its status."""
     types = list(dict.fromkeys(row["type"] for row in rows))
     grid = canvas.subplots(len(types), 2, squeeze=False, width_ratios=(3, 2))
     for name, (days, lags) in zip(types, grid):
-        own = where(rows, type=name)
-        _draw_days(days, [row for row in own if "day" in row], name)
-        _draw_lags(lags, [row for row in own if "lag_h" in row])
+        of_type = where(rows, type=name)
+        _draw_days(days, [row for row in of_type if "day" in row], name)
+        _draw_lags(lags, [row for row in of_type if "lag_h" in row])
     for ax in grid[:-1].flat:
         ax.set_xlabel("")
     names, there = ("High stock", "Medium", "Low"), {row.get("status") for row in rows}

@@ -1,15 +1,14 @@
-"""How far policies are from what no policy can do better than, seed by seed; and what
-wait and misses can be had together.
+"""Gaps between policies and lower bounds, by seed, and the frontier of wait and misses.
 
-A bound is on an expectation over the draws, given the arrivals of a seed, and the path
-of stock that lasts. It is compared with a policy's mean over many draws of the same,
-never with one run.
+A bound is on an expectation over the draws, given the arrivals of a seed and the path
+of persistent stock. It is compared with a policy's mean over many such draws, never
+with one run.
 
-The frontier is a lower bound on every mix of wait and misses at once (ours). For each
+The frontier is a lower bound on all combinations of wait and misses (ours). For each
 price w of a per cent missed, in minutes of mean wait, the linear program gives b(w): no
-policy has less of wait + w misses. So for a policy of mean wait x, misses are at least
-the greatest (b(w) - x) / w over the prices. Each b is a mean over the same seeds. Where
-no bound is known of a seed, 0 stands in a mean.
+policy has less of wait + w misses. So at a mean wait x, a policy's misses are at least
+the greatest (b(w) - x) / w over the prices. Each b is a mean over the same seeds; a
+seed without a known bound counts as 0.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ from cgrsp_simpy.studies.isolation import run_isolated
 from cgrsp_simpy.studies.replicate import check_seeds, engine_for
 from cgrsp_simpy.studies.subject import subject_of
 
-LUCKS = 20  # draws of a seed's arrivals, which a policy's figures are averaged over
+LUCKS = 20  # draws per seed, over which a policy's figures are averaged
 # figure -> objective of its bound
 OBJECTIVES = {"wait_min": "wait", "miss_pct": "miss"}
 GAPS = {"wait_min": "wait_gap_min", "miss_pct": "miss_gap_pct"}
@@ -50,14 +49,16 @@ def lower_bounds(
     executor: Executor | int | None = None,
     bin_s: float | None = None,
 ) -> list[list[Bound]]:
-    """Lower bounds by objective and seed, with a bar of progress; tens of seconds
-    each.
+    """Return lower bounds by objective and seed; tens of seconds each, with a progress
+    bar.
     """
     tasks = {
-        (n, seed): (each, seed) for n, each in enumerate(objectives) for seed in seeds
+        (n, seed): (objective, seed)
+        for n, objective in enumerate(objectives)
+        for seed in seeds
     }
-    found = as_they_come(partial(_bound, scenario, bin_s), tasks, executor)
-    done = dict(progress(found, total=len(tasks), unit=" bounds", delay=0))
+    results = as_they_come(partial(_bound, scenario, bin_s), tasks, executor)
+    done = dict(progress(results, total=len(tasks), unit=" bounds", delay=0))
     return [[done[number, seed] for seed in seeds] for number in range(len(objectives))]
 
 
@@ -71,8 +72,9 @@ def _bound(
 def over_seeds(
     scenario: Scenario, seeds: Sequence[int], values: Sequence[float]
 ) -> Mean:
-    """The mean of a value a seed; seeds whose replayed stock begins on one day count as
-    one.
+    """Return the mean of one value per seed.
+
+    Seeds whose replayed stock begins on the same day count as one.
     """
     clusters = [subject_of(scenario).in_common(seed) for seed in seeds]
     return mean(
@@ -84,12 +86,10 @@ def over_seeds(
 def over_lucks(
     scenario: Scenario, policy: Any, seed: int, lucks: Count, engine: str = "simpy"
 ) -> list[dict[str, float]]:
-    """The figures of a policy on the arrivals of a seed, one run for each of so many
-    draws.
+    """Return a policy's figures on the arrivals of a seed, one run per set of draws.
 
-    The seeds of the draws are drawn of the stream "lucks"; also statuses that a policy
-    sees, and its own random numbers, are of these seeds. Stock that lasts takes the
-    path of the one seed.
+    The seeds of the draws come from the stream "lucks"; the statuses that a policy sees
+    and its random numbers follow them. Persistent stock takes the path of `seed`.
     """
     drawn, found = scenario.draw(seed), []
     for own in stream(seed, "lucks").integers(2**62, size=lucks).tolist():
@@ -108,17 +108,15 @@ def expected(
     executor: Executor | int | None = None,
     lucks: int = LUCKS,
 ) -> dict[tuple[str, str, int], float]:
-    """The means over draws of wait_min, miss_pct and tardiness_min by policy, figure
-    and seed.
-    """
+    """Return means over draws by policy, figure (wait, misses, tardiness) and seed."""
     tasks = {
         (name, seed): (policies[name], seed) for name in policies for seed in seeds
     }
     engine = engine_for("auto", [], scenario.jobs * lucks * len(tasks))
-    found = as_they_come(partial(_lucks, scenario, lucks, engine), tasks, executor)
+    results = as_they_come(partial(_lucks, scenario, lucks, engine), tasks, executor)
     return {
         (name, figure, seed): mean([run[figure] for run in runs]).mean
-        for (name, seed), runs in found
+        for (name, seed), runs in results
         for figure in ("wait_min", "miss_pct", "tardiness_min")
     }
 
@@ -130,12 +128,11 @@ def _lucks(
 
 
 def with_gaps(study: Comparison, executor: Executor | int | None = None) -> Comparison:
-    """The comparison with two figures more: wait_gap_min and miss_gap_pct, what the
-    mean over LUCKS draws of a seed's arrivals is above the lower bound of that seed;
-    NaN where no bound is known of any seed.
+    """Add the figures wait_gap_min and miss_gap_pct to a comparison.
 
-    Gap and bound are of the same arrivals and of expectations, but that a mean over
-    LUCKS draws still has luck: a gap can be below 0 by that.
+    A gap is the mean over LUCKS draws of a seed's arrivals less the lower bound of that
+    seed; NaN if no bound is known for any seed. It can be below 0, since the mean over
+    draws is random.
     """
     scenario, told = study.scenario, "one of rented slots: of others no bound is known"
     require(isinstance(scenario, Scenario), "scenario", scenario, told)
@@ -165,16 +162,16 @@ def with_gaps(study: Comparison, executor: Executor | int | None = None) -> Comp
 
 
 PRICES = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0, inf)
-"""Of a per cent missed, minutes of mean wait; infinity: misses alone."""
+"""Minutes of mean wait per per cent missed; infinity: misses alone."""
 
 
 @dataclass(frozen=True)
 class Frontier:
-    """Half planes of wait and misses that every policy lies in.
+    """Half planes of wait and misses that contain every policy.
 
-    scenario: of which it is. seeds: of the arrivals. bin_s: seconds between knots of
+    scenario: the one examined. seeds: of the arrivals. bin_s: seconds between knots of
     the prices. least: price of a per cent missed, in minutes -> the least wait + price
-    x misses, minutes, one a seed; at price infinity the least misses, per cent.
+    x misses, minutes, per seed; at price infinity the least misses, per cent.
     """
 
     scenario: Scenario
@@ -184,7 +181,7 @@ class Frontier:
 
     @property
     def means(self) -> dict[float, Mean]:
-        """The means over the seeds, with their intervals."""
+        """Means over the seeds, with their intervals."""
         return {
             price: over_seeds(self.scenario, self.seeds, values)
             for price, values in self.least.items()
@@ -192,9 +189,10 @@ class Frontier:
 
     @property
     def corners(self) -> dict[str, list[tuple[float, float]]]:
-        """Wait in minutes and misses in per cent at which the bound turns, shortest
-        wait first: of the means, and of the low and the high ends of their 95 %
-        intervals.
+        """Corners of the bound: wait in minutes and misses in per cent, shortest wait
+        first.
+
+        Of the means, and of the low and high ends of their 95 % intervals.
         """
         means = self.means
         return {
@@ -204,8 +202,8 @@ class Frontier:
         }
 
     def miss_pct(self, wait_min: float) -> float:
-        """The least misses of a policy of such a mean wait, per cent; infinite where no
-        policy waits so little.
+        """Return the least misses at a mean wait, per cent; inf if no policy waits so
+        little.
         """
         means = {price: own.mean for price, own in self.means.items()}
         if wait_min < means.pop(0.0, 0.0):
@@ -217,7 +215,7 @@ class Frontier:
 
 
 def _corners(least: dict[float, float]) -> list[tuple[float, float]]:
-    """Where two of the lines a wait + b misses = c meet, and no other is above."""
+    """Return where two lines a wait + b misses = c meet and no other is above."""
     lines = [(0, 1, c) if b == inf else (1, b, c) for b, c in least.items()] + [
         (0, 1, 0)
     ]
@@ -228,8 +226,8 @@ def _corners(least: dict[float, float]) -> list[tuple[float, float]]:
     waits = (c[one] * b[other] - c[other] * b[one]) / steep
     misses = (a[one] * c[other] - a[other] * c[one]) / steep
     there = np.outer(waits, a) + np.outer(misses, b) >= c - 1e-9 * np.maximum(1.0, c)
-    found = np.column_stack([waits, misses])[there.all(axis=1)].round(9)
-    return sorted({(wait, miss + 0.0) for wait, miss in found.tolist()})
+    points = np.column_stack([waits, misses])[there.all(axis=1)].round(9)
+    return sorted({(wait, miss + 0.0) for wait, miss in points.tolist()})
 
 
 def frontier(
@@ -240,13 +238,12 @@ def frontier(
     prices: Sequence[float] = PRICES,
     bin_s: float = BIN_S,
 ) -> Frontier:
-    """The least misses at every mean wait, that no policy can be below.
+    """Return the least misses at every mean wait, which no policy can beat.
 
-    scenario: as of `lower_bound`. seeds, executor: as of `compare`. prices: of a per
-    cent missed, in minutes of mean wait, >= 0, each once; infinity for misses alone.
-    bin_s: as of `lower_bound`. Result: from a bound a price and seed, of which each
-    takes seconds to minutes. Raises InputError for what is not allowed, or a scenario
-    that has no bound.
+    scenario, bin_s: as in `lower_bound`. seeds, executor: as in `compare`. prices:
+    minutes of mean wait per per cent missed, >= 0, each once; infinity for misses
+    alone. Computes one bound per price and seed, seconds to minutes each. Raises
+    InputError for what is not allowed, or a scenario without a bound.
     """
     numbers = entries_of("prices", prices, "a list of numbers")
     for price in numbers:

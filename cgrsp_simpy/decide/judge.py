@@ -1,6 +1,4 @@
-"""Judging policies on scenarios: what each costs beyond the best of the others, and
-where most.
-"""
+"""Judging policies on scenarios: costs beyond the best of the others."""
 
 from __future__ import annotations
 
@@ -31,7 +29,7 @@ from cgrsp_simpy.studies.store import open_store
 from cgrsp_simpy.studies.study import Results, Row, counted, interval, many, plain_mean
 from cgrsp_simpy.studies.subject import subject_of
 
-POINTS = 1.0  # per cent of deadlines missed: from more on a policy is behind another
+POINTS = 1.0  # per cent of deadlines missed: a greater difference counts
 
 
 def judge(
@@ -46,43 +44,22 @@ def judge(
 ) -> Judgement:
     """Run policies on scenarios, all on the same seeds.
 
-    Parameters
-    ----------
-    scenarios : iterable of Scenario
-        Of rented slots, with names that differ.
-    policies : sequence
-        As in `simulate`, two or more.
-    seeds : iterable of int
-        Of the runs in each scenario.
-    executor : Executor or int, optional
-        As in `compare`.
-    prices : Prices, optional
-        Difference the rent; the slots are given, and cost nothing.
-    title : str
-        What the scenarios are.
-    out : str or Path, optional
-        A results directory, from which the same call resumes.
-
-    Returns
-    -------
-    Judgement
-        Its rows, regrets and table.
-
-    Raises
-    ------
-    InputError
-        For a scenario, policy or seed that is not allowed.
+    scenarios: of rented slots, with different names. policies: two or more, as in
+    `simulate`. seeds: of the runs in each scenario. executor: as in `compare`. prices:
+    of misses, lateness and waiting, added to the rent; slots cost nothing. title: names
+    the scenarios as a group. out: a results directory, from which the same call
+    resumes. Raises InputError for a scenario, policy or seed that is not allowed.
     """
-    made = [*entries_of("scenarios", scenarios, "a list of scenarios")]
-    for each in made:
+    models = [*entries_of("scenarios", scenarios, "a list of scenarios")]
+    for model in models:
         require(
-            isinstance(checked_model(each), Scenario),
+            isinstance(checked_model(model), Scenario),
             "scenario",
-            each,
+            model,
             "one of rented slots",
         )
     seeds = check_seeds(seeds)
-    names = [each.name for each in made]
+    names = [model.name for model in models]
     require(
         len(set(names)) == len(names) > 0,
         "scenarios",
@@ -91,30 +68,30 @@ def judge(
     )
     prices = given_or_usual(prices)
     named = check_policies(
-        prices.passed_to(check_policies(policies, made[0]).values()), made[0]
+        prices.passed_to(check_policies(policies, models[0]).values()), models[0]
     )
     require(len(named) > 1, "policies", list(named), "two or more")
     store = open_store(
-        out, "suite", named, seeds, scenarios=made, prices=asdict(prices)
+        out, "suite", named, seeds, scenarios=models, prices=asdict(prices)
     )
     runs = replicate(
-        [Replications(each, list(named.values()), seeds) for each in made],
+        [Replications(model, list(named.values()), seeds) for model in models],
         executor,
         store,
     )
     rows: list[Row] = []
-    for each in made:
+    for model in models:
         for name, policy in named.items():
             for seed in seeds:
-                row = runs.figures(each, policy, seed)
+                row = runs.figures(model, policy, seed)
                 if "error" not in row:
-                    sums = Totals(*runs.outcome(each, policy, seed))
+                    sums = Totals(*runs.outcome(model, policy, seed))
                     row = {
-                        "usd_per_job": prices.bill(sums, 0, 1.0)[COST] / each.jobs,
+                        "usd_per_job": prices.bill(sums, 0, 1.0)[COST] / model.jobs,
                         **row,
                     }
                 rows.append(
-                    {"scenario": each.name, "policy": name, "seed": seed, **row}
+                    {"scenario": model.name, "policy": name, "seed": seed, **row}
                 )
     begun = {
         each.name: [*map(subject_of(each).in_common, seeds)]
@@ -127,14 +104,10 @@ def judge(
 
 
 class Difference(NamedTuple):
-    """A policy on a scenario beside the best of the others.
+    """Policy compared with the best of the others on a scenario.
 
-    Attributes
-    ----------
-    scenario, policy, other : str
-        The other is the one of least mean.
-    difference : Mean
-        Paired by seed, the policy's less the other's.
+    other: the policy with the least mean. difference: the policy's figure less the
+    other's, paired by seed.
     """
 
     scenario: str
@@ -145,15 +118,11 @@ class Difference(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class Judgement(Results):
-    """What policies cost on scenarios.
+    """Costs of policies on scenarios.
 
-    Its rows are dicts, one a scenario, policy and seed: the expected cost `usd_per_job`
-    and the figures of the run's summary.
-
-    Attributes
-    ----------
-    title : str
-        What the scenarios are.
+    Its rows are dicts, one per scenario, policy and seed: the expected cost
+    `usd_per_job` and the figures of the run's summary. title: names the scenarios as a
+    group.
     """
 
     title: str
@@ -163,12 +132,12 @@ class Judgement(Results):
 
     @property
     def rows(self) -> list[Row]:
-        """One dict a scenario, policy and seed."""
+        """One dict per scenario, policy and seed."""
         return self._rows
 
     @property
     def _held(self) -> str:
-        """What was studied, in a line."""
+        """The study in one line."""
         return (
             f"{self.title}: {counted('policy', self.policies)},"
             f" {many(len(self.seeds), 'seed')}"
@@ -179,17 +148,17 @@ class Judgement(Results):
 
     @cached_property
     def scenarios(self) -> list[str]:
-        """Their names, as given."""
+        """Names, in the order of the call."""
         return self._each("scenario")
 
     @cached_property
     def policies(self) -> list[str]:
-        """Their names, as given."""
+        """Names, in the order of the call."""
         return self._each("policy")
 
     @cached_property
     def seeds(self) -> list[int]:
-        """Those of the runs."""
+        """Seeds of the runs."""
         return self._each("seed")
 
     @cached_property
@@ -198,15 +167,15 @@ class Judgement(Results):
 
     @cached_property
     def _figures(self) -> list[str]:
-        """Names of what the rows tell of runs that were completed."""
+        """Names of the figures of completed runs."""
         done = (row for row in self.rows if "error" not in row)
-        found = dict.fromkeys(name for row in done for name in row)
-        return [name for name in found if name not in ("scenario", "policy", "seed")]
+        names = dict.fromkeys(name for row in done for name in row)
+        return [name for name in names if name not in ("scenario", "policy", "seed")]
 
     def values(
         self, scenario: str, policy: str, figure: str = "usd_per_job"
     ) -> list[float]:
-        """A figure by seed, NaN where the run failed; InputError for an unknown
+        """Return a figure by seed, NaN for a failed run; InputError for an unknown
         name.
         """
         check_one_of("scenario", scenario, self.scenarios)
@@ -216,9 +185,7 @@ class Judgement(Results):
         return [row.get(figure, math.nan) for row in self._by_run[scenario, policy]]
 
     def _independent(self, scenario: str, policy: str, figure: str) -> list[float]:
-        """A figure by seed, or by the day on which a replay begins; NaN where a run
-        failed.
-        """
+        """Return a figure by seed, or by first day of a replay; NaN if a run failed."""
         values = self.values(scenario, policy, figure)
         clusters = self._clusters.get(scenario)
         whole = values if not any(map(math.isnan, values)) else [math.nan] * len(values)
@@ -227,20 +194,19 @@ class Judgement(Results):
     def against_best(
         self, policy: str, figure: str = "usd_per_job"
     ) -> list[Difference]:
-        """A policy beside the best of the others, on each scenario.
+        """Compare a policy with the best of the others on each scenario.
 
-        Seeds that begin on one day of a market that is replayed count once.
+        Seeds that begin on the same day of a replayed market count once. The best is
+        chosen on the same seeds, which flatters it: if several are equal, the
+        difference is above 0 in expectation. A policy with a failed run is not chosen;
+        its own difference is NaN.
 
-        The best is chosen on the same seeds, which flatters it: where several are
-        equal, the difference is above 0 in expectation. A policy of which a run failed
-        there is not chosen; its own difference does not exist.
-
-        policy, figure: as they are called in the rows. Result: as the scenarios; the
-        regret, where the figure is the expected cost. Raises InputError for an unknown
+        policy, figure: as named in the rows. The result has one entry per scenario: the
+        regret, if the figure is the expected cost. Raises InputError for an unknown
         name.
         """
         rest = [each for each in self.policies if each != policy]
-        found = []
+        differences = []
         for scenario in self.scenarios:
             means = {
                 each: mean(self._independent(scenario, each, figure)).mean
@@ -251,16 +217,15 @@ class Judgement(Results):
                 self._independent(scenario, each, figure) for each in (policy, best)
             )
             less = paired_difference(own, other, in_order=scenario in self._clusters)
-            found.append(Difference(scenario, policy, best, less))
-        return found
+            differences.append(Difference(scenario, policy, best, less))
+        return differences
 
     def regret(self, policy: str) -> Mean:
-        """Expected cost beyond the best of the others, USD a job; below 0: it is the
-        best.
+        """Return the expected cost beyond the best of the others, USD per job.
 
-        A mean over the scenarios, each a mean over its seeds, with the interval over
-        scenarios; NaN for a policy of which a run failed. Scenarios where one of all
-        others did are left out.
+        A mean over scenarios of means over seeds, with the interval over scenarios;
+        below 0 for the best, NaN for a policy with a failed run. Scenarios where a run
+        of every other policy failed are left out.
         """
         own = self._mean(policy, "usd_per_job")
         found = mean([each.difference.mean for each in self.against_best(policy)])
@@ -270,10 +235,11 @@ class Judgement(Results):
     def worst(
         self, policy: str, figure: str = "usd_per_job", number: Whole = 5
     ) -> list[Difference]:
-        """The scenarios where it is furthest behind the best of the others, the worst
-        first; without those where there is no difference, since runs failed.
+        """Return the scenarios where a policy is furthest behind the best other, worst
+        first.
 
-        Raises InputError for an unknown name, or a number below 0.
+        Scenarios with failed runs, which have no difference, are left out. Raises
+        InputError for an unknown name, or a number below 0.
         """
         known = [
             each for each in self.against_best(policy, figure) if each.difference.n
@@ -281,26 +247,27 @@ class Judgement(Results):
         return sorted(known, key=lambda each: -each.difference.mean)[:number]
 
     def behind(self, policy: str) -> list[Difference]:
-        """The scenarios where it misses more deadlines than the best of the others, by
-        more than POINTS on average, and by the 95 % interval, which one seed does not
-        have; the worst first.
+        """Return the scenarios where a policy clearly misses more deadlines, worst
+        first.
 
-        Each interval is taken by itself: where nothing differs, one in forty is above 0
-        by chance, and more as the best is chosen on the same seeds. Whether a
-        difference is real, other seeds tell.
+        The mean difference to the best other is above POINTS, and its 95 % interval,
+        which needs two seeds, above 0. Intervals are not adjusted: without a difference
+        one in forty is above 0 by chance, and more since the best is chosen on the same
+        seeds. Confirm a difference on other seeds.
         """
         return [
-            each
-            for each in self.worst(policy, "miss_pct", len(self.scenarios))
-            if each.difference.mean > POINTS and each.difference.low > 0
+            item
+            for item in self.worst(policy, "miss_pct", len(self.scenarios))
+            if item.difference.mean > POINTS and item.difference.low > 0
         ]
 
     def table(self) -> list[Row]:
-        """A dict a policy: expected cost, regret with its interval over scenarios, the
-        greatest regret and where; misses, wait, lateness; in how many scenarios its
-        misses are more than one point above the best of the others, and in how many of
-        these the 95 % interval, each by itself, is above 0. Costs, regret, misses, wait
-        and lateness of a policy of which a run failed are NaN.
+        """Return one dict per policy.
+
+        Expected cost, regret with its interval over scenarios, the greatest regret and
+        its scenario; misses, wait, lateness (NaN, as costs and regret, if a run
+        failed); the number of scenarios with misses more than one point above the best
+        other, and of those among them whose 95 % interval is above 0.
         """
         return [self._row(policy) for policy in self.policies]
 
@@ -329,7 +296,7 @@ class Judgement(Results):
         return math.nan if any(map(math.isnan, means)) else mean(means).mean
 
     def as_dict(self) -> dict[str, Any]:
-        """Table and regrets as plain values."""
+        """Return the table and regrets as plain values."""
         regrets = {
             policy: [
                 {
@@ -352,7 +319,7 @@ class Judgement(Results):
 
     @property
     def tables(self) -> list[Table]:
-        """A line a policy, and where the one that costs least is worst."""
+        """One line per policy, and the worst scenarios of the cheapest."""
         number, seeds, table = len(self.scenarios), len(self.seeds), self.table()
         cost = {row["policy"]: row["usd_per_job"] for row in table}
         least = min(cost, key=lambda policy: (math.isnan(cost[policy]), cost[policy]))
@@ -390,11 +357,11 @@ def _text(value: float, form: str) -> str:
     return "-" if math.isnan(value) else format(value, form)
 
 
-def _row_text(each: Difference, scale: float, seeds: int) -> list[str]:
-    """A line on a policy beside another."""
-    less = each.difference
+def _row_text(item: Difference, scale: float, seeds: int) -> list[str]:
+    """Format a comparison with the best other policy."""
+    less = item.difference
     scaled = {name: scale * getattr(less, name) for name in ("mean", "low", "high")}
-    return [each.scenario, each.other, interval(replace(less, **scaled), seeds, "+")]
+    return [item.scenario, item.other, interval(replace(less, **scaled), seeds, "+")]
 
 
 def _cells(row: Row) -> list[str]:

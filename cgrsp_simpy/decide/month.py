@@ -1,6 +1,4 @@
-"""Months: days drawn from a mix of day types, each a run of its own (thesis Section
-5.6).
-"""
+"""Months: separate runs of days drawn from a mix of day types (thesis Section 5.6)."""
 
 from __future__ import annotations
 
@@ -44,7 +42,7 @@ THESIS_MIX = {"quiet": 0.20, "normal": 0.55, "hectic": 0.15, "surge": 0.10}
 
 
 class Day(NamedTuple):
-    """A day of a month.
+    """Day of a month.
 
     replication: the month's seed. number: from 1. kind: a name of the mix. seed: of the
     day's run.
@@ -57,9 +55,7 @@ class Day(NamedTuple):
 
 
 def days_of(mix: Mapping[str, float], days: int, replication: int) -> list[Day]:
-    """The days of one month, each of a kind drawn from the mix, with a seed of its
-    own.
-    """
+    """Draw the days of one month, each with a kind from the mix and a seed."""
     rng = stream(replication, "days")
     kinds = rng.choice(list(mix), size=days, p=list(mix.values()))
     seeds = rng.integers(2**48, size=days)
@@ -80,39 +76,14 @@ def month(
     *,
     out: str | Path | None = None,
 ) -> Month:
-    """Months of days drawn at random from a mix of day types; every day starts empty at
-    its own time 0.
+    """Simulate months of days drawn from a mix of day types; every day starts empty at
+    0 s.
 
-    Parameters
-    ----------
-    mix : mapping
-        Name of a day type -> probability.
-    policies : sequence of str or Policy
-        As of `compare`.
-    days : int
-        Of a month, >= 1.
-    replications : int
-        Number of months, >= 1, with the seeds first_seed, first_seed + 1, ...
-    first_seed : int
-        At least 0.
-    scenario : callable
-        Makes the scenario of a day type from its name.
-    executor, out
-        As of `compare`.
-
-    Returns
-    -------
-    Month
-        Its rows, days, means, tests and table.
-
-    Raises
-    ------
-    WorkerError
-        If the executor dies.
-
-    References
-    ----------
-    Thesis Section 5.6.
+    mix: name of a day type -> probability. policies, executor, out: as in `compare`.
+    days: per month, >= 1. replications: number of months, >= 1, with the seeds
+    first_seed, first_seed + 1, ... first_seed: at least 0. scenario: returns the
+    scenario of a day type, by name. Raises WorkerError if the executor dies. Source:
+    thesis Section 5.6.
     """
     named = check_policies(policies, day("quiet"))
     require(
@@ -131,9 +102,9 @@ def month(
     check_whole("first_seed", first_seed, least=0)
     seeds = check_seeds(range(first_seed, first_seed + replications))
     scenarios = {kind: scenario(kind) for kind in mix}
-    for made in scenarios.values():
-        require(isinstance(made, Scenario), "scenario", made, "a Scenario")
-    calendar = [each for seed in seeds for each in days_of(mix, days, seed)]
+    for item in scenarios.values():
+        require(isinstance(item, Scenario), "scenario", item, "a Scenario")
+    calendar = [drawn for seed in seeds for drawn in days_of(mix, days, seed)]
     store = open_store(
         out, "month", named, seeds, mix=dict(mix), days=days, scenarios=scenarios
     )
@@ -153,9 +124,10 @@ def wanted_days(
     scenarios: Mapping[str, Scenario],
     policies: Sequence[str | Policy],
 ) -> list[Replications]:
-    """The runs of the days of a calendar."""
+    """Return the runs needed for a calendar."""
     return [
-        Replications(scenarios[each.kind], policies, [each.seed]) for each in calendar
+        Replications(scenarios[drawn.kind], policies, [drawn.seed])
+        for drawn in calendar
     ]
 
 
@@ -165,9 +137,7 @@ def month_rows(
     named: Mapping[str, str | Policy],
     runs: Runs,
 ) -> list[Row]:
-    """One row a policy and replication: figures over all jobs of the month, and
-    the sum of costs.
-    """
+    """Return one row per policy and replication: figures over jobs, summed costs."""
     months = grouped(calendar, lambda day: day.replication)
     return [
         {
@@ -205,20 +175,18 @@ def day_rows(
     named: Mapping[str, str | Policy],
     runs: Runs,
 ) -> list[Row]:
-    """One row a policy and day: replication, day, kind, seed and the figures of its
-    run.
-    """
+    """Return one row per policy and day, with the figures of its run."""
     return [
         {
             "policy": name,
-            "replication": each.replication,
-            "day": each.number,
-            "kind": each.kind,
-            "seed": each.seed,
-            **runs.figures(scenarios[each.kind], policy, each.seed),
+            "replication": drawn.replication,
+            "day": drawn.number,
+            "kind": drawn.kind,
+            "seed": drawn.seed,
+            **runs.figures(scenarios[drawn.kind], policy, drawn.seed),
         }
         for name, policy in named.items()
-        for each in calendar
+        for drawn in calendar
     ]
 
 
@@ -226,16 +194,10 @@ def day_rows(
 class Month(Study):
     """Figures of several policies over the same months.
 
-    Its rows are dicts, one a policy and replication (the key seed); means over the
-    month's jobs, costs summed.
-
-    Attributes
-    ----------
-    days : list of dict
-        One dict a policy and day: replication, day, kind, seed, and the figures of
-        `Run.summary`.
-    mix : dict
-        Name of a day type -> probability.
+    Its rows are dicts, one per policy and replication (key seed): means over the jobs
+    of the month, costs summed. days: one dict per policy and day, with replication,
+    day, kind, seed and the figures of `Run.summary`. mix: name of a day type ->
+    probability.
     """
 
     _scenarios: dict[str, Scenario]
@@ -247,7 +209,7 @@ class Month(Study):
 
     @property
     def title(self) -> str:
-        """The length of the month and its mix."""
+        """Length of the month and its mix."""
         number = max(row["day"] for row in self.days)
         return f"{number} days of " + ", ".join(
             f"{kind} {share:g}" for kind, share in self.mix.items()
@@ -266,16 +228,14 @@ class Month(Study):
 
     @property
     def clusters(self) -> list[int]:
-        """The seeds, or one for all where a market is replayed."""
+        """The seeds, or one value for all if a market is replayed."""
         return [0] * len(self.seeds) if self.common else self.seeds
 
     def run(self, policy: str, replication: int, day: int) -> Run:
-        """The run of one day, with its per-job records: simulated again, equal to the
-        bit.
+        """Simulate one day again, with its per-job records; equal to the bit.
 
-        policy: as it is called in the table. replication: the month's seed. day: of the
-        month, as in `days`. Result: as from `simulate`. Raises InputError for a policy
-        or day that is not of this study.
+        policy: its name in the table. replication: the month's seed. day: of the month,
+        as in `days`. Raises InputError for a policy or day that is not in this study.
         """
         check_one_of("policy", policy, self._named)
         key = {"policy": policy, "replication": replication, "day": day}

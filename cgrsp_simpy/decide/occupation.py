@@ -1,6 +1,4 @@
-"""How long a dispatch holds its slot, provisioning plus execution, by level, type and
-chances of the stock (thesis Eq. 3.1, 3.2, 3.12).
-"""
+"""Slot occupation: provisioning plus execution (thesis Eq. 3.1, 3.2, 3.12)."""
 
 from __future__ import annotations
 
@@ -18,12 +16,12 @@ from cgrsp_simpy.rental.job import Draws, Job, Service
 from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.rental.workload import LoggedWorkload
 
-TAIL = 1e-3  # the chance of a longer time, where a law of times is cut off
-# of a log: factors of a level are this near to each other, unless that takes more
-# levels a class
+TAIL = 1e-3  # probability of a longer time at the truncation of a distribution
+# ratio of factors within a level of a log, larger if that takes more levels per
+# class
 NEAR, MOST_LEVELS = 1.25, 8
 ROUNDING_S = 1e-9  # of an instant
-SAME_S = 0.01  # delays that differ by less are the least of them
+SAME_S = 0.01  # bounds of a delay that are closer count as the lower one
 
 Factor = Callable[[np.ndarray], np.ndarray]
 """From x to P(F <= x), E max(0, x - F) and half of E max(0, x - F)^2 of a factor F;
@@ -32,9 +30,10 @@ shape (3, values of x).
 
 
 class Level(NamedTuple):
-    """Jobs whose execution times follow one law, and that weigh the same: index of
-    their complexity, the law of realised over mean execution time, the greatest of
-    these, where the law is cut off, and their weight.
+    """Jobs with one distribution of execution times and one weight.
+
+    complexity: its index. factor: distribution of realised over mean execution time.
+    most: factor at which it is truncated.
     """
 
     complexity: int
@@ -46,12 +45,11 @@ class Level(NamedTuple):
 def levels_of(
     scenario: Scenario, drawn: Sequence[tuple[Job, Draws]], weighed: bool = False
 ) -> tuple[list[Level], list[int]]:
-    """The levels of jobs, and the level of each job; weighed: whether weights are told
-    apart.
+    """Return the levels of jobs, and the level of each job.
 
-    Drawn times have a level a complexity. Measured ones have levels of nearly equal
-    times, each with its least: jobs that hold their slots no longer than the log's. So
-    have weights.
+    Drawn times have one level per complexity. Measured times and weights are grouped
+    into levels of nearly equal values, each rounded down to its least, so that jobs
+    hold their slots no longer than in the log. weighed: whether weights matter.
     """
     measured = isinstance(scenario.workload, LoggedWorkload)
     factors = np.array([draws.service if measured else 1.0 for _, draws in drawn])
@@ -73,7 +71,7 @@ def levels_of(
 
 
 def _spans(values: np.ndarray) -> list[float]:
-    """Numbers that are the same for values that are nearly equal."""
+    """Return numbers that are the same for nearly equal values."""
     least, most = float(values[values > 0].min(initial=math.inf)), float(values.max())
     ratio = max(NEAR, (most / least) ** (1 / MOST_LEVELS))
     with np.errstate(divide="ignore"):
@@ -82,11 +80,11 @@ def _spans(values: np.ndarray) -> list[float]:
 
 
 class Laws:
-    """L = D + S by level c, type g and chances v of the stock: arrays over u = 0, 1,
-    ... steps after dispatch.
+    """Distribution of L = D + S by level c, type g and chances v of the stock.
 
-    held_s: E min(L, u). beyond: P(L > u). ends: P(u <= L < u + 1). mean_s: E L.
-    delay_s: E D, by chances. rent_usd: of E S, by level and type.
+    Arrays are over u = 0, 1, ... steps after dispatch. held_s: E min(L, u). beyond: P(L
+    > u). ends: P(u <= L < u + 1). mean_s: E L. delay_s: E D, by chances. rent_usd: of E
+    S, by level and type.
     """
 
     def __init__(
@@ -150,18 +148,16 @@ class Laws:
 
 
 def longest_execution_s(gpus: Sequence[GpuType], levels: Sequence[Level]) -> float:
-    """The longest execution of any level on any type, where its law is cut off."""
+    """Return the longest execution on any type, at the truncation of each level."""
     return max(
-        gpu.mean_execution_s[each.complexity] * each.most
+        gpu.mean_execution_s[level.complexity] * level.most
         for gpu in gpus
-        for each in levels
+        for level in levels
     )
 
 
 def _drawn(service: Service, c: int) -> tuple[Factor, float]:
-    """The law of the factors of a complexity (thesis Eq. 3.12), and where it is cut
-    off.
-    """
+    """Return the factors of a complexity (thesis Eq. 3.12) and where they end."""
     if service.distribution == "exponential":
         return _exponential, -math.log(TAIL)
     sigma = service.sigma[c]
@@ -185,7 +181,7 @@ def _exponential(x: np.ndarray) -> np.ndarray:
 def _lognormal(sigma: float, x: np.ndarray) -> np.ndarray:
     """Of mean 1: E F^k of F <= x is exp(k (k - 1) sigma^2 / 2) Phi(z - k sigma)."""
     x = np.maximum(0.0, x)
-    # log 0; a sigma of next to nothing
+    # log 0; a tiny sigma
     with np.errstate(divide="ignore", over="ignore"):
         z = np.log(x) / sigma + sigma / 2
     below, first = scipy.special.ndtr(z), scipy.special.ndtr(z - sigma)
@@ -197,16 +193,16 @@ def _lognormal(sigma: float, x: np.ndarray) -> np.ndarray:
 def _tables(
     at_s: np.ndarray, mean_s: float, factor: Factor, delay_s: tuple[float, float]
 ) -> np.ndarray:
-    """E min(L, u), P(L > u) and P(L >= u) at times u, for D uniform between bounds and
-    S a mean time by a factor; L is cut off at the last of the times. Shape (3, times).
+    """Return E min(L, u), P(L > u) and P(L >= u) at times u, shape (3, times).
 
-    P(L <= u) is the mean of P(S <= u - D) over D, and E max(0, u - L) that of E max(0,
-    u - D - S): differences of the integrals of these over u, which are one place later
-    in `factor`.
+    D is uniform between bounds, S a mean time by a factor, and L truncated at the last
+    time. P(L <= u) is the mean of P(S <= u - D) over D, and E max(0, u - L) that of E
+    max(0, u - D - S): differences of the integrals of these over u, which are the next
+    entry of `factor`.
     """
     least, most = delay_s
     found = []
-    for shift_s in (ROUNDING_S, -ROUNDING_S):  # an equal time is in time, or is not
+    for shift_s in (ROUNDING_S, -ROUNDING_S):  # an equal time is in time, or late
         below, spare = factor((at_s + shift_s - least) / mean_s)[:2]
         if most - least >= SAME_S:
             own, later = (factor((at_s + shift_s - each) / mean_s) for each in delay_s)

@@ -1,6 +1,4 @@
-"""Orders and placements compared apart: whose merit is a policy's, what it runs next or
-where it puts it?
-"""
+"""Comparison of dispatching orders and placement rules in all combinations."""
 
 from __future__ import annotations
 
@@ -25,16 +23,15 @@ def order_by_place(
     seeds: Iterable[int],
     executor: Executor | int | None = None,
 ) -> Grid:
-    """Run every order with every placement, all on the same seeds.
+    """Run every order with every placement rule on the same seeds.
 
-    scenario: of rented slots. orders, places: callables of `policies.rules`, or own
-    ones, by name. seeds: of the runs. executor: as in `compare`. Result: the study, and
-    each policy's merit by order and placement. Raises InputError for no order or
-    placement, or what `compare` refuses.
+    orders, places: callables by name, such as those of `policies.rules`. executor: as
+    in `compare`. Raises InputError for no order or placement, or what `compare`
+    refuses.
     """
     for name, named in (("orders", orders), ("places", places)):
-        made = isinstance(named, Mapping) and all(map(callable, named.values()))
-        require(made and len(named) > 0, name, named, "one function or more, by name")
+        valid = isinstance(named, Mapping) and all(map(callable, named.values()))
+        require(valid and len(named) > 0, name, named, "one function or more, by name")
     policies = [
         ListPolicy(order, place, _pair(order_name, place_name))
         for order_name, order in orders.items()
@@ -50,10 +47,10 @@ def _pair(order: str, place: str) -> str:
 
 
 class Shares(NamedTuple):
-    """The difference of two policies, in two steps.
+    """Difference of two policies, split into two steps.
 
-    total, order, place: paired by seed. The order is changed first, under the first
-    placement, and then the placement, under the second order; the two sum to the total.
+    total, order, place: paired by seed. The order changes first, under the first
+    placement, then the placement, under the second order; both sum to the total.
     """
 
     total: Mean
@@ -63,9 +60,9 @@ class Shares(NamedTuple):
 
 @dataclass(frozen=True)
 class Grid:
-    """Orders by placements.
+    """All combinations of orders and placements.
 
-    orders, places: their names. study: of all pairs.
+    orders, places: their names. study: the comparison of all pairs.
     """
 
     orders: list[str]
@@ -73,7 +70,7 @@ class Grid:
     study: Comparison
 
     def values(self, order: str, place: str, figure: str) -> list[float]:
-        """A figure of a pair by seed; InputError for an unknown name."""
+        """Return a figure of a pair by seed; InputError for an unknown name."""
         check_one_of("order", order, self.orders)
         check_one_of("placement", place, self.places)
         return self.study.values(_pair(order, place), figure)
@@ -81,9 +78,7 @@ class Grid:
     def shares(
         self, figure: str, first: tuple[str, str], second: tuple[str, str]
     ) -> Shares:
-        """How far the second policy's difference from the first is its order's; both
-        are an order and a placement.
-        """
+        """Split the difference of two pairs of order and placement into its steps."""
         middle = self.values(second[0], first[1], figure)
         begin, end = self.values(*first, figure), self.values(*second, figure)
         pairs = (end, begin), (middle, begin), (end, middle)
@@ -92,14 +87,14 @@ class Grid:
         return Shares(*(paired_difference(a, b, in_order=in_order) for a, b in known))
 
     def table(self, figure: str) -> str:
-        """A line an order, a column a placement: means with 95 % half widths."""
+        """Format a figure, one line per order: means with 95 % half widths."""
         count, over = self.study.n, self.study.mean_over
         rows = [
             [
                 order,
                 *(
-                    interval(over(self.values(order, each, figure)), count)
-                    for each in self.places
+                    interval(over(self.values(order, place, figure)), count)
+                    for place in self.places
                 ),
             ]
             for order in self.orders

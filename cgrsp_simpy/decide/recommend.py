@@ -1,7 +1,7 @@
-"""What to change: a search over policies, numbers of slots and their types.
+"""Search over policies, numbers of slots and their types for a better configuration.
 
-Runs of options are compared in pairs on the same seeds, few of them while the search
-goes on; what it finds is to be compared with what is now on seeds that it did not use.
+Options are compared in pairs on the same seeds, few during the search; its result is to
+be compared with today's configuration on seeds that the search did not use.
 """
 
 from __future__ import annotations
@@ -52,14 +52,14 @@ from cgrsp_simpy.studies.subject import subject_of
 
 BILLS = {"rent_usd": "rent", "slots_usd": "slots"}
 INCONVENIENCE = {"misses_usd": "misses", "late_usd": "lateness", "waits_usd": "waiting"}
-PARTS = BILLS | INCONVENIENCE  # of the cost of a day, and what they are called
+PARTS = BILLS | INCONVENIENCE  # of the cost of a day, with their names
 COST = "total_usd"  # their sum
 FIXED, FREE = "fixed types", "free types"
-"""Slots of given types, or types that the policy chooses."""
-MOST_USD = 1e9  # of a price: sums stay finite
-LEAST_SEEDS = 3  # two may agree by chance, and then seem to leave no doubt
+"""Slots with fixed types, or types that the policy chooses."""
+MOST_USD = 1e9  # greatest price, so that sums stay finite
+LEAST_SEEDS = 3  # two may agree by chance and give a narrow interval
 
-# a price, and the parameter of the policy that weighs by it
+# a price -> the policy parameter that uses it
 WEIGHS_BY = {
     "price_miss": "price_miss_usd",
     "price_late": "price_late_usd_per_min",
@@ -74,14 +74,12 @@ Usd = Annotated[
 
 @declared()
 class Prices:
-    """What a day costs beside the rent, each price from 0 to MOST_USD.
+    """Costs of a day other than rent, each price from 0 to MOST_USD.
 
-    The first three are of a job of weight 1, and multiplied by the weight of any other.
-    The default prices of misses and waits give the thesis's trade-off, in which a
-    minute of mean wait weighs as much as a tenth of a per cent missed; a late minute
-    counts as ten waiting ones. A slot kept is an hour's rent of the cheapest type
-    (thesis Table 4.1) a day: what is paid for its quota and disk whether it is used or
-    not.
+    The first three are for a job of weight 1, and multiplied by other weights. By
+    default a minute of mean wait costs as much as a tenth of a per cent missed (the
+    thesis's trade-off) and a tenth of a late minute. A slot's price, an hour's rent of
+    the cheapest type (thesis Table 4.1), covers its quota and disk.
 
     Raises
     ------
@@ -97,20 +95,19 @@ class Prices:
     price_slot: Usd = parameter("USD per slot and day, used or not.", default=0.25)
 
     def passed_to(self, policies: Iterable[Any]) -> list[Any]:
-        """The policies, `triage` with those of the prices that are not the default
-        ones, where it has no parameters of its own.
-        """
-        own = [
+        """Return the policies, with the prices passed to a plain `triage`."""
+        parameters = [
             f"{parameter}={getattr(self, name)!r}"
             for name, parameter in WEIGHS_BY.items()
             if getattr(self, name) != getattr(Prices, name)
         ]
-        weighed = f"triage:{','.join(own)}" if own else "triage"
+        weighed = f"triage:{','.join(parameters)}" if parameters else "triage"
         return [weighed if policy == "triage" else policy for policy in policies]
 
     def of_jobs(self, jobs: Mapping[str, np.ndarray] | np.ndarray) -> np.ndarray:
-        """What jobs cost beside rent and slots; USD, (jobs,). jobs: columns as of
-        JobRecord.
+        """Return the costs of jobs other than rent and slots; USD, (jobs,).
+
+        jobs: columns as in JobRecord.
         """
         late_s = np.maximum(0.0, jobs["finish_s"] - jobs["deadline_s"])
         wait_s = jobs["start_s"] - jobs["submit_s"]
@@ -118,9 +115,7 @@ class Prices:
         return np.asarray(jobs["weight"] * (usd + self.price_wait * wait_s / 60))
 
     def bill(self, sums: Totals, slots: int, days: float) -> dict[str, float]:
-        """The cost of a day in USD by name of PARTS, and COST, their sum, of a run with
-        so many slots that stands for so many days.
-        """
+        """Return a run's cost per day in USD by PARTS, and their sum, COST."""
         parts = {
             "rent_usd": sums.cost_usd / days,
             "slots_usd": self.price_slot * slots,
@@ -132,7 +127,7 @@ class Prices:
 
 
 def given_or_usual(prices: Prices | None) -> Prices:
-    """The prices; for None the default ones. Raises InputError for what is none."""
+    """Return the prices, for None the default; raise InputError for other objects."""
     prices = Prices() if prices is None else prices
     require(isinstance(prices, Prices), "prices", prices, "a Prices")
     return prices
@@ -147,10 +142,10 @@ class Spot:
 
 
 class Option(NamedTuple):
-    """Something one could do.
+    """Configuration to compare.
 
-    types: FIXED, FREE, or "all", "plus" or "spot" and the name of a type: all slots are
-    of it, all slots beyond today's are, or its instances are spot instances.
+    types: FIXED, FREE, or "all", "plus" or "spot" and the name of a type: of all slots,
+    of the slots beyond today's, or rented as spot instances.
     """
 
     policy: str
@@ -165,32 +160,37 @@ class Option(NamedTuple):
 
 
 def later(scenario: Scenario, policy: str | Policy) -> list[Policy]:
-    """The policy in use with loose jobs later; none for an own policy, where no hour is
-    scarcer than another, and where all jobs are tight.
+    """Return the current policy with loose jobs postponed.
+
+    Empty for a policy that is not built in, without scarce hours, and without loose
+    jobs.
     """
     named = isinstance(policy, str) and policy.partition(":")[0] in POLICIES
-    loose = any(not each.tight and each.share for each in scenario.workload.classes)
+    loose = any(
+        not job_class.tight and job_class.share
+        for job_class in scenario.workload.classes
+    )
     spans = scarce_spans(scenario.known()) if named and loose else []
     return [LooseLater(str(policy))] if spans else []
 
 
 def own_types(scenario: Scenario) -> str:
-    """Whether the scenario's types are fixed or free, as an option has it."""
+    """Return FIXED or FREE for a scenario."""
     return FREE if scenario.free_types else FIXED
 
 
 def variant(scenario: Scenario, free_types: bool, slots: int) -> Scenario:
-    """The scenario with so many slots, of fixed or free types.
+    """Return the scenario with another number of slots, of fixed or free types.
 
-    If its slots are the rentable types in turn, further ones go on so, as another
-    number of slots would have them; else with the scenario's own slots from the first.
+    If its slots are the rentable types in turn, the others continue the sequence;
+    otherwise the scenario's slots are repeated from the first.
     """
-    own = scenario.slots
-    in_turn = own == round_robin(len(own), scenario.gpus)
+    slot_types = scenario.slots
+    in_turn = slot_types == round_robin(len(slot_types), scenario.gpus)
     types = (
         round_robin(slots, scenario.gpus)
         if in_turn
-        else tuple(islice(cycle(own), slots))
+        else tuple(islice(cycle(slot_types), slots))
     )
     return replace(scenario, slots=types, free_types=free_types)
 
@@ -206,16 +206,16 @@ def _plus(scenario: Scenario, gpu: GpuType, slots: int) -> Scenario:
 
 
 def _on_spot(scenario: Scenario, gpu: GpuType, spot: Spot, slots: int) -> Scenario:
-    """The scenario with one type rented as spot instances."""
+    """Return the scenario with one type rented as spot instances."""
     known = scenario.terms.preemptible
     require(not known, "spot", spot, "left out where instances are taken back already")
-    made = variant(scenario, scenario.free_types, slots)
+    changed = variant(scenario, scenario.free_types, slots)
     cheap = replace(gpu, price_usd_per_h=spot.share * gpu.price_usd_per_h)
     return replace(
-        made,
-        slots=tuple(cheap if each == gpu else each for each in made.slots),
-        gpus=tuple(cheap if each == gpu else each for each in made.gpus),
-        terms=replace(made.terms, preemption=(Preemption(gpu.name, spot.per_h),)),
+        changed,
+        slots=tuple(cheap if each == gpu else each for each in changed.slots),
+        gpus=tuple(cheap if each == gpu else each for each in changed.gpus),
+        terms=replace(changed.terms, preemption=(Preemption(gpu.name, spot.per_h),)),
     )
 
 
@@ -223,11 +223,11 @@ Fleets = dict[str, Callable[[int], Scenario]]
 
 
 def fleets(scenario: Scenario, spot: Spot | None = None) -> Fleets:
-    """What the types of the slots can be: from a number of slots to the scenario on
-    them.
+    """Return the possible types of the slots, as functions from a number of slots to
+    scenarios.
 
-    Today's first; what cannot differ is left out. Raises InputError for spot instances
-    beside others that are taken back.
+    Today's first, without duplicates. Raises InputError for spot instances if others
+    are preempted already.
     """
     own, gpus = own_types(scenario), scenario.gpus
     kinds = (own, FREE, FIXED) if len(gpus) > 1 else (own,)
@@ -238,7 +238,7 @@ def fleets(scenario: Scenario, spot: Spot | None = None) -> Fleets:
             if not scenario.free_types:
                 found[f"plus {gpu.name}"] = partial(_plus, scenario, gpu)
     if spot is not None:
-        # refused before the work
+        # refuse before the search
         _on_spot(scenario, gpus[0], spot, len(scenario.slots))
         found |= {
             f"spot {gpu.name}": partial(_on_spot, scenario, gpu, spot)
@@ -248,18 +248,19 @@ def fleets(scenario: Scenario, spot: Spot | None = None) -> Fleets:
 
 
 def days_of(scenario: Scenario) -> float:
-    """Days that a run stands for: in so many as many jobs come at the mean rate (of a
-    log, from its first to its last submission); at least one.
+    """Return the days that a run represents: its jobs over the mean rate, at least 1.
+
+    For a log the rate is that between its first and last submission.
     """
     return max(1.0, scenario.jobs / scenario.workload.rate_per_s / DAY_S)
 
 
 def under_load(scenario: Scenario, factor: float) -> Scenario:
-    """The scenario with so many times as many jobs an hour.
+    """Multiply the arrival rate of a scenario.
 
-    Jobs that are drawn: their number and rates are multiplied. A log: the time between
-    submissions is divided, as is usual; its hours of the day are then not those of the
-    market any more. Raises InputError for other workloads.
+    For drawn jobs, their number and rates are multiplied. For a log, the times between
+    submissions are divided, as usual, so that its hours of the day no longer match the
+    market's. Raises InputError for other workloads.
     """
     check_number("load", factor, above=0)
     load, jobs = scenario.workload, max(1, round(factor * scenario.jobs))
@@ -288,10 +289,9 @@ def under_load(scenario: Scenario, factor: float) -> Scenario:
 
 
 class Trials:
-    """Runs of options, each made once.
+    """Runs of options, each simulated once.
 
-    scenario: what is now. policies: by their labels, the first the one in use. prices:
-    that a bill is made of.
+    scenario: today's. policies: by label, the current one first. prices: for the bills.
     """
 
     def __init__(
@@ -317,8 +317,10 @@ class Trials:
         self.figures: dict[Option, dict[int, dict[str, float]]] = {}
 
     def fleet(self, option: Option) -> Scenario:
-        """The scenario on the fleet of an option. Raises InputError where there can be
-        none: a job does not fit, a type is never in stock, or no job would end on it.
+        """Return the scenario with an option's fleet.
+
+        Raises InputError for an impossible fleet: a job does not fit, a type is never
+        in stock, or no job would end on it.
         """
         _, slots, types = option
         if (slots, types) not in self._made:
@@ -327,13 +329,13 @@ class Trials:
         return self._made[slots, types]
 
     def able(self, option: Option) -> bool:
-        """Whether there can be an option."""
+        """Whether the option's fleet is possible."""
         with suppress(InputError):
             return bool(self.fleet(option))
         return False
 
     def run(self, options: Iterable[Option], seeds: Sequence[int]) -> None:
-        """Make the runs that there are not yet. Raises PolicyError where one fails."""
+        """Simulate the missing runs. Raises PolicyError if one fails."""
         wanted: dict[Option, tuple[Scenario, list[int]]] = {}
         for option in options:
             done, made = self.figures.setdefault(option, {}), self.fleet(option)
@@ -347,7 +349,7 @@ class Trials:
         for option, (made, left) in wanted.items():
             for seed in left:
                 outcome = runs.outcome(made, self.policies[option.policy], seed)
-                # nothing is said of means over other seeds
+                # means over fewer seeds would not be comparable
                 if isinstance(outcome, str):
                     raise PolicyError(f"{option}, seed {seed}: {outcome}")
                 parts = self.prices.bill(Totals(*outcome), option.slots, self.days)
@@ -375,9 +377,7 @@ class Trials:
     def change(
         self, option: Option, other: Option, figure: str, seeds: Sequence[int]
     ) -> Mean:
-        """The paired difference of a figure, with its 95 % interval from LEAST_SEEDS
-        on.
-        """
+        """Return a paired difference, with its 95 % interval from LEAST_SEEDS on."""
         own, theirs = (self.values(each, figure, seeds) for each in (option, other))
         return _with_enough(
             paired_difference(
@@ -386,26 +386,26 @@ class Trials:
         )
 
 
-def _with_enough(found: Mean) -> Mean:
-    return found if found.n >= LEAST_SEEDS else replace(found, low=nan, high=nan, p=nan)
+def _with_enough(value: Mean) -> Mean:
+    return value if value.n >= LEAST_SEEDS else replace(value, low=nan, high=nan, p=nan)
 
 
 # ---- the search ----
 
 CHANGES = ("policy", "types", "slots")
-# what is changed, the least change first
+# kinds of change, the smallest first
 LEVELS = [level for number in range(4) for level in combinations(CHANGES, number)]
-SEARCHED_JOBS = 2000  # of each option, roughly
+SEARCHED_JOBS = 2000  # per option, roughly
 MOST_SEEDS = 6
-KEPT = 3  # of each race
+KEPT = 3  # per race
 FINALISTS = 4
 
 
 class Search:
-    """The way to what is best.
+    """Search for the best option.
 
-    limits: figure -> what it may be at most. least: the figure that is to be least.
-    first: of the seeds of the search; as many follow as it needs.
+    limits: figure -> greatest allowed value. least: the figure to minimise. first:
+    first seed of the search.
     """
 
     def __init__(
@@ -419,12 +419,12 @@ class Search:
         self.few, self.fewer = self.seeds[:number], self.seeds[: number // 2]
 
     def reached(self, option: Option, figure: str, seeds: Sequence[int]) -> float:
-        """The upper end of the interval; the mean where there is none."""
-        found = self.trials.mean(option, figure, seeds)
-        return found.mean if isnan(found.high) else found.high
+        """Return the upper end of the interval, or the mean without an interval."""
+        value = self.trials.mean(option, figure, seeds)
+        return value.mean if isnan(value.high) else value.high
 
     def excess(self, option: Option, seeds: Sequence[int]) -> float:
-        """By what share of themselves limits are exceeded; 0 where all are kept."""
+        """Return the relative excess over the limits; 0 if all are met."""
         return summed(
             max(0.0, (self.reached(option, figure, seeds) - most) / (most or 1.0))
             for figure, most in self.limits.items()
@@ -433,7 +433,7 @@ class Search:
     def best(
         self, options: Iterable[Option], seeds: Sequence[int], number: int = 1
     ) -> list[Option]:
-        """The best of those that there can be; of equals the first."""
+        """Return the best of the possible options; of equals the first."""
         able = [option for option in dict.fromkeys(options) if self.trials.able(option)]
         self.trials.run(able, seeds)
 
@@ -444,13 +444,11 @@ class Search:
         return sorted(able, key=key)[:number]
 
     def race(self, options: Iterable[Option]) -> Option:
-        """The best of several, of which most run on one seed or so alone."""
+        """Return the best of several options, most of which run on few seeds."""
         return self.best(self.best(options, self.fewer, KEPT), self.few)[0]
 
     def climb(self, option: Option, seeds: Sequence[int]) -> Option:
-        """Other numbers of slots, until one more, and one fewer, is worse; by fewer
-        seeds first.
-        """
+        """Change the number of slots until neighbours are worse; fewer seeds first."""
         if seeds == self.few != self.fewer:
             option = self.climb(option, self.fewer)
         step = 1
@@ -465,7 +463,7 @@ class Search:
         return option
 
     def changed(self, option: Option) -> tuple[str, ...]:
-        """Which of CHANGES an option takes."""
+        """Return which of CHANGES an option makes."""
         now, plus = self.trials.now, option.types.startswith("plus ")
         differs = (
             option.policy != now.policy,
@@ -477,14 +475,14 @@ class Search:
     @cached_property
     def starts(self) -> list[Option]:
         """All policies and types on today's number of slots, or on one more."""
-        own = self.trials.now.slots
+        number = self.trials.now.slots
         return [
-            Option(policy, own + types.startswith("plus "), types)
+            Option(policy, number + types.startswith("plus "), types)
             for types, policy in product(self.trials.fleets, self.trials.policies)
         ]
 
     def cheapest(self) -> Option:
-        """What is best, whatever it changes."""
+        """Return the best option, whatever it changes."""
         ranked = self.best(
             (each for each in self.starts if each.slots == self.trials.now.slots),
             self.fewer,
@@ -509,9 +507,7 @@ class Search:
         return self.best([self.trials.now, *finalists], self.seeds)[0]
 
     def least_change(self) -> Option:
-        """What keeps the limits with the least change, cheapest; else what comes
-        nearest.
-        """
+        """Return the smallest change that meets the limits, or comes nearest."""
         nearest = self.trials.now
         for level in LEVELS:
             own = [
@@ -536,9 +532,7 @@ class Search:
         return nearest
 
     def first_step(self) -> Option | None:
-        """The smallest change of one thing that pays: policy, then types, then one
-        slot.
-        """
+        """Return the smallest single change that pays: policy, types, one slot."""
         now, cost = self.trials.now, self.least
         one = [each._replace(slots=now.slots + 1) for each in self.starts]
         one += [now._replace(slots=now.slots - 1)]

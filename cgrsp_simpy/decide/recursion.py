@@ -1,16 +1,16 @@
-"""The least cost of few jobs on one or two slots, by dynamic programming (ours).
+"""Least cost of few jobs on one or two slots, by dynamic programming (ours).
 
-Of what is left to do matters which jobs have not been dispatched, and when each slot is
-free. Let V(left, free) be the least expected cost of what is left. The slot that is
-free first takes a job j at its time t, for cost_j(t, g) + E V(left without j, free with
-t + L in place of t), or idles to a later time; no other order of decisions is needed.
-So every job is dispatched once on every luck.
+The state is the set of jobs not yet dispatched and the time when each slot becomes
+free. Let V(left, free) be the least expected remaining cost. The slot that is free
+first takes a job j at its time t, for cost_j(t, g) + E V(left without j, free with t +
+L in place of t), or idles to a later time; no other order of decisions is needed. So
+every job is dispatched once in every realisation.
 
-It is a lower bound. A dispatch tells at once how long it will hold its slot: with one
-slot that changes nothing, with two it may only help. Times are rounded down to steps:
-who follows a policy one step ahead of the clock, and draws the parts of steps that are
-left out, does so in slots that are free no later. On one slot, with times that are
-whole steps, it is the optimum.
+It is a lower bound. A dispatch reveals at once how long it will hold its slot: with one
+slot that changes nothing, with two it can only help. Times are rounded down to steps: a
+policy that runs one step ahead of the clock, and draws the omitted parts of steps, does
+so in slots that are free no later. On one slot, with times that are whole steps, it is
+the optimum.
 """
 
 from __future__ import annotations
@@ -33,8 +33,9 @@ MOST_STEPS, MOST_WORK = 1500, 1e10  # steps of the horizon; multiplications
 def grid(
     scenario: Scenario, seed: int, drawn: Sequence[tuple[Job, Draws]], units: Units
 ) -> Dispatches | None:
-    """The finest grid on which all can be done in seconds, up to when all jobs are done
-    one after the other; None where there is none.
+    """Return the finest grid that can be solved in seconds, or None.
+
+    It lasts until all jobs are done one after the other.
     """
     slots, jobs = len(scenario.slots), len(drawn)
     if slots > MOST_SLOTS or jobs > MOST_JOBS:
@@ -52,7 +53,7 @@ def grid(
 
 
 def least_cost(own: Dispatches, scenario: Scenario) -> float:
-    """The least expected cost, of all jobs on all slots."""
+    """Return the least expected cost of all jobs on all slots."""
     shape, jobs = (own.end + 1,) * len(scenario.slots), own.jobs
     choices = scenario.types
     types = [
@@ -71,17 +72,17 @@ def least_cost(own: Dispatches, scenario: Scenario) -> float:
                 continue
             first, cost = own.costs(unpaid, job)
             steps, begins = np.unique(own.steps[first:], return_index=True)
-            for slot, each in enumerate(types):
+            for slot, indices in enumerate(types):
                 after = np.moveaxis(value[left ^ (1 << j)], slot, 0)
-                found = np.full(shape, math.inf)
-                for g in each:
+                candidate = np.full(shape, math.inf)
+                for g in indices:
                     later = np.tensordot(ends[job.c, g][first:], after, 1)
                     later += cost[:, g].reshape(-1, *[1] * (len(shape) - 1))
-                    found[steps] = np.minimum(
-                        found[steps], np.minimum.reduceat(later, begins)
+                    candidate[steps] = np.minimum(
+                        candidate[steps], np.minimum.reduceat(later, begins)
                     )
-                found = np.moveaxis(found, 0, slot)
-                np.minimum(best, found, out=best, where=first_free[slot])
+                candidate = np.moveaxis(candidate, 0, slot)
+                np.minimum(best, candidate, out=best, where=first_free[slot])
         for axis in range(len(shape)):  # a slot may idle
             best = np.flip(np.minimum.accumulate(np.flip(best, axis), axis), axis)
         value[left] = best
@@ -89,12 +90,10 @@ def least_cost(own: Dispatches, scenario: Scenario) -> float:
 
 
 def _ends(own: Dispatches, c: int, g: int) -> np.ndarray:
-    """By row of `own.steps`, the chance that a dispatch then holds its slot up to each
-    step.
-    """
-    found = np.zeros((len(own.steps), own.end + 1))
-    for row, step, v in zip(found, own.steps.tolist(), own.law[:, g].tolist()):
+    """Return the chance that a slot is held up to each step, by row of `steps`."""
+    result = np.zeros((len(own.steps), own.end + 1))
+    for row, step, v in zip(result, own.steps.tolist(), own.law[:, g].tolist()):
         chance = own.laws.ends[c, g, v, : own.end + 1 - step]
         row[step : step + len(chance)] = chance
         row[-1] += 1 - row.sum()
-    return found
+    return result

@@ -1,13 +1,12 @@
-"""A suite of scenarios, drawn by a documented law, on which policies are judged.
+"""Suites of scenarios drawn from documented distributions, for judging policies.
 
-A policy that is tuned on the thesis's four days may be caught out on others. `scenario`
-draws one by its seed: slots, types, prices, stock over the day, delays, deadlines and
-load, and beyond the thesis how long stock lasts and who sees it, long delays at Medium
-stock, refusals, warm instances and logs, each as its function here describes. Each of
-these has a random stream of its own ("suite sight", "suite delays", "suite retries",
-"suite terms", "suite log"), so that the rest of a scenario does not depend on it.
-Nothing is read from a file. Seeds of TRAIN are for making policies, those of TEST for
-judging them.
+A policy that is tuned on the thesis's four days may do badly on others. `scenario`
+draws a scenario by its seed: slots, types, prices, stock over the day, delays,
+deadlines and load, and features that the thesis does not have: persistence and
+visibility of stock, long delays at Medium stock, refusals, warm instances and logs.
+Each of these has its own random stream ("suite sight", "suite delays", "suite retries",
+"suite terms", "suite log"), so that the rest of a scenario does not depend on it. No
+file is read. TRAIN holds seeds for developing policies, TEST those for judging them.
 """
 
 from __future__ import annotations
@@ -33,20 +32,19 @@ from cgrsp_simpy.rental.workload import (
     Workload,
 )
 
-TRAIN = range(100)  # seeds of scenarios on which policies are made
-TEST = range(5000, 5100)  # seeds of scenarios on which policies are judged
-# Low stock that blocks nothing
+TRAIN = range(100)  # seeds of scenarios for developing policies
+TEST = range(5000, 5100)  # seeds of scenarios for judging policies
+# Low stock without effect
 HARMLESS_S = ((0.0, 10.0), (30.0, 120.0), (120.0, 600.0))
 
 
 def scenario(seed: int) -> Scenario:
-    """The scenario of a seed.
+    """Draw the scenario of a seed.
 
-    seed: names the scenario; the runs in it have seeds of their own. Result: two to
-    twelve slots, or fifty in one of ten; half of them on the thesis's types; free
-    choice of type in three of ten; 200 to 900 jobs, twice as many on fifty slots;
-    offered load from .5 to 2 by execution time alone, from second 0 to the last
-    submission. The jobs are those of a log in one of five.
+    Two to twelve slots, or fifty in one of ten; half on the thesis's types; free choice
+    of type in three of ten; 200 to 900 jobs, twice as many on fifty slots; offered load
+    .5 to 2 by execution time alone, from second 0 to the last submission. In one of
+    five the jobs are a log. The runs have seeds of their own.
     """
     rng = stream(seed, "suite")
     gpus = _gpus(rng)
@@ -70,14 +68,13 @@ def scenario(seed: int) -> Scenario:
 
 
 def wide(seed: int) -> Scenario:
-    """The scenario of a seed by a second law, which lies further from the thesis's
+    """Draw the scenario of a seed from a second distribution, further from the thesis's
     days.
 
-    seed: as of `scenario`. Result: one to forty slots, few more often than many; 150 to
-    900 jobs of a log, with bursts and heavy tails; offered load from .4 to 1.6; one to
-    five deadline classes; in half of them hours of scarcity that come and go; stock
-    that persists, long delays at Medium stock, refusals and warm instances as by the
-    first law.
+    One to forty slots, small numbers more often; 150 to 900 jobs of a log, with bursts
+    and heavy tails; offered load .4 to 1.6; one to five deadline classes; in half of
+    them recurring hours of scarcity; persistent stock, long delays at Medium stock,
+    refusals and warm instances as in `scenario`.
     """
     rng = stream(seed, "suite wide")
     gpus = _gpus(rng)
@@ -103,9 +100,7 @@ def wide(seed: int) -> Scenario:
 
 
 def _classes(rng: Generator) -> Deadlines:
-    """One to five classes, due after 10 minutes to 24 hours; tight if that is below two
-    hours.
-    """
+    """Draw 1 to 5 classes, due after 10 min to 24 h; below 2 h they are tight."""
     windows_s = sorted(600 * 144 ** rng.random(int(rng.integers(1, 6))))
     shares = rng.dirichlet([1.5] * len(windows_s)).round(3)
     shares[-1] = round(1 - shares[:-1].sum(), 3)
@@ -118,9 +113,7 @@ def _classes(rng: Generator) -> Deadlines:
 
 
 def _jumping(rng: Generator, gpus: Sequence[GpuType]) -> Market:
-    """Each hour of a type is scarce or not, and the next is as it is with a chance of
-    .7 to .95.
-    """
+    """Draw hours that are scarce or not and persist with probability .7 to .95."""
     stock: list[HourlyStock] = []
     for gpu in gpus:
         stays, scarce = rng.uniform(0.7, 0.95), bool(rng.random() < 0.4)
@@ -138,9 +131,7 @@ def _jumping(rng: Generator, gpus: Sequence[GpuType]) -> Market:
 
 
 def _bursts(rng: Generator, jobs: int) -> np.ndarray:
-    """Submission times up to a scale: gaps that are ten times as short while it is
-    busy.
-    """
+    """Draw unscaled submission times whose gaps are ten times shorter in bursts."""
     rate = np.repeat(
         rng.permuted(np.tile([1.0, 10.0], jobs)), rng.geometric(0.1, 2 * jobs)
     )[:jobs]
@@ -149,16 +140,14 @@ def _bursts(rng: Generator, jobs: int) -> np.ndarray:
 
 
 def _tails(rng: Generator, jobs: int) -> np.ndarray:
-    """Seconds up to a scale: lognormal of sigma .1 to 1.5, or Pareto of shape 1.5 to
-    2.6.
-    """
+    """Draw unscaled times, lognormal (sigma .1 to 1.5) or Pareto (shape 1.5 to 2.6)."""
     if rng.random() < 0.6:
         return np.exp(rng.uniform(0.1, 1.5) * rng.standard_normal(jobs))
     return 1 + rng.pareto(rng.uniform(1.5, 2.6), jobs)
 
 
 def _gpus(rng: Generator) -> tuple[GpuType, ...]:
-    """The thesis's types, or two to four of 20 to 240 s, .2 to 5 USD/h and beta .35 to
+    """Draw the thesis's types, or 2 to 4 of 20 to 240 s, .2 to 5 USD/h, beta .35 to
     .95.
     """
     if rng.random() < 0.5:
@@ -175,10 +164,8 @@ def _gpus(rng: Generator) -> tuple[GpuType, ...]:
 
 
 def _market(rng: Generator, gpus: Sequence[GpuType]) -> Market:
-    """The calibrated day, one of own bands, one that is always the same, or hours a
+    """Draw the calibrated day, other bands, constant stock, or hourly stock per
     type.
-
-    Delays are the thesis's, but Low stock is harmless in one of five.
     """
     start_h = float(rng.integers(0, 24))
     kind = rng.choice(
@@ -203,9 +190,7 @@ def _market(rng: Generator, gpus: Sequence[GpuType]) -> Market:
 
 
 def _persistent(rng: Generator, market: Market) -> Market:
-    """In three of ten stock lasts for 5 minutes to 4 hours; in a third of these it is
-    seen now, in a third every 1 to 30 minutes, and in the others never.
-    """
+    """Make stock last 5 min to 4 h in three of ten, seen now, later or never."""
     if rng.random() >= 0.3:
         return market
     persistence_s = round(300 * 48 ** rng.random())
@@ -215,8 +200,8 @@ def _persistent(rng: Generator, market: Market) -> Market:
 
 
 def _slower(rng: Generator, market: Market) -> Market:
-    """In three of ten Medium stock has a delay of 1 to 5 minutes at least and of five
-    times that at most; Low stock has no less.
+    """Give Medium stock 1 to 5 times a delay of 1 to 5 min, Low no less, in three of
+    ten.
     """
     if rng.random() >= 0.3:
         return market
@@ -228,7 +213,9 @@ def _slower(rng: Generator, market: Market) -> Market:
 
 
 def _hourly(rng: Generator, name: str) -> HourlyStock:
-    """One spell of two to ten hours in which Low stock has a chance of up to a half."""
+    """Draw one spell of 2 to 10 hours in which Low stock has a chance of up to one
+    half.
+    """
     first, length = int(rng.integers(0, 24)), int(rng.integers(2, 11))
     scarce, high = round(rng.uniform(0.05, 0.5), 2), round(rng.uniform(0.3, 1), 2)
     lows = [scarce if (hour - first) % 24 < length else 0.0 for hour in range(24)]
@@ -236,14 +223,12 @@ def _hourly(rng: Generator, name: str) -> HourlyStock:
 
 
 def _chances(low: float, high: float) -> tuple[float, float, float]:
-    """Of High, Medium and Low stock; high: of stock that is not Low."""
+    """Return the chances of High, Medium and Low; high: of stock that is not Low."""
     return (1 - low) * high, (1 - low) * (1 - high), low
 
 
 def _deadlines(rng: Generator) -> Deadlines:
-    """A share of 0 to 1 has half an hour to two hours, the others four to twelve; in
-    one of four the others are halved, and one half has a time between.
-    """
+    """Draw shares due after .5 to 2 h and 4 to 12 h; in one of four a third between."""
     tight, tight_s = round(rng.uniform(0, 1), 2), round(rng.uniform(1800, 7200))
     loose_s = round(rng.uniform(4, 12) * 3600)
     if rng.random() < 0.75:
@@ -257,9 +242,7 @@ def _deadlines(rng: Generator) -> Deadlines:
 
 
 def _terms(rng: Generator) -> Terms:
-    """In one of five an instance is kept for 1 to 15 minutes after its job, and paid
-    while idle; in half of these its provisioning is paid, too.
-    """
+    """Keep instances 1 to 15 min after a job, paid while idle, in one of five."""
     if rng.random() >= 0.2:
         return Terms()
     warm_s = round(60 * 15 ** rng.random())
@@ -269,9 +252,7 @@ def _terms(rng: Generator) -> Terms:
 
 
 def _refusing(rng: Generator, terms: Terms) -> Terms:
-    """In one of five Low stock is a refusal, after which a job waits for 30 seconds to
-    10 minutes before it tries again.
-    """
+    """Let Low stock refuse jobs, which retry after 30 s to 10 min, in one of five."""
     if rng.random() >= 0.2:
         return terms
     return replace(terms, retry_s=round(30 * 20 ** rng.random()))
@@ -284,9 +265,8 @@ def _workload(
     deadlines: Deadlines,
     slots: Sequence[GpuType],
 ) -> Workload:
-    """Poisson arrivals, or in one of five a log, the same jobs in each run: batches of
-    one to six jobs in the mean, with lognormal seconds, of which half of the variance
-    is the batch's.
+    """Draw Poisson arrivals or, in one of five, a log of batches of 1 to 6 jobs on
+    average.
     """
     if rng.random() >= 0.2:
         work_s = summed(
@@ -310,7 +290,7 @@ def _log(
     deadlines: Deadlines,
     slots: Sequence[GpuType],
 ) -> LoggedWorkload:
-    """Jobs of given times, each up to a scale, at an offered load."""
+    """Scale submission and service times to an offered load."""
     first, jobs = slots[0], len(submit)  # its speed is 1
     service_s = float(np.dot(COMPLEXITY_MIX, first.mean_execution_s)) * service
     work_s = (

@@ -1,13 +1,12 @@
 """Plots: functions that take data and `ax=` and return the Axes.
 
-Of a run or several: `gantt`, `queue_length`, `slot_timeline`, `wait_histogram`. Of a
-study: `policy_bars`, `pareto`, of a sweep `sweep_lines`, of a month `daily`. Of plain
-data: `marks`. `animate` sets a run in motion: an .html file that plays it, or a .gif.
+For runs: `gantt`, `queue_length`, `slot_timeline`, `wait_histogram`. For studies:
+`policy_bars`, `pareto`, for a sweep `sweep_lines`, for a month `daily`. For plain data:
+`marks`. `animate` plays a run as an .html file, .gif or .mp4.
 
-Without `ax` they draw on a figure of their own, `ax.figure`, that needs neither a
-display nor to be closed. Names are drawn letter by letter: a `$` begins no mathtext.
-They do not simulate, save, show, nor change a setting; `styled("print")` and
-`styled("lecture")` set matplotlib's for a while.
+Without `ax` they draw on a new figure, `ax.figure`, which needs no display and no
+closing. A `$` in a name starts no mathtext. They do not simulate, save, show or change
+settings; `styled("print")` and `styled("lecture")` set matplotlib's temporarily.
 """
 
 from __future__ import annotations

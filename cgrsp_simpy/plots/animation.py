@@ -1,4 +1,4 @@
-"""A run in motion: the queue as it grows and shrinks, and what each place holds."""
+"""Animation of a run: the queue over time, and what each resource holds."""
 
 from __future__ import annotations
 
@@ -30,19 +30,18 @@ from cgrsp_simpy.plots.parts import whole_numbers
 from cgrsp_simpy.plots.player import player_page
 from cgrsp_simpy.plots.style import EXECUTING, IDLE, colour_of, ink_on, phase_greys
 
-A_ROW = 10  # boxes
-LABELLED = 20  # up to so many boxes are named
-LETTERS = 65  # of a job's name, in all boxes of a row
-WRITTEN = 100  # up to so many boxes say which job holds them
-FLAT = 6  # width of all boxes over height, where they are more
-SIDE = 0.9  # of a box
+A_ROW = 10  # boxes per row
+LABELLED = 20  # most boxes that have names
+LETTERS = 65  # of job names, in all boxes of a row
+WRITTEN = 100  # most boxes that show their jobs
+FLAT = 6  # width over height of all boxes, if there are more
+SIDE = 0.9  # side of a box
 FILMS = (".html", ".gif", ".mp4")
 FILM = {1: (8.0, 4.5), 2: (12.8, 5.4)}  # size of a frame, inches, by number of runs
 
 
 class RunAnimation:
-    """Runs in motion, to be saved as an .html file that plays them, or as a film of
-    frames, .gif or .mp4.
+    """Animated runs, to be saved as an .html player, or as a film, .gif or .mp4.
 
     runs: one, or two side by side. frames: number of frames of a film. fps: frames per
     second of a film. captions: of the .html file.
@@ -61,10 +60,7 @@ class RunAnimation:
         self._captions = captions
 
     def film(self) -> FuncAnimation:
-        """The frames, as matplotlib takes them.
-
-        Result: of the queue and the places, at evenly spaced times.
-        """
+        """Return matplotlib's animation, with frames at evenly spaced times."""
         timelines = [timeline_of(run) for run in self._runs]
         figure = Figure(figsize=FILM[len(timelines)], layout="constrained")
         _Unseen(figure)
@@ -78,7 +74,7 @@ class RunAnimation:
         ]
         make_literal(figure)
         figure.draw_without_rendering()
-        # all has its place; to find it anew for each frame takes long
+        # the layout is final; computing it again for each frame is slow
         figure.set_layout_engine("none")
         times_s = np.linspace(0.0, end_s, self._frames).tolist()
 
@@ -90,12 +86,11 @@ class RunAnimation:
         )
 
     def save(self, filename: str | Path) -> None:
-        """Write the animation; a file appears whole or not at all. With a writer of
-        matplotlib's own: `film().save(...)`.
+        """Write the animation, whole or not at all. For other writers use
+        `film().save(...)`.
 
-        filename: its ending, .html, .gif or .mp4, tells the kind of file; .mp4 needs
-        ffmpeg. Raises InputError if the file cannot be written, or its name has another
-        ending.
+        filename: its ending, .html, .gif or .mp4, sets the format; .mp4 needs ffmpeg.
+        Raises InputError for another ending, or if the file cannot be written.
         """
         path, suffix = Path(filename), check_film("file", filename)
         if suffix == ".html":
@@ -103,28 +98,26 @@ class RunAnimation:
                 path, player_page(self._runs, path.stem, self._captions).encode()
             )
             return
-        made = PillowWriter if suffix == ".gif" else FFMpegWriter
+        writer_class = PillowWriter if suffix == ".gif" else FFMpegWriter
         with TemporaryDirectory() as folder:
             drawn = Path(folder) / path.name
             # fps: not only whole numbers
             self.film().save(
                 str(drawn),
-                writer=made(fps=self._fps),  # type: ignore[arg-type]
+                writer=writer_class(fps=self._fps),  # type: ignore[arg-type]
             )
             write_whole(path, drawn.read_bytes())
 
 
 def check_film(what: str, filename: str | Path) -> str:
-    """The ending of a file; raises InputError for one that is no film, or cannot be
-    made here.
-    """
+    """Return a filename's ending; raise InputError if such a film cannot be made."""
     suffix = Path(filename).suffix.lower()
     require(
         suffix in FILMS, what, str(filename), f"a name that ends in {', '.join(FILMS)}"
     )
     if suffix == ".mp4" and not FFMpegWriter.isAvailable():
-        told = "an .mp4 needs ffmpeg, which is not installed; .html and .gif do not"
-        raise InputError(f"{filename}: {told}")
+        message = "an .mp4 needs ffmpeg, which is not installed; .html and .gif do not"
+        raise InputError(f"{filename}: {message}")
     return suffix
 
 
@@ -135,22 +128,22 @@ def animate(
     fps: Positive = 12.0,
     captions: Mapping[float, str] = {},
 ) -> RunAnimation:
-    """A run in motion: `animate(run).save("day.html")`, or "day.gif", or "day.mp4"; or
-    two of the same jobs, side by side: `animate([run, other])`.
+    """Animate a run: `animate(run).save("day.html")`, .gif or .mp4; or two of the same
+    jobs.
 
-    The .html file plays the runs by itself, event by event if asked: the queue with its
-    deadlines, the places with what they hold, each job a mark that can be followed; of
-    rented slots the stock and its scarce hours, and what the rules of the policy said
-    at the last decision. Its times are rounded to at least a millionth of the run.
+    The .html file plays the runs, or steps through events: the queue with its
+    deadlines, the resources with their jobs, each job as a mark that can be followed;
+    for rented slots the stock and its scarce hours, and the reasons of the policy's
+    rules at the last decision. Its times are rounded to a millionth of the run or less.
 
-    In a film a place is a box, filled as far as jobs hold it. Up to 100 boxes say which
-    job that is, or how many; up to 20 are named, and say it by the name of the job, if
-    it has one, shortened to the box.
+    In a film a resource is a box, filled by the jobs that hold it. Up to 100 boxes show
+    their job, or number of jobs; up to 20 also have names, and show the job's name, if
+    any, shortened to the box.
 
     runs: of any model, with records. frames: number of frames of a film, >= 2. fps:
-    frames per second of a film, > 0. captions: by seconds, what is to be read from then
-    on in the .html file. Result: to be saved. Raises InputError for a run without jobs,
-    more than two, two of other jobs, or a number that is not allowed.
+    frames per second of a film, > 0. captions: start time in seconds -> text in the
+    .html file. Raises InputError for a run without jobs, more than two, two with
+    different jobs, or a number that is not allowed.
     """
     check_whole("frames", frames, least=2)
     require(isinstance(captions, Mapping), "captions", captions, "seconds -> text")
@@ -173,16 +166,14 @@ def animate(
 
 
 class _Unseen(FigureCanvasAgg):
-    """A canvas that nobody looks at: a frame is drawn when it is saved, and not before
-    as well.
-    """
+    """Canvas without a display, which draws a frame only when it is saved."""
 
     def draw_idle(self, *args: Any, **kwargs: Any) -> None:
         """Do nothing."""
 
 
 class _Scene:
-    """What is on the figure, and how it looks at a time."""
+    """Artists of one run, and their state over time."""
 
     def __init__(
         self, timeline: Timeline, top: Axes, bottom: Axes, end_s: float
@@ -205,7 +196,7 @@ class _Scene:
         self._boxes = _Boxes(timeline, bottom)
 
     def show(self, time_s: float) -> list[Any]:
-        """Let all be as it is at a time, in seconds."""
+        """Update all artists to a time in seconds."""
         unit, unit_name = self._unit
         past = int(np.searchsorted(self._times_s, time_s, side="right"))
         now = int(self._waiting[past - 1])
@@ -214,16 +205,16 @@ class _Scene:
             [*self._waiting[:past], now],
         )
         self._now.set_data([time_s / unit], [now])
-        told = f"{time_s / unit:.1f} {unit_name}, {now} waiting"
+        text = f"{time_s / unit:.1f} {unit_name}, {now} waiting"
         self._title.set_text(
-            visible(f"{self._policy}: {told}" if self._policy else told)
+            visible(f"{self._policy}: {text}" if self._policy else text)
         )
         self._boxes.show(time_s)
         return [self._line, self._now, self._title]
 
 
 class _Boxes:
-    """The places, each a box."""
+    """One box per resource."""
 
     def __init__(self, timeline: Timeline, ax: Axes) -> None:
         self._bars = bars(timeline)
@@ -273,8 +264,9 @@ class _Boxes:
         ax.set_axis_off()
 
     def _text(self, ax: Axes, place: int, name: str) -> tuple[Text, Text]:
-        """A text for what holds a place, and, where boxes are few, its name, without
-        its number, by which it stands.
+        """Return texts for what holds a resource and for its name.
+
+        Only if boxes are few; without the number that already positions it.
         """
         left, bottom = self._corners[place]
         own: dict[str, Any] = {"x": left + SIDE / 2, "ha": "center", "va": "center"}
@@ -289,7 +281,7 @@ class _Boxes:
     def _outlines(
         self, place: np.ndarray, low: np.ndarray, high: np.ndarray
     ) -> np.ndarray:
-        """The corners of parts of boxes, from low to high."""
+        """Return the corners of parts of boxes, from low to high."""
         left, bottom = self._corners[place].T
         right, top, bottom = left + SIDE, bottom + SIDE * high, bottom + SIDE * low
         return np.stack(
@@ -297,7 +289,7 @@ class _Boxes:
         ).reshape(-1, 4, 2)
 
     def show(self, time_s: float) -> None:
-        """Let all be as it is at a time, in seconds."""
+        """Update all artists to a time in seconds."""
         here = self._bars[
             (self._bars["from_s"] <= time_s) & (time_s < self._bars["to_s"])
         ]
@@ -306,7 +298,7 @@ class _Boxes:
             list(self._outlines(here["resource"], here["low"], here["high"]))
         )
         self._filled.set_facecolor(colours)
-        # of each place those who hold it, with their colours
+        # holders of each resource, with their colours
         jobs: list[dict[int, str]] = [{} for _ in self._texts]
         for place, job, colour in zip(
             here["resource"].tolist(), here["job"].tolist(), colours
@@ -323,7 +315,7 @@ class _Boxes:
                 )
 
     def _told(self, held: Iterable[int]) -> str:
-        """Who holds a place."""
+        """Describe the jobs that hold a resource."""
         jobs = list(held)
         if len(jobs) > 1:
             return f"{len(jobs)} jobs"
@@ -337,7 +329,7 @@ class _Boxes:
 
 
 def _shortened(text: str, letters: int) -> str:
-    """A text of so many letters at most: of a longer one, both ends."""
+    """Shorten a text to a number of letters, keeping both ends."""
     half = letters // 2
     return (
         text if len(text) <= letters else f"{text[: letters - half - 1]}…{text[-half:]}"

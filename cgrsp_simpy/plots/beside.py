@@ -1,4 +1,4 @@
-"""Labels beside what they name, off all else that is drawn."""
+"""Labels next to their marks, placed to avoid everything else that is drawn."""
 
 from __future__ import annotations
 
@@ -18,14 +18,13 @@ from cgrsp_simpy.plots.literal import literal
 CORNERS = np.array([(1, 1), (1, -1), (-1, 1), (-1, -1)], float)
 SIDES = np.array([(1, 0), (-1, 0), (0, 1), (0, -1)], float)
 DIRECTIONS = np.concatenate([CORNERS, SIDES, CORNERS * (1, 0.5), CORNERS * (0.5, 1)])
-# from an anchor to its label, in heights of the label
+# from an anchor to its label, in label heights
 DISTANCES = (0.35, 0.7, 1.2, 2.0, 3.0, 4.5, 6.5)
-JOINED = 1.0  # from this distance on a thin line joins the two
-STEP = 0.3  # heights of a label between the points that stand for a line
-# What a place costs: a height of distance to the anchor; each point of its own mark on
-# which the label lies, of another mark, or near to it; to lie on a label, or outside of
-# the Axes; each height by which another mark is nearer to the anchor than CLEAR; the
-# rank of the anchor.
+JOINED = 1.0  # least distance with a line that joins the two
+STEP = 0.3  # label heights between the sample points of a line
+# Costs of a position: per height of distance to the anchor; per covered point of its
+# own mark, of another mark, or near to it; for lying on a label, or outside the Axes;
+# per height by which another mark is nearer than CLEAR; per rank of the anchor.
 DISTANT = 1.5
 ON_OWN = 8.0
 ON_OTHER = 10.0
@@ -35,19 +34,19 @@ OUTSIDE = 500.0
 CROWDED = 15.0
 RANK = 0.1
 CLEAR = 1.2
-RADIUS = 0.8  # of a hollow mark, in sizes of a mark
+RADIUS = 0.8  # radius of a hollow mark, in sizes of a mark
 ANGLES = np.linspace(0, 2 * np.pi, 16)
 CIRCLE = np.stack([np.cos(ANGLES), np.sin(ANGLES)], axis=1)
-RIM = np.array([-0.3, -0.1, 0.3, 0.1])  # what is kept free around a label, in heights
-# the share of the way from an anchor to the centre of its label
+RIM = np.array([-0.3, -0.1, 0.3, 0.1])  # margins around a label, in heights
+# shares of the way from an anchor to the centre of its label
 LEADER_AT = np.linspace(0.1, 0.6, 6)
 
 
 class Mark(NamedTuple):
-    """What is to be labelled, in data coordinates, arrays of shape (n, 2).
+    """Mark to label, in data coordinates, arrays of shape (n, 2).
 
-    anchors: where its label may stand, the best place first. covers: the line that it
-    draws, broken at NaN. rings: centres of marks that are as large as hollow ones.
+    anchors: where its label may be, the best position first. covers: its line, broken
+    at NaN. rings: centres of marks as large as hollow ones.
     """
 
     anchors: np.ndarray
@@ -62,12 +61,10 @@ def label_marks(
     colours: Sequence[str],
     obstacles: np.ndarray | None = None,
 ) -> list[Annotation]:
-    """A name beside each mark, off the marks and other names; where it stands apart, a
-    thin line joins it to its mark.
+    """Put a name next to each mark, away from marks and other names.
 
-    ax: to draw on. marks: name -> the mark that it is put beside. colours: in the order
-    of the marks. obstacles: a path more to keep off, as in Mark.covers. Result: in the
-    order of the marks.
+    A thin line joins a distant name to its mark. marks: by name. colours, result: in
+    the order of the marks. obstacles: a further path to avoid, as in Mark.covers.
     """
     place: dict[str, Any] = {
         "xytext": (0, 0),
@@ -122,12 +119,11 @@ def label_marks(
 
 
 class _Places:
-    """Where a label of some pixels could stand around anchors, and what speaks against
-    it; arrays with an entry a place.
+    """Candidate positions of a label around anchors, with costs; arrays by position.
 
-    anchor: number of the anchor. distance: to it, in heights. offset: from it to the
-    centre, in pixels. boxes: left, low, right, high edge. cost: of distance and rank of
-    the anchor.
+    anchor: its index. distance: to it, in heights. offset: from it to the centre, in
+    pixels. boxes: left, low, right, high edge. cost: of distance and rank of the
+    anchor.
     """
 
     def __init__(self, anchors: np.ndarray, width: float, height: float) -> None:
@@ -142,14 +138,14 @@ class _Places:
         self.cost = DISTANT * self.distance + RANK * self.anchor
 
     def crowding(self, anchors: np.ndarray, others: np.ndarray) -> np.ndarray:
-        """By how many heights another mark is nearer to the anchor than CLEAR."""
+        """Return by how many heights other marks are nearer than CLEAR."""
         if not len(others) or len(anchors) == 1:
             return np.zeros(len(self.anchor))
         nearest = np.array([np.hypot(*(others - anchor).T).min() for anchor in anchors])
         return np.asarray(np.clip(CLEAR - nearest / self.height, 0, None)[self.anchor])
 
     def inside(self, points: np.ndarray, pad: float) -> np.ndarray:
-        """How many points each box covers, widened by some heights."""
+        """Count the points in each box, padded by some heights."""
         x, y = points.T
         low_x, low_y, high_x, high_y = (edge[:, None] for edge in self.boxes.T)
         pad *= self.height
@@ -163,26 +159,26 @@ class _Places:
         )
 
     def overlapping(self, taken: np.ndarray) -> np.ndarray:
-        """How many of the boxes taken each box overlaps."""
+        """Count the placed boxes that each box overlaps."""
         low, high = self.boxes[:, None, :2], self.boxes[:, None, 2:]
         return np.asarray(
             ((low < taken[:, 2:]) & (taken[:, :2] < high)).all(axis=2).sum(axis=1)
         )
 
     def leaders(self, anchors: np.ndarray) -> np.ndarray:
-        """Points along the lines that join the labels to their anchors."""
+        """Return points along the lines from labels to anchors."""
         return np.asarray(
             anchors[self.anchor][:, None] + self.offset[:, None] * LEADER_AT[:, None]
         )
 
     def struck(self, anchors: np.ndarray, taken: np.ndarray) -> np.ndarray:
-        """How many of the boxes taken are struck through by each of these lines."""
+        """Count the placed boxes that each of these lines crosses."""
         points = self.leaders(anchors)[:, :, None]
         within = np.all((taken[:, :2] < points) & (points < taken[:, 2:]), axis=3)
         return np.asarray(np.any(within, axis=1).sum(axis=1))
 
     def sticking_out(self, frame: Bbox) -> np.ndarray:
-        """Whether each box sticks out of the frame, less a rim."""
+        """Whether each box leaves the frame, less a margin."""
         rim = 0.2 * self.height
         low, high = (frame.x0 + rim, frame.y0 + rim), (frame.x1 - rim, frame.y1 - rim)
         return np.asarray(
@@ -191,7 +187,7 @@ class _Places:
 
 
 def _dense(path: np.ndarray, step: float) -> np.ndarray:
-    """Points along a path in pixels, a step apart."""
+    """Return points along a path in pixels, a step apart."""
     start, move = path[:-1], np.diff(path, axis=0)
     whole = np.isfinite(move).all(axis=1)
     start, move = start[whole], move[whole]

@@ -1,6 +1,4 @@
-"""What the plots take: studies by their structure, and the names that figures bear on
-an axis.
-"""
+"""Protocols of the studies that plots accept, and axis labels of their figures."""
 
 from __future__ import annotations
 
@@ -32,15 +30,15 @@ class Study(Protocol):
 
     @property
     def title(self) -> str:
-        """What was studied."""
+        """Subject of the study."""
 
     @property
     def policies(self) -> list[str]:
-        """The policies in order."""
+        """Names of the policies, in order."""
 
     @property
     def seeds(self) -> list[int]:
-        """The seeds, one a replication."""
+        """Seeds, one per replication."""
 
     def means(self) -> dict[str, dict[str, Mean]]:
         """Policy -> figure -> mean with its 95 % interval."""
@@ -53,50 +51,45 @@ class Sweep(Protocol):
     """Studies at the points of a grid."""
 
     def __iter__(self) -> Iterator[tuple[dict[str, Any], Study]]:
-        """Pairs of what varies, name -> value, and the study there."""
+        """Iterate over pairs of the varied parameters, name -> value, and the study."""
 
 
 class Month(Protocol):
-    """Days, each a run of its own."""
+    """Days, each a separate run."""
 
     @property
     def days(self) -> list[dict[str, Any]]:
-        """One dict a policy and day: policy, replication, day, kind, seed, and the
-        figures of the day's run.
+        """One dict per policy and day: policy, replication, day, kind, seed,
+        figures.
         """
 
 
 def axis(name: str, study: Study | Month | None = None) -> str:
-    """A figure of a study, or a parameter, on an axis: with its unit; its own name
-    where nothing is known of it.
-    """
+    """Return the axis label of a figure or parameter, with its unit if known."""
     return str(metrics_of(study).get(name, PARAMETERS.get(name, name)))
 
 
 def metrics_of(study: Any) -> Mapping[str, Metric]:
-    """What the figures of a study are, where it says."""
+    """Return the metrics of a study, if it has any."""
     return getattr(study, "metrics", {})
 
 
 def replications(study: Study) -> str:
-    """How many replications there are, and with two or more what the bars at a mean
-    are.
-    """
+    """Describe the number of replications and, from two on, the intervals."""
     seeds = len(study.seeds)
-    n = getattr(study, "n", seeds)  # fewer where seeds are not independent
-    told = (
+    n = getattr(study, "n", seeds)  # fewer if seeds are not independent
+    text = (
         f"mean of {seeds} seeds{f' (n = {n})' * (n < seeds)}" if seeds > 1 else "1 seed"
     )
-    return f"{told} with 95 % interval" if n > 1 else told
+    return f"{text} with 95 % interval" if n > 1 else text
 
 
 def found(
     study: Study, metric: str, among: Iterable[str] | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Means and half widths of a figure by policy, in order; NaN where there are none.
+    """Return means and half widths of a figure by policy, in order; NaN for none.
 
-    among: figures that are allowed, where not only this study's. Raises InputError for
-    an unknown figure.
+    among: further allowed figures. Raises InputError for an unknown figure.
     """
     require(hasattr(study, "means"), "study", study, "a study, such as cg.compare(...)")
     means = study.means()
@@ -114,7 +107,7 @@ def found(
 
 
 def time_unit(span_s: float) -> tuple[float, str]:
-    """Seconds in the unit in which so many seconds are best told, and its name."""
+    """Return the best unit for a span of time, in seconds, and its name."""
     return (
         (3600.0, "h")
         if span_s >= 3 * 3600
@@ -125,20 +118,16 @@ def time_unit(span_s: float) -> tuple[float, str]:
 
 
 def runs_of(runs: AnyRun | Iterable[AnyRun]) -> list[AnyRun]:
-    """The runs, of one or several; raises InputError for none, and for what is no
-    run.
-    """
+    """Return one or several runs as a list; InputError for none or other objects."""
     listed = list(runs) if isinstance(runs, Iterable) else [runs]
     require(len(listed) > 0, "runs", listed, "at least one run")
-    for each in listed:
-        check_run(each)
+    for run in listed:
+        check_run(run)
     return listed
 
 
 def named(runs: Sequence[Drawn], policies: Iterable[str]) -> list[str]:
-    """A name for each run: its policy, with scenario and seed, or else a number, where
-    that is needed to tell the runs apart.
-    """
+    """Name runs by policy, with scenario and seed, or else a number, if needed."""
     names = [policy or "run" for policy in policies]
     for text in (
         "{run.policy}, seed {run.seed}",

@@ -1,5 +1,5 @@
-"""Figures, one or whole sets of them: drawn from rows, or from a CSV file of these, and
-as files: the CSV, a PNG of 200 dpi, an SVG and a PDF, and an index.
+"""Figures and galleries, drawn from rows or their CSV file, and written as CSV, PNG
+(200 dpi), SVG, PDF and an index.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ DPI = 200
 ENDINGS = ("png", "svg", "pdf")
 # what changes with time
 UNSAID = {"png": "Software", "svg": "Date", "pdf": "CreationDate"}
-LEAST_PT = 7.0  # of any text
-OTHER = "other"  # column of rows of other runs than the usual ones: which
+LEAST_PT = 7.0  # smallest font size
+OTHER = "other"  # column that names runs that are not the usual ones
 # in every figure
 TEXTS = tuple("row column part table name policy scheduler type other".split())
 
@@ -52,17 +52,18 @@ def _nothing(*_: Any) -> Any:
 
 @dataclass
 class Figure:
-    """The one declaration of a figure. It decorates the function that gives its rows
-    from the gallery's runs; `draws`, `says` and `tables` of it decorate the others.
+    """Declaration of a figure, which decorates the function of its rows from a
+    gallery's runs.
 
-    stem: the name of its files, without ending. size: inches, in print. note: above the
-    legend; of the runs where it depends on them. draw: draws the rows, and gives the
-    legend's handles; None where it needs no legend. seen: a sentence on the rows, for
-    the index. table: the rows in Markdown, where they should be read as well. head:
-    what stands before the title in the index. options: what its command has after its
-    id, of the runs as the note. texts: columns of its CSV that hold no numbers. needs:
-    parts of the runs, where these are made for some figures alone. legend: as of
-    `legend_outside`. usual: the gallery's runs of the usual size.
+    `draws`, `says` and `tables` decorate its other functions.
+
+    stem: of its file names. size: inches, in print. note: above the legend, or a
+    function of the runs. draw: draws the rows, and returns the legend's handles; None
+    for no legend. seen: a sentence on the rows, for the index. table: the rows in
+    Markdown, if they are to be read as well. head: text before the title in the index.
+    options: of its command after the id, or a function of the runs. texts: CSV columns
+    without numbers. needs: parts of the runs, if some are only for certain figures.
+    legend: as in `legend_outside`. usual: returns the gallery's runs of the usual size.
     """
 
     stem: str
@@ -85,22 +86,22 @@ class Figure:
         return self
 
     def draws(self, draw: Draw) -> Draw:
-        """Decorates the function that draws the rows."""
+        """Decorate the function that draws the rows."""
         self.draw = draw
         return draw
 
     def says(self, seen: Callable[[list[Row]], str]) -> Callable[[list[Row]], str]:
-        """Decorates the function that says what is seen in the rows."""
+        """Decorate the function that describes the rows."""
         self.seen = seen
         return seen
 
     def tables(self, table: Callable[[list[Row]], str]) -> Callable[[list[Row]], str]:
-        """Decorates the function that gives the rows in Markdown."""
+        """Decorate the function that formats the rows in Markdown."""
         self.table = table
         return table
 
     def read(self, text: str) -> list[Row]:
-        """The rows of its CSV, in which an empty cell is None."""
+        """Return the rows of its CSV, with None for an empty cell."""
         texts = (*TEXTS, *self.texts)
         return [
             _Read(
@@ -114,8 +115,9 @@ class Figure:
     def redraw(
         self, path: str | Path, style: Style = "print", *, width: float | None = None
     ) -> Canvas:
-        """The figure drawn from its CSV; nothing is run. style, width: as of
-        `Gallery.figure`.
+        """Draw the figure from its CSV, without simulating.
+
+        style, width: as in `Gallery.figure`.
         """
         with _faults_of(Path(path)):
             return self.drawn(self.read(_text_of(Path(path))), style, width=width)
@@ -128,9 +130,7 @@ class Figure:
         *,
         width: float | None = None,
     ) -> Canvas:
-        """The figure of rows that were read. runs: of the sizes that the note tells,
-        unless they are the usual ones.
-        """
+        """Draw the figure from rows. runs: sizes for the note, by default the usual."""
         check_look(style, width)
         with styled(style):
             canvas = self._drawn(rows, style, runs, width)
@@ -148,9 +148,10 @@ class Figure:
         width: float | None = None,
         pgf: bool = False,
     ) -> list[Path]:
-        """Write the rows as CSV, and drawn from it as PNG, SVG and PDF, the same bytes
-        each time; the paths. rows: None for those of its CSV in the folder. pgf: as
-        PGF, too. Raises InputError where a file cannot be read or written.
+        """Write the rows as CSV and, drawn from it, PNG, SVG and PDF; return the paths.
+
+        The bytes are always the same. rows: None to read its CSV in the folder. pgf:
+        also write a PGF. Raises InputError if a file cannot be read or written.
         """
         endings = (*ENDINGS, *["pgf"] * pgf)
         folder = output_path("folder", folder)
@@ -169,7 +170,7 @@ class Figure:
     def _drawn(
         self, rows: list[Row], style: Style, runs: Any, width: float | None
     ) -> Canvas:
-        """The figure; one too wide for a single column as wide as two."""
+        """Draw the figure; if too wide for a single column, in two."""
         canvas = Canvas(figsize=_size(self.size, style, width), layout="constrained")
         FigureCanvasAgg(canvas)
         other = rows[0].get(OTHER) if rows else None
@@ -189,7 +190,7 @@ class Figure:
 
 
 class _Read(Row):
-    """A row that was read: without its empty cells, each of which is None."""
+    """Row from a CSV, whose empty cells are None."""
 
     def __missing__(self, name: str) -> None:
         return None
@@ -200,15 +201,15 @@ def _of(text: str | Callable[[Any], str], runs: Any) -> str:
 
 
 def _value(cell: str) -> Any:
-    """The number that a cell holds, or whether it is True, or its text."""
+    """Parse a cell as a number, a truth value or a text."""
     return cell == "True" if cell in ("True", "False") else number_or_text(cell)
 
 
 class Figures(dict[str, Figure]):
-    """The figures of a gallery by id, in the order in which they are declared.
+    """Figures of a gallery by id, in the order of their declarations.
 
-    prefix: of the names of their files. usual: makes the gallery's runs of the usual
-    size. legend: of all figures, as of `legend_outside`.
+    prefix: of the file names. usual: returns the gallery's runs of the usual size.
+    legend: of all figures, as in `legend_outside`.
     """
 
     def __init__(
@@ -220,22 +221,26 @@ class Figures(dict[str, Figure]):
     def add(
         self, id: str, title: str, size: tuple[float, float], **more: Any
     ) -> Figure:
-        """Declare a figure. more: as of `Figure`; the stem is of the prefix and id
-        unless given.
+        """Declare a figure. more: as in `Figure`; the stem is prefix + id by
+        default.
         """
-        own = {"stem": self.prefix + id.replace(".", "_"), "usual": self.usual, **more}
-        own["legend"] = {**self.legend, **own.get("legend", {})}
-        self[id] = Figure(title=title, size=size, **own)
+        settings = {
+            "stem": self.prefix + id.replace(".", "_"),
+            "usual": self.usual,
+            **more,
+        }
+        settings["legend"] = {**self.legend, **settings.get("legend", {})}
+        self[id] = Figure(title=title, size=size, **settings)
         return self[id]
 
 
 @dataclass(frozen=True)
 class Gallery:
-    """The figures of a module.
+    """Figures of a module.
 
-    name: of the module. runs: makes what the rows are made of, from sizes and an
-    executor. intro: the paragraphs at the head of the index. command: what draws one of
-    the figures. moved: what draws figures that were here.
+    name: of the module. runs: makes the data of the rows from sizes and an executor.
+    intro: first paragraphs of the index. command: draws one of the figures. moved: the
+    commands of figures that have moved away.
     """
 
     name: str
@@ -255,14 +260,14 @@ class Gallery:
         executor: Executor | int | None = None,
         **sizes: Any,
     ) -> Canvas:
-        """One figure, to be shown, changed or saved.
+        """Draw one figure, to be shown, changed or saved.
 
         id: its name. style: "print", "lecture", "single" or "double" (columns of a
-        journal), or settings of matplotlib by name; the caller's own settings stay.
-        width: mm, > 0; that of the style unless given. csv: the file that it is drawn
-        from, with nothing run. executor: as of `cg.compare`. sizes: how many, or how
-        large, as of `runs`. Raises InputError for an unknown figure, style or size, a
-        number that is not allowed, or a file that cannot be read.
+        journal), or settings of matplotlib by name; the caller's settings stay. width:
+        mm, > 0; by default the style's. csv: file to draw from, without simulating.
+        executor: as in `cg.compare`. sizes: numbers or sizes, as in `runs`. Raises
+        InputError for an unknown figure, style or size, a number that is not allowed,
+        or a file that cannot be read.
         """
         check_look(style, width)
         check_one_of("figure", id, self.figures)
@@ -284,14 +289,13 @@ class Gallery:
         executor: Executor | int | None = None,
         **sizes: Any,
     ) -> list[Path]:
-        """Draw figures into a folder: of each the CSV of what is plotted, a PNG of 200
-        dpi, an SVG and a PDF; and, where all are drawn, an index.
+        """Draw figures into a folder: CSV, PNG (200 dpi), SVG and PDF, and an index for
+        all.
 
-        folder: made where it is not there. ids: names of the figures; all unless told.
-        style, width, executor, sizes: as of `figure`; figures too wide for a single
-        column are drawn in both. pgf: a PGF too, for LaTeX, which has to be there.
-        Result: the files. Raises InputError as `figure`, and for a file that cannot be
-        written.
+        folder: created if missing. ids: names of the figures; all by default. style,
+        width, executor, sizes: as in `figure`; figures too wide for a single column are
+        drawn in two. pgf: also write a PGF, which needs LaTeX. Returns the files.
+        Raises InputError as `figure`, and for a file that cannot be written.
         """
         check_look(style, width, pgf)
         folder = output_path("folder", folder)
@@ -319,7 +323,7 @@ class Gallery:
         return paths
 
     def _index(self, rows: Mapping[str, list[Row]], runs: Any) -> str:
-        """All figures on one page to scroll."""
+        """Return a page with all figures."""
         lines = self.intro(runs)
         for id, figure in self.figures.items():
             head = f"{figure.head}. " if figure.head else ""
@@ -337,15 +341,13 @@ class Gallery:
 
 
 def _rows(figure: Figure, runs: Any) -> list[Row]:
-    """The rows, with what these runs are of where they are not the usual ones."""
+    """Return the rows, with the runs' note if they are not the usual ones."""
     other = getattr(runs, OTHER, "")
     return [{**row, OTHER: other} if other else row for row in figure.rows(runs)]
 
 
 def check_look(style: Style, width: float | None, pgf: bool = False) -> None:
-    """Raise InputError for a style or width that is not allowed, or PGF where LaTeX is
-    missing.
-    """
+    """Raise InputError for an invalid style or width, or PGF without LaTeX."""
     with styled(style):
         tex = rcParams["pgf.texsystem"]
     if width is not None:
@@ -354,7 +356,7 @@ def check_look(style: Style, width: float | None, pgf: bool = False) -> None:
 
 
 def where(rows: Sequence[RowOf], **equal: Any) -> list[RowOf]:
-    """The rows whose columns have these values."""
+    """Return the rows whose columns have these values."""
     return [
         row
         for row in rows
@@ -363,22 +365,21 @@ def where(rows: Sequence[RowOf], **equal: Any) -> list[RowOf]:
 
 
 def numbers(rows: Sequence[Row], name: str) -> list[float]:
-    """The numbers of a column."""
+    """Return the numbers of a column."""
     return [float(row[name]) for row in rows]
 
 
 def markdown(head: str, texts: int, lines: Sequence[Sequence[str]]) -> str:
-    """A table whose first columns are texts, the others numbers. head: names between
-    bars.
-    """
+    """Format a table of text columns, then numbers. head: names between bars."""
     rule = "|" + "---|" * texts + "---:|" * (head.count("|") + 1 - texts)
     rows = [f"| {' | '.join(cells)} |" for cells in lines]
     return "\n".join([f"| {head} |", rule, *rows])
 
 
 def _needs_both(canvas: Canvas) -> bool:
-    """Whether a figure is too wide for one column of a journal: a diagram, more than
-    two panels in a row, or texts that are cut off or lie on one another.
+    """Whether a figure is too wide for one column of a journal.
+
+    That is a diagram, more than two panels in a row, or texts that are cut or overlap.
     """
     grids = [spec for ax in canvas.axes if (spec := ax.get_subplotspec())]
     in_a_row = max((spec.get_gridspec().ncols for spec in grids), default=1)
@@ -397,7 +398,7 @@ def _needs_both(canvas: Canvas) -> bool:
 
 
 def _beyond_limits(canvas: Canvas) -> Iterator[Text]:
-    """The texts of ticks beyond the limits of their axes, which are not drawn."""
+    """Yield tick labels beyond the limits of their axes, which are not drawn."""
     for ax in canvas.axes:
         for axis, limits in ((ax.xaxis, ax.get_xlim()), (ax.yaxis, ax.get_ylim())):
             for tick in (*axis.get_major_ticks(), *axis.get_minor_ticks()):
@@ -408,10 +409,9 @@ def _beyond_limits(canvas: Canvas) -> Iterator[Text]:
 def _size(
     size: tuple[float, float], style: Style, width: float | None
 ) -> tuple[float, float]:
-    """Inches in a style, of a figure of some inches in print, or at a width in mm.
+    """Return the size in inches in a style, from that in print, or at a width in mm.
 
-    Where the text does not become smaller with the figure, its height is scaled as the
-    text.
+    The height is scaled as the text, if that does not shrink with the figure.
     """
     name = style if isinstance(style, str) else "print"
     text = STYLE[name]["font.size"] / STYLE["print"]["font.size"]
@@ -433,16 +433,14 @@ def _text_of(path: Path) -> str:
 
 @contextmanager
 def _faults_of(path: Path) -> Iterator[None]:
-    """Tell that a figure cannot be drawn from a CSV file as an InputError with its
-    name.
-    """
+    """Raise InputError with the file's name if a figure cannot be drawn from it."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("error", RuntimeWarning)  # of numbers that overflow
+            warnings.simplefilter("error", RuntimeWarning)  # for numbers that overflow
             yield
     except (InputError, MemoryError):
         raise
-    except Exception as error:  # what is drawn may fail in any way
+    except Exception as error:  # drawing may fail in any way
         kind = "" if isinstance(error, Warning) else f"{type(error).__name__}: "
         raise InputError(
             f"{path} must be as its command wrote it ({kind}{error})"
@@ -450,7 +448,7 @@ def _faults_of(path: Path) -> Iterator[None]:
 
 
 def _check_tex(canvas: Canvas) -> None:
-    """Refuse texts in which LaTeX, which reads those of a PGF, would find commands."""
+    """Refuse texts in which LaTeX would find commands when it reads a PGF."""
     for text in canvas.findobj(Text):
         if not text.get_parse_math() and re.search(r"[\\${}]", text.get_text()):
             allowed = r"without \, $, { and }, by which LaTeX is given commands"
@@ -458,9 +456,7 @@ def _check_tex(canvas: Canvas) -> None:
 
 
 def _saved(canvas: Canvas, ending: str) -> bytes:
-    """The picture as bytes, without a date. Raises InputError for a text that LaTeX
-    cannot set.
-    """
+    """Return the picture as bytes, without a date; InputError if LaTeX fails."""
     place = BytesIO()
     own: dict[str, Any] = (
         {"metadata": {UNSAID[ending]: None}} if ending in UNSAID else {}

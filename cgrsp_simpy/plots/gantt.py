@@ -1,4 +1,4 @@
-"""Who held what and when."""
+"""Gantt charts: which job held which resource when."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from cgrsp_simpy.plots.literal import literal
 from cgrsp_simpy.plots.parts import legend_above, merged, say
 from cgrsp_simpy.plots.style import MISSED, axes, ink_on, kind_colours, phase_greys
 
-NAMED = 25  # up to so many places are named
-ROWS = 100  # up to so many places are drawn
-TOLD = 9  # of more kinds, every second, third, ... is in the legend
-NUMBERED = 60  # up to so many jobs carry their number, where it fits
-EDGED = 400  # up to so many jobs have edges
-WIDE = 0.005  # share of the time that is drawn, from which on these edges are white
-HEIGHT = 0.78  # of the bars, in rows
+NAMED = 25  # most resources with names
+ROWS = 100  # most resources drawn
+TOLD = 9  # most kinds in the legend: of more, every second, third, ...
+NUMBERED = 60  # most jobs with numbers, if these fit
+EDGED = 400  # most jobs with edges
+WIDE = 0.005  # bars from this share of the axis on have white edges
+HEIGHT = 0.78  # height of bars, in rows
 BELOW = 0.05  # from a bar to the line below it, in rows
-THICK = 0.25  # of that line, at most, in heights of the bar
+THICK = 0.25  # of that line at most, in bar heights
 INK = 0.75  # of a text's height
 EXECUTING = PHASES[1]
 
@@ -46,21 +46,19 @@ def gantt(
     until_s: float | None = None,
     **style: Any,
 ) -> Axes:
-    """Resources over time: execution in the colours of kinds, other phases grey, a line
-    below each job that missed its deadline.
+    """Plot resources over time: execution coloured by kind, other phases grey.
 
-    A job on several places is drawn on each of them. The row of a place that jobs share
-    is as high as its size, and each job's bar as high as its amount. Of more than 100
-    places evenly spread ones are drawn, every second, third, ..., so that rows can be
-    told apart; the axis says how many of how many.
+    A line below a job marks a missed deadline. A job on several resources is drawn on
+    each. The row of a shared resource is as high as its size, each job's bar as high as
+    its amount. Of more than 100 resources, every second, third, ... is drawn; the axis
+    label has both numbers.
 
-    run: of any model (anything with a timeline, or one), with records. jobs: ids of
-    those to draw; all, unless given; then only places that they held count. colour_by:
-    a column of the run's jobs; of rented GPUs complexity, class (of the deadline) or
-    status (the stock met at dispatch); by the kinds of its timeline, unless given.
-    until_s: end of what is drawn; the end of the run, unless given. style: of the bars.
-    Raises InputError for what is no run, a job that the run does not have, or another
-    colour_by.
+    run: of any model (anything with a timeline, or one), with records. jobs: ids to
+    draw, by default all; otherwise only resources that they held count. colour_by: a
+    column of the run's jobs, for rented GPUs complexity, class (of the deadline) or
+    status (the stock at dispatch); by default the kinds of its timeline. until_s: last
+    time drawn, by default the end of the run. style: of the bars. Raises InputError for
+    an invalid run, an unknown job or another colour_by.
     """
     ax, timeline = axes(ax), _until(_chosen(_coloured(run, colour_by), jobs), until_s)
     unit, unit_name = time_unit(timeline.claims["to_s"].max(initial=0))
@@ -86,7 +84,7 @@ def gantt(
 
 
 def _coloured(run: Drawn, colour_by: str | None) -> Timeline:
-    """The timeline with the kinds asked for."""
+    """Return the timeline with the requested kinds."""
     timeline = timeline_of(run)
     if colour_by is None:
         return timeline
@@ -98,20 +96,20 @@ def _coloured(run: Drawn, colour_by: str | None) -> Timeline:
 
 
 def _until(timeline: Timeline, until_s: float | None) -> Timeline:
-    """What happens before a time, seconds."""
+    """Cut the timeline at a time in seconds."""
     if until_s is None:
         return timeline
     check_number("until_s", until_s, above=0)
     claims, visits = (
-        each[each[column] < until_s]
-        for each, column in ((timeline.claims, "from_s"), (timeline.visits, "ready_s"))
+        table[table[column] < until_s]
+        for table, column in ((timeline.claims, "from_s"), (timeline.visits, "ready_s"))
     )
     claims["to_s"] = np.minimum(claims["to_s"], until_s)
     return replace(timeline, claims=claims, visits=visits)
 
 
 def _chosen(timeline: Timeline, jobs: Iterable[int] | None) -> Timeline:
-    """The timeline of the jobs to draw."""
+    """Return the timeline of the jobs to draw."""
     if jobs is None:
         return timeline
     known = timeline.visits["job"]
@@ -120,16 +118,15 @@ def _chosen(timeline: Timeline, jobs: Iterable[int] | None) -> Timeline:
     for job in wanted:
         require(job in known, "jobs", job, allowed)
     claims, visits = (
-        each[np.isin(each["job"], wanted)]
-        for each in (timeline.claims, timeline.visits)
+        table[np.isin(table["job"], wanted)]
+        for table in (timeline.claims, timeline.visits)
     )
     return replace(timeline, claims=claims, visits=visits)
 
 
 def _rows(ax: Axes, timeline: Timeline, among: np.ndarray | None) -> np.ndarray:
-    """The places that are drawn, top down, named on the axis.
-
-    among: bars, whose places alone count if there are many.
+    """Name the resources to draw on the axis, top down. among: bars that select
+    them.
     """
     places = np.arange(len(timeline.resources))
     if among is not None and len(places) > ROWS:
@@ -153,7 +150,7 @@ def _rows(ax: Axes, timeline: Timeline, among: np.ndarray | None) -> np.ndarray:
 def _draw(
     ax: Axes, timeline: Timeline, drawn: np.ndarray, unit: float, style: dict[str, Any]
 ) -> list[Patch]:
-    """Draw the bars; what their colours mean."""
+    """Draw the bars; return the legend's handles."""
     own, handles = _rims(timeline, drawn), list[Patch]()
     executing = drawn[drawn["phase"] == EXECUTING]
     kinds = np.array(
@@ -176,9 +173,7 @@ def _draw(
 
 
 def _rims(timeline: Timeline, drawn: np.ndarray) -> dict[str, Any]:
-    """White edges where bars are wide, edges of their own colour where they could be
-    too thin to be seen, none in a crowd.
-    """
+    """Edges of bars: white if wide, of the bar's colour if thin, none in a crowd."""
     executing = drawn[drawn["phase"] == EXECUTING]
     if not len(executing) or len(timeline.visits) > EDGED:
         return {"linewidth": 0}
@@ -193,7 +188,7 @@ def _rims(timeline: Timeline, drawn: np.ndarray) -> dict[str, Any]:
 
 
 def _edges(drawn: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Upper and lower edge of bars on the axis, which points down."""
+    """Return the upper and lower edges of bars on the axis, which points down."""
     top = drawn["resource"] - HEIGHT / 2
     return top + HEIGHT * drawn["low"], top + HEIGHT * drawn["high"]
 
@@ -212,7 +207,7 @@ def _boxes(
 
 
 def _underline(ax: Axes, late: np.ndarray, unit: float) -> None:
-    """A line below jobs, thinner below thin bars."""
+    """Draw lines below jobs, thinner below thin bars."""
     share = late["high"] - late["low"]
     # points
     row = (
@@ -229,9 +224,7 @@ def _underline(ax: Axes, late: np.ndarray, unit: float) -> None:
 def _label(
     ax: Axes, drawn: np.ndarray, labels: Mapping[int, str], unit: float, colour: str
 ) -> None:
-    """What is written on jobs, where it fits: once on each place, on the highest
-    bar.
-    """
+    """Write labels on jobs if they fit: once per resource, on the highest bar."""
     drawn = drawn[np.argsort(drawn["low"] - drawn["high"], kind="stable")]
     drawn = drawn[np.sort(np.unique(drawn[["stay", "from_s"]], return_index=True)[1])]
     own: dict[str, Any] = {
@@ -257,7 +250,7 @@ def _label(
     def arrange(renderer: RendererBase) -> None:
         starts, ends = map(ax.transData.transform, corners)
         for text, (width, height) in zip(texts, np.abs(ends - starts)):
-            text.set_visible(True)  # what is hidden has no extent
+            text.set_visible(True)  # hidden texts have no extent
             box = text.get_window_extent(renderer)
             text.set_visible(box.width < width and box.height < height / INK)
 

@@ -1,6 +1,4 @@
-"""Labels in a column at the right of the Axes; and how labels are placed: when the
-figure is drawn, its size and limits known.
-"""
+"""Labels right of the Axes, and placement of labels when a figure is drawn."""
 
 from __future__ import annotations
 
@@ -22,10 +20,10 @@ ASIDE = 8 / 72  # inches between the Axes and the labels
 
 
 class AtDrawing(Artist):
-    """Calls a function of the renderer before anything else on the Axes is drawn; draws
-    nothing itself.
+    """Invisible artist that calls a function before the Axes are drawn.
 
-    room: what a layout keeps free for what is arranged, as a function of the renderer.
+    arrange: takes the renderer. room: returns the space that a layout keeps free, from
+    the renderer.
     """
 
     def __init__(
@@ -39,7 +37,7 @@ class AtDrawing(Artist):
         self.set_zorder(-1000)
         self.set_in_layout(room is not None)
         ax.add_artist(self)
-        self.set_clip_on(False)  # what lies within the Axes has no say in a layout
+        self.set_clip_on(False)  # a layout ignores artists that are clipped to the Axes
 
     def draw(self, renderer: RendererBase) -> None:
         self._arrange(renderer)
@@ -49,8 +47,9 @@ class AtDrawing(Artist):
 
 
 def spread(wanted: np.ndarray, gap: float, low: float, high: float) -> np.ndarray:
-    """Positions at least `gap` apart and, if they fit, from low to high, with the least
-    squares of moves from those wanted.
+    """Return positions at least `gap` apart, nearest to those wanted by least squares.
+
+    They are within low and high if they fit.
     """
     # of equals the first is the highest
     order = np.lexsort((-np.arange(len(wanted)), wanted))
@@ -65,11 +64,10 @@ def spread(wanted: np.ndarray, gap: float, low: float, high: float) -> np.ndarra
 def labels_at_ends(
     ax: Axes, ends: Mapping[str, tuple[float, float]], colours: Sequence[str]
 ) -> list[Annotation]:
-    """Names to the right of the Axes, each level with the end of its line as far as the
-    others leave room.
+    """Put names right of the Axes, level with the ends of their lines if possible.
 
-    ax: to draw on. ends: name -> last point of its line, in data coordinates. colours:
-    in the order of the names. Result: in the order of the names.
+    ends: name -> last point of its line, in data coordinates. colours, result: in the
+    order of the names.
     """
     right = ax.get_yaxis_transform() + ScaledTranslation(
         ASIDE, 0, ax.figure.dpi_scale_trans
@@ -119,10 +117,9 @@ def label(
     leader: Mapping[str, Any],
     **place: Any,
 ) -> Annotation:
-    """A name in a colour that can be read, and a thin line that joins it to what it
-    names.
+    """Annotate with a name in a readable colour, and a thin line to its mark.
 
-    leader, place: as of `annotate`; of that line, and of the name.
+    leader, place: keywords of the line and of the name, as in `annotate`.
     """
     joined = {"arrowstyle": "-", "lw": 0.6, "shrinkA": 0, "color": colour, **leader}
     own: dict[str, Any] = {"va": "center", "color": ink(colour), "fontsize": "small"}
@@ -132,8 +129,6 @@ def label(
 
 
 def extent(label: Annotation, renderer: RendererBase) -> tuple[float, float]:
-    """Width and height of a label's text in pixels, without the line that joins it to
-    its mark.
-    """
+    """Return width and height of a label's text in pixels, without its line."""
     box = Text.get_window_extent(label, renderer)
     return box.width, box.height

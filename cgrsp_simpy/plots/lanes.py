@@ -1,6 +1,4 @@
-"""Where on its place each claim is drawn: jobs that hold a place at the same time lie
-one above the other.
-"""
+"""Lanes: positions of claims within their resource, stacked if simultaneous."""
 
 from __future__ import annotations
 
@@ -13,7 +11,7 @@ from cgrsp_simpy.base.timeline import CLAIM, Timeline
 ROUNDING = 1e-9  # amounts are sums of doubles
 
 Stretch = tuple[float, float]
-"""A part of a place, from and to; in its unit."""
+"""Part of a resource, from and to, in its unit."""
 
 BAR = np.dtype(
     [
@@ -32,12 +30,12 @@ SPAN = np.dtype(
 
 
 def bars(timeline: Timeline) -> np.ndarray:
-    """The claims as bars: a structured array of their columns, of `stay`, and of low
-    and high, from 0 to 1 of the place's size.
+    """Return claims as bars: their columns, `stay`, and low and high from 0 to 1 of the
+    size.
 
-    A claim to a part of a place lies where there has been room for it since it began,
-    as low as possible, in several bars where there is no stretch that holds it. A job
-    stays where it is while it goes from phase to phase: those bars have one `stay`.
+    A claim to part of a resource is placed as low as possible in the room free since it
+    began, in several bars if no stretch is long enough. A job stays in place from phase
+    to phase: those bars share one `stay`.
     """
     claims = timeline.claims[timeline.claims["to_s"] > timeline.claims["from_s"]]
     sizes = np.array(timeline.sizes, float)
@@ -57,8 +55,9 @@ def bars(timeline: Timeline) -> np.ndarray:
 
 
 def stays(found: np.ndarray) -> np.ndarray:
-    """Bars joined over the phases of a job: a structured array of job, place, stay,
-    low, high, from_s and to_s.
+    """Join bars over the phases of a job.
+
+    Returns a structured array of job, place, stay, low, high, from_s and to_s.
     """
     _, first, of = np.unique(
         found[["stay", "low"]], return_index=True, return_inverse=True
@@ -72,10 +71,11 @@ def stays(found: np.ndarray) -> np.ndarray:
 
 
 def _stays(claims: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Claims of a job to an amount of a place, each from when the last one ends: a
-    number a claim, their first, when they end.
+    """Join claims of a job to an amount of a resource, each from when the last one
+    ends.
 
-    The numbers are in order of the places.
+    Returns the stay of each claim, in order of the resources, and first claims and
+    ends.
     """
     order = np.lexsort((claims["from_s"], claims["job"], claims["resource"]))
     rows = claims[order]
@@ -90,8 +90,9 @@ def _stays(claims: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def _stretches(
     begun: np.ndarray, end_s: np.ndarray, sizes: np.ndarray
 ) -> list[list[Stretch]]:
-    """What each stay holds of its place. begun, end_s: by stay, in order of the
-    places.
+    """Return the stretches of its resource that each stay holds.
+
+    begun, end_s: by stay, in order of the resources.
     """
     stretches: list[list[Stretch]] = [
         [(0.0, size)] for size in sizes[begun["resource"]].tolist()
@@ -115,9 +116,7 @@ def _swept(
     amounts: Sequence[float],
     size: float,
 ) -> list[list[Stretch]]:
-    """The stretches that each holds of a place; in the same instant, who leaves makes
-    room for who comes.
-    """
+    """Return the stretches that each stay holds; departures precede arrivals."""
     held: list[list[Stretch]] = [[] for _ in amounts]
     free = [(0.0, size)]
     ends = [(time_s, False, each) for each, time_s in enumerate(to_s)]
@@ -134,9 +133,7 @@ def _swept(
 def _taken(
     free: Sequence[Stretch], amount: float
 ) -> tuple[list[Stretch], list[Stretch]]:
-    """What is taken of the lowest stretch that is long enough, or else of several from
-    the lowest on, and what is left.
-    """
+    """Split off the lowest stretch that is long enough, or several; and the rest."""
     fits = next(
         (
             stretch
@@ -156,10 +153,10 @@ def _taken(
 
 
 def _joined(stretches: Sequence[Stretch]) -> list[Stretch]:
-    """Stretches in order, those that touch made one."""
-    found: list[Stretch] = []
+    """Merge adjacent stretches."""
+    merged: list[Stretch] = []
     for low, high in stretches:
-        if found and found[-1][1] == low:
-            low = found.pop()[0]
-        found.append((low, high))
-    return found
+        if merged and merged[-1][1] == low:
+            low = merged.pop()[0]
+        merged.append((low, high))
+    return merged

@@ -1,6 +1,4 @@
-"""Literal text in figures: names may come from files, so that a `$` in them is not
-mathtext, and control characters are escaped.
-"""
+"""Literal text in figures: `$` starts no mathtext, control characters are escaped."""
 
 from __future__ import annotations
 
@@ -30,14 +28,12 @@ _INSIDE = ContextVar("inside", default=False)
 
 
 def math(text: Text) -> None:
-    """Mark a text of the package itself, which stays mathtext."""
+    """Mark a text of the package, which stays mathtext."""
     MATH.add(text)
 
 
 def literal(plot: Callable[P, T]) -> Callable[P, T]:
-    """Decorate a plot so that its texts are drawn as they are; those of others on its
-    Axes stay.
-    """
+    """Decorate a plot so that its texts are literal; others on its Axes stay."""
 
     @wraps(plot)
     def drawn(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -58,15 +54,13 @@ def literal(plot: Callable[P, T]) -> Callable[P, T]:
 
 
 def literally(draw: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Call a function that draws on a figure whose texts are made literal
-    afterwards.
-    """
+    """Call a function that draws on a figure whose texts are made literal later."""
     with within(_INSIDE, True):
         return draw(*args, **kwargs)
 
 
 def _texts(figure: Artist) -> dict[Hashable, str]:
-    """The texts of a figure, and the formatters of its ticks."""
+    """Return the texts of a figure, and the formatters of its ticks."""
     texts: dict[Hashable, str] = {
         text: text.get_text() for text in figure.findobj(Text)
     }
@@ -74,10 +68,10 @@ def _texts(figure: Artist) -> dict[Hashable, str]:
 
 
 def make_literal(figure: Artist, before: Mapping[Hashable, str] = {}) -> None:
-    """Draw the texts of a figure as they are, except those marked by `math`, ticks of
-    numbers, and texts that are as they were before.
+    """Make the texts of a figure literal, except `math`, numeric ticks and unchanged
+    texts.
 
-    before: texts of the figure, and formatters of its ticks.
+    before: former texts of the figure and formatters of its ticks.
     """
     kept = set[Text](MATH)
     for axis in figure.findobj(Axis):

@@ -1,6 +1,4 @@
-"""Bars, lines and points with intervals from plain data: what the figures of studies,
-and of the thesis, are built from.
-"""
+"""Bars, lines and points with intervals from plain data."""
 
 from __future__ import annotations
 
@@ -49,8 +47,8 @@ __all__ = [
     "published",
 ]
 
-NOWHERE = (np.nan, np.nan)  # breaks a line
-# a band that intervals and marks lie on
+NOWHERE = (np.nan, np.nan)  # breaks a line of a plot
+# a band behind intervals and marks
 FRONT: dict[str, Any] = {"color": "0.82", "lw": 5.0, "zorder": 1}
 # of published values in figures
 PUBLISHED: dict[str, Any] = {"style": "italic", "color": "0.35"}
@@ -66,17 +64,16 @@ def bars(
     colours: Sequence[str] | None = None,
     **style: Any,
 ) -> list[Rectangle]:
-    """A horizontal bar a name, the first at the top, with its interval and, where there
-    is room, its value in figures, in the bar's colour.
+    """Draw one horizontal bar per name, from the top, with interval and, if it fits,
+    value.
 
-    ax: to draw on. names: of the bars. values, half_widths: by name, and half widths of
-    their intervals; NaN for none; infinite values have no bar. published: by name,
-    drawn as hollow marks in a lane of their own below their bars, with their values in
-    italics; NaN for none. Thin lines part the names. colours: by name; those of
-    policies unless given. style: of the bars. Result: one a name.
+    values, half_widths: by name, with half widths of intervals; NaN for none; infinite
+    values have no bar. published: by name, drawn as hollow marks below the bars, with
+    values in italics; NaN for none. Thin lines separate the names. colours: by name, by
+    default those of policies. style: of the bars. Returns one bar per name.
     """
     values, half_widths = np.asarray(values, float), np.asarray(half_widths, float)
-    endless = np.isinf(values)  # no bar, but its sign
+    endless = np.isinf(values)  # no bar, only its sign
     values, half_widths = (
         np.where(endless, np.nan, each) for each in (values, half_widths)
     )
@@ -127,7 +124,7 @@ def bars(
 
 
 def _printed(value: float) -> str:
-    """A published value in about three digits, and in no more than are printed."""
+    """Format a published value in about three digits, or fewer as printed."""
     return (
         f"{value:.2g}" if abs(value) < 0.01 else min(told(value), f"{value:g}", key=len)
     )
@@ -141,17 +138,16 @@ def _values_beside(
     aside: float = 0.0,
     **style: Any,
 ) -> list[Annotation]:
-    """Values in figures to the right of where their marks end (data coordinates), and
-    room for them.
+    """Write values right of the ends of their marks (data coordinates), and make room.
 
-    aside: points more between marks and values.
+    aside: additional points between marks and values.
     """
     place: dict[str, Any] = {
         "textcoords": "offset points",
         "va": "center",
         "fontsize": "small",
     }
-    # a layout to come takes a part for labels
+    # a later layout takes a part for labels
     room = 0.8 * ax.get_window_extent().width / ax.figure.dpi * 72
     taken = max(width(text, "small", mathtext=True) for text in texts) + aside + 6
     low = min(0.0, ax.dataLim.x0)
@@ -164,9 +160,7 @@ def _values_beside(
 
 
 def _only_if_as_high(ax: Axes, texts: Sequence[Annotation], lane: float) -> None:
-    """Show texts if their lanes, shares of the height of the Axes, are as high as they
-    are.
-    """
+    """Hide texts that are higher than their lanes, shares of the Axes' height."""
 
     def arrange(renderer: RendererBase) -> None:
         height = ax.get_window_extent(renderer).height * lane
@@ -178,10 +172,10 @@ def _only_if_as_high(ax: Axes, texts: Sequence[Annotation], lane: float) -> None
 
 
 def published(policies: Sequence[str] = ()) -> Line2D:
-    """What published values look like, for a legend.
+    """Return the legend handle of published values.
 
-    policies: those whose published values are drawn in lines and points; none for marks
-    below bars. Result: for a legend's handles.
+    policies: those whose published values are in lines and points; none for marks below
+    bars.
     """
     if not policies:
         return Line2D([], [], label="published", **hollow())
@@ -200,12 +194,12 @@ def lines(
     styles: Sequence[Look] | None = None,
     **style: Any,
 ) -> list[Line2D]:
-    """A line a name with intervals, and the name at its end.
+    """Draw one line per name, with intervals and the name at its end.
 
-    ax: to draw on. x: numbers, or texts that are put side by side. series: name ->
-    values and half widths of their intervals, by x; NaN for none. published: name ->
-    values, drawn as hollow marks. styles: looks of the lines; those of policies unless
-    given. style: of the lines. Result: one a name.
+    x: numbers, or texts that are put side by side. series: name -> values and half
+    widths of their intervals, by x; NaN for none. published: name -> values, drawn as
+    hollow marks. styles: looks of the lines, by default those of policies. style: of
+    the lines. Returns one line per name.
     """
     places = _places(ax, x)
     styles = styles or looks(series)
@@ -231,7 +225,7 @@ def lines(
 
 
 def _places(ax: Axes, x: Sequence[Any]) -> np.ndarray:
-    """Where the values of x lie on the axis; texts get a tick each."""
+    """Return positions on the axis of x; texts get a tick each."""
     if all(
         isinstance(value, (int, float)) and not isinstance(value, bool) for value in x
     ):
@@ -252,12 +246,13 @@ def points(
     front: Sequence[bool] = (),
     **style: Any,
 ) -> list[Line2D]:
-    """A point a name with both intervals as a thin cross, and the name beside it.
+    """Draw one point per name, with both intervals as a thin cross, and the name next
+    to it.
 
-    ax: to draw on. names: of the points. x, y: values by name, and half widths of their
-    intervals; NaN for none. published: x and y by name, drawn as hollow marks that a
-    thin line joins to their points. front: to bound what some point is as good as:
-    whether less is better, of x and of y. style: of the points. Result: one a name.
+    x, y: values by name, and half widths of their intervals; NaN for none. published: x
+    and y by name, drawn as hollow marks that thin lines join to their points. front:
+    whether less is better, of x and of y, to draw the front of the best points. style:
+    of the points. Returns one point per name.
     """
     columns = [np.asarray(column, float) for column in (*x, *y, *(published or ()))]
     drawn, marks, colours = [], {}, []
@@ -288,11 +283,7 @@ def points(
 def _draw_front(
     ax: Axes, x: np.ndarray, y: np.ndarray, less: Sequence[bool]
 ) -> np.ndarray:
-    """The step line that bounds what some point is as good as, on to the edges of the
-    Axes; its corners.
-
-    less: whether less is better, of x and of y.
-    """
+    """Draw the front to the edges of the Axes; return its corners. less: as `front`."""
     signs = np.where(less, 1.0, -1.0)
     edges = [
         ends[1] if own else ends[0]

@@ -1,4 +1,4 @@
-"""A month, day by day."""
+"""Plot of a month, day by day."""
 
 from __future__ import annotations
 
@@ -35,15 +35,14 @@ def daily(
     ax: Axes | None = None,
     **style: Any,
 ) -> Axes:
-    """A figure of each day of one month: a line a policy, the days shaded by their
-    kind.
+    """Plot a figure of each day of one month: one line per policy, days shaded by kind.
 
-    A day whose run failed, or that has no such figure, is a gap.
+    A day whose run failed, or without the figure, is a gap.
 
-    month: as of `cg.month`. metric: a figure of `Run.summary`. replication: the month's
-    seed; the first, unless given. policies: those to draw; all, unless given. style: of
-    the lines. Raises InputError for an unknown metric, replication or policy. Thesis
-    Section 5.6.
+    month: as from `cg.month`. metric: a figure of `Run.summary`. replication: the
+    month's seed, by default the first. policies: those to draw, by default all. style:
+    of the lines. Raises InputError for an unknown metric, replication or policy.
+    Source: thesis Section 5.6.
     """
     require(hasattr(month, "days"), "month", month, "a month, such as cg.month(...)")
     if not month.days:
@@ -89,7 +88,7 @@ def daily(
 
 
 def _shade(ax: Axes, kinds: dict[int, str]) -> list[Patch]:
-    """Shade the days; what the tints mean, in the order of KINDS."""
+    """Shade the days; return handles of the tints in the order of KINDS."""
     tints = dict(KINDS)
     for kind in kinds.values():
         tints.setdefault(kind, OTHERS[(len(tints) - len(KINDS)) % len(OTHERS)])

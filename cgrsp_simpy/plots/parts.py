@@ -1,6 +1,4 @@
-"""What marks are made with: styles that merge, hollow marks, intervals, values in
-figures, ticks, legends, and letters of panels.
-"""
+"""Parts of plots: styles, hollow marks, intervals, ticks, legends, panel letters."""
 
 from __future__ import annotations
 
@@ -35,49 +33,46 @@ from cgrsp_simpy.base.table import visible
 from cgrsp_simpy.plots.literal import literal
 from cgrsp_simpy.plots.style import Look, ink_on
 
-Values = Sequence[float] | np.ndarray  # numbers to be drawn
-# of x and y, to lower and to higher pixels
+Values = Sequence[float] | np.ndarray  # numbers to draw
+# markers of x and y, to lower and to higher pixels
 CARETS = tuple(
     tuple(map(MarkerStyle, pair))
     for pair in ((CARETLEFT, CARETRIGHT), (CARETDOWN, CARETUP))
 )
-RING = 1.6  # the size of a hollow mark beside that of ours
-# lines to compare with
+RING = 1.6  # size of a hollow mark relative to ours
+# reference lines
 FAINT: dict[str, Any] = {"color": "0.55", "linewidth": 0.8, "zorder": 0}
 
 
 def merged(
     own: Mapping[str, Any], style: Mapping[str, Any], kind: type[Artist]
 ) -> dict[str, Any]:
-    """A caller's style keywords, short names or long, over our own."""
+    """Merge style keywords of a caller, short or long, into the defaults."""
     return {**own, **normalize_kwargs(dict(style), kind)}
 
 
 def told(value: float) -> str:
-    """A value as text, to three digits or so."""
+    """Format a value to about three digits."""
     if value == 0 or math.isnan(value):
         return "no value" if value else "0"
     return f"{value:.{decimals(value)}f}"
 
 
 def decimals(value: float) -> int:
-    """How many decimals of a value are shown."""
+    """Return the number of decimals to show."""
     return 0 if abs(value) >= 100 else 1 if abs(value) >= 10 else 2
 
 
 def dots(look: Look) -> dict[str, Any]:
-    """Style of the marks of a policy; a star is larger, to seem as large as the
-    others.
-    """
+    """Return the style of a policy's marks; a star is larger to look equal."""
     size = rcParams["lines.markersize"] * (1.6 if look.marker == "*" else 1.0)
     return {"color": look.colour, "marker": look.marker, "markersize": size}
 
 
 def hollow(look: Look | None = None) -> dict[str, Any]:
-    """Style of a hollow mark, for a published value: nothing below it is hidden.
+    """Return the style of a hollow mark for `plot`, for a published value.
 
-    look: of the policy, in which it is a ring around our mark where both are equal; a
-    black diamond unless given. Result: as matplotlib's `plot` takes it.
+    look: of the policy, as a ring around our mark; by default a black diamond.
     """
     own = dots(look or Look("black", "D", ""))
     return {
@@ -98,12 +93,10 @@ def intervals(
     colour: str = "0.2",
     caps: bool = True,
 ) -> None:
-    """Intervals around points, of half widths that may be NaN; one that leaves the Axes
-    ends at its edge in an arrowhead.
+    """Draw intervals around points; at the edge of the Axes they end in an arrowhead.
 
-    ax: to draw on. x, y: the points, in data coordinates. x_half, y_half: half widths
-    along each axis; None draws none. colour: of the lines. caps: whether they end in
-    caps.
+    x, y: the points, in data coordinates. x_half, y_half: half widths along each axis,
+    NaN or None for none. caps: whether they end in caps.
     """
     thin = 0.8 * rcParams["lines.linewidth"]
     caps_pt = 0.5 * rcParams["lines.markersize"] if caps else 0.0
@@ -132,10 +125,10 @@ def intervals(
 def on_dark_bars(
     ax: Axes, bars: Sequence[Rectangle], halves: Values, upright: bool = False
 ) -> None:
-    """Draw white what lies on a dark bar of the interval around its end.
+    """Redraw in white the inner part of intervals on dark bars.
 
-    ax: to draw on. bars: from 0 on. halves: half widths, by bar; NaN for none. upright:
-    whether the bars stand.
+    bars: from 0 on. halves: half widths, by bar; NaN for none. upright: whether bars
+    are vertical.
     """
     for bar, half in zip(bars, np.asarray(halves, float)):
         value = bar.get_height() if upright else bar.get_width()
@@ -149,17 +142,17 @@ def on_dark_bars(
         ends = [value - math.copysign(min(half, abs(value)), value), value]
         level = [place, place]
         thin = 0.8 * rcParams["lines.linewidth"]
-        own: dict[str, Any] = {"color": "white", "lw": thin, "solid_capstyle": "butt"}
+        line: dict[str, Any] = {"color": "white", "lw": thin, "solid_capstyle": "butt"}
         if half < abs(value):
             size = rcParams["lines.markersize"]
-            own |= {"markevery": [0], "markersize": size, "markeredgewidth": thin}
-            own["marker"] = "_" if upright else "|"
-        ax.plot(*((level, ends) if upright else (ends, level)), **own, zorder=1.92)
+            line |= {"markevery": [0], "markersize": size, "markeredgewidth": thin}
+            line["marker"] = "_" if upright else "|"
+        ax.plot(*((level, ends) if upright else (ends, level)), **line, zorder=1.92)
 
 
 class _Arrowheads(Artist):
-    """Arrowheads at the edges of the Axes, where intervals around points in view go on;
-    as on a logarithmic axis to 0 and below.
+    """Arrowheads where intervals around visible points leave the Axes, also to 0 on log
+    axes.
 
     points, halves: x and y, shape (n, 2).
     """
@@ -185,8 +178,8 @@ class _Arrowheads(Artist):
             head.draw(renderer)
 
     def places(self) -> list[tuple[np.ndarray, MarkerStyle]]:
-        """Where their tips are, in pixels, and their markers."""
-        ax, found = self.axes, []
+        """Return positions of their tips, in pixels, and their markers."""
+        ax, tips = self.axes, []
         assert ax is not None
         limits = np.sort(np.array([ax.get_xlim(), ax.get_ylim()]), axis=1)
         seen = np.all(
@@ -197,29 +190,26 @@ class _Arrowheads(Artist):
                 if abs(point[axis] - limits[axis, end]) < halves[axis]:
                     tip = np.where(np.arange(2) == axis, limits[axis, end], point)
                     start_px, tip_px = ax.transData.transform([point, tip])
-                    found.append(
+                    tips.append(
                         (tip_px, CARETS[axis][int(tip_px[axis] > start_px[axis])])
                     )
-        return found
+        return tips
 
 
 def whole_numbers(axis: Axis) -> None:
-    """Ticks at whole numbers alone."""
+    """Use ticks at whole numbers only."""
     axis.set_major_locator(
         MaxNLocator("auto", integer=True, steps=[1, 2, 5, 10], min_n_ticks=3)
     )
 
 
 def few_ticks(axis: Axis) -> None:
-    """Three to five ticks at round numbers."""
+    """Use three to five ticks at round numbers."""
     axis.set_major_locator(MaxNLocator(4, steps=[1, 2, 2.5, 5, 10], min_n_ticks=3))
 
 
 def name_rows(ax: Axes, names: Sequence[str], together: int = 1) -> None:
-    """Names down the left, the first at the top, and thin lines that part them.
-
-    together: how many are between two lines.
-    """
+    """Put names at the left, from the top, with a line after every `together`."""
     ax.set_yticks(range(len(names)), names)
     ax.set_ylim(len(names) - 0.5, -0.5)
     for row in range(together, len(names), together):
@@ -227,8 +217,9 @@ def name_rows(ax: Axes, names: Sequence[str], together: int = 1) -> None:
 
 
 def letters(canvas: Figure) -> None:
-    """Put (a), (b), ... before the titles of panels, or of the legends above them,
-    unless there is one alone, or some have letters.
+    """Put (a), (b), ... before the titles of panels, or of the legends above them.
+
+    Not for a single panel, or if some have letters.
     """
     panels = [ax for ax in canvas.axes if ax.axison]
     titles = [ax.get_title(loc="left") for ax in panels]
@@ -246,10 +237,9 @@ def letters(canvas: Figure) -> None:
 
 
 class Several(Line2D):
-    """What stands in a legend for marks that share a meaning and differ in looks: the
-    first few of them.
+    """Legend entry for marks that share a meaning and differ in looks.
 
-    label: what they mean. marks: as drawn.
+    label: their meaning. marks: as drawn, of which the first few are shown.
     """
 
     def __init__(self, label: str, marks: Sequence[Line2D]) -> None:
@@ -271,9 +261,7 @@ def _explained(
     most: int,
     handlelength: float,
 ) -> dict[str, Any]:
-    """Keywords of a legend: its handles in as many columns as there is room for, in
-    points, and at most.
-    """
+    """Return legend keywords, with as many columns as fit, in points, and allowed."""
     several = max(
         (len(each.marks) for each in handles if isinstance(each, Several)), default=0
     )
@@ -305,14 +293,12 @@ def _explained(
 
 
 def say(ax: Axes, text: str) -> None:
-    """Write in the middle of the Axes, where there is nothing to draw."""
+    """Write in the middle of empty Axes."""
     ax.text(0.5, 0.5, text, transform=ax.transAxes, ha="center", va="center")
 
 
 def no_flat_axis(ax: Axes, **limits: np.ndarray) -> None:
-    """Limits from 0 to 1, or nearly so, where all values are 0. limits: x or y, and its
-    values.
-    """
+    """Set limits from 0 to 1, or nearly, if all values (by x or y) are 0."""
     for name, values in limits.items():
         if not np.any(np.nan_to_num(values)):
             getattr(ax, f"set_{name}lim")(-0.05, 1)
@@ -320,11 +306,7 @@ def no_flat_axis(ax: Axes, **limits: np.ndarray) -> None:
 
 @literal
 def legend_above(ax: Axes, handles: Sequence[Patch | Line2D], title: str = "") -> None:
-    """A legend above the Axes, below its title, in as many columns as their width
-    holds; the title alone without handles.
-
-    ax: to draw on. handles: what the legend explains. title: above them.
-    """
+    """Draw a legend above the Axes, in columns that fit; without handles a title."""
     room = ax.get_window_extent().width / ax.figure.dpi * 72
     title = _wrapped(title, room, "medium")
     if not handles:
@@ -335,8 +317,8 @@ def legend_above(ax: Axes, handles: Sequence[Patch | Line2D], title: str = "") -
         "bbox_to_anchor": (0, 1.0),
         "borderaxespad": 0.2,
     }
-    told = _explained(handles, title, room, len(handles), 1.6)
-    ax.legend(**{**told, **place, "title_fontsize": "medium"})
+    keywords = _explained(handles, title, room, len(handles), 1.6)
+    ax.legend(**{**keywords, **place, "title_fontsize": "medium"})
 
 
 def legend_outside(
@@ -347,21 +329,17 @@ def legend_outside(
     handlelength: float = 2.0,
     **style: Any,
 ) -> None:
-    """A legend above all panels, with a note as its title; both in as much width as
-    there is.
-
-    columns: at most.
-    """
+    """Draw a legend above all panels, with a note as its title. columns: at most."""
     room = 72 * canvas.get_size_inches()[0] - 12
     note = "\n".join(_wrapped(line, room, "small") for line in note.splitlines())
-    told = _explained(handles, note, room, columns, handlelength)
-    canvas.legend(**{**told, "loc": "outside upper left", **style})
+    keywords = _explained(handles, note, room, columns, handlelength)
+    canvas.legend(**{**keywords, "loc": "outside upper left", **style})
 
 
 def beside_point(
     ax: Axes, text: str, at: Sequence[float], by: Sequence[float], **style: Any
 ) -> None:
-    """Write beside a point. by: points to the right and up."""
+    """Write next to a point. by: points to the right and up."""
     place: dict[str, Any] = {
         "textcoords": "offset points",
         "fontsize": "small",
@@ -371,7 +349,7 @@ def beside_point(
 
 
 def _wrapped(text: str, room: float, size: str) -> str:
-    """The text in lines that are about as wide as there is room, in points."""
+    """Wrap a text to lines of about this width in points."""
     lines = math.ceil(width(text, size) / room)
     return (
         text if lines < 2 else textwrap.fill(text, math.ceil(1.1 * len(text) / lines))
@@ -379,7 +357,7 @@ def _wrapped(text: str, room: float, size: str) -> str:
 
 
 def width(text: str, size: str, *, mathtext: bool = False) -> float:
-    """The width of a text in points, with its `$` unless it is mathtext."""
+    """Return the width of a text in points, with its `$` unless it is mathtext."""
     font = FontProperties(size=size)
     text = text if mathtext else visible(text, "\n").replace("$", r"\$")
     return (

@@ -1,6 +1,6 @@
-"""A run, or two of the same jobs, as one HTML file that plays them: what the page is
-given. How it draws that is in player.html, beside this file; nothing is loaded from
-elsewhere.
+"""Data of the HTML page that plays one run, or two of the same jobs.
+
+player.html in this folder draws it; nothing else is loaded.
 """
 
 from __future__ import annotations
@@ -27,18 +27,17 @@ from cgrsp_simpy.plots.style import (
     phase_greys,
 )
 
-DIGITS = 7  # of the end of a run, in ticks
-DECIMALS = 6  # of an amount
+DIGITS = 7  # digits of the end of a run, in ticks
+DECIMALS = 6  # decimals of an amount
 TEMPLATE = Path(__file__).with_name("player.html")
 
 
 def player_page(
     runs: Sequence[Drawn], title: str, captions: Mapping[float, str] = {}
 ) -> str:
-    """The page of a run, or of two, side by side, of the same jobs.
+    """Return a self-contained HTML page of a run, or two of the same jobs side by side.
 
-    runs: of any model, with jobs. title: of the page. captions: by seconds, what is to
-    be read from then on. Result: HTML that needs nothing else.
+    runs: of any model, with jobs. captions: start time in seconds -> text.
     """
     data = json.dumps(
         _shown(encoded(runs, captions)), separators=(",", ":"), allow_nan=False
@@ -49,7 +48,7 @@ def player_page(
 
 
 def _shown(value: Any) -> Any:
-    """Plain values with control characters escaped in every text."""
+    """Escape control characters in all texts of plain values."""
     if isinstance(value, str):
         return visible(value, "\n")
     if isinstance(value, dict):
@@ -58,19 +57,17 @@ def _shown(value: Any) -> Any:
 
 
 def encoded(runs: Sequence[Drawn], captions: Mapping[float, str]) -> dict[str, Any]:
-    """Runs in few and small numbers, as the page reads them.
+    """Encode runs in few small numbers for the page, as plain values for JSON.
 
     Times are whole ticks of `tick_s` seconds, the power of ten that gives the end of
-    the last run at most seven digits. Of each of `runs`: columns `job` and `ready` of
-    the jobs, in order of `ready`, and `from` of the bars are differences to the row
+    the last run at most seven digits. For each of `runs`, the columns `job` and `ready`
+    of the jobs, in order of `ready`, and `from` of the bars are differences to the row
     before; a job's `wait`, `stay` and `due` count from `ready` (null: never granted a
-    place; no deadline), a bar's `length` from `from`. A bar's `job` is a row of the
-    jobs; `low` and `amount` are in the unit of its place, to six decimals, and null
-    where every job holds a place as a whole. What its policy said of decisions, `why`,
-    is null where it declares no rules: `at` are differences, `jobs` rows of the first
-    waiting jobs, `said` and `offers` numbers of `texts`.
-
-    Result: plain values for JSON.
+    resource; no deadline), a bar's `length` from `from`. A bar's `job` is a row of the
+    jobs; `low` and `amount` are in the unit of its resource, to six decimals, and null
+    if every job holds a whole resource. The reasons of decisions, `why`, are null for a
+    policy without rules: `at` are differences, `jobs` rows of the first waiting jobs,
+    `said` and `offers` indices of `texts`.
     """
     timelines = [timeline_of(run) for run in runs]
     end_s = max(timeline.end_s for timeline in timelines)
@@ -84,7 +81,7 @@ def encoded(runs: Sequence[Drawn], captions: Mapping[float, str]) -> dict[str, A
         "late": MISSED,
         "levels": STATUS,
         "captions": [
-            [round(at_s / tick_s), told] for at_s, told in sorted(captions.items())
+            [round(at_s / tick_s), text] for at_s, text in sorted(captions.items())
         ],
         "bands": bands and _bands(bands, tick_s),
         "runs": [_run(run, timeline, tick_s) for run, timeline in zip(runs, timelines)],
@@ -99,7 +96,7 @@ def _reported(run: Drawn, name: str) -> Any:
 
 def _bands(bands: Bands, tick_s: float) -> dict[str, Any]:
     levels = {
-        name: [[round(at_s / tick_s), level, told] for at_s, level, told in rows]
+        name: [[round(at_s / tick_s), level, text] for at_s, level, text in rows]
         for name, rows in bands.levels.items()
     }
     scarce = [
@@ -113,9 +110,9 @@ def _run(run: Drawn, timeline: Timeline, tick_s: float) -> dict[str, Any]:
     kinds = kind_colours(
         timeline.kinds.get(job, PHASES[1]) for job in visits["job"].tolist()
     ) or {PHASES[1]: EXECUTING}
-    found = bars(timeline)
-    found = found[np.argsort(found["from_s"], kind="stable")]
-    phases = {PHASES[1]: EXECUTING, **phase_greys(found["phase"].tolist())}
+    drawn = bars(timeline)
+    drawn = drawn[np.argsort(drawn["from_s"], kind="stable")]
+    phases = {PHASES[1]: EXECUTING, **phase_greys(drawn["phase"].tolist())}
     row = {job: number for number, job in enumerate(visits["job"].tolist())}
     reasons = _reported(run, "reasons")
     return {
@@ -126,13 +123,13 @@ def _run(run: Drawn, timeline: Timeline, tick_s: float) -> dict[str, Any]:
         "kinds": _looks(kinds),
         "phases": _looks(phases),
         "jobs": _jobs(timeline, visits, list(kinds), tick_s),
-        "bars": _bars(timeline, row, found, list(phases), tick_s),
+        "bars": _bars(timeline, row, drawn, list(phases), tick_s),
         "why": reasons and _why(reasons, row, tick_s),
     }
 
 
 def _visits(timeline: Timeline) -> np.ndarray:
-    """Visits in order, and one of each process beside the jobs that had claims."""
+    """Return visits in order, and one per job process besides jobs with claims."""
     claims, known = timeline.claims, timeline.visits
     others = claims[~np.isin(claims["job"], known["job"])]
     ids, of = np.unique(others["job"], return_inverse=True)
@@ -154,14 +151,16 @@ def _why(reasons: Reasons, row: Mapping[int, int], tick_s: float) -> dict[str, A
     return {
         "order": reasons.order,
         "place": reasons.place,
-        "at": _differences(_ticks(np.array([each.time_s for each in choices]), tick_s)),
-        "jobs": [[row[job] for job, _ in each.ranked] for each in choices],
-        "said": [numbers(told for _, told in each.ranked) for each in choices],
+        "at": _differences(
+            _ticks(np.array([choice.time_s for choice in choices]), tick_s)
+        ),
+        "jobs": [[row[job] for job, _ in choice.ranked] for choice in choices],
+        "said": [numbers(told for _, told in choice.ranked) for choice in choices],
         "offers": [
-            [[row[job], *numbers(told)] for job, told in each.offers.items()]
-            for each in choices
+            [[row[job], *numbers(told)] for job, told in choice.offers.items()]
+            for choice in choices
         ],
-        "kept": [each.kept for each in choices],
+        "kept": [choice.kept for choice in choices],
         "texts": list(texts),
     }
 
@@ -198,21 +197,21 @@ def _jobs(
 def _bars(
     timeline: Timeline,
     row: dict[int, int],
-    found: np.ndarray,
+    drawn: np.ndarray,
     phases: list[str],
     tick_s: float,
 ) -> dict[str, Any]:
-    size = np.array(timeline.sizes)[found["resource"]]
-    begin = _ticks(found["from_s"], tick_s)
-    whole = bool(((found["low"] == 0) & (found["high"] == 1)).all())
+    size = np.array(timeline.sizes)[drawn["resource"]]
+    begin = _ticks(drawn["from_s"], tick_s)
+    whole = bool(((drawn["low"] == 0) & (drawn["high"] == 1)).all())
     return {
-        "job": [row[job] for job in found["job"].tolist()],
-        "place": found["resource"].tolist(),
-        "phase": [phases.index(phase) for phase in found["phase"].tolist()],
+        "job": [row[job] for job in drawn["job"].tolist()],
+        "place": drawn["resource"].tolist(),
+        "phase": [phases.index(phase) for phase in drawn["phase"].tolist()],
         "from": _differences(begin),
-        "length": _or_null(_ticks(found["to_s"], tick_s) - begin),
-        "low": None if whole else _plain(found["low"] * size),
-        "amount": None if whole else _plain((found["high"] - found["low"]) * size),
+        "length": _or_null(_ticks(drawn["to_s"], tick_s) - begin),
+        "low": None if whole else _plain(drawn["low"] * size),
+        "amount": None if whole else _plain((drawn["high"] - drawn["low"]) * size),
     }
 
 
@@ -229,7 +228,7 @@ def _or_null(values: np.ndarray) -> list[int | None]:
 
 
 def _plain(values: np.ndarray) -> list[float]:
-    """Rounded; whole numbers without a point."""
+    """Round; whole numbers become int."""
     return [
         int(value) if value.is_integer() else value
         for value in values.astype(float).round(DECIMALS).tolist()

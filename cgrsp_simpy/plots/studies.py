@@ -1,6 +1,4 @@
-"""What a study found: bars by policy, lines over a parameter, and what trades off
-against what.
-"""
+"""Plots of studies: bars by policy, lines over a parameter, and trade-offs."""
 
 from __future__ import annotations
 
@@ -37,17 +35,16 @@ def policy_bars(
     differences: bool = False,
     **style: Any,
 ) -> Axes:
-    """A bar a policy with its 95 % interval.
+    """Plot one bar per policy with its 95 % interval.
 
-    The interval of a mean says how far it may be off; whether two policies differ,
-    which met the same jobs, is said by the interval of their paired difference.
+    The interval of a mean shows its uncertainty; the interval of a paired difference
+    shows whether two policies differ on the same jobs.
 
-    study: as of `cg.compare`. metric: a figure of it, such as "miss_pct". published:
-    policy -> value, drawn as hollow marks. differences: draw in place of means the
-    paired differences from the study's first policy, each with its own 95 % interval.
-    style: of the bars. Raises InputError for an unknown metric, a published policy that
-    the study does not have, or published values beside differences. Thesis Section
-    5.1.3.
+    study: as from `cg.compare`. metric: a figure of it, such as "miss_pct". published:
+    policy -> value, drawn as hollow marks. differences: plot paired differences from
+    the first policy instead of means. style: of the bars. Raises InputError for an
+    unknown metric, an unknown published policy, or published values with differences.
+    Source: thesis Section 5.1.3.
     """
     values, half_widths = found(study, metric)
     check_published(published, study.policies)
@@ -73,9 +70,7 @@ def policy_bars(
 def _difference_bars(
     study: Study, metric: str, ax: Axes | None, style: dict[str, Any]
 ) -> Axes:
-    """Paired differences from the first policy; the colours are those of the
-    policies.
-    """
+    """Plot paired differences from the first policy, in the policies' colours."""
     against, policies = study.policies[0], study.policies[1:]
     require(
         bool(policies),
@@ -98,10 +93,10 @@ def _difference_bars(
     )
     ax.axvline(0, color="0.3", linewidth=0.8)
     ax.set_xlabel(f"{axis(metric, study)}: difference from {against}")
-    told = replications(study)
+    note = replications(study)
     if len(study.seeds) > 1:
-        told = f"paired by seed: {told.replace('seeds', 'differences')}"
-    marks.legend_above(ax, [], f"{study.title}: {told}")
+        note = f"paired by seed: {note.replace('seeds', 'differences')}"
+    marks.legend_above(ax, [], f"{study.title}: {note}")
     return ax
 
 
@@ -114,13 +109,13 @@ def sweep_lines(
     published: Mapping[str, Mapping[Any, float]] | None = None,
     **style: Any,
 ) -> Axes:
-    """A figure over a parameter: a line a policy, with 95 % intervals.
+    """Plot a figure over a parameter: one line per policy, with 95 % intervals.
 
-    sweep: as of `cg.sweep`. metric: a figure of the studies. over: the parameter, where
-    several vary; the values of the others each have their lines. published: policy ->
-    value of the parameter -> figure, drawn as hollow marks. style: of the lines. Raises
-    InputError for what is no sweep, an unknown metric or parameter, none where several
-    vary, or an unknown published policy. Thesis Section 5.1.3.
+    sweep: as from `cg.sweep`. metric: a figure of the studies. over: the parameter,
+    needed if several vary; combinations of the others have separate lines. published:
+    policy -> value of the parameter -> figure, drawn as hollow marks. style: of the
+    lines. Raises InputError for another object, an unknown metric or parameter, a
+    missing `over`, or an unknown published policy. Source: thesis Section 5.1.3.
     """
     require(
         isinstance(sweep, Iterable), "sweep", sweep, "a sweep, such as cg.sweep(...)"
@@ -152,9 +147,7 @@ def sweep_lines(
 def _series(
     points: list[tuple[dict[str, Any], Study]], metric: str, over: str, x: list[Any]
 ) -> tuple[dict[str, tuple[np.ndarray, np.ndarray]], list[Look]]:
-    """Values and half widths by x, and the look, of each line: one a policy and values
-    of the other parameters.
-    """
+    """Return values, half widths and look per policy and values of other parameters."""
     means_of = [row for _, study in points for row in study.means().values()]
     known = dict.fromkeys(name for row in means_of for name in row)
     series: dict[str, tuple[np.ndarray, np.ndarray]] = {}
@@ -191,12 +184,12 @@ def pareto(
     published: Mapping[str, tuple[float, float]] | None = None,
     **style: Any,
 ) -> Axes:
-    """A point a policy for two figures, with 95 % intervals, and the Pareto front of
-    what none beats.
+    """Plot one point per policy for two figures, with 95 % intervals and the Pareto
+    front.
 
-    study: as of `cg.compare`. x, y: figures of the study. published: policy -> its x
+    study: as from `cg.compare`. x, y: figures of the study. published: policy -> its x
     and y, drawn as hollow marks. style: of the points. Raises InputError for an unknown
-    figure, or a published policy that the study does not have.
+    figure, or an unknown published policy.
     """
     values = {metric: found(study, metric) for metric in (x, y)}
     policies = study.policies
@@ -227,9 +220,9 @@ def _explain(
     by_policy: bool = True,
     front: bool = False,
 ) -> None:
-    """Title, and below it, where needed, what marks mean.
+    """Add a title and, if needed, a legend below it.
 
-    by_policy: whether published marks are those of their policies.
+    by_policy: whether published marks look like their policies.
     """
     handles = (
         [marks.published(list(published) if by_policy else ())] if published else []

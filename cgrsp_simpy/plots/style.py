@@ -1,14 +1,13 @@
-"""How things look, the same in every figure: Okabe and Ito's colours, some darkened or
-replaced.
+"""Style shared by all figures: Okabe and Ito's colours, some darkened or replaced.
 
-Policies differ by colour for the colour-blind as well, in grey by lightness or else by
-marker and line style. The text of these functions is sized relative to matplotlib's
-settings, which they never change. To draw, and to save, in one of the styles:
+Policies differ by colour also for colour-blind readers, and in grey by lightness or by
+marker and line style. Text sizes are relative to matplotlib's settings, which these
+functions never change. To draw and save in one of the styles:
 
     with plots.styled("lecture"):
         plots.gantt(run).figure.savefig("gantt.svg")
 
-"print" is for a page, "lecture" for a wall, "single" and "double" for one and both
+"print" is for a page, "lecture" for a projector, "single" and "double" for one and two
 columns of a journal, 88 and 180 mm wide, in 8 pt.
 """
 
@@ -56,14 +55,14 @@ __all__ = [
 
 
 class Look(NamedTuple):
-    """How a policy is drawn. marker, line: as matplotlib takes them."""
+    """Look of a policy. marker, line: as matplotlib takes them."""
 
     colour: str
     marker: str
     line: str | tuple[float, tuple[float, ...]]
 
 
-# Sixteen looks of which any two are told apart, by the colour-blind as well.
+# Sixteen looks that are all distinct, also for colour-blind readers.
 _POLICIES = {
     "fifo": Look("#000000", "o", "-"),
     "spt": Look("#E69F00", "s", (0, (5, 1.5))),
@@ -82,8 +81,8 @@ _POLICIES = {
     "triage": Look("#7A0177", "H", (0, (2, 1, 6, 1))),
     "watch": Look("#87E13C", "8", (0, (8, 1.5, 1, 1.5))),
 }
-_LIKE = {  # names of the other modules -> one of these, whose look they have
-    # clusters, beside fifo and adaptive
+_LIKE = {  # names of other modules -> the one of these whose look they share
+    # clusters, in addition to fifo and adaptive
     "fifo-skip": "lcf",
     "sjf": "spt",
     "shortest": "balanced",
@@ -95,7 +94,7 @@ _LIKE = {  # names of the other modules -> one of these, whose look they have
     "conservative": "cadr-oo",
     "las": "random",
     "multifactor": "watch",
-    # tasks on GPUs, beside fifo
+    # tasks on GPUs, in addition to fifo
     "greedy": "adaptive",
     "sagreedy": "spt-rescue",
     "sagreedy-arrived": "cadr-oo",
@@ -104,7 +103,7 @@ _LIKE = {  # names of the other modules -> one of these, whose look they have
     "edd": "edf",
     "search": "triage",
     "milp": "cadr",
-    # graphs, beside random
+    # graphs, in addition to random
     "annealing": "triage",
     "heft": "fifo",
     "woa": "spt",
@@ -133,7 +132,7 @@ _LIKE = {  # names of the other modules -> one of these, whose look they have
     "sww": "adaptive",
     "compound": "cadr",
 }
-# A name has one look, whatever it is a policy of; names that are drawn together differ.
+# A name has one look in every model; names that are drawn together differ.
 LOOKS = {
     **_POLICIES,
     **{name: _POLICIES[other] for name, other in _LIKE.items()},
@@ -151,7 +150,7 @@ COMPLEXITY = ("#9ecae1", "#4292c6", "#084594")  # complexity 1, 2, 3 and more
 DEADLINE = ("#c6bfe0", "#5e3c99")  # loose, tight
 STATUS = ("#c7e9c0", "#41ab5d", "#00441b")  # High, Medium, Low stock met at dispatch
 EXECUTING = COMPLEXITY[1]  # colour of a job that executes
-PROVISIONING = "#e0e0e0"  # colour of a place that is provisioned
+PROVISIONING = "#e0e0e0"  # colour of a resource in provisioning
 OWN_PHASES = ("#a6a6a6", "#7f7f7f", "#595959")  # of a model's own
 # of jobs that execute
 KIND = {
@@ -165,15 +164,14 @@ KIND = {
     "executing": EXECUTING,
 }
 FEW_KINDS = {1: (EXECUTING,), 2: COMPLEXITY[::2], 3: COMPLEXITY}  # of a model's own
-IDLE = "#ffffff"  # colour of a place that is idle
+IDLE = "#ffffff"  # colour of an idle resource
 MISSED = "#D55E00"  # colour of a missed deadline
 
-MM = 25.4  # an inch
-# inches, of a figure that is made here unless rcParams say otherwise; the text width of
-# a page
+MM = 25.4  # per inch
+# inches, of a new figure unless rcParams set another size; the text width of a page
 SIZE = (6.3, 3.9)
-# of every style: the same bytes each time; letters of a PDF are letters, as journals
-# ask, and those of a PGF are in the fonts of the document
+# in every style: reproducible bytes; text in a PDF stays text, as journals require, and
+# in a PGF has the fonts of the document
 _EVERY = {
     "axes.spines.top": False,
     "axes.spines.right": False,
@@ -214,34 +212,31 @@ STYLE: dict[str, dict[str, Any]] = {
         for column, width_mm in COLUMNS_MM.items()
     },
 }
-"""Matplotlib's settings by what a figure is for: print, lecture, a journal's
-columns."""
+"""Matplotlib's settings by use of a figure: print, lecture, a journal's columns."""
 
 Style = str | Mapping[str, Any]
 
 
 def styled(style: Style = "print") -> AbstractContextManager[None]:
-    """A context in which matplotlib draws and saves in a style; afterwards its settings
-    are as before.
+    """Return a context in which matplotlib draws and saves in a style.
 
     An SVG file is the same to the byte if it is saved within, with `metadata={"Date":
     None}`.
 
-    style: a key of STYLE: "print", "lecture", "single" or "double"; or settings of
-    matplotlib by name ({"font.size": 10}), the others as in "print". Settings that are
-    not matplotlib's default ones already, the caller's own, stay. Result: for a `with`
-    statement. Raises InputError for another name or setting.
+    style: "print", "lecture", "single" or "double"; or settings of matplotlib by name
+    ({"font.size": 10}), the others as in "print". The caller's non-default settings
+    stay. Raises InputError for another name or setting.
     """
-    name, own = (style, {}) if isinstance(style, str) else ("print", style)
+    name, changes = (style, {}) if isinstance(style, str) else ("print", style)
     check_one_of("style", name, STYLE)
     require(
-        isinstance(own, Mapping),
+        isinstance(changes, Mapping),
         "style",
-        own,
+        changes,
         "a name, or settings of matplotlib by name",
     )
     try:
-        given = RcParams(dict(own))
+        given = RcParams(dict(changes))
     except (KeyError, ValueError) as error:
         raise InputError(f"style: {str(error.args[0]).splitlines()[0]}") from None
     now, default = (cast(dict[str, Any], each) for each in (rcParams, rcParamsDefault))
@@ -252,14 +247,12 @@ def styled(style: Style = "print") -> AbstractContextManager[None]:
 
 
 def colour_of(policy: str) -> str | None:
-    """The colour of a policy by its name without parameters; None for a user's own."""
+    """Return the colour of a built-in policy, with or without parameters, or None."""
     return look.colour if (look := LOOKS.get(_base(policy))) else None
 
 
 def looks(policies: Iterable[str]) -> list[Look]:
-    """The looks of policies that share a figure; of several with one base name, the
-    later ones are shades of the first.
-    """
+    """Return looks of policies in one figure; those with one base name are shades."""
     found: list[Look] = []
     bases: list[str] = []
     for policy in policies:
@@ -279,9 +272,7 @@ def _base(policy: str) -> str:
 
 
 def _shade(look: Look, number: int) -> Look:
-    """The look of the policy, or the next of its shades: dark colours become lighter,
-    light ones darker.
-    """
+    """Return a shade of a look: dark colours become lighter, light ones darker."""
     if number == 0:
         return look
     target = 1.0 if _luminance(look.colour) < 0.4 else 0.0
@@ -291,43 +282,39 @@ def _shade(look: Look, number: int) -> Look:
 
 
 def _luminance(colour: str) -> float:
-    """From 0, black, to 1, white, as the eye sees it (Rec. 709, gamma 2.2)."""
+    """Return the perceived luminance from 0 to 1, white (Rec. 709, gamma 2.2)."""
     parts = zip((0.2126, 0.7152, 0.0722), to_rgb(colour))
     return summed(share * part**2.2 for share, part in parts)
 
 
 def mixed(colour: str, grey: float, share: float) -> str:
-    """The colour with a share of a grey, from 0, black, to 1, white."""
+    """Mix a colour with a share of a grey from 0, black, to 1, white."""
     red, green, blue = (part + share * (grey - part) for part in to_rgb(colour))
     return str(to_hex((red, green, blue)))
 
 
 def ink(colour: str) -> str:
-    """The colour, darkened until it can be read as text on white."""
+    """Darken a colour until it is readable as text on white."""
     return mixed(
         colour, 0.0, 1 - min(1.0, (0.18 / max(_luminance(colour), 1e-9)) ** (1 / 2.2))
     )
 
 
 def kind_colours(kinds: Iterable[str]) -> dict[str, str]:
-    """Colours of kinds of jobs, numbers in names in their order: those of KIND, the
-    others from light to dark.
-    """
+    """Return colours of kinds of jobs: those of KIND, others from light to dark."""
     there = set(kinds)
-    own = sorted(there - KIND.keys(), key=_with_numbers)
-    shades = FEW_KINDS.get(len(own)) or [
+    others = sorted(there - KIND.keys(), key=_with_numbers)
+    shades = FEW_KINDS.get(len(others)) or [
         to_hex(colour)
-        for colour in colormaps["viridis"](np.linspace(0.93, 0.0, len(own)))
+        for colour in colormaps["viridis"](np.linspace(0.93, 0.0, len(others)))
     ]
     return {kind: colour for kind, colour in KIND.items() if kind in there} | dict(
-        zip(own, shades)
+        zip(others, shades)
     )
 
 
 def phase_greys(phases: Iterable[str]) -> dict[str, str]:
-    """Greys of the phases that there are besides execution: provisioning, and those of
-    a model's own.
-    """
+    """Return greys of phases other than execution."""
     there = set(phases)
     greys = {
         phase: OWN_PHASES[place % len(OWN_PHASES)]
@@ -337,7 +324,7 @@ def phase_greys(phases: Iterable[str]) -> dict[str, str]:
 
 
 def _with_numbers(text: str) -> list[str | int]:
-    """By which texts are sorted, the numbers in them as numbers."""
+    """Return a sort key that compares numbers in texts by value."""
     return [
         int(part) if place % 2 else part
         for place, part in enumerate(re.split(r"(\d+)", text))
@@ -345,12 +332,12 @@ def _with_numbers(text: str) -> list[str | int]:
 
 
 def ink_on(ground: str) -> str:
-    """Black or white, whichever can be read on the ground."""
+    """Return black or white, whichever is readable on a ground."""
     return "white" if _luminance(ground) < 0.3 else "black"
 
 
 def axes(ax: Axes | None, height: float = SIZE[1] / SIZE[0]) -> Axes:
-    """The Axes given, or those of a new figure that pyplot does not know of.
+    """Return the Axes, or those of a new figure that pyplot does not manage.
 
     height: over width, of a new figure.
     """

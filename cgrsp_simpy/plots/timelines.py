@@ -1,4 +1,4 @@
-"""What happens over time: how many jobs wait, what the places do."""
+"""Plots over time: jobs in the queue, and states of the resources."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from cgrsp_simpy.plots.literal import literal
 from cgrsp_simpy.plots.parts import legend_above, merged, say, whole_numbers
 from cgrsp_simpy.plots.style import EXECUTING, IDLE, axes, looks, phase_greys
 
-LABELLED = 5  # up to so many lines bear their names; more have a legend
-ANCHORS = 40  # places along a line where its name is tried
-# changes of the slots, beyond which averages over about as many spans are drawn
+LABELLED = 5  # most lines with names; more have a legend
+ANCHORS = 40  # positions along a line where its name is tried
+# most changes of the slots; beyond, about as many averages over spans are drawn
 STEPS = 200
 SPANS_S = (
     1,
@@ -40,11 +40,11 @@ SPANS_S = (
 def queue_length(
     runs: Drawn | Iterable[Drawn], ax: Axes | None = None, **style: Any
 ) -> Axes:
-    """Jobs that have come and have not been granted places, nor given up, over time: a
-    line a run, named by its policy.
+    """Plot the number of jobs in the queue over time: one line per run, named by its
+    policy.
 
-    runs: one or several, of any model, with records. style: of the lines. Raises
-    InputError for no run.
+    Jobs count from submission until they get resources or renege. runs: one or several,
+    of any model, with records. style: of the lines. Raises InputError for no run.
     """
     runs, ax = runs_of(runs), axes(ax)
     timelines = list(map(timeline_of, runs))
@@ -75,9 +75,7 @@ def queue_length(
 
 
 def name_lines(ax: Axes, drawn: list[Line2D]) -> None:
-    """Names beside lines, at their peaks if there is room; a legend where they are
-    many.
-    """
+    """Put names at the peaks of lines if there is room, or else in a legend."""
     if len(drawn) > LABELLED:
         legend_above(ax, drawn)
         return
@@ -95,11 +93,10 @@ def name_lines(ax: Axes, drawn: list[Line2D]) -> None:
 
 @literal
 def slot_timeline(run: Drawn, ax: Axes | None = None, **style: Any) -> Axes:
-    """How many places execute, are provisioned or in a phase of the model's own, and
-    are idle, over time: stacked areas.
+    """Plot stacked areas of the resources in each phase, and idle, over time.
 
-    A job that holds a part of a place counts as that part of it. Where the places
-    change too often to be seen, averages over equal spans, which the axis names.
+    A job that holds part of a resource counts as that part. If the changes are too many
+    to see, averages over equal spans are drawn, and the axis names the span.
 
     run: of any model, with records. style: of the areas.
     """
@@ -144,22 +141,18 @@ def slot_timeline(run: Drawn, ax: Axes | None = None, **style: Any) -> Axes:
 
 
 def _held(timeline: Timeline, phase: str, edges: np.ndarray) -> np.ndarray:
-    """Between each two edges, the time average of the places that are held in a
-    phase.
-    """
-    own = timeline.claims[timeline.claims["phase"] == phase]
-    share = own["amount"] / np.maximum(
-        np.array(timeline.sizes)[own["resource"]], own["amount"]
+    """Return the time average of the resources held in a phase, between edges."""
+    claims = timeline.claims[timeline.claims["phase"] == phase]
+    share = claims["amount"] / np.maximum(
+        np.array(timeline.sizes)[claims["resource"]], claims["amount"]
     )
-    return _average(own["from_s"], own["to_s"], share, edges)
+    return _average(claims["from_s"], claims["to_s"], share, edges)
 
 
 def _average(
     start: np.ndarray, end: np.ndarray, weight: np.ndarray, edges: np.ndarray
 ) -> np.ndarray:
-    """Between each two edges, the time average of the weight of what has started and
-    not ended.
-    """
+    """Return the time average of the weights of current items, between edges."""
     times = np.concatenate([start, end, edges[[0, -1]]])
     changes = np.concatenate([weight, -weight, [0, 0]])
     order = np.argsort(times, kind="stable")
@@ -169,7 +162,7 @@ def _average(
 
 
 def _span_s(end_s: float) -> float:
-    """The length of the spans over which averages are taken, in seconds."""
+    """Return the span of the averages, in seconds."""
     return next(
         (span for span in SPANS_S if span * STEPS >= end_s),
         86400 * math.ceil(end_s / STEPS / 86400),

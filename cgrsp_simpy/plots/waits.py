@@ -1,4 +1,4 @@
-"""How waits are distributed."""
+"""Histogram of waits."""
 
 from __future__ import annotations
 
@@ -17,38 +17,45 @@ from cgrsp_simpy.plots.parts import dots, merged, say, told
 from cgrsp_simpy.plots.style import axes, looks
 from cgrsp_simpy.plots.timelines import name_lines
 
-BINS = 40  # about so many
+BINS = 40  # approximate number
 
 
 @literal
 def wait_histogram(
     runs: Run | Iterable[Run], ax: Axes | None = None, **style: Any
 ) -> Axes:
-    """Waits from submission to the start of execution: share of the jobs by wait, a
-    step line a run.
+    """Plot the distribution of waits from submission to execution: one step line per
+    run.
 
-    The mean is marked and told. A job that never started has no wait.
+    The mean is marked and labelled. A job that never started has no wait.
 
     runs: one or several, with records; they share the bins. style: of the lines. Raises
-    InputError for no run. Thesis Eq. 3.7.
+    InputError for no run. Source: thesis Eq. 3.7.
     """
     runs, ax = runs_of(runs), axes(ax)
     all_s = (run.jobs["start_s"] - run.jobs["submit_s"] for run in runs)
-    waits = [each[~np.isnan(each)] / 60 for each in all_s]
-    width = _width(max(each.max(initial=0) for each in waits))
+    waits = [waits_min[~np.isnan(waits_min)] / 60 for waits_min in all_s]
+    width = _width(max(waits_min.max(initial=0) for waits_min in waits))
     edges = width * np.arange(
-        1 + max(1, *(math.ceil(each.max(initial=0) / width + 1e-9) for each in waits))
+        1
+        + max(
+            1,
+            *(
+                math.ceil(waits_min.max(initial=0) / width + 1e-9)
+                for waits_min in waits
+            ),
+        )
     )
     drawn = []
     policies = [run.policy for run in runs]
-    for each, name, look in zip(waits, named(runs, policies), looks(policies)):
-        if not len(each):
+    for waits_min, name, look in zip(waits, named(runs, policies), looks(policies)):
+        if not len(waits_min):
             continue
-        shares = 100 * np.histogram(each, edges)[0] / len(each)
+        shares = 100 * np.histogram(waits_min, edges)[0] / len(waits_min)
         own = {
             "color": look.colour,
             "linestyle": look.line,
-            "label": f"{name}, mean {told(each.mean())} min",
+            "label": f"{name}, mean {told(waits_min.mean())} min",
         }
         drawn += ax.plot(
             np.repeat(edges, 2),
@@ -56,7 +63,7 @@ def wait_histogram(
             **merged(own, style, Line2D),
         )
         ax.plot(
-            [each.mean()],
+            [waits_min.mean()],
             [0],
             **{**dots(look), "color": drawn[-1].get_color()},
             clip_on=False,
@@ -75,7 +82,7 @@ def wait_histogram(
 
 
 def _width(longest: float) -> float:
-    """The width of a bin: 1, 2 or 5 times a power of ten."""
+    """Return the width of a bin: 1, 2 or 5 times a power of ten."""
     wanted = longest / BINS or 1.0
     power = 10.0 ** math.floor(math.log10(wanted))
     return next(

@@ -221,9 +221,7 @@ class Figures(dict[str, Figure]):
     def add(
         self, id: str, title: str, size: tuple[float, float], **more: Any
     ) -> Figure:
-        """Declare a figure. more: as in `Figure`; the stem is prefix + id by
-        default.
-        """
+        """Declare a figure. more: as in `Figure`; stem defaults to prefix + id."""
         settings = {
             "stem": self.prefix + id.replace(".", "_"),
             "usual": self.usual,

@@ -125,9 +125,7 @@ def _chosen(timeline: Timeline, jobs: Iterable[int] | None) -> Timeline:
 
 
 def _rows(ax: Axes, timeline: Timeline, among: np.ndarray | None) -> np.ndarray:
-    """Name the resources to draw on the axis, top down. among: bars that select
-    them.
-    """
+    """Name the resources to draw, top down. among: bars that select them."""
     places = np.arange(len(timeline.resources))
     if among is not None and len(places) > ROWS:
         places = np.unique(among["resource"])

@@ -1,6 +1,6 @@
-"""The thesis: its tables and figures, published beside reproduced.
+"""The thesis: its tables and figures, published next to reproduced values.
 
-`figure` draws one of its figures, as it is or with parameters changed.
+`figure` draws one of its figures, optionally with other parameters.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 __all__ = ["figure"]
 
 
-if not TYPE_CHECKING:  # a checker would take every misspelt name for one that is there
+if not TYPE_CHECKING:  # with it a type checker would accept every misspelt name
 
     def __getattr__(name: str) -> Any:
         if name not in __all__:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        from cgrsp_simpy.thesis import figures  # with matplotlib
+        from cgrsp_simpy.thesis import figures  # loads matplotlib
 
         return figures.figure

@@ -1,4 +1,4 @@
-"""The thesis's printed figures beside the reproduced ones, all in one picture."""
+"""Plot of the thesis's printed figures against the reproduced ones."""
 
 from __future__ import annotations
 
@@ -28,12 +28,13 @@ UNITS = {
 BY_CAPTION = {"5.6": "miss"}
 VERDICTS = {"agrees": "#7d9bb8", "differs": MISSED, "undecided": "#c4c4c4"}
 PLAIN: dict[str, Any] = {"linestyle": "none", "markeredgewidth": 0, "markersize": 4.0}
-LINEAR = 0.1  # below it the scales are linear, to hold the zeros
+LINEAR = 0.1  # below it the scales are linear, to show zeros
 
 
 def draw(ax: Axes, rows: Sequence[Row]) -> None:
-    """Every counted cell: published on x, reproduced with its 95 % interval on y; those
-    that differ are named by table, row and column.
+    """Plot each counted cell: published on x, reproduced with its 95 % interval on y.
+
+    Those that differ are named by table, row and column.
     """
     for verdict, colour in VERDICTS.items():
         for kind, marker in KINDS.items():
@@ -50,23 +51,19 @@ def draw(ax: Axes, rows: Sequence[Row]) -> None:
 
 
 def _kind(row: Row) -> str:
-    """What a cell measures: the first of KINDS that its part, else its column, speaks
-    of.
-    """
+    """Return what a cell measures: the first of KINDS in its part, else its column."""
     text = BY_CAPTION.get(row["table"]) or row["part"] or row["column"]
     return next(kind for kind in KINDS if kind in text)
 
 
 def _numbers(rows: Sequence[Row]) -> list[np.ndarray]:
-    """Published figures, reproduced ones and half widths."""
+    """Return published figures, reproduced ones and half widths."""
     columns = ("published", "reproduced", "half_width_95")
     return [np.array(numbers(rows, column)) for column in columns]
 
 
 def _scale(ax: Axes, rows: Sequence[Row]) -> None:
-    """Both axes alike: logarithmic, but linear near zero; and the line on which both
-    figures are equal.
-    """
+    """Scale both axes alike, log but linear near zero, and draw the diagonal."""
     x, y, _ = _numbers(rows)
     most = 1.5 * max([1.0, *x, *y])
     ticks = [0, *(10.0**power for power in range(-1, 1 + int(np.log10(most))))]
@@ -79,8 +76,9 @@ def _scale(ax: Axes, rows: Sequence[Row]) -> None:
 
 
 def _name(ax: Axes, rows: Sequence[Row]) -> None:
-    """Name cells that differ by table, row, column and part, off the other cells; those
-    of one row that lie together share a name.
+    """Name cells that differ by table, row, column and part, away from other cells.
+
+    Cells of one row that lie together share a name.
     """
     places = grouped(
         where(rows, verdict="differs"),
@@ -111,7 +109,7 @@ def _name(ax: Axes, rows: Sequence[Row]) -> None:
 
 
 def _explain(ax: Axes, rows: Sequence[Row]) -> None:
-    """What markers and colours mean, and how many cells there are of each verdict."""
+    """Add a legend of markers and colours, and the number of cells by verdict."""
     handles: list[Line2D | Patch] = [
         Line2D(
             [],
@@ -140,6 +138,6 @@ def _explain(ax: Axes, rows: Sequence[Row]) -> None:
 
 
 def _kinds(rows: Sequence[Row]) -> list[str]:
-    """What cells measure, in the order of KINDS."""
+    """Return what cells measure, in the order of KINDS."""
     there = {_kind(row) for row in rows}
     return [kind for kind in KINDS if kind in there]

@@ -1,4 +1,4 @@
-"""The thesis's figures of its data, here generated, and of single days."""
+"""Figures of the thesis's data, here generated, and of single days."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ from cgrsp_simpy.studies.replicate import simulate
 from cgrsp_simpy.thesis.runs import Results
 from cgrsp_simpy.thesis.table_figures import log_ticks
 
-SEEDS = 10  # of the runs behind the two figures below, unless others are asked for
+SEEDS = 10  # default of the two figures below
 SNAPSHOTS, WINDOWS_H = 77, ((1, 2), (18, 19))  # Section 5.1.1, Figure 5.3
 # jobs, Section 5.1.1
 COUNTS = {"RTX 3090": 1119, "RTX A5000": 4916, "RTX A4000": 257, "RTX A4500": 335}
 # Table 4.1
 AVERAGES_S = {"RTX 3090": 78.1, "RTX A5000": 74.0, "RTX A4000": 97.9, "RTX A4500": 86.0}
 RANGE_S = (30.0, 352.0)  # Section 5.1.1
-SIGMA = (0.04, 0.11, 0.23)  # log-space, by complexity
-RARE = 0.008  # share of jobs drawn over the whole printed range: the tails
+SIGMA = (0.04, 0.11, 0.23)  # in log space, by complexity
+RARE = 0.008  # share of jobs from the whole printed range, for the tails
 MORNING = range(6, 9)  # hours of the printed peak
 PEAK = 3.0  # arrivals in a peak hour over those in another
 GENERATED = "generated data: follows the printed counts, means and range; not measured"
-# of the printed clock, by multiplier: name and colour, as in the thesis's figure
+# bands of the printed clock by multiplier: name and colour, as in the thesis's figure
 BANDS = {
     1.0: ("evening", "#a9cbe8"),
     0.9: ("morning", "#f6c667"),
@@ -65,8 +65,9 @@ FIGURES = Figures("figure_")
     note=GENERATED,
 )
 def generated_jobs(_results: Results | None) -> list[Row]:
-    """6,627 jobs whose counts and means by type, dispersion and range follow the
-    printed statistics; not the studio's data.
+    """Return 6,627 jobs with the printed counts, means by type, dispersion and range.
+
+    They are generated, not the studio's data.
     """
     rng = stream(0, "generated")
     weights = np.array([PEAK if hour in MORNING else 1.0 for hour in range(24)])
@@ -75,7 +76,7 @@ def generated_jobs(_results: Results | None) -> list[Row]:
         number, average = COUNTS[gpu.name], AVERAGES_S[gpu.name]
         low, middle, high = gpu.mean_execution_s
         below = middle if gpu.name in ("RTX A4500", "RTX A4000") else (low + middle) / 2
-        # of complexity 3, so that the mean comes out
+        # number of jobs of complexity 3 that gives the mean
         share = min(1.0, (average - below) / (high - below))
         mix = (
             (0.0, 1 - share, share)
@@ -141,9 +142,10 @@ def _(canvas: Canvas, rows: list[Row]) -> None:
     note=f"(b): {GENERATED}",
 )
 def multiplier(_results: Results | None) -> list[Row]:
-    """The stock multiplier by hour of day, calibrated and printed, the two windows in
-    which most of the snapshots of prices and stock lie, whose times are not printed,
-    and arrivals by hour of the generated data.
+    """Return the stock multiplier by hour of day, calibrated and printed.
+
+    And the two windows with most of the snapshots of prices and stock, whose times are
+    not printed, and arrivals by hour of the generated data.
     """
     spans: list[tuple[Any, ...]] = [
         (name, begin, end, value, clock.start_h)
@@ -216,8 +218,8 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
 def stock_over_the_day(
     results: Results, days: Iterable[str] = ("normal", "surge")
 ) -> list[Row]:
-    """Share of dispatches by the stock status met, by hour of the run, under FIFO."""
-    found = []
+    """Return shares of dispatches by stock status and hour of the run, under FIFO."""
+    rows = []
     for name in days:
         seeds, scenario = results.replications or SEEDS, results.market(day(name))
         runs = [
@@ -233,7 +235,7 @@ def stock_over_the_day(
                 else 0.0
                 for status in Status
             }
-            found.append(
+            rows.append(
                 {
                     "day": name,
                     "hour": hour,
@@ -242,7 +244,7 @@ def stock_over_the_day(
                     **shares,
                 }
             )
-    return found
+    return rows
 
 
 @stock_over_the_day.draws
@@ -282,9 +284,7 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
 def queues(
     results: Results, policies: Iterable[str] = ("fifo", "spt", "edf", "rh", "cadr")
 ) -> list[Row]:
-    """Waiting jobs over the hectic day by policy: the mean over seeds, every five
-    minutes.
-    """
+    """Return queue lengths over the hectic day, means over seeds every 5 minutes."""
     times_s = np.arange(0, 12 * 3600 + 300.0, 300.0)
     found: list[Row] = []
     scenario, seeds = results.market(day("hectic")), results.replications or SEEDS

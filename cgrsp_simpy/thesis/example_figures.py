@@ -1,4 +1,4 @@
-"""The thesis's worked examples, drawn."""
+"""Figures of the thesis's worked examples."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from cgrsp_simpy.studies.replicate import simulate
 from cgrsp_simpy.thesis.examples import QOS_FIRST, SEVEN_JOBS, THREE_JOBS
 from cgrsp_simpy.thesis.runs import Results
 
-# jobs that are submitted at one instant there, so that there is something to decide
+# jobs per instant in `scenes`, so that there is something to decide
 TOGETHER = 3
 
 
@@ -37,11 +37,10 @@ FIGURES = Figures("figure_")
 
 
 def _seen(view: View, answer: list[Any]) -> list[Row]:
-    """A view and its answer: a row a waiting job and a row a slot.
+    """Return a view and its answer: one row per pending job and one per slot.
 
-    slot: of a job, where it is sent; -1 for nowhere.
-
-    first_s: a slot's mean execution time of the first waiting job.
+    slot: where a job is sent, -1 for nowhere. first_s: a slot's mean execution time of
+    the first pending job.
     """
     chosen = {job.id: slot.index for job, slot in answer}
     common = {"time_s": view.now_s, "policy": QOS_FIRST.name}
@@ -84,18 +83,17 @@ def _seen(view: View, answer: list[Any]) -> list[Row]:
     (6.3, 3.2),
 )
 def decision(_results: Results | None) -> list[Row]:
-    """The first decision that is as its caption says, on days of `scenes` of
-    seed 0, 1, 2, ...
+    """Return the first decision that matches the caption, on days of `scenes` by seed.
 
     A tight job and two loose ones wait, in this order; at least as many slots are idle,
-    and not all; of those that are idle two are the cheapest, and the fastest for the
-    tight job is none of these.
+    and not all; two idle slots are the cheapest, and the fastest for the tight job is
+    another.
     """
     return next(filter(None, map(_decision, count())))
 
 
 def _decision(seed: int) -> list[Row]:
-    """The first such decision of a day, by the policy of Section 3.7's text."""
+    """Return the first such decision of a day, by the policy of Section 3.7's text."""
     rows: list[Row] = []
 
     def policy(view: View) -> Any:
@@ -179,9 +177,7 @@ def _(rows: Sequence[Row]) -> str:
 
 
 def scenes(seed: int) -> Scenario:
-    """A surge day whose jobs come three at a time, each three when the last of them
-    would have come.
-    """
+    """Return a surge day whose jobs arrive in threes, when the last would have."""
     usual = day("surge")
     jobs = [job for job, _ in usual.workload.generate(seed, usual.service)]
     late_s = [
@@ -249,7 +245,7 @@ def _box(
 
 @FIGURES.add("3.2", "Three jobs: execution, deadlines and costs", (6.3, 3.4))
 def three_jobs(_results: Results | None) -> list[Row]:
-    """The worked example of Section 3.7."""
+    """Simulate the worked example of Section 3.7."""
     return simulate(THREE_JOBS, QOS_FIRST).rows()
 
 
@@ -282,7 +278,7 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
 
 
 def _gantt(ax: Axes, rows: Sequence[Row], slots: int) -> None:
-    """Jobs on their slots, with number and complexity."""
+    """Draw jobs on their slots, with number and complexity."""
     for row in rows:
         colour = COMPLEXITY[row["complexity"] - 1]
         ax.barh(
@@ -320,7 +316,7 @@ def _complexities(rows: Sequence[Row]) -> Handles:
     "4.1", "Seven jobs on three nodes: FIFO, and SPT+Rescue that saves J6", (6.3, 4.2)
 )
 def seven_jobs(_results: Results | None) -> list[Row]:
-    """The worked example of Section 4.5.9, under both policies."""
+    """Simulate the worked example of Section 4.5.9 under both policies."""
     runs = {
         name: simulate(SEVEN_JOBS, make_policy(name)) for name in ("fifo", "spt-rescue")
     }

@@ -1,6 +1,4 @@
-"""The thesis's worked examples as scenarios: three jobs on two types (Section 3.7),
-seven jobs on three nodes (Section 4.5.9).
-"""
+"""Worked examples of the thesis as scenarios (Sections 3.7 and 4.5.9)."""
 
 from __future__ import annotations
 
@@ -20,8 +18,8 @@ from cgrsp_simpy.rental.view import SlotView, View
 from cgrsp_simpy.rental.workload import JobList
 
 HOUR_S = 3600.0
-BY_TABLE = Service("lognormal", (0, 0, 0))  # the mean execution times themselves
-# High stock, delays negligible
+BY_TABLE = Service("lognormal", (0, 0, 0))  # execution times equal their means
+# High stock with negligible delays
 ALL_HIGH = Market(Clock(((0, 4.0),)), delay_s=((0, 0),) * 3, high_cap=1.0)
 
 RTX_3090, RTX_A4000 = round_robin(["RTX 3090", "RTX A4000"])
@@ -43,18 +41,16 @@ THREE_JOBS = Scenario(
 
 
 def fast_if_tight(view: View, job: Job, offers: Sequence[SlotView]) -> SlotView:
-    """The text's rule: a tight job on the fastest idle slot, a loose one on the
-    cheapest.
-    """
+    """Take the fastest idle slot for a tight job, the cheapest for a loose one."""
     return (fastest if job.tight else cheapest)(view, job, offers)
 
 
 QOS_FIRST = ListPolicy(by_submission, fast_if_tight, name="quality first")
-"""The rule of the text for three jobs: tight ones fast, loose ones cheap."""
+"""Rule of the text for three jobs: tight ones fast, loose ones cheap."""
 
 NODE = GpuType("node", 0.25, (65, 75, 120), 1.0)  # the rounded times of Figure 4.1
 # The text gives J6 and the times at which nodes N1 and N2 become free, 70 and 75 s.
-# These submissions and complexities make them so, with N0 busy until 120 s and, under
+# These submissions and complexities reproduce them, with N0 busy until 120 s and, under
 # FIFO, no node free for J6 before N2 at 140 s.
 SUBMIT_S = (0, 5, 10, 20, 30, 40, 50)
 COMPLEXITY = (3, 1, 1, 2, 1, 3, 2)

@@ -1,5 +1,4 @@
-"""The thesis's experiments: for each printed cell the runs behind it, and how its
-figure follows from them.
+"""Experiments of the thesis: the runs behind each printed cell, and its statistic.
 
 A cell is a statistic of figures by seed; most are plain means.
 """
@@ -19,7 +18,7 @@ from cgrsp_simpy.rental.days import day
 from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.thesis.published import PRINTED
 
-# of arrays of figures whose last axis is the seeds; that axis goes
+# of arrays of figures, reduced over their last axis, the seeds
 Statistic = Callable[..., np.ndarray]
 
 # The thesis's names -> ours.
@@ -50,15 +49,13 @@ FIGURES = {
     "d of miss": "miss_pct",
 }
 HECTIC = day("hectic")  # the thesis's hectic day
-MONTH = "month"  # in the place of a scenario: 30 days of the thesis's mix
-SINGLE_SEED = 42  # of Table 5.1
-SPREAD_SEEDS = 200  # that show where Table 5.1's seed lies
+MONTH = "month"  # instead of a scenario: 30 days of the thesis's mix
+SINGLE_SEED = 42  # seed of Table 5.1
+SPREAD_SEEDS = 200  # seeds for the distribution that contains Table 5.1's seed
 
 
 class Source(NamedTuple):
-    """Where values by seed come from: a figure of a policy on a scenario, or over
-    months.
-    """
+    """Source of values by seed: a figure of a policy on a scenario, or over months."""
 
     scenario: Scenario | str
     policy: str
@@ -66,7 +63,7 @@ class Source(NamedTuple):
 
 
 class Measure(NamedTuple):
-    """How a cell's figure follows from runs: a statistic of values by seed."""
+    """Statistic of values by seed that gives a cell's figure."""
 
     statistic: Statistic
     sources: tuple[Source, ...]
@@ -74,11 +71,11 @@ class Measure(NamedTuple):
 
 @dataclass(frozen=True)
 class Cell:
-    """A printed figure and what it measures.
+    """Printed figure and its measure.
 
     part: which of two figures in one printed cell. printed: the figure as text, with
-    its interval where one is printed. again: the same figure of the same runs stands in
-    another table already, so that it is not counted twice.
+    its interval if printed. again: whether another table has the same figure of the
+    same runs, so that it is not counted twice.
     """
 
     row: str
@@ -96,7 +93,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Table:
-    """A table of the thesis.
+    """Table of the thesis.
 
     n: replications behind each printed cell. cells: by row, then column.
     """
@@ -106,7 +103,7 @@ class Table:
     cells: tuple[Cell, ...]
 
     def seeds(self, wanted: int | None) -> int:
-        """Replications to run: the printed number, or the one wanted."""
+        """Return the replications to run: those wanted, or the printed number."""
         return max(wanted or 0, SPREAD_SEEDS) if self.n == 1 else wanted or self.n
 
 
@@ -116,68 +113,61 @@ class Table:
 def measure_of(
     statistic: Statistic, scenario: Scenario | str, figure: str, *policies: str
 ) -> Measure:
-    """A statistic of one figure of policies on a scenario."""
+    """Return a statistic of one figure of policies on a scenario."""
     return Measure(
         statistic, tuple(Source(scenario, policy, figure) for policy in policies)
     )
 
 
 def mean_of(scenario: Scenario | str, policy: str, figure: str) -> Measure:
-    """The mean of a figure."""
+    """Return the mean of a figure."""
     return measure_of(average, scenario, figure, policy)
 
 
 def average(values: np.ndarray) -> np.ndarray:
-    """Mean over seeds."""
+    """Return the mean over seeds."""
     return np.asarray(values.mean(axis=-1))
 
 
 @dataclass(frozen=True)
 class Excess:
-    """The mean over seeds of a figure less a multiple of another, seed by seed.
-
-    factor: that the other is taken by.
-    """
+    """Mean over seeds of a figure less a multiple, `factor`, of another by seed."""
 
     factor: float = 1.0
 
     def __call__(self, values: np.ndarray, others: np.ndarray) -> np.ndarray:
-        """The mean."""
+        """Return the mean difference."""
         return average(self.by_seed(values, others))
 
     def by_seed(self, values: np.ndarray, others: np.ndarray) -> np.ndarray:
-        """The differences."""
+        """Return the differences."""
         return values - self.factor * others
 
 
 @dataclass(frozen=True)
 class OfMeans:
-    """A function of the means over seeds of several figures.
+    """Function of the means over seeds of several figures.
 
-    function: of an array of means, a figure per entry of its first axis.
+    function: of an array of means, with figures on its first axis.
     """
 
     function: Callable[[np.ndarray], np.ndarray]
 
     def __call__(self, *figures: np.ndarray) -> np.ndarray:
-        """The function of the means of figures by seed."""
+        """Return the function of the means of figures by seed."""
         return np.asarray(
             self.function(np.stack([average(values) for values in figures]))
         )
 
 
 def pooled_d(values: np.ndarray, reference: np.ndarray) -> np.ndarray:
-    """Cohen's d with pooled deviation, of two samples of equal size (thesis Section
-    5.1.3).
-    """
+    """Cohen's d with pooled deviation, equal sample sizes (thesis Section 5.1.3)."""
     pooled = np.sqrt((values.var(axis=-1, ddof=1) + reference.var(axis=-1, ddof=1)) / 2)
     return _ratio(average(values) - average(reference), pooled)
 
 
 def paired_t(n: int) -> Statistic:
-    """The t statistic of paired differences, at n pairs: it grows with the root of
-    their number.
-    """
+    """Return the t statistic of n paired differences, proportional to the root of n."""
 
     def statistic(values: np.ndarray, reference: np.ndarray) -> np.ndarray:
         differences = values - reference
@@ -193,12 +183,11 @@ SCORED = ("fifo", "spt", "edf", "spt-rescue", "rh", "cadr")
 
 
 def composite(policy: int, cost_weight: float, ratio: float) -> Statistic:
-    """The normalised objective of one of the scored policies (thesis Section 5.5.7), as
-    the printed figures have it.
+    """Return the normalised objective of a scored policy (thesis Section 5.5.7).
 
-    Of wait in minutes, miss in per cent (Table 5.12: tardiness in minutes) and cost of
-    each policy in turn. Eq. 3.10 speaks of seconds and of a number of misses; its Table
-    5.11 does not come out with them.
+    As in the printed figures it uses wait in minutes, miss in per cent (Table 5.12:
+    tardiness in minutes) and cost, of each policy in turn. Eq. 3.10 has seconds and
+    numbers of misses, which do not reproduce its Table 5.11.
     """
 
     def function(means: np.ndarray) -> np.ndarray:
@@ -215,8 +204,9 @@ def composites(
     cost_weight: float,
     ratio: float,
 ) -> np.ndarray:
-    """w_cost x minmax(cost) + (1 - w_cost) x minmax(wait + ratio x late), over the
-    first axis, the policies.
+    """Return w_cost x minmax(cost) + (1 - w_cost) x minmax(wait + ratio x late).
+
+    Policies are the first axis.
     """
     return cost_weight * _minmax(cost) + (1 - cost_weight) * _minmax(
         wait + ratio * late
@@ -228,7 +218,7 @@ def _minmax(values: np.ndarray) -> np.ndarray:
 
 
 def _ratio(above: np.ndarray, below: np.ndarray) -> np.ndarray:
-    """NaN or infinite where the values do not differ."""
+    """Return NaN or infinity if the values do not differ."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(above / below)
 
@@ -239,19 +229,19 @@ Rule = Callable[[str, str], list[Measure]]
 
 
 def _by_policy(scenario: Scenario | str) -> Rule:
-    """Rows are policies, columns figures."""
+    """Map policies (rows) and figures (columns) to measures."""
     return lambda row, column: [mean_of(scenario, NAMES[row], FIGURES[column])]
 
 
 def _ablation(row: str, column: str) -> list[Measure]:
     if not column.startswith("d of"):
         return _by_policy(HECTIC)(row, column)
-    reference = "spt" if row == "SPT+Rescue" else "fifo"  # as the caption says
+    reference = "spt" if row == "SPT+Rescue" else "fifo"  # as in the caption
     return [measure_of(pooled_d, HECTIC, FIGURES[column], NAMES[row], reference)]
 
 
 def _wait_and_miss(scenario_of: Callable[[str], Scenario]) -> Rule:
-    """Rows are scenarios, columns policies; each cell holds wait / miss."""
+    """Map scenarios (rows) and policies (columns) to wait / miss."""
     return lambda row, column: [
         mean_of(scenario_of(row), NAMES[column], figure)
         for figure in ("wait_min", "miss_pct")
@@ -269,8 +259,9 @@ def _tightness(row: str, column: str) -> list[Measure]:
 def _swept(
     policy: str, parameter: str, default: float, row: str, column: str
 ) -> list[Measure]:
-    """Rows are values of a policy's parameter, columns figures; at its default the
-    policy goes by its plain name.
+    """Map values of a policy's parameter (rows) and figures (columns) to measures.
+
+    At its default the policy has its plain name.
     """
     value = number_in(row)
     text = policy if value == default else f"{policy}:{parameter}={value:g}"
@@ -310,14 +301,12 @@ def _composite(late: str, row: str, column: str) -> list[Measure]:
 
 
 def weights_in(row: str) -> tuple[float, float]:
-    """w_cost and the ratio of lateness to wait that a row of Tables 5.11 and 5.12
-    names.
-    """
+    """Return w_cost and the ratio of lateness to wait of a row of Tables 5.11, 5.12."""
     return (number_in(row), 10.0) if row.startswith("w_cost") else (0.5, number_in(row))
 
 
 def number_in(row: str) -> float:
-    """The number in a row's name."""
+    """Return the number in a row's name."""
     found = re.search(r"[\d.]+", row)
     assert found is not None, row
     return float(found[0])
@@ -339,8 +328,8 @@ RULES: dict[str, Rule] = {
     "5.13": _by_policy(MONTH),
 }
 
-# Rows whose means stand in an earlier table already, from the same runs; the hectic day
-# of 5.10 holds the same ones four times. (Three rows that are printed twice, but to
+# Rows whose means are in an earlier table already, from the same runs; the hectic day
+# of 5.10 has the same ones four times. (Three rows that are printed twice, but to
 # different decimals, count twice: 5.7 and 5.8, 5.7 and 5.9, 5.5 and 5.10.)
 AGAIN = {
     "5.4": tuple(name for name in NAMES if name != "CADR-order-only"),
@@ -372,9 +361,10 @@ TABLES = {
 
 
 def of_policies(table: Table, policies: Mapping[str, Any]) -> Table:
-    """The table of these policies, by name; one that is not printed has the cells of
-    the first that is, and no figures in them. Raises InputError for a table without a
-    choice of policies.
+    """Return the table with these policies, by name.
+
+    A policy that is not printed has the cells of the first printed one, without
+    figures. Raises InputError for a table without a choice of policies.
     """
     by: dict[str, list[Cell]] = {}
     for cell in table.cells:
@@ -392,7 +382,7 @@ def of_policies(table: Table, policies: Mapping[str, Any]) -> Table:
 
 
 def _of(cells: Sequence[Cell], first: str, name: str, policy: Any) -> Iterator[Cell]:
-    """The cells of a policy, in place of another's."""
+    """Return the cells of a policy, in place of another's."""
     named = {PRINTED_AS[first]: name}
     for each in cells:
         sources = tuple(

@@ -1,4 +1,4 @@
-"""The thesis's figures, drawn from this package's own runs."""
+"""Figures of the thesis, drawn from this package's runs."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from cgrsp_simpy.thesis.report import IDS, run_tables
 from cgrsp_simpy.thesis.runs import Results, known_directory, reproduce
 
 QUEUE = "event queue"
-# as in Section 4.1: who carries it out, and what
+# as in Section 4.1: component, code and task
 PARTS: dict[str, tuple[tuple[Any, ...], str]] = {
     QUEUE: (
         ("simpy.Environment",),
@@ -50,7 +50,7 @@ PARTS: dict[str, tuple[tuple[Any, ...], str]] = {
     "Fleet Manager": ((Slot, Market), "who holds a slot; stock and delay"),
     "Metrics Collector": ((Records, Run), "a row a job; means by class"),
 }
-MESSAGES = (  # from, to, what is said
+MESSAGES = (  # from, to, text
     ("Job Generator", QUEUE, "arrivals"),
     (QUEUE, "DES Core", "next event"),
     ("DES Core", QUEUE, "start, finish"),
@@ -60,7 +60,7 @@ MESSAGES = (  # from, to, what is said
     ("DES Core", "Fleet Manager", "claim, release"),
     ("DES Core", "Metrics Collector", "records"),
 )
-PLACES = {  # of Figure 5.2: left, low, width, height
+PLACES = {  # in Figure 5.2: left, low, width, height
     QUEUE: (0.0, 6.6, 12.0, 1.15),
     "Job Generator": (0.0, 3.9, 3.3, 1.6),
     "DES Core": (4.1, 3.9, 3.7, 1.6),
@@ -70,7 +70,7 @@ PLACES = {  # of Figure 5.2: left, low, width, height
 }
 # of Section 4.1
 COMPONENTS = ("Job Generator", "DES Core", "Scheduler", "Fleet Manager")
-# from and to in Figure 5.2, and where its label begins; by the order of the messages
+# from and to in Figure 5.2, and the start of the label, in the order of the messages
 ARROWS = (
     ((1.65, 5.5), (1.65, 6.6), (1.8, 6.05)),
     ((5.3, 6.6), (5.3, 5.5), (5.15, 6.05)),
@@ -93,10 +93,8 @@ ARCHITECTURE = Figures("figure_")
     (6.3, 4.6),
 )
 def architecture(_results: Results | None) -> list[Row]:
-    """The components of Section 4.1 with the names that carry them out here, what they
-    send each other, and the types of the fleet.
-    """
-    found: list[Row] = [
+    """Return the components of Section 4.1 with code, messages and fleet types."""
+    rows: list[Row] = [
         {
             "what": "part",
             "name": part,
@@ -108,11 +106,11 @@ def architecture(_results: Results | None) -> list[Row]:
         }
         for part, (by, does) in PARTS.items()
     ]
-    found += [
+    rows += [
         {"what": "message", "name": one, "to": other, "names": "", "text": said}
         for one, other, said in MESSAGES
     ]
-    return found + [
+    return rows + [
         {
             "what": "type",
             "name": gpu.name,
@@ -173,7 +171,7 @@ def _(canvas: Canvas, rows: list[Row]) -> None:
 def _part(
     ax: Axes, row: Row, place: tuple[float, float, float, float], colour: str
 ) -> None:
-    """A box: what it is, the names that carry it out, and what it does."""
+    """Draw a box: what it is, the names that carry it out, and what it does."""
     left, low, width, height = place
     ax.add_patch(
         FancyBboxPatch(
@@ -228,8 +226,9 @@ def _results(
     policies: Sequence[Any] | None = None,
     scenario: Mapping[str, Any] | None = None,
 ) -> Results:
-    """The runs behind figures, or those of a results directory; `figure` has the
-    arguments.
+    """Return the runs behind figures, or those of a results directory.
+
+    The arguments are those of `figure`.
     """
     needs = dict.fromkeys(table for id in drawn for table in FIGURES[id].needs)
     given = _given(seeds=seeds, policies=policies, scenario=scenario)
@@ -286,7 +285,7 @@ def _given(**values: Any) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
 
 
-# those whose runs are not of a table, and what can be changed of these
+# figures whose runs are not a table's, and their parameters
 OF_DAYS = {"queue": {"seeds", "policies", "scenario"}, "stock": {"seeds", "scenario"}}
 GALLERY = Gallery(
     "thesis", _results, FIGURES, _intro, "cgrsp thesis figure {id} --out figures"
@@ -298,8 +297,8 @@ def draw_figures(
 ) -> list[Path]:
     """Draw figures into a folder, as `Gallery.draw`.
 
-    more: as of it and of `figure`; runs_from: a results directory of `cgrsp thesis
-    tables --out`, whose runs are used.
+    more: as in it and `figure`; runs_from: a results directory of `cgrsp thesis tables
+    --out`, whose runs are used.
     """
     return GALLERY.draw(folder, ids, drawn=ids, **more)
 
@@ -315,42 +314,19 @@ def figure(
     csv: str | Path | None = None,
     executor: Executor | int | None = None,
 ) -> Canvas:
-    """A figure of the thesis, or of its own with parameters changed; published marks
+    """Draw a figure of the thesis, optionally with other parameters; published marks
     stay.
 
-    Parameters
-    ----------
-    id : str
-        Its number, or "slots", "thresholds", "reservations", "stock", "queue" or
-        "cells".
-    seeds : int, optional
-        Replications, from 2 on, in place of those of the thesis.
-    policies : sequence of str or Policy, optional
-        In place of those of the thesis; one that it does not print has no published
-        marks.
-    scenario : mapping, optional
-        Parameters that each scenario has in place of its own, such as {"slots": 7}:
-        those of `Scenario.varied` that the figure itself does not vary.
-    style : str or mapping
-        "print", "lecture", "single" or "double" (columns of a journal), or settings of
-        matplotlib by name ({"font.size": 10}); the caller's own settings stay. No text
-        is below 7 pt.
-    width : float, optional
-        mm; that of the style unless given.
-    csv : str or Path, optional
-        The CSV file that it is drawn from, with nothing run.
-    executor : Executor or int, optional
-        As of `compare`.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        Which `savefig` saves; pyplot does not know it.
-
-    Raises
-    ------
-    InputError
-        For what is not allowed, or has no effect.
+    id: its number, or "slots", "thresholds", "reservations", "stock", "queue" or
+    "cells". seeds: replications, from 2 on, by default those of the thesis. policies:
+    by default those of the thesis; others have no published marks. scenario: parameters
+    to change in each scenario, such as {"slots": 7}: those of `Scenario.varied` that
+    the figure itself does not vary. style: "print", "lecture", "single" or "double"
+    (columns of a journal), or settings of matplotlib by name ({"font.size": 10}); the
+    caller's settings stay, and no text is below 7 pt. width: mm, by default the
+    style's. csv: CSV file to draw from, without simulating. executor: as in `compare`.
+    Returns a figure that pyplot does not manage. Raises InputError for what is not
+    allowed, or has no effect.
     """
     given = _given(seeds=seeds, policies=policies, scenario=scenario)
     look: dict[str, Any] = {

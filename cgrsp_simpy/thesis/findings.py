@@ -1,9 +1,9 @@
-"""The thesis's findings (Tables 5.14 and 6.1, and sentences of its text), each restated
-as a test on the reproduced figures.
+"""Findings of the thesis (Tables 5.14 and 6.1, and sentences of its text), each
+restated as a test on the reproduced figures.
 
-A part holds when the 95 % interval of a statistic lies within its bounds, does not hold
-when it lies outside, and is not decidable at these seeds otherwise. A finding holds
-when all its parts do, and does not when one does not.
+A criterion holds if the 95 % interval of a statistic is within its bounds, does not
+hold if it is outside, and is not decidable at these seeds otherwise. A finding holds if
+all its criteria hold, and does not hold if one does not.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ LARGE = 0.8  # |d| of a practically meaningful effect, thesis Section 5.1.3
 
 @dataclass(frozen=True)
 class Criterion:
-    """A statistic of reproduced figures and the bounds within which it must lie.
+    """Statistic of reproduced figures and the bounds that it must be in.
 
     n: replications of the printed one.
     """
@@ -58,7 +58,7 @@ class Criterion:
 
     @property
     def bounds(self) -> str:
-        """Its bounds in words."""
+        """The bounds in words."""
         if math.isinf(self.low):
             return f"less than {self.high:g}"
         over = math.isinf(self.high)
@@ -67,7 +67,7 @@ class Criterion:
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence of the thesis, restated, and what it rests on.
+    """Sentence of the thesis, restated, and its criteria.
 
     where: table and row, or section.
     """
@@ -79,7 +79,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class Verdict:
-    """A finding with its verdict, and the figures that decide it."""
+    """Finding with its verdict, and the figures that decide it."""
 
     where: str
     sentence: str
@@ -87,7 +87,7 @@ class Verdict:
     reasons: tuple[str, ...]
 
 
-# ---- What parts say ----
+# ---- Criteria ----
 
 
 def _part(
@@ -99,9 +99,7 @@ def _part(
     high: float,
     scenario: Scenario | str = HECTIC,
 ) -> Criterion:
-    """A part on one figure of policies, with as many replications as the printed one
-    has.
-    """
+    """Return a criterion on one figure, with as many replications as printed."""
     name = scenario if isinstance(scenario, str) else scenario.name
     n = 10 if isinstance(scenario, str) or len(scenario.slots) != 5 else 30
     measure = measure_of(statistic, scenario, figure, *policies)
@@ -111,7 +109,7 @@ def _part(
 def _less(
     a: str, b: str, figure: str, scenario: Scenario | str = HECTIC, factor: float = 1.0
 ) -> Criterion:
-    """A figure of policy a is less than `factor` times that of b."""
+    """Require a figure of policy a to be less than `factor` times that of b."""
     times = "" if factor == 1 else f"{factor:g} x "
     told = f"{figure} of {PRINTED_AS[a]} - {times}{PRINTED_AS[b]}"
     return _part(told, Excess(factor), figure, (a, b), -math.inf, 0.0, scenario)
@@ -126,7 +124,7 @@ def _least(
 
 
 def _tied(a: str, b: str, figure: str, scenario: Scenario | str = HECTIC) -> Criterion:
-    """No practically meaningful effect between two policies."""
+    """Require no practically meaningful effect between two policies."""
     told = f"Cohen's d of {figure}, {PRINTED_AS[a]} against {PRINTED_AS[b]}"
     return _part(told, pooled_d, figure, (a, b), -LARGE, LARGE, scenario)
 
@@ -146,12 +144,12 @@ def _within(
 
 
 def _spread_pct(means: np.ndarray) -> np.ndarray:
-    """By how much the greatest mean is above the least."""
+    """Return by how much the greatest mean exceeds the least."""
     return np.asarray(100 * (means.max(axis=0) / means.min(axis=0) - 1))
 
 
 def _reserved(figure: str, low: float, high: float) -> Criterion:
-    """A figure of RH with one slot reserved, less that with none, on the surge day."""
+    """Bound the change of a figure of RH by one reserved slot on the surge day."""
     told = f"{figure} of RH with one slot reserved - none"
     policies = ("rh", "rh:reserve=0")
     return _part(told, Excess(), figure, policies, low, high, day("surge"))
@@ -294,11 +292,11 @@ FINDINGS = (
         _least("edf", TEN, "tardiness_min", MONTH),
     ),
 )
-"""What the thesis finds, each as tests on figures."""
+"""Findings of the thesis, each as tests on figures."""
 
 
-LOOKED_AT = 10  # seeds of the runs whose records are looked at
-# of dispatches: rarely is below the one; a queue is common above the other
+LOOKED_AT = 10  # seeds of the runs whose records are examined
+# shares of dispatches: "rarely" is below the first, "common" above the second
 RARE_PCT, OFTEN_PCT = 5.0, 25.0
 
 
@@ -330,14 +328,14 @@ RECORDED = (
         ),
     ),
 )
-"""Findings that only the records of runs can judge, under FIFO."""
+"""Findings that only records of runs can decide, under FIFO."""
 
 
 # ---- Verdicts ----
 
 
 def told(results: Results) -> list[Verdict]:
-    """Every finding with its verdict."""
+    """Return every finding with its verdict."""
     return [
         *(_told(finding, results) for finding in FINDINGS),
         *_of_single_runs(),
@@ -361,7 +359,7 @@ def _decided(part: Criterion, results: Results) -> tuple[str, str]:
     low, high = centre - half, centre + half
     inside = part.low <= low and high <= part.high
     outside = high < part.low or low > part.high
-    # that few seeds are equal shows no deviation of 0
+    # equal values at few seeds do not show a deviation of 0
     unsure = half == 0 and too_few(n, part.n)
     verdict = OPEN if unsure else HOLDS if inside else FAILS if outside else OPEN
     remark = "needed" if verdict != HOLDS else "as said"
@@ -378,7 +376,7 @@ def _records(scenario: Scenario) -> list[Run]:
 
 
 def _of_single_runs() -> Iterator[Verdict]:
-    """RECORDED, with what else the records tell."""
+    """Judge RECORDED, and other claims on the records of runs."""
     rarely, below = RECORDED
     hectic, late = _records(HECTIC), _records(day("hectic", clock="printed"))
     low_pct = float(np.mean([low_stock_pct(run) for run in hectic]))
@@ -414,7 +412,7 @@ def _of_single_runs() -> Iterator[Verdict]:
 
 
 def of_printed_figures() -> Iterator[Verdict]:
-    """Sentences that the printed figures themselves contradict."""
+    """Judge sentences that the printed figures themselves contradict."""
     error = composite_error()
     yield Verdict(
         "Eq. 3.10",

@@ -1,26 +1,26 @@
-"""The thesis's findings on other markets than its own: where stock persists, unseen or
-seen, and where it is replayed.
+"""Findings of the thesis on other markets: persistent stock, hidden or visible, and
+replayed stock.
 
-In each market the parts of the findings, as `findings` has them, are tested on the same
-seeds. A part that compares two policies rests on their differences seed by seed. On a
-replayed market the seeds that begin on one of its days count once, each day may be
-correlated with the next, and the months count once all together; other statistics than
-means are jackknifed by day. Two-sided p-values are by Student's t against the nearest
-of its bounds, adjusted by Holm over all parts in the market. A part
+In each market the criteria of `findings` are tested on the same seeds. A criterion that
+compares two policies uses their differences seed by seed. On a replayed market, seeds
+that begin on the same day count once, successive days may be correlated, and the months
+count once all together; statistics other than means are jackknifed by day. Two-sided
+p-values are by Student's t against the nearest bound, adjusted by Holm over all
+criteria in the market. A criterion
 
     holds           inside its bounds, p < 0.05;
     does not hold   outside of them, p < 0.05;
-    is gone         where neither is so, and a difference of two policies is less than
-                    any user would notice, MARGINS, of either sign, p < 0.05 (Holm
-                    over these tests);
-    is undecided    else.
+    is gone         if neither, and a difference of two policies is less than any
+                    user would notice, MARGINS, of either sign, p < 0.05 (Holm over
+                    these tests);
+    is undecided    otherwise.
 
-A finding holds in a market if all its parts do; it does not hold if one does not, is
-gone if one is gone, and is undecided else. Over a group of markets it holds if it does
-so in each; it does not hold if in each it does not, or is gone; it depends if it holds
-in one, and in another does not or is gone; it is undecided else. Groups are the
-thesis's own market, those whose stock persists, and those that were measured: what one
-of them leaves undecided does not hide what another decides.
+A finding holds in a market if all its criteria do; it does not hold if one does not, is
+gone if one is gone, and is undecided otherwise. Over a group of markets it holds if it
+does so in each; it does not hold if in each it does not, or is gone; it depends if it
+holds in one, and in another does not or is gone; it is undecided otherwise. Groups are
+the thesis's own market, those with persistent stock, and measured ones, so that an
+undecided group does not hide another's verdict.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ from cgrsp_simpy.thesis.verdict import deviation, half_width, pseudo_values
 
 Row = dict[str, Any]
 GONE, UNDECIDED, DEPENDS, NO_MEANING = "gone", "undecided", "depends", "no meaning"
-"""What another market does to a finding, beside holding and failing."""
-# Differences that are less go unnoticed: minutes, or points of per cent.
+"""Verdicts on a finding in another market, in addition to holding and failing."""
+# Smaller differences go unnoticed: minutes, or percentage points.
 MARGINS = {
     "wait_min": 1.0,
     "tardiness_min": 1.0,
@@ -72,8 +72,9 @@ def persistent(tau_min: float, sight: str) -> Callable[[Scenario], Scenario]:
 
 
 def replayed(market: Measured, sight: str) -> Callable[[Scenario], Scenario]:
-    """Puts a scenario on the stock of a market's types, in turn for its own; its prices
-    remain.
+    """Return a function that replays a market's types, in turn, as a scenario's stock.
+
+    Prices stay the scenario's.
     """
     names, unpriced = [each.gpu for each in market.stock], market._replace(prices={})
 
@@ -91,11 +92,11 @@ def replayed(market: Measured, sight: str) -> Callable[[Scenario], Scenario]:
 
 
 class Tested(NamedTuple):
-    """A part of a finding in a market.
+    """Test of a criterion in a market.
 
-    n: seeds, or days on which they begin where a market is replayed. value, half_width:
-    the statistic and half of its 95 % interval. p, p_holm: that it lies on the nearest
-    bound. p_gone: adjusted; 1 where it cannot be gone.
+    n: seeds, or days on which they begin in a replay. value, half_width: the statistic
+    and half of its 95 % interval. p, p_holm: of lying on the nearest bound. p_gone:
+    adjusted; 1 if it cannot be gone.
     """
 
     part: Criterion
@@ -109,7 +110,7 @@ class Tested(NamedTuple):
 
 
 def tested(findings: Sequence[Claim], results: Results) -> list[list[Tested]]:
-    """The parts of each finding, tested on the runs of a market."""
+    """Test the criteria of each finding on the runs of a market."""
     parts = [part for finding in findings for part in finding.parts]
     estimates = [_estimate(part, results) for part in parts]
     p_values = [_p(own, part.low, part.high) for part, own in zip(parts, estimates)]
@@ -151,7 +152,7 @@ def _estimate(part: Criterion, results: Results) -> _Estimate:
         return _Estimate(n, float(statistic(*values)), math.inf, 1)
     if days == list(range(seeds)):
         value, error = float(statistic(*values)), deviation(statistic, values, n)
-    else:  # days that follow each other
+    else:  # successive days
         if isinstance(statistic, Excess):
             values, statistic = [statistic.by_seed(*values)], average
         if statistic is average:
@@ -163,25 +164,24 @@ def _estimate(part: Criterion, results: Results) -> _Estimate:
         share = worth(by_day)
         independent = max((n - 1) * share, 1.0) + 1
         error = float(by_day.std(ddof=1)) / math.sqrt(n * share)
-    # An effect size of values that never differ is none, and of such that always do is
-    # sure.
+    # An effect size is 0 for values that never differ, and certain if they always do.
     value, error = (0.0 if math.isnan(each) else each for each in (value, error))
     return _Estimate(n, value, error, independent)
 
 
 def _p(own: _Estimate, low: float, high: float) -> float:
-    """Two-sided, of the value being the nearest of two bounds."""
+    """Return the two-sided p of the value being the nearest bound."""
     distance = min(abs(own.value - low), abs(own.value - high))
     if own.error == 0:
         return float(distance == 0)
-    if math.isinf(own.error):  # one day of a record
+    if math.isinf(own.error):  # a single day of a record
         return 1.0
     return float(2 * scipy.special.stdtr(own.worth - 1, -distance / own.error))
 
 
 def _p_gone(parts: Sequence[Criterion], estimates: Sequence[_Estimate]) -> list[float]:
-    """Of each part the adjusted p that its difference is not within the margin."""
-    margins = {  # what goes unnoticed of a difference of two policies
+    """Return, per criterion, the adjusted p that its difference exceeds the margin."""
+    margins = {  # margin of a difference of two policies
         place: MARGINS[part.measure.sources[0].figure]
         for place, part in enumerate(parts)
         if isinstance(part.measure.statistic, Excess)
@@ -202,7 +202,7 @@ def _verdict(part: Criterion, value: float, p_holm: float, p_gone: float) -> str
 
 
 def in_market(verdicts: Sequence[str]) -> str:
-    """The verdict on a finding in a market, from those on its parts."""
+    """Return the verdict on a finding in a market from those on its criteria."""
     return next((one for one in (FAILS, GONE, UNDECIDED) if one in verdicts), HOLDS)
 
 
@@ -210,7 +210,7 @@ def in_market(verdicts: Sequence[str]) -> str:
 
 
 def over_markets(verdicts: Sequence[str]) -> str:
-    """The verdict on a finding over the markets of a group, from those in each."""
+    """Return the verdict on a finding over a group of markets."""
     there = set(verdicts)
     if there == {HOLDS}:
         return HOLDS
@@ -222,7 +222,7 @@ def over_markets(verdicts: Sequence[str]) -> str:
 def finding_rows(
     findings: Sequence[Claim], groups: Mapping[str, Mapping[str, Results]]
 ) -> list[Row]:
-    """A row a finding, market and part; and one for each finding that no run can judge.
+    """Return one row per finding, market and criterion, and per finding without runs.
 
     groups: name -> market -> its runs.
     """

@@ -1,4 +1,4 @@
-"""What is known of the cells that do not agree, and of what cannot be reproduced."""
+"""Notes on cells that do not agree, and on what cannot be reproduced."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _RH = (
     " tardiness and cost of the month together"
 )
 
-# (table, row, column, part) -> what is known.
+# (table, row, column, part) -> note.
 KNOWN = {
     ("5.2", "SPT", "cost, USD", ""): _COST,
     ("5.2", "Balanced", "cost, USD", ""): _COST,
@@ -34,14 +34,14 @@ KNOWN = {
 }
 
 CHANCE = "not among the cells known to differ; one in twenty does so by chance"
-"""What is said of a cell that differs for no known reason."""
+"""Note on a cell that differs without a known reason."""
 STANDARDISED = ("t", "d", "d of wait", "d of miss")
 """Columns that are divided by a standard deviation."""
 STANDARDISED_NOTE = (
     "divided by standard deviations of which FIFO's printed ones are small: 9.1 min of"
     " wait by its interval, against 11.4 in the long run"
 )
-"""What is said of such a cell that differs."""
+"""Note on such a cell that differs."""
 
 CANNOT = (
     (
@@ -84,4 +84,4 @@ TABLE_NOTES = {
     "5.11": (_NOISE,),
     "5.12": (_NOISE,),
 }
-"""By table, what is said below it."""
+"""Table -> note below it."""

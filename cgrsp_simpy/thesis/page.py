@@ -1,5 +1,5 @@
-"""The reproduction report as one HTML page: by chapter and section, above each
-published figure the word "thesis", above ours "here".
+"""Reproduction report as one HTML page, by chapter and section, with published figures
+labelled "thesis" above ours, labelled "here".
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ CHAPTERS = {
     "5": "Experimental results and analysis",
     "6": "Discussion and future work",
 }
-SECTIONS = {  # of the thesis -> its title, and the tables that stand there
+SECTIONS = {  # section of the thesis -> title and tables
     "3.6": ("Optimisation Objective", ()),
     "4.3": ("GPU Fleet Model", ("4.1",)),
     "5.1.1": ("Platform and Data", ()),
@@ -56,7 +56,7 @@ SECTIONS = {  # of the thesis -> its title, and the tables that stand there
     "5.7": ("Summary of Findings", ("5.14",)),
     "6.1.1": ("Choosing Between RH and CADR", ("6.1",)),
 }
-KEY = {  # verdict -> what its colour means
+KEY = {  # verdict -> meaning of its colour
     AGREES: "agrees: within sampling noise",
     DIFFERS: "differs, marked ≠ with its z",
     UNDECIDED: "undecided: too few seeds to tell",
@@ -105,11 +105,10 @@ def report_page(
     preface: Sequence[str],
     summary: Sequence[str],
 ) -> str:
-    """The page.
+    """Return the report as HTML that needs nothing else.
 
     tables: number of a table -> its judged figures. findings: with their verdicts.
-    preface: how many replications there are, and how z is to be read. summary: on all
-    tables. Result: HTML that needs nothing else; its links lead within it.
+    preface: replications and the meaning of z. summary: on all tables.
     """
     numbered = list(enumerate(findings, start=1))
     body = [
@@ -155,7 +154,7 @@ def _key() -> str:
 def _contents(
     tables: Mapping[str, Sequence[Judged]], findings: Sequence[Verdict]
 ) -> str:
-    """A line a section that has something, with links."""
+    """Return one line per section with content, with links."""
     there = {_section(each) for each in findings}
     lines = []
     for number, (title, ids) in SECTIONS.items():
@@ -169,17 +168,17 @@ def _contents(
 
 
 def _section(each: Verdict) -> str:
-    """The section of a finding: where it is said, or where its table stands."""
+    """Return the section of a finding or of its table."""
     kind, number = each.where.split(",")[0].split()
     if kind == "Table":
         return next(name for name, (_, ids) in SECTIONS.items() if number in ids)
-    return number if kind == "Section" else "3.6"  # Eq. 3.10 stands there
+    return number if kind == "Section" else "3.6"  # of Eq. 3.10
 
 
 def _summary(
     tables: Mapping[str, Sequence[Judged]], findings: Sequence[Verdict]
 ) -> str:
-    """What agrees in a chapter."""
+    """Summarise the agreement in a chapter."""
     lines = []
     cells = [figure for figures in tables.values() for figure in figures]
     counted = tally(cells)
@@ -211,7 +210,7 @@ def _sections(
     tables: Mapping[str, Sequence[Judged]],
     said: Sequence[tuple[int, Verdict]],
 ) -> list[str]:
-    """Each section's tables, and what of its text was tested."""
+    """Return the tables and tested sentences of each section."""
     body = []
     for number, (title, ids) in SECTIONS.items():
         own = [(place, each) for place, each in said if _section(each) == number]
@@ -228,9 +227,7 @@ def _sections(
 
 
 def _table(found: Sequence[Judged]) -> str:
-    """The printed table's shape: of each row a line from the thesis and a line of
-    ours.
-    """
+    """Return a table as printed, with a line of the thesis and one of ours per row."""
     columns = list(
         dict.fromkeys(
             [*printed_table(found[0].table).columns, *(each.column for each in found)]
@@ -261,7 +258,7 @@ def _table(found: Sequence[Judged]) -> str:
 
 
 def _html_table(heads: str, lines: Iterable[str], kind: str) -> str:
-    """A table whose heads come again on each printed page."""
+    """Return a table whose headings repeat on each printed page."""
     body = f"<thead><tr>{heads}</tr></thead><tbody>{''.join(lines)}</tbody>"
     return f'<div class="wide"><table class="{kind}">{body}</table></div>'
 
@@ -276,9 +273,7 @@ def _figure(each: Judged, here: int) -> str:
 
 
 def _findings(said: Iterable[tuple[int, Verdict]]) -> str:
-    """What was tested of a section: where, the sentence, the verdict with a link to its
-    test.
-    """
+    """Return tests of a section: place, sentence, verdict, link to the test."""
     lines = [
         f'<tr><td class="text">{html.escape(each.where)}</td>'
         f'<td class="text">{html.escape(each.sentence)}</td>'
@@ -291,7 +286,7 @@ def _findings(said: Iterable[tuple[int, Verdict]]) -> str:
 
 
 def _tests(numbered: Iterable[tuple[int, Verdict]]) -> str:
-    """Each finding's test: what must lie where, and the figures that decide it."""
+    """Return each finding's test: criteria with bounds, and the deciding figures."""
     parts = {(each.where, each.sentence): each.parts for each in (*FINDINGS, *RECORDED)}
     heads = ("test", "finding", "what is tested", "the figures that decide it")
     lines = []

@@ -1,6 +1,5 @@
-"""The thesis's days on a market whose stock persists: what becomes of its policies and
-of its findings, and what seeing the stock is worth. The data of each figure as CSV, and
-the picture as PNG and SVG.
+"""The thesis's days on a market with persistent stock: effects on policies and
+findings, and the value of seeing the stock. Figures as CSV, PNG and SVG.
 """
 
 from __future__ import annotations
@@ -59,7 +58,7 @@ LOOKS = {
     "5 min": "poll:300",
     "always": "now",
 }
-MARKETS = {  # a name -> persistence in minutes, what is seen
+MARKETS = {  # name -> persistence in minutes, visibility
     "thesis": (0, "none"),
     "15 min, blind": (15, "none"),
     "15 min, seen": (15, "now"),
@@ -68,17 +67,15 @@ MARKETS = {  # a name -> persistence in minutes, what is seen
 }
 SEEN = {"blind": "none", "seen": "now"}
 MEASURES = {"wait_min": "mean wait (min)", "miss_pct": "missed deadlines (%)"}
-NOUNS = {"wait_min": "wait (min)", "miss_pct": "missed (%)"}  # where there is less room
+NOUNS = {"wait_min": "wait (min)", "miss_pct": "missed (%)"}  # if there is less room
 
 
 class Runs:
-    """Comparisons of POLICIES, each carried out when it is first asked for, and the
-    runs behind the findings.
+    """Comparisons of POLICIES, made on first use, and the runs behind the findings.
 
-    seeds: how many, from 5000 on. executor: as of `compare`. replay: a market that was
-    recorded, whose stock is one of the findings' markets. finding_seeds: how many, from
-    0 on, and how many months; None: as many as behind each printed figure. findings:
-    that are judged.
+    seeds: number, from 5000 on. executor: as in `compare`. replay: a recorded market,
+    whose stock is one of the findings' markets. finding_seeds: number, from 0 on, and
+    number of months; None: as behind each printed figure. findings: to judge.
     """
 
     def __init__(
@@ -98,9 +95,7 @@ class Runs:
     def study(
         self, name: str, tau_min: float, sight: str, free: bool = False
     ) -> Comparison:
-        """A day of the thesis on stock that persists for a mean time, seen somehow or
-        not.
-        """
+        """Compare on a day of the thesis with persistent stock, visible or not."""
         key = name, tau_min, sight, free
         if key not in self._done:
             scenario = day(
@@ -110,7 +105,7 @@ class Runs:
         return self._done[key]
 
     def judged(self) -> list[Row]:
-        """The findings in each of the markets, by group; `finding_rows`."""
+        """Judge the findings in each of the markets, by group, as `finding_rows`."""
         groups: dict[str, dict[str, Results]] = {}
         for name, market in MARKETS.items():
             group = "persistent" if market[0] else "thesis"
@@ -123,7 +118,7 @@ class Runs:
         return finding_rows(self._findings, groups)
 
     def _results(self, put: Callable[[Scenario], Scenario]) -> Results:
-        """The runs of the findings on a market."""
+        """Return the runs of the findings on a market."""
         n = self._finding_seeds
         wanted = [
             (part.measure, n or part.n)
@@ -134,9 +129,7 @@ class Runs:
 
 
 def _rows(study: Comparison, **place: Any) -> list[Row]:
-    """Means and half widths of the measures by policy, and what they differ from
-    FIFO's.
-    """
+    """Return means, half widths and differences from FIFO of the measures by policy."""
     found, tests = [], study.as_dict()["differences"]["policies"]
     for policy, row in study.means().items():
         own = {**place, "policy": policy}
@@ -160,7 +153,7 @@ FIGURES = Figures("market_", columns=len(POLICIES))
     note="hectic day, five slots of fixed types, 20 seeds, 95 % intervals",
 )
 def by_tau(runs: Runs) -> list[Row]:
-    """The hectic day by persistence, blind and seen."""
+    """Return the hectic day by persistence, hidden and visible."""
     return [
         row
         for seen, sight in SEEN.items()
@@ -203,7 +196,7 @@ def _(rows: list[Row]) -> str:
     note="hectic day, five slots, persistence 15 min, 20 seeds, 95 % intervals",
 )
 def by_sight(runs: Runs) -> list[Row]:
-    """The hectic day by how often the stock is looked at."""
+    """Return the hectic day by how often the stock is seen."""
     return [
         row
         for types in ("fixed", "free")
@@ -247,7 +240,7 @@ def _(rows: list[Row]) -> str:
     ),
 )
 def by_day(runs: Runs) -> list[Row]:
-    """Each day on each market."""
+    """Return each day on each market."""
     return [
         row
         for name in DAYS
@@ -351,9 +344,7 @@ def _(rows: list[Row]) -> str:
 def _panels(
     grid: Any, rows: Mapping[str, list[Row]], column: str, places: list[Any], told: str
 ) -> None:
-    """A line of panels a title, with its rows, a panel a measure; x: the places of a
-    column.
-    """
+    """Draw a row of panels per title, one panel per measure, over a column's values."""
     for (title, own), line in zip(rows.items(), grid):
         for name, ax in zip(MEASURES, line):
             _lines(ax, own, [places.index(row[column]) for row in own], name)
@@ -364,9 +355,7 @@ def _panels(
 
 
 def _lines(ax: Axes, rows: Sequence[Row], x: Sequence[float], name: str) -> None:
-    """The marks of each policy with 95 % intervals, side by side, and joined by a
-    line.
-    """
+    """Draw marks of each policy with 95 % intervals, side by side, joined by a line."""
     for number, (policy, look) in enumerate(zip(POLICIES, looks(POLICIES))):
         own = [(row, at) for row, at in zip(rows, x) if row["policy"] == policy]
         aside = 0.12 * (number - (len(POLICIES) - 1) / 2)
@@ -385,13 +374,13 @@ def _lines(ax: Axes, rows: Sequence[Row], x: Sequence[float], name: str) -> None
 
 
 def _legend(canvas: Canvas, ax: Axes) -> Handles:
-    """The policies, for a legend; every axis of values from 0 on."""
+    """Return legend handles of the policies; start every value axis at 0."""
     for each in canvas.axes:
         each.set_ylim(0, max(1.0, each.get_ylim()[1]))
     return cast(Handles, ax.get_legend_handles_labels()[0])
 
 
-CELLS = {  # a verdict -> its colour and its sign
+CELLS = {  # verdict -> colour and sign
     HOLDS: ("#0072B2", "+"),
     FAILS: ("#D55E00", "\N{MINUS SIGN}"),
     GONE: ("#F5C189", "0"),
@@ -402,8 +391,9 @@ EDGE: dict[str, Any] = {"edgecolor": "#888888", "linewidth": 0.4}  # of a cell
 
 
 def _by_finding(rows: list[Row]) -> dict[tuple[str, str], dict[str, str]]:
-    """The verdicts on each finding that runs can judge, by market; and by group, after
-    its markets, where it has several.
+    """Return verdicts on each finding with runs, by market.
+
+    And by group, after its markets, if it has several.
     """
     found: dict[tuple[str, str], dict[str, str]] = {}
     for group, markets in _groups(rows).items():
@@ -417,7 +407,7 @@ def _by_finding(rows: list[Row]) -> dict[tuple[str, str], dict[str, str]]:
 
 
 def _groups(rows: list[Row]) -> dict[str, list[str]]:
-    """The groups of markets, each with its markets."""
+    """Return the groups of markets, each with its markets."""
     judged = [row for row in rows if row["in_market"] != NO_MEANING]
     return {
         group: list(dict.fromkeys(row["market"] for row in own))
@@ -498,9 +488,7 @@ def _(rows: list[Row]) -> str:
 
 
 def _reasons(rows: list[Row]) -> str:
-    """The verdict on a finding in a group of markets, and in a sentence in how many
-    markets it is so or else, each with the part that decides.
-    """
+    """Describe a finding's verdict in a group, with counts and deciding criteria."""
     markets = {row["market"]: row["in_market"] for row in rows}
     whole = rows[0]["in_group"]
     parts = []
@@ -520,7 +508,7 @@ def _reasons(rows: list[Row]) -> str:
 
 
 def _estimate(row: Row, verdict: str) -> str:
-    """A part's value with what is sure of it."""
+    """Format a criterion's value with its interval."""
     value, half, p = row["value"], row["half_width"], row[_p(verdict)]
     if row["n"] < 2 or math.isinf(half):
         return f"{row['part']} {value:+z{digits(value)}}, n = {row['n']}: no interval"
@@ -529,15 +517,13 @@ def _estimate(row: Row, verdict: str) -> str:
 
 
 def _deciding(rows: list[Row], verdict: str) -> Row:
-    """Of parts that have a verdict the one that is least sure where all have to hold,
-    and else the surest.
-    """
+    """Return a verdict's least certain criterion if all must hold, else the surest."""
     choose = max if verdict in (HOLDS, UNDECIDED) else min
     return choose(rows, key=lambda row: float(row[_p(verdict)]))
 
 
 def _p(verdict: str) -> str:
-    """The p-value that a verdict rests on."""
+    """Return the name of the p-value that a verdict rests on."""
     return "p_gone" if verdict == GONE else "p_holm"
 
 
@@ -578,7 +564,7 @@ def _(rows: list[Row]) -> str:
 
 
 def _counted(rows: list[Row], group: str) -> str:
-    """How many findings have each verdict in a group."""
+    """Count the findings by verdict in a group."""
     own = {
         (row["where"], row["sentence"]): row["in_group"]
         for row in where(rows, group=group)
@@ -608,8 +594,9 @@ def _intro(_: Runs) -> list[str]:
 
 
 def _runs(executor: Executor | int | None, market: Sequence[str | Path] = ()) -> Runs:
-    """The runs; with files of `cg.measured` the findings are judged on that market's
-    stock, too.
+    """Return the runs, with findings also on a measured market.
+
+    market: files for `cg.measured`.
     """
     return Runs(executor=executor, replay=measured(*market) if market else None)
 

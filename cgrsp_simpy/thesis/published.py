@@ -1,8 +1,7 @@
-"""The thesis's tables as printed: figures to compare with, never used for a result.
+"""Tables of the thesis as printed: figures to compare with, never used for a result.
 
-Each is a text table; a cell holds a figure, with its 95 % interval where one is
-printed, or two figures with a slash between. Names of rows and columns are put on one
-form; nothing else is changed.
+Each is a text table; a cell holds a figure, with its 95 % interval if printed, or two
+figures with a slash between. Only names of rows and columns are unified.
 """
 
 from __future__ import annotations
@@ -12,10 +11,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Printed:
-    """A printed table.
+    """Printed table.
 
-    id: its number. caption: what it shows. n: replications behind each cell. columns:
-    names. rows: name -> cells as printed.
+    id: its number. n: replications behind each cell. rows: name -> cells as printed.
     """
 
     id: str

@@ -1,6 +1,4 @@
-"""The reproduction report: every table as printed and as reproduced, in Markdown, in
-one HTML page, or as rows.
-"""
+"""Reproduction report of printed and reproduced tables: Markdown, HTML or rows."""
 
 from __future__ import annotations
 
@@ -43,8 +41,8 @@ IDS = (INPUTS.id, *TABLES, *FINDING_TABLES)  # numbers of all tables of a report
 class Report:
     """Tables judged cell by cell, and findings.
 
-    replications: wanted for every table; None for the printed numbers. tables: number
-    -> its figures in order.
+    replications: for every table; None for the printed numbers. tables: number -> its
+    figures in order.
     """
 
     replications: int | None
@@ -58,11 +56,11 @@ class Report:
 
     @property
     def tally(self) -> Tally:
-        """The tally of the cells that are means over seeds, each counted once."""
+        """Tally of the cells that are means over seeds, each counted once."""
         return tally(self.cells)
 
     def summary(self) -> str:
-        """One line a group of tables, and one on the whole."""
+        """Return one line per group of tables, and one on all."""
         month = tally(self.tables.get("5.13", ()))
         rest = tally(each for each in self.cells if each.table != "5.13")
         lines = [f"Tables 5.2 and 5.4 to 5.10: {rest}"] * bool(rest.cells) + [
@@ -73,15 +71,13 @@ class Report:
         )
 
     def preface(self) -> list[str]:
-        """How many replications there are, and how z is to be read, where figures are
-        judged.
-        """
+        """Describe the replications and, if figures are judged, the meaning of z."""
         if all(math.isnan(each.z) for each in self.cells):
             return []
         return [f"Replications: {self.replications or 'as many as printed'}.", READING]
 
     def rows(self) -> list[dict[str, Any]]:
-        """One dict a figure."""
+        """Return one dict per figure."""
         return [
             {
                 "table": each.table,
@@ -101,7 +97,7 @@ class Report:
         ]
 
     def markdown(self) -> str:
-        """The report in Markdown."""
+        """Return the report in Markdown."""
         parts = [
             f"# {TITLE}",
             *map(_wrapped, self.preface()),
@@ -124,7 +120,7 @@ class Report:
         return "\n\n".join(filter(None, parts)) + "\n"
 
     def html(self) -> str:
-        """The report as one page that needs nothing else."""
+        """Return the report as one page that needs nothing else."""
         return report_page(
             self.tables, self.findings, self.preface(), self.summary().splitlines()
         )
@@ -142,13 +138,11 @@ def make_report(
     executor: Executor | int | None = None,
     out: str | Path | None = None,
 ) -> Report:
-    """Carry out the runs behind tables and judge every figure.
+    """Simulate the runs behind tables and judge every figure.
 
     ids: numbers of tables; 5.14 and 6.1 are the findings. replications: seeds (months
-    for 5.13) in place of the printed numbers. executor, out: as in `compare`; the
-    report is written into the directory, too.
-
-    Raises InputError for a table that does not exist.
+    for 5.13), by default the printed numbers. executor, out: as in `compare`; the
+    report is written into the directory, too. Raises InputError for an unknown table.
     """
     results, store = run_tables(ids, replications, executor, out)
     tables = {
@@ -168,9 +162,7 @@ def run_tables(
     executor: Executor | int | None = None,
     out: str | Path | None = None,
 ) -> tuple[Results, Store | None]:
-    """Carry out the runs behind tables, or take them from a results directory; the
-    arguments are those of `make_report`.
-    """
+    """Return the runs behind tables and the store; arguments as in `make_report`."""
     most = replications or max(
         (TABLES[id].seeds(None) for id in ids if id in TABLES), default=30
     )
@@ -183,9 +175,7 @@ def run_tables(
 def wanted_of(
     ids: Sequence[str], replications: int | None = None
 ) -> list[tuple[Measure, int]]:
-    """What is measured for tables, each on how many seeds; raises InputError for a
-    table that does not exist.
-    """
+    """Return the measures of tables with numbers of seeds; InputError if unknown."""
     for id in ids:
         check_one_of("table", id, IDS)
     chosen = [TABLES[id] for id in ids if id in TABLES]

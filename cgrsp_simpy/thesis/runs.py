@@ -1,4 +1,4 @@
-"""The runs behind the tables: each is carried out once, however many tables show it."""
+"""Runs behind the tables, each simulated once for all tables."""
 
 from __future__ import annotations
 
@@ -30,18 +30,16 @@ from cgrsp_simpy.studies.store import Store, kept_json
 from cgrsp_simpy.studies.subject import subject_of
 from cgrsp_simpy.thesis.experiments import MONTH, TABLES, Measure, Source, Table
 
-LONG_QUEUE = 10  # jobs
+LONG_QUEUE = 10  # in jobs
 
 
 def low_stock_pct(run: Run) -> float:
-    """Share of the dispatches that meet Low stock."""
+    """Return the share of dispatches with Low stock."""
     return 100 * float(np.mean(run.jobs["status"] == Status.LOW))
 
 
 def queue_pct(run: Run) -> float:
-    """Share of the dispatches at which more than ten jobs wait, the one dispatched
-    included.
-    """
+    """Return the share of dispatches with over ten jobs in the queue, incl. itself."""
     jobs = run.jobs
     arrived = np.searchsorted(np.sort(jobs["submit_s"]), jobs["dispatch_s"], "right")
     gone = np.searchsorted(np.sort(jobs["dispatch_s"]), jobs["dispatch_s"], "left")
@@ -49,26 +47,25 @@ def queue_pct(run: Run) -> float:
 
 
 OF_RECORDS = {"low_stock_pct": low_stock_pct, "queue_pct": queue_pct}
-"""Figures that the records of a run tell, and its sums do not."""
+"""Figures that need the records of a run, not only its sums."""
 
 
 def thesis_market(scenario: Scenario) -> Scenario:
-    """The scenario as it is."""
+    """Return the scenario unchanged."""
     return scenario
 
 
 @dataclass(frozen=True)
 class Results:
-    """Figures by seed, for the tables that were run.
+    """Figures by seed, for the simulated tables.
 
-    replications: wanted for every table; None for the printed numbers. market: puts
-    each scenario on the market of these runs. policies: those asked for, by name; None
-    for the thesis's. tables: with these policies. other: in what the scenarios are not
-    the thesis's.
+    replications: for every table; None for the printed numbers. market: changes each
+    scenario's market. policies: by name; None for the thesis's. tables: with these
+    policies. other: differences of the scenarios from the thesis's.
     """
 
     replications: int | None
-    days: list[dict[str, Any]] = field(repr=False)  # of the months, as in Month
+    days: list[dict[str, Any]] = field(repr=False)  # days of the months, as in Month
     _runs: Runs = field(repr=False)
     _months: dict[tuple[str, int], dict[str, Any]] = field(repr=False)
     market: Callable[[Scenario], Scenario] = thesis_market
@@ -77,7 +74,7 @@ class Results:
     other: str = ""
 
     def values(self, source: Source, n: int) -> np.ndarray:
-        """Values of the seeds 0 to n - 1."""
+        """Return values of the seeds 0 to n - 1."""
         if isinstance(source.scenario, str):
             rows = [self._months[label(source.policy), seed] for seed in range(n)]
         else:
@@ -94,11 +91,11 @@ class Results:
         return np.array([row[source.figure] for row in rows])
 
     def sample(self, measure: Measure, n: int) -> list[np.ndarray]:
-        """Values by seed of each source of a measure."""
+        """Return values by seed of each source of a measure."""
         return [self.values(source, n) for source in measure.sources]
 
     def clusters(self, measure: Measure, n: int) -> list[int]:
-        """To which cluster each seed of a measure belongs, as in `Study.clusters`."""
+        """Return the cluster of each seed of a measure, as in `Study.clusters`."""
         scenario = measure.sources[0].scenario
         own = self.market(day("normal") if isinstance(scenario, str) else scenario)
         # each month has all days of the record
@@ -113,10 +110,9 @@ def reproduce(
     store: Store | None = None,
     market: Callable[[Scenario], Scenario] = thesis_market,
 ) -> Results:
-    """Carry out the runs behind measures, each on a number of seeds, every run once.
+    """Simulate the runs behind measures, each on a number of seeds, every run once.
 
-    market: puts the scenario of a measure, and of a day of the month, on the market
-    wanted.
+    market: changes the market of each scenario, and of each day of a month.
     """
     most = _most(measures)
     wanted = [
@@ -147,7 +143,7 @@ def reproduce(
 def _most(
     measures: Sequence[tuple[Measure, int]],
 ) -> dict[tuple[Scenario | str, str], int]:
-    """Scenario, or the month, and policy -> on how many seeds they are wanted."""
+    """Return the greatest number of seeds by scenario, or month, and policy."""
     most: dict[tuple[Scenario | str, str], int] = {}
     for measure, n in measures:
         for scenario, policy, figure in measure.sources:
@@ -171,12 +167,13 @@ def work_of(measures: Sequence[tuple[Measure, int]]) -> int:
 def known_directory(
     path: str | Path, ids: Sequence[str]
 ) -> tuple[list[str], int | None]:
-    """Tables and replications of a results directory of the thesis; InputError if it is
-    none.
+    """Return tables and replications of a results directory of the thesis.
+
+    Raises InputError for any other directory.
     """
     try:
-        found = kept_json(Path(path) / "configuration.json")
-        tables, replications = found["tables"], found["replications"]
+        configuration = kept_json(Path(path) / "configuration.json")
+        tables, replications = configuration["tables"], configuration["replications"]
         if not isinstance(tables, list) or type(replications) not in (int, type(None)):
             raise TypeError("of another form")
     except (OSError, ValueError, LookupError, TypeError, RecursionError):

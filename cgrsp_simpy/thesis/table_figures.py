@@ -1,4 +1,4 @@
-"""The thesis's figures of its tables, and its tables drawn."""
+"""Figures of the thesis's tables."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from cgrsp_simpy.thesis.verdict import AGREES, DIFFERS, SHOWN, UNDECIDED, judged
 
 MISS, LATE = "miss, %", "tardiness, min"
 LABELS = {"wait, min": "mean wait (min)", "miss, %": "missed deadlines (%)"}
-KINDS = ("quiet", "normal", "surge", "hectic")  # of days, as they are drawn
+KINDS = ("quiet", "normal", "surge", "hectic")  # kinds of days, in drawing order
 FEWER = ("fewer", "more")
 
 
@@ -48,8 +48,9 @@ FIGURES = Figures("figure_")
 
 
 def compared(rows: Sequence[Row]) -> str:
-    """One sentence on published beside reproduced, where values are published and
-    judged: how many agree, how many are undecided, and each that differs.
+    """Summarise published values against ours in a sentence, if there are any.
+
+    The numbers that agree and are undecided, and each that differs.
     """
     judged = [row for row in rows if row.get("verdict")]
     if not judged:
@@ -72,8 +73,10 @@ def _differing(row: Row) -> str:
 
 
 def table_rows(id: str, results: Results) -> list[Row]:
-    """A table's figures: published, reproduced and half width, by row and column; of
-    other scenarios than the thesis's without a verdict.
+    """Return a table's figures: published, reproduced and half width, by row and
+    column.
+
+    Scenarios other than the thesis's have no verdict.
     """
     return [
         {
@@ -99,8 +102,9 @@ def table_rows(id: str, results: Results) -> list[Row]:
     seen=compared,
 )
 def benchmark(results: Results) -> list[Row]:
-    """Seven policies on the normal and the hectic day; published are 30 seeds, and one
-    for the hectic day.
+    """Return seven policies on the normal and the hectic day.
+
+    Published are 30 seeds, and one for the hectic day.
     """
     found, seed = [], PRINTED["5.1"]
     types, hectic = table_rows("5.5", results), table_rows("5.2", results)
@@ -138,10 +142,9 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
 def _bars(
     ax: Axes, rows: Sequence[Row], by: str, label: str, title: str, first: bool
 ) -> None:
-    """Bars with intervals and published marks, a policy a row, named in the first panel
-    of a line.
+    """Draw bars with intervals and published marks, a policy per row.
 
-    by: the column of policies.
+    by: the column of policies, which are named in the first panel of a line.
     """
     columns = ("reproduced", "half_width_95", "published")
     ours, halves, published = (numbers(rows, column) for column in columns)
@@ -194,8 +197,9 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
 
 
 def _lines(ax: Axes, rows: Sequence[Row], by: str, x: Mapping[str, float]) -> None:
-    """A line a value of the column `by`, over the rows of the table; published marks
-    hollow.
+    """Draw one line per value of the column `by` over the rows of the table.
+
+    Published marks are hollow.
     """
     names = list(dict.fromkeys(row[by] for row in rows))
     series, published = {}, {}
@@ -211,17 +215,17 @@ def _lines(ax: Axes, rows: Sequence[Row], by: str, x: Mapping[str, float]) -> No
 
 
 def _numbers(rows: Sequence[Row]) -> dict[str, float]:
-    """The number in each row's name, in the order of the rows."""
+    """Return the number in each row's name, in the order of the rows."""
     return {name: number_in(name) for name in dict.fromkeys(row["row"] for row in rows)}
 
 
 def _ours(name: str) -> str:
-    """The name here of a policy of the thesis; another is as it is."""
+    """Return this package's name of a policy of the thesis; others are unchanged."""
     return NAMES.get(name, name)
 
 
 def _names(rows: Sequence[Row]) -> list[str]:
-    """The policies of the columns, of which values are published."""
+    """Return the columns' policies that have published values."""
     published = (row["column"] for row in rows if not math.isnan(row["published"]))
     return [_ours(name) for name in dict.fromkeys(published)]
 
@@ -233,7 +237,7 @@ def _names(rows: Sequence[Row]) -> list[str]:
     needs=("5.13",),
 )
 def month(results: Results) -> list[Row]:
-    """Waits by kind of day, and the month's wait and miss beside the published ones."""
+    """Return waits by kind of day, and the month's wait and miss next to published."""
     whole = [
         {"kind": "month", "policy": _ours(row["row"]), **row}
         for row in table_rows("5.13", results)
@@ -262,9 +266,7 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
 
 
 def kinds_of_days(results: Results) -> list[Row]:
-    """The mean wait over the months' days of a kind, by policy; the interval is
-    over replications.
-    """
+    """Return mean waits by kind of day and policy, intervals over replications."""
     found = []
     for kind in KINDS:
         for policy in dict.fromkeys(row["policy"] for row in results.days):
@@ -291,9 +293,7 @@ def kinds_of_days(results: Results) -> list[Row]:
     needs=("5.13",),
 )
 def lateness(results: Results) -> list[Row]:
-    """Misses and tardiness of the month, and how Adaptive differs from CADR in
-    the same months.
-    """
+    """Return misses and tardiness of the month, and Adaptive's difference from CADR."""
     found = [
         row for row in table_rows("5.13", results) if row["column"] in (MISS, LATE)
     ]
@@ -355,9 +355,7 @@ def _(rows: Sequence[Row]) -> str:
 
 
 def _front(rows: Sequence[Row], column: str) -> list[str]:
-    """The policies that no other is at least as good as on both figures, and better on
-    one.
-    """
+    """Return the policies that no other beats on one figure and equals on the other."""
     miss, late = (where(rows, column=name, part="") for name in (MISS, LATE))
     names = [row["row"] for row in miss]
     points = dict(zip(names, zip(numbers(miss, column), numbers(late, column))))
@@ -377,9 +375,7 @@ def _beside(
     unit: str,
     unit_of_difference: str,
 ) -> str:
-    """One figure of both policies, and their difference over the same months with its
-    interval.
-    """
+    """Describe a figure of two policies, and their paired difference by month."""
     names = ("Adaptive", "CADR", "Adaptive - CADR")
     one, other, paired = (where(rows, row=name, column=column)[0] for name in names)
     difference, half = float(paired["reproduced"]), float(paired["half_width_95"])
@@ -401,7 +397,7 @@ def _beside(
 def daily_rows(
     results: Results, policies: Iterable[str] = ("fifo", "spt", "edf", "rh", "cadr")
 ) -> list[Row]:
-    """The share of missed deadlines by day of the first replication."""
+    """Return the share of missed deadlines by day of the first replication."""
     keys = ("policy", "replication", "day", "kind", "seed", "miss_pct")
     chosen = results.policies or list(policies)
     return [
@@ -446,7 +442,7 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     seen=compared,
 )
 def thresholds(results: Results) -> list[Row]:
-    """Tables 5.8 and 5.9."""
+    """Return Tables 5.8 and 5.9."""
     return [
         {"table": id, **row} for id in ("5.8", "5.9") for row in table_rows(id, results)
     ]
@@ -478,7 +474,7 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     seen=compared,
 )
 def reservations(results: Results) -> list[Row]:
-    """The surge day of Table 5.10."""
+    """Return the surge day of Table 5.10."""
     return [
         row for row in table_rows("5.10", results) if row["row"].startswith("surge")
     ]
@@ -510,7 +506,7 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     seen=compared,
 )
 def cells(results: Results) -> list[Row]:
-    """Every counted cell."""
+    """Return every counted cell."""
     return [
         {"table": id, **row}
         for id in COUNTED
@@ -525,6 +521,6 @@ def _(canvas: Canvas, rows: list[Row]) -> None:
 
 
 def log_ticks(ax: Axes, ticks: Sequence[int]) -> None:
-    """A logarithmic y axis with these ticks alone."""
+    """Set a logarithmic y axis with only these ticks."""
     ax.set(yscale="log", yticks=ticks, yticklabels=list(map(str, ticks)))
     ax.minorticks_off()

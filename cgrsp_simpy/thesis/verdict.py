@@ -1,4 +1,4 @@
-"""Printed beside reproduced: whether the difference is within sampling noise."""
+"""Verdicts on printed and reproduced figures: is the difference sampling noise?"""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from cgrsp_simpy.thesis.notes import CHANCE, KNOWN, STANDARDISED, STANDARDISED_N
 from cgrsp_simpy.thesis.published import INPUTS, PRINTED
 from cgrsp_simpy.thesis.runs import Results
 
-RESAMPLES = 1000  # of seeds, for the deviation of functions of means
+RESAMPLES = 1000  # bootstrap samples, for the deviation of functions of means
 COARSEST = 2.0  # see `too_few`
 AGREES = "agrees"
 DIFFERS = "differs"
@@ -46,15 +46,15 @@ SHOWN = ""
 
 @dataclass(frozen=True)
 class Judged:
-    """A printed figure beside ours.
+    """Printed figure compared with ours.
 
     row, column, part: as in Cell. printed, ours: as text. half_width: of the 95 %
     interval of ours; n: its replications. z: (printed - ours) / error, less the
     rounding of the printed figure, where error^2 is the sum of the statistic's
-    variances over the printed number of seeds and over ours, of a mean sd^2 (1 /
-    printed n + 1 / n); NaN where none can be given. verdict: agrees, differs, undecided
-    (by too few seeds), inferred (an input that is not printed) or empty. counted: in
-    the tally.
+    variances over the printed number of seeds and over ours, for a mean sd^2 (1 /
+    printed n + 1 / n); NaN if it does not exist. verdict: agrees, differs, undecided
+    (too few seeds), inferred (an input that is not printed) or empty. counted: in the
+    tally.
     """
 
     table: str
@@ -69,11 +69,11 @@ class Judged:
     verdict: str = SHOWN
     counted: bool = False
     note: str = ""
-    value: float = math.nan  # ours, in full
+    value: float = math.nan  # ours, unrounded
 
 
 def judged(table: Table, results: Results) -> list[Judged]:
-    """Every figure of a table, judged."""
+    """Judge every figure of a table."""
     n = table.seeds(results.replications)
     if table.n == 1:
         found = [_single(table.id, cell, results, n) for cell in table.cells]
@@ -86,7 +86,7 @@ def judged(table: Table, results: Results) -> list[Judged]:
 
 
 def _place(each: Judged) -> tuple[int, int]:
-    """Where a figure stands in its printed table; what is ours alone comes after."""
+    """Return the position in the printed table; figures that only we have come last."""
     printed = PRINTED[each.table]
     columns = [*printed.columns, each.column]
     return [*printed.rows, each.row].index(each.row), columns.index(each.column)
@@ -117,14 +117,14 @@ def _judge(table: Table, cell: Cell, results: Results, n: int) -> Judged:
 
 
 def deviation(statistic: Statistic, values: Sequence[np.ndarray], n: int) -> float:
-    """Standard deviation of a statistic over n seeds, estimated from ours.
+    """Estimate the standard deviation of a statistic over n seeds from ours.
 
     A mean, or a mean difference by seed, has s / sqrt(n). A function of means, which
-    need not be smooth, is bootstrapped: n of our seeds are drawn again, and the
-    variance is corrected as a sample variance is. Other statistics divide by a
-    deviation and are jackknifed, because a bootstrap of few seeds draws one seed n
-    times, which has no deviation. Result: infinite if there are fewer than three seeds
-    for the jackknife; NaN if the statistic does not exist.
+    need not be smooth, is bootstrapped with n of our seeds, and its variance corrected
+    as a sample variance. Other statistics divide by a deviation and are jackknifed,
+    because a bootstrap of few seeds can draw one seed n times, without deviation. The
+    jackknife is infinite for fewer than three seeds, and NaN if the statistic does not
+    exist.
     """
     if isinstance(statistic, Excess):
         values, statistic = [statistic.by_seed(*values)], average
@@ -152,10 +152,11 @@ def pseudo_values(
     statistic: Statistic, values: Sequence[np.ndarray], clusters: Sequence[int]
 ) -> np.ndarray:
     """Pseudo-values n T - (n - 1) T_i of the jackknife, where T_i leaves out cluster i
-    of n (Tukey, 1958, Annals of Mathematical Statistics 29, 614).
+    of n.
 
-    clusters: the cluster of each seed. Result: one per cluster, in order; NaN or
-    infinite if the statistic is.
+    clusters: the cluster of each seed. One value per cluster, in order; NaN or infinite
+    if the statistic is. Source: Tukey (1958), Annals of Mathematical Statistics 29,
+    614.
     """
     names = sorted(set(clusters))
     kept = [np.not_equal(clusters, name) for name in names]
@@ -167,10 +168,11 @@ def pseudo_values(
 
 
 def z_score(printed: float, ours: float, error: float, rounded: float) -> float:
-    """How many standard errors the printed figure lies above ours, its rounding
-    discounted; 0 within the rounding, NaN without a finite error.
+    """Return by how many standard errors the printed figure exceeds ours.
+
+    Its rounding is subtracted: 0 within it; NaN without a finite error.
     """
-    beyond = max(abs(printed - ours) - rounded, 0.0)  # NaN where nothing is printed
+    beyond = max(abs(printed - ours) - rounded, 0.0)  # NaN if nothing is printed
     if not math.isfinite(error):
         return math.nan
     if beyond == 0:
@@ -181,23 +183,19 @@ def z_score(printed: float, ours: float, error: float, rounded: float) -> float:
 
 
 def half_width(sd: float, n: float) -> float:
-    """Half the width of the 95 % interval of a statistic over n seeds, from its
-    deviation (thesis Section 5.1.3).
-    """
+    """Half of the 95 % interval of a statistic over n seeds (thesis Section 5.1.3)."""
     return z_limit(n) * sd
 
 
 def z_limit(n: float) -> float:
-    """|z| that 95 % of the cells of a perfect model stay below: t* of n seeds, 2.045 of
-    30.
-    """
+    """Return t* of n seeds, which bounds |z| in 95 % of cells: 2.045 for 30."""
     return float(scipy.special.stdtrit(n - 1, 0.975))
 
 
 def too_few(n: int, printed: int) -> bool:
-    """Whether n seeds are too few to confirm a figure of so many printed ones: a
-    difference has to be more than twice as large to be noticed as with as many seeds as
-    printed.
+    """Whether n seeds are too few to confirm a figure of `printed` seeds.
+
+    They are if a difference must be more than COARSEST times as large to be noticed.
     """
     least, usual = (
         z_limit(seeds) * math.sqrt(1 / seeds + 1 / printed) for seeds in (n, printed)
@@ -206,11 +204,10 @@ def too_few(n: int, printed: int) -> bool:
 
 
 def verdict_of(z: float, n: int, printed: int) -> str:
-    """Return the verdict on a figure of so many printed seeds, given its z over n of
-    our seeds.
+    """Return the verdict on a figure, given its z over n of our seeds.
 
     Too few seeds can show a difference, but no agreement. If all of them are equal,
-    that does not show that the deviation is 0.
+    that does not show a deviation of 0.
     """
     beyond = abs(z) > z_limit(n)
     if too_few(n, printed):
@@ -219,12 +216,12 @@ def verdict_of(z: float, n: int, printed: int) -> str:
 
 
 def decimals(printed: str) -> int:
-    """Decimals of a printed figure."""
+    """Return the decimals of a printed figure."""
     return len(printed.partition(".")[2])
 
 
 def rounding(printed: str) -> float:
-    """The most by which rounding may have changed a printed figure."""
+    """Return the greatest rounding error of a printed figure."""
     return 0.5 * 10.0 ** -decimals(printed) * (1 + 1e-9)
 
 
@@ -240,9 +237,7 @@ def _note(table: str, cell: Cell) -> str:
 
 
 def _single(table: str, cell: Cell, results: Results, n: int) -> Judged:
-    """A figure of the printed seed, whose random numbers are not known, within the
-    distribution over our seeds.
-    """
+    """Judge a figure of the printed seed by the distribution over our seeds."""
     (values,) = results.sample(cell.measure, n)
     low, high = np.quantile(values, [0.025, 0.975])
     printed, digits = float(cell.figure), decimals(cell.figure)
@@ -302,16 +297,16 @@ def _event_utilisation(table: str) -> Iterator[Judged]:
 
 
 def event_utilisation_pct(run: Run) -> float:
-    """Slots held, averaged over processed events: a job's arrival, two decisions, start
-    and completion.
+    """Return the held slots, averaged over events: arrival, two decisions, start,
+    completion.
 
-    The printed 95.7 % comes out so for every policy; it is not an average over time.
+    The printed 95.7 % is this figure for every policy; it is not an average over time.
     """
     jobs = run.jobs
     taken, freed = np.sort(jobs["dispatch_s"]), np.sort(jobs["finish_s"])
 
     def held(at: str, side: Literal["left", "right"] = "right") -> np.ndarray:
-        """side: "left" before the decision of the instant, else after it."""
+        """side: "left" for before the decision of the instant, else after it."""
         started = np.searchsorted(taken, jobs[at], side)
         return np.asarray(started - np.searchsorted(freed, jobs[at], "right"))
 
@@ -324,8 +319,9 @@ def event_utilisation_pct(run: Run) -> float:
 
 
 def _significance(table: Table, results: Results, n: int) -> Iterator[Judged]:
-    """p-values of our pairs, at most as many as printed, with Holm's step-down over the
-    printed family, and what each concludes.
+    """Return p-values of our pairs, at most as many as printed, and their conclusions.
+
+    With Holm's step-down over the printed family.
     """
     cells, pairs = [cell for cell in table.cells if cell.column == "t"], min(n, table.n)
     samples = {cell.row: results.sample(cell.measure, n) for cell in cells}
@@ -367,7 +363,7 @@ def _significance(table: Table, results: Results, n: int) -> Iterator[Judged]:
 
 
 def p_text(p: float) -> str:
-    """A p-value, to three decimals."""
+    """Format a p-value to three decimals."""
     return "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
@@ -375,8 +371,8 @@ def p_text(p: float) -> str:
 
 
 def inputs() -> list[Judged]:
-    """Table 4.1: what the model takes from it, and what is inferred."""
-    found = []
+    """Return the inputs of Table 4.1, printed or inferred."""
+    rows = []
     for gpu in THESIS_GPUS:
         values = (
             gpu.price_usd_per_h,
@@ -391,7 +387,7 @@ def inputs() -> list[Judged]:
                 else "inferred: not printed, and no table is sensitive to it"
             )
             same = AGREES if printed == text else DIFFERS
-            found.append(
+            rows.append(
                 Judged(
                     INPUTS.id,
                     gpu.name,
@@ -403,7 +399,7 @@ def inputs() -> list[Judged]:
                     note=note,
                 )
             )
-    return found
+    return rows
 
 
 # ---- The whole ----
@@ -411,9 +407,7 @@ def inputs() -> list[Judged]:
 
 @dataclass(frozen=True)
 class Tally:
-    """How many of the counted cells agree, and how many are undecided. rms_z: root mean
-    square of z, where there is one.
-    """
+    """Numbers of counted cells that agree or are undecided. rms_z: NaN without z."""
 
     cells: int
     agreeing: int
@@ -434,7 +428,7 @@ class Tally:
 
 
 def tally(figures: Iterable[Judged]) -> Tally:
-    """The tally of the counted cells."""
+    """Return the tally of the counted cells."""
     cells = [figure for figure in figures if figure.counted]
     z = np.array([cell.z for cell in cells if not math.isnan(cell.z)])
     rms = math.sqrt(float(np.mean(z**2))) if len(z) else math.nan
@@ -446,8 +440,7 @@ def tally(figures: Iterable[Judged]) -> Tally:
 
 
 def composite_error() -> float:
-    """The greatest difference between Table 5.11 and what follows from the printed
-    cells of Table 5.7 at C_max = 5.
+    """Return the greatest error of Table 5.11 recomputed from Table 5.7 at C_max = 5.
 
     The costs of those runs are not printed; their six normalised values are the
     least-squares ones of Table 5.11 itself.

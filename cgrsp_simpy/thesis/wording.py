@@ -1,6 +1,4 @@
-"""What the report of the thesis's tables says of a table and of a cell, in Markdown and
-in HTML alike.
-"""
+"""Texts of the report on tables and cells, for Markdown and HTML."""
 
 from __future__ import annotations
 
@@ -29,7 +27,7 @@ READING = (
     " as printed. ± is the 95 % half width of the reproduced figure. t and d have"
     " their errors from the jackknife, composites from drawing our seeds again."
 )
-"""How its tables are read."""
+"""How to read its tables."""
 # heading of what cannot be reproduced
 CANNOT_TITLE = "What cannot be reproduced, and why"
 # heading of the findings
@@ -39,26 +37,26 @@ FINDINGS_READING = (
     " 95 % interval lies within the bounds, does not hold when one lies outside, and is"
     " not decidable at these seeds otherwise. Policies tie where |d| is below 0.8."
 )
-"""How they are judged."""
+"""How findings are judged."""
 
 
 def heading(id: str) -> str:
-    """A table's number and caption."""
+    """Return a table's number and caption."""
     return f"Table {id}. {printed_table(id).caption}"
 
 
 def printed_table(id: str) -> Printed:
-    """A printed table by its number."""
+    """Return a printed table by its number."""
     return INPUTS if id == INPUTS.id else PRINTED[id]
 
 
 def column_of(each: Judged) -> str:
-    """The column of a figure, with its part where a cell holds two."""
+    """Return a figure's column, with its part if a cell holds two."""
     return f"{each.column}: {each.part}" if each.part else each.column
 
 
 def ours_of(each: Judged) -> str:
-    """The reproduced figure with the half width of its interval."""
+    """Format the reproduced figure with its half width."""
     return (
         each.ours
         if math.isnan(each.half_width)
@@ -67,15 +65,15 @@ def ours_of(each: Judged) -> str:
 
 
 def z_of(each: Judged) -> str:
-    """The sign and value of z, where there is one."""
+    """Format the sign and value of z, if there is one."""
     return "" if math.isnan(each.z) else f"{each.z:+.1f}".replace("-0.0", "+0.0")
 
 
-MOST_NAMED = 6  # cells that a note names; one on more belongs to the table
+MOST_NAMED = 6  # most cells that a note names; more: a note on the table
 
 
 def notes_of(id: str, found: Iterable[Judged]) -> list[str]:
-    """The notes of a table, each once, with the cells that it belongs to."""
+    """Return the notes of a table, each once, with its cells."""
     noted = grouped((each for each in found if each.note), lambda each: each.note)
     notes = [
         (

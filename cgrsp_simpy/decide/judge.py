@@ -94,9 +94,9 @@ def judge(
                     {"scenario": model.name, "policy": name, "seed": seed, **row}
                 )
     begun = {
-        each.name: [*map(subject_of(each).in_common, seeds)]
-        for each in made
-        if subject_of(each).common
+        model.name: [*map(subject_of(model).in_common, seeds)]
+        for model in models
+        if subject_of(model).common
     }
     study = Judgement(title, rows, begun)
     study.keep(store)

@@ -60,6 +60,8 @@ class Month(Protocol):
     @property
     def days(self) -> list[dict[str, Any]]:
         """One dict per policy and day: policy, replication, day, kind, seed, others."""
+
+
 def axis(name: str, study: Study | Month | None = None) -> str:
     """Return the axis label of a figure or parameter, with its unit if known."""
     return str(metrics_of(study).get(name, PARAMETERS.get(name, name)))

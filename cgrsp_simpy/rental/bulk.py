@@ -69,7 +69,7 @@ LOOK_AHEAD_S = 86400.0  # the stock is drawn so far in advance
 # ---- what can be compiled ----
 
 
-def refused(scenario: Any, policy: Any) -> str:
+def why_not_compiled(scenario: Any, policy: Any) -> str:
     """Return why a policy cannot run compiled on a scenario; "" if it can."""
     mixed = any(each.weight is None for each in scenario.workload.classes)
     weighs = type(policy) is Triage
@@ -278,7 +278,7 @@ def _tell() -> None:
 def bulk(
     scenario: Any, policy: Made, seed: int, drawn: Drawn | None, records: bool
 ) -> Run | None:
-    """Run a policy that is not `refused`; None if SimPy must report an error."""
+    """Run a policy that can be compiled; None if SimPy must report an error."""
     _tell()
     blocks = (
         scenario.workload.columns(seed, scenario.service)

@@ -20,7 +20,7 @@ RANKED = 5  # waiting jobs listed per decision
 ROUNDING = 1e-9  # of chances
 
 
-def reasons(scenario: Model, rule: Any, seed: int) -> Reasons | None:
+def reasons(scenario: Any, rule: Any, seed: int) -> Reasons | None:
     """Repeat a run and return its rules' reasons; None if they cannot be described."""
     plain = type(rule) is ListPolicy and isinstance(rule.reserve, Rule | None)
     if not plain or not (

@@ -106,8 +106,8 @@ class Study(HoldsPolicies, Results):
     _policies_in = "_named"
 
     @property
-    def _model(self) -> Model | type[Model]:
-        """The model, or its class, of the figures."""
+    def _report(self) -> Report | type[Report]:
+        """The report, or its class, that describes the figures."""
         raise NotImplementedError
 
     @property

@@ -187,7 +187,10 @@ def test_the_orlib_layout(capsys):
 @pytest.mark.parametrize(
     ("words", "told_words"),
     [
-        (["solve", "--policy", "hidden", "--level", "tasks1"], ["'hidden'", "sagreedy"]),
+        (
+            ["solve", "--policy", "hidden", "--level", "tasks1"],
+            ["'hidden'", "sagreedy"],
+        ),
         (
             ["solve", "--policy", "atc", "--level", "tasks1", "--instance", "x.csv"],
             ["one of"],

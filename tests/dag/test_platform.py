@@ -277,7 +277,10 @@ BAD = {
             "[[gpu]] 1: server(=True) must be a text or a whole number",
         ),
         (GPU + "count = 0\n", "[[gpu]] 1: count(=0) must be a whole number >= 1"),
-        (GPU + "count = 100_000\n", "[[gpu]] 1: count(=100000) must be a whole number >= 1, at most 10,000"),
+        (
+            GPU + "count = 100_000\n",
+            "[[gpu]] 1: count(=100000) must be a whole number >= 1, at most 10,000",
+        ),
         (2 * (GPU + "count = 9_000\n"), "GPUs(=18000) must be at most 10,000"),
         (
             GPU.replace("memory_gb = 1", "memory_gb = 1e300"),

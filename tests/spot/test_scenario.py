@@ -158,7 +158,10 @@ def test_a_sweep_varies_the_market_too():
         (lambda: Scenario(zones=0), "zones(=0) must be a whole number >= 1"),
         (lambda: Scenario(Traces((HISTORY,)), zones=2), "zones(=2) must be at most 1"),
         (lambda: Traces(()), "series(=()) must be a list of at least one Series"),
-        (lambda: Traces((HISTORY,), 0.5, "x"), "on_demand(='x') must be of type Series"),
+        (
+            lambda: Traces((HISTORY,), 0.5, "x"),
+            "on_demand(='x') must be of type Series",
+        ),
         (lambda: Traces((HISTORY,), 0), "history(=0) must be a number > 0"),
         (
             lambda: Traces((HISTORY,), 1.0),

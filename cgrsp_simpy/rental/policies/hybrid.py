@@ -63,8 +63,8 @@ def adaptive(
     a job is critical then, seconds. Thesis Section 4.5.12.
     """
     values = {"threshold_s": threshold_s, "pressure": pressure, "wide_s": wide_s}
-    order, place = (rule.with_parameters(**values) for rule in (by_pressure, by_laxity))
-    return ListPolicy(order, place, "adaptive")
+    order = by_pressure.with_parameters(**values)
+    return ListPolicy(order, by_laxity.with_parameters(**values), "adaptive")
 
 
 @tiers

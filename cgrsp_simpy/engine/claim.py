@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from heapq import heappush
 from operator import itemgetter
 from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
 import simpy
-from simpy.events import PENDING
+from simpy.events import NORMAL, PENDING
 
 from cgrsp_simpy.base.checks import InputError, Renamed
 from cgrsp_simpy.base.timeline import CLAIM, PHASES
@@ -50,21 +51,25 @@ Turn = Any  # SimPy's request of a resource, or several: an event and a context 
 
 
 class Listeners(list[Any]):
-    """Callbacks of a claim; it records that a process has waited for it.
+    """Callbacks of a claim; some may have been removed, by an interrupt or a race."""
 
-    A claim can be answered before its process waits for it (`yield timeout(5)`, then
-    `yield claim`); the answer is then delivered when the process first waits.
+    removed = False
+
+    def remove(self, callback: Any) -> None:
+        list.remove(self, callback)
+        self.removed = True
+
+
+class LateListeners(Listeners):
+    """Callbacks of a claim that was answered while no process waited for it, as with
+    `yield timeout(5)` before `yield claim`: the answer is delivered to the first.
     """
 
-    __slots__ = ("claim",)
     claim: Claim
 
     def append(self, callback: Any) -> None:
-        claim = self.claim
-        claim.heard = True
         list.append(self, callback)
-        if claim.answer is not PENDING:
-            claim.succeed(claim.answer)
+        self.claim.deliver()
 
 
 class Claim(simpy.Event):
@@ -96,17 +101,16 @@ class Claim(simpy.Event):
     granted_s = started_s = math.nan
     phases: Sequence[tuple[str, float]] = ()
     requests: Sequence[Any] = ()
-    revoked = heard = False
-    # what a process hears that first waits after the decision
+    revoked = polled = False
+    # for a process that first waits after the decision
     answer: Any = PENDING
     # the event that ends the patience of its job, while one is scheduled
     patience: simpy.Event | None = None
 
     def __init__(self, run: Any, job: Any, patience_s: float, requests: bool) -> None:
+        self.env = run.env  # as simpy.Event sets them
         # requested before the process continues, so that a step shows what it does then
-        listeners = Listeners([Claim.begin] if requests else ())
-        listeners.claim = self
-        self.env, self.callbacks = run.env, listeners  # as simpy.Event sets them
+        self.callbacks = Listeners([Claim.begin] if requests else ())
         self.run, self.job, self.patience_s = run, job, patience_s
         self.requests_at_grant = requests
         self.process = run.env._active_proc
@@ -116,10 +120,37 @@ class Claim(simpy.Event):
         """Whether the claim has been answered. To ask counts as waiting for it: the
         answer is delivered, so that a process may look every few seconds.
         """
-        self.heard = True
+        self.polled = True
+        self.deliver()
+        return self._value is not PENDING
+
+    @property
+    def heard(self) -> bool:
+        """Whether a process has waited for the claim."""
+        callbacks: Any = self.callbacks
+        return (
+            callbacks is None
+            or len(callbacks) > self.requests_at_grant
+            or callbacks.removed
+            or self.polled
+        )
+
+    def reply(self, answer: Claim | None) -> None:
+        """Answer the claim: itself if it is granted, None if it is given up."""
+        if self.heard:
+            self._ok, self._value, env = True, answer, self.env
+            heappush(env._queue, (env._now, NORMAL, next(env._eid), self))
+        else:
+            self.answer = answer
+            self.callbacks = LateListeners(self.callbacks)
+            self.callbacks.claim = self
+            if answer and self.requests_at_grant:
+                self.request()
+
+    def deliver(self) -> None:
+        """Let a process hear an answer that was given before it waited."""
         if self.answer is not PENDING and self._value is PENDING:
             self.succeed(self.answer)
-        return self._value is not PENDING
 
     def request(self) -> Turn:
         """Request what was granted from SimPy's resources, for a `with` block.

@@ -7,8 +7,6 @@ from collections.abc import Iterable
 from heapq import heappush
 from typing import Any
 
-from simpy.events import NORMAL
-
 from cgrsp_simpy.base.policy import AssignmentError, Suspend, Wake
 from cgrsp_simpy.engine.claim import GRANTED, LEFT, WAITING, Claim
 from cgrsp_simpy.engine.events import (
@@ -85,10 +83,7 @@ class Dispatcher:
         """End the wait of a claim whose patience has ended."""
         claim: Claim = end.claim
         if claim.state == WAITING:
-            if claim.heard:
-                claim.succeed(None)
-            else:
-                claim.answer = None
+            claim.reply(None)
             self.withdraw(claim)
 
     def _process(self) -> Any:
@@ -147,13 +142,7 @@ class Dispatcher:
         self.granted[claim] = None
         if claim.patience is not None:
             self.env.cancel(claim.patience)
-        if claim.heard:
-            claim._value, claim._ok, env = claim, True, self.env
-            heappush(env._queue, (now_s, NORMAL, next(env._eid), claim))
-        else:
-            claim.answer = claim
-            if claim.requests_at_grant:
-                claim.request()
+        claim.reply(claim)
 
     def _woken(self) -> None:
         """Decide at the time for which the policy asked."""

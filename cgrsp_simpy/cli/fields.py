@@ -81,8 +81,7 @@ def meanings_of(source: Callable[..., Any]) -> dict[str, str]:
     describes it, in a section or as "name: text.", one line each, without marks of
     reStructuredText.
     """
-    if is_dataclass(source) and (declared := parameters.meanings(source)):
-        return declared
+    declared = parameters.meanings(source) if is_dataclass(source) else {}
     prose, _, section = (inspect.getdoc(source) or "").partition(
         "\nParameters\n----------\n"
     )
@@ -91,9 +90,10 @@ def meanings_of(source: Callable[..., Any]) -> dict[str, str]:
         r"^(\w[^:\n]*)(?: :.*)?\n((?:(?: .*)?(?:\n|\Z))+)", section, re.M
     )
     _, *parts = re.split(r"(?<=\. )(\w+(?:, \w+)*): ", " ".join(prose.split()))
+    described = [*zip(parts[::2], parts[1::2]), *entries, *declared.items()]
     return {
         name: re.sub(r" \[\d+\]_|`| Raises .*", "", " ".join(text.split()))
-        for names, text in [*zip(parts[::2], parts[1::2]), *entries]
+        for names, text in described
         for name in names.split(", ")
     }
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import re
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
@@ -12,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from cgrsp_simpy.base.checks import check_one_of
-from cgrsp_simpy.base.files import faults_of, read_toml, toml_text
+from cgrsp_simpy.base.files import faults_of, read_toml, toml_text, write_whole
 from cgrsp_simpy.base.parts import part_of, schema, tables_of
-from cgrsp_simpy.base.table import visible
+from cgrsp_simpy.base.table import json_text, visible
 from cgrsp_simpy.cli.fields import meanings_of
 from cgrsp_simpy.cli.options import Answer
 from cgrsp_simpy.rental.days import day
@@ -36,22 +35,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         f"{', '.join(DAYS)}, {', '.join(MODULES)}, hgsp:LEVEL, dag:GRAPH or FILE.toml"
     )
     parser.add_argument("scenario", metavar="SCENARIO", help=names)
-    form = parser.add_mutually_exclusive_group()
-    form.add_argument(
-        "--schema", action="store_true", help="print a JSON schema of its files"
-    )
-    form.add_argument(
-        "--toml", action="store_true", help="print the scenario as a file"
-    )
+    file = "a TOML file to write, with the scenario, to be edited"
+    parser.add_argument("file", metavar="FILE", nargs="?", type=Path, help=file)
+    schema = "print a JSON schema of such files"
+    parser.add_argument("--schema", action="store_true", help=schema)
 
 
 def carry_out(given: argparse.Namespace) -> Answer:
-    """Print the parameters, the schema or the file of a scenario."""
+    """Print the parameters or the schema of a scenario, and write its file."""
     scenario = scenario_of(given.scenario)
+    if given.file:
+        write_whole(given.file, file_text(scenario).encode())
     if given.schema:
-        return Answer(json.dumps(file_schema(scenario), indent=2))
-    if given.toml:
-        return Answer(file_text(scenario).rstrip())
+        return Answer(json_text(file_schema(scenario)))
     rows = [("name", "value", "unit", "meaning"), *_rows(scenario)]
     widths = [max(len(row[column]) for row in rows) for column in range(3)]
     lines = ["  ".join([*map(str.ljust, row, widths), row[3]]).rstrip() for row in rows]

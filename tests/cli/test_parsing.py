@@ -13,7 +13,7 @@ from support import check_bad_input, outcome
 from cgrsp_simpy.cli import make_parser
 from cgrsp_simpy.cli.parsing import WIDTH
 
-LINES, OPTIONS = 40, 450
+LINES, OPTIONS = 40, 451
 
 
 def every(parser, path=()):

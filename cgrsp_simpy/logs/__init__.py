@@ -1,8 +1,7 @@
-"""Logs of real jobs: one registry of formats, each read once into a table that keeps
-the file's own ids, tags and columns.
+"""Logs of real jobs: a registry of formats, each read once into a table.
 
-`read_log` reads; `FORMATS` has the formats; a module maps the columns of a `Log` to
-jobs of its own.
+`read_log` reads; `FORMATS` has the formats. A `Log` keeps the file's ids, tags and
+columns, which the modules map to their jobs.
 """
 
 from cgrsp_simpy.logs.formats import FORMATS, STEPS_PER_S, format_of, philly, swf_text

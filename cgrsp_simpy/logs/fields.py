@@ -1,6 +1,5 @@
-"""What a format of logs is: the text, plain or gzipped, and its lines as cells; the
-fields, their names, units and what is allowed; and how texts become numbers and times,
-and these the columns of a log.
+"""Formats of logs: text, plain or gzipped, and rows; fields with names, units and
+limits; conversion of texts to numbers and times, and of these to columns.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from cgrsp_simpy.base.arrays import Floats
 from cgrsp_simpy.base.checks import InputError, require, tried
 from cgrsp_simpy.base.files import Text, Zones, check_named, timestamp, zoned
 
-# the numbers of lines, and their cells, or what is wrong with them
+# line numbers, and their cells or faults
 Rows = Iterator[tuple[int, list[str] | str]]
 log = logging.getLogger(__name__)
 # a line of the header of an SWF file
@@ -37,14 +36,14 @@ def _latin1(error: UnicodeError) -> tuple[str, int]:
     return fault.object[fault.start : fault.end].decode("latin-1"), fault.end
 
 
-# Old files are of any encoding: bytes that are not UTF-8 are taken for Latin-1, so that
-# names stay apart.
+# Old files have any encoding: bytes that are not UTF-8 are decoded as Latin-1, so that
+# names stay distinct.
 codecs.register_error("cgrsp_simpy.latin1", _latin1)
 
 
 @contextmanager
 def opened(path: Path) -> Iterator[TextIO]:
-    """The text of a file; whether it is gzipped is seen from its content."""
+    """Open a text file, gzipped or not by its content."""
     check_named(path)
     with path.open("rb") as raw:
         file = gzip.GzipFile(fileobj=raw) if raw.peek(2)[:2] == b"\x1f\x8b" else raw
@@ -62,7 +61,7 @@ def opened(path: Path) -> Iterator[TextIO]:
 
 # header: one signature for all formats
 def comma_rows(file: TextIO, header: dict[str, str]) -> Rows:  # noqa: ARG001
-    """Rows of a CSV file; a quoted cell may hold commas and line breaks."""
+    """Yield rows of a CSV file; a quoted cell may hold commas and line breaks."""
     table = csv.reader(file, strict=True)
     while True:
         line = table.line_num + 1
@@ -71,7 +70,7 @@ def comma_rows(file: TextIO, header: dict[str, str]) -> Rows:  # noqa: ARG001
         except StopIteration:
             return
         except csv.Error as error:
-            # cut off within quotes: nobody knows where the row should have ended
+            # truncated within quotes: the end of the row is unknown
             if "end of data" in str(error):
                 raise InputError(f"line {line}: not CSV ({error})") from None
             yield line, f"not CSV ({error})"
@@ -81,9 +80,9 @@ def comma_rows(file: TextIO, header: dict[str, str]) -> Rows:  # noqa: ARG001
 
 
 def parted_by(names: list[str], wanted: Collection[str]) -> str:
-    """What is wrong with the header of a table whose cells are parted by another sign
-    than a comma, where that is in the one name that there is, or would give one that is
-    wanted; else "".
+    """Describe a header with another separator than commas, or return "".
+
+    It is in the only name, or would give one of the wanted names.
     """
     for sign, told in ((";", "semicolons"), ("\t", "tabs"), ("|", "bars")):
         parts = [part.strip() for part in ",".join(names).split(sign)]
@@ -97,7 +96,7 @@ def split_rows(
     header: dict[str, str],  # noqa: ARG001
     separator: str,
 ) -> Rows:
-    """Lines with a separator between the fields."""
+    """Yield lines with a separator between the fields."""
     return (
         (line, text.rstrip("\r\n").split(separator))
         for line, text in enumerate(file, 1)
@@ -106,8 +105,9 @@ def split_rows(
 
 
 def swf_rows(file: TextIO, header: dict[str, str]) -> Rows:
-    """Lines with white space between the fields; what the comments, which begin with a
-    semicolon, tell goes into `header`.
+    """Yield lines with white space between the fields.
+
+    The entries of the comments, which begin with a semicolon, go into `header`.
     """
     for line, text in enumerate(file, 1):
         cells = text.split()
@@ -120,8 +120,8 @@ def swf_rows(file: TextIO, header: dict[str, str]) -> Rows:
 
 
 Array = npt.NDArray[Any]  # an array of any kind
-Faults = dict[int, str]  # by row, what is wrong
-MOST = 1e15  # of any quantity: up to here products are finite and whole numbers exact
+Faults = dict[int, str]  # row -> fault
+MOST = 1e15  # greatest quantity: products stay finite and whole numbers exact
 TIME: Literal["time"] = "time"  # kind of a field: a timestamp, or seconds
 TEXT: Literal["text"] = "text"  # kind of a field: a text
 # seconds in this range are a Unix time (2001 to 5138): no log lasts for thirty years
@@ -131,15 +131,15 @@ FORM = "a time of the form YYYY-MM-DD HH:MM:SS"
 
 @dataclass(frozen=True)
 class Field:
-    """A field of the rows of a format.
+    """Field of the rows of a format.
 
-    name: its column in a `Log`, or what the format makes others of. of: its names in
-    the file; the first that is there is taken. kind: a number, a time (a timestamp, or
-    seconds, as the first one is written) or a text. least: of a number; above: more
-    than that. whole: whether the number is. read: what a cell is in the unit of the
-    file, or a ValueError; form: what it takes. unit: what one of the file is in the
-    unit of the column. missing: texts that stand for none, in whatever case, and minus:
-    whether -1 does. needed: whether the file must have it.
+    name: its column in a `Log`, or a name that the format derives others from. of: its
+    names in the file, of which the first present is used. kind: a number, a time (a
+    timestamp, or seconds, as the first one is written) or a text. least: of a number;
+    above: exclusive limit. whole: whether the number is. read: parses a cell in the
+    unit of the file, or raises ValueError; form: what it accepts. unit: the file's unit
+    in that of the column. missing: texts for no value, ignoring case, and minus:
+    whether -1 is one. needed: whether the file must have it.
     """
 
     name: str
@@ -157,7 +157,7 @@ class Field:
 
     @property
     def allowed(self) -> str:
-        """What a number of it may be."""
+        """Allowed numbers."""
         kind = "a whole number" if self.whole else self.form
         than = ">" if self.above else ">="
         return (
@@ -166,13 +166,11 @@ class Field:
         )
 
     def is_none(self, text: str) -> bool:
-        """Whether a cell stands for no value."""
+        """Whether a cell has no value."""
         return text.strip().lower() in {each.lower() for each in self.missing}
 
     def numbers(self, column: str, texts: Sequence[str]) -> tuple[Floats, Faults]:
-        """The values of cells in the unit of the column, NaN where there is none, and
-        what is wrong with the others.
-        """
+        """Parse cells in the unit of the column, NaN for none; return faults, too."""
         faults: Faults = {}
         try:
             values = np.array(list(map(self.read, texts)))
@@ -197,10 +195,9 @@ class Field:
 
 
 class Clock:
-    """Reads the times of a file: all of them are timestamps, or all are seconds, as the
-    first that can be read is.
+    """Parser of the times of a file: all timestamps, or all seconds, as the first one.
 
-    zones: which lines have timestamps with a zone, and without one.
+    zones: the lines of timestamps with and without a zone.
     """
 
     def __init__(self) -> None:
@@ -210,9 +207,7 @@ class Clock:
     def times(
         self, field: Field, column: str, texts: Sequence[str], lines: Sequence[int]
     ) -> tuple[Array, Faults]:
-        """Times, of the kind datetime64 with NaT for none, or seconds with NaN, and
-        what is wrong with the others.
-        """
+        """Return times as datetime64 (NaT) or seconds (NaN for none), and faults."""
         if self.stamped is None:
             kinds = (
                 _is_stamp(text, column) for text in texts if not field.is_none(text)
@@ -250,7 +245,7 @@ class Clock:
 def _is_stamp(text: str, column: str) -> bool | None:
     """Whether a text is a timestamp, not a number; None for neither.
 
-    20241120 is a day in a column of that name alone.
+    20241120 is a day only in a column with that name.
     """
     ways: tuple[Callable[[str], object], ...] = (float, timestamp)
     tried_ways = ways if column != "timestamp" else reversed(ways)
@@ -260,9 +255,7 @@ def _is_stamp(text: str, column: str) -> bool | None:
 
 
 def seconds_between(start: Any, times: Array) -> Floats:
-    """Seconds from one time, or one a row, to others; exact to the microsecond for
-    timestamps.
-    """
+    """Return seconds between times or arrays; timestamps to the microsecond."""
     passed = times - start
     if passed.dtype.kind == "m":
         passed = passed / np.timedelta64(1, "s")
@@ -270,10 +263,9 @@ def seconds_between(start: Any, times: Array) -> Floats:
 
 
 def of_unix(times: Array, submit: Array) -> Array:
-    """Seconds as timestamps (UTC) where the earliest submission shows that they are
-    Unix times; else as they are.
+    """Convert seconds to timestamps (UTC) if the earliest submission is a Unix time.
 
-    Raises InputError for an earliest submission that is neither, such as one in
+    Raises InputError for an earliest submission that fits neither, such as in
     milliseconds.
     """
     if "M" in (submit.dtype.kind, times.dtype.kind) or np.isnan(submit).all():
@@ -296,26 +288,23 @@ def of_unix(times: Array, submit: Array) -> Array:
 
 @dataclass(frozen=True)
 class Raw:
-    """The fields of some rows that could be read: numbers and times as arrays, texts as
-    lists ("" where the file has none).
-    """
+    """Parsed fields of some rows: numbers, times and texts, which are "" for none."""
 
     numbers: Mapping[str, Array]
     texts: Mapping[str, Sequence[str]]
     rows: int
 
     def get(self, name: str, otherwise: float = np.nan) -> Array:
-        """A number of each row; the other where the file has no such field."""
+        """Return a number per row; the other one if the file has no such field."""
         return self.numbers.get(name, np.full(self.rows, otherwise))
 
 
 class Made(NamedTuple):
-    """The columns of a log from the fields of its rows.
+    """Columns of a log, computed from the fields of its rows.
 
-    columns: by their names in COLUMNS, seconds as numbers, moments as the file tells
-    them. left_out: reasons, each with the rows that tell of no job that can be run, as
-    a mask. bad: masks of rows that cannot be, each with the field that is wrong and
-    what it must be.
+    columns: by their names in COLUMNS, seconds as numbers, moments as in the file.
+    left_out: reasons, each with a mask of rows that are no job that can be run. bad:
+    masks of invalid rows, each with the field and its allowed values.
     """
 
     columns: Mapping[str, Array]
@@ -324,22 +313,21 @@ class Made(NamedTuple):
 
 
 def as_they_are(raw: Raw) -> Made:
-    """The fields are the columns."""
+    """Use the fields as columns."""
     return Made(raw.numbers)
 
 
 @dataclass(frozen=True)
 class Format:
-    """A format of logs.
+    """Format of logs.
 
-    name: as in FORMATS. about: what it is, in a line. fields: those that are looked at;
-    of several of one name, the first that the file has. rows: how lines become cells.
-    names: of all fields of a line, where the file has no header line. made: how fields
-    become columns. skip: a field, and what tells from its text why a row is left out
-    unread, None for one that is read. group: a field by which rows belong together, ""
-    for none. start: from the header to the calendar's time at time 0. none: a text that
-    stands for none in any column. whole: reads a file that is no table, to columns,
-    tags and edges.
+    name: as in FORMATS. about: description in a line. fields: those that are read; of
+    several with one name, the first that the file has. rows: splits lines into cells.
+    names: of all fields of a line, if the file has no header line. made: computes
+    columns from fields. skip: a field, and a function of its text that returns the
+    reason to leave a row out unread, or None. group: a field that groups rows, or "".
+    start: from the header to the calendar's time at time 0. none: a text for no value
+    in any column. whole: reads a file that is no table into columns, tags and edges.
     """
 
     name: str

@@ -1,6 +1,6 @@
-"""The formats of logs, each declared once: its fields with their units, and what
-becomes of them; Slurm's accounting (`sacct -P`) among them, and text in the Standard
-Workload Format, version 2.2.
+"""Formats of logs, each declared once: fields with their units, and derived columns;
+among them Slurm's accounting (`sacct -P`) and the Standard Workload Format, version
+2.2.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from cgrsp_simpy.logs.fields import (
 from cgrsp_simpy.logs.wfformat import WFFORMAT
 
 NONE = ("", "Unknown", "None")
-# Slurm's plain number is MB
+# Slurm's number without a unit is in MB
 GB_PER = {
     "": 2.0**-10,
     "K": 2.0**-20,
@@ -44,8 +44,8 @@ GB_PER = {
     "T": 2.0**10,
     "P": 2.0**20,
 }
-COUNT = {"": 1.0, "K": 1e3, "M": 1e6}  # Slurm shortens counts, too
-# columns, what each is called in a text, and its unit
+COUNT = {"": 1.0, "K": 1e3, "M": 1e6}  # Slurm abbreviates counts, too
+# column -> its name in a text, and its unit
 ASKED = (
     ("cores", "cpu", COUNT),
     ("memory_gb", "mem", GB_PER),
@@ -62,14 +62,16 @@ ENTRY = re.compile(r"[^=,]+=[^=,]*")
 
 
 def _step(job_id: str) -> str | None:
-    """Steps of a job, such as 123.batch, are no jobs; a job that stands for an array or
-    a heterogeneous job has no dot.
+    """Return the reason to leave out a job step, such as 123.batch.
+
+    The id of an array or a heterogeneous job has no dot.
     """
     return "step of a job" if "." in job_id else None
 
 
 def _minutes(text: str) -> float:
-    """A limit in minutes, from a number of them or one of the forms of Slurm's --time:
+    """Parse a limit in minutes, as a number or in one of the forms of Slurm's --time.
+
     MM:SS, HH:MM:SS, D-HH, D-HH:MM, D-HH:MM:SS, UNLIMITED.
     """
     if text.strip().upper() == "UNLIMITED":
@@ -90,7 +92,7 @@ def _amount(text: str, unit: dict[str, float]) -> float:
 
 
 def _gpus(tres: dict[str, str]) -> float:
-    """GPUs of all types; Slurm may tell their sum, their types, or both."""
+    """Return GPUs of all types; Slurm may report their sum, their types, or both."""
     if "gres/gpu" in tres:
         return _amount(tres["gres/gpu"], COUNT)
     return summed(
@@ -101,9 +103,7 @@ def _gpus(tres: dict[str, str]) -> float:
 
 
 def _asked(texts: list[str]) -> tuple[dict[str, Floats], np.ndarray]:
-    """GPUs, cores, memory and nodes of each job, and whether a text is none of the
-    kind.
-    """
+    """Return GPUs, cores, memory and nodes per job, and which texts are invalid."""
     names = ("gpus", *(name for name, *_ in ASKED))
     columns = {name: np.full(len(texts), np.nan) for name in names}
     bad = np.zeros(len(texts), dtype=bool)
@@ -125,8 +125,9 @@ def _asked(texts: list[str]) -> tuple[dict[str, Floats], np.ndarray]:
 
 
 def _made(raw: Raw) -> Made:
-    """A job takes what was allocated, where nothing was what it asked for; it ran from
-    its start to its end, or still runs.
+    """Use the allocated resources, or else the requested ones.
+
+    A job ran from its start to its end, or is still running.
     """
     had = np.array([text != "" for text in raw.texts["AllocTRES"]], dtype=bool)
     texts = [
@@ -198,12 +199,20 @@ SACCT = Format(
     made=_made,
     skip=("JobID", _step),
 )
-"""The format of Slurm's accounting."""
+"""Format of Slurm's accounting."""
 
 
 KB_PER_GB, MB_PER_GB = 1 << 20, 1 << 10
-NO_VALUE = ("", "nan", "nat", "none", "null", "na", "n/a")  # as programs write it
-GIVEN = ()  # no text stands for a missing value
+NO_VALUE = (
+    "",
+    "nan",
+    "nat",
+    "none",
+    "null",
+    "na",
+    "n/a",
+)  # missing values as programs write them
+GIVEN = ()  # no text means a missing value
 
 
 # ---- csv ----
@@ -301,9 +310,7 @@ AZURE = Format(
 
 
 def _openb(raw: Raw) -> Made:
-    """A pod that was never scheduled asked for GPUs all the same, and is taken to run
-    from its creation.
-    """
+    """Let pods that were never scheduled run from their creation."""
     columns = dict(raw.numbers)
     created_s, deleted_s, scheduled_s = (
         columns.pop(name) for name in ("submit_s", "deleted_s", "scheduled_s")
@@ -345,7 +352,7 @@ OPENB = Format(
 # ---- philly: Microsoft's traces in the format of Gavel (Narayanan et al. (2020),
 # OSDI) ----
 
-# Steps per second by job type, ours: the file tells none. The step counts of the four
+# Steps per second by job type, ours: the file has none. The step counts of the four
 # traces show how fast the types are relative to each other (geometric means over jobs
 # with equal GPUs in the same trace); all were then scaled together so that jobs take
 # from half an hour to 77 days, the traces being 52 to 94 days long. The shortest job of
@@ -381,12 +388,12 @@ STEPS_PER_S = {
 
 
 def philly(steps_per_s: Mapping[str, float] = STEPS_PER_S) -> Format:
-    """The format of Gavel's traces, which hold steps and not seconds: run times are
-    steps over a rate by job type.
+    """Return the format of Gavel's traces, whose run times are steps over a rate per
+    job type.
 
-    steps_per_s: steps per second by job type, > 0; the defaults are ours, not measured.
-    The same rate is taken whatever the GPUs of a job. Result: for `read_log`. Rows of a
-    job type without a rate are bad. Raises InputError for a rate that is not above 0.
+    steps_per_s: steps per second by job type, > 0, whatever the GPUs of a job; the
+    defaults are ours, not measured. Rows of a job type without a rate are bad. Raises
+    InputError for a rate that is not above 0.
     """
     for job_type, rate in steps_per_s.items():
         check_number(f"steps_per_s of {job_type}", rate, above=0)
@@ -444,17 +451,17 @@ SWF_FIELDS = (
     "preceding job",
     "think time",
 )
-"""The fields of a row, in order."""
+"""Fields of a row, in order."""
 
 
 def _swf(raw: Raw) -> Made:
-    """Processors are the allocated ones, where none are given the requested ones; each
-    stands for a GPU where GPUs are needed.
+    """Use the allocated processors, else the requested ones, each as a GPU if GPUs are
+    needed.
 
-    Memory is what was requested, else what was used, per processor and times the
-    processors. Parts of checkpointed jobs (status 2, 3, 4; the format lists these jobs
-    whole as well) and jobs that were cancelled before they ran (status 5) are no jobs;
-    all others held their processors, whatever their status.
+    Memory is the requested, else the used one, per processor and times the processors.
+    Parts of checkpointed jobs (status 2, 3, 4; the format lists these jobs whole as
+    well) and jobs that were cancelled before they ran (status 5) are no jobs; all
+    others held their processors, whatever their status.
     """
     numbers = raw.numbers
     allocated = np.nan_to_num(numbers["allocated"])
@@ -501,17 +508,18 @@ MONTHS = (
     "Nov",
     "Dec",
 )
-# Fri Oct 01 00:00:03 PDT 1993, as of the program date
+# Fri Oct 01 00:00:03 PDT 1993, as printed by `date`
 DATE = re.compile(r"\w+ +(\w{3}) +(\d+) +(\d\d:\d\d:\d\d) .*?(\d{4})")
 
 
 def started(header: Mapping[str, str]) -> datetime | None:
-    """The local time at time 0, by the header of an SWF file: StartTime, else
-    UnixStartTime and TimeZone (seconds).
+    """Return the local time at time 0 from the header of an SWF file.
+
+    By StartTime, else UnixStartTime and TimeZone (seconds).
     """
     date = DATE.match(header.get("StartTime", ""))
     if date and date[1] in MONTHS:
-        with suppress(ValueError):  # no day of the calendar
+        with suppress(ValueError):  # not a date of the calendar
             return timestamp(
                 f"{date[4]}-{MONTHS.index(date[1]) + 1:02}-{int(date[2]):02} {date[3]}"
             )
@@ -564,7 +572,7 @@ SWF = Format(
 # ---- alibaba: batch_task.csv of Alibaba's cluster-trace-v2018 ----
 
 
-# a name: M5_3_4 is task 5, after 3 and 4
+# the name M5_3_4 is task 5, after 3 and 4
 TASK = re.compile(r"[A-Za-z]+(\d+)((?:_\d+)*)")
 
 
@@ -616,15 +624,15 @@ FORMATS = {
     for each in (CSV, GENTD26, SWF, philly(), OPENB, AZURE, WFFORMAT, ALIBABA, SACCT)
 }
 """Formats of logs by name."""
-# of a file's name, before .gz; all others are csv
+# endings of file names, before .gz; all others are csv
 ENDINGS = {".swf": "swf", ".trace": "philly", ".json": "wfformat"}
 
 
 def format_of(path: str | Path) -> str:
-    """The format that is read unless one is named.
+    """Return the default format of a file, a name of FORMATS.
 
-    path: its ending tells: .swf, .trace (philly), .json (wfformat), or these with .gz.
-    Result: a name of FORMATS; csv for any other ending.
+    By its ending, with or without .gz: .swf, .trace (philly), .json (wfformat), else
+    csv.
     """
     return ENDINGS.get(Path(str(path).lower().removesuffix(".gz")).suffix, "csv")
 
@@ -632,13 +640,12 @@ def format_of(path: str | Path) -> str:
 def swf_text(
     columns: Mapping[str, Array], ids: Sequence[str], told: Mapping[str, object]
 ) -> str:
-    """The text of a log in the Standard Workload Format.
+    """Return a log in the Standard Workload Format: comments, then one line per job.
 
-    columns: name of the format's field -> numbers, of shape (jobs,); -1 is written for
-    all that is not given. ids: of the jobs; they are the job numbers where all are
-    whole numbers that differ. Else jobs are numbered from 1, and a comment for each
-    tells its id. told: name -> value of comments for the header. Result: the comments,
-    then a line a job.
+    columns: name of the format's field -> numbers, of shape (jobs,); others are written
+    as -1. ids: of the jobs, used as job numbers if they are distinct whole numbers;
+    otherwise jobs are numbered from 1, with a comment for each id. told: name -> value
+    of comments in the header.
     """
     jobs = len(columns["submit time"])
     own = (
@@ -665,5 +672,5 @@ def swf_text(
 
 
 def _text(value: float) -> str:
-    """A number in full, a whole one without a point."""
+    """Format a number in full, a whole one without a point."""
     return str(int(value)) if value == int(value) else repr(value)

@@ -1,5 +1,5 @@
-"""A log as a table: columns of numbers under common names, every other column as a tag,
-and a report of what was read.
+"""Logs as tables: numeric columns under common names, all other columns as tags, and a
+report on the reading.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from cgrsp_simpy.base.checks import InputError, require
 
 log = logging.getLogger(__name__)
 
-# The common columns and their units.
+# Common columns and their units.
 COLUMNS = {
     "submit_s": "submission, seconds from time 0",
     "service_s": "run time, seconds",
@@ -42,10 +42,9 @@ COLUMNS = {
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Tags(Mapping[str, tuple[str, ...]]):
-    """Texts of jobs by the name of their column: one text a job, "" where there is
-    none.
+    """Texts of jobs by the name of their column, "" for none.
 
-    columns: name -> one text a job.
+    columns: name -> one text per job.
     """
 
     columns: Mapping[str, Iterable[str]] = field(default_factory=dict)
@@ -68,10 +67,10 @@ class Tags(Mapping[str, tuple[str, ...]]):
         return len(self._columns)
 
     def of(self, job: int, taken: Iterable[str] = ()) -> dict[str, str]:
-        """The texts of one job.
+        """Return the texts of one job by name of column.
 
-        job: its index. taken: names that mean something else to the caller; a tag so
-        called is put behind log_. Result: text by name of column.
+        job: its index. taken: names with another meaning for the caller; such a tag
+        gets the prefix log_.
         """
         taken = set(taken)
         return {
@@ -80,10 +79,7 @@ class Tags(Mapping[str, tuple[str, ...]]):
         }
 
     def check(self, jobs: int) -> None:
-        """See that each column has a text for each job.
-
-        jobs: their number. Raises InputError naming the column that has more or fewer.
-        """
+        """Raise InputError with the name of a column that has not one text per job."""
         for name, texts in self._columns.items():
             require(
                 len(texts) == jobs,
@@ -93,10 +89,7 @@ class Tags(Mapping[str, tuple[str, ...]]):
             )
 
     def chosen(self, index: Sequence[int] | Ints) -> Tags:
-        """The texts of some jobs.
-
-        index: of the jobs, in the order wanted. Result: in that order.
-        """
+        """Return the texts of some jobs. index: of the jobs, in the wanted order."""
         places = [int(place) for place in index]
         jobs = {len(texts) for texts in self._columns.values()}
         if jobs <= {len(places)} and places == list(range(len(places))):
@@ -110,9 +103,7 @@ class Tags(Mapping[str, tuple[str, ...]]):
 
 
 class Fault(NamedTuple):
-    """A bad row: its line, what is wrong, and the text of the column by which the
-    format groups its rows.
-    """
+    """Bad row: its line, the fault, and the text of the format's grouping column."""
 
     line: int
     what: str
@@ -121,10 +112,10 @@ class Fault(NamedTuple):
 
 @dataclass(frozen=True)
 class Report:
-    """What was read.
+    """Summary of the reading.
 
-    rows: all, but comments and blank lines. bad: rows that are not of the format.
-    left_out: lines of rows that tell of no job that can be run, by reason.
+    rows: all, except comments and blank lines. bad: rows that do not match the format.
+    left_out: lines of rows that are no job that can be run, by reason.
     """
 
     rows: int = 0
@@ -133,7 +124,7 @@ class Report:
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many rows were left out, by reason."""
+        """Number of rows left out, by reason."""
         return {reason: len(lines) for reason, lines in self.left_out.items()}
 
     def __str__(self) -> str:
@@ -144,17 +135,15 @@ class Report:
 
 @dataclass(frozen=True, eq=False)
 class Log:
-    """The rows of a log that tell of jobs, in order of submission (those of one moment
-    in the order of the file).
+    """Jobs of a log in order of submission, then of the file.
 
-    path, format: where it is from. columns: by their names in COLUMNS, each of shape
-    (rows,), NaN where a row tells none; those that the format does not tell are not
-    there. tags: job_id (the number of the line where the file has none), every other
-    column of the file, and line, the number of the line. line: of the file, for each
-    row, counted from 1; 0 where the file is no table. report: what was read, was bad
-    and was left out. header: what the comments of an SWF file tell. start: the
-    calendar's time at time 0, where it is known. edges: in a log of workflows, (row,
-    row after it, gigabytes of 10^9 sent).
+    path, format: its source. columns: by their names in COLUMNS, each of shape (rows,),
+    NaN for a missing value; only those of the format. tags: job_id (by default the line
+    number), every other column of the file, and line, the line number. line: of each
+    row in the file, from 1; 0 if the file is no table. report: on rows read, bad and
+    left out. header: entries of an SWF file's comments. start: the calendar's time at
+    time 0, if known. edges: in a log of workflows, (row, next row, gigabytes of 10^9
+    sent).
     """
 
     path: Path
@@ -177,10 +166,9 @@ class Log:
         return column in self.columns
 
     def get(self, column: str, otherwise: float) -> Floats:
-        """A column, with a number where a row, or the whole log, tells none.
+        """Return a column of shape (rows,), with a default for missing values.
 
-        column: a name of COLUMNS. otherwise: the number for what is not told, in the
-        column's unit. Result: of shape (rows,).
+        column: a name of COLUMNS. otherwise: the default, in the column's unit.
         """
         values = self.columns.get(column, np.full(len(self), np.nan))
         return np.where(np.isnan(values), otherwise, values)
@@ -193,14 +181,13 @@ class Log:
         *,
         running: bool = False,
     ) -> Log:
-        """The rows that a module can run; the others are counted under the first reason
-        that holds, and all is told in one line.
+        """Return the rows that a module can run, and log in one line those left out by
+        reason.
 
-        who: what needs them, as the message calls it. needs: names of columns that must
-        be there. reasons: reason -> function of the log that gives the rows to leave
-        out, of shape (rows,). running: whether jobs that still run can be. Result: the
-        rows left. Raises InputError for a column that is not there, or if no row is
-        left.
+        who: the module, for messages. needs: names of required columns. reasons: reason
+        -> function of the log that returns the rows to leave out, of shape (rows,); the
+        first one counts. running: whether jobs that are still running are usable.
+        Raises InputError for a missing column, or if no row is left.
         """
         for column in needs:
             if column not in self.columns:
@@ -209,28 +196,27 @@ class Log:
                     f" ({COLUMNS[column]}), which {who} need (told:"
                     f" {', '.join(self.columns)})"
                 )
-        found = (
+        kept = (
             self
             if running
             else self.without("still running", self.get("running", 0) > 0)
         )
         for reason, holds in reasons.items():
-            found = found.without(reason, holds(found))
-        if found.report.left_out and len(found):
-            log.info("%s: rows left out: %s", self.path, found.report)
-        if not len(found):
-            bad = len(found.report.bad)
+            kept = kept.without(reason, holds(kept))
+        if kept.report.left_out and len(kept):
+            log.info("%s: rows left out: %s", self.path, kept.report)
+        if not len(kept):
+            bad = len(kept.report.bad)
             raise InputError(
-                f"{self.path}: no usable job (bad rows: {bad}; left out:"
-                f" {found.report})"
+                f"{self.path}: no usable job (bad rows: {bad}; left out: {kept.report})"
             )
-        return found
+        return kept
 
     def without(self, reason: str, out: Bools) -> Log:
-        """The log without some rows, which are counted.
+        """Return the log without some rows, which the report counts; itself if there
+        are none.
 
-        reason: under which they are counted in the report. out: rows to leave out, of
-        shape (rows,). Result: the log itself where there are none.
+        reason: for the report. out: rows to leave out, of shape (rows,).
         """
         if not out.any():
             return self

@@ -1,27 +1,27 @@
-"""Snapshots of a market: the stock of a type, and its price, as recorded over weeks;
-and of spot instances, whether they were to be had at each poll.
+"""Snapshots of a market: stock and price of a type, recorded over weeks, or the
+availability of spot instances at each poll.
 
-Three formats, plain or gzipped; which one it is, is seen from the content:
+Three formats, plain or gzipped, distinguished by their content:
 
     SkyPilot's spot traces   one JSON object, {"metadata": {"gap_seconds": 600},
-                             "data": [1, 0]}: how many instances were to be had at
-                             each poll; and "prices", USD/h each, if there are any.
-                             The type is named after the file.
-    GPU price tracker        a JSON object a line: timestamp, gpu_type, socket_type,
-                             availability {low, medium, high: numbers of offers},
-                             price_stats {median: USD/h}.
-    CSV                      columns time (seconds or timestamps) and status; type and
-                             price (USD/h) if there are any. status: high, medium,
-                             low, "" (not fetched), how many instances were to be had,
-                             or up and down for 1 and 0.
+                             "data": [1, 0]}: the number of available instances at
+                             each poll; and optionally "prices", USD/h each. The type
+                             is named after the file.
+    GPU price tracker        one JSON object per line: timestamp, gpu_type,
+                             socket_type, availability {low, medium, high: numbers of
+                             offers}, price_stats {median: USD/h}.
+    CSV                      columns time (seconds or timestamps) and status; optional
+                             type and price (USD/h). status: high, medium, low, ""
+                             (not fetched), the number of available instances, or up
+                             and down for 1 and 0.
 
 A number of instances means Low at 0, High at the greatest of the series, and Medium
-between. Of offers by label the best counts: one instance is wanted. A snapshot without
-any labelled offer was not fetched, and tells nothing. Timestamps have a zone all, and
-are put in UTC, or none.
+between. Of offers by label the best counts, since one instance is wanted. A snapshot
+without any labelled offer was not fetched. All timestamps have a zone, and are
+converted to UTC, or none has.
 
-A series of spot instances is a file that tells numbers of instances, of one type, in
-even steps.
+A series of spot instances is a file with numbers of instances, of one type, in even
+steps.
 """
 
 from __future__ import annotations
@@ -55,20 +55,20 @@ from cgrsp_simpy.base.parameters import Count, checked
 from cgrsp_simpy.base.table import grouped
 from cgrsp_simpy.logs.fields import comma_rows, opened, parted_by
 
-NOT_FETCHED = -1  # the status of a snapshot that tells nothing
+NOT_FETCHED = -1  # status of a snapshot without data
 STATUSES = {"high": 0, "medium": 1, "low": 2, "": NOT_FETCHED}
 INSTANCES = {"up": 1, "down": 0}
 
 
 @dataclass(frozen=True, eq=False)
 class Snapshots:
-    """What was recorded of a type.
+    """Records of a type.
 
     gpu: name of the type. time_s: of each snapshot, seconds from the first of the
-    series on, rising. status: 0 High, 1 Medium, 2 Low, -1 not fetched; one a snapshot.
-    price_usd_per_h: NaN where it is not known; one a snapshot. start: the moment of
-    second 0 (UTC); None where the file knows no calendar. begins_s: from the first
-    snapshot of the file, of any type, to second 0; seconds.
+    series, increasing. status: 0 High, 1 Medium, 2 Low, -1 not fetched; one per
+    snapshot. price_usd_per_h: one per snapshot, NaN if unknown. start: the moment of
+    second 0 (UTC); None without a calendar. begins_s: seconds from the first snapshot
+    of the file, of any type, to second 0.
     """
 
     gpu: str
@@ -80,8 +80,9 @@ class Snapshots:
 
     @property
     def start_h(self) -> float:
-        """Hour of day at second 0; without a calendar, hours count from the file's
-        first snapshot.
+        """Hour of day at second 0.
+
+        Without a calendar, hours count from the file's first snapshot.
         """
         own = self.start
         if own is None:
@@ -90,10 +91,10 @@ class Snapshots:
 
 
 class Row(NamedTuple):
-    """A snapshot as the file has it.
+    """Snapshot as in the file.
 
-    moment: a date, or seconds. instances: their number, where the file tells one in
-    place of a status. zoned: whether the date has a zone.
+    moment: a date, or seconds. instances: their number, if the file has one instead of
+    a status. zoned: whether the date has a zone.
     """
 
     line: int
@@ -106,12 +107,11 @@ class Row(NamedTuple):
 
 
 def read_market(path: str | Path) -> list[Snapshots]:
-    """Read the snapshots of a file, a series a type.
+    """Read the snapshots of a file, one series per type in order of appearance.
 
-    path: in one of the three formats, plain or gzipped. Result: in the order in which
-    the types come. Raises InputError with the file's name, and the line where there is
-    one, for what is not of the format, times that do not rise, unknown statuses and
-    negative prices.
+    path: in one of the three formats, plain or gzipped. Raises InputError with the
+    file's name and, if any, line, for an invalid format, times that do not increase,
+    unknown statuses and negative prices.
     """
     path = Path(path)
     with faults_of(path), opened(path) as file:
@@ -123,10 +123,9 @@ def read_market(path: str | Path) -> list[Snapshots]:
 
 
 def rows_of(path: Path, file: TextIO) -> list[Row]:
-    """The snapshots of an open file, of all types, in its order; its format is told by
-    what it begins with, { or anything else.
+    """Return the snapshots of an open file, of all types, in its order.
 
-    Raises InputError for what is not of the format.
+    The format is JSON if it begins with {. Raises InputError for an invalid one.
     """
     start = file.read(1)
     while start.isspace():
@@ -142,9 +141,7 @@ def rows_of(path: Path, file: TextIO) -> list[Row]:
 
 
 def seconds_between(before: Row, after: Row) -> float:
-    """From one snapshot to another; InputError where one has a date and the other has
-    none.
-    """
+    """Return the seconds between two snapshots; InputError if only one has a date."""
     if isinstance(before.moment, datetime) and isinstance(after.moment, datetime):
         return (after.moment - before.moment).total_seconds()
     if isinstance(before.moment, float) and isinstance(after.moment, float):
@@ -153,7 +150,7 @@ def seconds_between(before: Row, after: Row) -> float:
 
 
 def _series(gpu: str, rows: Sequence[Row], of_all: Row) -> Snapshots:
-    """The rows of a type. of_all: the first row of the file, by its time."""
+    """Return the rows of a type. of_all: the first row of the file, by its time."""
     first = rows[0].moment
     for before, after in pairwise(rows):
         if not seconds_between(before, after) > 0:
@@ -173,9 +170,7 @@ def _series(gpu: str, rows: Sequence[Row], of_all: Row) -> Snapshots:
 
 
 def _status(row: Row, most: int) -> int:
-    """The status of a snapshot; of a number of instances, by the greatest of the
-    series.
-    """
+    """Return the status of a snapshot, from instances by the greatest of the series."""
     if row.instances is None:
         return row.status
     return 2 if not row.instances else 0 if row.instances == most else 1
@@ -199,7 +194,7 @@ def _of_json(path: Path, file: TextIO) -> Iterable[Row]:
 
 
 def _of_trace(path: Path, trace: dict[str, Any]) -> list[Row]:
-    """The polls of a spot trace."""
+    """Return the polls of a spot trace."""
     about: Any = trace.get("metadata")
     data: Any = trace.get("data")
     require(isinstance(about, dict), "metadata", about, "an object with gap_seconds")
@@ -219,12 +214,12 @@ def _of_trace(path: Path, trace: dict[str, Any]) -> list[Row]:
 
 
 def name_of(path: Path) -> str:
-    """What a series without a type is named after: the file."""
+    """Return the name of a series without a type, from the file's."""
     return path.name.removesuffix(".gz").rpartition(".")[0] or path.name
 
 
 def _tracked(line: int, text: str) -> Row:
-    """A line of the GPU price tracker."""
+    """Parse a line of the GPU price tracker."""
     try:
         found = json.loads(text)
         offers, prices = found["availability"], found["price_stats"]
@@ -278,7 +273,7 @@ def _of_csv(path: Path, file: TextIO) -> Iterable[Row]:
 
 
 def _listed(line: int, cells: dict[str, str], name: str) -> Row:
-    """A row of a CSV table."""
+    """Parse a row of a CSV table."""
     text, price = cells["status"].lower(), cells.get("price", "")
     gpu = cells.get("type") or name
     moment, has = _moment(line, cells["time"])
@@ -296,7 +291,7 @@ def _listed(line: int, cells: dict[str, str], name: str) -> Row:
 
 
 def _moment(line: int, text: str) -> tuple[datetime | float, bool]:
-    """A date, or seconds, and whether it has a zone."""
+    """Parse a date, or seconds, and return whether it has a zone."""
     seconds = tried(float, text)
     if seconds is None:
         told = f"line {line}: time(={text!r}) must be seconds, or a timestamp"
@@ -307,14 +302,13 @@ def _moment(line: int, text: str) -> tuple[datetime | float, bool]:
 
 @dataclass(frozen=True)
 class Series:
-    """Whether a spot instance was to be had, poll by poll; between polls as at the last
-    one.
+    """Availability of a spot instance by poll, constant between polls.
 
     name: of the zone, or the file. step_s: between polls, seconds. steps: number of
-    polls. up: whether it was to be had at the first. changes: the polls at which that
-    changes, in order. prices: the polls at which the price changes, the first of them
-    0, with the price, USD an hour; none if it is not known. kept: whether who has an
-    instance keeps it: then there is only no new one while it is down.
+    polls. up: whether it was available at the first. changes: the polls at which that
+    changes, in order. prices: the polls at which the price changes, from 0 on, with the
+    price in USD per hour; empty if unknown. kept: whether a running instance survives
+    when it is down, which then only prevents new ones.
     """
 
     name: str
@@ -347,10 +341,10 @@ class Series:
         usd_per_h: npt.ArrayLike = (),
         kept: bool = False,
     ) -> Series:
-        """The series of a status at each poll.
+        """Build the series of a status at each poll.
 
-        name, step_s, kept: as of the class. status: whether an instance was to be had,
-        poll by poll. usd_per_h: its price, poll by poll; none if it is not known.
+        name, step_s, kept: as in the class. status: whether an instance was available,
+        by poll. usd_per_h: its price, by poll; empty if unknown.
         """
         polled, prices = np.asarray(status, bool), np.asarray(usd_per_h, float)
         steps = len(polled)
@@ -372,43 +366,34 @@ class Series:
 
     @property
     def length_s(self) -> int:
-        """Of all polls, seconds."""
+        """Length of all polls, seconds."""
         return self.steps * self.step_s
 
     @property
     def status(self) -> Bools:
-        """The status at each poll, shape (steps,)."""
+        """Status at each poll, shape (steps,)."""
         turned = np.zeros(self.steps, int)
         turned[list(self.changes)] = 1
         return np.asarray((np.cumsum(turned) % 2 == 1) != self.up)
 
     @property
     def availability(self) -> float:
-        """Share of the time in which an instance is to be had."""
+        """Share of the time in which an instance is available."""
         return float(self.status.mean())
 
     def first(self, steps: int) -> Series:
-        """The first polls alone.
-
-        steps: how many. Result: a part of this one.
-        """
+        """Return the series of the first polls only."""
         changes = tuple(change for change in self.changes if change < steps)
         prices = tuple(each for each in self.prices if each[0] < steps)
         return replace(self, steps=steps, changes=changes, prices=prices)
 
     def runs_s(self, up: bool) -> Floats:
-        """The lengths of all runs up or down; the last run of the series may go on.
-
-        up: or down. Result: seconds, shape (runs,).
-        """
+        """Return the lengths of runs up or down, in seconds; the last may be cut."""
         edges = np.array((0, *self.changes, self.steps)) * float(self.step_s)
         return np.diff(edges)[0 if up == self.up else 1 :: 2]
 
     def ended(self, up: bool) -> Bools:
-        """Which of the runs up or down are seen to end.
-
-        up: or down. Result: shape (runs,), as of `runs_s`.
-        """
+        """Return which of the runs of `runs_s` end within the series."""
         found = np.ones(len(self.runs_s(up)), bool)
         if up == (self.up != (len(self.changes) % 2 == 1)):
             found[-1] = False
@@ -417,13 +402,12 @@ class Series:
 
 @checked
 def read_series(path: str | Path, needed: Count = 1) -> Series:
-    """The series of a file.
+    """Read a series of spot instances, named after the file.
 
-    path: JSON or CSV, plain or gzipped; see the head of this module. needed: how many
-    instances at once count as "to be had". Result: of the name of the file. Raises
-    InputError for a file that is missing, empty or damaged; for polls that are missing,
-    out of order or not at even steps; for what is no number of instances, prices at
-    some polls only, and several types.
+    path: JSON or CSV, plain or gzipped; see the module's docstring. needed: instances
+    at once that count as available. Raises InputError for a file that is missing, empty
+    or damaged; for polls that are missing, out of order or at uneven steps; for invalid
+    numbers of instances, prices at only some polls, and several types.
     """
     path = Path(path)
     with faults_of(path), opened(path) as file:
@@ -447,7 +431,7 @@ def read_series(path: str | Path, needed: Count = 1) -> Series:
 
 
 def _step_s(rows: Sequence[Row]) -> int:
-    """The step between polls; InputError where it is not the same throughout."""
+    """Return the step between polls; InputError if it varies."""
     steps = [
         (after.line, seconds_between(before, after)) for before, after in pairwise(rows)
     ]

@@ -1,4 +1,4 @@
-"""A log is read once, in any of the formats, by the same rules; see `read_log`."""
+"""Reader of logs, by the same rules for all formats; see `read_log`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from cgrsp_simpy.logs.formats import FORMATS, format_of
 from cgrsp_simpy.logs.log import COLUMNS, Fault, Log, Report, Tags
 
 log = logging.getLogger(__name__)
-ROWS = 1 << 10  # that are read before they are checked together
+ROWS = 1 << 10  # per chunk
 NAME = re.compile(r"[\w .()/#%-]{0,60}")  # of a column
 MOMENTS = ("submit_s", "start_s", "deadline_s")
 
@@ -50,47 +50,25 @@ def read_log(
     columns: Mapping[str, str] | None = None,
     where: tuple[str, str] | None = None,
 ) -> Log:
-    """Read a log into a table; plain or gzipped, which is seen from its content.
+    """Read a log, plain or gzipped by its content, into a table.
 
-    The rules are the same for all formats. A row that is not of the format (a field too
-    many or too few, a text for a number, a number that is not allowed) is bad. A row
-    that tells of no job that can be run (no run time, no submit time, cancelled before
-    it ran, ...) is left out and counted by its reason. A job of 0 s ran, for less than
-    the log's clock can tell, and is kept; a module whose jobs must take time leaves it
-    out, and counts it. Rows are put in order of submission. Time 0 is the log's own
-    where times are seconds, the first submission where they are timestamps or Unix
-    times, and the beginning of a window. Timestamps are put in UTC if they have a zone,
-    and stand as they are if they have none; a file of both is refused.
+    All formats follow the same rules. A row that does not match the format (wrong
+    number of fields, text for a number, a number out of range) is bad. A row that is no
+    job that can be run (no run time, no submit time, cancelled before it ran, ...) is
+    left out and counted by reason. A job of 0 s ran for less than the log's clock
+    resolution and is kept; a module whose jobs must take time leaves it out and counts
+    it. Rows are sorted by submission. Time 0 is the log's for seconds, the first
+    submission for timestamps or Unix times, and the beginning of a window. Timestamps
+    with a zone are converted to UTC, others are kept; a file with both is refused.
 
-    Parameters
-    ----------
-    path : str or Path
-        The file.
-    format : str or Format, optional
-        A name of FORMATS, or a Format; None takes it from the file's name: .swf, .trace
-        (philly), .json (wfformat), else csv.
-    window : str, optional
-        "FROM:TO", two dates, timestamps or numbers of seconds; jobs submitted from FROM
-        on and before TO are read.
-    strict : bool
-        Refuse bad rows and a log that is out of order, which are otherwise left out, or
-        sorted, with a logged note.
-    columns : mapping, optional
-        Names of the file's columns by ours, such as {"submit": "created", "service":
-        "seconds"}, in the units of COLUMNS.
-    where : tuple of (str, str), optional
-        A column of the file and a text; rows that hold another there are not looked at.
-
-    Returns
-    -------
-    Log
-        The table, with its report.
-
-    Raises
-    ------
-    InputError
-        With the file's name and, where there is one, line, column, value and what is
-        allowed.
+    path: the file. format: a name of FORMATS, or a Format; None takes it from the
+    file's name: .swf, .trace (philly), .json (wfformat), else csv. window: "FROM:TO",
+    two dates, timestamps or numbers of seconds; jobs submitted from FROM on and before
+    TO are read. strict: refuse bad rows and an unsorted log, which are otherwise left
+    out, or sorted, with a logged note. columns: names of the file's columns by ours,
+    such as {"submit": "created", "service": "seconds"}, in the units of COLUMNS. where:
+    a column of the file and a text; rows with another text are not read. Raises
+    InputError with the file's name and, if any, line, column, value and allowed values.
     """
     check_bool("strict", strict)
     require(
@@ -131,7 +109,7 @@ def read_log(
 
 
 def _mapped(format: Format, columns: Mapping[str, str]) -> tuple[Field, ...]:
-    """The fields of a format, some of them with other names in the file."""
+    """Return the fields of a format, some with other names in the file."""
     fields = format.fields
     require(
         isinstance(columns, Mapping),
@@ -166,10 +144,10 @@ def _mapped(format: Format, columns: Mapping[str, str]) -> tuple[Field, ...]:
 
 @dataclass
 class _Found:
-    """What has been read so far.
+    """Data read so far.
 
-    taken: by our names, the field, its name in the file and its place in a row. others:
-    the places of all other columns.
+    taken: by our names, the field, its name in the file and its position in a row.
+    others: positions of all other columns.
     """
 
     clock: Clock
@@ -184,7 +162,7 @@ class _Found:
     left_out: dict[str, list[int]] = field(default_factory=dict)
     numbers: list[Mapping[str, Array]] = field(default_factory=list)
     texts: dict[str, list[str]] = field(default_factory=dict)
-    # each text once, however often it occurs
+    # each distinct text is stored once
     seen: dict[str, str] = field(default_factory=dict)
 
 
@@ -193,7 +171,7 @@ def _columns(
 ) -> tuple[
     Rows, dict[str, str], int, dict[str, tuple[Field, str, int]], dict[str, int]
 ]:
-    """The rows below the header line, and where in a row each field is."""
+    """Return the rows below the header line, and the position of each field."""
     header: dict[str, str] = {}
     rows = format.rows(file, header)
     where, names = f"the format {format.name}", list(format.names)
@@ -205,7 +183,7 @@ def _columns(
             raise InputError(f"line {line}: {cells}")
         where, names = f"line {line}", [name.strip() for name in cells]
     _check_names(where, format, fields, names)
-    # it shows whether the file is of the format
+    # its first row shows whether the file has the format
     if format.names and (first := next(rows, None)):
         line, cells = first
         if isinstance(cells, str) or len(cells) != len(names):
@@ -221,7 +199,7 @@ def _columns(
         rows = chain([first], rows)
     place: dict[str, int] = {}
     for index, name in enumerate(names):
-        place.setdefault(name, index)  # of two of one name the first
+        place.setdefault(name, index)  # the first of two with one name
     taken: dict[str, tuple[Field, str, int]] = {}
     for each in fields:
         for name in each.of:
@@ -235,7 +213,7 @@ def _columns(
 def _check_names(
     where: str, format: Format, fields: Sequence[Field], names: list[str]
 ) -> None:
-    """The columns that are needed are there."""
+    """Check that the required columns are present."""
     for choices in [
         *_needed(fields),
         *([{format.skip[0]: None}] if format.skip else []),
@@ -251,14 +229,12 @@ def _check_names(
 
 
 def _are_names(cells: Sequence[str]) -> bool:
-    """Whether a line may be the header of a table; what is in any other file is not
-    told.
-    """
+    """Whether a line may be a table's header; other content is not shown."""
     return len(cells) > 1 and all(NAME.fullmatch(cell) for cell in cells)
 
 
 def _needed(fields: Sequence[Field]) -> list[dict[str, None]]:
-    """Of each field that a file must have, the names that it may have there."""
+    """Return, for each required field, the names that it may have."""
     return [
         dict.fromkeys(
             name for other in fields if other.name == each.name for name in other.of
@@ -269,7 +245,7 @@ def _needed(fields: Sequence[Field]) -> list[dict[str, None]]:
 
 
 def _hint(format: Format, names: list[str]) -> str:
-    """Which formats these columns are of."""
+    """Name the formats with these columns."""
     fit = [
         each.name
         for each in FORMATS.values()
@@ -282,7 +258,7 @@ def _hint(format: Format, names: list[str]) -> str:
 
 
 def _take_all(found: _Found, format: Format, where: tuple[str, str] | None) -> None:
-    """Read the rows, some at a time."""
+    """Read the rows in chunks."""
     skip = (_place(found, format.skip[0]), format.skip[1]) if format.skip else None
     group = _place(found, format.group) if format.group else None
     only = (_place(found, where[0]), where[1]) if where else None
@@ -319,14 +295,12 @@ def _take_all(found: _Found, format: Format, where: tuple[str, str] | None) -> N
 
 
 def _cell(cells: list[str], place: int) -> str:
-    """A cell of a row; "" if it is the last, or beyond, for a row may be cut off
-    there.
-    """
+    """Return a cell; "" if it is the last or missing, since a row may be truncated."""
     return cells[place] if len(cells) > place + 1 else ""
 
 
 def _place(found: _Found, column: str) -> int:
-    """Where in a row a column of the file is."""
+    """Return the position of a column in a row."""
     places = {name: place for _, name, place in found.taken.values()} | found.others
     check_one_of("column", column, places)
     return places[column]
@@ -339,7 +313,7 @@ def _take(
     rows: list[list[str]],
     group: int | None,
 ) -> None:
-    """Put the usable rows of some with those found before."""
+    """Add the usable rows of a chunk."""
     cells = list(zip(*rows))
     made, faults = _made(found, format, lines, cells)
     found.clock.zones.check()
@@ -376,9 +350,7 @@ def _take(
 def _made(
     found: _Found, format: Format, lines: Sequence[int], cells: Sequence[Sequence[str]]
 ) -> tuple[Made, dict[int, str]]:
-    """The columns of a log from the cells of some rows, column by column, and what is
-    wrong with the bad ones of these.
-    """
+    """Compute the columns of a log from cells, and the faults of bad rows."""
     count = len(cells[0])
     faults: dict[int, str] = {}
     numbers: dict[str, Array] = {}
@@ -405,7 +377,7 @@ def _made(
 
 
 def _untimed(columns: Mapping[str, Array]) -> Iterable[tuple[str, Array]]:
-    """Rows without a run time or a submit time, where the format has them."""
+    """Yield rows without a run time or a submit time, if the format has them."""
     reasons = {"service_s": "no run time", "submit_s": "no submit time"}
     return [
         (reason, np.isnan(columns[name]))
@@ -420,7 +392,7 @@ def _untimed(columns: Mapping[str, Array]) -> Iterable[tuple[str, Array]]:
 def _log(
     path: Path, format: Format, found: _Found, window: str | None, strict: bool
 ) -> Log:
-    """Tell what is amiss, and put the jobs in order and on one axis of time."""
+    """Report problems, sort the jobs and put them on one time axis."""
     report = _report(path, found, strict)
     columns = {
         name: np.concatenate([part[name] for part in found.numbers])
@@ -472,9 +444,7 @@ def _log(
 
 
 def _report(path: Path, found: _Found, strict: bool) -> Report:
-    """What was read; raises InputError where no row is left, or bad ones are not
-    allowed.
-    """
+    """Summarise; raise InputError if no row is left, or for bad ones if strict."""
     bad = tuple(sorted(found.bad))
     faults = [f"line {each.line}: {each.what}" for each in bad]
     left_out = {reason: tuple(lines) for reason, lines in found.left_out.items()}
@@ -491,11 +461,11 @@ def _report(path: Path, found: _Found, strict: bool) -> Report:
 
 
 def _tags(found: _Found, path: Path, format: Format) -> Tags:
-    """All texts, job_id first and the number of the line last."""
+    """Return all texts, job_id first and the line number last."""
     lines = list(map(str, found.lines))
     ids = found.texts.pop("job_id", [])
     ids = ids if any(ids) else lines
-    # where rows belong together, ids need not differ beyond these
+    # within groups of rows, ids may repeat
     groups = found.texts.get(format.group, ids)
     twice = [
         text for (text, _), number in Counter(zip(ids, groups)).items() if number > 1
@@ -508,17 +478,17 @@ def _tags(found: _Found, path: Path, format: Format) -> Tags:
             len(twice),
             twice[0][:50],
         )
-    # a large log is there once only
+    # do not copy a large log
     others = {name: tuple(found.texts.pop(name)) for name in list(found.texts)}
     return Tags({"job_id": ids, **others, "line": lines})
 
 
 def _bounds(submit: Array, window: str | None) -> tuple[Any, Any]:
-    """Time 0, which is the beginning of a window, and the window's end."""
+    """Return time 0, the beginning of a window, and the window's end."""
     stamped = submit.dtype.kind == "M"
     if window is None:
         return (submit[0] if stamped else 0.0), None
-    # a timestamp may hold colons of its own
+    # timestamps contain colons, too
     for place in (i for i, char in enumerate(window) if char == ":"):
         try:
             start = _moment(window[:place], stamped)

@@ -1,11 +1,11 @@
-"""Workflows in WfFormat, the JSON of the WfCommons, of version 1.3 to 1.6: a row a
+"""Workflows in WfFormat, the JSON of the WfCommons, version 1.3 to 1.6: one row per
 task, and the edges between them.
 
-A task is a job; its run time is runtimeInSeconds, its memory memoryInBytes (0 where it
-is not given). An edge leads from each task to those that name it as a parent, or that
-it names as a child; it sends the files that its start writes and its end reads. Tasks
-are named as the file refers to them: by name up to 1.4, by id since. The tag speed_mhz
-is the recorded clock of the task's machine.
+A task is a job; its run time is runtimeInSeconds, its memory memoryInBytes (0 if
+missing). An edge leads from each task to those that name it as a parent, or that it
+names as a child; it sends the files that its start writes and its end reads. Tasks are
+referred to by name up to 1.4, by id since. The tag speed_mhz is the recorded clock of
+the task's machine.
 
 In 1.3 memory is in KB. Sizes of files are taken as bytes: its schema says KB, but files
 of the WfCommons had the same numbers in 1.3 as in 1.4, where they are bytes.
@@ -41,7 +41,7 @@ Whole = tuple[dict[str, Floats], Tags, tuple[tuple[int, int, float], ...]]
 
 def _json(file: TextIO) -> object:
     try:
-        return json.loads(file.read(), parse_int=float)  # of any length
+        return json.loads(file.read(), parse_int=float)  # integers of any length
     except json.JSONDecodeError as error:
         raise InputError(
             f"line {error.lineno}, column {error.colno}: not JSON ({error.msg})"
@@ -53,9 +53,7 @@ def _json(file: TextIO) -> object:
 def _of(
     record: object, what: str, key: str, kind: type, otherwise: object = None
 ) -> Any:
-    """An entry of a JSON object; InputError if there is none, or one of another
-    kind.
-    """
+    """Return an entry of a JSON object; InputError if missing or of another kind."""
     value = record.get(key, otherwise) if isinstance(record, dict) else None
     if not isinstance(value, kind):
         raise InputError(
@@ -66,14 +64,14 @@ def _of(
 
 
 def _tasks(file: object) -> list[dict[str, Any]]:
-    """The tasks in the layout of version 1.4."""
+    """Return the tasks in the layout of version 1.4."""
     version = _of(file, "the file", "schemaVersion", str)
     require(version in VERSIONS, "schemaVersion", version, " or ".join(VERSIONS))
     workflow = _of(file, "the file", "workflow", dict)
     if version in ("1.3", "1.4"):
         found: list[Any] = _of(workflow, "workflow", "tasks", list)
-        made = [_since(task) for task in found] if version == "1.3" else found
-        return _with_speeds(made, workflow)
+        converted = [_since(task) for task in found] if version == "1.3" else found
+        return _with_speeds(converted, workflow)
     specification, execution = (
         _of(workflow, "workflow", part, dict) for part in ("specification", "execution")
     )
@@ -91,7 +89,7 @@ def _tasks(file: object) -> list[dict[str, Any]]:
 
 
 def _since(task: Any) -> Any:
-    """A task of version 1.3, or a file of it, in the words of 1.4."""
+    """Rename the keys of a task or file of version 1.3 to those of 1.4."""
     if not isinstance(task, dict):
         return task
     new = {SINCE.get(key, key): value for key, value in task.items()}
@@ -103,9 +101,7 @@ def _since(task: Any) -> Any:
 
 
 def _with_speeds(tasks: list[Any], run: dict[str, Any]) -> list[Any]:
-    """The tasks with the clock of their machine, the first of several, where it is
-    told.
-    """
+    """Add the clock of the machine, the first of several, to tasks if recorded."""
     speeds = dict[Any, float]()
     for machine in _of(run, "the run", "machines", list, []):
         cpu = machine.get("cpu") if isinstance(machine, dict) else None
@@ -125,9 +121,7 @@ def _with_speeds(tasks: list[Any], run: dict[str, Any]) -> list[Any]:
 
 
 def _earlier(task: object, run: dict[str, Any], size: dict[str, Any]) -> dict[str, Any]:
-    """A task of version 1.5 in the layout of 1.4, with its run and the sizes of its
-    files.
-    """
+    """Convert a task of version 1.5 to 1.4, with its run and file sizes."""
     name = _of(task, "a task", "id", str)
     links = [
         (link, file)
@@ -176,7 +170,7 @@ def _task(name: str, task: dict[str, Any]) -> _Task:
 
 
 def _edges(tasks: dict[str, dict[str, Any]]) -> list[tuple[str, str]]:
-    """Start and end of each edge, once, whether it is told by the one or the other."""
+    """Return start and end of each edge once, whichever task names it."""
     edges = []
     for name, task in tasks.items():
         for key in ("parents", "children"):
@@ -190,7 +184,7 @@ def _edges(tasks: dict[str, dict[str, Any]]) -> list[tuple[str, str]]:
 
 
 def _whole(file: TextIO) -> Whole:
-    """The columns, the tags and the edges of a file."""
+    """Return the columns, tags and edges of a file."""
     found = _tasks(_json(file))
     tasks = {_of(task, "a task", "name", str): task for task in found}
     require(
@@ -220,9 +214,7 @@ def _sent_gb(start: _Task, end: _Task) -> float:
 
 
 def _texts(tasks: Iterable[dict[str, Any]]) -> dict[str, list[str]]:
-    """What else tasks tell in a text or a number, such as the program or the
-    machine.
-    """
+    """Return other texts and numbers of tasks, such as program or machine."""
     known = ("name", "memoryInBytes", "runtimeInSeconds")
     told = [
         {
@@ -244,4 +236,4 @@ WFFORMAT = Format(
     (),
     whole=_whole,
 )
-"""The format of the WfCommons' workflows."""
+"""Format of the WfCommons' workflows."""

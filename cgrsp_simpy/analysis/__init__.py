@@ -1,3 +1,1 @@
-"""From runs to figures: metrics, statistics, ranks, selection; queueing formulas, and a
-solver.
-"""
+"""Analysis of runs: metrics, statistics, ranks, selection, queueing, a solver."""

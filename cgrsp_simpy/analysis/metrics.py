@@ -1,4 +1,4 @@
-"""Numbers of jobs over time, from a run of any model, and what follows from them."""
+"""Numbers of jobs over time in a run of any model, and averages."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ from cgrsp_simpy.base.timeline import Timed, Timeline, timeline_of
 
 
 def queue_length(run: Timed | Timeline) -> tuple[np.ndarray, np.ndarray]:
-    """Jobs that wait, as a step function: times in seconds, and the number from each
-    time on.
-    """
+    """Jobs in the queue as a step function: times in seconds, and numbers."""
     visits = timeline_of(run).visits
     never = np.isnan(visits["granted_s"])
     return step_function(
@@ -19,17 +17,13 @@ def queue_length(run: Timed | Timeline) -> tuple[np.ndarray, np.ndarray]:
 
 
 def in_system(run: Timed | Timeline) -> tuple[np.ndarray, np.ndarray]:
-    """Jobs that wait or are served, as a step function: times in seconds, and the
-    number from each time on.
-    """
+    """Jobs in the system as a step function: times in seconds, and numbers."""
     visits = timeline_of(run).visits
     return step_function(visits["ready_s"], visits["end_s"])
 
 
 def step_function(ups: np.ndarray, downs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The times in order, and the number of ups less that of downs from each time
-    on.
-    """
+    """Return the sorted times, and the number of ups less downs from each on."""
     times = np.concatenate([ups, downs])
     changes = np.concatenate([np.ones(len(ups), int), -np.ones(len(downs), int)])
     order = np.argsort(times, kind="stable")
@@ -37,14 +31,12 @@ def step_function(ups: np.ndarray, downs: np.ndarray) -> tuple[np.ndarray, np.nd
 
 
 def time_average(times_s: np.ndarray, values: np.ndarray, end_s: float) -> float:
-    """Average from 0 to end_s of a step function that is 0 before its first time."""
+    """Average a step function, 0 before its first time, from 0 to end_s."""
     return float(np.sum(values * np.diff(np.append(times_s, end_s))) / end_s)
 
 
 def littles_law(run: Timed | Timeline) -> tuple[float, float]:
-    """L and lambda W of a whole run: the mean number of jobs in the system, over time
-    and over jobs.
-    """
+    """Return L and lambda W: mean jobs in the system over time, and over jobs."""
     visits = timeline_of(run).visits
     # thesis Eq. 3.8
     end_s = float(visits["end_s"].max())

@@ -1,11 +1,8 @@
-"""Queueing formulas: the Erlang family, queues whose customers have patience, and one
-server with preemption.
-
-Pure functions of rates and servers.
+"""Queueing formulas: the Erlang family, reneging customers, one server with preemption.
 
 Load a = arrival rate / service rate (erlangs); utilisation rho = a / servers. All are
-vectorised over servers, hold for thousands of them, and give infinity, not an error,
-where a queue has no steady state.
+vectorised over servers, hold for thousands of them, and are infinite, not an error,
+without a steady state.
 """
 
 from __future__ import annotations
@@ -39,13 +36,13 @@ Servers = int | npt.ArrayLike
 
 
 def erlang_b(servers: Servers, load: float) -> Floats:
-    """Share of customers lost where none may wait (M/G/c/c).
+    """Share of customers lost in a system without a queue (M/G/c/c).
 
     By the recursion B(n) = a B(n - 1) / (n + a B(n - 1)), B(0) = 1, which neither
     overflows nor cancels.
 
-    servers: number of servers c, >= 0. load: offered load a, arrival rate over service
-    rate, >= 0, erlang. Result: from 0 to 1, of the shape of `servers`. Erlang (1917).
+    servers: number c, >= 0. load: arrival rate over service rate a, >= 0, erlang.
+    Returns the shape of `servers`. Source: Erlang (1917).
     """
     numbers = _servers(servers, least=0)
     check_number("load", load, least=0)
@@ -56,11 +53,10 @@ def erlang_b(servers: Servers, load: float) -> Floats:
 
 
 def erlang_c(servers: Servers, load: float) -> Floats:
-    """Share of customers that wait where all have patience (M/M/c).
+    """Share of customers that wait without reneging (M/M/c).
 
-    servers: number of servers c, >= 1. load: offered load a, arrival rate over service
-    rate, >= 0, erlang. Result: from 0 to 1, of the shape of `servers`; 1 where load >=
-    servers. Erlang (1917).
+    servers: number c, >= 1. load: arrival rate over service rate a, >= 0, erlang.
+    Returns the shape of `servers`; 1 for load >= servers. Source: Erlang (1917).
     """
     numbers = _servers(servers)
     lost, rho = erlang_b(numbers, load), load / numbers
@@ -71,9 +67,9 @@ def erlang_c(servers: Servers, load: float) -> Floats:
 class Queue:
     """Steady state of a queue, each figure an array over the numbers of servers.
 
-    wait_probability: share of customers that wait, 0 to 1. wait_s: mean wait of all
-    customers, in the unit of 1 / rate; infinite where there is no steady state.
-    utilisation: share of server time in work, 0 to 1.
+    wait_probability: share of customers that wait. wait_s: mean wait of all customers,
+    in the unit of 1 / rate; infinite without a steady state. utilisation: share of
+    server time in work.
     """
 
     wait_probability: Floats
@@ -81,7 +77,7 @@ class Queue:
     utilisation: Floats
 
     def __post_init__(self) -> None:
-        for item in fields(self):  # of one number of servers, numbers
+        for item in fields(self):  # numbers for a single number of servers
             object.__setattr__(self, item.name, getattr(self, item.name)[()])
 
 
@@ -89,8 +85,8 @@ def mmc(arrival_rate: float, service_rate: float, servers: Servers) -> Queue:
     """M/M/c, first come, first served: W = C(c, a) / (c mu - lambda).
 
     arrival_rate: lambda, > 0, per unit of time. service_rate: mu of one server, > 0,
-    per the same unit of time. servers: number of servers c, >= 1. Result: its arrays
-    have the shape of `servers`. Gross and Harris, Section 2.3.
+    per the same unit. servers: number c, >= 1, whose shape the result has. Source:
+    Gross and Harris, Section 2.3.
     """
     numbers, load = _rates(arrival_rate, service_rate, servers)
     waiting = erlang_c(numbers, load)
@@ -106,36 +102,32 @@ def mgc(
     """M/G/c, approximately: the wait of M/M/c times (1 + cv^2) / 2; exact for one
     server.
 
-    arrival_rate: lambda, > 0, per unit of time. service_rate: mu of one server, > 0,
-    per the same unit of time. servers: number of servers c, >= 1. service_cv:
-    coefficient of variation of the service time, >= 0. Result: its arrays have the
-    shape of `servers`. Lee and Longton (1959).
+    arrival_rate, service_rate, servers: as in `mmc`. service_cv: coefficient of
+    variation of the service time. Source: Lee and Longton (1959).
     """
-    found = mmc(arrival_rate, service_rate, servers)
+    queue = mmc(arrival_rate, service_rate, servers)
     return Queue(
-        found.wait_probability,
-        found.wait_s * (1 + service_cv**2) / 2,
-        found.utilisation,
+        queue.wait_probability,
+        queue.wait_s * (1 + service_cv**2) / 2,
+        queue.utilisation,
     )
 
 
 def mg1(arrival_rate: float, service_rate: float, service_cv: float) -> Queue:
     """M/G/1 by Pollaczek and Khinchine: W = rho (1 + cv^2) / (2 (mu - lambda)).
 
-    arrival_rate: lambda, > 0, per unit of time. service_rate: mu, > 0, per the same
-    unit of time. service_cv: coefficient of variation of the service time, >= 0.
-    Result: its arrays have no dimension.
+    arrival_rate, service_rate, service_cv: as in `mgc`. Returns scalars.
     """
     return mgc(arrival_rate, service_rate, 1, service_cv)
 
 
 @dataclass(frozen=True, eq=False)
 class Patience(Queue):
-    """A queue whose customers leave after a wait.
+    """Steady state of a queue with reneging.
 
-    wait_probability: share of customers that wait, 0 to 1. wait_s: mean wait of all
-    customers, those that leave included, in the unit of 1 / rate. utilisation: share of
-    server time in work, 0 to 1. left: share of customers that leave, 0 to 1.
+    wait_probability: share of customers that wait. wait_s: mean wait of all customers,
+    those that renege included, in the unit of 1 / rate. utilisation: share of server
+    time in work. left: share of customers that renege.
     """
 
     left: Floats
@@ -144,29 +136,27 @@ class Patience(Queue):
 def mmc_patience(
     arrival_rate: float, service_rate: float, servers: Servers, patience_s: float
 ) -> Patience:
-    """M/M/c whose customers leave after a wait of patience_s (M/M/c+D), exactly; it has
-    a steady state at every load.
+    """M/M/c whose customers renege after a wait of patience_s (M/M/c+D), exact at every
+    load.
 
     With d = lambda - c mu, J = integral of e^(d x) from 0 to b, + e^(d b) / (c mu), and
     E = 1 / B(c - 1, a): P(wait) = lambda J / (E + lambda J), P(left) = (1 + d J) / (E +
     lambda J), where 1 + d J = e^(d b) lambda / (c mu).
 
-    arrival_rate: lambda, > 0, per unit of time. service_rate: mu of one server, > 0,
-    per the same unit of time. servers: number of servers c, >= 1. patience_s: b, the
-    wait after which a customer leaves, >= 0, in the unit of 1 / rate. Result: its
-    arrays have the shape of `servers`. Zeltyn and Mandelbaum (2005), Queueing Systems
-    51, 361-402; Baccelli and Hebuterne (1981).
+    arrival_rate, service_rate, servers: as in `mmc`. patience_s: b, >= 0, in the unit
+    of 1 / rate. Source: Zeltyn and Mandelbaum (2005), Queueing Systems 51, 361-402;
+    Baccelli and Hebuterne (1981).
     """
     numbers, load = _rates(arrival_rate, service_rate, servers)
     check_number("patience_s", patience_s, least=0)
     capacity = np.asarray(numbers * service_rate, dtype=np.float64)
     d, b = arrival_rate - capacity, patience_s
-    # Scaled by e^(-d b) where d > 0, so that nothing overflows.
+    # Scaled by e^(-d b) if d > 0, to avoid overflow.
     scale = np.exp(-np.maximum(d, 0.0) * b)
     end = np.exp(np.minimum(d, 0.0) * b)  # e^(d b), scaled
     area, moment = _integrals(d, b, scale)
     j = area + end / capacity
-    # so many servers that nobody ever waits
+    # with so many servers nobody ever waits
     with np.errstate(divide="ignore", over="ignore"):
         total = scale / erlang_b(numbers - 1, load) + arrival_rate * j
     left = end * arrival_rate / capacity / total
@@ -180,14 +170,13 @@ def mg1_preemptive(
 ) -> Floats:
     """Mean response times in M/G/1 with preemptive-resume priorities, by class.
 
-    With s(k) the load of classes 1 to k: T(k) = E S_k / (1 - s(k-1))
-    + sum over i <= k of lambda_i E S_i^2 / (2 (1 - s(k-1)) (1 - s(k))).
+    With s(k) the load of classes 1 to k: T(k) = E S_k / (1 - s(k-1)) + sum over i <= k
+    of lambda_i E S_i^2 / (2 (1 - s(k-1)) (1 - s(k))).
 
-    arrival_rates, mean_s, square_s2: of each class, the first before all others: its
-    arrival rate, and mean and second moment of its service time. Result: from arrival
-    to departure; infinite where there is no steady state. Raises InputError for arrays
-    of different lengths, or a value that is not allowed. L. Kleinrock, Queueing
-    Systems, volume 2, 1976, Section 3.4.
+    arrival_rates, mean_s, square_s2: by class, highest priority first: arrival rate,
+    mean and second moment of the service time. The response time is infinite without a
+    steady state. Raises InputError for arrays of different lengths, or invalid values.
+    Source: Kleinrock, Queueing Systems, volume 2 (1976), Section 3.4.
     """
     rates, means, squares = _columns(
         arrival_rates=arrival_rates, mean_s=mean_s, square_s2=square_s2
@@ -203,21 +192,18 @@ def mg1_preemptive(
 def mg1_srpt(
     arrival_rate: Positive, times_s: npt.ArrayLike, shares: npt.ArrayLike
 ) -> Floats:
-    """Mean response times in M/G/1 where the job of shortest remaining time runs, by
-    service time; equal jobs first come, first served.
+    """Mean response times in M/G/1 with shortest remaining processing time first.
 
-    With F(x) the share of jobs up to x, l(x) the load of those and m(x) the mean of
-    their squares times F(x):
+    By service time; equal jobs are first come, first served. With F(x) the share of
+    jobs up to x, l(x) their load and m(x) the mean of their squares times F(x):
 
         T(x) = lambda (m(x) + x^2 (1 - F(x))) / (2 (1 - l(x)) (1 - l(x-)))
                + integral from 0 to x of dt / (1 - l(t)).
 
-    arrival_rate: jobs per second, > 0. times_s, shares: the service times that there
-    are, rising, in seconds, and the share of jobs of each. Result: from arrival to
-    departure, in seconds; infinite where there is no steady state. Raises InputError
-    for arrays of different lengths, or a value that is not allowed. L. E. Schrage and
-    L. W. Miller, The queue M/G/1 with the shortest remaining processing time
-    discipline, Operations Research 14 (1966), 670-684.
+    arrival_rate: jobs per second. times_s, shares: the possible service times,
+    increasing, in seconds, and the share of jobs of each. Returns seconds; infinite
+    without a steady state. Raises InputError for arrays of different lengths, or
+    invalid values. Source: Schrage and Miller (1966), Operations Research 14, 670-684.
     """
     times, parts = _columns(times_s=times_s, shares=shares)
     require(bool(np.all(np.diff(times) > 0)), "times_s", times_s, "rising")
@@ -232,13 +218,13 @@ def mg1_srpt(
 
 @checked
 def mg1_ps(arrival_rate: Positive, mean_s: Positive, times_s: npt.ArrayLike) -> Floats:
-    """Mean response times in M/G/1 where all jobs share the server, by service time:
-    T(x) = x / (1 - rho), whatever the law of the service times.
+    """Mean response times in M/G/1 with processor sharing: T(x) = x / (1 - rho).
 
-    arrival_rate, mean_s: jobs per second, and the mean service time in seconds, both >
-    0. times_s: service times, seconds. Result: from arrival to departure, in seconds;
-    infinite where there is no steady state. L. Kleinrock, Queueing Systems, volume 2,
-    1976, Section 4.4.
+    They depend on the distribution of service times only by its mean.
+
+    arrival_rate, mean_s: jobs per second, and the mean service time in seconds.
+    times_s: service times x, seconds. Returns seconds; infinite without a steady state.
+    Source: Kleinrock, Queueing Systems, volume 2 (1976), Section 4.4.
     """
     load = np.asarray(arrival_rate * mean_s, np.float64)
     times = np.asarray(times_s, np.float64)
@@ -248,16 +234,16 @@ def mg1_ps(arrival_rate: Positive, mean_s: Positive, times_s: npt.ArrayLike) -> 
 
 
 def _spare(load: Floats) -> Floats:
-    """1 - load, or 1 where there is no steady state."""
+    """Return 1 - load, or 1 without a steady state."""
     return np.where(load < 1, 1 - load, 1.0)
 
 
-def _where_stable(load: Floats, found: Floats) -> Floats:
-    return np.where(load < 1, found, np.inf)
+def _where_stable(load: Floats, values: Floats) -> Floats:
+    return np.where(load < 1, values, np.inf)
 
 
 def _columns(**columns: npt.ArrayLike) -> list[Floats]:
-    """Arrays of the same length, of numbers >= 0."""
+    """Return arrays of the same length, of numbers >= 0."""
     arrays = [
         np.atleast_1d(np.asarray(column, np.float64)) for column in columns.values()
     ]
@@ -270,9 +256,7 @@ def _columns(**columns: npt.ArrayLike) -> list[Floats]:
 
 
 def _integrals(d: Floats, b: float, scale: Floats) -> tuple[Floats, Floats]:
-    """Integrals from 0 to b of e^(d x) and of x e^(d x), scaled; by series where d b is
-    small, as 0 / 0 is near.
-    """
+    """Integrate e^(d x) and x e^(d x) from 0 to b, scaled; series for small d b."""
     y = d * b
     near = np.abs(y) < 1e-4
     safe = np.where(near, 1.0, d)
@@ -292,7 +276,7 @@ def _rates(
 
 
 def _servers(servers: Any, least: int = 1) -> Ints:
-    """Numbers of servers as an array of whole numbers."""
+    """Return numbers of servers as an array of whole numbers."""
     numbers = np.asarray(servers)
     whole = numbers.dtype.kind in "iu" or bool(np.all(numbers == np.floor(numbers)))
     require(

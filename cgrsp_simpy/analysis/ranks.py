@@ -1,4 +1,4 @@
-"""Treatments compared by their ranks in blocks: Friedman's test and Nemenyi's critical
+"""Comparison of treatments by ranks in blocks: Friedman's test and Nemenyi's critical
 difference.
 
 Source: Demsar (2006), "Statistical comparisons of classifiers over multiple data sets",
@@ -22,9 +22,8 @@ class Ranks:
     """Ranks of k treatments in n blocks; 1 is the least value, ties share their mean
     rank.
 
-    mean: mean rank of each treatment, shape (k,). statistic, p: Friedman's chi-square,
-    corrected for ties, and its p-value. critical_difference: of mean ranks, at the
-    level 0.05.
+    mean: of each treatment, shape (k,). statistic, p: Friedman's chi-square, corrected
+    for ties, and its p-value. critical_difference: of mean ranks, at the level 0.05.
     """
 
     mean: Floats
@@ -55,8 +54,7 @@ def rank_test(values: npt.ArrayLike) -> Ranks:
 
 
 def critical_difference(treatments: int, blocks: int) -> float:
-    """Mean ranks that are further apart than this differ at the level 0.05:
-    q sqrt(k (k + 1) / (6 n)).
+    """Return the difference of mean ranks at the level 0.05: q sqrt(k (k + 1) / (6 n)).
 
     q is the quantile of the studentized range, with infinite degrees of freedom, over
     the square root of 2.

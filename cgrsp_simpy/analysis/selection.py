@@ -1,6 +1,4 @@
-"""Selection of the best of several systems, with a promised chance of being right: Kim
-and Nelson's sequential procedure.
-"""
+"""Selection of the best of several systems by Kim and Nelson's procedure."""
 
 from __future__ import annotations
 
@@ -20,15 +18,15 @@ from cgrsp_simpy.base.checks import (
 from cgrsp_simpy.base.table import aligned
 
 Observe = Callable[[str, int], float]
-"""From a system and the index of a replication to what it gave."""
+"""System and index of a replication -> observation."""
 
 
 @dataclass(frozen=True)
 class Selection:
-    """Which system was selected, and what it took.
+    """Selected system and its cost.
 
     best: the system. means: system -> mean of its observations, in their unit.
-    observations: system -> how many were taken before it was left out, or selected.
+    observations: system -> number before its elimination, or selection.
     """
 
     best: str
@@ -36,7 +34,7 @@ class Selection:
     observations: Mapping[str, int]
 
     def __str__(self) -> str:
-        """A line a system: its mean and its observations."""
+        """Return one line per system: its mean and its observations."""
         rows = [["", "mean", "observations", ""]]
         for name, value in self.means.items():
             chosen = "selected" if name == self.best else ""
@@ -52,19 +50,18 @@ def kim_nelson(
     first: int = 20,
     better: str = "less",
 ) -> Selection:
-    """Select the system of the best mean, by the procedure of Kim and Nelson with c =
-    1.
+    """Select the system with the best mean, by Kim and Nelson's procedure with c = 1.
 
-    Where the best is better than each other by the indifference at least, it is
-    selected with the chance `confidence` or more, if observations are normal and those
-    of different replications independent. Systems may share the random numbers of a
-    replication (common random numbers).
+    If the best is better than all others by the indifference at least, it is selected
+    with probability `confidence` or more, provided that observations are normal and
+    those of different replications independent. Systems may share the random numbers of
+    a replication (common random numbers).
 
-    All systems have `first` observations, of which the variances of the differences of
-    pairs are estimated. Then a system is left out as soon as its mean of n is worse
-    than another's by more than max(0, (delta / 2 n) (h^2 S^2 / delta^2 - n)), with S^2
-    of the pair, h^2 = 2 eta (first - 1) and eta = ((2 (1 - confidence) / (systems -
-    1))^(-2 / (first - 1)) - 1) / 2; the others have one observation more.
+    The variances of pairwise differences are estimated from `first` observations of
+    each system. Then a system is eliminated as soon as its mean of n is worse than
+    another's by more than max(0, (delta / 2 n) (h^2 S^2 / delta^2 - n)), with S^2 of
+    the pair, h^2 = 2 eta (first - 1) and eta = ((2 (1 - confidence) / (systems -
+    1))^(-2 / (first - 1)) - 1) / 2; the others get another observation.
 
     Parameters
     ----------
@@ -77,16 +74,11 @@ def kim_nelson(
         delta, the least difference worth detecting, > 0, in the unit of the
         observations.
     confidence : float
-        Promised chance of correct selection, above 1 / systems and below 1.
+        Probability of correct selection, above 1 / systems and below 1.
     first : int
-        n0, observations of each system before any is left out, >= 2.
+        n0, observations of each system before any elimination, >= 2.
     better : str
         "less" or "more": which mean is best.
-
-    Returns
-    -------
-    Selection
-        The system, and how many observations each took.
 
     Raises
     ------
@@ -95,9 +87,7 @@ def kim_nelson(
 
     References
     ----------
-    S.-H. Kim and B. L. Nelson, A fully sequential procedure for indifference-zone
-    selection in simulation, ACM Transactions on Modeling and Computer Simulation 11
-    (2001), 251-273.
+    Kim and Nelson (2001), ACM Trans. Modeling and Computer Simulation 11, 251-273.
     """
     names = entries_of("systems", systems, "a list of names")
     require(
@@ -140,9 +130,7 @@ def kim_nelson(
 
 
 def _reach(start: np.ndarray, indifference: float, confidence: float) -> np.ndarray:
-    """h^2 S^2 / delta^2 of each pair, in observations: beyond it no distance is
-    allowed.
-    """
+    """Return h^2 S^2 / delta^2 per pair, in observations, the end of all gaps."""
     systems, first = start.shape
     eta = ((2 * (1 - confidence) / (systems - 1)) ** (-2 / (first - 1)) - 1) / 2
     variances = (start[:, None] - start).var(axis=2, ddof=1)

@@ -1,6 +1,4 @@
-"""HiGHS as SciPy calls it (`scipy.optimize.milp`, `linprog`): a second try where it
-fails, and never a failure without a word.
-"""
+"""HiGHS as called by SciPy (`milp`, `linprog`), with a second try and clear errors."""
 
 from __future__ import annotations
 
@@ -8,22 +6,21 @@ from collections.abc import Callable
 
 import scipy
 
-# the statuses of an answer: optimal; a limit of time or iterations was reached
+# statuses with a solution: optimal; a limit of time or iterations was reached
 SOLVED, LIMIT = 0, 1
 
 
 class SolverError(RuntimeError):
-    """The solver gave no answer to a program that has one."""
+    """The solver failed on a program that has a solution."""
 
 
 def tried_twice(
     solve: Callable[[bool], scipy.optimize.OptimizeResult],
 ) -> scipy.optimize.OptimizeResult:
-    """The answer of a solver that is told whether to presolve; its status tells whether
-    it is one.
+    """Call a solver with presolve and, if it fails, without; check the result's status.
 
     With its presolve HiGHS fails on some programs (status 4, "Solve error") that it
     solves without.
     """
-    found = solve(True)
-    return found if found.status in (SOLVED, LIMIT) else solve(False)
+    result = solve(True)
+    return result if result.status in (SOLVED, LIMIT) else solve(False)

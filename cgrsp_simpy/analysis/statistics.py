@@ -1,15 +1,14 @@
-"""Intervals, paired tests and effect sizes over independent replications, and what one
-long run needs to give them.
+"""Intervals, paired tests and effect sizes over independent replications, and
+statistics of one long run.
 
-NaN stands for a value that is missing, such as a figure of a run that failed. It is
-left out, `n` counts what was used, and no function makes a number of it. Where order
-matters, in a series, it is refused.
+NaN is a missing value, such as a figure of a failed run. It is left out, `n` counts the
+values used, and no function replaces it. Ordered series must not contain it.
 
 With every supported version of NumPy and SciPy, Wilcoxon's p of up to 50 differences,
-Holm's adjustment and the counts are the same to the bit. Means, Student's t and its p,
-effect sizes and the normal law of Wilcoxon's test are the same to 1e-12 of themselves.
-Half widths are to 1e-10: the quantiles of Student's t in SciPy 1.13 have no more
-digits. Bootstrap intervals are SciPy's own.
+Holm's adjustment and the counts are identical. Means, Student's t and its p, effect
+sizes and the normal distribution of Wilcoxon's test agree to a relative 1e-12. Half
+widths agree to 1e-10, the accuracy of the quantiles of Student's t in SciPy 1.13.
+Bootstrap intervals are SciPy's.
 """
 
 from __future__ import annotations
@@ -51,11 +50,10 @@ __all__ = [
 
 
 Values = Sequence[float] | np.ndarray
-# numbers that differ by less than this share of themselves differ by floating point
-# alone
+# relative difference below which numbers differ by floating-point rounding alone
 ROUNDING = 2.0**-40
 FEW_PAIRS = 5
-EXACT_PAIRS = 50  # up to so many differences Wilcoxon's test is exact
+EXACT_PAIRS = 50  # most differences for which Wilcoxon's test is exact
 MSER_BATCH = 5
 DRAWS_AT_ONCE = 1_000_000
 
@@ -65,13 +63,12 @@ DRAWS_AT_ONCE = 1_000_000
 
 @dataclass(frozen=True)
 class Mean:
-    """A sample mean with its confidence interval; mean, low, high and sd have the unit
-    of the values.
+    """Sample mean with its confidence interval.
 
-    mean: NaN for no values. low, high: bounds of the interval; NaN for fewer than two
-    values. n: number of values used. p: two-sided p-value of the mean being 0 by
-    Student's t; NaN for fewer than two values. sd: sample standard deviation (n - 1
-    below the line); NaN for fewer than two values.
+    mean, low, high, sd: in the unit of the values; sd is the sample standard deviation
+    (n - 1 in the denominator). n: number of values used. p: two-sided p-value of the
+    mean being 0 by Student's t. Without values the mean is NaN, and for fewer than two
+    values all others but n.
     """
 
     mean: float
@@ -91,11 +88,10 @@ def mean(values: Values, confidence: float = 0.95, in_order: bool = False) -> Me
     """Mean and interval x-bar +- t* s / sqrt(n).
 
     values: NaN is left out. confidence: of the interval, between 0 and 1. in_order:
-    whether the values follow each other and each may be correlated with the next, as
-    means of batches or of days; then n is n times their `worth`, in the interval and in
-    p, as are the degrees of freedom. Result: in the unit of the values. All NaN gives n
-    = 0 and NaN throughout; an infinite value gives an infinite mean and no interval.
-    Raises InputError for another confidence. Thesis Section 5.1.3.
+    whether successive values may be correlated, as means of batches or days; then n is
+    n times their `worth`, in the interval and p, as are the degrees of freedom. All NaN
+    gives n = 0 and NaN; an infinite value gives an infinite mean and no interval.
+    Raises InputError for another confidence. Source: thesis Section 5.1.3.
     """
     _check_confidence(confidence)
     x = _known(values)
@@ -111,16 +107,14 @@ def mean(values: Values, confidence: float = 0.95, in_order: bool = False) -> Me
 
 
 def worth(values: Values) -> float:
-    """How many independent values each of those is worth that follow each other: (1 -
-    r) / (1 + r), as of a first-order autoregression.
+    """Effective independent share of successive values, (1 - r) / (1 + r), at most 1.
 
-    The correlation r of each with the next is estimated without the bias of -(1 + 4 r)
-    / n that so few values bring, and kept from 0 to 0.9: beyond, they are too few for
-    any interval.
+    As in a first-order autoregression. The correlation r of successive values is
+    estimated without the bias of -(1 + 4 r) / n for few values, and limited to 0 to
+    0.9, beyond which they are too few for any interval.
 
-    values: in order; NaN is left out. Result: at most 1; 1 where they do not vary. Law,
-    Simulation Modeling and Analysis, Section 9.5.3; Kendall, Biometrika 41 (1954)
-    403-404.
+    values: in order; NaN is left out. Constant values give 1. Source: Law, Simulation
+    Modeling and Analysis, Section 9.5.3; Kendall, Biometrika 41 (1954) 403-404.
     """
     x = _known(values)
     centre, sd = _moments(x)
@@ -133,12 +127,10 @@ def worth(values: Values) -> float:
 
 
 def cluster_means(values: Values, clusters: Sequence[int]) -> list[float]:
-    """The means of values that belong together, as runs that begin on one day of a
-    record.
+    """Mean of each cluster of values, such as runs that begin on the same recorded day.
 
-    values: NaN is left out. clusters: of each value, the number of the cluster that it
-    belongs to. Result: one a cluster, in the order of their numbers; NaN for one
-    without a value.
+    values: NaN is left out. clusters: number of each value's cluster. Returns means in
+    the order of these numbers; NaN for a cluster without a value.
     """
     x, owners = _array(values), sorted(set(clusters))
     return [
@@ -167,16 +159,14 @@ def _known(values: Values) -> np.ndarray:
 
 
 def _refuse(name: str, x: np.ndarray, bad: np.ndarray, allowed: str) -> None:
-    """Raise InputError for the first number that is bad."""
+    """Raise InputError for the first bad number."""
     refuse(
         bad, lambda index: f"{name}[{index}](={float(x[index])!r}) must be {allowed}"
     )
 
 
 def _moments(x: np.ndarray) -> tuple[float, float]:
-    """Mean and sample standard deviation; the latter 0, not some 1e-17, where values
-    differ by rounding alone.
-    """
+    """Return mean and sample standard deviation; the latter 0 despite rounding."""
     if len(x) < 2:
         return (float(x[0]) if len(x) else math.nan), math.nan
     with np.errstate(invalid="ignore", over="ignore"):  # an infinite value
@@ -195,7 +185,7 @@ def _half_width(
 
 
 def _t(centre: float, error: float) -> float:
-    """Student's t; it does not exist where no value differs from 0."""
+    """Return Student's t; NaN if all values are 0."""
     if error == 0:
         return math.copysign(math.inf, centre) if centre else math.nan
     return centre / error
@@ -212,15 +202,14 @@ def _p_value(centre: float, error: float, freedom: float) -> float:
 
 @dataclass(frozen=True)
 class PairedTest:
-    """Tests of values against a reference, matched one by one; NaN where a number does
-    not exist.
+    """Tests of values against a reference, matched one by one; NaN if one does not
+    exist.
 
     n: pairs used. difference: mean of values - reference, in their unit. t, p: paired
-    t-test, two-sided. wilcoxon_p: Wilcoxon's signed-rank test, two-sided, without the
-    differences that are 0, ties at the mean of their ranks; exact for up to 50 others,
-    by the normal law for more. d, d_paired: effect sizes, as `cohens_d` and
-    `cohens_d_paired`. note: why the tests should not be trusted, "" if nothing speaks
-    against them.
+    t-test, two-sided. wilcoxon_p: Wilcoxon's signed-rank test, two-sided, without zero
+    differences, with mean ranks of ties; exact for up to 50, normal for more. d,
+    d_paired: effect sizes, as `cohens_d` and `cohens_d_paired`. note: why the tests
+    should not be trusted, or "".
     """
 
     n: int
@@ -236,12 +225,12 @@ class PairedTest:
 def paired_difference(
     values: Values, reference: Values, confidence: float = 0.95, in_order: bool = False
 ) -> Mean:
-    """Mean of values - reference, matched one by one, with interval and p-value (paired
+    """Mean of values - reference, matched one by one, with interval and p (paired
     t-test).
 
     values, reference: equally many, in one unit; pairs with a NaN are left out.
-    confidence, in_order: as of `mean`. Result: in the unit of the values. Raises
-    InputError for unequal lengths, or another confidence. Thesis Section 5.1.3.
+    confidence, in_order: as in `mean`. Raises InputError for unequal lengths, or
+    another confidence. Source: thesis Section 5.1.3.
     """
     _, _, differences, _ = _pairs(values, reference)
     return mean(differences, confidence, in_order)
@@ -250,13 +239,13 @@ def paired_difference(
 def paired_test(
     values: Values, reference: Values, in_order: bool = False
 ) -> PairedTest:
-    """Paired t-test with Wilcoxon's signed-rank test as backup, and effect sizes.
+    """Paired t-test, Wilcoxon's signed-rank test and effect sizes.
 
     values, reference: equally many, in one unit; pairs with a NaN are left out, as are
-    two infinities that have no difference. in_order: as of `mean`; then there is no
-    signed-rank test, whose pairs are independent. Result: all differences 0: t NaN,
-    both p 1. All equal otherwise: t infinite, p 0. Fewer than two pairs: the difference
-    alone. Raises InputError for unequal lengths. Thesis Section 5.1.3.
+    two equal infinities. in_order: as in `mean`; then without the signed-rank test,
+    which needs independent pairs. All differences 0: t NaN, both p 1. All equal
+    otherwise: t infinite, p 0. Fewer than two pairs: the difference alone. Raises
+    InputError for unequal lengths. Source: thesis Section 5.1.3.
     """
     x, y, differences, rounding = _pairs(values, reference)
     found = mean(differences, in_order=in_order)
@@ -276,9 +265,7 @@ def paired_test(
 def _pairs(
     values: Values, reference: Values
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """The matched values of which a difference exists, the differences, free of what
-    rounding adds to them, and its size.
-    """
+    """Return matched values, their differences without rounding, and the rounding."""
     x, y = _array(values), _array(reference, "reference")
     if len(x) != len(y):
         raise InputError(
@@ -293,9 +280,7 @@ def _pairs(
 
 
 def _unrounded(differences: np.ndarray, rounding: np.ndarray) -> np.ndarray:
-    """Differences that are 0, or equal to each other, but for rounding made so: 0.3 -
-    (0.1 + 0.2) is no difference.
-    """
+    """Remove rounding from differences that it makes nonzero, as .3 - (.1 + .2)."""
     exact = np.where(np.abs(differences) < rounding, 0.0, differences)
     if len(exact) == 0:
         return exact
@@ -306,14 +291,13 @@ def _unrounded(differences: np.ndarray, rounding: np.ndarray) -> np.ndarray:
 
 
 def _wilcoxon_p(differences: np.ndarray, rounding: np.ndarray) -> float:
-    """Wilcoxon's signed-rank test, two-sided, against signs that are tossed
-    independently given the ranks.
+    """Wilcoxon's signed-rank test, two-sided, with independent random signs given the
+    ranks.
 
-    Differences of 0 are left out, and equal magnitudes share the mean of their ranks.
-    Up to EXACT_PAIRS differences the distribution of the sum of positive ranks is
-    exact; beyond, it is normal with the mean and variance of that sum (ties are in the
-    variance), without correction for continuity. Source: Wilcoxon (1945), Biometrics
-    Bulletin 1, 80-83.
+    Zero differences are left out, and ties have their mean rank. Up to EXACT_PAIRS
+    differences the distribution of the sum of positive ranks is exact; beyond, normal
+    with its mean and variance, ties included, without continuity correction. Source:
+    Wilcoxon (1945), Biometrics Bulletin 1, 80-83.
     """
     if len(differences) < 2:
         return math.nan
@@ -325,7 +309,7 @@ def _wilcoxon_p(differences: np.ndarray, rounding: np.ndarray) -> float:
             float(np.square(ranks2.astype(float)).sum()) / 4
         )
         return math.erfc(abs(z) / math.sqrt(2))
-    chances = np.zeros(most2 + 1)  # of each sum of doubled positive ranks
+    chances = np.zeros(most2 + 1)  # by sum of doubled positive ranks
     chances[0] = 1.0
     for rank2 in ranks2:
         chances[rank2:] += chances[: most2 + 1 - rank2]
@@ -334,9 +318,7 @@ def _wilcoxon_p(differences: np.ndarray, rounding: np.ndarray) -> float:
 
 
 def _doubled_ranks(magnitudes: np.ndarray, rounding: np.ndarray) -> np.ndarray:
-    """Twice the rank of each magnitude, a whole number; those that differ by rounding
-    alone share the mean of their ranks.
-    """
+    """Return twice each rank, a whole number; ties up to rounding share one."""
     order = np.argsort(magnitudes, kind="stable")
     known = magnitudes[order]
     allowed = np.where(np.isinf(magnitudes), 0, rounding)[order]
@@ -349,14 +331,15 @@ def _doubled_ranks(magnitudes: np.ndarray, rounding: np.ndarray) -> np.ndarray:
     return ranks2
 
 
-def _note(found: Mean) -> str:
-    """The first reason not to trust a test of differences with this mean."""
+def _note(difference: Mean) -> str:
+    """Return the first reason not to trust a test of these differences."""
     reasons = {
-        "fewer than 2 pairs": found.n < 2,
-        "all differences are zero": found.mean == found.sd == 0,
-        "all differences are equal": found.sd == 0,
-        "a difference is infinite": math.isinf(found.mean) or math.isnan(found.mean),
-        f"fewer than {FEW_PAIRS} pairs": found.n < FEW_PAIRS,
+        "fewer than 2 pairs": difference.n < 2,
+        "all differences are zero": difference.mean == difference.sd == 0,
+        "all differences are equal": difference.sd == 0,
+        "a difference is infinite": math.isinf(difference.mean)
+        or math.isnan(difference.mean),
+        f"fewer than {FEW_PAIRS} pairs": difference.n < FEW_PAIRS,
     }
     return next((reason for reason, holds in reasons.items() if holds), "")
 
@@ -369,24 +352,24 @@ def cohens_d(values: Values, reference: Values) -> float:
 
     s_pooled = sqrt(((n1 - 1) s1^2 + (n2 - 1) s2^2) / (n1 + n2 - 2)).
 
-    values, reference: need not be matched, nor equally many; NaN is left out of each.
-    Result: NaN where s_pooled is 0, even if the means differ, and for fewer than two
-    values on either side. Thesis Section 5.1.3.
+    values, reference: any numbers of values, not matched; NaN is left out. NaN if
+    s_pooled is 0, and for fewer than two values on either side. Source: thesis Section
+    5.1.3.
     """
     x, y = _known(values), _known(reference)
     return _ratio(_moments(x)[0] - _moments(y)[0], _pooled_sd(x, y))
 
 
 def cohens_d_paired(values: Values, reference: Values) -> float:
-    """Mean of values - reference over the standard deviation of these differences,
-    without a unit (Cohen's d_z).
+    """Mean of values - reference over the standard deviation of these differences
+    (d_z).
 
-    values, reference: matched one by one; pairs with a NaN are left out. Result: NaN
-    where all differences are equal, and for fewer than two pairs. Raises InputError for
-    unequal lengths.
+    values, reference: matched one by one; pairs with a NaN are left out. NaN if all
+    differences are equal, and for fewer than two pairs. Raises InputError for unequal
+    lengths.
     """
-    found = paired_difference(values, reference)
-    return _ratio(found.mean, found.sd)
+    difference = paired_difference(values, reference)
+    return _ratio(difference.mean, difference.sd)
 
 
 def _pooled_sd(x: np.ndarray, y: np.ndarray) -> float:
@@ -405,15 +388,13 @@ def _ratio(difference: float, sd: float) -> float:
 
 
 def holm(p_values: Values) -> list[float]:
-    """Holm's step-down adjusted p-values, in the order given: the k-th least times (m -
-    k + 1), never falling, at most 1.
+    """Holm's step-down adjusted p-values, in the order of the input.
 
-    Rejecting where the adjusted value is below alpha keeps the chance of any false
-    rejection below alpha.
+    The k-th least times (m - k + 1), non-decreasing, at most 1. Rejecting adjusted
+    values below alpha limits the probability of any false rejection to alpha.
 
-    p_values: from 0 to 1; m of them are numbers, NaN does not count. Result: of the
-    length of `p_values`; NaN stays NaN. Raises InputError for a value outside 0 to 1.
-    Holm (1979), Scandinavian Journal of Statistics 6, 65-70.
+    p_values: from 0 to 1; NaN does not count in m and stays NaN. Raises InputError for
+    other values. Source: Holm (1979), Scandinavian Journal of Statistics 6, 65-70.
     """
     p = _array(p_values, "p_values")
     _refuse("p_values", p, (p < 0) | (p > 1), "a number from 0 to 1")
@@ -432,18 +413,18 @@ def holm(p_values: Values) -> list[float]:
 def replications_needed(
     values: Values, relative_half_width: Positive, confidence: float = 0.95
 ) -> int:
-    """The least n >= 2 with t* s / sqrt(n) <= relative_half_width |x-bar|, where t* has
-    n - 1 degrees of freedom.
+    """Least n >= 2 with t* s / sqrt(n) <= relative_half_width |x-bar|, with n - 1
+    degrees.
 
     Mean x-bar and standard deviation s are estimated from the values. For an error
-    relative to the true mean of at most gamma, ask for gamma / (1 + gamma).
+    relative to the true mean of at most gamma, use gamma / (1 + gamma).
 
-    values: of a first few replications; NaN is left out. relative_half_width: wanted
-    half width over |x-bar|, > 0. confidence: of the interval, between 0 and 1. Result:
-    number of replications in all; 2 where s = 0. Raises InputError for fewer than two
-    values, an infinite one, or a mean of 0 with s > 0; a half width or confidence that
-    is not allowed. Law, Simulation Modeling and Analysis, Section 9.4.1, with the width
-    relative to x-bar.
+    values: of a few first replications; NaN is left out. relative_half_width: wanted
+    half width over |x-bar|. confidence: of the interval, between 0 and 1. Returns the
+    total number of replications; 2 if s = 0. Raises InputError for fewer than two
+    values, an infinite one, a mean of 0 with s > 0, or an invalid argument. Source:
+    Law, Simulation Modeling and Analysis, Section 9.4.1, with the width relative to
+    x-bar.
     """
     _check_confidence(confidence)
     x = _array(values)
@@ -477,18 +458,16 @@ def replications_needed(
 
 
 def batch_means(series: Values, batches: int = 20, confidence: float = 0.95) -> Mean:
-    """Mean of a stationary series, with an interval from the means of equally long
-    batches that follow each other.
+    """Mean of a stationary series, with an interval from means of successive equal
+    batches.
 
-    Batches much longer than the correlation lasts are almost independent, as
-    neighbouring observations are not.
+    Batches much longer than the correlation lasts are almost independent.
 
-    series: observations in order. The first len(series) % batches are left out, those
-    nearest to a start. batches: number of batches, >= 2. confidence: of the interval,
-    between 0 and 1. Result: in the unit of the series; n, p and sd are those of the
-    batch means. Raises InputError for fewer than two batches or two observations a
-    batch, a series with NaN or infinity, or a confidence outside 0 to 1. Law,
-    Simulation Modeling and Analysis, Section 9.5.3.
+    series: observations in order; the first len(series) % batches, nearest to the
+    start, are left out. batches: number of batches, >= 2. confidence: of the interval,
+    between 0 and 1. n, p and sd are those of the batch means. Raises InputError for
+    fewer than two batches or two observations per batch, NaN or infinity, or an invalid
+    confidence. Source: Law, Simulation Modeling and Analysis, Section 9.5.3.
     """
     check_whole("batches", batches, least=2)
     x = _series(series, 2 * batches)
@@ -496,18 +475,17 @@ def batch_means(series: Values, batches: int = 20, confidence: float = 0.95) -> 
 
 
 def mser5(series: Values) -> int:
-    """How many observations to delete from the start of a series, as its transient, by
-    the MSER-5 rule.
+    """Number of initial observations to delete as transient, by the MSER-5 rule.
 
     Of the m means of batches of five, the first d < m / 2 are deleted, for the d with
     the least marginal standard error: sum of squares about the mean of the rest / (m -
     d)^2.
 
-    series: observations in order, at least 10. A last batch that is not full has no
-    say. Result: a multiple of 5. An answer near half of the series says that the series
-    is too short. Raises InputError for fewer than 10 observations, NaN or infinity.
-    White (1997), Simulation 69, 323-334; batches of five: White, Cobb and Spratt
-    (2000), Winter Simulation Conference, 755-760.
+    series: observations in order, at least 10; a last batch that is not full does not
+    count. A result near half of the series means that it is too short. Raises
+    InputError for fewer than 10 observations, NaN or infinity. Source: White (1997),
+    Simulation 69, 323-334; batches of five: White, Cobb and Spratt (2000), Winter
+    Simulation Conference, 755-760.
     """
     x = _series(series, 2 * MSER_BATCH)
     y = x[: len(x) // MSER_BATCH * MSER_BATCH].reshape(-1, MSER_BATCH).mean(axis=1)
@@ -519,7 +497,7 @@ def mser5(series: Values) -> int:
 
 
 def _sums_to_end(y: np.ndarray) -> np.ndarray:
-    """At each place the sum from there to the end."""
+    """Return the sum from each position to the end."""
     return np.cumsum(y[::-1])[::-1]
 
 
@@ -540,15 +518,13 @@ def _series(series: Values, least: int) -> np.ndarray:
 def bootstrap_mean(
     values: Values, confidence: float = 0.95, resamples: Count = 9999, seed: Whole = 0
 ) -> Mean:
-    """Mean with a BCa bootstrap interval: for values too few or too skewed for
-    Student's t.
+    """Mean with a BCa bootstrap interval, for few or skewed values.
 
     values: NaN is left out. confidence: of the interval, between 0 and 1. resamples:
-    how often the values are drawn again, with replacement, >= 1; too few give rough
-    bounds, or NaN. seed: of the stream "bootstrap", >= 0. Result: in the unit of the
-    values, with p NaN; values that are all equal give low = high = mean. Raises
-    InputError for a confidence outside 0 to 1, no resamples, or a negative seed. Efron
-    (1987), Journal of the American Statistical Association 82, 171-185.
+    number of samples with replacement; too few give rough bounds, or NaN. seed: of the
+    stream "bootstrap". The p is NaN; equal values give low = high = mean. Raises
+    InputError for an invalid argument. Source: Efron (1987), Journal of the American
+    Statistical Association 82, 171-185.
     """
     _check_confidence(confidence)
     x = _known(values)
@@ -564,19 +540,18 @@ def bootstrap_mean(
 def block_bootstrap_mean(
     values: Values, block: Count, confidence: float = 0.95
 ) -> Mean:
-    """Mean of a series with an interval from the circular block bootstrap: for days
-    that follow each other and may be correlated.
+    """Mean of a series with an interval from the circular block bootstrap.
 
-    Blocks of so many neighbours, the first being the neighbour of the last, are drawn
-    with replacement. The variance of the mean over such draws is known without drawing;
-    it is corrected for the number of blocks, as a sample variance is, and the interval
-    is Student's with a degree of freedom less than there are blocks.
+    For successive days that may be correlated. Blocks of neighbours, where the first
+    follows the last, are drawn with replacement. The variance of the mean over such
+    draws is known without drawing; it is corrected for the number of blocks, as a
+    sample variance is, and the interval is Student's with one degree of freedom less
+    than blocks.
 
-    values: in order of time, none missing or infinite. block: length of a block, >= 1;
-    at most half of the values. confidence: of the interval, between 0 and 1. Result: in
-    the unit of the values, with p NaN. Raises InputError for a value, block or
-    confidence that is not allowed. Politis and Romano (1992), Exploring the limits of
-    Bootstrap, 263-270.
+    values: in order of time, without NaN or infinity. block: length of a block, at most
+    half of the values. confidence: of the interval, between 0 and 1. The p is NaN.
+    Raises InputError for an invalid argument. Source: Politis and Romano (1992),
+    Exploring the limits of bootstrap, 263-270.
     """
     _check_confidence(confidence)
     x = _series(values, 2 * block)
@@ -593,16 +568,16 @@ def _bca(
 ) -> tuple[float, float]:
     from scipy.stats import bootstrap
 
-    # of intervals that do not exist: they are NaN
+    # warnings for intervals that do not exist: they are NaN
     with warnings.catch_warnings(action="ignore"):
         found = bootstrap(
             (x,),
             np.mean,
             n_resamples=resamples,
-            # bounds the memory, leaves the numbers as they are
+            # limits the memory without changing the numbers
             batch=max(1, DRAWS_AT_ONCE // len(x)),
             confidence_level=confidence,
             method="BCa",
-            random_state=stream(seed, "bootstrap"),  # since SciPy 1.15 also called rng
+            random_state=stream(seed, "bootstrap"),  # also called rng since SciPy 1.15
         )
     return float(found.confidence_interval.low), float(found.confidence_interval.high)

@@ -52,7 +52,7 @@ def read_jobs(
 
 
 def jobs_of(
-    found: Log,
+    table: Log,
     cluster: Cluster = PAPER_CLUSTER,
     *,
     skip_wide: bool = False,
@@ -76,7 +76,7 @@ def jobs_of(
     service, by name; default 0. Result: in order of submission, with the log's tags.
     Raises InputError with the file's name and, if known, the line.
     """
-    found = _to_the_end(found if cluster.cores else _of_cores(found))
+    table = _to_the_end(table if cluster.cores else _of_cores(table))
 
     def too_wide(rows: Log) -> np.ndarray:
         return _jobs(rows, cluster, qos).too_wide(cluster)
@@ -86,18 +86,18 @@ def jobs_of(
             rows.get("gpus", 0) + (rows.get("cores", 0) if cluster.cores else 0) == 0
         )
 
-    found = found.usable(
+    table = table.usable(
         "jobs of a cluster", NEEDED, {"no GPU": idle, **NO_TIME}, running=True
     )
     if skip_wide:
-        found = found.usable(
+        table = table.usable(
             "jobs of a cluster", NEEDED, {"wider than the cluster": too_wide}
         )
-    jobs = _jobs(found, cluster, qos)
+    jobs = _jobs(table, cluster, qos)
     refuse(
         jobs.too_wide(cluster),
         lambda job: (
-            f"{found.path}: line {found.line[job]}: the job"
+            f"{table.path}: line {table.line[job]}: the job"
             f" {jobs.shortage(job, cluster)} (skip_wide leaves such jobs out)"
         ),
     )
@@ -105,7 +105,7 @@ def jobs_of(
     log.info(
         "%s: %d jobs read; GPUs of a job %.2f on average, at most %d; estimates shorter"
         " than the run: %d, equal to it: %d; unknown: %s; %s %d GPUs",
-        found.path,
+        table.path,
         jobs.jobs,
         jobs.gpus.mean(),
         jobs.gpus.max(),
@@ -121,66 +121,66 @@ def jobs_of(
     return jobs
 
 
-def _of_cores(found: Log) -> Log:
+def _of_cores(table: Log) -> Log:
     """Count cores as GPUs if no job of the log has a GPU."""
-    if "cores" not in found or found.get("gpus", 0).any():
-        return found
-    log.info("%s: no job has a GPU: cores are taken for GPUs", found.path)
-    return replace(found, columns={**found.columns, "gpus": found.get("cores", 0)})
+    if "cores" not in table or table.get("gpus", 0).any():
+        return table
+    log.info("%s: no job has a GPU: cores are taken for GPUs", table.path)
+    return replace(table, columns={**table.columns, "gpus": table.get("cores", 0)})
 
 
-def _to_the_end(found: Log) -> Log:
+def _to_the_end(table: Log) -> Log:
     """Extend running jobs to their limits, at least to the end of the log."""
-    running = found.get("running", 0) > 0
+    running = table.get("running", 0) > 0
     if not running.any():
-        return found
-    start_s, service_s = found["start_s"], found["service_s"]
-    end_s = max((start_s + service_s).max(), found["submit_s"].max())
-    held_s = np.maximum(end_s - start_s, np.maximum(found.get("limit_s", 0), 1.0))
+        return table
+    start_s, service_s = table["start_s"], table["service_s"]
+    end_s = max((start_s + service_s).max(), table["submit_s"].max())
+    held_s = np.maximum(end_s - start_s, np.maximum(table.get("limit_s", 0), 1.0))
     return replace(
-        found,
-        columns={**found.columns, "service_s": np.where(running, held_s, service_s)},
+        table,
+        columns={**table.columns, "service_s": np.where(running, held_s, service_s)},
     )
 
 
-def _jobs(found: Log, cluster: Cluster, qos: Mapping[str, float] | None) -> Jobs:
+def _jobs(table: Log, cluster: Cluster, qos: Mapping[str, float] | None) -> Jobs:
     """Convert the rows of a log to jobs, including those that are too wide."""
-    none, tags, limit_s = ("",) * len(found), dict(found.tags), found.get("limit_s", 0)
-    start_s, running = found.get("start_s", np.nan), found.get("running", 0) > 0
+    none, tags, limit_s = ("",) * len(table), dict(table.tags), table.get("limit_s", 0)
+    start_s, running = table.get("start_s", np.nan), table.get("running", 0) > 0
     partitions = np.array(
-        tags.get("partition", none) if found.format == "sacct" else none
+        tags.get("partition", none) if table.format == "sacct" else none
     )
     for partition in {*partitions.tolist()} - {""}:
         in_it = partitions == partition
         limit_s = np.where(in_it & (limit_s == 0), limit_s[in_it].max(), limit_s)
     if types := _types(tags):
         tags["gpu_type"] = types
-    ranks, zero_s, work = qos or {}, found["submit_s"].min(), found.get("known_work", 0)
-    nodes = found.get("nodes", 0).astype(np.int64)
-    cores = np.ceil(found.get("cores", 0))
+    ranks, zero_s, work = qos or {}, table["submit_s"].min(), table.get("known_work", 0)
+    nodes = table.get("nodes", 0).astype(np.int64)
+    cores = np.ceil(table.get("cores", 0))
     return Jobs(
-        found["submit_s"] - zero_s,
-        np.ceil(found.get("gpus", 0)).astype(np.int64),
-        found["service_s"],
-        np.where(limit_s > 0, limit_s, found["service_s"]),
+        table["submit_s"] - zero_s,
+        np.ceil(table.get("gpus", 0)).astype(np.int64),
+        table["service_s"],
+        np.where(limit_s > 0, limit_s, table["service_s"]),
         work if (work > 0).all() else None,
         np.array(
             [
-                INFERENCE if each == "LS" and found.format == "openb" else TRAINING
-                for each in tags.get("qos", none)
+                INFERENCE if label == "LS" and table.format == "openb" else TRAINING
+                for label in tags.get("qos", none)
             ]
         ),
-        _numbered(_families(found), least=1),
+        _numbered(_families(table), least=1),
         _numbered(tags.get("user", none), least=2),
-        found.path.name,
+        table.path.name,
         Tags(tags),
         limit_s > 0,
-        qos=_shares([ranks.get(each, 0.0) for each in tags.get("qos", none)]),
+        qos=_shares([ranks.get(label, 0.0) for label in tags.get("qos", none)]),
         running=running if running.any() else None,
         start_s=None if np.isnan(start_s).all() else start_s - zero_s,
         nodes=nodes if nodes.any() else None,
         cores=cores if cluster.cores else None,
-        memory_gb=found.get("memory_gb", 0) if cluster.memory_gb else None,
+        memory_gb=table.get("memory_gb", 0) if cluster.memory_gb else None,
     )
 
 
@@ -194,23 +194,23 @@ def _shares(ranks: Sequence[float]) -> np.ndarray | None:
 def _types(tags: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
     """Requested GPU types per job, "a|b" for a choice and "" for any."""
     asked = tags.get("ReqTRES", tags.get("AllocTRES", ()))
-    found = tuple("|".join(TYPE.findall(text)[:1]) for text in asked)
-    return tags.get("gpu_type", tags.get("gpu_spec", found))  # the second of openb
+    requested = tuple("|".join(TYPE.findall(text)[:1]) for text in asked)
+    return tags.get("gpu_type", tags.get("gpu_spec", requested))  # the second of openb
 
 
-def _families(found: Log) -> Sequence[str]:
+def _families(table: Log) -> Sequence[str]:
     """Families of models; "" if the log does not have them."""
-    tags = found.tags
-    if found.format == "philly":
+    tags = table.tags
+    if table.format == "philly":
         return [job_type.partition(" (")[0] for job_type in tags["job_type"]]
-    if found.format == "openb":
+    if table.format == "openb":
         return [
             repr(demands)
             for demands in zip(
-                found["cores"], found["memory_gb"], found["gpus"], tags["gpu_milli"]
+                table["cores"], table["memory_gb"], table["gpus"], tags["gpu_milli"]
             )
         ]
-    return tags.get("application", tags.get("family", ("",) * len(found)))
+    return tags.get("application", tags.get("family", ("",) * len(table)))
 
 
 def _numbered(marks: Sequence[str], least: int) -> Ints | None:
@@ -226,13 +226,13 @@ def _numbered(marks: Sequence[str], least: int) -> Ints | None:
 # ---- the cluster of a log, and a schedule as a log ----
 
 
-def cluster_of(found: Log) -> Cluster | None:
+def cluster_of(table: Log) -> Cluster | None:
     """Return the cluster in the header of an SWF file, or None without processors.
 
     MaxProcs processors, spread evenly over MaxNodes nodes (else on one).
     """
     processors, nodes = (
-        int(re.match(r"\d*", found.header.get(name, ""))[0] or 0)  # type: ignore[index]
+        int(re.match(r"\d*", table.header.get(name, ""))[0] or 0)  # type: ignore[index]
         for name in ("MaxProcs", "MaxNodes")
     )
     if processors == 0:
@@ -264,18 +264,18 @@ def read_cluster(path: str | Path) -> Cluster:
 
     Raises InputError with the file's name and line.
     """
-    found = _of_cores(read_log(path, NODES, strict=True))
-    told: dict[str, Any] = {
-        name: found.get(name, 0).astype(np.int64).tolist() for name in found.columns
+    table = _of_cores(read_log(path, NODES, strict=True))
+    columns: dict[str, Any] = {
+        name: table.get(name, 0).astype(np.int64).tolist() for name in table.columns
     }
     names = {"gpu_type": "types", "partition": "partitions"}
-    told |= {
-        ours: found.tags[name] for name, ours in names.items() if name in found.tags
+    columns |= {
+        ours: table.tags[name] for name, ours in names.items() if name in table.tags
     }
-    sizes = told.pop("gpus")
-    if sizes == told.get("cores"):
-        del told["cores"]
-    return Cluster(sizes, **told)
+    sizes = columns.pop("gpus")
+    if sizes == columns.get("cores"):
+        del columns["cores"]
+    return Cluster(sizes, **columns)
 
 
 def schedule_text(run: Run) -> str:
@@ -298,12 +298,12 @@ def schedule_text(run: Run) -> str:
     for name, column in (("user", "user"), ("application", "family")):
         if column in (jobs.dtype.names or ()):
             columns[name] = _own_numbers(tags.get(name, ()), jobs[column])
-    told = {
+    comments = {
         "Computer": f"simulated, {run.policy}",
         "MaxNodes": len(cluster.sizes),
         "MaxProcs": cluster.gpus,
     }
-    return swf_text(columns, tags.get("job_id", ()), told)
+    return swf_text(columns, tags.get("job_id", ()), comments)
 
 
 def _own_numbers(texts: Sequence[str], numbers: Ints) -> Ints:

@@ -280,9 +280,9 @@ def course(run: Run, to_s: float = inf) -> dict[str, Floats]:
             if what == COMES or not holds[job]:
                 continue
             # no cores
-            own = [(node, int(n)) for node, n in parts[job] if node < len(held)]
-            free = (nodes.give, nodes.take)[what](free, own)
-            for node, width in own if len(own) == 1 else ():
+            placed = [(node, int(n)) for node, n in parts[job] if node < len(held)]
+            free = (nodes.give, nodes.take)[what](free, placed)
+            for node, width in placed if len(placed) == 1 else ():
                 (held[node].remove, held[node].append)[what](width)
         waiting[now] = sum(queue.values())
         busy[now] = nodes.all.bit_count() - free.bit_count()

@@ -405,8 +405,8 @@ def pbs(
             (time_s < medium_s, gpus),
             (np.full(len(fits), True), time_s),
         )
-        own, key = next(rule for rule in rules if rule[0].any())
-        return int(fits[np.argmin(np.where(own, key, np.inf))])
+        candidates, key = next(rule for rule in rules if rule[0].any())
+        return int(fits[np.argmin(np.where(candidates, key, np.inf))])
 
     return schedule
 

@@ -70,9 +70,10 @@ class Replay:
         Agreement in percent, its difference from the best with a 95 % interval (block
         bootstrap over moments), and waits in seconds.
         """
-        told, best = self.agreement, self.best
+        agreement, best = self.agreement, self.best
         names = sorted(
-            self.waits_s, key=lambda name: -told[name].mean() if name in told else -inf
+            self.waits_s,
+            key=lambda name: -agreement[name].mean() if name in agreement else -inf,
         )
         known = {
             name: wait_s[~np.isnan(wait_s)] for name, wait_s in self.waits_s.items()
@@ -90,11 +91,13 @@ class Replay:
 
     def _agrees(self, name: str) -> dict[str, float | None]:
         """Agreement, percent, and by how much the best one agrees more often."""
-        own, best = self.agreement.get(name), self.agreement[str(self.best)]
+        agrees, best = self.agreement.get(name), self.agreement[str(self.best)]
         below = (
-            None if own is None or name == self.best else interval(100 * (best - own))
+            None
+            if agrees is None or name == self.best
+            else interval(100 * (best - agrees))
         )
-        agrees_pct = None if own is None else 100 * float(own.mean())
+        agrees_pct = None if agrees is None else 100 * float(agrees.mean())
         return {"agreement_pct": agrees_pct, **_plain("below_best_pct", below)}
 
     def what_if(self, changes: Sequence[str]) -> list[dict[str, Any]]:
@@ -104,16 +107,16 @@ class Replay:
         `changed`; of the best scheduler, else the first.
         """
         name = self.best or next(key for key in self.waits_s if key != "recorded")
-        found = [(text, *changed(self.scenario, name, text)) for text in changes]
-        waits_s = [_waits(scenario, own) for _, scenario, own in found]
+        variants = [(text, *changed(self.scenario, name, text)) for text in changes]
+        waits_s = [_waits(scenario, scheduler) for _, scenario, scheduler in variants]
         return [
             {
                 "what_if": text,
-                "scheduler": own,
+                "scheduler": scheduler,
                 "wait_s": float(wait_s.mean()),
                 **_plain("wait_difference_s", interval(wait_s - self.waits_s[name])),
             }
-            for (text, _, own), wait_s in zip(found, waits_s)
+            for (text, _, scheduler), wait_s in zip(variants, waits_s)
         ]
 
 
@@ -132,17 +135,19 @@ def replay(scenario: Scenario, schedulers: Sequence[Any] | None = None) -> Repla
         if not scenario.shortage(make_scheduler(name))
     ]
     policies = check_policies(schedulers or every, scenario)
-    told, waits_s = dict[str, Floats](), dict[str, Floats]()
+    agrees, waits_s = dict[str, Floats](), dict[str, Floats]()
     if jobs.start_s is not None:
         waits_s["recorded"] = np.maximum(jobs.start_s - jobs.arrival_s, 0.0)
-        made = {
-            name: isolated(scenario, subject_of(scenario).make_policy(each))[1]
-            for name, each in policies.items()
+        isolated_policies = {
+            name: isolated(scenario, subject_of(scenario).make_policy(scheduler))[1]
+            for name, scheduler in policies.items()
         }
-        told, placement = agreement(scenario, deepcopy(made))
+        agrees, placement = agreement(scenario, deepcopy(isolated_policies))
         scenario = replace(scenario, placement=placement or scenario.placement)
-    waits_s |= {name: _waits(scenario, each) for name, each in policies.items()}
-    return Replay(scenario, waits_s, told)
+    waits_s |= {
+        name: _waits(scenario, scheduler) for name, scheduler in policies.items()
+    }
+    return Replay(scenario, waits_s, agrees)
 
 
 def _waits(scenario: Scenario, scheduler: Any) -> Floats:

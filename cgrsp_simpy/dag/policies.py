@@ -215,8 +215,8 @@ class Planner:
 
 
 def _factory(name: str) -> Callable[..., Planner]:
-    def planner(**given: Any) -> Planner:
-        return Planner(name, given)
+    def planner(**values: Any) -> Planner:
+        return Planner(name, values)
 
     full = signature(SCHEDULERS[name])
     taken = [item for item in full.parameters.values() if item.name not in GIVEN]

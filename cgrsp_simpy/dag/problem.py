@@ -58,17 +58,17 @@ class Problem:
         beside: text after the node's name. group: see `Graph.in_use_mb`.
         """
         graph = self.graph
-        told = f"node {graph.names[node]}{beside} needs {in_use_mb:.0f} MB"
+        text = f"node {graph.names[node]}{beside} needs {in_use_mb:.0f} MB"
         resident_mb = graph.resident_mb[group == group[node]].sum()
         held_mb = in_use_mb - resident_mb - graph.memory_mb[node]
         if resident_mb or held_mb:
             units = len(np.unique(graph.unit[group == group[node]]))
-            told += (
+            text += (
                 f": {resident_mb} resident, of {units} unit{'s' * (units > 1)},"
                 f" {held_mb:.0f} held between nodes, as activations,"
                 f" {graph.memory_mb[node]} of its own"
             )
-        return told
+        return text
 
     @cached_property
     def unit_in_use_mb(self) -> Floats:
@@ -165,9 +165,9 @@ class Plan:
     def __post_init__(self) -> None:
         for name in ("gpu", "order")[: 1 + (self.order is not None)]:
             set_columns(self, {name: "f8"}, "node")
-            own = getattr(self, name)
+            values = getattr(self, name)
             check_entries(
-                name, own, lambda n: f"node {n - 1}", least=-MOST_WHOLE, whole=True
+                name, values, lambda n: f"node {n - 1}", least=-MOST_WHOLE, whole=True
             )
             set_columns(self, {name: "i8"}, "node")
 

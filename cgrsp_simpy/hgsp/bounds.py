@@ -127,9 +127,9 @@ def _prices(
     )
     used = _used(model, start_s, finish_s, edges_s, len(models))
     room_s = np.repeat(
-        [own.number * length_s / every for own in models], len(edges_s) - 1
+        [of_model.number * length_s / every for of_model in models], len(edges_s) - 1
     )
-    found = tried_twice(
+    result = tried_twice(
         lambda presolve: scipy.optimize.linprog(  # type: ignore[call-overload]
             cost,
             A_ub=used,
@@ -140,16 +140,16 @@ def _prices(
             options={"presolve": presolve},
         )
     )
-    if found.status != SOLVED:
+    if result.status != SOLVED:
         log.warning(
             "%s: no bound by capacity: the solver failed, with presolve and"
             " without: %s",
             instance.name,
-            found.message,
+            result.message,
         )
         return None
     return np.asarray(
-        np.maximum(0.0, -found.ineqlin.marginals).reshape(len(models), -1)
+        np.maximum(0.0, -result.ineqlin.marginals).reshape(len(models), -1)
     )
 
 

@@ -107,22 +107,22 @@ def retime(state: State, j: int, first: int, last: int) -> None:
 @compiled
 def move(state: State, task: int, j: int, k: int, swap: bool) -> None:
     """Put a task on GPU j at position k: in place of the task there, or before it."""
-    own, was = state.gpu[task], state.place[task]
-    here, there = state.tasks[own], state.tasks[j]
+    source, was = state.gpu[task], state.place[task]
+    here, there = state.tasks[source], state.tasks[j]
     if swap:
         here[was], there[k] = there[k], task
     else:
-        state.size[own] -= 1
-        for place in range(was, state.size[own]):
+        state.size[source] -= 1
+        for place in range(was, state.size[source]):
             here[place] = here[place + 1]
         for place in range(state.size[j], k, -1):
             there[place] = there[place - 1]
         there[k] = task
         state.size[j] += 1
-    if own == j:
+    if source == j:
         retime(state, j, min(was, k), max(was, k))
     else:
-        retime(state, own, was, was)
+        retime(state, source, was, was)
         retime(state, j, k, k)
 
 
@@ -150,9 +150,14 @@ def best_move(
     it need not go before tasks that end as it arrives. So no insertion is better, but a
     swap from which only its partner gains may be.
     """
-    own, was = state.gpu[task], state.place[task]
-    mine = (state.jobs[own], state.tasks[own], state.finish_s[own], state.late[own])
-    last = state.size[own]
+    source, was = state.gpu[task], state.place[task]
+    mine = (
+        state.jobs[source],
+        state.tasks[source],
+        state.finish_s[source],
+        state.late[source],
+    )
+    last = state.size[source]
     gain = -worsening(*mine, last, (was, -1, 0, 0, -1, was + 1), inf)
     best, to, at, swaps, tried = -least, -1, 0, False, 1
     for j in range(len(state.size)):
@@ -164,15 +169,15 @@ def best_move(
         if gain <= least or time_s == inf:
             continue
         size = state.size[j]
-        for k in range(ended(finish_s, size, arrival_s), size + (j != own)):
+        for k in range(ended(finish_s, size, arrival_s), size + (j != source)):
             late_s = max(finish_s[k], arrival_s) + time_s - deadline_s
-            if weight * late_s >= best + gain and (j != own or k <= was):
+            if weight * late_s >= best + gain and (j != source or k <= was):
                 break
-            if j == own and k == was:
+            if j == source and k == was:
                 continue
             other = tasks[k] if k < size else -1
             swapped = inf
-            if j != own:
+            if j != source:
                 moved = (
                     worsening(
                         jobs,
@@ -185,7 +190,7 @@ def best_move(
                     )
                     - gain
                 )
-                if other >= 0 and state.jobs[own][other][3] < inf:
+                if other >= 0 and state.jobs[source][other][3] < inf:
                     swapped = worsening(
                         *mine, last, (was, other, 0, 0, -1, was + 1), inf
                     )
@@ -241,18 +246,18 @@ def kick(state: State, draw: Sequence[float]) -> None:
     ):
         late = (late + 1) % len(state.gpu)
     for first in range(2, 2 + PER_KICK * (1 + int(draw[0] * KICKS)), PER_KICK):
-        own = state.gpu[late]
+        source = state.gpu[late]
         least = max(0, state.place[late] - NEAR)
-        most = min(state.size[own], state.place[late] + NEAR + 1)
+        most = min(state.size[source], state.place[late] + NEAR + 1)
         was = least + int(draw[first] * (most - least))
-        task, j = state.tasks[own][was], int(draw[first + 1] * len(state.size))
+        task, j = state.tasks[source][was], int(draw[first + 1] * len(state.size))
         swap = draw[first + 2] < 0.5
-        middle = ended(state.finish_s[j], state.size[j], state.finish_s[own][was])
-        last = state.size[j] - (swap or j == own)
+        middle = ended(state.finish_s[j], state.size[j], state.finish_s[source][was])
+        last = state.size[j] - (swap or j == source)
         k = min(last, max(0, middle - NEAR + int(draw[first + 3] * (2 * NEAR + 1))))
-        if (j == own and k == was) or k < 0 or state.jobs[j][task][3] == inf:
+        if (j == source and k == was) or k < 0 or state.jobs[j][task][3] == inf:
             continue
-        if not swap or state.jobs[own][state.tasks[j][k]][3] < inf:
+        if not swap or state.jobs[source][state.tasks[j][k]][3] < inf:
             move(state, task, j, k, swap)
 
 

@@ -42,7 +42,7 @@ def solve_exact(instance: Instance, time_limit_s: Positive = 60.0) -> Solution:
         return Solution(known, optimal=True)
     model, least = _Model(instance, known.weighted_tardiness), lower_bound(instance)
     end_s = time.perf_counter() + time_limit_s
-    found = tried_twice(
+    result = tried_twice(
         lambda presolve: scipy.optimize.milp(
             model.cost,
             constraints=model.constraints,
@@ -55,22 +55,22 @@ def solve_exact(instance: Instance, time_limit_s: Positive = 60.0) -> Solution:
             },
         )
     )
-    if found.status not in (SOLVED, LIMIT):
+    if result.status not in (SOLVED, LIMIT):
         log.warning(
             "%s: the solver failed, with presolve and without: %s",
             instance.name,
-            found.message,
+            result.message,
         )
         return Solution(known, bound=least)
-    schedules = [known] if found.x is None else [known, model.schedule(found.x)]
+    schedules = [known] if result.x is None else [known, model.schedule(result.x)]
     best = min(schedules, key=lambda schedule: schedule.weighted_tardiness)
     bound = (
         least
-        if found.mip_dual_bound is None
-        else max(least, float(found.mip_dual_bound))
+        if result.mip_dual_bound is None
+        else max(least, float(result.mip_dual_bound))
     )
     return Solution(
-        best, bound=min(bound, best.weighted_tardiness), optimal=found.status == SOLVED
+        best, bound=min(bound, best.weighted_tardiness), optimal=result.status == SOLVED
     )
 
 

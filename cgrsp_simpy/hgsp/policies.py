@@ -243,12 +243,12 @@ class Planner:
         """Its text, such as "atc:online=true", or the name of the function."""
         if not isinstance(self.scheduler, str):
             return policy_name(self.scheduler)
-        given = {name: getattr(self, name) for name in OWNERS if getattr(self, name)}
-        told = ",".join(
+        values = {name: getattr(self, name) for name in OWNERS if getattr(self, name)}
+        text = ",".join(
             f"{name}={'true' if value is True else f'{value:.12g}'}"
-            for name, value in given.items()
+            for name, value in values.items()
         )
-        return f"{self.scheduler}:{told}" if told else self.scheduler
+        return f"{self.scheduler}:{text}" if text else self.scheduler
 
     @property
     def is_frozen(self) -> bool:
@@ -260,12 +260,12 @@ class Planner:
         if self.moves or self.seconds:
             return self
         limits: dict[str, Any] = {"moves": moves or 0, "seconds": seconds or 0}
-        own = {
+        missing = {
             name: limit
             for name, limit in limits.items()
             if self.scheduler in OWNERS[name]
         }
-        return replace(self, **own)
+        return replace(self, **missing)
 
     def plan(self, instance: Instance, seed: int) -> Plan:
         """Return the plan made ahead of a run; seed: of its search."""

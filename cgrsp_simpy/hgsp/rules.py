@@ -124,8 +124,8 @@ def dispatch(instance: Instance, priority: Priority) -> Schedule:
 
 def best_listed(instance: Instance) -> Schedule:
     """Return the best of the schedules by Greedy and by each rule."""
-    found = (
+    schedules = (
         greedy_assignment(instance, range(instance.tasks)),
         *(dispatch(instance, rule) for rule in RULES.values()),
     )
-    return min(found, key=lambda schedule: schedule.weighted_tardiness)
+    return min(schedules, key=lambda schedule: schedule.weighted_tardiness)

@@ -73,10 +73,12 @@ def sagreedy(
     for iteration in range(1, iterations + 1):
         if least == 0:
             break
-        found = carry_out(_neighbour(current.tardiness_s, instance, temperature, rng))
-        worse = found.weighted_tardiness - value
+        candidate = carry_out(
+            _neighbour(current.tardiness_s, instance, temperature, rng)
+        )
+        worse = candidate.weighted_tardiness - value
         if worse <= 0 or rng.random() < math.exp(-worse / temperature):
-            current, value = found, found.weighted_tardiness
+            current, value = candidate, candidate.weighted_tardiness
         if value < least:
             best, least = current, value
         course.append(Iteration(iteration, value, least))

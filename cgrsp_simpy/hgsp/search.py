@@ -75,11 +75,11 @@ def search(
         if rows < len(draws) and tried < most:
             break  # nothing is late
         draws = draws[rows:]
-    found = [
+    schedules = [
         start,
-        *(from_sequences(instance, _sequences(own)) for own in (best, state)),
+        *(from_sequences(instance, _sequences(final)) for final in (best, state)),
     ]
-    chosen = min(found, key=lambda schedule: schedule.weighted_tardiness)
+    chosen = min(schedules, key=lambda schedule: schedule.weighted_tardiness)
     return chosen, [*course[: -1 : 1 + len(course) // MOST_STEPS], course[-1]]
 
 

@@ -56,12 +56,12 @@ def table_two() -> list[dict[str, Any]]:
             "policy": policy,
             "double_count": double_count,
             "figure": figure,
-            "found": round(found[figure], 6),
+            "found": round(figures[figure], 6),
             "printed": value,
-            "verdict": "agrees" if round(found[figure], 3) == value else "differs",
+            "verdict": "agrees" if round(figures[figure], 3) == value else "differs",
         }
         for double_count in (True, False)
         for policy, printed in PRINTED.items()
-        for found in [printed_loop(policy, double_count)]
+        for figures in [printed_loop(policy, double_count)]
         for figure, value in printed.items()
     ]

@@ -71,7 +71,7 @@ LOOK_AHEAD_S = 86400.0  # the stock is drawn so far in advance
 
 def why_not_compiled(scenario: Any, policy: Any) -> str:
     """Return why a policy cannot run compiled on a scenario; "" if it can."""
-    mixed = any(each.weight is None for each in scenario.workload.classes)
+    mixed = any(job_class.weight is None for job_class in scenario.workload.classes)
     weighs = type(policy) is Triage
     if mixed and (weighs or isinstance(getattr(policy, "order", None), Index)):
         return "jobs of one deadline class differ in weight"
@@ -79,8 +79,8 @@ def why_not_compiled(scenario: Any, policy: Any) -> str:
         return "triage weighs what it sees of the stock"
     if scenario.terms.warm_s and hasattr(policy, "keep_s"):
         return "the policy decides how long instances are kept"
-    if told := scenario.compiled_setup.why_not_compiled or of_policy(policy):
-        return str(told)
+    if reason := scenario.compiled_setup.why_not_compiled or of_policy(policy):
+        return str(reason)
     return "" if COMPILED else NEEDED
 
 
@@ -89,14 +89,14 @@ def of_scenario(scenario: Any) -> str:
     market, kinds = scenario.market, scenario.types
     if users_part(scenario) is not None:
         return "the scenario has a part of a user's class"
-    others = [each for each in fields(Terms) if each.name not in BILLS]
-    told = [
-        each.name
-        for each in others
-        if getattr(scenario.terms, each.name) != each.default
+    others = [item for item in fields(Terms) if item.name not in BILLS]
+    changed = [
+        item.name
+        for item in others
+        if getattr(scenario.terms, item.name) != item.default
     ]
-    if told:
-        return f"its terms of renting have {', '.join(told)}"
+    if changed:
+        return f"its terms of renting have {', '.join(changed)}"
     plain = Market(
         market.clock,
         market.delay_s,
@@ -104,8 +104,8 @@ def of_scenario(scenario: Any) -> str:
         market.medium_factor,
         market.medium_cap,
         tuple(
-            HourlyStock(each.gpu, each.chances, each.persistence_s)
-            for each in market.stock
+            HourlyStock(item.gpu, item.chances, item.persistence_s)
+            for item in market.stock
         ),
         market.persistence_s,
         market.sight,
@@ -158,25 +158,25 @@ def not_plain(kind: Any, function: Any) -> str:
 
     It may use + - * /, comparisons, min, max, abs, nextafter, exp, and constants.
     """
-    told = f"rule {function.__name__}"
-    for each in dis.get_instructions(function):
-        if each.opname == "BINARY_OP" and each.argrepr.rstrip("=") not in "+-*/":
-            return f"{told} uses {each.argrepr}"
+    subject = f"rule {function.__name__}"
+    for step in dis.get_instructions(function):
+        if step.opname == "BINARY_OP" and step.argrepr.rstrip("=") not in "+-*/":
+            return f"{subject} uses {step.argrepr}"
     for name in function.__code__.co_names:
         if not _is_plain(function.__globals__.get(name, getattr(builtins, name, None))):
-            return f"{told} uses {name}"
+            return f"{subject} uses {name}"
     if not COMPILED:
         return ""
     try:
         compiled_rule(kind, function)
     except numba.core.errors.NumbaError as error:
-        return f"{told} cannot be compiled: {str(error).splitlines()[0]}"
+        return f"{subject} cannot be compiled: {str(error).splitlines()[0]}"
     return ""
 
 
 def _is_plain(value: Any) -> bool:
     if isinstance(value, tuple):
-        return all(isinstance(each, (int, float)) for each in value)
+        return all(isinstance(entry, (int, float)) for entry in value)
     return isinstance(value, (int, float)) or value in PLAIN
 
 
@@ -203,11 +203,11 @@ LAYOUT: dict[type[Rule], tuple[str, int, list[str]]] = {
 def compiled_rule(kind: Any, function: Any) -> Any:
     """Return a rule's compiled function, cached on disk by a digest of its inputs."""
     names = function.__code__.co_varnames[: function.__code__.co_argcount]
-    own = [name for name in names if name not in kind.figures]
-    given = [
+    extra = [name for name in names if name not in kind.figures]
+    inputs = [
         (
-            f"p[{own.index(name)}]"
-            if name in own
+            f"p[{extra.index(name)}]"
+            if name in extra
             else f"{WHOLE.get(name, '')}(f[{FIGURES.index(name)}])"
         )
         for name in names
@@ -219,7 +219,7 @@ def compiled_rule(kind: Any, function: Any) -> Any:
         code.co_consts,
         code.co_names,
         constants,
-        given,
+        inputs,
         more,
         numba.__version__,
     )
@@ -230,19 +230,19 @@ def compiled_rule(kind: Any, function: Any) -> Any:
         f"def {name}(figures, parameters, answer):",
         (
             f"f, p = carray(figures, {len(FIGURES)}), carray(parameters,"
-            f" {max(1, len(own))})"
+            f" {max(1, len(extra))})"
         ),
         f"a = carray(answer, {LAST + 1})",
-        "try: t = " + more[0].format(f"function({', '.join(given)})"),
+        "try: t = " + more[0].format(f"function({', '.join(inputs)})"),
         "except Exception: return",
         f"if len(t) > {more[1]}: return",
         *[f"a[{at}] = {value}" for at, value in enumerate(more[2])],
         f"a[{LAST}] = 1.0",
     ]
-    made = {"__name__": __name__, "carray": numba.carray, "inf": math.inf}
-    made["function"] = numba.njit(function)
-    exec(compile("\n ".join(lines), code.co_filename, "exec"), made)
-    return cached(made[name], numba.cfunc, RULE)
+    namespace = {"__name__": __name__, "carray": numba.carray, "inf": math.inf}
+    namespace["function"] = numba.njit(function)
+    exec(compile("\n ".join(lines), code.co_filename, "exec"), namespace)
+    return cached(namespace[name], numba.cfunc, RULE)
 
 
 def address(rule: Any) -> int:
@@ -255,9 +255,9 @@ def address(rule: Any) -> int:
 
 def parameters(rule: Any) -> Array:
     """Parameters of a rule in the order of its arguments; at least one number."""
-    own = getattr(rule, "parameters", {})
-    names = [name for name in getattr(rule, "arguments", ()) if name in own]
-    return np.array([float(own[name]) for name in names] or [0.0])
+    values = getattr(rule, "parameters", {})
+    names = [name for name in getattr(rule, "arguments", ()) if name in values]
+    return np.array([float(values[name]) for name in names] or [0.0])
 
 
 # ---- a run ----
@@ -350,10 +350,10 @@ class Fixed:
         holds = [stock.persists(gpu) for gpu in kinds]
         look_s = -1.0 if market.poll_s is None else market.poll_s
         by_level = known.gpus[0].mean_execution_s, known.fastest_s, known.slowest_s
-        pairs = [(each.tight, each.weight) for each in scenario.workload.classes]
+        pairs = [(item.tight, item.weight) for item in scenario.workload.classes]
         none = np.zeros(1)
         alike, how = list(dict.fromkeys(pairs)), np.zeros(kernel.RENTS + 1, np.int64)
-        own = [alike.index(pair) for pair in pairs]
+        indices = [alike.index(pair) for pair in pairs]
         self.most = max(widths(scenario.workload), default=1)
         how[kernel.FREE_TYPES], how[kernel.RENTS] = free, terms != Terms()
         self.width = (
@@ -375,11 +375,11 @@ class Fixed:
             hours=np.array(hours, float),
             start_h=np.array([market.clock.start_h], float),
             delay_s=np.array([*market.delay_s, (0, 0)], float),
-            look_s=np.array([look_s if own else -1.0 for own in holds]),
+            look_s=np.array([look_s if held else -1.0 for held in holds]),
             holds=np.array(holds),
-            by_level=np.array([each[:levels] for each in by_level], float),
+            by_level=np.array([row[:levels] for row in by_level], float),
             mix=np.array(known.complexity_mix, float),
-            alike=np.arange(levels * len(alike)).reshape(levels, -1)[:, own],
+            alike=np.arange(levels * len(alike)).reshape(levels, -1)[:, indices],
             level=np.repeat(np.arange(levels), len(alike)),
             tight=np.array([tight for tight, _ in alike] * levels, float),
             weight=np.array([weight or 0.0 for _, weight in alike] * levels, float),
@@ -578,8 +578,8 @@ class Bulk:
         for name in ("due_s", "who"):
             old = getattr(run, name)
             more[name] = np.empty((len(old), size), old.dtype)
-            for own, (first, last) in enumerate(zip(run.first, run.last)):
-                more[name][own, : last - first] = old[own, first:last]
+            for job_class, (first, last) in enumerate(zip(run.first, run.last)):
+                more[name][job_class, : last - first] = old[job_class, first:last]
         run.last[:] -= run.first
         run.first[:] = 0
         self.run = run._replace(**more)
@@ -599,24 +599,26 @@ class Bulk:
             parts = [
                 columns.get(f"{part}_usd", table[0] * 0.0).tolist() for part in PARTS
             ]
-            columns["cost_usd"] = np.array([math.fsum(each) for each in zip(*parts)])
+            columns["cost_usd"] = np.array([math.fsum(entry) for entry in zip(*parts)])
         columns = {
             name: columns[name].astype(kinds[name], copy=False)
             for name in (*RECORD, *terms)
         }
         self.records.take(columns)
         if self.keep:
-            own = [
+            slots_of = [
                 columns["slot"],
                 *table[: self.setup.width - self.setup.most : -1].astype(int),
             ]
-            slots = zip(*[[(slot, 1) for slot in each.tolist()] for each in own])
-            parts = [each[:gpus] for each, gpus in zip(slots, columns["gpus"].tolist())]
+            slots = zip(*[[(slot, 1) for slot in entry.tolist()] for entry in slots_of])
+            parts = [
+                entry[:gpus] for entry, gpus in zip(slots, columns["gpus"].tolist())
+            ]
             times = [
                 columns[name].tolist() for name in ("dispatch_s", "start_s", "finish_s")
             ]
             self.held += [
-                (*each, ()) for each in zip(columns["job"].tolist(), parts, *times)
+                (*entry, ()) for entry in zip(columns["job"].tolist(), parts, *times)
             ]
             intervals = self.run.kept[: number[kernel.INTERVALS]]
             for job, slot, from_s, to_s in intervals.tolist():
@@ -647,16 +649,19 @@ class Bulk:
         """Extend the stock to a later time."""
         until_s = 2 * self.run.now_s[0] + LOOK_AHEAD_S
         self.run.horizon_s[0] = until_s
-        found = [([0.0], [0.0])] * len(self.kinds)
+        paths = [([0.0], [0.0])] * len(self.kinds)
         for place in np.flatnonzero(self.setting.holds).tolist():
             path: Any = self.stock._path(self.kinds[place])
             level = path._levels[0]  # the only one: there are no two time scales
             level._draw_until(until_s)
-            found[place] = level._epochs_s, level._uniforms
-        longest = max(len(epochs_s) for epochs_s, _ in found)
-        epochs_s, levels = np.full((2, len(found), longest), math.inf)
-        for place, (own_s, own) in enumerate(found):
-            epochs_s[place, : len(own_s)], levels[place, : len(own)] = own_s, own
+            paths[place] = level._epochs_s, level._uniforms
+        longest = max(len(epochs_s) for epochs_s, _ in paths)
+        epochs_s, levels = np.full((2, len(paths), longest), math.inf)
+        for place, (own_s, uniforms) in enumerate(paths):
+            epochs_s[place, : len(own_s)], levels[place, : len(uniforms)] = (
+                own_s,
+                uniforms,
+            )
         self.run = self.run._replace(epochs_s=epochs_s, levels=levels)
 
 

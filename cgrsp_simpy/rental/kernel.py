@@ -238,17 +238,17 @@ def copy(source: Array, target: Array) -> None:
 def join(run: State, setting: Setting) -> bool:
     """Add the next job to the queue; False without room."""
     number, job = run.number, run.jobs[run.number[NEXT]]
-    own = 0
+    job_class = 0
     if not setting.how[FIRST_COME]:
-        own = setting.alike[int(job[COMPLEXITY]) - 1, int(job[CLASS])]
-    first = run.first[own]
-    last = run.last[own]
-    due_s = run.due_s[own]
-    who = run.who[own]
+        job_class = setting.alike[int(job[COMPLEXITY]) - 1, int(job[CLASS])]
+    first = run.first[job_class]
+    last = run.last[job_class]
+    due_s = run.due_s[job_class]
+    who = run.who[job_class]
     if last == len(who) or not number[FREE]:
         return False
-    if first == last and own not in run.turn[: number[CLASSES]]:
-        run.turn[number[CLASSES]] = own
+    if first == last and job_class not in run.turn[: number[CLASSES]]:
+        run.turn[number[CLASSES]] = job_class
         number[CLASSES] += 1
     number[FREE] -= 1
     row = run.free[number[FREE]]
@@ -259,83 +259,85 @@ def join(run: State, setting: Setting) -> bool:
     place = bisect(due_s, key, first, last, True)
     for at in range(last, place, -1):
         due_s[at], who[at] = due_s[at - 1], who[at - 1]
-    due_s[place], who[place], run.last[own] = key, row, last + 1
+    due_s[place], who[place], run.last[job_class] = key, row, last + 1
     number[NEXT] += 1
     number[WAITING] += 1
     return True
 
 
 @inlined
-def leave(run: State, own: int, at: int) -> int:
+def leave(run: State, job_class: int, at: int) -> int:
     """Remove a job from the queue; return by how much those before it moved."""
-    first = run.first[own]
-    last = run.last[own]
-    due_s = run.due_s[own]
-    who = run.who[own]
+    first = run.first[job_class]
+    last = run.last[job_class]
+    due_s = run.due_s[job_class]
+    who = run.who[job_class]
     if at - first < last - at - 1:
         for place in range(at, first, -1):
             due_s[place], who[place] = due_s[place - 1], who[place - 1]
-        run.first[own] = first + 1
+        run.first[job_class] = first + 1
         return 1
     for place in range(at + 1, last):
         due_s[place - 1], who[place - 1] = due_s[place], who[place]
-    run.last[own] = last - 1
+    run.last[job_class] = last - 1
     return 0
 
 
 @inlined
-def take(run: State, own: int, tier: int) -> None:
+def take(run: State, job_class: int, tier: int) -> None:
     """Remove the first job of a tier from the queue."""
-    moved = leave(run, own, run.took[own, tier])
+    moved = leave(run, job_class, run.took[job_class, tier])
     for other in range(TIERS):
-        run.took[own, other] += moved if other <= tier else moved - 1
-        run.stop[own, other] += moved if other < tier else moved - 1
+        run.took[job_class, other] += moved if other <= tier else moved - 1
+        run.stop[job_class, other] += moved if other < tier else moved - 1
 
 
 @inlined
 def ranked(run: State, setting: Setting) -> bool:
     """Set the tiers of each class; False if a rule failed."""
     figures, answer = run.figures, run.answer
-    for own in range(len(run.first)):
-        begin, last = run.first[own], run.last[own]
+    for job_class in range(len(run.first)):
+        begin, last = run.first[job_class], run.last[job_class]
         for tier in range(TIERS):
-            run.took[own, tier] = run.stop[own, tier] = last
+            run.took[job_class, tier] = run.stop[job_class, tier] = last
         if begin < last and (setting.how[FIRST_COME] or run.number[WAITING] == 1):
-            run.took[own, 0] = begin
+            run.took[job_class, 0] = begin
         elif begin < last and setting.how[BY_INDEX]:
-            run.took[own, 0] = begin
-            if not indexed(run, setting, own):
+            run.took[job_class, 0] = begin
+            if not indexed(run, setting, job_class):
                 return False
         elif begin < last:
-            of_class(run, setting, setting.level[own], setting.tight[own])
+            of_class(run, setting, setting.level[job_class], setting.tight[job_class])
             answer[LAST] = 0.0
             ask(setting.rules[0], figures, setting.of_order, answer)
             if not answer[LAST]:
                 return False
             for tier in range(TIERS):
-                run.took[own, tier] = begin
-                begin = bisect(run.due_s[own], answer[3 * tier], begin, last, False)
-                run.stop[own, tier] = begin
-                run.rank[own, tier, 0] = answer[3 * tier + 1]
-                run.rank[own, tier, 1] = answer[3 * tier + 2]
+                run.took[job_class, tier] = begin
+                begin = bisect(
+                    run.due_s[job_class], answer[3 * tier], begin, last, False
+                )
+                run.stop[job_class, tier] = begin
+                run.rank[job_class, tier, 0] = answer[3 * tier + 1]
+                run.rank[job_class, tier, 1] = answer[3 * tier + 2]
                 if begin == last:
                     break
     return True
 
 
 @inlined
-def indexed(run: State, setting: Setting, own: int) -> bool:
+def indexed(run: State, setting: Setting, job_class: int) -> bool:
     """Set the rank of a class's first job, by an index; False if its rule failed."""
-    if run.took[own, 0] == run.last[own]:
+    if run.took[job_class, 0] == run.last[job_class]:
         return True
-    job = run.rows[run.who[own, run.took[own, 0]]]
+    job = run.rows[run.who[job_class, run.took[job_class, 0]]]
     figures = run.figures
     answer = run.answer
     of_class(run, setting, int(job[COMPLEXITY]) - 1, job[TIGHT])
     figures[DEADLINE_S], figures[WEIGHT] = job[DUE], job[OWN_WEIGHT]
     answer[LAST] = 0.0
     ask(setting.rules[0], figures, setting.of_order, answer)
-    run.rank[own, 0, 0], run.rank[own, 0, 1] = answer[0], 0.0
+    run.rank[job_class, 0, 0], run.rank[job_class, 0, 1] = answer[0], 0.0
     return bool(answer[LAST] and answer[0] == answer[0])
 
 
@@ -352,28 +354,29 @@ def of_class(run: State, setting: Setting, level: int, tight: float) -> None:
 def first_of(run: State, setting: Setting) -> tuple[int, int]:
     """Return the class and tier of the next job; class -1 if there is none."""
     best, best_tier, best_row = -1, 0, 0
-    for own in range(len(run.first)):
-        if run.number[IDLE] <= setting.how[HELD_BACK] and not setting.tight[own]:
+    for job_class in range(len(run.first)):
+        if run.number[IDLE] <= setting.how[HELD_BACK] and not setting.tight[job_class]:
             continue
         for tier in range(TIERS):
-            at = run.took[own, tier]
-            if at == run.last[own]:
+            at = run.took[job_class, tier]
+            if at == run.last[job_class]:
                 break
-            if at == run.stop[own, tier]:
+            if at == run.stop[job_class, tier]:
                 continue
-            row, gap = run.who[own, at], -1.0
+            row, gap = run.who[job_class, at], -1.0
             if best >= 0:
-                gap = run.rank[own, tier, 0] - run.rank[best, best_tier, 0]
+                gap = run.rank[job_class, tier, 0] - run.rank[best, best_tier, 0]
                 if gap == 0.0:
-                    gap = run.rank[own, tier, 1] - run.rank[best, best_tier, 1]
+                    gap = run.rank[job_class, tier, 1] - run.rank[best, best_tier, 1]
                 if gap == 0.0:
                     gap = (
-                        run.due_s[own, at] - run.due_s[best, run.took[best, best_tier]]
+                        run.due_s[job_class, at]
+                        - run.due_s[best, run.took[best, best_tier]]
                     )
                 if gap == 0.0:
                     gap = run.rows[row, ID] - run.rows[best_row, ID]
             if gap < 0.0:
-                best, best_tier, best_row = own, tier, row
+                best, best_tier, best_row = job_class, tier, row
     return best, best_tier
 
 
@@ -442,14 +445,14 @@ def placed(run: State, setting: Setting, row: int) -> int:
 @inlined
 def offer(run: State, setting: Setting, slot: int) -> None:
     """Update the first slot of a group: the first idle warm one, else the first."""
-    group, rents, found = setting.group[slot], setting.how[RENTS], len(run.row)
+    group, rents, first = setting.group[slot], setting.how[RENTS], len(run.row)
     for at in range(0 if rents else min(run.idle[group], slot), len(run.row)):
         if run.row[at] < 0 and setting.group[at] == group:
-            found = min(found, at)
+            first = min(first, at)
             if run.payer[at] >= 0 or not rents:
-                found = at
+                first = at
                 break
-    run.idle[group] = found
+    run.idle[group] = first
 
 
 @inlined
@@ -633,16 +636,14 @@ def by_rules(run: State, setting: Setting) -> bool:
 # ---- by triage ----
 
 
-def _delay(given: Any) -> Delay:
-    parts = (given[0], given[1], given[2]), (given[3], given[4], given[5])
-    return Delay(
-        (*parts, (given[6], given[7], given[8])), given[9], given[10], given[11]
-    )
+def _delay(row: Any) -> Delay:
+    parts = (row[0], row[1], row[2]), (row[3], row[4], row[5])
+    return Delay((*parts, (row[6], row[7], row[8])), row[9], row[10], row[11])
 
 
-def _later(given: Any, now_s: float) -> Later:
-    after_s = until_s(given[12], now_s) if given[12] < math.inf else math.inf
-    return Later(after_s, delay_of(given), False)
+def _later(row: Any, now_s: float) -> Later:
+    after_s = until_s(row[12], now_s) if row[12] < math.inf else math.inf
+    return Later(after_s, delay_of(row), False)
 
 
 called(delay_of, _delay)
@@ -673,8 +674,8 @@ def by_cost(run: State, setting: Setting) -> bool:
         if place < 0 or fronts[place][triage.GPUS] > number[IDLE]:
             break
         front, left = fronts[place], left - 1
-        own, kind = int(front[triage.OWN]), offers[int(front[triage.OFFER])]
-        row = run.who[own, int(front[triage.AT])]
+        job_class, kind = int(front[triage.OWN]), offers[int(front[triage.OFFER])]
+        row = run.who[job_class, int(front[triage.AT])]
         for nth in range(int(front[triage.GPUS])):
             if nth:
                 kind = soonest(run, delays, on_offer(run, setting))
@@ -687,12 +688,12 @@ def by_cost(run: State, setting: Setting) -> bool:
                 kind,
                 run.idle[0 if setting.how[FREE_TYPES] else kind],
             )
-        run.taken[own, int(front[triage.PART])] += 1
-    for own in turn:
+        run.taken[job_class, int(front[triage.PART])] += 1
+    for job_class in turn:
         for part in range(2):
-            at = triage.late_of(now, own) if part else run.first[own]
-            for _ in range(run.taken[own, part]):
-                at += leave(run, own, at)
+            at = triage.late_of(now, job_class) if part else run.first[job_class]
+            for _ in range(run.taken[job_class, part]):
+                at += leave(run, job_class, at)
     at_s = now_s + max(setting.of_order[5], again_s)
     comes(run, alarm, reached(now_s, at_s) if at_s < math.inf else at_s, 0)
     return bool(at_s > now_s)
@@ -871,8 +872,8 @@ def decide(run: State, setting: Setting) -> int:
         by_cost(run, setting) if setting.how[BY_COST] else by_rules(run, setting)
     ):
         return FAILED
-    for each in run.sent[: run.number[SENT]]:
-        dispatch(run, setting, each[0], each[1], each[2], each[3])
+    for sent in run.sent[: run.number[SENT]]:
+        dispatch(run, setting, sent[0], sent[1], sent[2], sent[3])
     return ENDED
 
 

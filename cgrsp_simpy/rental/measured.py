@@ -87,9 +87,9 @@ class Polls:
         require(len(time_s) > 1, f"snapshots of {gpu}", len(time_s), "at least two")
         step_s, span_s = float(np.median(np.diff(time_s))), float(time_s[-1])
         most_s = MOST_STEPS * step_s
-        told = f"{MOST_STEPS:,} times those between its snapshots"
+        limit = f"{MOST_STEPS:,} times those between its snapshots"
         spans = f"seconds that the series of {gpu} spans"
-        require(span_s <= most_s, spans, span_s, f"at most {most_s:g}, {told}")
+        require(span_s <= most_s, spans, span_s, f"at most {most_s:g}, {limit}")
         return step_s
 
     @cached_property
@@ -100,10 +100,10 @@ class Polls:
     @cached_property
     def status(self) -> Ints:
         """The status at each step, -1 in a gap."""
-        own = self.snapshots
-        last = np.searchsorted(own.time_s, self.time_s + 1e-6, "right") - 1
-        fresh = self.time_s - own.time_s[last] <= 1.5 * self.step_s
-        return np.where(fresh, own.status[last], NOT_FETCHED)
+        series = self.snapshots
+        last = np.searchsorted(series.time_s, self.time_s + 1e-6, "right") - 1
+        fresh = self.time_s - series.time_s[last] <= 1.5 * self.step_s
+        return np.where(fresh, series.status[last], NOT_FETCHED)
 
     @cached_property
     def hour(self) -> Ints:
@@ -118,8 +118,10 @@ class Polls:
 
     def among(self, place: Bools) -> Polls:
         """Return only these snapshots; the others count as not fetched."""
-        own = self.snapshots
-        return Polls(replace(own, status=np.where(place, own.status, NOT_FETCHED)))
+        series = self.snapshots
+        return Polls(
+            replace(series, status=np.where(place, series.status, NOT_FETCHED))
+        )
 
     @property
     def short_pct(self) -> float:
@@ -162,7 +164,7 @@ class Polls:
         """
         day, low = self.time_s[self.seen] // DAY_S, self.status[self.seen] == LOW
         halves = np.array_split(
-            [100 * float(low[day == each].mean()) for each in np.unique(day)], 2
+            [100 * float(low[day == number].mean()) for number in np.unique(day)], 2
         )
         first, second = (half.mean() for half in halves)
         apart = mean(
@@ -202,8 +204,8 @@ class Polls:
         both = self.seen[:-lag] & self.seen[lag:]
         day = (self.time_s // DAY_S).astype(int)
         sums = [
-            np.bincount(own, values, day[-1] + 1)
-            for own, values in (
+            np.bincount(part, values, day[-1] + 1)
+            for part, values in (
                 (day[:-lag], np.where(both, x[:-lag] * x[lag:], 0.0)),
                 (day[:-lag], both.astype(float)),
                 (day, np.where(self.seen, x * x, 0.0)),
@@ -215,8 +217,8 @@ class Polls:
         drawn = stream(0, "bootstrap").multinomial(
             day[-1] + 1, np.full(day[-1] + 1, 1 / (day[-1] + 1)), RESAMPLED
         )
-        whole = [float(own.sum()) for own in sums]
-        product, pairs, square, polls = (drawn @ own for own in sums)
+        whole = [float(part.sum()) for part in sums]
+        product, pairs, square, polls = (drawn @ part for part in sums)
         with np.errstate(invalid="ignore", divide="ignore"):
             resampled = product / pairs / (square / polls)
         low, high = np.nanpercentile(resampled, [2.5, 97.5])
@@ -284,15 +286,15 @@ class _Law:
 
     def _pairs(self, lag: int) -> list[Ints]:
         """First polls, both hours, and both statuses of the observed pairs."""
-        own = self._polls
-        first = np.flatnonzero(own.seen[:-lag] & own.seen[lag:])
+        polls = self._polls
+        first = np.flatnonzero(polls.seen[:-lag] & polls.seen[lag:])
         then = first + lag
         return [
             first,
-            own.hour[first],
-            own.hour[then],
-            own.status[first],
-            own.status[then],
+            polls.hour[first],
+            polls.hour[then],
+            polls.status[first],
+            polls.status[then],
         ]
 
     def kept(self, lag: int) -> tuple[float, int]:
@@ -305,9 +307,9 @@ class _Law:
     def correlation(self, lag: int, kept: float) -> float:
         """Return the correlation of the status by the model."""
         _, h, later, _, _ = self._pairs(lag)
-        own = self._polls.hour[self._polls.seen]
-        mean = np.mean(self._mean[own])
-        variance = np.mean(self._one[own, own]) - mean**2
+        hours = self._polls.hour[self._polls.seen]
+        mean = np.mean(self._mean[hours])
+        variance = np.mean(self._one[hours, hours]) - mean**2
         held, fresh = self._one[h, later], self._mean[h] * self._mean[later]
         covariance = np.mean(kept * held + (1 - kept) * fresh) - mean**2
         return float(covariance / variance) if variance > 1e-12 and len(h) else nan
@@ -347,11 +349,11 @@ class _Law:
 
     def two_scales(self) -> Holding:
         """Fit both scales (see module), or one if a lag is undefined or both agree."""
-        own, step_s = self._polls, self._polls.step_s
+        polls, step_s = self._polls, self._polls.step_s
         next_, *kept = [self.kept(lag)[0] for lag in (1, *self._lags)]
         if not np.isfinite([next_, *kept]).all():
             return self.one_scale()
-        low, short = own.shares[LOW], own.short_pct / 100
+        low, short = polls.shares[LOW], polls.short_pct / 100
 
         def holding(p: float, log_tau: float) -> Holding:
             tau_s, apart = exp(log_tau), 2 * p * (1 - p)
@@ -367,7 +369,8 @@ class _Law:
         def missed(x: Floats) -> float:
             law = holding(*x)
             curve = [
-                law.kept(0, lag * step_s) - each for lag, each in zip(self._lags, kept)
+                law.kept(0, lag * step_s) - value
+                for lag, value in zip(self._lags, kept)
             ]
             apart = _short_share(law, low, step_s) - short
             return float(np.mean(np.square(curve))) + (
@@ -376,11 +379,11 @@ class _Law:
 
         bounds = ((0.5, 0.999), (log(step_s), log(30 * DAY_S)))
         starts = product((0.6, 0.85), (log(6 * HOUR_S), log(30 * HOUR_S)))
-        found = [
+        fits = [
             scipy.optimize.minimize(missed, start, method="Nelder-Mead", bounds=bounds)
             for start in starts
         ]
-        best = holding(*min(found, key=lambda each: float(each.fun)).x)
+        best = holding(*min(fits, key=lambda value: float(value.fun)).x)
         return best if best.switch_s < best.persistence_s else self.one_scale()
 
     def tells_more(self, one: Holding, other: Holding) -> list[float]:
@@ -389,7 +392,7 @@ class _Law:
         The mean over the lags of the log-likelihood ratio of what is seen after each
         poll.
         """
-        found, ends, step_s = [], self._ends, self._polls.step_s
+        gains, ends, step_s = [], self._ends, self._polls.step_s
         for lag in self._lags:
             first, h, later, status, then = self._pairs(lag)
             least = np.maximum(ends[h, status], ends[later, then])
@@ -406,14 +409,14 @@ class _Law:
                 np.bincount(day[first].astype(int), weights, days)
                 for weights in (np.log(more / less), None)
             )
-            found.append(np.where(pairs > 0, sums / np.maximum(pairs, 1), nan))
-        by_day = np.mean(found, axis=0)
+            gains.append(np.where(pairs > 0, sums / np.maximum(pairs, 1), nan))
+        by_day = np.mean(gains, axis=0)
         return by_day[np.isfinite(by_day)].tolist()  # type: ignore[no-any-return]
 
 
-def _short_share(own: Holding, low: float, step_s: float) -> float:
+def _short_share(holding: Holding, low: float, step_s: float) -> float:
     """Share of runs of up to 15 minutes by the model at a chance of Low, or NaN."""
-    state, there, is_low = own.chain(low, step_s)
+    state, there, is_low = holding.chain(low, step_s)
     ends = longer = 0.0
     for inside in (is_low, ~is_low):
         enters = state[~inside] @ there[np.ix_(~inside, inside)]
@@ -433,16 +436,16 @@ def fit_stock(snapshots: Snapshots) -> StockFit:
     polls, name = Polls(snapshots), snapshots.gpu
     known, last_s = int(polls.seen.sum()), float(polls.time_s[-1])
     require(known > 0, f"snapshots of {name} that were fetched", known, "at least one")
-    length, told = f"{last_s / HOUR_S:.1f} h", "at least 48 h for a fit"
+    length, allowed = f"{last_s / HOUR_S:.1f} h", "at least 48 h for a fit"
     require(
         last_s + polls.step_s >= LEAST_S,
         f"length of the series of {name}",
         length,
-        told,
+        allowed,
     )
-    lags, told = int(FITTED_S / polls.step_s + 1e-9), "at most 3600 s for a fit"
+    lags, allowed = int(FITTED_S / polls.step_s + 1e-9), "at most 3600 s for a fit"
     require(
-        lags >= 2, f"time between snapshots of {name}", f"{polls.step_s:.0f} s", told
+        lags >= 2, f"time between snapshots of {name}", f"{polls.step_s:.0f} s", allowed
     )
     two, later = _two_scales_tell_more(polls), None
     early = snapshots.time_s < snapshots.time_s[-1] / 2
@@ -455,18 +458,18 @@ def fit_stock(snapshots: Snapshots) -> StockFit:
 def _fitted(polls: Polls, two: bool) -> HourlyStock:
     """Fit a model of one or two scales."""
     law = _Law(polls, _chances(polls))
-    own = law.two_scales() if two else law.one_scale()
+    holding = law.two_scales() if two else law.one_scale()
     chances = tuple((high, medium, low) for high, medium, low in law.chances.tolist())
-    return HourlyStock(polls.snapshots.gpu, chances, **own._asdict())
+    return HourlyStock(polls.snapshots.gpu, chances, **holding._asdict())
 
 
 def _two_scales_tell_more(polls: Polls) -> bool:
     """Whether two scales, fitted to every other day, predict the others better."""
     even = polls.snapshots.time_s // DAY_S % 2 == 0
     days = [polls.among(even), polls.among(~even)]
-    if not all(own.seen.any() for own in days):
+    if not all(half.seen.any() for half in days):
         return False
-    one, other = (_Law(own, _chances(own)) for own in days)
+    one, other = (_Law(half, _chances(half)) for half in days)
     more = [
         *other.tells_more(one.two_scales(), one.one_scale()),
         *one.tells_more(other.two_scales(), other.one_scale()),
@@ -476,17 +479,17 @@ def _two_scales_tell_more(polls: Polls) -> bool:
 
 def _chances(polls: Polls) -> Floats:
     """Shares of the statuses by hour of day, 24 x 3; those of all if unseen."""
-    found = []
+    rows = []
     for hour in range(24):
-        own = polls.status[polls.seen & (polls.hour == hour)]
+        statuses = polls.status[polls.seen & (polls.hour == hour)]
         shares = (
-            [float(np.mean(own == status)) for status in (0, 1)]
-            if len(own)
+            [float(np.mean(statuses == status)) for status in (0, 1)]
+            if len(statuses)
             else polls.shares
         )
         high, medium = (round(share, 4) for share in shares[:2])
-        found.append((high, medium, max(0.0, round(1 - high - medium, 4))))
-    return np.array(found)
+        rows.append((high, medium, max(0.0, round(1 - high - medium, 4))))
+    return np.array(rows)
 
 
 class Measured(NamedTuple):
@@ -515,21 +518,21 @@ def measured(*paths: str | Path) -> Measured:
         )
         return _of_toml(Path(paths[0]))
     listed = snapshots_of(paths)
-    fits = [fit_stock(each) for each in listed]
+    fits = [fit_stock(series) for series in listed]
     return Measured(tuple(fit.stock for fit in fits), _prices(fits), series_of(listed))
 
 
 def snapshots_of(paths: Iterable[str | Path]) -> list[Snapshots]:
     """Read the series of some files; InputError for a repeated type."""
-    listed = [each for path in paths for each in read_market(path)]
-    names = [each.gpu for each in listed]
+    listed = [series for path in paths for series in read_market(path)]
+    names = [series.gpu for series in listed]
     require(len(set(names)) == len(names), "types of the market", names, "different")
     return listed
 
 
 def _prices(fits: Iterable[StockFit]) -> dict[str, float]:
-    found = {fit.stock.gpu: fit.polls.price_usd_per_h for fit in fits}
-    return {name: price for name, price in found.items() if not isnan(price)}
+    prices = {fit.stock.gpu: fit.polls.price_usd_per_h for fit in fits}
+    return {name: price for name, price in prices.items() if not isnan(price)}
 
 
 def measured_toml(fits: Sequence[StockFit]) -> str:
@@ -543,14 +546,14 @@ def measured_toml(fits: Sequence[StockFit]) -> str:
 
 def _of_toml(path: Path) -> Measured:
     with faults_of(path):
-        found = read_toml(path)
-        check_keys("the file", found, ("stock", "price"))
+        content = read_toml(path)
+        check_keys("the file", content, ("stock", "price"))
         stock = tuple(
-            make(HourlyStock, each, "[[stock]]") for each in entries(found, "stock")
+            make(HourlyStock, entry, "[[stock]]") for entry in entries(content, "stock")
         )
         require(len(stock) > 0, "[[stock]]", 0, "at least one table")
         prices = {}
-        for table in entries(found, "price"):
+        for table in entries(content, "price"):
             check_keys("[[price]]", table, ("gpu", "usd_per_h"))
             name, price = table.get("gpu"), table.get("usd_per_h")
             require(
@@ -572,39 +575,41 @@ def series_of(listed: Iterable[Snapshots]) -> tuple[StockSeries, ...]:
     day count from the beginning of the file.
     """
     listed = list(listed)
-    starts = [each.start for each in listed if each.start is not None]
+    starts = [series.start for series in listed if series.start is not None]
     dated = len(starts) == len(listed)
     require(
         dated or not starts, "series", len(listed), "all with dates, or all without"
     )
-    later_s = [each.begins_s for each in listed]
+    later_s = [series.begins_s for series in listed]
     start_h = 0.0
     if dated:
         later_s = [(start - min(starts)).total_seconds() for start in starts]
         start_h = listed[later_s.index(0.0)].start_h
     length_s = max(
-        float(own.time_s[-1] + s + Polls(own).step_s) for own, s in zip(listed, later_s)
+        float(snapshots.time_s[-1] + s + Polls(snapshots).step_s)
+        for snapshots, s in zip(listed, later_s)
     )
     return tuple(
-        _replayed(own, s, length_s, start_h) for own, s in zip(listed, later_s)
+        _replayed(snapshots, s, length_s, start_h)
+        for snapshots, s in zip(listed, later_s)
     )
 
 
 def _replayed(
-    own: Snapshots, later_s: float, length_s: float, start_h: float
+    series: Snapshots, later_s: float, length_s: float, start_h: float
 ) -> StockSeries:
-    fetched = own.status != NOT_FETCHED
+    fetched = series.status != NOT_FETCHED
     require(
         bool(fetched.any()),
-        f"series of {own.gpu}",
+        f"series of {series.gpu}",
         "nothing fetched",
         "a status at least",
     )
-    time_s, status = own.time_s[fetched] + later_s, own.status[fetched]
+    time_s, status = series.time_s[fetched] + later_s, series.status[fetched]
     changed = np.concatenate([[True], status[1:] != status[:-1]])
     times = (0.0, *time_s[changed].tolist()[1:])
     return StockSeries(
-        own.gpu, times, tuple(status[changed].tolist()), length_s, start_h
+        series.gpu, times, tuple(status[changed].tolist()), length_s, start_h
     )
 
 
@@ -626,7 +631,7 @@ def on_market(
     InputError for unknown names.
     """
     ours = [gpu.name for gpu in scenario.gpus]
-    theirs = [each.gpu for each in market.stock]
+    theirs = [model.gpu for model in market.stock]
     if types is None:
         types = {name: name for name in ours if name in theirs}
     if not types:
@@ -634,27 +639,33 @@ def on_market(
             f"the market has {', '.join(theirs)}, and the scenario {', '.join(ours)}:"
             f" assign types, such as {ours[0]}={theirs[0]}"
         )
-    for name, own in types.items():
+    for name, their_name in types.items():
         check_one_of("GPU type of the scenario", name, ours)
-        check_one_of("type of the market", own, theirs)
-    laws = {each.gpu: each for each in market.stock}
-    replays = {each.gpu: each for each in market.series}
-    made = replace(
+        check_one_of("type of the market", their_name, theirs)
+    laws = {model.gpu: model for model in market.stock}
+    replays = {model.gpu: model for model in market.series}
+    measured_market = replace(
         scenario.market,
-        stock=tuple(replace(laws[own], gpu=name) for name, own in types.items()),
+        stock=tuple(
+            replace(laws[their_name], gpu=name) for name, their_name in types.items()
+        ),
         series=tuple(
-            replace(replays[own], gpu=name) for name, own in types.items() if replays
+            replace(replays[their_name], gpu=name)
+            for name, their_name in types.items()
+            if replays
         ),
         sight=sight,
     )
     dear = {
-        name: market.prices[own] for name, own in types.items() if own in market.prices
+        name: market.prices[their_name]
+        for name, their_name in types.items()
+        if their_name in market.prices
     }
     gpus, slots = (
         tuple(
             replace(gpu, price_usd_per_h=dear.get(gpu.name, gpu.price_usd_per_h))
-            for gpu in own
+            for gpu in fleet
         )
-        for own in (scenario.gpus, scenario.slots)
+        for fleet in (scenario.gpus, scenario.slots)
     )
-    return replace(scenario, market=made, gpus=gpus, slots=slots)
+    return replace(scenario, market=measured_market, gpus=gpus, slots=slots)

@@ -150,13 +150,13 @@ class Totals:
 
     def __post_init__(self) -> None:
         # lists, from JSON
-        self.by_class = tuple(ClassTotals(*each) for each in self.by_class)
+        self.by_class = tuple(ClassTotals(*row) for row in self.by_class)
 
     @classmethod
     def of(cls, classes: Iterable[DeadlineClass], more: Iterable[str] = ()) -> Totals:
         """Return empty totals for deadline classes and more columns."""
         listed = list(classes)
-        by_class = tuple(ClassTotals(each.name) for each in listed)
+        by_class = tuple(ClassTotals(item.name) for item in listed)
         return cls(
             weighted=_is_weighted(listed),
             by_class=by_class,
@@ -194,21 +194,23 @@ class Totals:
         number = len(self.by_class)
         allowed = (
             f"an index up to {number - 1}, of"
-            f" {', '.join(own.name for own in self.by_class)}"
+            f" {', '.join(sums.name for sums in self.by_class)}"
         )
         require(
             index.max() < number, "deadline_class of a job", int(index.max()), allowed
         )
-        more = [np.bincount(index, each, number).tolist() for each in (None, *values)]
+        more = [
+            np.bincount(index, column, number).tolist() for column in (None, *values)
+        ]
         self.by_class = tuple(
             ClassTotals(
-                own.name,
-                own[1] + jobs,
-                own[2] + int(missed),
-                own[3] + wait,
-                own[4] + late,
+                sums.name,
+                sums[1] + jobs,
+                sums[2] + int(missed),
+                sums[3] + wait,
+                sums[4] + late,
             )
-            for own, jobs, missed, wait, late in zip(self.by_class, *more)
+            for sums, jobs, missed, wait, late in zip(self.by_class, *more)
         )
 
     def __add__(self, later: Totals) -> Totals:
@@ -222,9 +224,11 @@ class Totals:
             name: self.more.get(name, 0) + value for name, value in later.more.items()
         }
         by_name: dict[str, ClassTotals] = {}
-        for own in (*self.by_class, *later.by_class):
-            before = by_name.get(own.name, ClassTotals(own.name))
-            by_name[own.name] = ClassTotals(own.name, *map(add, before[1:], own[1:]))
+        for totals in (*self.by_class, *later.by_class):
+            before = by_name.get(totals.name, ClassTotals(totals.name))
+            by_name[totals.name] = ClassTotals(
+                totals.name, *map(add, before[1:], totals[1:])
+            )
         weighted = self.weighted or later.weighted
         classes = tuple(by_name.values())
         return Totals(
@@ -259,8 +263,8 @@ def metrics_of(classes: Iterable[DeadlineClass]) -> dict[str, Metric]:
     for name, metric in METRICS.items():
         if name == "tight_miss_pct" and not _is_thesis(listed):
             metrics |= {
-                f"{each.name}_{figure}": Metric(title.format(each.name), unit)
-                for each in listed
+                f"{item.name}_{figure}": Metric(title.format(item.name), unit)
+                for item in listed
                 for figure, title, unit in OF_CLASS
             }
         elif name != "loose_miss_pct" or _is_thesis(listed):
@@ -271,12 +275,12 @@ def metrics_of(classes: Iterable[DeadlineClass]) -> dict[str, Metric]:
 
 
 def _is_thesis(classes: Iterable[DeadlineClass | ClassTotals]) -> bool:
-    return tuple(each.name for each in classes) in ((), TWO)
+    return tuple(item.name for item in classes) in ((), TWO)
 
 
 def _is_weighted(classes: Iterable[DeadlineClass]) -> bool:
     """Whether jobs can have weights other than 1."""
-    return any(each.weight != 1 for each in classes)
+    return any(item.weight != 1 for item in classes)
 
 
 def _class_figures(sums: Totals) -> dict[str, float]:
@@ -289,8 +293,8 @@ def _class_figures(sums: Totals) -> dict[str, float]:
             "loose_miss_pct": _percent(loose_missed, loose),
         }
     return {
-        f"{name}_{figure}": own[figure]
-        for name, own in by_class(sums).items()
+        f"{name}_{figure}": values[figure]
+        for name, values in by_class(sums).items()
         for figure, _, _ in OF_CLASS
     }
 
@@ -301,13 +305,13 @@ def by_class(sums: Totals) -> dict[str, dict[str, float]]:
     Means; NaN for a class without jobs.
     """
     return {
-        own.name: {
-            "jobs": own.completed,
-            "wait_min": own.wait_s / (own.completed or math.nan) / 60,
-            "miss_pct": _percent(own.missed, own.completed),
-            "tardiness_min": own.tardiness_s / (own.completed or math.nan) / 60,
+        totals.name: {
+            "jobs": totals.completed,
+            "wait_min": totals.wait_s / (totals.completed or math.nan) / 60,
+            "miss_pct": _percent(totals.missed, totals.completed),
+            "tardiness_min": totals.tardiness_s / (totals.completed or math.nan) / 60,
         }
-        for own in sums.by_class
+        for totals in sums.by_class
     }
 
 

@@ -64,17 +64,17 @@ class Stock:
         path = self._path(gpu)
         if isinstance(path, _Replayed):
             return path.changes_s(after_s, before_s)
-        own = path.changes_s(after_s, before_s) if path else []
-        return sorted({*own, *law_changes_s(self.market, after_s, before_s)})
+        epochs_s = path.changes_s(after_s, before_s) if path else []
+        return sorted({*epochs_s, *law_changes_s(self.market, after_s, before_s)})
 
     def runs_out_s(self, gpu: GpuType, after_s: float) -> float:
         """Return when a persistent type next becomes Low, seconds, or infinity."""
         if gpu.name not in self._shortages:
             self._shortages[gpu.name] = self._drawn_shortages_s(gpu), []
-        later, found = self._shortages[gpu.name]
-        while not found or found[-1] <= after_s:
-            found.append(next(later))
-        return found[bisect_right(found, after_s)]
+        later, times_s = self._shortages[gpu.name]
+        while not times_s or times_s[-1] <= after_s:
+            times_s.append(next(later))
+        return times_s[bisect_right(times_s, after_s)]
 
     def _drawn_shortages_s(self, gpu: GpuType) -> Iterator[float]:
         """Yield when the stock of a type becomes Low, day by day; finally infinity."""
@@ -132,12 +132,12 @@ class _Held:
     def changes_s(self, after_s: float, before_s: float) -> list[float]:
         """Return the epochs between two times, or the next poll after each."""
         every_s, from_s = self._own.every_s, self._own.polled_s(after_s)
-        found = [
-            at_s for each in self._levels for at_s in each.epochs_s(from_s, before_s)
+        times_s = [
+            at_s for level in self._levels for at_s in level.epochs_s(from_s, before_s)
         ]
         if every_s:
-            found = [float(ceil(at_s / every_s) * every_s) for at_s in found]
-        return [at_s for at_s in found if after_s < at_s < before_s]
+            times_s = [float(ceil(at_s / every_s) * every_s) for at_s in times_s]
+        return [at_s for at_s in times_s if after_s < at_s < before_s]
 
 
 class _Level:
@@ -177,15 +177,15 @@ class _Replayed:
 
     def changes_s(self, after_s: float, before_s: float) -> list[float]:
         start_s = self._start_s
-        found = self._series.changes_s(start_s + after_s, start_s + before_s)
-        return [time_s - start_s for time_s in found]
+        times_s = self._series.changes_s(start_s + after_s, start_s + before_s)
+        return [time_s - start_s for time_s in times_s]
 
 
 def start_s(market: Market, seed: int) -> float:
     """Return the second of the series at which a run of a seed begins."""
     if not market.series:
         return 0.0
-    longest = max(market.series, key=lambda each: each.length_s)
+    longest = max(market.series, key=lambda series: series.length_s)
     uniform = float(stream(seed, "market start").random())
     if longest.start_h is None:
         return uniform * longest.length_s
@@ -196,10 +196,10 @@ def start_s(market: Market, seed: int) -> float:
 
 def law_changes_s(market: Market, after_s: float, before_s: float) -> list[float]:
     """Return when the stock model changes between two times, never too early."""
-    found = []
+    changes_s = []
     for day in range(int(after_s // DAY_S), int(before_s // DAY_S) + 1):
         for hour in market.change_hours:
             change_s = (hour - market.clock.start_h) % 24 * 3600 + day * DAY_S
             same = market.band(change_s) == market.band(change_s + 1e-9)
-            found.append(change_s if same else change_s + 1e-9)
-    return [change_s for change_s in found if after_s < change_s < before_s]
+            changes_s.append(change_s if same else change_s + 1e-9)
+    return [change_s for change_s in changes_s if after_s < change_s < before_s]

@@ -43,20 +43,22 @@ class TracingPolicy(ListPolicy):
     def __call__(self, view: View) -> list[Assignment]:
         order, self._offers = self.order, {}
         if isinstance(order, Tiers | Index):
-            told = [(job.id, said) for job, said in order.ranked(view, RANKED)]
+            ranked = [(job.id, said) for job, said in order.ranked(view, RANKED)]
         else:
-            told = [(job.id, "") for job in view.first(RANKED)]
+            ranked = [(job.id, "") for job in view.first(RANKED)]
         kept = int(self.reserve(view)) if self.reserve else 0
-        self.reasons.choices.append(Choice(view.now_s, told, self._offers, kept))
+        self.reasons.choices.append(Choice(view.now_s, ranked, self._offers, kept))
         return super().__call__(view)
 
     def _told(self, view: View, job: Job, offers: Sequence[SlotView]) -> SlotView:
         """Return the rule's offer, then describe it, as a rule may draw."""
         rule, said = self._rule, list[str]()
         best = rule(view, job, offers)
-        for each in (best, *(each for each in offers if each is not best)):
+        for offer in (best, *(offer for offer in offers if offer is not best)):
             said.append(
-                rule.said(view, job, each) if isinstance(rule, Score) else each.gpu.name
+                rule.said(view, job, offer)
+                if isinstance(rule, Score)
+                else offer.gpu.name
             )
         self._offers[job.id] = said
         return best
@@ -70,15 +72,15 @@ def bands(market: Market, slots: Sequence[GpuType], seed: int, end_s: float) -> 
     """
     gpus, stock, levels = list(dict.fromkeys(slots)), Stock(market, seed), {}
     for gpu in gpus:
-        found = levels[gpu.name] = list[tuple[float, float, str]]()
+        course = levels[gpu.name] = list[tuple[float, float, str]]()
         for at_s in (0.0, *stock.changes_s(gpu, 0.0, end_s)):
             low = market.probabilities(gpu, at_s)[LOW]
-            level, told = low, f"Low with chance {100 * low:.0f} %"
+            level, text = low, f"Low with chance {100 * low:.0f} %"
             if stock.persists(gpu):
                 status = stock.status(gpu, at_s, 0.0)
-                level, told = status / LOW, status.name.title()
-            if not found or found[-1][1:] != (level, told):
-                found.append((at_s, level, told))
+                level, text = status / LOW, status.name.title()
+            if not course or course[-1][1:] != (level, text):
+                course.append((at_s, level, text))
 
     def low_at(at_s: float) -> float:
         return summed(market.probabilities(gpu, at_s)[LOW] for gpu in gpus) / len(gpus)

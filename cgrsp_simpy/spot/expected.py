@@ -34,14 +34,14 @@ def exposure(
 ) -> tuple[Floats, Floats]:
     """Return the ends of up (down) times, and hours at risk, by class of age."""
     runs_h, ended = history.runs_s(up) / HOUR_S, history.ended(up)
-    found = [
+    pairs = [
         (
             np.sum(ended & (one < runs_h) & (runs_h <= other)),
             np.clip(runs_h - one, 0.0, other - one).sum(),
         )
         for one, other in pairwise((*ages_h, np.inf))
     ]
-    ends, risk_h = np.array(found, float).T
+    ends, risk_h = np.array(pairs, float).T
     return ends, risk_h
 
 
@@ -142,7 +142,7 @@ class Plan:
             )
         states = list(product(range(2 * classes), repeat=len(weighed)))
         self.up = np.array(
-            [[each[n] >= classes for each in states] for n in range(len(weighed))]
+            [[state[n] >= classes for state in states] for n in range(len(weighed))]
         )
         self.stays = self.up | np.array([[zone.kept] for zone in weighed])
         self.usd = step_h * np.array(self.prices)
@@ -200,7 +200,7 @@ class Plan:
             value[2 + zone] = usd + kept
             begin.append(usd + self.moving[zone] + self.less(kept, self.start))
         idle = np.stack(begin)
-        paid = np.stack([self.less(each, self.written) for each in begin])
+        paid = np.stack([self.less(values, self.written) for values in begin])
         paid[1] = stay
         for choice, late, more in zip((idle, paid), self.late, (self.start, 0.0)):
             choice[2:][~self.up] = np.inf

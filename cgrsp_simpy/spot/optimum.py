@@ -165,10 +165,12 @@ class _Program:
             }
         )
         terms = job.work_s, job.overhead_s, market.checkpoints.write_s
-        whole = [int(each) for each in (*terms, *edges_s)]
+        whole = [int(length) for length in (*terms, *edges_s)]
         self.unit = gcd(*whole)
-        self.work, self.overhead, self.write = (each // self.unit for each in whole[:3])
-        self.edges = [each // self.unit for each in whole[3:]]
+        self.work, self.overhead, self.write = (
+            length // self.unit for length in whole[:3]
+        )
+        self.edges = [length // self.unit for length in whole[3:]]
         self.cells = [
             Cell(
                 one,
@@ -251,11 +253,11 @@ class _Program:
         for home in range(self.idle, len(after)):
             region = home - self.idle
             offer(home, _part(after[home], gone, size) + stored, IDLE)
-            for row, (place, own) in enumerate(self.rows):
+            for row, (place, own_region) in enumerate(self.rows):
                 closes = places[place].kept and self.cells[max(0, number - 1)].up[place]
                 # an instance that will be kept begins as late as possible
                 there = cell.up[place] or closes
-                if there and (place < len(self.market.zones) or own == region):
+                if there and (place < len(self.market.zones) or own_region == region):
                     moving = self.market.moving_usd(region, place)
                     offer(home, _part(value[row], self.overhead, size) + moving, row)
                     if self.late_starts and cell.up[place]:
@@ -328,11 +330,11 @@ class _Program:
 
 def _part(values: Floats, start: int, size: int) -> Floats:
     """So many values from an index on, infinite outside."""
-    found = np.full(size, np.inf)
+    part = np.full(size, np.inf)
     first, end = max(start, 0), min(start + size, len(values))
     if first < end:
-        found[first - start : end - start] = values[first:end]
-    return found
+        part[first - start : end - start] = values[first:end]
+    return part
 
 
 Moment = TypeVar("Moment", Stretch, Price)
@@ -341,5 +343,6 @@ Moment = TypeVar("Moment", Stretch, Price)
 def at(course: Sequence[Moment], at_s: float) -> Moment:
     """Return the entry in force at a time."""
     return max(
-        (each for each in course if each.from_s <= at_s), key=lambda each: each.from_s
+        (entry for entry in course if entry.from_s <= at_s),
+        key=lambda entry: entry.from_s,
     )

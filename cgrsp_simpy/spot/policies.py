@@ -118,7 +118,9 @@ def next_spot(market: Market) -> Policy:
     ]
 
     def choose(view: View) -> Choice:
-        spells = [each for each in ups if each[1] - max(each[0], view.now_s) > worth_s]
+        spells = [
+            spell for spell in ups if spell[1] - max(spell[0], view.now_s) > worth_s
+        ]
         if here := [
             (to_s, zone) for from_s, to_s, zone in spells if from_s <= view.now_s
         ]:

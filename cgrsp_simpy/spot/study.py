@@ -91,8 +91,8 @@ class DeadlineStudy:
     def _saved(self, terms: Terms, policy: str) -> dict[str, float]:
         if "optimum" not in self.policies:
             return {}
-        found = self.saving(terms, policy)
-        return {"saving_pct": found.mean, "saving_pct_half": found.half_width}
+        saving = self.saving(terms, policy)
+        return {"saving_pct": saving.mean, "saving_pct_half": saving.half_width}
 
     def __str__(self) -> str:
         """Costs, percent of on demand: one line per market, one column per policy."""
@@ -103,21 +103,23 @@ class DeadlineStudy:
                 for row in every
                 if (row["deadline_h"], row["overhead_h"]) == (deadline, overhead)
             ]
-            told = [
+            sections = [
                 (name, "cost_pct", [row for row in rows if row["market"] == name])
                 for name in [*self.studies, *(["all"] if len(self.studies) > 1 else [])]
             ]
             saved = [row for row in rows if "saving_pct" in row]
-            told += [("saving, % of the optimum's", "saving_pct", saved)] * bool(saved)
+            sections += [("saving, % of the optimum's", "saving_pct", saved)] * bool(
+                saved
+            )
             table = [["market", *self.policies]] + [
                 [
                     name,
                     *(
                         f"{row[figure]:.1f} ±{row[f'{figure}_half']:4.1f}"
-                        for row in own
+                        for row in members
                     ),
                 ]
-                for name, figure, own in told
+                for name, figure, members in sections
             ]
             missed = summed(
                 summed(by_terms[deadline, overhead].values(policy, "missed"))
@@ -156,7 +158,7 @@ def deadline_study(
     require(
         "all" not in markets, "markets", "all", "names other than that of their mean"
     )
-    seeds, found = list(seeds), {}
+    seeds, studies = list(seeds), {}
     for name, market in markets.items():
         base = Scenario(
             market, hours, max(deadlines, default=hours), min(overheads, default=0)
@@ -164,5 +166,5 @@ def deadline_study(
         grid = {"deadline": list(deadlines), "overhead": list(overheads)}
         swept = sweep(base, grid, policies, seeds, executor)
         points = [(point["deadline"], point["overhead"]) for point in swept.points]
-        found[name] = dict(zip(points, swept.studies))
-    return DeadlineStudy(found)
+        studies[name] = dict(zip(points, swept.studies))
+    return DeadlineStudy(studies)

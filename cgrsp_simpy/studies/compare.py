@@ -106,15 +106,18 @@ def compared_at(
     engine: str,
 ) -> tuple[Comparison, ...]:
     """Compare each scenario's policies, by their labels, on the same seeds."""
-    wanted = [Replications(place, list(own.values()), seeds) for place, own in places]
+    wanted = [
+        Replications(place, list(labelled.values()), seeds)
+        for place, labelled in places
+    ]
     runs, studies = replicate(wanted, executor, store, engine), []
-    for place, own in places:
+    for place, labelled in places:
         rows = [
             {"policy": name, "seed": seed, **runs.figures(place, policy, seed)}
-            for name, policy in own.items()
+            for name, policy in labelled.items()
             for seed in seeds
         ]
-        studies.append(Comparison(place, dict(own), rows))
+        studies.append(Comparison(place, dict(labelled), rows))
     return tuple(studies)
 
 
@@ -157,13 +160,13 @@ def _seeds_missing(study: Comparison, wanted: dict[str, float]) -> int:
     for figure, width in wanted.items():
         for policy in study.policies:
             values = study.values(policy, figure)
-            found = mean(values)
+            estimate = mean(values)
             # one value: other runs failed, or lack the figure
-            if found.n == 1:
+            if estimate.n == 1:
                 need = max(need, 2 * have)
-            elif math.isfinite(found.mean) and not found.half_width <= width * abs(
-                found.mean
-            ):
+            elif math.isfinite(
+                estimate.mean
+            ) and not estimate.half_width <= width * abs(estimate.mean):
                 need = max(
                     need, have + 1, min(replications_needed(values, width), 4 * have)
                 )
@@ -247,14 +250,14 @@ def by_column(
     scenario: Model, named: Mapping[str, Any], seeds: Iterable[int], column: str
 ) -> list[Row]:
     """Return the rows of `Comparison.by`, of policies by their labels."""
-    found: dict[tuple[str, str], list[Row]] = {}
+    groups: dict[tuple[str, str], list[Row]] = {}
     for (label, policy), seed in itertools.product(named.items(), seeds):
         for row in simulate_for_study(scenario, policy, seed).by(column):
             value = row.pop(column)
-            found.setdefault((value, label), []).append(row)
+            groups.setdefault((value, label), []).append(row)
     return [
         {"by": column, "value": value, "policy": label, **_means(rows)}
-        for (value, label), rows in sorted(found.items(), key=lambda each: each[0])
+        for (value, label), rows in sorted(groups.items(), key=lambda item: item[0])
     ]
 
 

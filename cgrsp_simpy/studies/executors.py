@@ -67,9 +67,9 @@ def as_they_come(
     if failure is not None:
         from concurrent.futures.process import BrokenProcessPool
 
-        told = f"the executor failed: {type(failure).__name__}: {failure}"
+        message = f"the executor failed: {type(failure).__name__}: {failure}"
         died = isinstance(failure, BrokenProcessPool)
-        raise WorkerError("a worker process died" if died else told) from failure
+        raise WorkerError("a worker process died" if died else message) from failure
 
 
 @contextmanager

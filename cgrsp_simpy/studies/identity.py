@@ -84,13 +84,13 @@ class Identity:
             return [value, self.of(from_file("policy", value))]
         return self.of(value)
 
-    def _within(self, value: Any, told: Callable[[Any], Any]) -> Any:
+    def _within(self, value: Any, describe: Callable[[Any], Any]) -> Any:
         """Describe a value; within itself, only by a word."""
-        if any(value is each for each in self._open):
+        if any(value is other for other in self._open):
             return "itself"
         self._open.append(value)
         try:
-            return told(value)
+            return describe(value)
         finally:
             self._open.pop()
 
@@ -116,7 +116,9 @@ class Identity:
         if isinstance(value, (staticmethod, classmethod)):
             return self.of(value.__func__)
         if isinstance(value, property):
-            return [self.of(each) for each in (value.fget, value.fset, value.fdel)]
+            return [
+                self.of(function) for function in (value.fget, value.fset, value.fdel)
+            ]
         if isinstance(value, functools.cached_property):
             return self.of(value.func)
         if hasattr(value, "__wrapped__"):  # such as functools.cache
@@ -149,8 +151,8 @@ class Identity:
     def _object(self, value: Any) -> Any:
         """Describe an object as it would be copied: its class, and what it holds."""
         try:
-            own = copyreg.dispatch_table.get(type(value))
-            how = own(value) if own else value.__reduce_ex__(4)
+            reducer = copyreg.dispatch_table.get(type(value))
+            how = reducer(value) if reducer else value.__reduce_ex__(4)
         except Exception:  # a lock, a file, a generator
             shown = " ".join(repr(value).split())[:80]
             raise InputError(
@@ -159,11 +161,11 @@ class Identity:
         if isinstance(how, str):
             return [self.of(type(value)), how]
         make, arguments, state, *more = (*how, None)[: max(3, len(how))]
-        found: dict[str, Any] = {"class": self.of(type(value))}
+        plain: dict[str, Any] = {"class": self.of(type(value))}
         if make is copyreg.__newobj__:  # type: ignore[attr-defined]
             arguments = arguments[1:]  # the class
         else:
-            found["made by"] = self.of(make)
+            plain["made by"] = self.of(make)
         state = _without_caches(type(value), state)
         held = [
             list(part) if isinstance(part, Iterator) else part
@@ -171,10 +173,10 @@ class Identity:
             if part is not None
         ]
         if arguments or held:
-            found["from"] = self.of([arguments, held])
+            plain["from"] = self.of([arguments, held])
         if type(state) is dict:
-            return {**found, **self.of(state)}
-        return found if state is None else {**found, "state": self.of(state)}
+            return {**plain, **self.of(state)}
+        return plain if state is None else {**plain, "state": self.of(state)}
 
     # ---- code ----
 
@@ -238,8 +240,10 @@ class Identity:
 
     def _compiled(self, code: CodeType) -> list[Any]:
         constants = [
-            self._compiled(each) if isinstance(each, CodeType) else _constant(each)
-            for each in code.co_consts
+            self._compiled(constant)
+            if isinstance(constant, CodeType)
+            else _constant(constant)
+            for constant in code.co_consts
         ]
         names = [code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars]
         return [
@@ -270,8 +274,8 @@ class Identity:
             value.__name__,
             content,
             {
-                name: self._taken(each, attributes, (*within, value))
-                for name, each in taken.items()
+                name: self._taken(part, attributes, (*within, value))
+                for name, part in taken.items()
             },
         ]
 
@@ -353,10 +357,10 @@ class Restored:
 def _own_class(name: Any) -> Any:
     """The imported class of this package with a name, or None."""
     module, _, last = str(name).partition(":")
-    found = getattr(sys.modules.get(module), last, None)
-    if not isinstance(found, type) or home(found) != "own" or _name(found) != name:
+    cls = getattr(sys.modules.get(module), last, None)
+    if not isinstance(cls, type) or home(cls) != "own" or _name(cls) != name:
         return None
-    return found if is_dataclass(found) or issubclass(found, Enum) else None
+    return cls if is_dataclass(cls) or issubclass(cls, Enum) else None
 
 
 def _is_pythons(name: str) -> bool:
@@ -451,7 +455,9 @@ def _used(code: CodeType) -> tuple[set[str], frozenset[str], set[tuple[str, int]
         for place, step in enumerate(steps)
         if step.opname == "IMPORT_NAME"
     }
-    for inner in (each for each in code.co_consts if isinstance(each, CodeType)):
+    for inner in (
+        constant for constant in code.co_consts if isinstance(constant, CodeType)
+    ):
         more = _used(inner)
         names = names | more[0]
         attributes = attributes | more[1]

@@ -46,10 +46,10 @@ def verifying(sample: int, seed: int = 0) -> Iterator[Checked]:
     for a stray file.
     """
     check_whole("sample", sample, least=1)
-    found = Checked(sample, seed)
-    with within(_CHECKED, found):
-        yield found
-    for path in found.left.values():
+    checked = Checked(sample, seed)
+    with within(_CHECKED, checked):
+        yield checked
+    for path in checked.left.values():
         raise InputError(f"{path} is of no task of its study; remove it")
 
 
@@ -144,8 +144,8 @@ class Store:
         return True
 
     def _refuse_other(self, what: str, there: Any, here: Any) -> None:
-        if found := _difference(there, here):
-            name, old, new = found
+        if difference := _difference(there, here):
+            name, old, new = difference
             raise InputError(
                 f"{self.path} was made with {what}{name} {old}, not {new}; use another"
                 " directory"
@@ -155,9 +155,9 @@ class Store:
         """Return the numbers of the finished tasks."""
         stems = [path.stem for path in (self.path / "chunks").glob("[0-9]*.json")]
         return sorted(
-            int(each)
-            for each in stems
-            if each.isdecimal() and each == f"{int(each):06}"
+            int(stem)
+            for stem in stems
+            if stem.isdecimal() and stem == f"{int(stem):06}"
         )
 
     def take_numbers(self, count: int) -> int:
@@ -184,15 +184,15 @@ class Store:
         path = self.path / "chunks" / f"{number:06}.json"
         if not path.is_file():
             return None
-        found = kept_json(path)
+        content = kept_json(path)
         try:
-            sound = found["sha256"] == self._sum(number, found["outcomes"])
+            sound = content["sha256"] == self._sum(number, content["outcomes"])
         except (LookupError, TypeError, RecursionError):
             # of another form, or nested deeply
             sound = False
         if not sound:
             raise damaged(path)
-        outcomes = [[_outcome(value) for value in unit] for unit in found["outcomes"]]
+        outcomes = [[_outcome(value) for value in unit] for unit in content["outcomes"]]
         if [len(unit) for unit in outcomes] != list(shape):
             raise damaged(path)
         return outcomes
@@ -258,9 +258,9 @@ def _check_no_links(path: Path) -> None:
                 or entry.is_dir(follow_symlinks=False)
             )
         ]
-    for found in foreign:
+    for name in foreign:
         raise InputError(
-            f"{found} is a link, or no file: a results directory holds its own files"
+            f"{name} is a link, or no file: a results directory holds its own files"
         )
 
 
@@ -275,11 +275,14 @@ _BEGUN = {
 
 
 def _versions() -> dict[str, str]:
-    found = {
+    versions = {
         "Python": platform.python_version(),
         **{name: version(name) for name in PACKAGES},
     }
-    return {**found, "cgrsp_simpy": f"{found['cgrsp_simpy']}, source {source_digest()}"}
+    return {
+        **versions,
+        "cgrsp_simpy": f"{versions['cgrsp_simpy']}, source {source_digest()}",
+    }
 
 
 @cache
@@ -340,13 +343,13 @@ def _difference(there: Any, here: Any, name: str = "") -> tuple[str, str, str] |
             if list(there) == list(here)
             else (name, _short(list(there)), _short(list(here)))
         )
-        return next((found for found in inner if found), order)
+        return next((difference for difference in inner if difference), order)
     if isinstance(there, list) and isinstance(here, list) and len(there) == len(here):
         inner = (
             _difference(old, new, f"{name}[{place}]")
             for place, (old, new) in enumerate(zip(there, here))
         )
-        return next((found for found in inner if found), None)
+        return next((difference for difference in inner if difference), None)
     return None if there == here else (name, _short(there), _short(here))
 
 
@@ -376,11 +379,11 @@ def open_store(
     if out is None:
         return None
     identity = Identity()
-    told = {"study": kind, **identity.of(more)}
+    configuration = {"study": kind, **identity.of(more)}
     data = dict(identity.data)  # a user's own code may hold more, which is not kept
-    told["policies"] = {
+    configuration["policies"] = {
         name: identity.policy(policy) for name, policy in policies.items()
     }
     return Store(
-        out, {**told, "code": dict(sorted(identity.code.items()))}, seeds, data
+        out, {**configuration, "code": dict(sorted(identity.code.items()))}, seeds, data
     )

@@ -86,11 +86,11 @@ class Results(Protocol):
 
     def __str__(self) -> str:
         failures = [visible(line) for line in failures_told(self)]
-        return "\n\n".join([*failures, *(each.text() for each in self.tables)])
+        return "\n\n".join([*failures, *(table.text() for table in self.tables)])
 
     def _repr_html_(self) -> str:
         failures = [f"<p>{html_text(line)}</p>" for line in failures_told(self)]
-        return "".join([*failures, *(each.html() for each in self.tables)])
+        return "".join([*failures, *(table.html() for table in self.tables)])
 
     def keep(self, store: Store | None) -> None:
         """Write rows and summary into a results directory, if there is one."""
@@ -161,12 +161,13 @@ class Study(HoldsPolicies, Results):
         values: by seed; a seed with a NaN is left out of all. Result: a list for each.
         """
         if not self.common:
-            return [list(each) for each in values]
+            return [list(column) for column in values]
         none = [any(map(math.isnan, row)) for row in zip(*values)]
         known = (
-            [math.nan if gone else x for x, gone in zip(each, none)] for each in values
+            [math.nan if gone else x for x, gone in zip(column, none)]
+            for column in values
         )
-        return [cluster_means(each, self.clusters) for each in known]
+        return [cluster_means(column, self.clusters) for column in known]
 
     def mean_over(self, values: Sequence[float]) -> Mean:
         """Return the mean of values by seed over replications, with its interval."""
@@ -206,10 +207,10 @@ class Study(HoldsPolicies, Results):
         return self._values(policy, figure)
 
     def _values(self, policy: str, figure: str) -> list[float]:
-        found = [
+        values = [
             row.get(figure, math.nan) for row in self.rows if row["policy"] == policy
         ]
-        return [math.inf] * len(found) if math.inf in found else found
+        return [math.inf] * len(values) if math.inf in values else values
 
     def means(self) -> dict[str, dict[str, Mean]]:
         """Return policy -> figure -> mean with its 95 % interval."""
@@ -253,7 +254,7 @@ class Study(HoldsPolicies, Results):
         )
 
     def as_dict(self) -> dict[str, Any]:
-        found = {
+        content = {
             "scenario": self.title,
             "seeds": self.seeds,
             "policies": {
@@ -262,8 +263,8 @@ class Study(HoldsPolicies, Results):
             },
             "differences": {"from": self.policies[0], "policies": self._plain_tests()},
         }
-        found = {**found, "failures": self.failures} if self.failures else found
-        return dict(or_none(found))
+        content = {**content, "failures": self.failures} if self.failures else content
+        return dict(or_none(content))
 
     def _plain_tests(self) -> dict[str, dict[str, Any]]:
         differences, tests = self.differences(), self.tests()
@@ -348,11 +349,11 @@ def _by_policy(
 def mean_of(study: Study) -> str:
     """Describe the figures of a study's table."""
     seeds = len(study.seeds)
-    told = f"{'mean of ' * (seeds > 1)}{many(seeds, 'seed')}{clustered(study)}"
+    text = f"{'mean of ' * (seeds > 1)}{many(seeds, 'seed')}{clustered(study)}"
     return (
-        f"{told} ± 95 % half width"
+        f"{text} ± 95 % half width"
         if study.n > 1
-        else f"{told} (an interval needs two)"
+        else f"{text} (an interval needs two)"
     )
 
 

@@ -96,15 +96,19 @@ def sweep(
         fresh = name not in ("policy", "seed", "error", *figures)
         require(fresh, "name in the grid", name, allowed)
     named = check_policies(policies, places[0])
-    own = [policies_at(point, named, place) for point, place in zip(points, places)]
+    policies_by_point = [
+        policies_at(point, named, place) for point, place in zip(points, places)
+    ]
     store = open_store(out, "sweep", named, seeds, points=list(zip(points, places)))
-    studies = compared_at(list(zip(places, own)), seeds, executor, store, engine)
+    studies = compared_at(
+        list(zip(places, policies_by_point)), seeds, executor, store, engine
+    )
     varied = [name for name, values in grid.items() if _varies(values)]
-    found = Sweep(
+    result = Sweep(
         tuple({name: point[name] for name in varied} for point in points), studies
     )
-    found.keep(store)
-    return found
+    result.keep(store)
+    return result
 
 
 def scenarios_of(
@@ -173,20 +177,20 @@ def policies_at(
     point: Point, named: Mapping[str, Any], scenario: Model
 ) -> dict[str, Any]:
     """Return the policies of a point by label, with the point's parameters."""
-    own = dict(named)
+    texts = dict(named)
     for name, value in point.items():
         if ":" in name:  # a parameter of a policy
             policy, _, parameter = name.rpartition(":")
             check_one_of(
                 "policy in the grid",
                 policy,
-                [each for each in named if isinstance(named[each], str)],
+                [label for label in named if isinstance(named[label], str)],
             )
-            text = str(own[policy])
-            told = str(value).lower() if isinstance(value, bool) else value
-            own[policy] = f"{text}{',' if ':' in text else ':'}{parameter}={told}"
-    check_policies(list(own.values()), scenario)
-    return own
+            text = str(texts[policy])
+            shown = str(value).lower() if isinstance(value, bool) else value
+            texts[policy] = f"{text}{',' if ':' in text else ':'}{parameter}={shown}"
+    check_policies(list(texts.values()), scenario)
+    return texts
 
 
 @dataclass(frozen=True, repr=False)

@@ -134,7 +134,9 @@ def tune(
 
     def placed(points: Sequence[Point]) -> list[tuple[Model, dict[str, Any]]]:
         places = scenarios_of(scenario, points, [short])
-        return [(at, policies_at(each, named, at)) for each, at in zip(points, places)]
+        return [
+            (at, policies_at(choice, named, at)) for choice, at in zip(points, places)
+        ]
 
     # or a range is wrong
     placed([point([0] * len(axes)), point(axis.steps for axis in axes)])
@@ -142,7 +144,7 @@ def tune(
         [axis.steps for axis in axes], len(figures), population, generations
     )
     sizes = {"training": training, "population": population, "generations": generations}
-    own = {
+    identity = {
         "ranges": {axis.name: [axis.low, axis.high] for axis in axes},
         "figures": [*figures],
     }
@@ -152,7 +154,7 @@ def tune(
         named,
         listed,
         scenario=scenario,
-        **own,
+        **identity,
         **sizes,
         pymoo=version("pymoo"),
     )
@@ -163,10 +165,10 @@ def tune(
     tried: dict[tuple[int, ...], Comparison] = {}
     # none: all are tried
     while search.has_next() and (asked := search.ask()) is not None:
-        steps = [tuple(map(int, each)) for each in asked.get("X")]
-        new = [each for each in dict.fromkeys(steps) if each not in tried]
-        tried |= zip(new, judged([point(each) for each in new], learnt))
-        asked.set("F", np.array([_means(tried[each], figures) for each in steps]))
+        steps = [tuple(map(int, choice)) for choice in asked.get("X")]
+        new = [choice for choice in dict.fromkeys(steps) if choice not in tried]
+        tried |= zip(new, judged([point(choice) for choice in new], learnt))
+        asked.set("F", np.array([_means(tried[choice], figures) for choice in steps]))
         search.tell(infills=asked)
     values = [tuple(_means(study, figures)) for study in tried.values()]
     # the first tried
@@ -175,9 +177,9 @@ def tune(
     points = [{}, *(point(list(tried)[n]) for n in front)]
     trained = [*judged(points[:1], learnt), *(list(tried.values())[n] for n in front)]
     test = judged(points, listed)
-    found = Tuned(tuple(points), tuple(trained), test, tuple(figures), len(tried))
-    found.keep(store)
-    return found
+    result = Tuned(tuple(points), tuple(trained), test, tuple(figures), len(tried))
+    result.keep(store)
+    return result
 
 
 class _Axis(NamedTuple):
@@ -201,11 +203,13 @@ class _Axis(NamedTuple):
 
 def _axis(name: str, ends: Any) -> _Axis:
     allowed = "two numbers, the least and the greatest"
-    own = [*map(python_number, entries_of(f"range of {name}", ends, allowed))]
-    for end in own:
+    limits = [*map(python_number, entries_of(f"range of {name}", ends, allowed))]
+    for end in limits:
         check_number(f"range of {name}", end)
-    require(len(own) == 2 and own[0] < own[1], f"range of {name}", ends, allowed)
-    return _Axis(name, *own)
+    require(
+        len(limits) == 2 and limits[0] < limits[1], f"range of {name}", ends, allowed
+    )
+    return _Axis(name, *limits)
 
 
 def _nsga2(
@@ -275,7 +279,7 @@ class Tuned(Results):
     def kept(self) -> list[bool]:
         """By choice, whether no other beats it by the means of the test seeds."""
         return list(
-            map(bool, undominated([_means(each, self.figures) for each in self.test]))
+            map(bool, undominated([_means(study, self.figures) for study in self.test]))
         )
 
     def promised(self) -> dict[str, tuple[Mean, Mean]]:
@@ -284,19 +288,19 @@ class Tuned(Results):
 
         The best on the training seeds; on these, and on the test seeds.
         """
-        found = {}
+        changes_of = {}
         for name in self.figures:
             front = [_mean(study, name).mean for study in self.training[1:]]
             best, changes = 1 + front.index(min(front)), []
             for studies in (self.training, self.test):
                 pair = [
-                    each.values(each.policies[0], name)
-                    for each in (studies[best], studies[0])
+                    comparison.values(comparison.policies[0], name)
+                    for comparison in (studies[best], studies[0])
                 ]
-                own, given = studies[0].independent(*pair)
-                changes.append(paired_difference(own, given))
-            found[name] = changes[0], changes[1]
-        return found
+                values, original = studies[0].independent(*pair)
+                changes.append(paired_difference(values, original))
+            changes_of[name] = changes[0], changes[1]
+        return changes_of
 
     def as_dict(self) -> dict[str, Any]:
         """Return the choices with their means, and what the training seeds promised."""
@@ -307,18 +311,20 @@ class Tuned(Results):
             return {name: plain_mean(_mean(study, name)) for name in self.figures}
 
         choices = [
-            {"at": point, "training": means(own), "test": means(other), "kept": kept}
-            for point, own, other, kept in fewer
+            {"at": point, "training": means(train), "test": means(tested), "kept": kept}
+            for point, train, tested, kept in fewer
         ]
         promised = {
-            name: {"training": plain_mean(own), "test": plain_mean(other)}
-            for name, (own, other) in self.promised().items()
+            name: {"training": plain_mean(train), "test": plain_mean(tested)}
+            for name, (train, tested) in self.promised().items()
         }
         [policy] = first.named.values()
-        told = {"scenario": first.title, "policy": policy, "tried": self.tried}
+        content = {"scenario": first.title, "policy": policy, "tried": self.tried}
         seeds = {"training": self.training[0].seeds, "test": first.seeds}
         return dict(
-            or_none({**told, "seeds": seeds, "choices": choices, "promised": promised})
+            or_none(
+                {**content, "seeds": seeds, "choices": choices, "promised": promised}
+            )
         )
 
     @property
@@ -337,25 +343,25 @@ class Tuned(Results):
         title = (
             f"{self._held}, of {self.tried} tried on {studied}: mean, ± 95 % half width"
         )
-        head = (each for name in self.figures for each in (f"{name}, trained", name))
+        head = (item for name in self.figures for item in (f"{name}, trained", name))
         rows = [[*(name.rpartition(":")[2] for name in names), *head, "kept"]]
-        for point, own, other, kept in zip(
+        for point, train, other, kept in zip(
             self.points, self.training, self.test, self.kept
         ):
-            told = [str(point.get(name, GIVEN)) for name in names]
+            cells = [str(point.get(name, GIVEN)) for name in names]
             # an interval says nothing of what was chosen by the figure
             for name in self.figures:
-                told.append(figure_text(_mean(own, name).mean))
-                told.append(interval(_mean(other, name), counts[1]))
-            rows.append([*told, "yes" if kept else "no"])
+                cells.append(figure_text(_mean(train, name).mean))
+                cells.append(interval(_mean(other, name), counts[1]))
+            rows.append([*cells, "yes" if kept else "no"])
         note = (
             "kept: no other choice of the table beats it by the means of the test seeds"
         )
         changes = [["least", *KINDS, "flattered by"]]
         for name, pair in self.promised().items():
             gap = pair[1].mean - pair[0].mean
-            told = [interval(each, count, "+") for each, count in zip(pair, counts)]
-            changes.append([name, *told, f"{gap:+z{digits(gap)}}"])
+            cells = [interval(item, count, "+") for item, count in zip(pair, counts)]
+            changes.append([name, *cells, f"{gap:+z{digits(gap)}}"])
         promise = (
             "The choice of least on the training seeds, its change from what is given"
         )

@@ -148,13 +148,13 @@ def _waiting(
         return none, erlang_b(servers, rate / mu)  # Section 3.2
     right = 1 - errors.wait_over
     patience_s = policy.wait_s if as_printed else policy.wait_s / load.kappa
-    found = mmc_patience(rate * right, mu, servers, patience_s)  # Lemma 3.1, Eq. 12
-    wait_s = found.wait_s
+    queue = mmc_patience(rate * right, mu, servers, patience_s)  # Lemma 3.1, Eq. 12
+    wait_s = queue.wait_s
     # Eq. 13; the jobs that wait in vain, f_under r b, are printed as (1 - f_under) r b
     if policy.balks:
-        wait_s = wait_s - (1 - errors.wait_under) * found.left * patience_s
+        wait_s = wait_s - (1 - errors.wait_under) * queue.left * patience_s
     # Eq. 14, Eq. 26
-    return right * load.kappa * wait_s, errors.wait_over + right * found.left
+    return right * load.kappa * wait_s, errors.wait_over + right * queue.left
 
 
 # ---- the analyzer (waiting-policies.txt Section 5) ----
@@ -187,13 +187,15 @@ def analyze(
     a steady state, and for what is not allowed.
     """
     chosen = waiting_policy(policy, wait_s, short_s)
-    own = (chosen, rate_per_s, service_s, servers, prices, errors)
-    found = closed_form(*own)
-    if not math.isfinite(found.wait_s):
+    arguments = (chosen, rate_per_s, service_s, servers, prices, errors)
+    state = closed_form(*arguments)
+    if not math.isfinite(state.wait_s):
         raise InputError(unsteady(chosen, rate_per_s, service_s, servers))
-    row = {name: getattr(found, name).item() for name in FIGURES}
+    row = {name: getattr(state, name).item() for name in FIGURES}
     if chosen.short_s and 0 < chosen.wait_s < math.inf:
-        row["wait_s_as_printed"] = closed_form(*own, as_printed=True).wait_s.item()
+        row["wait_s_as_printed"] = closed_form(
+            *arguments, as_printed=True
+        ).wait_s.item()
     return _with_cost(row, rate_per_s * service_s, duration_h)
 
 
@@ -254,7 +256,7 @@ def optimum(
         f"high enough that {MOST_SERVERS:,} machines for a load of {load:g} cost more"
         " than renting",
     )
-    found = closed_form(
+    state = closed_form(
         chosen,
         rate_per_s,
         service_s,
@@ -262,16 +264,16 @@ def optimum(
         prices,
         errors,
     )
-    pays = np.isfinite(found.wait_s) & (
-        (found.price <= prices.on_demand) | (not chosen.rents)
+    pays = np.isfinite(state.wait_s) & (
+        (state.price <= prices.on_demand) | (not chosen.rents)
     )
     waited_s = {
-        "price": np.ones_like(found.wait_s),
-        "opportunity": found.wait_s,
-        "total": found.wait_s + service_s,
+        "price": np.ones_like(state.wait_s),
+        "opportunity": state.wait_s,
+        "total": state.wait_s + service_s,
     }
-    value = np.where(pays, found.price * waited_s[by], np.inf)
-    best = int(np.lexsort((found.price, value))[0])  # of equals the cheapest
+    value = np.where(pays, state.price * waited_s[by], np.inf)
+    best = int(np.lexsort((state.price, value))[0])  # of equals the cheapest
     if not pays.any() or (
         chosen.rents and by == "total" and prices.on_demand * service_s < value[best]
     ):

@@ -80,13 +80,13 @@ class Limit(NamedTuple):
     @classmethod
     def read(cls, text: str) -> Limit:
         """Read "p95=30min", "p99=2h" or "mean=600"; units are s, min, h and d."""
-        found = re.fullmatch(
+        matched = re.fullmatch(
             r"(?:mean|p([1-9]\d?(?:\.\d+)?))=(\d+\.?\d*)(s|min|h|d|)", text
         )
         require(
-            found is not None, "limit", text, "such as p95=30min, p99=2h or mean=600"
+            matched is not None, "limit", text, "such as p95=30min, p99=2h or mean=600"
         )
-        percent, number, unit = found.groups()  # type: ignore[union-attr]
+        percent, number, unit = matched.groups()  # type: ignore[union-attr]
         return cls(float(number) * UNITS.get(unit, 1), 1 - float(percent or 0) / 100)
 
     def used(self, wait_s: Floats) -> Floats:
@@ -248,8 +248,8 @@ def plan(
     check_number("growth", growth, above=-1)
     check_whole("seed", seed, least=0)
     policies = entries_of("policies", policies, "a list of names")
-    for name, given in {"policies": policies, "sizes": sizes}.items():
-        require(len(given) > 0, name, given, "at least one")
+    for name, values in {"policies": policies, "sizes": sizes}.items():
+        require(len(values) > 0, name, values, "at least one")
     limit = Limit() if limit is None else limit
     kept = limit if isinstance(limit, Limit) else Limit.read(str(limit))
     search = Search(jobs, sizes, prices, kept, budget, growth, seed)
@@ -375,9 +375,9 @@ class Search:
             f"at least {least}{reason}",
         )
         self.day_h = float(jobs.submit_s[-1]) / self.days / 3600
-        own = (3600 * self.day_h, self.days, sizes, seed)
+        arguments = (3600 * self.day_h, self.days, sizes, seed)
         self.years = [
-            _Year(grown(jobs, (1 + growth) ** n, seed), *own)
+            _Year(grown(jobs, (1 + growth) ** n, seed), *arguments)
             for n in range(bool(growth), years + bool(growth))
         ]
         self.work_h = np.array([year.work_h for year in self.years])
@@ -392,15 +392,15 @@ class Search:
     # ---- one candidate ----
 
     def rows(
-        self, own: tuple[int, ...], policy: WaitingPolicy, spot: bool, year: int = 0
+        self, numbers: tuple[int, ...], policy: WaitingPolicy, spot: bool, year: int = 0
     ) -> tuple[Floats, Floats, Bools]:
         """Return wait, money and whether it is rented, per job."""
         at = self.years[year]
         chunk = at.chunk
         machines = [
-            size for number, size in zip(own, self.sizes) for _ in range(number)
+            size for number, size in zip(numbers, self.sizes) for _ in range(number)
         ]
-        owned = (size for number, size in zip(own, self.sizes) if number)
+        owned = (size for number, size in zip(numbers, self.sizes) if number)
         stays = fits(chunk.cores, chunk.memory_gb, owned) & (
             chunk.run_s >= policy.short_s
         )
@@ -419,32 +419,36 @@ class Search:
         return wait_s, np.where(on_spot, at.spot_paid, goes * at.paid), goes
 
     def attempt(
-        self, own: tuple[int, ...], policy: WaitingPolicy, spot: bool = False
+        self, numbers: tuple[int, ...], policy: WaitingPolicy, spot: bool = False
     ) -> Tried:
         """Run a candidate once; without machines, rent at once."""
-        key = own, policy if any(own) else njw(), spot
+        key = numbers, policy if any(numbers) else njw(), spot
         if key not in self.tried:
             self.tried[key] = self._run(*key)
             self._bar.update()
         return self.tried[key]
 
-    def _run(self, own: tuple[int, ...], policy: WaitingPolicy, spot: bool) -> Tried:
-        rows = [self.rows(own, policy, spot, year) for year in range(len(self.years))]
+    def _run(
+        self, numbers: tuple[int, ...], policy: WaitingPolicy, spot: bool
+    ) -> Tried:
+        rows = [
+            self.rows(numbers, policy, spot, year) for year in range(len(self.years))
+        ]
         waits_s, money, goes = zip(*rows)
         rent, wait_s, used = (
             np.array(
                 [
-                    np.bincount(y.day, own, self.days)
-                    for y, own in zip(self.years, columns)
+                    np.bincount(y.day, column, self.days)
+                    for y, column in zip(self.years, columns)
                 ]
             )
             for columns in (money, waits_s, map(self.limit.used, waits_s))
         )
         cost = {
-            years: rent + self.day_h * np.dot(own, prices)
+            years: rent + self.day_h * np.dot(numbers, prices)
             for years, prices in self.reserved.items()
         }
-        least_cost = min(float(each.sum()) for each in cost.values())
+        least_cost = min(float(by_day.sum()) for by_day in cost.values())
         waited_s = float(wait_s.sum())
         if self.budget is None:
             value = self._breach(policy, used), least_cost, waited_s
@@ -454,7 +458,9 @@ class Search:
         waiting = np.mean(waits_s[0] > self.years[0].boot_s * goes[0])
         shares = float(waiting), float(goes[0].mean())
         p95_s = float(np.quantile(waits_s[0], 0.95))
-        return Tried(own, policy, spot, cost, least_cost, wait_s, value, p95_s, shares)
+        return Tried(
+            numbers, policy, spot, cost, least_cost, wait_s, value, p95_s, shares
+        )
 
     def _breach(self, policy: WaitingPolicy, used: Floats) -> float:
         """Share of the limit used in the worst part of the log; 0 if it is kept."""
@@ -489,11 +495,15 @@ class Search:
                 for other in others
                 if other.wait_s in (0, math.inf) or 1 <= other.wait_s <= most_s
             ]
-            found = min([best, *near], key=VALUE)
-            found = self._along(found.own, found.policy) if found is not best else best
-            if found.value >= tuple(part * (1 - LEAST_GAIN) for part in best.value):
+            improved = min([best, *near], key=VALUE)
+            improved = (
+                self._along(improved.own, improved.policy)
+                if improved is not best
+                else best
+            )
+            if improved.value >= tuple(part * (1 - LEAST_GAIN) for part in best.value):
                 return
-            best = found
+            best = improved
 
     def best(self) -> Tried:
         """Return the best candidate so far."""
@@ -511,20 +521,20 @@ class Search:
         )
         return waiting_policy(text, wait_s=max(0.0, slack_s))
 
-    def _along(self, own: tuple[int, ...], policy: WaitingPolicy) -> Tried:
+    def _along(self, numbers: tuple[int, ...], policy: WaitingPolicy) -> Tried:
         """Optimise the numbers of a policy, size by size, while that helps."""
-        best = self.attempt(own, policy)
+        best = self.attempt(numbers, policy)
         while True:
             starts = [best]
-            for place, number in enumerate(best.own if len(own) > 1 else ()):
+            for place, number in enumerate(best.own if len(numbers) > 1 else ()):
                 starts.append(
                     self._at(best.own, policy, place, math.floor(number / STEP))
                 )
-            pairs = product(starts, range(len(own)))
-            found = min((self._of_size(*pair, policy) for pair in pairs), key=VALUE)
-            if found.value >= best.value or len(own) == 1:
-                return min(best, found, key=VALUE)
-            best = found
+            pairs = product(starts, range(len(numbers)))
+            candidate = min((self._of_size(*pair, policy) for pair in pairs), key=VALUE)
+            if candidate.value >= best.value or len(numbers) == 1:
+                return min(best, candidate, key=VALUE)
+            best = candidate
 
     def _of_size(self, best: Tried, place: int, policy: WaitingPolicy) -> Tried:
         """Optimise the number of one size, from the present one or the load."""
@@ -553,9 +563,9 @@ class Search:
         return self.budget is None and (too_few if step < 0 else too_many)
 
     def _at(
-        self, own: tuple[int, ...], policy: WaitingPolicy, place: int, number: int
+        self, numbers: tuple[int, ...], policy: WaitingPolicy, place: int, number: int
     ) -> Tried:
-        return self.attempt((*own[:place], number, *own[place + 1 :]), policy)
+        return self.attempt((*numbers[:place], number, *numbers[place + 1 :]), policy)
 
     def refine(self) -> None:
         """Try numbers from half to twice the best, and spot instances."""
@@ -568,8 +578,8 @@ class Search:
             for other in {*np.rint(between).astype(int).tolist(), *wide}:
                 self._at(best.own, best.policy, place, other)
         if any(year.spot.any() for year in self.years):
-            for each in sorted(self.tried.values(), key=VALUE)[:20]:
-                self.attempt(each.own, each.policy, True)
+            for candidate in sorted(self.tried.values(), key=VALUE)[:20]:
+                self.attempt(candidate.own, candidate.policy, True)
 
     # ---- what is chosen ----
 
@@ -580,10 +590,10 @@ class Search:
         """
         options = []
         for years in self.reserved:
-            cost = np.array([each.cost[years] for each in tried]) @ weights
-            each = cost.sum(axis=1)
+            cost = np.array([candidate.cost[years] for candidate in tried]) @ weights
+            sums = cost.sum(axis=1)
             total, first = (
-                (each.min(), each)
+                (sums.min(), sums)
                 if years > 1
                 else (cost.min(axis=0).sum(), cost[:, 0])
             )
@@ -598,7 +608,11 @@ class Search:
     def chosen(self) -> Plan:
         """Return the best candidate, and how certain that is."""
         every = sorted(self.tried.values(), key=VALUE)
-        kept = [each for each in every if each.value[0] == 0 or self.budget is not None]
+        kept = [
+            candidate
+            for candidate in every
+            if candidate.value[0] == 0 or self.budget is not None
+        ]
         if not kept:
             raise InputError(
                 "no plan keeps the limit with a margin: the nearest,"
@@ -639,13 +653,15 @@ class Search:
         """Return the candidate of least waits with its bill within the budget."""
         assert self.budget is not None
         day, cheapest = np.full(self.days, self.day_h), math.inf
-        for each in sorted(every, key=lambda each: float(each.wait_s.sum())):
+        for candidate in sorted(
+            every, key=lambda candidate: float(candidate.wait_s.sum())
+        ):
             bill = min(
-                self.interval(self.money(each, years)[0] * YEAR_H, day).high
+                self.interval(self.money(candidate, years)[0] * YEAR_H, day).high
                 for years in self.reserved
             )
             if bill <= self.budget:
-                return each
+                return candidate
             cheapest = min(cheapest, bill)
         raise InputError(
             f"budget(={self.budget:g}) is too small: the bill of the cheapest plan may"
@@ -731,19 +747,22 @@ class Search:
         """The candidates of which none is cheaper with a wait as short."""
         rows, least = list[dict[str, float | str]](), math.inf
         work_h, hours = float(self.work_h.sum()), self.work_h.size * self.day_h
-        for each in sorted(
-            self.tried.values(), key=lambda each: (each.p95_s, each.least_cost)
+        for candidate in sorted(
+            self.tried.values(),
+            key=lambda candidate: (candidate.p95_s, candidate.least_cost),
         ):
-            if each.p95_s <= DAY_S and each.least_cost < least * (1 - LEAST_GAIN):
-                least = each.least_cost
+            if candidate.p95_s <= DAY_S and candidate.least_cost < least * (
+                1 - LEAST_GAIN
+            ):
+                least = candidate.least_cost
                 rows.append(
                     {
-                        "p95_wait_s": each.p95_s,
-                        "wait_s": float(each.wait_s.sum() / self.number.sum()),
+                        "p95_wait_s": candidate.p95_s,
+                        "wait_s": float(candidate.wait_s.sum() / self.number.sum()),
                         "price": least / work_h,
                         "bill": least / hours * YEAR_H,
-                        "machines": sum(each.own),
-                        "policy": told(each.policy),
+                        "machines": sum(candidate.own),
+                        "policy": told(candidate.policy),
                     }
                 )
         return rows
@@ -754,20 +773,24 @@ def _owned(
 ) -> tuple[tuple[Size, ...], dict[int, tuple[float, ...]]]:
     """The sizes that can be owned, and their prices per hour by years reserved."""
     columns = {1: "reserved_1y_per_h", 3: "reserved_3y_per_h"}
-    own = tuple(
+    ownable = tuple(
         s for s in sizes if any(getattr(s, c) < math.inf for c in columns.values())
     )
-    if not own:
+    if not ownable:
         largest = max(sizes, key=lambda size: (size.cores, size.memory_gb))
-        own = (replace(largest, reserved_1y_per_h=prices.share * largest.price_per_h),)
-    found = {
-        y: tuple(getattr(size, name) for size in own) for y, name in columns.items()
+        ownable = (
+            replace(largest, reserved_1y_per_h=prices.share * largest.price_per_h),
+        )
+    prices_by_years = {
+        y: tuple(getattr(size, name) for size in ownable) for y, name in columns.items()
     }
-    reserved = {years: row for years, row in found.items() if max(row) < math.inf}
+    reserved = {
+        years: row for years, row in prices_by_years.items() if max(row) < math.inf
+    }
     require(
         bool(reserved),
         "prices of the sizes reserved",
-        found,
+        prices_by_years,
         "all of one year, or of three",
     )
     require(
@@ -778,7 +801,7 @@ def _owned(
     )
     rent = min(size.price_per_h for size in sizes)
     require(rent > 0, "least price of the sizes for rent", rent, "above 0 for a plan")
-    return own, reserved
+    return ownable, reserved
 
 
 def _numbers(start: int) -> list[int]:
@@ -797,7 +820,7 @@ def bounds(value: Mean, form: str, name: str = "95 %: ") -> str:
 def _time(seconds: float) -> str:
     """A time for people: 30 min."""
     fit = (
-        each for each in UNITS.items() if seconds >= 2 * each[1] or seconds == each[1]
+        item for item in UNITS.items() if seconds >= 2 * item[1] or seconds == item[1]
     )
     unit, size = next(fit, ("s", 1))
     return f"{seconds / size:.3g} {unit}"

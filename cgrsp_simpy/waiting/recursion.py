@@ -100,12 +100,12 @@ def started(
         patience_s = np.where(
             kinds == GOES, 0.0 if work_conserving else -math.inf, policy.wait_s
         )
-        told = (
+        limits = (
             chunk.submit_s + patience_s,
             _in_vain(kinds, policy),
             np.full(len(kinds), math.nan),
         )
-        columns = list(map(rows, (*chunk[: 2 + needs], *told)))
+        columns = list(map(rows, (*chunk[: 2 + needs], *limits)))
         state[0] = rows(np.ravel(loop(*columns, *state)))
         yield chunk, kinds, np.asarray(columns[-1])
 

@@ -162,17 +162,17 @@ def of_trials(trials: Sequence[Mapping[str, Sequence[float]]]) -> dict[str, Mean
     """
     if len(trials) == 1:
         return {name: batched(values) for name, values in trials[0].items()}
-    return {name: mean([each[name][0] for each in trials]) for name in trials[0]}
+    return {name: mean([trial[name][0] for trial in trials]) for name in trials[0]}
 
 
 def batched(values: Sequence[float] | Floats) -> Mean:
     """Return the mean of a run with a half width from its batches."""
-    found, centre = mean(values[1:], in_order=True), float(values[0])
+    spread, centre = mean(values[1:], in_order=True), float(values[0])
     return replace(
-        found,
+        spread,
         mean=centre,
-        low=centre - found.half_width,
-        high=centre + found.half_width,
+        low=centre - spread.half_width,
+        high=centre + spread.half_width,
     )
 
 

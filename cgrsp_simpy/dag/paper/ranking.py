@@ -21,13 +21,13 @@ def ranks_told(study: Comparison) -> str:
     # slow to import
     from cgrsp_simpy.analysis.ranks import rank_test
 
-    found = rank_test(values.T)
+    test = rank_test(values.T)
     heading = (
-        f"mean ranks of makespan_s: Friedman chi-square {found.statistic:.1f}, p"
-        f" {found.p:.2g}; ranks that differ by more than"
-        f" {found.critical_difference:.2f} differ (Nemenyi, 5 %)"
+        f"mean ranks of makespan_s: Friedman chi-square {test.statistic:.1f}, p"
+        f" {test.p:.2g}; ranks that differ by more than"
+        f" {test.critical_difference:.2f} differ (Nemenyi, 5 %)"
     )
-    rows = sorted(zip(found.mean.tolist(), study.policies))
+    rows = sorted(zip(test.mean.tolist(), study.policies))
     return "\n".join(
         [
             heading,

@@ -290,13 +290,16 @@ class Network:
         With `ahead` of the last inputs, only the others are needed.
         """
         weights, biases = self.layers[0]
-        found = [
+        layers = [
             inputs,
             inputs @ weights[: inputs.shape[1]] + (biases if ahead is None else ahead),
         ]
         for weights, biases in self.layers[1:]:
-            found[-1:] = (given := np.maximum(found[-1], 0.0)), given @ weights + biases
-        return found
+            layers[-1:] = (
+                (activations := np.maximum(layers[-1], 0.0)),
+                activations @ weights + biases,
+            )
+        return layers
 
     def gradient(self, inputs: Floats, chosen: Ints, goal: Floats) -> Floats:
         """Return the gradient of the mean of (goal - chosen output)^2, as `flat`."""
@@ -305,13 +308,13 @@ class Network:
         slope = np.zeros_like(outputs)
         answer = self.flat.copy()
         slope[rows, chosen] = 2 * (outputs[rows, chosen] - goal) / len(inputs)
-        for (weights, _), given, (by_weight, by_bias) in zip(
+        for (weights, _), activations, (by_weight, by_bias) in zip(
             self.layers[::-1], seen[::-1], self._split(answer)[::-1]
         ):
-            np.matmul(given.T, slope, out=by_weight)
+            np.matmul(activations.T, slope, out=by_weight)
             by_bias[:] = slope.sum(axis=0)
-            if given is not inputs:
-                slope = slope @ weights.T * (given > 0)
+            if activations is not inputs:
+                slope = slope @ weights.T * (activations > 0)
         return answer
 
 

@@ -314,13 +314,13 @@ class Outlook:
         """Better hours; none if Low stock is a refusal, as that holds no slot."""
         if self.known.terms.retry_s is not None:
             return []
-        least_s, found = self.bands[place].delays[gpu.name].mean_s, []
+        least_s, better = self.bands[place].delays[gpu.name].mean_s, []
         for band in [*self.bands[place + 1 :], *self.bands[:place]]:
             delay = band.delays[gpu.name]
             if delay.mean_s < least_s - ROUNDING:
                 least_s = delay.mean_s
-                found.append(Later(band.start_s, delay))
-        return found
+                better.append(Later(band.start_s, delay))
+        return better
 
     def band(self, time_s: float) -> Band:
         """Return the band that holds at a time."""
@@ -328,10 +328,10 @@ class Outlook:
 
     def kinds(self, view: View, offers: Sequence[SlotView]) -> list[int]:
         """Return the types on offer, by index; those of warm slots after all others."""
-        found, types = self._offered, len(self.types)
+        kinds, types = self._offered, len(self.types)
         if not self.known.free_types:
-            found = [found[slot.index] for slot in offers]
-        return [kind + types * view.warm(slot) for kind, slot in zip(found, offers)]
+            kinds = [kinds[slot.index] for slot in offers]
+        return [kind + types * view.warm(slot) for kind, slot in zip(kinds, offers)]
 
     def moment(self, view: View, slot: SlotView) -> tuple[Delay, list[Later]]:
         """Return the expected delay of a dispatch now, and chances of less."""
@@ -431,7 +431,7 @@ def seen_chances(
     I_k: the variates of [0, 1) with status k (thesis Eq. 3.1), p_k its length now. w:
     the chance that the variate of the status is still the same, `Holding.kept`.
     """
-    certain = tuple(float(each == status) for each in range(3))
+    certain = tuple(float(other == status) for other in range(3))
     if seen_s == now_s:
         high, medium, low = certain
         return high, medium, low
@@ -445,7 +445,7 @@ def seen_chances(
             for lower, upper in bounds_of(chances)
         )
     high, medium, low = [
-        kept * own + (1 - kept) * chance for own, chance in zip(overlap, chances)
+        kept * same + (1 - kept) * chance for same, chance in zip(overlap, chances)
     ]
     return high, medium, low
 

@@ -163,12 +163,12 @@ class Tiers(Rule):
     def fronts(self, view: View, most: int) -> list[Front]:
         """Return the first jobs of each tier of each class, up to so many, unsorted."""
         tiers_of_class, fronts = self._at(view), list[Front]()
-        for own in view.classes:
-            jobs, deadlines_s, first = own.jobs, own.deadlines_s, 0
+        for members in view.classes:
+            jobs, deadlines_s, first = members.jobs, members.deadlines_s, 0
             if not jobs:
                 continue
             last_s = deadlines_s[-1]
-            for before_s, rank, seconds in tiers_of_class(own):
+            for before_s, rank, seconds in tiers_of_class(members):
                 due_s = deadlines_s[first]
                 if due_s >= before_s:
                     continue
@@ -188,12 +188,12 @@ class Tiers(Rule):
     def ranked(self, view: View, most: int) -> list[tuple[Job, str]]:
         """Return the first waiting jobs of all, with the rule's reasons."""
         names = [name.removeprefix("then ") for name in sentence(self).split(", ")]
-        found = []
+        reasons = []
         for rank, seconds, _, _, job in nsmallest(most, self.fronts(view, most)):
             name = names[rank].lower() if rank < len(names) else f"rank {rank}"
-            told = [name * (len(names) > 1), f"{seconds:.0f} s" * (seconds > 0)]
-            found.append((job, ", ".join(filter(None, told))))
-        return found
+            parts = [name * (len(names) > 1), f"{seconds:.0f} s" * (seconds > 0)]
+            reasons.append((job, ", ".join(filter(None, parts))))
+        return reasons
 
 
 class Index(Rule):
@@ -218,9 +218,15 @@ class Index(Rule):
             return
         index = self._at(view)
         fronts = [
-            (-index(own.jobs[0]), own.deadlines_s[0], own.jobs[0].id, 0, own.jobs)
-            for own in view.classes
-            if own.jobs
+            (
+                -index(members.jobs[0]),
+                members.deadlines_s[0],
+                members.jobs[0].id,
+                0,
+                members.jobs,
+            )
+            for members in view.classes
+            if members.jobs
         ]
         heapify(fronts)
         while fronts:
@@ -276,13 +282,13 @@ class Score(Rule):
 
     def said(self, view: View, job: Job, offer: SlotView) -> str:
         """Describe an offer as scored; call it after the score, which may draw."""
-        told = {
+        texts = {
             "mean_s": f"{view.mean_s(job, offer):.0f} s",
             "price_usd_per_h": f"{offer.gpu.price_usd_per_h:g} USD/h",
         }
         if "status" in self.arguments:
-            told["status"] = view.status(offer).name.title()
-        shown = [text for name, text in told.items() if name in self.arguments]
+            texts["status"] = view.status(offer).name.title()
+        shown = [text for name, text in texts.items() if name in self.arguments]
         return f"{offer.gpu.name} ({', '.join(shown)})"
 
 

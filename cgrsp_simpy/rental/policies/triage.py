@@ -128,10 +128,10 @@ def moment_of(
 ) -> Moment:
     """Compute a decision's values; prices: the policy's parameters, in order."""
     band, waiting, weight = band_at(law, now_s), 0, 0.0
-    for own in queue.turn:
-        number = queue.last[own] - queue.first[own]
+    for job_class in queue.turn:
+        number = queue.last[job_class] - queue.first[job_class]
         waiting += number
-        weight += queue.weight[own] * number
+        weight += queue.weight[job_class] * number
     wait_usd, rate = prices[2] / 60, law.rates[band]
     line_sd_s = law.variations[band] * sqrt(waiting) / rate
     return Moment(
@@ -154,12 +154,12 @@ def moment_of(
 # ---- the job and its slot ----
 
 
-def late_of(now: Moment, own: int) -> int:
+def late_of(now: Moment, job_class: int) -> int:
     """Return the place of the first job of a class that is not late already."""
     queue = now.queue
-    ready_s = now.now_s + now.law.fastest_s[queue.level[own]]
+    ready_s = now.now_s + now.law.fastest_s[queue.level[job_class]]
     place: int = bisect_left(
-        queue.due_s[own], ready_s, queue.first[own], queue.last[own]
+        queue.due_s[job_class], ready_s, queue.first[job_class], queue.last[job_class]
     )
     return place
 
@@ -167,15 +167,18 @@ def late_of(now: Moment, own: int) -> int:
 def set_fronts(now: Moment, taken: Any, fronts: Any) -> int:
     """Set the fronts without ID and GPUS; return their number."""
     number, queue = 0, now.queue
-    for own in queue.turn:
-        late = late_of(now, own)
+    for job_class in queue.turn:
+        late = late_of(now, job_class)
         for part in range(2):
-            at = (late if part else queue.first[own]) + taken[own][part]
-            if at < (queue.last[own] if part else late):
+            at = (late if part else queue.first[job_class]) + taken[job_class][part]
+            if at < (queue.last[job_class] if part else late):
                 row = fronts[number]
-                row[OWN], row[PART], row[AT] = own, part, at
-                row[DUE] = queue.due_s[own][at]
-                row[LEVEL], row[WEIGHT] = queue.level[own], queue.weight[own]
+                row[OWN], row[PART], row[AT] = job_class, part, at
+                row[DUE] = queue.due_s[job_class][at]
+                row[LEVEL], row[WEIGHT] = (
+                    queue.level[job_class],
+                    queue.weight[job_class],
+                )
                 number += 1
     return number
 
@@ -228,12 +231,12 @@ def choose(
     line_usd: r. left: number of jobs not chosen yet. The time may be infinite.
     """
     for number in range(len(fronts)):
-        own, at = fronts[number], number
-        set_cheapest(now, own, offers)
+        front, at = fronts[number], number
+        set_cheapest(now, front, offers)
         while at:
             other = fronts[int(fronts[at - 1][NEXT])]
             before = -other[INDEX], other[DUE], other[ID]
-            if before < (-own[INDEX], own[DUE], own[ID]):
+            if before < (-front[INDEX], front[DUE], front[ID]):
                 break
             fronts[at][NEXT] = fronts[at - 1][NEXT]
             at -= 1
@@ -256,8 +259,8 @@ def held(now: Moment, front: Any, offers: Any, line_usd: float, left: int) -> fl
 
     Infinite: until a slot is free.
     """
-    for each in now.later[offers[int(front[OFFER])]]:
-        later = later_of(each, now.now_s)
+    for row in now.later[offers[int(front[OFFER])]]:
+        later = later_of(row, now.now_s)
         if later.after_s == inf:  # padding of an array
             break
         if saves(now, front, offers, later, line_usd):
@@ -265,29 +268,31 @@ def held(now: Moment, front: Any, offers: Any, line_usd: float, left: int) -> fl
     return inf if cheaper(now, front, offers, left) else -1.0
 
 
-def delay_of(given: Any) -> Delay:
+def delay_of(row: Any) -> Delay:
     """Return a delay; compiled, from a row of numbers."""
-    return given  # type: ignore[no-any-return]
+    return row  # type: ignore[no-any-return]
 
 
-def later_of(given: Any, now_s: float) -> Later:
+def later_of(row: Any, now_s: float) -> Later:
     """Return a chance to be served later; compiled, from a row of numbers."""
-    return given  # type: ignore[no-any-return]
+    return row  # type: ignore[no-any-return]
 
 
 def line_of(now: Moment) -> float:
     """Return r: the cost of a second of a slot to all waiting jobs."""
     usd, queue, now_s = 0.0, now.queue, now.now_s
-    for own in queue.turn:
-        number = queue.last[own] - queue.first[own]
+    for job_class in queue.turn:
+        number = queue.last[job_class] - queue.first[job_class]
         if number:
-            due_s, step = queue.due_s[own], max(1, number // SAMPLED)
-            work_s, total, sampled = now.law.fastest_s[queue.level[own]], 0.0, 0
-            for at in range(queue.first[own] + step // 2, queue.last[own], step):
+            due_s, step = queue.due_s[job_class], max(1, number // SAMPLED)
+            work_s, total, sampled = now.law.fastest_s[queue.level[job_class]], 0.0, 0
+            for at in range(
+                queue.first[job_class] + step // 2, queue.last[job_class], step
+            ):
                 start_s = due_s[at] - work_s
                 total += rate_usd(now, start_s, 1.0 if start_s < now_s else 0.0)
                 sampled += 1
-            usd += queue.weight[own] * total / sampled * number
+            usd += queue.weight[job_class] * total / sampled * number
     return usd / now.law.slots
 
 
@@ -322,9 +327,9 @@ def late_then(
         return chance, chance * after_s
     chance, late_s = beyond(later.delay, left_s - after_s)
     jobs, begin_s = 1, now.now_s + after_s
-    for own in queue.turn:
-        first, last = queue.first[own], queue.last[own]
-        jobs += bisect_left(queue.due_s[own], due_s, first, last) - first
+    for job_class in queue.turn:
+        first, last = queue.first[job_class], queue.last[job_class]
+        jobs += bisect_left(queue.due_s[job_class], due_s, first, last) - first
     start_s = max(begin_s, due_s - work_s)
     room = completed(now.law, start_s) - completed(now.law, begin_s)
     return max(chance, erfc((room - jobs) / sqrt(jobs) / 2) / 2), late_s
@@ -388,8 +393,8 @@ class Triage:
     _outlook: Outlook | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        for each in fields(self)[:6]:
-            check_number(each.name, getattr(self, each.name), least=0)
+        for item in fields(self)[:6]:
+            check_number(item.name, getattr(self, item.name), least=0)
         check_number("ahead_s", self.ahead_s, above=0)
         check_number("look_s", self.look_s, above=0)
 
@@ -397,17 +402,17 @@ class Triage:
         if self._outlook is None or self._outlook.known is not view.known:
             self._outlook = Outlook(view.known)
         outlook, offers = self._outlook, view.offers()
-        classes = [own for own in view.classes if own.jobs]
+        classes = [members for members in view.classes if members.jobs]
         delays: dict[int, Delay] = {}
         later: dict[int, list[Later]] = {}
 
         def kinds() -> list[int]:
             """Look up the types on offer, and their delays once."""
-            found = outlook.kinds(view, offers)
-            for kind, slot in zip(found, offers):
+            offered = outlook.kinds(view, offers)
+            for kind, slot in zip(offered, offers):
                 if kind not in delays:
                     delays[kind], later[kind] = outlook.moment(view, slot)
-            return found
+            return offered
 
         about = queue_of(classes), delays, later, view.now_s
         now = quick(moment_of(outlook.law, self.prices, *about))
@@ -446,17 +451,17 @@ class Triage:
     @cached_property
     def prices(self) -> tuple[float, ...]:
         """Its parameters, in order."""
-        return tuple([float(getattr(self, each.name)) for each in fields(self)[:6]])
+        return tuple([float(getattr(self, item.name)) for item in fields(self)[:6]])
 
 
 def queue_of(classes: Collection[JobClass]) -> Queue:
     """Return the waiting jobs by class."""
     number = len(classes)
     return Queue(
-        [own.deadlines_s for own in classes],
+        [members.deadlines_s for members in classes],
         [0] * number,
-        [len(own.jobs) for own in classes],
-        [own.weight for own in classes],
-        [own.complexity - 1 for own in classes],
+        [len(members.jobs) for members in classes],
+        [members.weight for members in classes],
+        [members.complexity - 1 for members in classes],
         range(number),
     )

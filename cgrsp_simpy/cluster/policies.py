@@ -44,7 +44,10 @@ def start_in_order(view: View, jobs: Iterable[int]) -> Starts:
 
 
 def start_by(view: View, key: Callable[[Ints], Floats | Ints]) -> Starts:
-    """Start the waiting jobs that fit, by increasing key of their indices."""
+    """Start the waiting jobs that fit, by increasing key.
+
+    key: from an array of job indices to an array of the same shape.
+    """
     jobs = fitting(view)
     if len(jobs) > 1:
         jobs = jobs[key(jobs).argsort(kind="stable")]

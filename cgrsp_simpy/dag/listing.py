@@ -275,13 +275,13 @@ def best_simple(problem: Problem, seed: int = 0) -> Plan:  # noqa: ARG001
 
 
 def upward_rank_s(problem: Problem) -> Floats:
-    """Return the mean longest path to an exit, each node included, seconds."""
+    """Return the mean longest path to an exit, each node included, shape (nodes,)."""
     time_s, moved_s = _mean_costs_s(problem)
     return time_s + problem.graph.longest_s(time_s, moved_s, back=True)
 
 
 def downward_rank_s(problem: Problem) -> Floats:
-    """Return the mean longest path from an entry, each node excluded, seconds."""
+    """Return the mean longest path from an entry, node excluded, shape (nodes,)."""
     return problem.graph.longest_s(*_mean_costs_s(problem))
 
 

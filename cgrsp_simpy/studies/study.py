@@ -213,7 +213,7 @@ class Study(HoldsPolicies, Results):
         return [math.inf] * len(values) if math.inf in values else values
 
     def means(self) -> dict[str, dict[str, Mean]]:
-        """Return policy -> figure -> mean with its 95 % interval."""
+        """Return policy -> figure -> mean with 95 % interval; InputError if unknown."""
         figures = self.figures
         return _by_policy(
             {

@@ -1,9 +1,8 @@
-"""Waiting policies in closed form, in the steady state (waiting-policies.txt Sections
-3, 4).
+"""Waiting policies in closed form, in the steady state (waiting-policies.txt 3, 4).
 
 Poisson arrivals, exponential running times, one job per machine, first come, first
 served. Exact for ajw, njw, ajw-t and sww; approximate for ljw and compound, whose long
-jobs' times are not exponential.
+jobs' times are not exponential: Eq. 26 is used with a rescaled patience (`_waiting`).
 """
 
 from __future__ import annotations
@@ -64,7 +63,7 @@ def closed_form(
     *,
     as_printed: bool = False,
 ) -> ClosedForm:
-    """Return the steady state of a policy for all numbers of servers at once.
+    """Return the steady state of a policy; arrays of the shape of servers.
 
     rate_per_s: lambda, jobs per second, > 0. service_s: 1 / mu, mean running time,
     seconds, > 0. servers: s, >= 1. prices: of a machine per hour. errors: of predicted

@@ -40,7 +40,8 @@ def fifo() -> ListPolicy:
 def spt(cost_weight: Fraction = COST_WEIGHT) -> ListPolicy:
     """Shortest processing time first, on the slot of best speed, cost and stock.
 
-    cost_weight: weight of cost against speed, 0 to 1. Thesis Section 4.5.2, Eq. 4.1.
+    cost_weight: weight of cost against speed, 0 to 1. Raises InputError for a weight
+    that is not allowed. Thesis Section 4.5.2, Eq. 4.1.
     """
     return ListPolicy(
         shortest_first, speed_cost_stock.with_parameters(cost_weight=cost_weight), "spt"
@@ -69,7 +70,8 @@ def least_effective_cost(
 def balanced(alpha: Fraction = 0.8) -> ListPolicy:
     """By submission, on the slot of best composite of time, price and stock.
 
-    alpha: weight of time against price, 0 to 1. Thesis Section 4.5.5, Eq. 4.2.
+    alpha: weight of time against price, 0 to 1. Raises InputError for an alpha that is
+    not allowed. Thesis Section 4.5.5, Eq. 4.2.
     """
     return ListPolicy(by_submission, composite.with_parameters(alpha=alpha), "balanced")
 

@@ -125,8 +125,8 @@ def by_risk(
 def cadr(critical_ratio: float = 3.0) -> ListPolicy:
     """Cost-aware deadline risk: triage by critical ratio, on the cheapest slot in time.
 
-    critical_ratio: CR*, up to which a job is at risk unless doomed, >= 1. Thesis
-    4.5.11.
+    critical_ratio: CR*, up to which a job that is not doomed is at risk, >= 1. Thesis
+    Section 4.5.11, Eq. 4.5.
     """
     check_number("critical_ratio", critical_ratio, least=1)
     return ListPolicy(
@@ -154,7 +154,7 @@ def cadr_order_only(critical_ratio: float = 3.0) -> ListPolicy:
     """CADR's triage on the fastest idle slot, to measure the effect of the order alone.
 
     critical_ratio: as in `cadr`. Thesis Section 4.5.11, "the fastest-available-node
-    rule", which the text ascribes to SPT.
+    rule"; the text ascribes it to SPT, whose own score is Eq. 4.1.
     """
     check_number("critical_ratio", critical_ratio, least=1)
     return ListPolicy(

@@ -91,7 +91,7 @@ def over_lucks(
     The seeds of the draws come from the stream "lucks"; the statuses that a policy sees
     and its random numbers follow them. Persistent stock takes the path of `seed`.
     """
-    drawn, found = scenario.draw(seed), []
+    drawn, found = subject_of(scenario).draw(seed), []
     for own in stream(seed, "lucks").integers(2**62, size=lucks).tolist():
         path, jobs = seed if scenario.market.persists else own, drawn.redrawn(own)
         run = run_isolated(

@@ -379,7 +379,7 @@ def test_names_are_printed_visibly(ended, tmp_path, line):
     (tmp_path / "log.csv").write_text(
         f"submit_s,service_s,gpus,user\n1,1,1,u{ESCAPES}\n"
     )
-    named = cg.day("quiet", jobs=9).varied(name=f"day {ESCAPES}")
+    named = subject_of(cg.day("quiet", jobs=9)).varied(name=f"day {ESCAPES}")
     named.to_toml(tmp_path / "escapes.toml")
     _, out, err = ended(line)
     assert raw(out + err) == []

@@ -146,7 +146,7 @@ def test_draws_are_the_same_by_both_engines(market):
     log = LoggedWorkload(
         (0.0, 9.0, 9.0), (60.0, 70.0, 90.0), (90.0, 900.0, 99.0), (1,) * 3, (1.0,) * 3
     )
-    day = cg.day("hectic", jobs=200).varied(persistence_s=market)
+    day = subject_of(cg.day("hectic", jobs=200)).varied(persistence_s=market)
     for scenario in (day, replace(day, workload=log)):
         for policy in ("rh", "cadr", "random"):
             assert over_lucks(scenario, policy, 3, 4) == over_lucks(

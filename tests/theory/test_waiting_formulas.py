@@ -298,7 +298,7 @@ def test_of_equal_opportunity_costs_the_cheapest_is_the_best():
         (lambda: analyze("njw", -0.2, SERVICE, 100), ["rate_per_s(=-0.2)"]),
         (lambda: analyze("njw", RATE, 0, 100), ["service_s(=0)"]),
         (lambda: Prices(fixed=-1), ["fixed price(=-1)"]),
-        (lambda: Prices(on_demand=math.nan), ["on-demand price(=nan)"]),
+        (lambda: Prices(on_demand=math.nan), ["on_demand price(=nan)"]),
         (
             lambda: optimum("njw", RATE, SERVICE, prices=Prices(0, 9.6)),
             ["fixed price(=0)", "never too many"],

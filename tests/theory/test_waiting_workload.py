@@ -274,10 +274,13 @@ def test_another_seed_has_other_jobs(bursty):
         ({"jobs": 0}, r"jobs\(=0\) must be a whole number >= 1"),
         ({"jobs": 1.5}, r"jobs\(=1.5\) must be a whole number >= 1"),
         # gaps would exceed 50 h
-        ({"rate_per_s": 0.0}, r"rate_per_s\(=0.0\) must be a number >= 0.001"),
-        ({"rate_per_s": math.inf}, r"rate_per_s\(=inf\) must be a number >= 0.001"),
+        ({"rate_per_s": 0.0}, r"rate_per_s\(=0.0\) must be a number from 0.001 to 5"),
+        (
+            {"rate_per_s": math.inf},
+            r"rate_per_s\(=inf\) must be a number from 0.001 to 5",
+        ),
         # arrays would overlap
-        ({"rate_per_s": 5.1}, r"rate_per_s\(=5.1\) must be at most 5"),
+        ({"rate_per_s": 5.1}, r"rate_per_s\(=5.1\) must be a number from 0.001 to 5"),
         # the mean of the short ones
         ({"mean_run_s": 45.0}, r"mean_run_s\(=45.0\) must be a number > 45"),
         ({"mean_run_s": math.nan}, r"mean_run_s\(=nan\) must be a number > 45"),

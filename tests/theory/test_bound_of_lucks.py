@@ -27,6 +27,7 @@ from cgrsp_simpy.rental.market import Clock, HourlyStock, Market
 from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.rental.terms import Terms
 from cgrsp_simpy.rental.workload import JobList, LoggedWorkload, PoissonWorkload
+from cgrsp_simpy.studies.subject import subject_of
 
 POLICIES = ("fifo", "spt", "edf", "rh", "cadr", "triage")
 FIGURES = ("wait_min", "miss_pct", "tardiness_min")

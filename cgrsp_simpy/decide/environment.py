@@ -15,8 +15,9 @@ from cgrsp_simpy.decide.recommend import COST, Prices, given_or_usual
 from cgrsp_simpy.engine.simulation import Simulation
 from cgrsp_simpy.rental.job import Job
 from cgrsp_simpy.rental.market import Status
-from cgrsp_simpy.rental.scenario import Scenario, widths
+from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.rental.view import SlotView, View
+from cgrsp_simpy.rental.workload import widths
 from cgrsp_simpy.studies.subject import subject_of
 
 LOOK_S = 60.0  # between questions during a hold

@@ -36,7 +36,7 @@ from cgrsp_simpy.rental.gpu import GpuType, round_robin
 from cgrsp_simpy.rental.policies import POLICIES
 from cgrsp_simpy.rental.policies.later import LooseLater, scarce_spans
 from cgrsp_simpy.rental.record import Totals
-from cgrsp_simpy.rental.scenario import Scenario, widths
+from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.rental.stock import DAY_S
 from cgrsp_simpy.rental.terms import Preemption
 from cgrsp_simpy.rental.view import Policy
@@ -44,6 +44,7 @@ from cgrsp_simpy.rental.workload import (
     HourlyWorkload,
     LoggedWorkload,
     PoissonWorkload,
+    widths,
 )
 from cgrsp_simpy.studies.replicate import Replications, check_policies, replicate
 from cgrsp_simpy.studies.store import Store

@@ -32,11 +32,10 @@ from cgrsp_simpy.rental.policies.rule import Index, Rule, Score, Tiers
 from cgrsp_simpy.rental.policies.rules import ListPolicy, by_submission, first_idle
 from cgrsp_simpy.rental.policies.triage import Triage
 from cgrsp_simpy.rental.record import RECORD
-from cgrsp_simpy.rental.scenario import widths
 from cgrsp_simpy.rental.stock import Stock
 from cgrsp_simpy.rental.terms import PARTS, Terms
 from cgrsp_simpy.rental.view import own_stream
-from cgrsp_simpy.rental.workload import Columns, Drawn
+from cgrsp_simpy.rental.workload import Columns, Drawn, widths
 
 if COMPILED:
     import numba

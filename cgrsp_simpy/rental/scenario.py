@@ -39,9 +39,9 @@ from cgrsp_simpy.rental.toml import described, tables
 from cgrsp_simpy.rental.view import OperatorKnowledge, View
 from cgrsp_simpy.rental.workload import (
     HourlyWorkload,
-    JobList,
     LoggedWorkload,
     Workload,
+    widths,
 )
 
 THESIS_TERMS = Terms()
@@ -288,10 +288,3 @@ class Scenario(Model):
         path = Path(path)
         with faults_of(path):
             return described(Scenario, read_toml(path), path)
-
-
-def widths(workload: Workload) -> Iterable[int]:
-    """The numbers of slots that the jobs need; none where all jobs need one."""
-    if isinstance(workload, JobList):
-        return [job.gpus for job in workload.listed]
-    return workload.gpus if isinstance(workload, LoggedWorkload) else ()

@@ -668,3 +668,10 @@ def _classes(log: Log, column: str, deadlines: Deadlines) -> tuple[int, ...]:
                 f" {', '.join(names)}"
             )
     return tuple(names.index(name) if name else -1 for name in log.tags[column])
+
+
+def widths(workload: Workload) -> Sequence[int]:
+    """The numbers of slots that the jobs need; none where all jobs need one."""
+    if isinstance(workload, JobList):
+        return [job.gpus for job in workload.listed]
+    return workload.gpus if isinstance(workload, LoggedWorkload) else ()

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from heapq import heapreplace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -22,14 +22,11 @@ from cgrsp_simpy.waiting.jobs import Chunk
 from cgrsp_simpy.waiting.machines import Size
 from cgrsp_simpy.waiting.policies import GOES, MISLED, Kinds, WaitingPolicy
 
-if TYPE_CHECKING:
-    from cgrsp_simpy.waiting.scenario import Scenario
-
 COMPILED_FROM = 200_000  # number of jobs from which compilation pays
 Machines = int | Sequence[Size]  # taken as a whole, or shared by cores and memory
 
 
-def follow(scenario: Scenario, seed: int = 0, *, keep: bool = False) -> Run:
+def follow(scenario: Any, seed: int = 0, *, keep: bool = False) -> Run:
     """Run a scenario under its own policy without events.
 
     A job takes about a microsecond on whole machines and ten on shared ones, less with

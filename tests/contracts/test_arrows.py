@@ -6,6 +6,7 @@ import ast
 import subprocess
 import sys
 from functools import cache
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -127,6 +128,25 @@ def test_every_room_is_one_of_the_house():
 def test_imports_follow_the_arrows(module, tree):
     room = room_of(module)
     assert set(rooms_imported(module, tree)) - {room} <= ARROWS[room]
+
+
+def test_no_files_of_the_engine_import_each_other():
+    files = {
+        module.removesuffix(".py").replace("/", "."): tree
+        for module, tree in modules().items()
+        if room_of(module) == "engine"
+    }
+    graph = {
+        file: {
+            other
+            for other in files
+            for name in imported(file.replace(".", "/") + ".py", tree)
+            if f"{name}.".startswith(f"cgrsp_simpy.{other}.")
+        }
+        for file, tree in files.items()
+    }
+    assert len(graph) > 10 and graph["engine.model"] > {"engine.view"}
+    assert list(TopologicalSorter(graph).static_order())[-1] in graph
 
 
 @pytest.mark.parametrize(

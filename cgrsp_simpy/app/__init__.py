@@ -1,7 +1,6 @@
-"""The live page of `cgrsp app`: a Streamlit script, main.py, with a function a page.
+"""Live page of `cgrsp app`: a Streamlit script, main.py, with one function per page.
 
-It needs the extra `app`; nothing outside this room imports Streamlit, and importing
-this room does not.
+It needs the extra `app`; no other room imports Streamlit, nor does importing this one.
 """
 
 from __future__ import annotations

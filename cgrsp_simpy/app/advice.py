@@ -1,4 +1,4 @@
-"""What to change for the jobs of one's own log."""
+"""Page: advice for your own log of jobs."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ NEEDED = (
 
 
 def page() -> None:
-    """A log, its scenario, and the report."""
+    """Show a log, its scenario, and the report."""
     left, right = st.columns([3, 1])
     log = left.file_uploader("A log of jobs", key="log")
     format = right.selectbox("Its format", [BY_NAME, *FORMATS], key="format")
@@ -57,15 +57,15 @@ def page() -> None:
     ):
         return
     with Progress() as executor:
-        found = advise(scenario, policies, seeds, executor, prices=prices)
-    st.markdown(plain("\n\n".join(found.lines)))
-    st.code(str(found), language=None)
-    printed = page_of(found.title, [found.html()], PRINT)
+        advice = advise(scenario, policies, seeds, executor, prices=prices)
+    st.markdown(plain("\n\n".join(advice.lines)))
+    st.code(str(advice), language=None)
+    printed = page_of(advice.title, [advice.html()], PRINT)
     st.download_button("The report as a page", printed, "advice.html", "text/html")
 
 
 def _prices() -> Prices:
-    """What is asked for beside the rent."""
+    """Ask for prices other than the rent."""
     usual, paid = Prices(), {}
     for column, (price, noun) in zip(st.columns(len(PRICED)), PRICED.items()):
         given = getattr(usual, price)
@@ -76,7 +76,7 @@ def _prices() -> Prices:
 
 
 def _read(log: Any, format: str | None, slots: int) -> Scenario:
-    """The scenario of an uploaded log; an error names the file as its owner does."""
+    """Read the scenario of an uploaded log, whose original name errors use."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / (Path(log.name).name or "log")
         path.write_bytes(log.getvalue())

@@ -1,4 +1,4 @@
-"""Jobs of several GPUs on the nodes of a cluster."""
+"""Page: jobs of several GPUs on the nodes of a cluster."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from cgrsp_simpy.studies.subject import subject_of
 
 
 def page() -> None:
-    """Sliders, a run in motion, and schedulers compared."""
+    """Show sliders, an animated run, and a comparison of schedulers."""
     with st.sidebar:
         schedulers = beside_of("Scheduler", SCHEDULERS, "scheduler")
         scenario = _scenario()
@@ -42,7 +42,7 @@ def page() -> None:
 
 
 def _scenario() -> Scenario:
-    """The cluster and its jobs that the sliders say."""
+    """Return the cluster and jobs set by the sliders."""
     nodes = st.slider("Nodes", 1, 64, 8, key="nodes")
     gpus = st.select_slider("GPUs of a node", [1, 2, 4, 8, 16], 8, key="gpus")
     load = st.slider("Offered load", 0.1, 1.5, 0.9, 0.05, key="load")

@@ -1,4 +1,4 @@
-"""Policies on the same days."""
+"""Page: policies on the same days."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from cgrsp_simpy.app.parts import compared, policies_of, scenario_of, seeds_of
 
 
 def page() -> None:
-    """Sliders, and the comparison."""
+    """Show sliders and the comparison."""
     scenario = scenario_of()
     policies = policies_of(
         "days", scenario, "Policies; the others are compared with the first"

@@ -1,4 +1,4 @@
-"""A day of the thesis under one policy, or two side by side."""
+"""Page: a day of the thesis under one policy, or two side by side."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SHOWN = (
 
 
 def page() -> None:
-    """Choices on the left; a run in motion, and figures over seeds."""
+    """Show choices on the left; an animated run, and figures over seeds."""
     with st.sidebar:
         policies = beside_of("Policy", POLICIES, "policy")
     scenario = scenario_of()

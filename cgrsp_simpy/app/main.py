@@ -1,4 +1,4 @@
-"""The script that Streamlit runs: one of the pages, chosen on the left."""
+"""Script that Streamlit runs: one of the pages, chosen on the left."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ TOLD = (InputError, PolicyError, SolverError, WorkerError, OverflowError, Memory
 
 
 def main() -> None:
-    """Show the page; what it refuses is told in one line."""
+    """Show the page; refused input is reported in one line."""
     st.set_page_config(page_title="Scheduling on rented GPUs", layout="wide")
     st.html(STYLE)
     chosen = st.sidebar.selectbox("Page", list(PAGES), key="page")
     try:
-        # the compiled loop is loaded once, for all that follows
+        # load the compiled loop once for all pages
         with studies_on(jobs=MANY):
             PAGES[chosen]()
     except TOLD as error:

@@ -1,4 +1,4 @@
-"""How many machines to own, and which jobs wait for them: formula beside simulation."""
+"""Page: how many machines to own, and which jobs wait, by formula and simulation."""
 
 from __future__ import annotations
 
@@ -33,9 +33,7 @@ FIGURES = {
 
 
 def page() -> None:
-    """Sliders; by formula each policy's best number of machines; at one number both,
-    side by side.
-    """
+    """Show each policy's best number of machines, then formula and simulation."""
     scenario = _scenario()
     chosen = policies_of("rent", scenario, "Policies")
     policies = [policy for policy in chosen if not _left_out(scenario, policy)]
@@ -43,7 +41,7 @@ def page() -> None:
         st.info("Choose a policy that has a steady state.")
         return
     _by_formula(scenario, policies)
-    st.subheader(f"{scenario.machines} machines: formula beside simulation")
+    st.subheader(f"{scenario.machines} machines: formula and simulation")
     seeds = seeds_of("rent", 30, 5)
     if wanted("Simulate", estimate(len(policies) * len(seeds), scenario)):
         with Progress() as executor:
@@ -52,7 +50,7 @@ def page() -> None:
 
 
 def _scenario() -> Scenario:
-    """The jobs, the prices and the machines that the sliders say."""
+    """Return the jobs, prices and machines set by the sliders."""
     left, middle, right = st.columns(3)
     per_h = left.slider("Jobs an hour", 1, 500, 72, key="rate")
     service_min = left.slider(
@@ -70,7 +68,7 @@ def _scenario() -> Scenario:
 
 
 def _left_out(scenario: Scenario, policy: str) -> bool:
-    """Whether a policy has no steady state; the page says so."""
+    """Whether a policy has no steady state, which the page then reports."""
     why = scenario.under(waiting_policy(policy)).unsteady
     if why:
         st.warning(f"{policy} is left out: {why}")
@@ -78,7 +76,7 @@ def _left_out(scenario: Scenario, policy: str) -> bool:
 
 
 def _by_formula(scenario: Scenario, policies: Sequence[str]) -> None:
-    """Price and wait by the number of machines, and where the price is least."""
+    """Show price and wait by the number of machines, and the least price."""
     source = scenario.source
     assert isinstance(source, ExponentialJobs)
     load = source.rate_per_s, source.service_s
@@ -99,13 +97,13 @@ def _by_formula(scenario: Scenario, policies: Sequence[str]) -> None:
     )
 
 
-def _row(policy: str, found: Mapping[str, float]) -> dict[str, str]:
-    told = {name: _text(found[figure]) for figure, name in FIGURES.items()}
-    return {"policy": policy, "machines": _text(found["servers"]), **told}
+def _row(policy: str, figures: Mapping[str, float]) -> dict[str, str]:
+    told = {name: _text(figures[figure]) for figure, name in FIGURES.items()}
+    return {"policy": policy, "machines": _text(figures["servers"]), **told}
 
 
 def _lines(machines: np.ndarray, values: dict[str, np.ndarray], told: str) -> Any:
-    """A line a policy, where it has a steady state."""
+    """Return one line per policy with a steady state."""
     ax = axes(None)
     none = np.full(len(machines), np.nan)
     lines(
@@ -120,9 +118,7 @@ def _lines(machines: np.ndarray, values: dict[str, np.ndarray], told: str) -> An
 
 
 def _beside(scenario: Scenario, study: Comparison) -> list[dict[str, str]]:
-    """A row a policy: each figure by formula, and by simulation with its 95 %
-    interval.
-    """
+    """Return one row per policy: figures by formula and by simulation."""
     rows = []
     for policy, found in study.means().items():
         form = scenario.under(waiting_policy(policy)).formula() or {}

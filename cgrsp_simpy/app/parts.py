@@ -1,6 +1,4 @@
-"""What several pages have: the options of a day, work with its estimate and progress,
-pictures.
-"""
+"""Parts of several pages: options of a day, work with progress, pictures."""
 
 from __future__ import annotations
 
@@ -27,17 +25,17 @@ from cgrsp_simpy.studies.compare import compare
 from cgrsp_simpy.studies.replicate import simulate
 from cgrsp_simpy.studies.subject import subject_of
 
-MOST_S = 60.0  # of work that a page starts
-PLAYER = 660  # pixels high
-SEEDS, BATCH = 30, 5  # of figures, and of those that are added at a time
+MOST_S = 60.0  # limit of work that a page starts
+PLAYER = 660  # height in pixels
+SEEDS, BATCH = 30, 5  # number, and batch size
 NONE, NOW = "none", "policy"
 MARKDOWN = re.compile(r"[\\`*_\[\]<>$~]")
-# the settings of Matplotlib belong to the process, and so to every session
+# Matplotlib's settings belong to the process, and so to every session
 DRAWING = Lock()
 
 
 def scenario_of() -> Scenario:
-    """The day that the sliders say."""
+    """Return the day set by the sliders."""
     bar = st.sidebar
     name = bar.selectbox("Day", list(DAYS), index=list(DAYS).index("hectic"), key="day")
     slots = bar.slider("Slots", 1, 20, 5, key="slots")
@@ -53,27 +51,23 @@ def scenario_of() -> Scenario:
 
 
 def plain(text: str) -> str:
-    """A text for an element that reads Markdown, such that it shows the text as it
-    is.
-    """
+    """Escape a text for an element that reads Markdown."""
     return MARKDOWN.sub(r"\\\g<0>", visible(text, "\n"))
 
 
 def seeds_of(page: str, most: int, usual: int) -> range:
-    """The seeds that a slider says. page: whose slider it is."""
+    """Return the seeds set by a slider of a page."""
     return range(st.slider("Seeds", 2, most, usual, key=f"{page}: seeds"))
 
 
 def policies_of(page: str, model: Model, told: str) -> list[str]:
-    """The policies that are chosen, of all that the model has. page: where; told: what
-    for.
-    """
+    """Return the selected policies of a model. page, told: key and label."""
     usual = list(subject_of(model).default_policies())
     return st.multiselect(told, list(model.policies), usual, key=f"{page}: policies")
 
 
 def estimate(runs: int, model: Model) -> float:
-    """Tell how much work it is; seconds, roughly."""
+    """Show the estimated work; return it in seconds."""
     seconds = runs * subject_of(model).work / subject_of(model).pace_per_s
     about = f"about {seconds:.0f} s" if seconds >= 1 else "less than a second"
     st.caption(f"{runs:,} runs of {subject_of(model).work:,} jobs: {about}.")
@@ -81,7 +75,7 @@ def estimate(runs: int, model: Model) -> float:
 
 
 def wanted(label: str, seconds: float) -> bool:
-    """Whether the button has been pressed, for work that is not too long."""
+    """Whether the button was pressed, for work that is not too long."""
     if seconds > MOST_S:
         st.warning(
             f"That is more than {MOST_S:.0f} s: choose fewer seeds, jobs or policies."
@@ -90,7 +84,7 @@ def wanted(label: str, seconds: float) -> bool:
 
 
 class Progress(ThreadPoolExecutor):
-    """An executor of one thread that shows on the page how much of its work is done."""
+    """Executor with one thread that shows its progress on the page."""
 
     def __init__(self) -> None:
         context = get_script_run_ctx()
@@ -115,7 +109,7 @@ class Progress(ThreadPoolExecutor):
 def compared(
     model: Model, policies: Sequence[str], seeds: range, metrics: Sequence[str]
 ) -> None:
-    """Compare policies when asked to; the table, and a figure a metric."""
+    """Compare policies on request; show the table, and a figure per metric."""
     seeds = seeds if subject_of(model).is_random else range(1)
     if not wanted("Compare", estimate(len(policies) * len(seeds), model)):
         return
@@ -127,9 +121,7 @@ def compared(
 
 
 def beside_of(noun: str, names: Iterable[str], key: str) -> list[str]:
-    """One policy, or two that differ. noun: what a policy is called; key: of its
-    widget.
-    """
+    """Select one policy, or two. noun: name of a policy; key: of the widget."""
     left, right = st.columns(2)
     first = left.selectbox(noun, list(names), key=key)
     second = right.selectbox("Beside it", [NONE, *names], key=f"{key} beside")
@@ -142,9 +134,7 @@ def told(
     names: Sequence[str],
     shown: Callable[[], None],
 ) -> None:
-    """The figures of policies as means over seeds, which fill in, above those from
-    before the last change; below, what is shown in the meantime.
-    """
+    """Fill in means of policies over seeds; below, `shown` draws in the meantime."""
     kept = st.session_state.setdefault(f"figures of a {model.policy_label}", {})
     if kept.get("of") != (model, policies):
         kept |= {"of": (model, policies), "before": kept.get("now", [])}
@@ -167,7 +157,7 @@ def told(
             for policy in policies
         ]
         before = [{**row, NOW: f"{row[NOW]}, before"} for row in kept["before"]]
-        if not first:  # what stood here before stays until there is something new
+        if not first:  # previous content stays until there is something new
             place = st.empty()
         with place.container():
             st.table([*kept["now"], *before], hide_index=True)
@@ -180,19 +170,17 @@ def told(
 
 
 def supported(values: Sequence[float]) -> str:
-    """A mean with half of its 95 % interval, to the two digits of it that count."""
-    found = mean(values)
-    half = found.half_width
+    """Format a mean with half of its 95 % interval, to two digits of that."""
+    value = mean(values)
+    half = value.half_width
     if not half > 0:
-        return figure_text(found.mean)
+        return figure_text(value.mean)
     digits = max(0, 1 - floor(log10(half)))
-    return f"{found.mean:z,.{digits}f} ± {half:.{digits}f}"
+    return f"{value.mean:z,.{digits}f} ± {half:.{digits}f}"
 
 
 def pictures(model: Model, policies: Sequence[str], name: str) -> None:
-    """A run of each policy as a player, Gantt charts, their queues or what their places
-    do: the one that is chosen.
-    """
+    """Show a selected picture per policy: player, Gantt chart, queue or resources."""
     plots: dict[str, Callable[..., Any]] = {
         "Gantt": gantt,
         "Queue": queue_length,
@@ -217,6 +205,6 @@ def pictures(model: Model, policies: Sequence[str], name: str) -> None:
 
 
 def draw(place: Any, plot: Callable[..., Any], *of: Any) -> None:
-    """Show a plot at a place of the page, one session at a time."""
+    """Show a plot on the page, one session at a time."""
     with DRAWING, styled("lecture"):
         place.pyplot(plot(*of).figure)

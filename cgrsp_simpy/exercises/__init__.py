@@ -1,10 +1,9 @@
-"""The exercises of the lectures, two or three each, which check themselves.
+"""Exercises of the lectures, two or three each, which check themselves.
 
     cg.exercises.check(3.1, 0.5)
 
-A right answer is worked out when it is needed, by a run or a formula; none is written
-down here. A wrong one is told from its usual mistakes, never whether it is too high or
-too low. `claim` checks the lectures' own sentences.
+Right answers are computed on use, by a run or a formula. Feedback names usual mistakes,
+never whether an answer is too high or too low. `claim` checks the lectures' sentences.
 """
 
 from __future__ import annotations
@@ -29,12 +28,11 @@ EXERCISES: dict[str, Exercise] = dict(
 
 
 def check(exercise: float | str, answer: Any) -> Verdict:
-    """Whether an answer is right, and if not, what is off; the right one is not given
-    away, nor on which side of it the answer lies.
+    """Check an answer without revealing the right one, nor the direction of an error.
 
-    exercise: lecture and number, as 3.1. answer: what the exercise asks for. Result:
-    true if right; its message says what is off. Raises InputError for an unknown
-    exercise.
+    exercise: lecture and number, as 3.1. answer: what the exercise asks for. The
+    verdict is true if right; its message names the error. Raises InputError for an
+    unknown exercise.
     """
     check_one_of("exercise", str(exercise), EXERCISES)
     fault = EXERCISES[str(exercise)].judge(answer)

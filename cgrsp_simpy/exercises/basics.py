@@ -1,4 +1,4 @@
-"""The exercises of lectures 1 to 4: events, processes, queues, randomness."""
+"""Exercises of lectures 1 to 4: events, processes, queues, randomness."""
 
 from __future__ import annotations
 
@@ -32,30 +32,36 @@ def plain(
     slots: int = 1,
     service: Service | None = None,
 ) -> Scenario:
-    """Equal slots whose GPUs come at once, and jobs that take exactly their mean time,
-    or the log's, unless a service is given.
+    """Return equal slots without delays, and jobs of exactly their mean time.
+
+    Or with the log's times, or a service.
     """
     gpu = GpuType("GPU", 1.0, mean_s, 1.0)
-    own = service or Service(sigma=(0.0,) * len(mean_s))
+    service_times = service or Service(sigma=(0.0,) * len(mean_s))
     at_once = Market(delay_s=((0, 0),) * 3)
     return Scenario(
-        "exercise", workload, (gpu,) * slots, (gpu,), market=at_once, service=own
+        "exercise",
+        workload,
+        (gpu,) * slots,
+        (gpu,),
+        market=at_once,
+        service=service_times,
     )
 
 
 def mean_wait_s(run: Run, until: str = "start_s") -> float:
-    """From submission to start, or to another moment, over all jobs."""
+    """Return the mean time from submission to start, or to another moment."""
     return float((run.jobs[until] - run.jobs["submit_s"]).mean())
 
 
 # ---- lecture 1: the event list ----
 
 
-FIRST_S = 10.0  # the first arrival
+FIRST_S = 10.0  # of the first arrival
 
 
 def four_jobs(policy: str) -> Run:
-    """The lecture's four jobs."""
+    """Run the lecture's four jobs."""
     jobs = tuple(
         Job(i, at_s, at_s + 3600.0, level)
         for i, (at_s, level) in enumerate(
@@ -66,23 +72,23 @@ def four_jobs(policy: str) -> Run:
 
 
 def wait_of_those_who_wait_s(run: Run) -> float:
-    """The mean over the jobs that do not start at once."""
+    """Return the mean wait of jobs that do not start at once."""
     wait_s = run.jobs["start_s"] - run.jobs["submit_s"]
     return float(wait_s[wait_s > 0].mean())
 
 
 def mean_queue(run: Run) -> float:
-    """Waiting jobs, averaged over time."""
+    """Return the time average of the number of jobs in the queue."""
     return time_average(*queue_length(run), run.tally.end_s)
 
 
 def area(run: Run) -> float:
-    """Waiting jobs, summed over time: job seconds."""
+    """Return the time integral of the number of jobs in the queue, in job seconds."""
     return float(mean_queue(run) * run.tally.end_s)
 
 
 def queue_over_events(run: Run) -> float:
-    """Waiting jobs, averaged over the instants at which something happens."""
+    """Return the mean number of jobs in the queue over the instants of events."""
     times_s, lengths = queue_length(run)
     instants = np.union1d(times_s, run.jobs["finish_s"])
     return float(np.mean([lengths[times_s <= instant][-1] for instant in instants]))
@@ -94,8 +100,9 @@ SUBMITS_S, DELAY_S, WORK_S = (0.0, 10.0, 20.0), 30.0, 60.0
 
 
 def last_end_s(slots: int, delay_on_slot: bool = False) -> float:
-    """When the last of the three jobs ends, if they take turns on so many slots;
-    whether the slot is held for the delay.
+    """Return the end of the last of three jobs that take turns on the slots.
+
+    delay_on_slot: whether the slot is held during the delay.
     """
     free_s = [0.0] * slots
     for i, submit_s in enumerate(SUBMITS_S):
@@ -110,15 +117,15 @@ BUNCH, PATIENCE_S = 3, 600
 
 
 def bunches(view: View) -> Iterable[Assignment | Wake]:
-    """What the exercise asks for."""
+    """Answer the exercise."""
     oldest_s = view.queue[0].submit_s
     if view.waiting >= BUNCH or view.now_s >= oldest_s + PATIENCE_S:
         return list(zip(view.queue, view.idle))
     return [Wake(oldest_s + PATIENCE_S)]
 
 
-# Whole seconds, so that no rounding blurs "600 s". Alone, in pairs, in threes, a crowd,
-# and a second job after just 600 s.
+# Whole seconds, so that rounding does not affect "600 s". Single jobs, pairs, threes, a
+# crowd, and a second job after just 600 s.
 BUNCH_SUBMITS_S = (
     *(0, 1000, 1500, 3000, 3300, 3540, 5000, 5005, 5010, 5015, 5020, 5025, 5030),
     *(7000, 7600, 7650, 9000, 9100, 9200),
@@ -129,7 +136,7 @@ BUNCH_JOBS = JobList(
 
 
 def judge_bunches(policy: Any) -> str:
-    """Run the policy, and compare when each job is dispatched."""
+    """Run the policy, and compare the dispatch of each job."""
     try:
         found_s = dispatches_s(policy)
     except PolicyError as error:
@@ -150,7 +157,7 @@ def judge_bunches(policy: Any) -> str:
 
 
 def dispatches_s(policy: str | Policy) -> np.ndarray:
-    """When each job is dispatched, on two slots with jobs of 200 s."""
+    """Return the dispatch of each job, on two slots with jobs of 200 s."""
     return np.asarray(
         simulate(plain(BUNCH_JOBS, (200.0,), slots=2), policy).jobs["dispatch_s"]
     )
@@ -163,16 +170,15 @@ MANY_SLOTS = np.arange(1, 200)
 
 
 def slots_needed(wait_s: np.ndarray) -> int:
-    """The fewest slots whose mean wait is short enough. wait_s: by number of slots,
-    from 1 on.
+    """Return the fewest slots with a short enough wait.
+
+    wait_s: by number of slots, from 1 on.
     """
     return int(MANY_SLOTS[wait_s <= MOST_WAIT_S][0])
 
 
 def separate_wait_s() -> np.ndarray:
-    """Mean wait by number of slots, each with its own queue and its share of the
-    jobs.
-    """
+    """Return mean waits by number of slots with separate queues and equal shares."""
     return np.array(
         [float(mmc(RATE_PER_S / slots, 1 / MEAN_S, 1).wait_s) for slots in MANY_SLOTS]
     )
@@ -180,14 +186,12 @@ def separate_wait_s() -> np.ndarray:
 
 @cache
 def surge() -> Run:
-    """The run that the exercise on Little's law names."""
+    """Run the day of the exercise on Little's law."""
     return simulate(day("surge"), "fifo", 3)
 
 
 def little(until: str) -> float:
-    """Arrivals per second of the whole run, times the mean time from submission to a
-    column.
-    """
+    """Return arrivals per second, times the mean time from submission to a column."""
     run = surge()
     return float(mean_wait_s(run, until) * len(run.jobs) / run.tally.end_s)
 
@@ -199,9 +203,7 @@ COMMON_SEEDS = 50
 
 @cache
 def seeds_worth() -> float:
-    """By how many times the variance of a difference is larger with independent
-    seeds.
-    """
+    """Return by what factor independent seeds raise the variance of a difference."""
     study = compare(day("normal"), ["fifo", "spt"], range(COMMON_SEEDS))
     fifo, spt = (
         np.array(study.values(policy, "wait_min")) for policy in study.policies
@@ -211,8 +213,10 @@ def seeds_worth() -> float:
 
 @cache
 def wait_by_streams_s(services: str) -> float:
-    """Mean wait of 5,000 jobs whose gaps come from the stream "arrivals" of seed 4, and
-    their service times from this one.
+    """Return the mean wait of 5,000 jobs with gaps from the stream "arrivals" of seed
+    4.
+
+    services: the stream of the service times.
     """
     jobs = 5000
     gaps_s = stream(4, "arrivals").exponential(12.5, jobs)

@@ -1,6 +1,4 @@
-"""An exercise: a question, and a judge of answers that knows the usual mistakes; and
-sentences of a text that stand or fall with what the code beside them finds.
-"""
+"""Exercises with judges that know the usual mistakes, and checked claims of texts."""
 
 from __future__ import annotations
 
@@ -16,20 +14,19 @@ import numpy as np
 from cgrsp_simpy.analysis.statistics import Mean
 from cgrsp_simpy.base.checks import InputError, require
 
-ROUNDING = 1e-6  # a tolerance below it is for rounding alone: a count
-# how far three significant figures may lie from the number, as a share
+ROUNDING = 1e-6  # smaller tolerances cover rounding only: a count
+# relative error of three significant figures
 THREE_FIGURES = 5e-3
 
 Judge = Callable[[Any], str]
-"""What is off in an answer, without the answer; "" if it is right."""
+"""Error of an answer, without revealing it; "" if it is right."""
 
 
 @dataclass(frozen=True)
 class Exercise:
-    """A question as it stands in the lecture, and who judges the answers.
+    """Question of a lecture, and the judge of its answers.
 
-    question: its text. judge: takes an answer and says what is wrong with it, "" if it
-    is right.
+    judge: takes an answer and returns its error, "" if it is right.
     """
 
     question: str
@@ -38,9 +35,9 @@ class Exercise:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether an answer is right, and what is said of it; true if it is right.
+    """Result of checking an answer; true if it is right.
 
-    right: whether the answer is right. message: "right", or what is off.
+    message: "right", or the error.
     """
 
     right: bool
@@ -56,7 +53,7 @@ class Verdict:
 
 
 class Mistake(NamedTuple):
-    """What a usual mistake leads to, and what is said then."""
+    """Result of a usual mistake, and the message for it."""
 
     answer: Callable[..., Any]
     hint: str
@@ -69,12 +66,11 @@ def number(
     *mistakes: Mistake,
     way: str = "go through the lecture's own example again",
 ) -> Judge:
-    """A judge of numbers, who never says on which side of the right one an answer lies.
+    """Return a judge of numbers that does not reveal the direction of an error.
 
-    answer, mistakes: work out the right one, and wrong ones, when asked. tolerance: as
-    a share; 0 for a count. All other answers are right to three significant figures as
-    well. way: how to come by the answer, said to any wrong one that is no usual
-    mistake.
+    answer, mistakes: compute the right one, and wrong ones, on use. tolerance:
+    relative; 0 for a count. Other answers are also right to three significant figures.
+    way: hint to the solution, for wrong answers that are no usual mistake.
     """
     within = f"to {100 * tolerance:g} %" if tolerance > ROUNDING else "exactly"
     if ROUNDING < tolerance < THREE_FIGURES:
@@ -103,7 +99,7 @@ def _near(value: float, exact: float, tolerance: float) -> bool:
 
 
 def _as_float(given: Any) -> float:
-    """A real number as a float; NaN for what is none, or too large."""
+    """Convert a real number to float; NaN for others, or if it is too large."""
     if isinstance(given, bool) or not isinstance(given, Real):
         return math.nan
     try:
@@ -113,17 +109,16 @@ def _as_float(given: Any) -> float:
 
 
 Case = Mapping[str, Any]
-"""What an answer that is a function is called with, by the name of what it is."""
+"""Arguments of a function to check, by name."""
 
 
 def code(
     what: str, cases: Callable[[], Iterable[Case]], fault: Callable[..., str]
 ) -> Judge:
-    """A judge of functions, who runs them on cases and says on which one they are
-    wrong.
+    """Return a judge of functions that runs them on cases and names one that is wrong.
 
-    what: the answer, such as "a function of a view". cases: made anew for each answer.
-    fault: takes the answer and what the case holds; what is off, "" if nothing.
+    what: the answer, such as "a function of a view". cases: made again for each answer.
+    fault: takes the answer and the contents of a case; returns the error or "".
     """
 
     def judge(given: Any) -> str:
@@ -150,10 +145,10 @@ def same(
     tried: Callable[..., Any] = lambda given, *case: given(*case),
     within: float = ROUNDING,
 ) -> Callable[..., str]:
-    """What `code` takes as fault: something else comes out than of the right function.
+    """Return a fault for `code`: the result differs from the right function's.
 
-    right, mistakes: functions of what a case holds, which give numbers of any shape.
-    tried: what comes of the answer. within: as a share of the largest right number.
+    right, mistakes: functions of a case's contents, which return numbers of any shape.
+    tried: calls the answer. within: relative to the largest right number.
     """
 
     def fault(given: Any, *case: Any) -> str:
@@ -177,7 +172,7 @@ def _alike(found: np.ndarray, wanted: np.ndarray, within: float) -> bool:
 
 
 def _told(value: Any) -> str:
-    """Numbers to four figures, ten at most."""
+    """Format numbers to four figures, ten at most."""
     if np.ndim(value) == 0:
         return f"{value:.4g}" if isinstance(value, Real | np.ndarray) else str(value)
     listed = [_told(each) for each in value]
@@ -185,7 +180,7 @@ def _told(value: Any) -> str:
 
 
 class ClaimError(AssertionError):
-    """A sentence says what was not found."""
+    """A sentence contradicts the result."""
 
 
 def claim(
@@ -196,25 +191,23 @@ def claim(
     below: float | None = None,
     equal: float | None = None,
 ) -> str:
-    """Check a sentence against what was found, so that a text cannot say what its code
-    denies.
+    """Check a sentence against a result, so that a text cannot contradict its code.
 
-    Of a mean the whole interval must lie within the bounds: an interval that reaches 0
-    is above nothing. "No difference" is a claim with two bounds, the least difference
-    that would matter.
+    The whole interval of a mean must be within the bounds: an interval that reaches 0
+    is not above 0. "No difference" is a claim with two bounds, the least relevant
+    difference.
 
-    sentence: as it stands in the text. found: with its interval, or a number that has
-    none, such as a count, or True and False. above, below: what is claimed, both
-    excluded; in the unit of `found`. equal: the number itself, in place of bounds.
-    Result: a line to print: the sentence, what was found and what was claimed of it.
-    Raises ClaimError where it is not so; NaN is never so; InputError for a sentence
+    sentence: as in the text. found: with its interval, or a number without one, such as
+    a count, or True and False. above, below: exclusive bounds, in the unit of `found`.
+    equal: the number itself, instead of bounds. Returns a line to print: sentence,
+    result and claim. Raises ClaimError if it is false or NaN, InputError for a sentence
     without a claim.
     """
     claimed = {"above": above, "below": below, "equal": equal}
     said = [f"{word} {bound:g}" for word, bound in claimed.items() if bound is not None]
     require(bool(said), "claim", sentence, "given with above, below or equal")
     low, high = (found.low, found.high) if isinstance(found, Mean) else (found, found)
-    whole = isinstance(found, bool)  # yes or no: no number to show
+    whole = isinstance(found, bool)  # yes or no, without a number to show
     line = sentence if whole else f"{sentence} ({_shown(found)}: {', '.join(said)})"
     if not (
         (above is None or low > above)

@@ -1,4 +1,4 @@
-"""The exercises of lectures 15 and 16: tests of generators, and of programs."""
+"""Exercises of lectures 15 and 16: tests of generators, and of programs."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ LEVEL, TESTS = 0.01, 30
 
 
 def _samples() -> list[Case]:
-    """Numbers that fill all cells, and some that leave cells empty."""
+    """Return numbers that fill all cells, and some that leave cells empty."""
     drawn = stream(15, "exercise").random(1000)
     return [{"u": drawn}, {"u": 0.9 * drawn[:200]}]
 
 
 def _counts(u: Numbers) -> Numbers:
-    """Of pairs, in 10 x 10 cells."""
+    """Count pairs in 10 x 10 cells."""
     cells = (10 * u.reshape(-1, 2)).astype(int) @ (10, 1)
     return np.bincount(cells, minlength=100)
 
@@ -36,7 +36,7 @@ def _pairs_p(u: Numbers, ddof: int = 0) -> float:
 
 
 def _overlapping(u: Numbers) -> Numbers:
-    """The pairs of neighbours, also those that share a number."""
+    """Return the pairs of neighbours, also those that share a number."""
     return np.column_stack([u[:-1], u[1:]]).ravel()
 
 
@@ -46,13 +46,15 @@ BEDS, LOAD, MOST = np.arange(1, 100), 12.0, 0.01
 
 
 def _beds(share: Numbers) -> float:
-    """The fewest with at most so large a share; share: by number of beds."""
+    """Return the fewest beds with a small enough share; share: by number of beds."""
     return float(BEDS[share <= MOST][0])
 
 
 def _stays() -> list[Case]:
-    """Rows of runs: one in another's stay; in the instant of a leaving; never started;
-    together; not in order of starts.
+    """Return rows of runs with special cases.
+
+    One within another's stay; at the instant of a departure; never started; together;
+    not in order of starts.
     """
     each = (
         [(0, 5), (1, 9), (2, 3), (6, 8)],
@@ -68,14 +70,14 @@ def _stays() -> list[Case]:
 
 
 def _as_if_started(jobs: Numbers) -> Numbers:
-    """With those that never started in bed from the beginning."""
-    found = jobs.copy()
-    found["start_s"] = np.nan_to_num(found["start_s"])
-    return found
+    """Treat those that never started as in bed from the beginning."""
+    rows = jobs.copy()
+    rows["start_s"] = np.nan_to_num(rows["start_s"])
+    return rows
 
 
 def _most_in_bed(jobs: Numbers, side: Any = "right") -> float:
-    """side: "left" counts who leaves in the instant of a start."""
+    """side: "left" counts departures at the instant of a start."""
     stays = jobs[~np.isnan(jobs["start_s"])]
     starts, ends = np.sort(stays["start_s"]), np.sort(stays["finish_s"])
     present = np.searchsorted(starts, starts, "right") - np.searchsorted(

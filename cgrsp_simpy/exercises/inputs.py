@@ -1,6 +1,4 @@
-"""The exercises of lectures 9 to 11: input modelling, variates and streams,
-interrupts.
-"""
+"""Exercises of lectures 9 to 11: input modelling, variates, interrupts."""
 
 from __future__ import annotations
 
@@ -23,22 +21,20 @@ def _service_s() -> np.ndarray:
 
 
 def _distance(law: stats.rv_continuous, *parameters: float) -> float:
-    """Of Kolmogorov and Smirnov."""
+    """Return the Kolmogorov-Smirnov distance."""
     return float(stats.kstest(_service_s(), law(*parameters).cdf).statistic)
 
 
 def _one_sided() -> float:
-    """The greatest excess of the empirical distribution function, downwards left
-    out.
-    """
+    """Return the greatest excess of the empirical distribution function."""
     x = np.sort(_service_s())
     return float(np.max(np.arange(1, 501) / 500 - stats.expon(0, x.mean()).cdf(x)))
 
 
 def _chi_square_p(fitted: int, law: stats.rv_continuous = stats.gamma) -> float:
-    """On 20 equally likely cells; fitted: parameters that cost a degree of freedom."""
-    found = law(*law.fit(_service_s(), floc=0))
-    cells = np.histogram(found.cdf(_service_s()), 20, range=(0, 1))[0]
+    """Test 20 equally likely cells; fitted: parameters, a degree of freedom each."""
+    fit = law(*law.fit(_service_s(), floc=0))
+    cells = np.histogram(fit.cdf(_service_s()), 20, range=(0, 1))[0]
     return float(stats.chisquare(cells, ddof=fitted).pvalue)
 
 
@@ -46,11 +42,11 @@ def _chi_square_p(fitted: int, law: stats.rv_continuous = stats.gamma) -> float:
 
 # of |Z| under an exponential density of mean 1
 LEAST_C = math.sqrt(2 * math.e / math.pi)
-RATES_PER_H = ((2.0,) * 8 + (10.0,) * 12 + (2.0,) * 4,)  # of one day
+RATES_PER_H = ((2.0,) * 8 + (10.0,) * 12 + (2.0,) * 4,)  # rates of one day
 
 
 def _last_h(start_h: float) -> float:
-    """When the 500th job comes, if the run starts at an hour of the day."""
+    """Return the arrival of the 500th job, if the run starts at an hour of the day."""
     expected = stream(10, "exercise").standard_exponential(500).cumsum()
     return float(ArrivalRates(RATES_PER_H, start_h).times_s(expected)[-1] / 3600)
 
@@ -65,15 +61,16 @@ PER_H, RESTART_H, WRITING_H = 1 / 3, 2 / 60, 1 / 60
 
 
 def _piece_h(length_h: float, restart_h: float = RESTART_H) -> float:
-    """Expected hours of a piece of work that is lost as a whole: the first attempt
-    needs the length, each later one a restart as well.
+    """Return the expected hours of a piece of work that is lost as a whole.
+
+    The first attempt needs the length, each later one a restart as well.
     """
     again_h = math.expm1(PER_H * (length_h + restart_h)) / PER_H
     return -math.expm1(-PER_H * length_h) * (1 / PER_H + again_h)
 
 
 def _by_pieces(pieces: int, work_h: float = 4.0, writing_h: float = WRITING_H) -> float:
-    """Expected hours with a checkpoint after each piece but the last."""
+    """Return the expected hours with a checkpoint after each piece but the last."""
     length_h = work_h / pieces
     return (pieces - 1) * _piece_h(length_h + writing_h) + _piece_h(length_h)
 

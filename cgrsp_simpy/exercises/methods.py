@@ -1,6 +1,4 @@
-"""The exercises of lectures 12 to 14: validation, experiments and selection, variance
-reduction.
-"""
+"""Exercises of lectures 12 to 14: validation, experiments, variance reduction."""
 
 from __future__ import annotations
 
@@ -25,15 +23,15 @@ MODEL_MIN = np.array([11, 8, 14, 6, 10, 10, 11, 8, 11, 11.0])
 
 
 def _paired_min(deviations: float | None = None) -> float:
-    """Half width by days; deviations: in place of Student's t."""
-    found = paired_difference(MODEL_MIN, LOG_MIN)
+    """Return the half width by days; deviations: instead of Student's t."""
+    difference = paired_difference(MODEL_MIN, LOG_MIN)
     if deviations is None:
-        return found.half_width
-    return deviations * found.sd / math.sqrt(found.n)
+        return difference.half_width
+    return deviations * difference.sd / math.sqrt(difference.n)
 
 
 def _apart_min(freedom: int = 18) -> float:
-    """Half width of the difference of two independent means."""
+    """Return the half width of the difference of two independent means."""
     error = math.sqrt((LOG_MIN.var(ddof=1) + MODEL_MIN.var(ddof=1)) / len(LOG_MIN))
     return float(stats.t.ppf(0.975, freedom)) * error
 
@@ -43,7 +41,7 @@ def _apart_min(freedom: int = 18) -> float:
 
 @cache
 def _wait_min() -> dict[tuple[int, float], float]:
-    """Mean wait over five hectic days by slots and persistence."""
+    """Return mean waits over five hectic days by slots and persistence."""
     return {
         (slots, persistence_s): (
             mean(
@@ -64,9 +62,7 @@ def _difference_of_differences_min() -> float:
 
 
 def _main_effect_min(first: tuple[int, float], other: tuple[int, float]) -> float:
-    """The mean of the two points that lie at the high level, minus that of the other
-    two.
-    """
+    """Return the mean of the two points at the high level, less the other two's."""
     wait = _wait_min()
     high = wait[6, 7200.0] + wait[first]
     return (high - wait[5, 0.0] - wait[other]) / 2

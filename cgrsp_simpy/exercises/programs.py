@@ -1,6 +1,4 @@
-"""The exercises of the lectures that ask for a function, and those of lectures 17 and
-18.
-"""
+"""Exercises that ask for a function, and those of lectures 17 and 18."""
 
 from __future__ import annotations
 
@@ -22,7 +20,7 @@ from cgrsp_simpy.exercises.exercise import Case, Exercise, Mistake, code, number
 def _drawn(
     make: Callable[[Generator], Case], cases: int = 20
 ) -> Callable[[], list[Case]]:
-    """Cases drawn at random, the same ones each time."""
+    """Draw cases at random, the same ones each time."""
 
     def cases_made() -> list[Case]:
         rng = stream(0, "exercise")
@@ -35,9 +33,7 @@ def _drawn(
 
 
 def _ends_s(ready_s: Any, held_s: Any) -> np.ndarray:
-    """Of jobs on one slot that is held so long, in the order in which they are
-    ready.
-    """
+    """Return ends of jobs that hold one slot in the order in which they are ready."""
     ends_s, free_s = np.zeros(len(ready_s)), 0.0
     for job in np.argsort(ready_s, kind="stable"):
         ends_s[job] = free_s = max(free_s, ready_s[job]) + held_s[job]
@@ -45,7 +41,7 @@ def _ends_s(ready_s: Any, held_s: Any) -> np.ndarray:
 
 
 def _lived_s(life: Any, submit_s: Any, delay_s: Any, work_s: Any) -> np.ndarray:
-    """When the processes of an answer end on one slot; NaN for never."""
+    """Return the ends of an answer's processes on one slot; NaN for never."""
     env, ends_s = simpy.Environment(), np.full(len(submit_s), math.nan)
     slot = simpy.Resource(env)
 
@@ -82,7 +78,7 @@ def _around(x: Any, y: Any, times: float, ddof: int = 1) -> Any:
 
 
 def _left_out(y: Any, power: int = 2, share: float = 0.5) -> int:
-    """MSER: where the squares that are left, over their number's power, are least."""
+    """Apply MSER: minimise the remaining squares over a power of their number."""
     spread = [
         np.var(y[d:]) * (len(y) - d) ** (1 - power)
         for d in range(int(share * len(y)) + 1)
@@ -102,16 +98,14 @@ SECTIONS_H, EXPECTED = (0, 8, 20, 24), np.array([16.0, 120.0, 8.0])
 
 
 def _shares(arrivals: Any, days: int) -> list[float]:
-    """Jobs by section of the day, and the variance of a day's number, over what is
-    expected.
-    """
+    """Return jobs per section of the day, and a day's variance, over expectations."""
     rng = stream(0, "exercise")
     counts = np.array([np.histogram(arrivals(rng), SECTIONS_H)[0] for _ in range(days)])
     return [*counts.mean(axis=0) / EXPECTED, counts.sum(axis=1).var() / EXPECTED.sum()]
 
 
 def _done_h(work_h: float, every_h: float, failures_h: Any) -> float:
-    """Whole pieces are kept when the machine fails."""
+    """Keep only whole pieces if the machine fails."""
     at_h = kept_h = 0.0
     for failure_h in failures_h:
         if at_h + work_h - kept_h <= failure_h:
@@ -125,9 +119,7 @@ def _done_h(work_h: float, every_h: float, failures_h: Any) -> float:
 
 
 def controlled(y: Any, x: Any, known: float, slope: float | None = None) -> float:
-    """The mean of y with the control x, whose mean is known; slope: that of y on x
-    unless told.
-    """
+    """Return the mean of y with control x, by a slope, or the slope of y on x."""
     slope = np.polyfit(x, y, 1)[0] if slope is None else slope
     return float(np.mean(y) - slope * (np.mean(x) - known))
 
@@ -143,13 +135,13 @@ NEVER_SEEN, TILT = 1e-4, 0.02
 
 
 def _median_interval(x: Any, low: int = 0, high: int = 0) -> np.ndarray:
-    """low, high: ranks off."""
+    """low, high: error in ranks."""
     first, last = map(int, stats.binom(len(x), 0.5).interval(0.95))
     return np.sort(x)[[first - 1 + low, last + high]]
 
 
 def _over(gaps_s: Any, works_s: Any, level_s: float) -> float:
-    """Where the walk is when it has got over the level."""
+    """Return the position of the walk when it exceeds the level."""
     walk_s = np.cumsum(np.subtract(works_s, gaps_s))
     return float(walk_s[walk_s > level_s][0])
 
@@ -167,9 +159,7 @@ def _vertex(x: Any, y: Any) -> float:
 
 
 def _least_of_six() -> float:
-    """How many standard deviations the least of six normal values lies below the
-    mean.
-    """
+    """Return by how many sd the least of six normal values is below the mean."""
     at = np.arange(-9, 9, 0.001)
     return -0.006 * float(np.sum(at * stats.norm.pdf(at) * stats.norm.sf(at) ** 5))
 
@@ -224,7 +214,7 @@ EXERCISES: dict[str, Exercise] = {
             "a generator function of env, slot, delay_s and work_s",
             _drawn(
                 lambda rng: {
-                    # no two ends are the same
+                    # all ends differ
                     name: (rng.permutation(1000)[:6] / 10 + k / 7)
                     for k, name in enumerate(("submissions at", "delays", "work"))
                 }
@@ -363,7 +353,7 @@ EXERCISES: dict[str, Exercise] = {
                     "that is Bonferroni's",
                 ),
                 Mistake(
-                    # loads SciPy when it is asked
+                    # loads SciPy on use
                     lambda p: stats.false_discovery_control(p),
                     "that is Benjamini and Hochberg's, which bounds another error",
                 ),

@@ -1,6 +1,4 @@
-"""The exercises of lectures 5 to 8: output analysis, policies, the bottleneck that
-moves, honest comparison.
-"""
+"""Exercises of lectures 5 to 8: output analysis, policies, honest comparison."""
 
 from __future__ import annotations
 
@@ -34,9 +32,7 @@ from cgrsp_simpy.studies.replicate import simulate
 
 @cache
 def _waits_s(load: float) -> np.ndarray:
-    """Waits of one server with exponential gaps and service, seed 1, the first 1000
-    left out.
-    """
+    """Simulate waits of an M/M/1 queue, seed 1, without the first 1000."""
     work = PoissonWorkload(30_000, load / 10, complexity_mix=(1.0,))
     queue = plain(work, (10.0,), service=Service("exponential"))
     jobs = simulate(queue, "fifo", seed=1).jobs
@@ -70,7 +66,7 @@ def _pilot() -> Mean:
 
 
 def _longer_min(complexity: int | None, until: str = "start_s") -> float:
-    """How much longer jobs of a complexity wait under SPT than under FIFO."""
+    """Return how much longer jobs of a complexity wait under SPT than under FIFO."""
     waits_s = []
     for policy in ("spt", "fifo"):
         jobs = simulate(day("hectic"), policy, seed=0).jobs
@@ -79,13 +75,13 @@ def _longer_min(complexity: int | None, until: str = "start_s") -> float:
     return (waits_s[0] - waits_s[1]) / 60
 
 
-# ---- 6.2: a policy of one's own ----
+# ---- 6.2: your own policy ----
 
 LESS_PCT, LATE_PCT = 10.0, 1.0  # least saving of wait, most rush orders missed
 
 
 def _judge_policy(given: Any) -> str:
-    """What is off in a policy."""
+    """Return the error of a policy."""
     study = compare(day("hectic"), [given], range(3))
     if study.failures:
         return f"the policy fails: {study.failures[0]['error']}"
@@ -120,7 +116,7 @@ def _held_s(scenario: Scenario, slot: int, hour: float) -> float:
 
 
 def _pace_at(hour: float) -> Callable[[Scenario], float]:
-    """Jobs a second at most, slot by slot."""
+    """Return the greatest number of jobs per second, slot by slot."""
     return lambda scenario: summed(
         1 / _held_s(scenario, slot, hour) for slot in range(len(scenario.slots))
     )
@@ -132,7 +128,7 @@ def _pace_of_mean(scenario: Scenario) -> float:
 
 
 def _slots(pace: Callable[[Scenario], float]) -> float:
-    """The least number of slots whose pace keeps up with the surge day's arrivals."""
+    """Return the fewest slots that keep pace with the surge day's arrivals."""
     scenarios = (day("surge", slots=slots) for slots in count(1))
     return next(
         len(each.slots) for each in scenarios if pace(each) >= each.workload.rate_per_s
@@ -144,7 +140,7 @@ def _slots(pace: Callable[[Scenario], float]) -> float:
 
 @cache
 def _surge_s() -> tuple[float, float, float]:
-    """Sums over ten surge days under FIFO: waiting, own provisioning, execution."""
+    """Sum waits, the jobs' provisioning and execution over ten surge days, FIFO."""
     jobs = np.concatenate(
         [simulate(day("surge"), "fifo", seed).jobs for seed in range(10)]
     )
@@ -180,12 +176,10 @@ PRINTED_MIN = 158.77  # mean wait of FIFO on the hectic day, thesis Table 5.2
 
 
 def _z(printed_days: float, own_days: float) -> float:
-    """How many standard errors the print lies above ours, for numbers of days that
-    make up the error.
-    """
-    found = _pilot()
-    return (PRINTED_MIN - found.mean) / (
-        found.sd * math.sqrt(1 / printed_days + 1 / own_days)
+    """Return by how many standard errors the printed mean exceeds ours."""
+    pilot = _pilot()
+    return (PRINTED_MIN - pilot.mean) / (
+        pilot.sd * math.sqrt(1 / printed_days + 1 / own_days)
     )
 
 

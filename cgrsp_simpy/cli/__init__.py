@@ -1,8 +1,8 @@
 """The command line: `cgrsp` and `python -m cgrsp_simpy`.
 
-Results go to stdout, everything else to stderr. Exit status 0; 1 where runs failed or a
-check fell short; 2 with one line for bad arguments or input, or if stdout is closed;
-130 when interrupted, 143 and 129 at SIGTERM and SIGHUP.
+Results go to stdout, everything else to stderr. Exit status 0; 1 if runs failed or a
+check was not met; 2 with one line for bad arguments or input, or a closed stdout; 130
+when interrupted, 143 and 129 at SIGTERM and SIGHUP.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from cgrsp_simpy.studies.executors import MOST_WORKERS, WorkerError
 
 __all__ = ["main", "make_parser"]
 
-VERBS = (  # modules of this package, each loaded when it is asked for
+VERBS = (  # modules of this package, each loaded on use
     "compare",
     "sweep",
     "tune",
@@ -61,13 +61,13 @@ VERBS = (  # modules of this package, each loaded when it is asked for
     "app",
 )
 
-QUIET = {  # whose log lines are told from this level on
-    "matplotlib": logging.WARNING,  # it tells how it saves
-    "fontTools": logging.WARNING,  # and which letters a PDF holds
-    "traitlets": logging.ERROR,  # of slides: which kernel runs
+QUIET = {  # loggers, with the lowest level shown
+    "matplotlib": logging.WARNING,  # it logs how it saves
+    "fontTools": logging.WARNING,  # it logs the glyphs of a PDF
+    "traitlets": logging.ERROR,  # for slides: it logs the kernel
 }
 
-ASCII = {  # for terminals that cannot show a character, which else is escaped
+ASCII = {  # for terminals that cannot show a character; others are escaped
     "±": "+-",
     "–": "-",
     "…": "...",
@@ -78,19 +78,19 @@ STRICT = ("strict", "surrogateescape")  # Python's choice of error handlers for 
 
 
 class Visible(logging.Formatter):
-    """Log lines in which control characters are shown."""
+    """Formatter that escapes control characters in log lines."""
 
     def format(self, record: logging.LogRecord) -> str:
         return visible(super().format(record))
 
 
 def make_parser(verb: str = "") -> Parser:
-    """The parser of every command; or of one alone, in a tenth of the time."""
+    """Return the parser of all commands; or of one, in a tenth of the time."""
     parser = Parser(
         prog="cgrsp",
         usage="%(prog)s VERB ... [options]",
         description="Simulate scheduling on rented cloud GPUs.",
-        epilog="The options below are those of every command, and may stand anywhere.",
+        epilog="The options below are those of every command, at any position.",
     )
     large = (
         f"read files of more than {MOST_LINES:,} lines or {MOST_BYTES >> 20} MiB"
@@ -144,13 +144,13 @@ def make_parser(verb: str = "") -> Parser:
         added = verbs.add_parser(name, help=line.replace("%", "%%"), description=line)
         added.set_defaults(formats=(), parallel=False, engines=False)
         module.add_arguments(added)
-        if hasattr(module, "carry_out"):  # else each action has its own
+        if hasattr(module, "carry_out"):  # otherwise each action has its own
             added.set_defaults(carry_out=module.carry_out)
     return parser
 
 
 class Completion(argparse.Action):
-    """Prints what completes words in a shell, and ends."""
+    """Print the completion script of a shell, and exit."""
 
     def __call__(
         self, parser: Any, namespace: Any, values: Any, option_string: Any = None
@@ -172,16 +172,18 @@ class Completion(argparse.Action):
 def _parsed(words: Sequence[str]) -> argparse.Namespace:
     parser = make_parser(next((word for word in words if word in VERBS), ""))
     for word in words:
-        if word.startswith("-") and word.endswith("=--"):  # argparse drops such a value
+        if word.startswith("-") and word.endswith(
+            "=--"
+        ):  # argparse would drop such a value
             parser.error(f"argument {word[:-3]}: expected one argument")
-    # else it takes the verb, before which it is put
+    # otherwise it takes the verb that follows
     if words and COMMON.get(words[-1]):
         parser.error(f"argument {words[-1]}: expected one argument")
     return parser.parse_args(words)
 
 
 def _check_common(given: argparse.Namespace) -> None:
-    """Raise InputError for an option of every command that this one cannot follow."""
+    """Raise InputError for a common option that this command does not support."""
     if given.format is not None:
         require(bool(given.formats), "--format", given.format, "left out here")
         check_one_of("--format", given.format, given.formats)
@@ -201,8 +203,8 @@ def _check_common(given: argparse.Namespace) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; its exit status."""
-    # closed, as by 2>&- in a shell: results count without messages, too
+    """Run one command; return its exit status."""
+    # closed, as by 2>&- in a shell: print results without messages
     if sys.stderr is None:
         sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
     if sys.stdout is None:
@@ -214,7 +216,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         given = _parsed(sys.argv[1:] if arguments is None else arguments)
     except BrokenPipeError:
         return _reader_left()
-    except OSError as error:  # of a completion that cannot be printed
+    except OSError as error:  # a completion cannot be printed
         return _failed(f"cgrsp: {error.strerror}", 2)
     _end_in_order()
     to_stderr = logging.StreamHandler()
@@ -236,33 +238,32 @@ def _in_ascii(error: UnicodeError) -> tuple[str, int]:
 
 
 class _Terminated(KeyboardInterrupt):
-    """A signal asks the command to end, as Ctrl-C does. number: of the signal."""
+    """Signal to end the command, as Ctrl-C does. number: of the signal."""
 
     def __init__(self, number: int) -> None:
         self.number = number
 
 
 def _end_in_order() -> None:
-    """Let SIGTERM and SIGHUP end the command as Ctrl-C does: with its workers, and one
-    line.
-    """
+    """Let SIGTERM and SIGHUP end the command as Ctrl-C does, with its workers."""
 
     def end(number: int, _: Any) -> None:
         raise _Terminated(number)
 
     if threading.current_thread() is threading.main_thread():
         for name in ("SIGTERM", "SIGHUP"):
-            number = getattr(signal, name, None)  # Windows knows no SIGHUP
-            # nohup has it ignored
+            number = getattr(signal, name, None)  # Windows has no SIGHUP
+            # nohup ignores it
             if number is not None and signal.getsignal(number) is signal.SIG_DFL:
                 signal.signal(number, end)
                 _end_at_second(number)
 
 
 def _end_at_second(number: int) -> None:
-    """Let a second signal end the process at once, also while C code runs: Python calls
-    a handler only between its own instructions. Needs glibc, whose `sysv_signal`
-    removes a handler at the first signal.
+    """Let a second signal end the process at once, also in C code.
+
+    Python calls handlers only between its own instructions. Needs glibc, whose
+    `sysv_signal` removes a handler at the first signal.
     """
     if sys.platform != "linux":
         return
@@ -271,17 +272,17 @@ def _end_at_second(number: int) -> None:
         for function in (libc.signal, libc.sysv_signal):
             function.argtypes = (ctypes.c_int, ctypes.c_void_p)
             function.restype = ctypes.c_void_p
-        # the function in C that notes signals for Python
+        # the C function that records signals for Python
         handler = libc.signal(number, None)
         libc.sysv_signal(number, handler)
 
 
 def _carried_out(given: argparse.Namespace) -> int:
-    from cgrsp_simpy.studies.replicate import studies_on  # a part of SciPy with it
+    from cgrsp_simpy.studies.replicate import studies_on  # loads part of SciPy
 
     try:
         with warnings.catch_warnings():
-            # NumPy's, where a number of ours overflows: what follows of it is no result
+            # NumPy's warnings if a number overflows, since the result is then invalid
             warnings.filterwarnings(
                 "error", category=RuntimeWarning, module=r"(cgrsp_simpy|numpy|scipy)\."
             )
@@ -321,7 +322,7 @@ def _carried_out(given: argparse.Namespace) -> int:
 
 
 def _told(given: argparse.Namespace) -> str:
-    """What a command does, in its own words."""
+    """Return the name of a command and its action."""
     words = (
         "cgrsp",
         given.verb,
@@ -332,14 +333,14 @@ def _told(given: argparse.Namespace) -> str:
 
 
 def _prints(given: argparse.Namespace) -> bool:
-    """Whether a command prints as it goes, or goes on until it is ended."""
+    """Whether a command prints while it runs, or runs until it is interrupted."""
     return given.verb == "app" or not {"events", "step"}.isdisjoint(
         getattr(given, "show", None) or ()
     )
 
 
 def _reader_left() -> int:
-    """Drop what is still to be printed, as by `| head`; exit status 0."""
+    """Drop the remaining output, as with `| head`; exit status 0."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
 

@@ -1,5 +1,5 @@
-"""What to change: the policy, the number of slots, or their GPU types? Advice in USD a
-day, in three lines, and a page to print.
+"""Recommend a change of policy, number of slots or GPU types: advice in USD per day, in
+three lines, and a page to print.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_options(
         parser,
         ("--policies P,P", str, first, ",".join(POLICIES)),
-        ("--target FIGURE<=X", str, f"{target}: to be reached with the least change"),
-        ("--budget USD", float, "what rent and slots may cost a day"),
+        ("--target FIGURE<=X", str, f"{target}: limits to reach with the least change"),
+        ("--budget USD", float, "limit of rent and slots, USD per day"),
         (
             "--load X",
             checked(_load),
-            "so many times as many jobs an hour: 1.3, or +30%%",
+            "multiply the arrival rate by X: 1.3, or +30%%",
             1.0,
         ),
         (
@@ -61,13 +61,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser,
         "prices",
         fields_of(Prices),
-        "what options are ordered by, beside the rent",
+        "prices other than the rent, by which options are ranked",
     )
     add_study(parser, 20)
 
 
 def carry_out(given: argparse.Namespace) -> Answer:
-    """The advice in the format asked for."""
+    """Return the advice in the requested format."""
     scenario, seeds, spot = scenario_of(given), seeds_of(given), given.spot
     policies = policies_of(given.policies)
     folder = None if given.report is None else Path(given.report)
@@ -83,7 +83,7 @@ def carry_out(given: argparse.Namespace) -> Answer:
     check_work(
         given, subject_of(scenario).work * (SEARCHED * len(policies) + 3 * len(seeds))
     )
-    found = advise(
+    advice = advise(
         scenario,
         policies,
         seeds,
@@ -96,21 +96,21 @@ def carry_out(given: argparse.Namespace) -> Answer:
         out=given.out,
     )
     if folder is not None:
-        _report(found, folder)
+        _report(advice, folder)
         log.info("the report is in %s", folder)
-    return answer(found, given)
+    return answer(advice, given)
 
 
 def _load(text: str) -> float:
-    """A factor, or by how many per cent more."""
-    told = f"{text!r} must be a factor or per cent more, such as 1.3 or +30%"
-    number = read_as(float, text.rstrip("%"), told)
+    """Parse a factor, or a change in per cent."""
+    message = f"{text!r} must be a factor or per cent more, such as 1.3 or +30%"
+    number = read_as(float, text.rstrip("%"), message)
     return 1 + number / 100 if text.endswith("%") else number
 
 
 def _report(found: Advice, folder: Path) -> None:
-    """The page with its figures, and the table."""
-    from cgrsp_simpy.decide.figures import ADVICE  # matplotlib, for reports alone
+    """Write the page with its figures, and the table."""
+    from cgrsp_simpy.decide.figures import ADVICE  # loads matplotlib
 
     pictures = ""
     for figure in ADVICE:

@@ -1,6 +1,4 @@
-"""A live page in the browser: days, comparisons, own or rent, advice on a log, a
-cluster.
-"""
+"""A live page in the browser: days, comparisons, own or rent, advice, clusters."""
 
 from __future__ import annotations
 
@@ -13,11 +11,11 @@ from cgrsp_simpy.app import SCRIPT
 from cgrsp_simpy.base.checks import InputError, check_whole
 from cgrsp_simpy.cli.options import Answer, add_options
 
-OPTIONS = {  # of Streamlit
-    "server.address": "localhost",  # no other computer reaches it
+OPTIONS = {  # Streamlit's settings
+    "server.address": "localhost",  # not reachable from other computers
     "server.showEmailPrompt": "false",
     "server.fileWatcherType": "none",
-    "browser.gatherUsageStats": "false",  # it works offline, and tells nobody
+    "browser.gatherUsageStats": "false",  # it works offline and sends nothing
     "client.toolbarMode": "minimal",
     "theme.base": "light",
 }

@@ -1,4 +1,4 @@
-"""The limit that no policy can beat on a scenario: a lower bound, seed by seed."""
+"""Lower bounds that no policy can beat on a scenario, seed by seed."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from cgrsp_simpy.studies.study import interval, many, plain_mean
 from cgrsp_simpy.studies.subject import subject_of
 
 log = logging.getLogger(__name__)
-# jobs, roughly, in bins of BIN_S; four times as many in bins twice as wide
+# approximate jobs per second with bins of BIN_S; four times as many at twice the width
 BOUNDED_PER_S = 44
 POLICIES = "rh,cadr,edf,triage"
 UNITS = {
@@ -53,7 +53,7 @@ UNITS = {
     "miss": "per cent missed",
     "tardiness": "minutes of mean tardiness",
     "mix": "wait in minutes + missed in per cent + tardiness in minutes",
-    "cost": "USD a day",
+    "cost": "USD per day",
 }
 REACHED = ("value", "wait_min", "miss_pct", "tardiness_min")
 NONE_KNOWN = "no bound known"
@@ -82,13 +82,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         ("--report DIR", str, "draw the frontier into DIR"),
     )
     add_pairs(
-        parser, "prices", fields_of(Prices), "of --objective cost, beside the rent"
+        parser, "prices", fields_of(Prices), "of --objective cost, other than the rent"
     )
     add_study(parser, 10, out=False)
 
 
 def carry_out(given: argparse.Namespace) -> Answer:
-    """The bounds in the format asked for."""
+    """Return the bounds in the requested format."""
     _check(given)
     objective = given.objective or "mix"
     seeds = seeds_of(given)
@@ -113,9 +113,7 @@ def check_bounds(
     runs: int,
     bin_s: float = BIN_S,
 ) -> None:
-    """Tell of the work of so many bounds and runs before it starts, as `check_work`
-    does.
-    """
+    """Announce the work of bounds and runs before it starts, as `check_work`."""
     jobs = (bounds + runs) * subject_of(scenario).work
     per_s = BOUNDED_PER_S * (bin_s / BIN_S) ** 2
     seconds = subject_of(scenario).work * (
@@ -136,7 +134,7 @@ def _check(given: argparse.Namespace) -> None:
         check_bin("--bin", given.bin, 60)
     if given.clairvoyant and given.frontier:
         raise InputError(
-            "--clairvoyant and --frontier are two questions; give one of them"
+            "--clairvoyant and --frontier exclude each other; give one of them"
         )
     for name in ("policies", "report"):
         if getattr(given, name) is not None and not given.frontier:
@@ -145,7 +143,7 @@ def _check(given: argparse.Namespace) -> None:
         raise InputError("--prices goes with --objective cost")
     for name, own in (("frontier", "objective"), ("clairvoyant", "bin")):
         if getattr(given, name):
-            refuse(given, f"left out beside --{name}", own)
+            refuse(given, f"left out with --{name}", own)
 
 
 # ---- one objective ----
@@ -185,7 +183,7 @@ def _told(
 
 
 def _notes(scenario: Scenario, bounds: Sequence[Bound], value: Mean) -> list[str]:
-    """What readers of bounds, and of their mean, have to know."""
+    """Return caveats of the bounds and of their mean."""
     unknown = sum(bound.value is None for bound in bounds)
     lost = [
         bound.program - (bound.value or 0)
@@ -225,8 +223,8 @@ def _clairvoyant(
     given: argparse.Namespace, scenario: Scenario, objective: str, seeds: Sequence[int]
 ) -> Answer:
     tasks = {seed: (scenario, seed, objective) for seed in seeds}
-    found = as_they_come(_optimum, tasks, given.workers)
-    done = dict(progress(found, total=len(tasks), unit=" optima"))
+    results = as_they_come(_optimum, tasks, given.workers)
+    done = dict(progress(results, total=len(tasks), unit=" optima"))
     rows = [{"seed": seed, **done[seed]} for seed in seeds]
     value = over_seeds(scenario, seeds, [row["value"] for row in rows])
     told = {
@@ -240,8 +238,8 @@ def _clairvoyant(
 
 
 def _optimum(task: tuple[Scenario, int, str]) -> Row:
-    found = optimum(*task)
-    return {name: getattr(found, name) for name in REACHED}
+    best = optimum(*task)
+    return {name: getattr(best, name) for name in REACHED}
 
 
 # ---- wait against misses ----
@@ -259,7 +257,7 @@ def _frontier(
     means = expected(scenario, named, seeds, given.workers)
     rows = _points(found) + [_point(name, means, found) for name in named]
     if given.report is not None:
-        from cgrsp_simpy.decide import figures  # matplotlib, for reports alone
+        from cgrsp_simpy.decide import figures  # loads matplotlib
 
         note = f"{scenario.name}, {many(len(seeds), 'seed')}, {LUCKS} draws of each"
         figures.frontier(note).write(Path(given.report), rows)
@@ -280,7 +278,7 @@ def _frontier(
 
 
 def _point(name: str, means: dict[tuple[str, str, int], float], found: Frontier) -> Row:
-    """A policy's means over seeds, of means over draws."""
+    """Return a policy's means over seeds, of means over draws."""
     point: Row = {"kind": "policy", "name": name}
     for figure in ("wait_min", "miss_pct"):
         values = [means[name, figure, seed] for seed in found.seeds]
@@ -290,7 +288,7 @@ def _point(name: str, means: dict[tuple[str, str, int], float], found: Frontier)
 
 
 def _points(found: Frontier) -> list[Row]:
-    """The corners of the frontier and of its interval."""
+    """Return the corners of the frontier and of its interval."""
     return [
         {
             "kind": kind,
@@ -334,6 +332,6 @@ def _frontier_text(name: str, rows: Sequence[Row], found: Frontier) -> str:
 
 
 def _spread(row: Row, figure: str) -> str:
-    """A mean and half of its interval, which one seed does not have."""
+    """Format a mean and half of its interval, which needs two seeds."""
     half = figure_text(row[f"{figure}_half"])
     return figure_text(row[figure]) + ("" if half == "-" else f" ± {half}")

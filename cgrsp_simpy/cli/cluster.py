@@ -1,6 +1,4 @@
-"""Multi-GPU clusters: gang scheduling on nodes; compare schedulers, run one, the
-paper's table, figures.
-"""
+"""Multi-GPU clusters: compare schedulers, run one, the paper's table, figures."""
 
 from __future__ import annotations
 
@@ -77,7 +75,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     printed.set_defaults(carry_out=_table)
     loads = ",".join(f"{load:g}" for load in table.LOADS)
     add_options(printed, ("--loads R,R", str, "%(default)s", loads))
-    told = "a log under schedulers: which does what it recorded, and what if"
+    told = "a log under schedulers: which one matches the records, and what-if changes"
     replayed = actions.add_parser("replay", help=told, description=told)
     _add_log(replayed, needed=True)
     change = (
@@ -130,9 +128,7 @@ def _scenario(given: argparse.Namespace) -> Scenario:
 
 
 def _warn_of_left_out(scenario: Scenario) -> None:
-    """Say which schedulers are not compared because they look at what a log does not
-    tell.
-    """
+    """Warn of schedulers that need columns that the log does not have."""
     needs = [
         f"{name} (needs {' and '.join(columns)})"
         for name in COMPARED
@@ -144,9 +140,7 @@ def _warn_of_left_out(scenario: Scenario) -> None:
 
 
 def _more(run: Run, given: argparse.Namespace) -> tuple[str, dict[str, Any]]:
-    """Waits by class, and what overruns mean; the schedule is written where that is
-    asked for.
-    """
+    """Return waits by class and the effect of overruns; write a requested schedule."""
     if given.swf is not None:
         write_whole(Path(given.swf), schedule_text(run).encode())
     classes, lines, jobs = by_class(run), list[str](), run.jobs
@@ -170,7 +164,7 @@ MODULE = Module(
 
 
 def _cluster(text: str) -> Cluster:
-    """Nodes from "8x8" or "4x8,2x4", or of a CSV file."""
+    """Return nodes from "8x8" or "4x8,2x4", or of a CSV file."""
     if re.search(r"\.csv(\.gz)?$", text):
         return read_cluster(text)
     sizes: list[int] = []
@@ -186,7 +180,7 @@ def _cluster(text: str) -> Cluster:
 
 
 def _offered(given: argparse.Namespace) -> tuple[Offered | Jobs, Cluster]:
-    """The jobs, and the cluster that they are to run on."""
+    """Return the jobs and their cluster."""
     first = getattr(given, "jobs", None)
     if first is not None:
         check_whole("--jobs", first, least=1)
@@ -194,7 +188,7 @@ def _offered(given: argparse.Namespace) -> tuple[Offered | Jobs, Cluster]:
     if given.trace is None:
         refuse(given, "given with --trace", "log", "qos")
         own = given_of(given, "load", "jobs", "warm_up", "after")
-        # these jobs alone, unless others are asked for
+        # only these jobs by default
         if getattr(given, "show", None):
             own = {"warm_up": 0, "after": 0} | own
         return Offered(Mix(**given.mix or {}), **own), cluster
@@ -203,9 +197,7 @@ def _offered(given: argparse.Namespace) -> tuple[Offered | Jobs, Cluster]:
     skip_wide = reading.pop("skip_wide", False)
     found = read_log(given.trace, **reading)
     if given.cluster is None and (told := cluster_of(found)):
-        said = (
-            "%s: its header tells %d processors on %d nodes, which are taken for GPUs"
-        )
+        said = "%s: its header has %d processors on %d nodes, which are taken as GPUs"
         log.info(said, given.trace, told.gpus, len(told.sizes))
         cluster = told
     jobs = jobs_of(found, cluster, skip_wide=skip_wide, qos=given.qos)
@@ -215,7 +207,7 @@ def _offered(given: argparse.Namespace) -> tuple[Offered | Jobs, Cluster]:
 
 
 def _ranks(text: str) -> dict[str, float]:
-    """Numbers by name from "high=100,normal=10"."""
+    """Parse numbers by name, as in "high=100,normal=10"."""
     return pairs(
         text.split(","), lambda _: READERS[float], "name=number, such as high=100"
     )
@@ -224,7 +216,7 @@ def _ranks(text: str) -> dict[str, float]:
 def _replay(given: argparse.Namespace) -> Answer:
     scenario = _scenario(given)
     policies = None if given.policies is None else policies_of(given.policies)
-    # each is simulated, and asked twice at each of two moments a job
+    # each is simulated, and called twice at each of two moments per job
     check_work(
         given, 5 * scenario.jobs * len(policies or SCHEDULERS), kept=scenario.jobs
     )
@@ -255,7 +247,7 @@ def _replay(given: argparse.Namespace) -> Answer:
 
 
 def _unjudged(found: Replay) -> str:
-    """Why no moment of a replayed log is judged."""
+    """Explain why no moment of a replayed log is judged."""
     recorded_s = found.waits_s.get("recorded")
     if recorded_s is None:
         return "the log records no starts"
@@ -268,7 +260,7 @@ def _unjudged(found: Replay) -> str:
 
 
 def _lined(rows: list[dict[str, Any]]) -> list[str]:
-    """Rows as the lines of a table, an empty one above."""
+    """Format rows as a table below an empty line."""
     return ["", *aligned(cells_of(rows, short_text))] if rows else []
 
 

@@ -1,5 +1,5 @@
 """Compare policies on the same seeds: means with 95 % intervals, and paired tests
-against the first policy; or what each costs on a suite of scenarios.
+against the first policy; or their costs on a suite of scenarios.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ OF_SUITE = {"policies", "seeds", "out", "suite"}
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     pattern.add_compare(parser, RENTAL)
-    told = "how far each policy is above the lower bound; tens of seconds a seed"
+    told = "how far each policy is above the lower bound; tens of seconds per seed"
     parser.add_argument("--gap", action="store_const", const=True, help=told)
     parser.add_argument(
         "--suite",
@@ -50,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def carry_out(given: argparse.Namespace) -> Answer:
-    """The comparison in the format asked for."""
+    """Return the comparison in the requested format."""
     if given.suite is not None:
         return _judged(given)
     if not given.gap:
@@ -69,7 +69,7 @@ def carry_out(given: argparse.Namespace) -> Answer:
 
 def _judged(given: argparse.Namespace) -> Answer:
     check_one_of("--suite", given.suite, SUITES)
-    refuse(given, "left out beside --suite", *given.beside_suite)
+    refuse(given, "left out with --suite", *given.beside_suite)
     policies = list(POLICIES) if given.policies is None else policies_of(given.policies)
     seeds, workers = seeds_of(given), given.workers
     scenarios = [scenario(seed) for seed in SUITES[given.suite]]

@@ -1,6 +1,4 @@
-"""Weighted tardiness on GPUs of different speed: generate, solve and compare instances;
-figures.
-"""
+"""Weighted tardiness on GPUs: generate, solve and compare instances; figures."""
 
 from __future__ import annotations
 
@@ -90,7 +88,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     make.add_argument("--out", required=True, metavar="FILE", help="the CSV file")
     _add_level(make)
     make.set_defaults(carry_out=_generate)
-    told = "the paper's Table I cell by cell: printed, found, and whether they agree"
+    told = "the paper's Table I by cell: printed, computed, and whether they agree"
     table = actions.add_parser("table", help=told, description=f"{told}.")
     folder = (
         "with the authors' tasks1.csv to tasks4.csv; else tasks1 and tasks2 are of"
@@ -179,9 +177,7 @@ def _level(given: argparse.Namespace) -> Level | str:
 
 
 def _check_options(given: argparse.Namespace, schedulers: Sequence[str]) -> None:
-    """Raise InputError for several sources, and for an option that none of the
-    schedulers looks at.
-    """
+    """Raise InputError for several sources, or an option that no scheduler uses."""
     sources = list(given_of(given, "level", "instance", "orlib"))
     allowed = "one of --level, --instance and --orlib"
     require(len(sources) < 2, "sources of the instance", sources, allowed)
@@ -197,7 +193,7 @@ def _check_options(given: argparse.Namespace, schedulers: Sequence[str]) -> None
 
 
 def _says(scheduler: str, option: str) -> bool:
-    """Whether a scheduler's text says itself what an option would."""
+    """Whether a scheduler's text already sets an option."""
     words = ("replan_s=", "online=") if option == "replan_s" else ("moves=", "seconds=")
     return any(word in scheduler for word in words)
 
@@ -214,14 +210,15 @@ def _source(given: argparse.Namespace) -> str | Level | Instance:
 
 
 def _scenario(given: argparse.Namespace) -> Scenario:
-    """What the options name; the schedulers of a comparison are those of all ways that
-    are open to them.
+    """Return the scenario of the options.
+
+    The schedulers of a comparison are tried in all ways open to them.
     """
     several = given.action != "run"
     named = policies_of(given.policies or "") if several else [given.policy]
     usual = [name.partition(":")[0] for name in Scenario.compared]
     _check_options(given, usual if named == [""] else named)
-    # several are planned anew beside the frozen plans
+    # several are replanned in addition to the frozen plans
     own = REALITY[:-1] if several else REALITY
     scenario = Scenario(_source(given), **given_of(given, *own))
     reality = (scenario.noise, scenario.delay_s, scenario.unknown_arrivals)
@@ -236,34 +233,30 @@ def _scenario(given: argparse.Namespace) -> Scenario:
 
 
 def _check_seed(given: argparse.Namespace, scheduler: str) -> None:
-    """Raise InputError for a seed of a given instance that the scheduler does not
-    use.
-    """
+    """Raise InputError for a seed of an instance that the scheduler does not use."""
     searched = scheduler.partition(":")[0] in SEEDED
     allowed = f"0 here; it goes with {' or '.join(SEEDED)}"
     require(given.seed == 0 or searched, "--seed", given.seed, allowed)
 
 
 def _ways(scheduler: str, given: argparse.Namespace) -> list[str]:
-    """The ways open to a scheduler: frozen, if arrivals are known; planned anew, if
-    asked for; online, if it is a rule.
-    """
+    """Return the ways of a scheduler: frozen plan, replanned, or online for a rule."""
     name, sign = scheduler.partition(":")[0], "," if ":" in scheduler else ":"
     if in_file(scheduler) or _says(scheduler, "replan_s"):
         return [scheduler]
-    found = [] if given.unknown_arrivals else [scheduler]
+    ways = [] if given.unknown_arrivals else [scheduler]
     if given.replan_s is not None and name in OWNERS["replan_s"]:
-        found.append(f"{scheduler}{sign}replan_s={given.replan_s:.12g}")
+        ways.append(f"{scheduler}{sign}replan_s={given.replan_s:.12g}")
     if name in RULES:
-        found.append(f"{scheduler}{sign}online=true")
-    return found or [scheduler]
+        ways.append(f"{scheduler}{sign}online=true")
+    return ways or [scheduler]
 
 
 # ---- answers ----
 
 
 def _more(run: Run, _: argparse.Namespace) -> tuple[str, dict[str, Any]]:
-    """The plan beside what was measured."""
+    """Compare the plan with the simulated run."""
     figures = {"planned": plan_of(run).metrics, "measured": schedule_of(run).metrics}
     if run.scenario.is_certain and not run.plan.planner.replan_s:
         return "", figures

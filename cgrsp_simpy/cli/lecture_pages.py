@@ -1,8 +1,8 @@
-"""A lecture as a notebook and as a speaker's slides, from its script alone.
+"""Lectures as notebooks and as slides, made from their scripts alone.
 
-A heading in the text, or the title of a cell of code, begins a slide; what does not fit
-goes on with the next. Of a cell that draws, the slide shows the picture without the
-code. The page is slides.html, beside this file; nothing is loaded from elsewhere.
+A heading in the text, or the title of a code cell, begins a slide; longer content
+continues on the next. For a cell that draws, the slide has the picture without the
+code. The page is slides.html in this folder; nothing else is loaded.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from typing import Any
 
 from cgrsp_simpy.base.checks import needed
 
-CELL_S = 600  # seconds that a cell may take
-PICTURE = "picture"  # the tag of a cell that draws
+CELL_S = 600  # time limit per cell
+PICTURE = "picture"  # tag of a cell that draws
 TEMPLATE = Path(__file__).with_name("slides.html")
-MOST_LINES = 22  # of code on a slide; longer cells are shown in parts
+MOST_LINES = 22  # lines of code per slide; longer cells are split
 HOW_TO_INSTALL = """\
 # This needs the package cgrsp_simpy, which is on no package index. Where the import
 # fails, take the # from one of the two lines, put in where it lies, and run the cell
@@ -34,18 +34,18 @@ BEFORE_A_HEADING = re.compile(r"^(?=#{1,3} )", re.MULTILINE)
 
 
 def notebook(script: str) -> Any:
-    """The notebook of a script in percent format, not run; a heading begins a cell."""
-    found = _needed("jupytext").reads(script, fmt="py:percent")
-    found.cells = [new for cell in found.cells for new in _cells(cell)]
-    for place, cell in enumerate(found.cells):
-        cell["id"] = f"cell-{place}"  # else drawn at random
-    found.nbformat_minor = 5
-    found.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3"}
-    return found
+    """Return the notebook of a percent script, not run; a heading begins a cell."""
+    result = _needed("jupytext").reads(script, fmt="py:percent")
+    result.cells = [new for cell in result.cells for new in _cells(cell)]
+    for place, cell in enumerate(result.cells):
+        cell["id"] = f"cell-{place}"  # random by default
+    result.nbformat_minor = 5
+    result.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3"}
+    return result
 
 
 def notebook_text(script: str) -> str:
-    """The file of a script's notebook; its first cell says how to have the package."""
+    """Return the file of a script's notebook; its first cell imports the package."""
     written = notebook(script)
     install = HOW_TO_INSTALL.format(version=version("cgrsp_simpy"))
     written.cells.insert(0, _needed("nbformat").v4.new_code_cell(install, id="install"))
@@ -53,27 +53,27 @@ def notebook_text(script: str) -> str:
 
 
 def run(written: Any, folder: str | Path) -> None:
-    """Run a notebook in a kernel that works in the folder; it holds its outputs
-    afterwards.
-    """
+    """Run a notebook in place, in a kernel that works in the folder."""
     client = _needed("nbclient").NotebookClient
-    own: dict[str, Any] = {"kernel_name": "python3", "timeout": CELL_S}
-    own["resources"] = {"metadata": {"path": str(folder)}}
-    own["extra_arguments"] = ["--log-level=ERROR"]  # not how the kernel is connected
-    # with MPLBACKEND set, a kernel would not show pictures inline
+    settings: dict[str, Any] = {"kernel_name": "python3", "timeout": CELL_S}
+    settings["resources"] = {"metadata": {"path": str(folder)}}
+    settings["extra_arguments"] = [
+        "--log-level=ERROR"
+    ]  # without the kernel's connection
+    # with MPLBACKEND set, the kernel would not show pictures inline
     env = {name: value for name, value in os.environ.items() if name != "MPLBACKEND"}
-    client(written, **own).execute(env=env)
+    client(written, **settings).execute(env=env)
 
 
 def slides(script: str) -> str:
-    """The page of slides, with all that the script prints and draws."""
+    """Return the page of slides, with all output of the script."""
     written = notebook(script)
     hidden = {
         "TagRemovePreprocessor": {"enabled": True, "remove_input_tags": [PICTURE]}
     }
     config = _needed("traitlets.config").Config(hidden)
     exporter = _needed("nbconvert").HTMLExporter(config=config, template_name="basic")
-    with tempfile.TemporaryDirectory() as folder:  # for the pictures that it saves
+    with tempfile.TemporaryDirectory() as folder:  # for pictures that the script saves
         run(written, folder)
     written.cells = [part for cell in written.cells for part in _parts(cell)]
     style = _needed("pygments.formatters").HtmlFormatter().get_style_defs(".highlight")
@@ -82,9 +82,7 @@ def slides(script: str) -> str:
 
 
 def _parts(cell: Any) -> Iterator[Any]:
-    """A cell, or if its code is long its parts between empty lines; the last has the
-    output.
-    """
+    """Yield a cell, or parts of long code between empty lines, output at the last."""
     shown = cell.cell_type == "code" and PICTURE not in cell.metadata.get("tags", ())
     lines: list[str] = []
     for number, part in enumerate(cell.source.split("\n\n") if shown else ()):
@@ -98,7 +96,7 @@ def _parts(cell: Any) -> Iterator[Any]:
 
 
 def _cells(cell: Any) -> Iterator[Any]:
-    """The cells of a notebook that one of the script becomes: titles as text."""
+    """Yield the notebook cells of a script's cell: titles as text."""
     text = _needed("nbformat").v4.new_markdown_cell
     title = cell.metadata.pop("title", None)
     if title is not None:
@@ -115,9 +113,7 @@ def _cells(cell: Any) -> Iterator[Any]:
 
 
 def _docstring(source: str) -> str | None:
-    """The title of a lecture, if a cell is the script's docstring: its name, and what
-    it finds.
-    """
+    """Return the title of a lecture, if a cell is the script's docstring."""
     body = ast.parse(source).body
     if len(body) != 1 or (said := ast.get_docstring(ast.parse(source))) is None:
         return None
@@ -126,5 +122,5 @@ def _docstring(source: str) -> str | None:
 
 
 def _needed(package: str) -> Any:
-    told = f'notebooks and slides need {package}: pip install ".[teach]" in a clone'
-    return needed(package, told)
+    message = f'notebooks and slides need {package}: pip install ".[teach]" in a clone'
+    return needed(package, message)

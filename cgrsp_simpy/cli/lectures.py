@@ -1,5 +1,5 @@
-"""Lectures on discrete-event simulation and a lab with one's own log: list them, read
-one, copy it with its answers, or write it as a notebook or as slides.
+"""Lectures on discrete-event simulation and a lab with your own log: list, read, copy
+with answers, or write as notebooks or slides.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def carry_out(given: argparse.Namespace) -> Answer:
-    """The list, the script, or the files that were written."""
+    """Return the list, the script, or the files written."""
     scripts = _scripts()
     asked = {
         "--copy": given.copy,
@@ -91,7 +91,7 @@ def _free(option: str, folder: Path, name: str) -> Path:
 
 
 def _scripts() -> dict[str, Path]:
-    """Number of each lecture, and lab -> its script."""
+    """Return number of each lecture, and lab -> its script."""
     folder = next((place for place in PLACES if place.is_dir()), None)
     if folder is None:
         raise InputError("the lectures are not installed with this package")
@@ -102,12 +102,12 @@ def _scripts() -> dict[str, Path]:
 
 
 def _finds(script: Path) -> str:
-    """The summary of a script: what it finds."""
+    """Return the summary of a script."""
     return summary(ast.get_docstring(ast.parse(script.read_text(encoding="utf-8"))))
 
 
 def _copy(script: Path, folder: Path) -> list[Path]:
-    """Copy a lecture; nothing if one of its files is there already."""
+    """Copy a lecture, unless one of its files already exists."""
     number = script.name[:2]
     picture = f"lecture_{int(number)}.png" if number.isdigit() else f"{script.stem}.png"
     own = (script.name, f"{script.stem}.out")

@@ -1,4 +1,4 @@
-"""LLM inference requests on replicas that batch them: run, compare and sweep policies,
+"""LLM inference requests on replicas with batching: run, compare and sweep policies,
 the paper's table, figures.
 """
 
@@ -104,7 +104,7 @@ def _source(given: argparse.Namespace) -> Offered | RequestList:
     if given.trace is None:
         refuse(given, "given with --trace", "log")
         return Offered(**getattr(given, "requests", None) or {})
-    refuse(given, "left out where --trace has the requests", "requests")
+    refuse(given, "left out with --trace, which has the requests", "requests")
     return read_requests(given.trace, **reading_of(given, *OF_LOG))
 
 
@@ -125,7 +125,7 @@ MODULE = Module(
 
 
 def _table(given: argparse.Namespace) -> Answer:
-    """The printed table."""
+    """Return the printed table."""
     rows = table_two()
     text = "\n".join([*aligned(cells_of(rows)), "", NOTE])
     return formatted(given, {"rows": rows}, rows, lambda: text)

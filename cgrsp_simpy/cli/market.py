@@ -1,6 +1,4 @@
-"""The stock of a market as it was recorded, a law fitted to it, and the thesis on stock
-that persists.
-"""
+"""Recorded stock, a model fitted to it, and the thesis on persistent stock."""
 
 from __future__ import annotations
 
@@ -69,7 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     fit.add_argument("--out", metavar="FILE.toml", help="write the laws, for --market")
     figures = actions.add_parser(
-        "figures", help="the thesis's days where stock persists: PNG, SVG and CSV"
+        "figures", help="the thesis's days on persistent stock: PNG, SVG and CSV"
     )
     add_gallery(figures, "figures/market")
     figures.set_defaults(carry_out=_figures)
@@ -81,11 +79,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _report(given: argparse.Namespace) -> Answer:
-    """What the snapshots tell."""
+    """Summarise the snapshots."""
     listed = snapshots_of(given.files)
     polls = [Polls(each) for each in listed]
     if given.figure is not None:
-        from cgrsp_simpy.decide.figures import market  # matplotlib, for figures alone
+        from cgrsp_simpy.decide.figures import market  # loads matplotlib
 
         stem, fits = Path(given.figure), [fit_stock(each) for each in listed]
         figure = market(stem.name, len(fits))
@@ -103,13 +101,13 @@ def _report(given: argparse.Namespace) -> Answer:
 
 
 def _figures(given: argparse.Namespace) -> Answer:
-    from cgrsp_simpy.thesis import persistence  # matplotlib, for this action alone
+    from cgrsp_simpy.thesis import persistence  # loads matplotlib
 
     return draw_gallery(given, persistence, market=given.market or ())
 
 
 def _told(polls: Polls) -> Row:
-    """What the snapshots of a type tell."""
+    """Summarise the snapshots of a type."""
     own, gaps = polls.snapshots, polls.gaps_h
     shares = zip(("high_pct", "medium_pct", "low_pct"), polls.shares)
     row: Row = {
@@ -142,7 +140,7 @@ def _by_hour(polls: Polls) -> Row:
 
 
 def _fit(given: argparse.Namespace) -> Answer:
-    """The laws."""
+    """Fit stock models."""
     fits = [fit_stock(each) for each in snapshots_of(given.files)]
     if given.out is not None:
         require(
@@ -173,7 +171,7 @@ def _fit(given: argparse.Namespace) -> Answer:
 
 
 def _beside(row: Row) -> Row:
-    """The figures of the data, each with the law's."""
+    """Format figures of the data next to those of the model."""
     return {
         name: (
             f"{_cell(row[name])}{_error(row, name)} | {_cell(row[f'{name}_law'])}"
@@ -186,7 +184,7 @@ def _beside(row: Row) -> Row:
 
 
 def _goodness(fit: StockFit) -> Row:
-    """The law of a type beside its data."""
+    """Compare the model of a type with its data."""
     polls, own = fit.polls, fit.stock
     row: Row = {
         "type": own.gpu,

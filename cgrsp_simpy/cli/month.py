@@ -28,19 +28,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     shares = {
         name: Field(name, float, "probability", THESIS_MIX[name]) for name in DAYS
     }
-    add_pairs(parser, "mix", shares, "types of day; without these as in the thesis")
+    add_pairs(parser, "mix", shares, "types of day (default: as in the thesis)")
     add_options(
         parser,
-        ("--days N", int, "days of a month (default: %(default)s)", 30),
+        ("--days N", int, "days per month (default: %(default)s)", 30),
         ("--slots N", int, "GPU slots, types in turn (default: %(default)s)", 5),
-        ("--policies P,P", str, "as of cgrsp compare (default: %(default)s)", POLICIES),
+        ("--policies P,P", str, "as in cgrsp compare (default: %(default)s)", POLICIES),
     )
     add_study(parser, 10)
     parser.set_defaults(engines=True)
 
 
 def carry_out(given: argparse.Namespace) -> Answer:
-    """The months in the format asked for."""
+    """Return the months in the requested format."""
     policies = policies_of(given.policies)
     seeds, most = seeds_of(given), max(jobs for _, jobs in DAYS.values())
     check_work(given, most * given.days * len(seeds) * len(policies))

@@ -1,6 +1,4 @@
-"""What several commands share: options of studies, logs and galleries, and in what form
-an answer is given.
-"""
+"""Options that several commands share, and formats of their answers."""
 
 from __future__ import annotations
 
@@ -26,8 +24,8 @@ from cgrsp_simpy.studies.study import Results, failures_told
 from cgrsp_simpy.studies.subject import Subject
 
 log = logging.getLogger(__name__)
-BYTES_A_JOB = 1000  # of a run that keeps its records, roughly
-MOST_S, MOST_HELD = 3600, 8e9  # without --yes
+BYTES_A_JOB = 1000  # of a run with records, roughly
+MOST_S, MOST_HELD = 3600, 8e9  # limits without --yes
 LONG_FIGURES = (
     "all figures are to be drawn, and their runs carried out, which may take minutes"
 )
@@ -35,7 +33,7 @@ FORMATTED = ("table", "csv", "json")
 
 
 class Answer(NamedTuple):
-    """What a command prints on stdout, and its exit status."""
+    """Text for stdout, and the exit status."""
 
     text: str
     status: int = 0
@@ -47,8 +45,9 @@ def formatted(
     rows: Sequence[Mapping[str, Any]],
     text: Callable[[], str],
 ) -> Answer:
-    """An answer in the format asked for. values: as JSON. rows: as CSV. text: makes the
-    table.
+    """Return an answer in the requested format.
+
+    values: for JSON. rows: for CSV. text: returns the table.
     """
     if given.format == "json":
         return Answer(json_text(values))
@@ -58,31 +57,27 @@ def formatted(
 def cells_of(
     rows: Sequence[Mapping[str, Any]], told: Callable[[Any], str] = figure_text
 ) -> list[list[str]]:
-    """Rows as the cells of a table, below the names of the columns. told: a value as
-    text.
-    """
+    """Return rows as table cells, below the column names. told: formats a value."""
     return [list(rows[0]), *([told(value) for value in row.values()] for row in rows)]
 
 
 def short_text(value: Any) -> str:
-    """A number in four digits, or as a whole one; a text as it is, and a dash for
-    None.
-    """
+    """Format a number in four digits or as a whole one; a dash for None."""
     if isinstance(value, int | float):
         return f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.0f}"
     return "-" if value is None else str(value)
 
 
 def summary(docstring: str | None) -> str:
-    """The first paragraph of a docstring, in one line."""
+    """Return the first paragraph of a docstring, in one line."""
     return " ".join((docstring or "").split("\n\n")[0].split())
 
 
 def add_options(parser: argparse._ActionsContainer, *rows: tuple[Any, ...]) -> None:
     """Add options.
 
-    rows: of each the name with its metavar, as in "--seed N", the type, the help, and
-    the default if there is one; a flag has the type bool and no metavar.
+    rows: the name with its metavar, as in "--seed N", the type, the help and, if any,
+    the default; a flag has the type bool and no metavar.
     """
     for usage, kind, told, *default in rows:
         name, _, metavar = usage.partition(" ")
@@ -99,7 +94,7 @@ def add_options(parser: argparse._ActionsContainer, *rows: tuple[Any, ...]) -> N
 def add_study(
     parser: argparse.ArgumentParser, number: int = 30, out: bool = True
 ) -> None:
-    """Add the options of a study: how many replications, and where they are kept."""
+    """Add the options of a study: the number of replications and their directory."""
     seeds = (
         f"replications: their number, or FROM:TO, such as 100:130 (default: {number})"
     )
@@ -130,12 +125,10 @@ def _seeds(text: str) -> range:
 
 
 def seeds_of(given: argparse.Namespace, random: bool = True) -> range:
-    """The seeds that the options name; one where nothing is random, and any other is
-    refused.
-    """
+    """Return the seeds of the options; only one is allowed if nothing is random."""
     if random:
         return given.seeds or range(given.usual)
-    allowed = "left out: nothing is drawn here, one run is all there is"
+    allowed = "left out: nothing is random here, so that one run is enough"
     seeds = given.seeds or range(1)
     require(seeds == range(1), "--seeds", f"{seeds.start}:{seeds.stop}", allowed)
     return seeds
@@ -148,11 +141,10 @@ def check_work(
     per_s: float = Subject.pace_per_s,
     done: str = "simulated",
 ) -> None:
-    """Tell of work of more than a minute before it starts, and raise InputError for
-    much more that has not been asked for twice.
+    """Announce work of over a minute, and raise InputError for much more without --yes.
 
-    jobs: that are to be simulated, of which `kept` are held in memory at a time. per_s:
-    so many of them a second, roughly. done: what is done to them.
+    jobs: to simulate, of which `kept` are in memory at a time. per_s: jobs per second,
+    roughly. done: the verb of the message.
     """
     seconds = jobs / per_s / (given.workers or 1)
     held = BYTES_A_JOB * kept
@@ -167,9 +159,7 @@ def check_work(
 
 
 def policies_of(text: str) -> list[str]:
-    """The policies in "a,b:x=1,y=2,c"; a part like y=2 belongs to the policy before
-    it.
-    """
+    """Split "a,b:x=1,y=2,c"; a part like y=2 belongs to the policy before it."""
     policies: list[str] = []
     for part in text.split(","):
         if policies and "=" in part and ":" not in part:
@@ -180,7 +170,7 @@ def policies_of(text: str) -> list[str]:
 
 
 def answer(study: Results, given: argparse.Namespace) -> Answer:
-    """A study in the format asked for; status 1 where runs failed."""
+    """Return a study in the requested format; status 1 if runs failed."""
     if given.out is not None:
         log.info("results are in %s", given.out)
     if study.failures and given.format != "table":
@@ -197,16 +187,14 @@ def answer(study: Results, given: argparse.Namespace) -> Answer:
 
 
 STYLES = ("print", "lecture", "single", "double")
-# beside matplotlib's settings
+# in addition to matplotlib's settings
 LOOK = {"width": Field("width", float), "pgf": Field("pgf", bool)}
 
 
 def add_gallery(
     parser: argparse.ArgumentParser, folder: str, only: bool = True
 ) -> None:
-    """Add the options of an action that draws. only: whether some of its figures can be
-    chosen.
-    """
+    """Add the options of an action that draws. only: whether to allow a selection."""
     if only:
         add_options(parser, ("--only ID,ID", str, "some of the figures (default: all)"))
     add_options(
@@ -217,7 +205,7 @@ def add_gallery(
 
 
 def add_style(parser: argparse.ArgumentParser) -> None:
-    """Add the option that tells how figures are drawn."""
+    """Add the option for the style of figures."""
     told = (
         f"{', '.join(STYLES)}, or settings of matplotlib, such as font.size=10,"
         " width=MM and pgf=yes: a PGF, too, for LaTeX, which has to be there; single,"
@@ -230,7 +218,7 @@ def add_style(parser: argparse.ArgumentParser) -> None:
 
 
 def _look(text: str) -> dict[str, Any]:
-    """How figures are drawn, in "single" or "font.size=10,width=120,pgf=yes"."""
+    """Parse a style, as in "single" or "font.size=10,width=120,pgf=yes"."""
     if "=" not in text:
         check_one_of("style", text, STYLES)
         return {"style": text}
@@ -240,9 +228,7 @@ def _look(text: str) -> dict[str, Any]:
 
 
 def draw_gallery(given: argparse.Namespace, module: Any, **sizes: Any) -> Answer:
-    """Draw the figures asked for, of a module of figures; the files. sizes: of what is
-    run.
-    """
+    """Draw the requested figures of a module; list the files. sizes: of the runs."""
     if given.only is None:
         log.info("%s", LONG_FIGURES)
     ids = tuple(module.FIGURES if given.only is None else given.only.split(","))
@@ -253,7 +239,7 @@ def draw_gallery(given: argparse.Namespace, module: Any, **sizes: Any) -> Answer
 
 
 def executor_of(given: argparse.Namespace) -> int | None:
-    """The number of processes, one a core unless told; None for this one alone."""
+    """Return the number of processes, by default one per core; None for this one."""
     workers = given.workers or os.cpu_count() or 1
     return workers if workers > 1 else None
 
@@ -273,8 +259,9 @@ def add_log(
     *,
     needed: bool = False,
 ) -> None:
-    """Add the options that name a log and tell how it is read. own: what a module's
-    reader may be told beside. needed: the log is an argument.
+    """Add the options for a log and how to read it.
+
+    own: further options of a module's reader. needed: whether the log is an argument.
     """
     known = {**READING, **own}
     names = [
@@ -292,19 +279,17 @@ def add_log(
 
 
 def reading_of(given: argparse.Namespace, *own: str) -> dict[str, Any]:
-    """The arguments of a reader of logs that --log gives. own: those beside
-    `read_log`'s.
-    """
+    """Return arguments for a reader of logs from --log. own: beyond `read_log`'s."""
     told = dict(given.log or {})
     found = {name: told.pop(name) for name in (*READING, *own) if name in told}
     return {**found, "columns": told}
 
 
 def refuse(given: argparse.Namespace, allowed: str, *options: str) -> None:
-    """Raise InputError for one of the options that is given. allowed: instead."""
+    """Raise InputError for any of the options that is set. allowed: instead."""
     for name in options:
         value = getattr(given, name, None)
-        if isinstance(value, dict):  # as it was typed
+        if isinstance(value, dict):  # as on the command line
             value = ",".join(
                 key if one is True else f"{key}={one}" for key, one in value.items()
             )
@@ -318,8 +303,8 @@ BY = ("--by COLUMN", str, "figures by the values of a column of the log, such as
 
 
 def by_answer(rows: Sequence[Mapping[str, Any]], given: argparse.Namespace) -> Answer:
-    """Rows by the values of a column of a log, in the format asked for."""
-    if given.by in rows[0]:  # of one run
+    """Return rows by values of a column of a log, in the requested format."""
+    if given.by in rows[0]:  # for a single run
         names = [name for name in rows[0] if name != given.by]
         rows = [
             {

@@ -26,7 +26,7 @@ MODULE = "module"
 """The key of a file that names its module; files of rented slots have none."""
 UNITS = {"usd": "USD", "gb": "GB", "mb": "MB"}
 UNIT = "(?:usd|gb|mb|ms|s|min|h|day|month)"
-WIDEST = 40  # characters of a value
+WIDEST = 40  # in characters of a value
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -55,7 +55,7 @@ def carry_out(given: argparse.Namespace) -> Answer:
 
 
 def _rows(part: Any, prefix: str = "") -> Iterator[tuple[str, str, str, str]]:
-    """Name, value, unit and meaning of the parameters of a part, and of its parts."""
+    """Yield name, value, unit and meaning of the parameters of a part and its parts."""
     meanings = meanings_of(type(part))
     for item in fields(part):
         value = getattr(part, item.name)
@@ -67,14 +67,14 @@ def _rows(part: Any, prefix: str = "") -> Iterator[tuple[str, str, str, str]]:
 
 
 def unit(name: str) -> str:
-    """The unit that a name ends with: "price_usd_per_h" gives "USD per h"."""
+    """Return the unit in a name: "price_usd_per_h" gives "USD per h"."""
     words = re.search(rf"((^|_)({UNIT}))?((^|_)per(_{UNIT})+)?$", name)
     assert words is not None
     return " ".join(UNITS.get(word, word) for word in words[0].split("_")).strip()
 
 
 def shortened(value: Any) -> str:
-    """A value as one line of at most WIDEST characters."""
+    """Format a value as one line of at most WIDEST characters."""
     text = getattr(value, "__name__", None) or " ".join(str(value).split())
     return text if len(text) <= WIDEST else f"{text[: WIDEST - 3]}..."
 
@@ -83,9 +83,7 @@ def shortened(value: Any) -> str:
 
 
 def scenario_of(name: str) -> Any:
-    """Return the scenario of a name: a day, a module with what it is made of behind a
-    colon, or a file.
-    """
+    """Return a scenario by name: a day, a module (with a variant), or a file."""
     if name.endswith(".toml"):
         return from_file(Path(name))
     short, _, source = name.partition(":")

@@ -1,4 +1,4 @@
-"""The parser of every command: help that fits a screen, and errors of one line."""
+"""Parser of every command, with help that fits a screen and one-line errors."""
 
 from __future__ import annotations
 
@@ -12,18 +12,16 @@ from typing import Any, NoReturn
 from cgrsp_simpy.base.checks import nearest
 from cgrsp_simpy.base.table import visible
 
-WIDTH = 100  # columns of a help
-# Options of every command, and whether they have a value.
+WIDTH = 100  # columns of the help
+# Options of every command -> whether they have a value.
 COMMON = {"--format": True, "--workers": True, "--engine": True}
 COMMON |= {"--yes": False, "--large-files": False}
-# Option of the last release, by command -> what to write now.
+# Option of the last release, by command -> its replacement.
 OLD = {"llm --cluster": "--service gpus=N,memory_gb=GB"}
 
 
 def _common_first(words: Sequence[str]) -> list[str]:
-    """The words with the options of every command before the verb, wherever they
-    stand.
-    """
+    """Move the options of every command before the verb."""
     common, others, left = list[str](), list[str](), iter(words)
     for word in left:
         name, equals, _ = word.partition("=")
@@ -37,7 +35,7 @@ def _common_first(words: Sequence[str]) -> list[str]:
 
 
 class Full(argparse.HelpFormatter):
-    """A help with all that is told of each option."""
+    """Help with the full text of each option."""
 
     def __init__(self, prog: str) -> None:
         super().__init__(prog, max_help_position=28, width=WIDTH)
@@ -48,7 +46,7 @@ class Full(argparse.HelpFormatter):
 
 
 class Brief(Full):
-    """A help with one line an option, and its default."""
+    """Help with one line per option, and its default."""
 
     def _split_lines(self, text: str, width: int) -> list[str]:
         line = text.split("\n")[0]
@@ -60,7 +58,7 @@ class Brief(Full):
 
 
 class Help(argparse.Action):
-    """Prints the help, and ends."""
+    """Print the help, and exit."""
 
     def __call__(
         self, parser: Any, namespace: Any, values: Any, option_string: Any = None
@@ -71,23 +69,19 @@ class Help(argparse.Action):
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser whose errors are one line, that of the command they are
-    about.
-    """
+    """Argument parser whose errors are one line, with the command's name."""
 
     def __init__(self, **named: Any) -> None:
         super().__init__(
             add_help=False, allow_abbrev=False, formatter_class=Brief, **named
         )
-        told = "this help; all: with all that there is to say of each option"
+        told = "this help; all: with the full text of each option"
         self.add_argument(
             "-h", "--help", action=Help, nargs="?", metavar="all", help=told
         )
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Those of its options and arguments; another is an error, here and not further
-        up.
-        """
+        """Parse options and arguments; unknown ones are an error here."""
         if " " not in self.prog:
             args = _common_first(args)
         given, others = super().parse_known_args(args, namespace)
@@ -96,9 +90,7 @@ class Parser(argparse.ArgumentParser):
         return given, others
 
     def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
-        """The value of an option; the name of a file or folder is not empty, which
-        would mean the current folder.
-        """
+        """Return the value of an option; paths must not be empty."""
         if not arg_string and str(action.metavar).startswith(
             ("DIR", "FILE", "FOLDER", "LOG", "STEM")
         ):
@@ -108,7 +100,7 @@ class Parser(argparse.ArgumentParser):
         return super()._get_value(action, arg_string)
 
     def format_help(self) -> str:
-        """The help: positional arguments and groups first, --help and the like last."""
+        """Return the help: positional arguments and groups first, --help last."""
         self._action_groups.sort(key=lambda group: group is self._optionals)
         if self._subparsers is None:
             names = [
@@ -133,9 +125,7 @@ class Parser(argparse.ArgumentParser):
         return super().format_help()
 
     def error(self, message: str) -> NoReturn:
-        """Print the line, with the name that may have been meant, and leave with status
-        2.
-        """
+        """Print the line, with the name that may be meant, and exit with status 2."""
         meant = ""
         if found := re.match(r"unrecognized arguments: .*?(--[^\s=]+)", message):
             now = OLD.get(" ".join([*self.prog.split()[1:2], found[1]]))

@@ -1,6 +1,4 @@
-"""The actions that every module has: run one policy, compare several, sweep parameters,
-draw the figures.
-"""
+"""Actions of every module: run a policy, compare, sweep, draw figures."""
 
 from __future__ import annotations
 
@@ -39,13 +37,13 @@ from cgrsp_simpy.studies.sweep import points_of, scenarios_of, sweep
 
 
 class Module(NamedTuple):
-    """What a module brings to its commands.
+    """What a module adds to its commands.
 
-    model: the class of its scenarios. add_scenario, scenario_of: the options that name
-    one, and what they name. seeds: number of replications unless told. figures: the
-    module that draws them. more: text and values, for JSON, that stand below the
-    figures of a run. beside: text below a comparison's table. drawn: what a run is
-    given of the draws of its seed. sizes: of what its figures run.
+    model: class of its scenarios. add_scenario, scenario_of: the options of a scenario,
+    and the scenario from them. seeds: default number of replications. figures: module
+    that draws them. more: text and values, for JSON, below the figures of a run.
+    beside: text below a comparison's table. drawn: draws passed to a run. sizes: of the
+    runs of figures.
     """
 
     model: type[Model]
@@ -67,7 +65,7 @@ def add_run(parser: argparse.ArgumentParser, module: Module) -> None:
     _add_policies(parser, module, "--policy", module.model.compared[0])
     add_options(parser, ("--seed N", int, "default: %(default)s", 0), BY)
     add_show(parser)
-    # csv: a row a job
+    # csv: one row per job
     parser.set_defaults(carry_out=partial(run, module), formats=FORMATTED)
 
 
@@ -104,7 +102,7 @@ def add_sweep(parser: argparse.ArgumentParser, module: Module) -> None:
 def _add_policies(
     parser: argparse.ArgumentParser, module: Module, option: str, default: str | None
 ) -> None:
-    """Add the option that names a policy, or without a default several."""
+    """Add the option for a policy, or without a default for several."""
     model = module.model
     several = default is None
     told = (
@@ -118,9 +116,9 @@ def _add_policies(
 def add_actions(
     parser: argparse.ArgumentParser, module: Module, helps: Mapping[str, str]
 ) -> Any:
-    """Add the actions with their options, and those of the module without.
+    """Add the actions with their options, and the module's options to the others.
 
-    helps: a line on each action that stands before the figures.
+    helps: one line per action before the figures.
     """
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     common = {"run": add_run, "compare": add_compare, "sweep": add_sweep}
@@ -139,7 +137,7 @@ def add_actions(
 
 
 def run(module: Module, given: argparse.Namespace) -> Answer:
-    """Run one policy once; a second one is shown beside it."""
+    """Run one policy once; a second one is shown next to it."""
     check_whole("--seed", given.seed, least=0)
     policies = policies_of(given.policy)
     check_show(given, policies)
@@ -157,7 +155,9 @@ def run(module: Module, given: argparse.Namespace) -> Answer:
             policy, given.seed, drawn=drawn, listener=listener
         ),
     )
-    rows = None if given.by is None else found.by(given.by)  # before files are written
+    rows = (
+        None if given.by is None else found.by(given.by)
+    )  # check it before files are written
     draw(
         given, found, [subject_of(scenario).run(other, given.seed) for other in beside]
     )
@@ -192,8 +192,9 @@ def compared(
     more: Callable[[Comparison, int | None], Comparison] = lambda study, _: study,
     check: Callable[[Any, Sequence[str], Sequence[int]], None] = lambda *_: None,
 ) -> Answer:
-    """Compare policies. more: what is added to the study; check: of the scenario,
-    policies and seeds, whether that can be.
+    """Compare policies.
+
+    more: extends the study. check: refuses scenario, policies and seeds.
     """
     workers, precision = given.workers, _precision(given.precision, module)
     scenario = module.scenario_of(given)
@@ -203,7 +204,7 @@ def compared(
     check_work(given, work, per_s=subject_of(scenario).pace_per_s)
     check(scenario, policies, seeds)
     if given.by is not None:
-        refuse(given, "left out beside --by", "out", "precision", "workers")
+        refuse(given, "left out with --by", "out", "precision", "workers")
         named = check_policies(policies, scenario)
         return by_answer(by_column(scenario, named, seeds, given.by), given)
     study = compare(
@@ -216,7 +217,7 @@ def compared(
 
 
 def policies_given(given: argparse.Namespace, scenario: Model) -> list[str]:
-    """The policies that the options name, or those of the scenario."""
+    """Return the policies of the options, or those of the scenario."""
     own = given.policies
     return (
         list(subject_of(scenario).default_policies())
@@ -226,7 +227,7 @@ def policies_given(given: argparse.Namespace, scenario: Model) -> list[str]:
 
 
 def _precision(text: str | None, module: Module) -> dict[str, float] | None:
-    """Figure -> relative half width, from "0.05" or "a=0.1,b=0.05"."""
+    """Parse figure -> relative half width, as in "0.05" or "a=0.1,b=0.05"."""
     if text is None:
         return None
     named = module.model.report.tested[1 % len(module.model.report.tested)]
@@ -253,19 +254,17 @@ def swept(module: Module, given: argparse.Namespace) -> Answer:
 
 
 def check_free(given: argparse.Namespace, grid: Mapping[str, Any]) -> None:
-    """Raise InputError for an option without effect, since the grid has its
-    parameter.
-    """
+    """Raise InputError for an option that the grid overrides."""
     for option, value in vars(given).items():
         for part in value if isinstance(value, list | tuple) else [value]:
             told = part if isinstance(part, dict) else {option: part}
             for name in grid:
-                allowed = f"left out where the grid has {name}"
+                allowed = f"left out if the grid has {name}"
                 require(told.get(name) is None, flag(option), value, allowed)
 
 
 def grid_beside_file(given: argparse.Namespace) -> dict[str, Any]:
-    """The grid, among whose texts a scenario file may stand."""
+    """Return the grid, whose words may include a scenario file."""
     files = [text for text in given.grid if text.endswith(".toml") and "=" not in text]
     require(len(files) <= 1, "scenario files", files, "one")
     given.grid = [text for text in given.grid if text not in files]
@@ -277,7 +276,7 @@ def grid_beside_file(given: argparse.Namespace) -> dict[str, Any]:
 
 
 def grid_of(texts: list[str]) -> dict[str, Any]:
-    """The grid in "slots=3,4" "rh:reserve=0,1": name -> values."""
+    """Parse the grid in "slots=3,4" "rh:reserve=0,1": name -> values."""
     return pairs(texts, lambda _: (_values, ""), "name=value,value,...", "grid: ")
 
 
@@ -286,10 +285,10 @@ def _values(text: str) -> list[Any]:
 
 
 def value_of(text: str) -> Any:
-    """A whole number, a number, true or false, or the text itself."""
+    """Parse a whole number, a number, true or false, or else a text."""
     return text == "true" if text in ("true", "false") else number_or_text(text)
 
 
 def _figures(module: Module, given: argparse.Namespace) -> Answer:
-    # with matplotlib, for this action alone
+    # loads matplotlib
     return draw_gallery(given, import_module(module.figures), **module.sizes(given))

@@ -14,11 +14,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def carry_out(given: argparse.Namespace) -> Answer:
-    """One line a policy."""
+    """List one line per policy."""
     lines = []
     for name, factory in (POLICIES | PREEMPTIVE).items():
         parameters = " ".join(
-            f"{item.name}={item.default}".lower()  # as one gives them: true, false
+            f"{item.name}={item.default}".lower()  # as on the command line: true, false
             for item in inspect.signature(factory).parameters.values()
         )
         lines.append(

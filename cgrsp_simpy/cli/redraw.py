@@ -1,6 +1,4 @@
-"""Draw figures again from their CSV files, beside these, in another style; nothing is
-run.
-"""
+"""Draw figures again from their CSV files, in another style, without simulating."""
 
 from __future__ import annotations
 
@@ -11,7 +9,7 @@ from pathlib import Path
 from cgrsp_simpy.base.checks import check_one_of, require
 from cgrsp_simpy.cli.options import Answer, add_style
 
-GALLERIES = {  # by what the names of their files begin with
+GALLERIES = {  # by the prefix of their files
     "advice": "decide.figures",
     "figure": "thesis.figures",
     "frontier": "decide.figures",
@@ -33,9 +31,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def carry_out(given: argparse.Namespace) -> Answer:
-    """The files that were written."""
+    """Return the files written."""
     drawn = []
-    from cgrsp_simpy.plots.figure import Figure  # matplotlib, for figures alone
+    from cgrsp_simpy.plots.figure import Figure  # loads matplotlib
 
     for path in map(Path, given.files):
         allowed = f"a CSV file whose name begins with {', '.join(GALLERIES)}"

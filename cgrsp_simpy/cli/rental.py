@@ -1,4 +1,4 @@
-"""What the commands on rented slots share: the scenario that their options name."""
+"""Options of the commands on rented slots, and the scenario from them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from cgrsp_simpy.studies.subject import subject_of
 log = logging.getLogger(__name__)
 OF_DAY = ("slots", "tight_fraction", "jobs", "rate_per_s", "free_types", "gpus")
 OF_MARKET = fields_of(day, "clock") | fields_of(Market, "persistence_s", "sight")
-# Term of renting -> those of which one gives it an effect.
+# Term of renting -> terms of which it needs one to have an effect.
 NEEDS = {
     "checkpoint_s": ("preemption_per_h", "taken_when_low"),
     "checkpoint_cost_s": ("checkpoint_s",),
@@ -40,9 +40,7 @@ NEEDS = {
 
 
 def add_scenario(parser: argparse.ArgumentParser, own: bool = True) -> None:
-    """Add the options that name a scenario: a day, a log, or a file. own: and its
-    parameters.
-    """
+    """Add the options for a day, a log or a file. own: with its parameters."""
     group = parser.add_argument_group(
         "scenario: a file, a day of the thesis, or a log of jobs"
     )
@@ -67,7 +65,7 @@ def add_scenario(parser: argparse.ArgumentParser, own: bool = True) -> None:
 
 
 def scenario_of(given: argparse.Namespace) -> Scenario:
-    """The scenario that the options name; a log is summed up on stderr."""
+    """Return the scenario of the options; a log is summarised on stderr."""
     sources = list(given_of(given, "scenario", "day", "trace"))
     if len(sources) > 1:
         raise InputError("give one of a scenario file, --day and --trace, not several")
@@ -76,12 +74,10 @@ def scenario_of(given: argparse.Namespace) -> Scenario:
         refuse(given, "given with --trace", "log")
     own = given_of(given, *OF_DAY)
     if source == "scenario":
-        refuse(given, "left out beside a scenario file, which names its types", "gpus")
+        refuse(given, "left out with a scenario file, which names its types", "gpus")
         scenario = subject_of(Scenario.from_toml(given.scenario)).varied(**own)
     elif source == "trace":
-        refuse(
-            given, "left out beside --trace, which has the jobs", "jobs", "rate_per_s"
-        )
+        refuse(given, "left out with --trace, which has the jobs", "jobs", "rate_per_s")
         scenario = trace(given.trace, **reading_of(given), **own)
     else:
         scenario = day("hectic" if given.day is None else given.day, **own)
@@ -93,9 +89,7 @@ def scenario_of(given: argparse.Namespace) -> Scenario:
 
 
 def _market(text: str) -> str | dict[str, Any]:
-    """What one --market gives: a file, or pairs, of which those with other names are
-    types.
-    """
+    """Parse one --market: a file, or pairs, whose unknown names are types."""
     if "=" not in text:
         return text
     own: dict[str, Any] = {}
@@ -112,7 +106,7 @@ def _market(text: str) -> str | dict[str, Any]:
 
 
 def _on_market(given: argparse.Namespace, scenario: Scenario) -> Scenario:
-    """The scenario with the clock and the stock that the options name."""
+    """Set the clock and the stock from the options."""
     parts = given.market or []
     files = [part for part in parts if isinstance(part, str)]
     types = {
@@ -125,10 +119,10 @@ def _on_market(given: argparse.Namespace, scenario: Scenario) -> Scenario:
     if not files:
         require(not types, "--market", types, "given with a file that has these types")
         return subject_of(scenario).varied(**own) if own else scenario
-    # SciPy's solvers, for these options alone
+    # loads SciPy's solvers
     from cgrsp_simpy.rental.measured import measured, on_market
 
-    told = "left out beside a file, which tells its own"
+    told = "left out with a file, which has its own"
     sight = own.pop("sight", "none")
     require("persistence_s" not in own, "persistence_s", own.get("persistence_s"), told)
     found = on_market(
@@ -143,9 +137,7 @@ def _on_market(given: argparse.Namespace, scenario: Scenario) -> Scenario:
 
 
 def _on_terms(given: argparse.Namespace, scenario: Scenario) -> Scenario:
-    """The scenario on the terms of renting that the options name; some go with stock
-    that persists.
-    """
+    """Set the terms of renting from the options; some need persistent stock."""
     own = getattr(given, "terms", None) or {}
     terms = replace(scenario.terms, **own)
     varied = [text.partition("=")[0] for text in getattr(given, "grid", ())]
@@ -157,7 +149,7 @@ def _on_terms(given: argparse.Namespace, scenario: Scenario) -> Scenario:
 
 
 def _summary(scenario: Scenario, jobs: LoggedWorkload) -> str:
-    """What was loaded: jobs, span, rate, service quantiles, offered load."""
+    """Summarise a log: jobs, span, rate, service quantiles, offered load."""
     span_h = (jobs.submit_s[-1] - jobs.submit_s[0]) / 3600
     span = f"{span_h:.1f} h" if span_h >= 0.1 else f"{3600 * span_h:.3g} s"
     pace = f", {jobs.rate_per_s * 3600:.1f} an hour" if span_h else ""
@@ -178,12 +170,12 @@ def _summary(scenario: Scenario, jobs: LoggedWorkload) -> str:
 
 
 def _drawn(scenario: Scenario, given: argparse.Namespace) -> Any:
-    """The arrivals as they come, with a bar where nothing is listed."""
+    """Return the arrivals, with a progress bar unless events are listed."""
     return progress(
         scenario.arrivals(Draw(given.seed)),
         total=scenario.jobs,
         unit="job",
-        # None: off when stderr is not a terminal
+        # None: off if stderr is not a terminal
         disable=None if {"events", "step"}.isdisjoint(given.show or ()) else True,
     )
 

@@ -1,6 +1,4 @@
-"""Run one policy once: its figures, its records, its events one by one, or its Gantt
-chart.
-"""
+"""Run one policy once: figures, records, events one by one, or a Gantt chart."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Write a small log of jobs into a file, to try what is done with one's own: 600 jobs
-of two days, generated.
-"""
+"""Write a small log to try out commands: 600 generated jobs of two days."""
 
 from __future__ import annotations
 
@@ -15,12 +13,12 @@ from cgrsp_simpy.cli.options import Answer
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
-    told = "to write; another file that is there is left as it is"
+    told = "to write; another existing file is kept"
     parser.add_argument("file", metavar="FILE.csv", help=told)
 
 
 def carry_out(given: argparse.Namespace) -> Answer:
-    """What was written."""
+    """Report what was written."""
     file = Path(given.file)
     log = (files("cgrsp_simpy") / "data" / "studio.csv").read_bytes()
     if not (file.is_file() and file.read_bytes() == log):

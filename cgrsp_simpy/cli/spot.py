@@ -1,6 +1,4 @@
-"""One long job under a deadline, on spot instances or on demand: run a policy, compare
-several, figures.
-"""
+"""One long job under a deadline, on spot instances or on demand."""
 
 from __future__ import annotations
 
@@ -48,7 +46,7 @@ def _add_scenario(parser: argparse.ArgumentParser) -> None:
 
 def _scenario(given: argparse.Namespace) -> Scenario:
     own = given_of(given, *FIELDS)
-    # a point of the grid, so that what is checked is what is run
+    # a point of the grid, so that the checked scenario is the simulated one
     if given.action == "sweep":
         own |= {
             name: value[0]
@@ -60,11 +58,11 @@ def _scenario(given: argparse.Namespace) -> Scenario:
 
 
 def _source(given: argparse.Namespace) -> Any:
-    """The market that the options name."""
+    """Return the market of the options."""
     if given.trace is None:
         refuse(given, "given with --trace", "log")
         return TwoState(**given.market or {})
-    refuse(given, "left out beside --trace", "market")
+    refuse(given, "left out with --trace", "market")
     return read_traces(given.trace, **given.log or {})
 
 

@@ -1,6 +1,4 @@
-"""Compare policies at every point of a grid of scenario and policy parameters, on
-the same seeds.
-"""
+"""Compare policies at every point of a grid of parameters, on the same seeds."""
 
 from __future__ import annotations
 
@@ -24,8 +22,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def carry_out(given: argparse.Namespace) -> Answer:
-    """The sweep in the format asked for: over a file, a log, or days of the thesis,
-    whose name is a parameter, too.
+    """Return the sweep in the requested format: over a file, a log, or days of the
+    thesis.
+
+    The name of a day is a parameter, too.
     """
     grid = pattern.grid_beside_file(given)
     if "name" not in grid:
@@ -33,17 +33,17 @@ def carry_out(given: argparse.Namespace) -> Answer:
     pattern.check_free(given, grid)
     refuse(
         given,
-        "left out where the grid has the name of a day",
+        "left out if the grid has the name of a day",
         "scenario",
         "day",
         "trace",
     )
-    now = scenario_of(given)  # of what the options say beside the days
+    now = scenario_of(given)  # terms and types of the options, for all days
     require(
         not now.market.series,
         "--market",
         given.market,
-        "without files where days are swept",
+        "without files if days are swept",
     )
     policies, seeds = pattern.policies_given(given, now), seeds_of(given)
     most = given.jobs or max(jobs for _, jobs in DAYS.values())

@@ -1,4 +1,4 @@
-"""Run the thesis's experiments and print each table beside the published one."""
+"""Reproduce the thesis's experiments and print each table next to the published."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from cgrsp_simpy.thesis.verdict import DIFFERS
 
 log = logging.getLogger(__name__)
 
-MOST_SEEDS = 10_000  # hours
+MOST_SEEDS = 10_000  # takes hours
 VARIED = (
     "slots tight_fraction jobs rate_per_s free_types clock persistence_s sight".split()
 )
@@ -51,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         (check, "100"),
     ):
         seeds = (
-            "replications of every table; 300 leave hardly any noise (default:"
+            "replications of every table; with 300 there is little noise (default:"
             f" {usual})"
         )
         kept = "keep results and report in DIR; the same command resumes there"
@@ -98,10 +98,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _tables(given: argparse.Namespace) -> Answer:
-    """The report in the format asked for, or its check."""
+    """Return the report in the requested format, or its check."""
     executor, seeds = executor_of(given), given.seeds
     if seeds is not None:
-        # a verdict needs an interval, and that two seeds
+        # a verdict needs an interval, which needs two seeds
         check_whole("--seeds", seeds, least=2, most=MOST_SEEDS)
     if given.action == "table":
         check_one_of("table", given.id, IDS)
@@ -122,7 +122,7 @@ def _tables(given: argparse.Namespace) -> Answer:
 
 
 def _figures(given: argparse.Namespace) -> Answer:
-    from cgrsp_simpy.thesis import figures  # matplotlib, for these commands alone
+    from cgrsp_simpy.thesis import figures  # loads matplotlib
 
     sizes = given_of(given, "seeds", "scenario", "runs_from")
     if getattr(given, "policies", None) is not None:

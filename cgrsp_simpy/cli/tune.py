@@ -1,5 +1,5 @@
 """Tune parameters of a policy, and the slots, on wait, misses and cost together
-(NSGA-II); what is found is judged on seeds that the search did not use.
+(NSGA-II); the result is judged on seeds that the search did not use.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def carry_out(given: argparse.Namespace) -> Answer:
-    """The front in the format asked for."""
+    """Return the front in the requested format."""
     grid = pattern.grid_beside_file(given)
     pattern.check_free(given, grid)
     named = [given.policy, *(name.partition(":")[0] for name in grid if ":" in name)]

@@ -1,7 +1,7 @@
-"""Run a sample of the tasks of a results directory again, and compare them to the bit.
+"""Repeat a sample of the tasks of a results directory, and compare them to the bit.
 
-What is run is told by the directory's configuration, as plain values: nothing there is
-carried out, and nothing is written.
+The tasks come from plain values of the directory's configuration: no code in it is run,
+and nothing is written.
 """
 
 from __future__ import annotations
@@ -25,8 +25,7 @@ from cgrsp_simpy.studies.store import kept_json, verifying
 from cgrsp_simpy.studies.study import many
 from cgrsp_simpy.thesis.report import run_tables
 
-# modules whose classes a configuration holds: each is imported when its name is looked
-# up
+# modules with classes of a configuration, each imported when its name is looked up
 CLASSES = (cg.Scenario, cg.cluster, cg.dag, cg.hgsp, cg.spot, cg.waiting, later)
 DIGEST = frozenset("0123456789abcdef")
 
@@ -41,13 +40,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         (
             "--run-code",
             bool,
-            "import the policy files that DIR names, which runs what is in them",
+            "import the policy files that DIR names, which runs their code",
         ),
     )
 
 
 def carry_out(given: argparse.Namespace) -> Answer:
-    """How many tasks came out as they are kept; status 1 where one did not."""
+    """Report how many tasks were reproduced; status 1 if one was not."""
     out = Path(given.directory)
     if not is_there(out / "configuration.json"):
         raise InputError(f"{out} is no results directory of a command")
@@ -83,7 +82,7 @@ def carry_out(given: argparse.Namespace) -> Answer:
 
 
 def _run_again(out: Path, configuration: Any) -> None:
-    """Carry out the study that a configuration tells of."""
+    """Run the study of a configuration."""
     require(isinstance(configuration, dict), "configuration", configuration, "a table")
     code = configuration.pop("code", {})
     own = [_policy(told, code) for told in configuration.pop("policies").values()]
@@ -100,9 +99,7 @@ def _run_again(out: Path, configuration: Any) -> None:
 
 
 def _policy(told: Any, code: Mapping[str, Any]) -> Any:
-    """A policy as it was given; a function of a file is told with its name and
-    digest.
-    """
+    """Return a policy from its record; a function has a name and digest."""
     if isinstance(told, list):
         return told[0]
     if isinstance(told, str) and told in code:
@@ -133,12 +130,11 @@ def _swept(told: Mapping[str, Any], policies: Sequence[Any], out: Path) -> None:
 
 
 def _arguments(point: Mapping[str, Any]) -> tuple[Any, ...]:
-    """What a point of a grid varies of the scenario."""
+    """Return the scenario's arguments at a point of a grid."""
     return tuple(item for item in point.items() if ":" not in item[0])
 
 
-# of a study's kind -> what carries it out, from what is told of it, with its policies,
-# into DIR
+# kind of study -> runs it from its record, with policies, into DIR
 AGAIN: dict[str, Callable[[Mapping[str, Any], Sequence[Any], Path], Any]] = {
     "compare": lambda told, policies, out: cg.compare(
         told["scenario"],

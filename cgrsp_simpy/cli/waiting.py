@@ -1,6 +1,6 @@
-"""Own or rent machines: how many fixed ones, and which jobs wait for them.
+"""Own or rent machines: the number of fixed ones, and which jobs wait for them.
 
-By formula, by simulation, on one's own log.
+By formula, by simulation, on your own log.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ SHOWN = (
     "cost",
     "servers",
 )
-# replications; generated jobs, and those of a single run
+# replications; generated jobs; jobs of a single run
 SEEDS, JOBS, FEW = 5, 100_000, 100
 MACHINE_CORES, GB_PER_CORE = 64, 4.0  # of a fixed machine, an m5.16xlarge
 OF_LOAD = ("rate_per_s", "service_s")
@@ -88,7 +88,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the actions and their options."""
     helps = {
         "run": "one policy on a few jobs, to be watched: event by event, or drawn",
-        "compare": "policies on the same jobs, formula beside simulation",
+        "compare": "policies on the same jobs, formula and simulation",
         "sweep": (
             "policies at every point of a grid: machines, order, rate_per_s, service_s,"
             " fixed, on_demand, wait_over, ..., or policy:parameter"
@@ -140,7 +140,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_plan(actions: Any) -> None:
-    """Add what plans for a log."""
+    """Add the action that plans for a log."""
     told = (
         "what to own, which jobs wait, what it costs a year and how sure that is; of"
         " a log"
@@ -178,9 +178,9 @@ def _add_plan(actions: Any) -> None:
 
 
 def _share(text: str) -> float:
-    """20%, or 0.2."""
-    told = f"{text!r} must be a share, such as 0.2 or 20%"
-    return read_as(float, text.removesuffix("%"), told) / (
+    """Parse 20% or 0.2."""
+    message = f"{text!r} must be a share, such as 0.2 or 20%"
+    return read_as(float, text.removesuffix("%"), message) / (
         100 if text.endswith("%") else 1
     )
 
@@ -202,7 +202,7 @@ def _add_prices(parser: argparse._ActionsContainer) -> None:
 
 
 def _priced(text: str) -> dict[str, Any]:
-    """Pairs; a table of prices belongs elsewhere."""
+    """Parse pairs; a table of prices has another option."""
     hint = (
         "pairs, such as fixed=3.84,on_demand=9.6; a table of machines is --sizes FILE"
     )
@@ -233,8 +233,9 @@ def _machine(text: str) -> dict[str, Any] | str:
 
 
 def _scenario(given: argparse.Namespace) -> Scenario:
-    """The scenario that the options say; of `run` the jobs are all there are, so that
-    each counts.
+    """Return the scenario of the options.
+
+    For `run`, the jobs are all there are, so that each counts.
     """
     prices = _prices(given)
     if given.machines is None and given.action != "sweep":
@@ -243,7 +244,7 @@ def _scenario(given: argparse.Namespace) -> Scenario:
     if given.action == "run" and given.trace is None:
         check_work(given, source.jobs, kept=source.jobs)
         columns: list[Any] = list(map(np.concatenate, zip(*source.chunks(given.seed))))
-        source = ListedJobs(*columns)  # all that there are
+        source = ListedJobs(*columns)  # no others exist
     own = given_of(given, "work_conserving", "order")
     own |= {"errors": Mispredictions(**given.errors or {}), "sizes": _sizes(given)}
     scenario = Scenario(source, machines=_machines(given), prices=prices, **own)
@@ -253,12 +254,12 @@ def _scenario(given: argparse.Namespace) -> Scenario:
 
 
 def _source(given: argparse.Namespace) -> JobSource:
-    """The jobs: generated ones, or those of a log, which is summed up on stderr."""
+    """Return generated jobs, or those of a log, which is summarised on stderr."""
     if given.trace is None:
         refuse(given, "given with --trace", "log", "sizes", "machine")
         usual = FEW if given.action == "run" else JOBS
         return ExponentialJobs(**{"jobs": usual, **given_of(given, "jobs", *OF_LOAD)})
-    refuse(given, "left out where --trace has the jobs", "jobs", *OF_LOAD)
+    refuse(given, "left out with --trace, which has the jobs", "jobs", *OF_LOAD)
     return _log_of(given, whole=given.machine == "whole", unit=_sizes(given)[0].unit)
 
 
@@ -278,9 +279,7 @@ def _log_of(given: argparse.Namespace, **how: Any) -> ListedJobs:
 
 
 def _machines(given: argparse.Namespace) -> int | tuple[Size, ...]:
-    """The fixed machines: jobs of a log share them, unless they take them as a
-    whole.
-    """
+    """Return the fixed machines, which jobs of a log share or take as a whole."""
     number = 1 if given.machines is None else given.machines
     check_whole("--machines", number, least=1)
     if given.trace is None or given.machine == "whole":
@@ -291,7 +290,7 @@ def _machines(given: argparse.Namespace) -> int | tuple[Size, ...]:
 
 
 def _prices(given: argparse.Namespace) -> Prices:
-    """The prices; what is odd about them is told."""
+    """Return the prices; warn of unusual ones."""
     prices = Prices(**given.prices or {})
     for note in prices.notes:
         log.warning("%s", note)
@@ -299,7 +298,7 @@ def _prices(given: argparse.Namespace) -> Prices:
 
 
 def _drawn_of(given: argparse.Namespace) -> dict[str, Any]:
-    """The log whose workload is drawn, where one is given."""
+    """Return the log whose workload is drawn, if any."""
     refuse(given, "given with --trace", *(["log"] if given.trace is None else []))
     return {"trace": None if given.trace is None else _log_of(given)}
 
@@ -315,9 +314,7 @@ MODULE = Module(
 
 
 def _steady(scenario: Scenario, policies: list[str]) -> list[str]:
-    """The policies that have a steady state, or of which none is asked; the others are
-    named.
-    """
+    """Return the policies with a steady state, or that need none; name the others."""
     steady = []
     for text in policies:
         if why := scenario.under(subject_of(scenario).make_policy(text)).unsteady:
@@ -332,10 +329,10 @@ def _steady(scenario: Scenario, policies: list[str]) -> list[str]:
 
 
 class _Beside(Comparison):
-    """A comparison with the formula beside the simulation."""
+    """Comparison of the formula with the simulation."""
 
     def formulas(self) -> dict[str, dict[str, float] | None]:
-        """The formula's figures by policy; None where there is no formula."""
+        """The formula's figures by policy; None without a formula."""
         scenario = self.scenario
         assert isinstance(scenario, Scenario)
         made = {
@@ -353,7 +350,7 @@ class _Beside(Comparison):
         }
 
     def as_dict(self) -> dict[str, Any]:
-        """With a key "formula" of each policy."""
+        """Add a key "formula" to each policy."""
         found, formulas = super().as_dict(), self.formulas()
         rows = found["policies"].items()
         return {
@@ -364,7 +361,7 @@ class _Beside(Comparison):
         }
 
     def __str__(self) -> str:
-        """With a table of both below, where there is a formula."""
+        """Add a table of both, if there is a formula."""
         formulas = self.formulas()
         if not any(formulas.values()):
             return super().__str__()
@@ -376,7 +373,7 @@ class _Beside(Comparison):
                 form = formulas[policy]
                 lines[-1] += [_told(row[name]), f"{form[name]:.4g}" if form else "-"]
         return "\n".join(
-            [super().__str__(), "", "simulation beside formula", *aligned(lines)]
+            [super().__str__(), "", "simulation and formula", *aligned(lines)]
         )
 
 
@@ -393,7 +390,7 @@ def _compare(given: argparse.Namespace) -> Answer:
 
 
 def _formula(given: argparse.Namespace) -> dict[str, Any]:
-    """The arguments that `analyze` and `optimum` share."""
+    """Return the arguments that `analyze` and `optimum` share."""
     if given.duration is not None:
         check_number("--duration", given.duration, above=0)
     own = ExponentialJobs(1, **given_of(given, *OF_LOAD))
@@ -472,7 +469,7 @@ def _plan(given: argparse.Namespace) -> Answer:
         **options,
     )
     if given.out is not None:
-        # matplotlib, for this alone
+        # loads matplotlib
         from cgrsp_simpy.waiting.paper.figures import PLANNED
 
         for path in PLANNED.write(given.out, PLANNED.rows(planned)):
@@ -499,7 +496,7 @@ def _plan(given: argparse.Namespace) -> Answer:
 def _table(
     given: argparse.Namespace, rows: Mapping[str, Mapping[str, float]]
 ) -> Answer:
-    """A row a policy, with the opportunity cost beside the figures."""
+    """Return one row per policy, with the opportunity cost and the figures."""
     shown = {
         name: {
             **{key: row[key] for key in SHOWN if key in row},
@@ -521,7 +518,7 @@ def _table(
 
 
 def _told(value: Mean) -> str:
-    """A mean with the digits that its interval leaves it."""
+    """Format a mean with the digits that its interval allows."""
     if not value.half_width > 0:
         return f"{value.mean:.4g}"
     digits = max(0, 1 - math.floor(math.log10(value.half_width)))

@@ -1,6 +1,4 @@
-"""Watching one run of any model: its events, step by step, as a Gantt chart, or set in
-motion.
-"""
+"""Watch a run of any model: events, steps, a Gantt chart, or an animation."""
 
 from __future__ import annotations
 
@@ -17,8 +15,8 @@ from cgrsp_simpy.base.table import visible
 from cgrsp_simpy.engine.events import Listener
 from cgrsp_simpy.engine.stepping import steps
 
-# Suffix of a picture -> what is written into it in place of the date, so that the same
-# run gives the same bytes.
+# Suffix of a picture -> metadata without the date, so that the same run gives the same
+# bytes.
 PICTURES: dict[str, dict[str, Any]] = {
     ".png": {},
     ".svg": {"Date": None},
@@ -40,9 +38,9 @@ def add_show(parser: argparse.ArgumentParser) -> None:
 
 
 def check_show(given: argparse.Namespace, policies: Sequence[str]) -> None:
-    """Raise InputError for what cannot be shown or drawn, for events that would be
-    listed into JSON or CSV, and for a second policy that nothing shows, before anything
-    is run.
+    """Raise InputError for what cannot be shown, before anything is run.
+
+    Also for events in JSON or CSV, and for a second policy that nothing shows.
     """
     shown = given.show or []
     for each in shown:
@@ -56,7 +54,7 @@ def check_show(given: argparse.Namespace, policies: Sequence[str]) -> None:
             allowed,
         )
         if _suffix(each) == ".mp4":
-            # matplotlib, only where needed
+            # loads matplotlib
             from cgrsp_simpy.plots.animation import check_film
 
             check_film("--show", each)
@@ -65,7 +63,7 @@ def check_show(given: argparse.Namespace, policies: Sequence[str]) -> None:
     require(len(policies) == 1 or beside, "policies", ", ".join(policies), allowed)
     listed = [each for each in shown if each in LISTED]
     require(len(listed) < 2, "--show", listed, "events or step, not both")
-    allowed = "left out beside --show events, whose lines would stand in it"
+    allowed = "left out with --show events, whose lines would be in it"
     require(
         "events" not in shown or given.format == "table",
         "--format",
@@ -75,9 +73,9 @@ def check_show(given: argparse.Namespace, policies: Sequence[str]) -> None:
 
 
 def watch(given: argparse.Namespace, set_up: Callable[[Listener | None], Any]) -> Any:
-    """The outcome of a run, listed as the option says.
+    """Return a run's result, listing its events if requested.
 
-    set_up: the run with a listener, about to start.
+    set_up: returns the run with a listener, about to start.
     """
     if "step" in (given.show or ()):
         return _stepped(set_up)
@@ -85,9 +83,7 @@ def watch(given: argparse.Namespace, set_up: Callable[[Listener | None], Any]) -
 
 
 def _stepped(set_up: Callable[[Listener], Any]) -> Any:
-    """Print each step and wait for Enter; where there is no more input, go on
-    without.
-    """
+    """Print each step and wait for Enter; at the end of the input continue without."""
     walk = steps(set_up)
     while True:
         try:
@@ -102,14 +98,15 @@ def _say(what: object, flush: bool = False) -> None:
 
 
 def draw(given: argparse.Namespace, run: Any, beside: Sequence[Any] = ()) -> None:
-    """Draw a run, or anything with a timeline, into the files that the option names.
-    beside: others of the same jobs, in motion.
+    """Draw a run, or anything with a timeline, into the files of the option.
+
+    beside: others of the same jobs, for animations.
     """
     for path in given.show or ():
         if _suffix(path) in PICTURES:
             _draw_gantt(run, path)
         elif path not in LISTED:
-            from cgrsp_simpy.plots import animate  # matplotlib, only where it is needed
+            from cgrsp_simpy.plots import animate  # loads matplotlib
 
             animate([run, *beside]).save(path)
 

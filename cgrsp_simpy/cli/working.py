@@ -1,4 +1,4 @@
-"""What a terminal is told while a command works: what it does, and for how long."""
+"""Terminal line of a working command: its task and the time taken."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ SILENT_S, EVERY_S = 1.0, 0.5
 
 @contextmanager
 def working(what: str) -> Iterator[None]:
-    """From the second second on, a line on the terminal with what is done and the time
-    it has taken; it goes when the work ends. Nothing where stderr is no terminal.
+    """Show a line on the terminal with the task and its time, from the second second
+    on.
+
+    It disappears when the work ends. Nothing is shown if stderr is no terminal.
     """
     if not sys.stderr.isatty():
         yield

@@ -154,7 +154,7 @@ def advise(
     limits, least = limits_of(scenario, target), COST
     if budget_usd is not None:
         check_number("budget_usd", budget_usd, above=0)
-        require(not limits, "budget_usd", budget_usd, "left out beside a target")
+        require(not limits, "budget_usd", budget_usd, "left out with a target")
         limits, least = {"bills_usd": budget_usd}, "inconvenience_usd"
     chosen, listed = under_load(scenario, load), check_seeds(seeds)
     named = check_policies(policies, chosen)

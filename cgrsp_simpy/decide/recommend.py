@@ -209,7 +209,7 @@ def _plus(scenario: Scenario, gpu: GpuType, slots: int) -> Scenario:
 def _on_spot(scenario: Scenario, gpu: GpuType, spot: Spot, slots: int) -> Scenario:
     """Return the scenario with one type rented as spot instances."""
     known = scenario.terms.preemptible
-    require(not known, "spot", spot, "left out where instances are taken back already")
+    require(not known, "spot", spot, "left out if instances are preempted already")
     changed = variant(scenario, scenario.free_types, slots)
     cheap = replace(gpu, price_usd_per_h=spot.share * gpu.price_usd_per_h)
     return replace(

@@ -270,7 +270,7 @@ class Gallery:
         check_look(style, width)
         check_one_of("figure", id, self.figures)
         if csv is not None:
-            require(not sizes, "csv", csv, f"left out beside {', '.join(sizes)}")
+            require(not sizes, "csv", csv, f"left out with {', '.join(sizes)}")
             return self.figures[id].redraw(csv, style, width=width)
         runs = self.runs(**sizes, executor=executor)
         rows = self.figures[id].read(csv_text(_rows(self.figures[id], runs)))

@@ -53,7 +53,7 @@ def policy_bars(
             not published,
             "published",
             published,
-            "left out where differences are drawn",
+            "left out if differences are drawn",
         )
         return _difference_bars(study, metric, ax, style)
     policies = study.policies

@@ -144,7 +144,7 @@ def test_a_roofline_is_an_option(capsys):
         ),
         (
             ["run", "--trace", "x.csv", "--requests", "requests=3"],
-            "--requests(='requests=3') must be left out where --trace has the requests",
+            "--requests(='requests=3') must be left out with --trace",
         ),
         (
             ["run", "--service", "memory=2"],

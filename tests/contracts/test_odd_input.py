@@ -364,7 +364,7 @@ def test_a_catalogue_is_named_by_its_year_in_a_grid():
 def test_events_are_not_listed_into_json_or_csv(form, capsys):
     line = f"run --jobs 2 --show events --format {form}"
     check_bad_input(
-        outcome(capsys, *line.split()), ["must be left out beside --show events"]
+        outcome(capsys, *line.split()), ["must be left out with --show events"]
     )
 
 

@@ -500,7 +500,7 @@ def test_the_load_is_a_factor_or_per_cent_more(capsys):
         (("--budget", "0"), "budget_usd(=0.0) must be a number > 0"),
         (
             ("--budget", "5", "--target", "miss<=1"),
-            "budget_usd(=5.0) must be left out beside",
+            "budget_usd(=5.0) must be left out with",
         ),
         (("--load", "much"), "'much' must be a factor or per cent more"),
         (("--load", "0"), "load(=0.0) must be a number > 0"),

@@ -100,7 +100,7 @@ def test_a_fleet_on_spot_instances_is_cheaper_and_taken_back():
         assert gpu.price_usd_per_h == pytest.approx(share * prices[gpu.name])
     assert fleet.terms.preemption == (cg.Preemption("RTX 3090", 0.2),)
     taken = replace(DAY, terms=cg.Terms(preemption_per_h=0.1))
-    with pytest.raises(InputError, match="taken back already"):
+    with pytest.raises(InputError, match="preempted already"):
         fleets(taken, Spot(0.4, 0.2))
 
 

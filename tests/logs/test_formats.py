@@ -1027,7 +1027,7 @@ def test_a_comparison_by_column_equals_the_runs_and_refuses_a_wrong_column(
     [
         (
             "sweep slots=3,4 --slots 5",
-            "--slots(=5) must be left out where the grid has slots",
+            "--slots(=5) must be left out if the grid has slots",
         ),
         ("sweep name=quiet jobs=3 --jobs 9", "--jobs(=9) must be left out"),
         ("cluster sweep load=0.5,0.9 --load 0.7", "--load(=0.7) must be left out"),

@@ -460,7 +460,7 @@ def test_a_series_that_is_shorter_than_the_run_is_told(tmp_path, caplog):
         ("--market RTX_3090=new", "must be given with a file that has these types"),
         (
             "--market FILE --market RTX_3090=new --market persistence_s=9",
-            "persistence_s(=9.0) must be left out beside a file",
+            "persistence_s(=9.0) must be left out with a file",
         ),
         (
             "--market FILE --market FILE",
@@ -487,7 +487,7 @@ LAWS = f"[[stock]]\ngpu = 'A'\nchances = {[[0.5, 0.25, 0.25]] * 24}\n"
 def test_a_market_beside_days_by_name_is_refused(snapshots, capsys):
     options = ["--market", str(snapshots), "--market", "RTX 3090=new", "--seeds", "1"]
     assert main(["sweep", "name=quiet,normal", *options]) == 2
-    assert "must be without files where days are swept" in capsys.readouterr().err
+    assert "must be without files if days are swept" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

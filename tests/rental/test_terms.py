@@ -356,7 +356,7 @@ def test_terms_on_the_command_line(capsys):
         ),
         (
             "sweep warm_s=1,2 --terms warm_s=5",
-            "--terms(={'warm_s': 5.0}) must be left out where the grid has",
+            "--terms(={'warm_s': 5.0}) must be left out if the grid has",
         ),
         (
             "compare --gap --terms suspension=true --seeds 1",

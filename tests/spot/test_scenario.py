@@ -256,7 +256,7 @@ def test_a_swept_deadline_may_lie_where_the_usual_job_does_not_fit(capsys):
         ("--log needed=2", "--log(='needed=2') must be given with --trace"),
         (
             "--trace {0} --market up_h=2",
-            "--market(='up_h=2.0') must be left out beside --trace",
+            "--market(='up_h=2.0') must be left out with --trace",
         ),
         ("--trace {0} --log needed=0", "needed(=0) must be a whole number >= 1"),
         ("--trace {0} {1} --zones 3", "zones(=3) must be at most 2"),

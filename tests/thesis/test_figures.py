@@ -395,7 +395,7 @@ def test_settings_of_the_caller_stay():
         ),
         ("5.6", {"seeds": 1}, "a whole number >= 2"),
         ("5.6", {"csv": "none.csv"}, "none.csv cannot be read"),
-        ("5.6", {"csv": "none.csv", "seeds": 3}, "left out beside seeds"),
+        ("5.6", {"csv": "none.csv", "seeds": 3}, "left out with seeds"),
         ("5.6", {"style": {"fnt": 3}}, "'fnt' is not a valid"),
         ("5.6", {"style": {"font.size": "big "}}, "font.size"),
         ("5.6", {"style": "big"}, "unknown style 'big'"),

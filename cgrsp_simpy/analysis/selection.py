@@ -63,31 +63,14 @@ def kim_nelson(
     the pair, h^2 = 2 eta (first - 1) and eta = ((2 (1 - confidence) / (systems -
     1))^(-2 / (first - 1)) - 1) / 2; the others get another observation.
 
-    Parameters
-    ----------
-    observe : callable
-        Takes the name of a system and the index of a replication, from 0 on, and
-        returns the observation.
-    systems : sequence of str
-        Two or more names.
-    indifference : float
-        delta, the least difference worth detecting, > 0, in the unit of the
-        observations.
-    confidence : float
-        Probability of correct selection, above 1 / systems and below 1.
-    first : int
-        n0, observations of each system before any elimination, >= 2.
-    better : str
-        "less" or "more": which mean is best.
-
-    Raises
-    ------
-    InputError
-        For an argument that is not allowed, or an observation that is not finite.
-
-    References
-    ----------
-    Kim and Nelson (2001), ACM Trans. Modeling and Computer Simulation 11, 251-273.
+    observe: takes the name of a system and the index of a replication, from 0 on, and
+    returns the observation. systems: two or more names. indifference: delta, the least
+    difference worth detecting, > 0, in the unit of the observations. confidence:
+    probability of correct selection, above 1 / systems and below 1. first: n0,
+    observations of each system before any elimination, >= 2. better: "less" or "more",
+    the better mean. Raises InputError for an argument that is not allowed, or an
+    observation that is not finite. Source: Kim and Nelson (2001), ACM Transactions on
+    Modeling and Computer Simulation 11, 251-273.
     """
     names = entries_of("systems", systems, "a list of names")
     require(

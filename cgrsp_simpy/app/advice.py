@@ -32,9 +32,9 @@ PRICED = {
 }
 BY_NAME = "by the file's name, else csv"
 NEEDED = (
-    "A CSV needs a row a job with the columns `submit_s`, seconds or a date and time,"
-    " and `service_s`, seconds on a GPU; `deadline_s`, `gpus` and `weight` count where"
-    " they are told. The file stays on this computer."
+    "A CSV needs one row per job with the columns `submit_s`, seconds or a date and"
+    " time, and `service_s`, seconds on a GPU; `deadline_s`, `gpus` and `weight` are"
+    " optional. The file stays on this computer."
 )
 
 

@@ -68,8 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         " the bound"
     )
     both = (
-        "the least misses at every mean wait, and policies beside it, in place of one"
-        " objective"
+        "the least misses at every mean wait, with policies, instead of one objective"
     )
     knots = f"minutes between price knots (default: {BIN_S / 60:g}; few jobs have none)"
     add_options(

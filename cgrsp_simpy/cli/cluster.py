@@ -56,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser,
         MODULE,
         {
-            "run": "one scheduler: figures, waits by class, or a row a job",
+            "run": "one scheduler: figures, waits by class, or one row per job",
             "compare": "schedulers on the same jobs: means, intervals, paired tests",
             "sweep": (
                 "schedulers at every point of a grid: load, jobs, warm_up, after,"
@@ -67,8 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     swf = "write the schedule, in the Standard Workload Format"
     add_options(actions.choices["run"], ("--swf FILE", str, swf))
     told = (
-        "Table II published beside reproduced, over offered loads, and the paper's"
-        " claims"
+        "Table II, published and reproduced, over offered loads, and the paper's claims"
     )
     printed = actions.add_parser("table", help=told)
     add_study(printed, 10, out=False)
@@ -103,7 +102,7 @@ def _add_log(group: argparse._ActionsContainer, *, needed: bool = False) -> None
     add_log(group, own=fields_of(jobs_of, "skip_wide"), needed=needed)
     nodes = (
         "nodes x GPUs, as 4x8,2x4, or a CSV file of nodes: gpus, cores, memory_gb,"
-        " gpu_type, partition (default: as an SWF log tells, else 8x8)"
+        " gpu_type, partition (default: that of an SWF log, else 8x8)"
     )
     add_options(
         group,
@@ -135,7 +134,7 @@ def _warn_of_left_out(scenario: Scenario) -> None:
         if (columns := scenario.shortage(make_scheduler(name)))
     ]
     if needs:
-        said = "%s does not tell what these schedulers look at; they are left out: %s"
+        said = "%s lacks columns that these schedulers need; they are left out: %s"
         log.warning(said, scenario.offered, ", ".join(needs))
 
 

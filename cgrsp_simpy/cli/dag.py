@@ -137,7 +137,7 @@ def _solve(given: argparse.Namespace) -> Answer:
     check_whole("--seed", given.seed, least=0)
     names = list(COMPARED) if given.policies is None else policies_of(given.policies)
     if given.format == "csv":
-        allowed = "one, with --format csv: a row a node"
+        allowed = "one, with --format csv: one row per node"
         require(len(names) == 1, "--policies", names, allowed)
     scenario = _scenario(given)
     made = {name: subject_of(scenario).make_policy(name) for name in names}

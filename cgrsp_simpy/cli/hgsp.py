@@ -56,12 +56,12 @@ log = logging.getLogger(__name__)
 
 USUAL = "tasks1"
 WAYS = (
-    "A plan is frozen: it is made ahead with every arrival known, and its order is"
-    " carried out. With --replan-s, or name:replan_s=60, it is made anew of what has"
-    " arrived and not started. A rule (wspt, edd, atc) can be asked online, as tasks"
-    " arrive (atc:online=true); so is one's own policy, a function of a view in a file"
-    " (own.py:function). Service times are log-normal about the planned ones. Where"
-    " reality is not as planned, each scheduler is compared in all ways open to it."
+    "A frozen plan is made in advance with all arrivals known, and its order is kept."
+    " With --replan-s, or name:replan_s=60, tasks that have arrived and not started are"
+    " replanned. A rule (wspt, edd, atc) can decide online, as tasks arrive"
+    " (atc:online=true), as does your own policy, a function of a view in a file"
+    " (own.py:function). Service times are log-normal with the planned means. If the"
+    " simulation can differ from the plan, each scheduler is compared in all its ways."
 )
 
 
@@ -187,7 +187,7 @@ def _check_options(given: argparse.Namespace, schedulers: Sequence[str]) -> None
         }
         if open_to.isdisjoint(OWNERS[option]):
             raise InputError(
-                f"{flag(option)} has no effect beside {', '.join(schedulers)}; it goes"
+                f"{flag(option)} has no effect with {', '.join(schedulers)}; it goes"
                 f" with {' or '.join(OWNERS[option])}"
             )
 

@@ -52,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser,
         MODULE,
         {
-            "run": "one policy: figures, or a row a request; event by event, or drawn",
+            "run": "one policy: figures, one row per request; event by event, or drawn",
             "compare": "policies on the same requests",
             "sweep": (
                 "policies at every point of a grid: gpus, tensor_parallel, max_batch,"
@@ -62,8 +62,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_log(actions.choices["figures"], f"a log for the figure gpus, {LOG}", OF_LOG)
     told = (
-        "the paper's table by its authors' loop, beside the print, and without its"
-        " double count"
+        "the paper's table by its authors' loop, as printed, and without its double"
+        " count"
     )
     table = actions.add_parser("table", help=told, description=told)
     table.set_defaults(carry_out=_table, formats=FORMATTED)

@@ -155,7 +155,7 @@ def _fit(given: argparse.Namespace) -> Answer:
                 "%s drifts: %+.0f ± %.0f points in its share of Low stock, from the"
                 " days of the"
             )
-            told += " first half to those of the second; one law for both tells neither"
+            told += " first half to those of the second; one fit describes neither"
             log.warning(told, fit.stock.gpu, apart, width)
     rows = [_goodness(fit) for fit in fits]
     later = [_goodness(fit.later) for fit in fits if fit.later]

@@ -131,7 +131,7 @@ def _on_market(given: argparse.Namespace, scenario: Scenario) -> Scenario:
     span_s = scenario.jobs / scenario.workload.rate_per_s
     for each in found.market.series:
         if each.length_s < span_s:
-            told = "%s: the series of %.1f h is shorter than the run, and begins anew"
+            told = "%s: the series of %.1f h is shorter than the run, and starts again"
             log.info(told, each.gpu, each.length_s / 3600)
     return found
 

@@ -112,41 +112,17 @@ def advise(
     Or for a target or budget. The result is compared with today's configuration on
     separate seeds.
 
-    Parameters
-    ----------
-    scenario : Scenario
-        Today's.
-    policies : sequence of str or Policy
-        The first is in use; if some hours are scarcer than others, it is also tried
-        with
-        loose jobs postponed.
-    seeds : iterable of int
-        For the comparison of today with the advice; the search uses those after the
-        greatest.
-    executor : Executor or int, optional
-        As in `compare`.
-    prices : Prices, optional
-        Of a missed deadline, a late minute, a waiting minute and a slot kept; `triage`
-        weighs by them, too, unless it has its own parameters.
-    spot : Spot, optional
-        Price and preemptions of spot instances; None: do not try them.
-    target : str, optional
-        Limits to reach with the least change, such as "miss<=1%,wait<=30": figures of a
-        summary without their units.
-    budget_usd : float, optional
-        Limit of rent and slots per day; misses, lateness and waits are then to cost
-        least.
-    load : float
-        Factor of the arrival rate, > 0.
-    out : str or Path, optional
-        A results directory, from which the same call resumes.
-
-    Raises
-    ------
-    InputError
-        For what is not allowed.
-    PolicyError
-        If a run fails.
+    scenario: today's. policies: the first is in use; if some hours are scarcer than
+    others, it is also tried with loose jobs postponed. seeds: for the comparison of
+    today with the advice; the search uses those after the greatest. executor: as in
+    `compare`. prices: of a missed deadline, a late minute, a waiting minute and a slot
+    kept; `triage` weighs by them, too, unless it has its own parameters. spot: price
+    and preemptions of spot instances; None: do not try them. target: limits to reach
+    with the least change, such as "miss<=1%,wait<=30": figures of a summary without
+    their units. budget_usd: limit of rent and slots per day; misses, lateness and waits
+    are then to cost least. load: factor of the arrival rate, > 0. out: a results
+    directory, from which the same call resumes. Raises InputError for what is not
+    allowed, and PolicyError if a run fails.
     """
     require(isinstance(scenario, Scenario), "scenario", scenario, "one of rented slots")
     prices = given_or_usual(prices)

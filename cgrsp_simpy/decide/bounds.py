@@ -203,36 +203,18 @@ def lower_bound(
     slots by a recursion (`decide.recursion`). Persistent stock takes the path of the
     seed.
 
-    Parameters
-    ----------
-    scenario : Scenario
-        Jobs of one GPU each. For a log the bound holds even for policies that know the
-        measured times; the draws are those of stock and delay.
-    seed : int
-        Of the arrivals and of persistent stock, >= 0.
-    objective : str, Weights or Prices
-        "wait" (min), "miss" (%), "tardiness" (min), "mix" (their sum), or weights of
-        these, >= 0. "cost": USD per day as in `advise`, with rent, by its default
-        prices
-        or those given; a job's weight multiplies its wait, miss and lateness.
-    bin_s : float, optional
-        Seconds between knots of the prices, from 1 to a day's. Narrower bins give
-        greater bounds and take longer: on a hectic day 20, 10 and 5 minutes take some
-        5, 15 and 70 seconds. None: the recursion if there are few jobs and slots, else
-        BIN_S.
-
-    Returns
-    -------
-    Bound
-        In the unit of the objective.
-
-    Raises
-    ------
-    InputError
-        For another objective, an invalid seed or bin, jobs of several GPUs, a log of
-        many days, narrow bins over a long time, and terms without a known bound.
-    SolverError
-        If the linear program's solver fails.
+    scenario: jobs of one GPU each; for a log the bound holds even for policies that
+    know the measured times, and the draws are those of stock and delay. seed: of the
+    arrivals and of persistent stock, >= 0. objective: "wait" (min), "miss" (%),
+    "tardiness" (min), "mix" (their sum), or weights of these, >= 0; "cost": USD per day
+    as in `advise`, with rent, by its default prices or those given, where a job's
+    weight multiplies its wait, miss and lateness. bin_s: seconds between knots of the
+    prices, from 1 to a day's; narrower bins give greater bounds and take longer (on a
+    hectic day 20, 10 and 5 minutes take some 5, 15 and 70 seconds); None: the recursion
+    if there are few jobs and slots, else BIN_S. The bound has the unit of the
+    objective. Raises InputError for another objective, an invalid seed or bin, jobs of
+    several GPUs, a log of many days, narrow bins over a long time, and terms without a
+    known bound; SolverError if the solver fails.
     """
     check_proved(scenario)
     units = _units(scenario, objective)

@@ -63,31 +63,14 @@ def gym_env(
     and Low stock (by the model, or as seen); the hour of day as sine and cosine; and
     the hours until a busy slot is expected to end. The reward is minus the cost of the
     jobs that ended since the last step: rent, misses, lateness and waiting, USD. Its
-    sum over a run is minus the bill of `Prices` without the slots.
+    sum over a run is minus the bill of `Prices` without the slots. `reset` takes the
+    run's seed, or draws one.
 
-    Parameters
-    ----------
-    scenario : Scenario
-        Jobs of one slot each.
-    prices : Prices, optional
-        As in `advise`.
-    pick : callable
-        Chooses the job to send among the pending jobs of a class, in order of
-        submission.
-    look : callable
-        Returns when to ask again about a hold if no event comes before; None: not
-        before.
-
-    Returns
-    -------
-    gymnasium.Env
-        `reset` takes the run's seed, or draws one.
-
-    Raises
-    ------
-    InputError
-        For another module's scenario, jobs on several slots, or if gymnasium is
-        missing.
+    scenario: jobs of one slot each. prices: as in `advise`. pick: chooses the job to
+    send among the pending jobs of a class, in order of submission. look: returns when
+    to ask again about a hold if no event comes before; None: not before. Raises
+    InputError for another module's scenario, jobs on several slots, or if gymnasium is
+    missing.
     """
     gymnasium = needed(
         "gymnasium", 'gym_env needs gymnasium: pip install ".[rl]" in a clone'

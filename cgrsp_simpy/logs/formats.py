@@ -594,10 +594,10 @@ def _alibaba(raw: Raw) -> Made:
 
 ALIBABA = Format(
     "alibaba",
-    "batch tasks of Alibaba's cluster-trace-v2018, whose names tell what they wait for;"
+    "batch tasks of Alibaba's cluster-trace-v2018, whose names list their predecessors;"
     " a row is a task of a job",
     (
-        # 0 stands for a time outside the trace
+        # 0 is a time outside the trace
         Field("start_s", ("start_time",), above=True, missing=GIVEN),
         Field("end_s", ("end_time",), above=True, missing=GIVEN),
         Field("job_id", ("task_name",), TEXT),

@@ -85,7 +85,7 @@ class Tags(Mapping[str, tuple[str, ...]]):
                 len(texts) == jobs,
                 f"texts of tag {name}",
                 len(texts),
-                f"{jobs}, one a job",
+                f"{jobs}, one per job",
             )
 
     def chosen(self, index: Sequence[int] | Ints) -> Tags:
@@ -192,8 +192,8 @@ class Log:
         for column in needs:
             if column not in self.columns:
                 raise InputError(
-                    f"{self.path}: the format {self.format} tells no {column}"
-                    f" ({COLUMNS[column]}), which {who} need (told:"
+                    f"{self.path}: the format {self.format} has no {column}"
+                    f" ({COLUMNS[column]}), which {who} need (it has:"
                     f" {', '.join(self.columns)})"
                 )
         kept = (

@@ -412,7 +412,7 @@ def read_series(path: str | Path, needed: Count = 1) -> Series:
     path = Path(path)
     with faults_of(path), opened(path) as file:
         rows = rows_of(path, file)
-        require(len(rows) > 1, "polls", len(rows), "at least two: one tells no step")
+        require(len(rows) > 1, "polls", len(rows), "at least two, to have a step")
         types = list(dict.fromkeys(row.gpu for row in rows))
         require(len(types) == 1, "types", types, "one, for a series")
         prices = [row.price_usd_per_h for row in rows]

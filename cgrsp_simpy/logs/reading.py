@@ -472,8 +472,8 @@ def _tags(found: _Found, path: Path, format: Format) -> Tags:
     ]
     if twice:
         log.info(
-            "%s: job ids that occur more than once: %d, such as %r; lines tell them"
-            " apart",
+            "%s: job ids that occur more than once: %d, such as %r; line numbers"
+            " distinguish them",
             path,
             len(twice),
             twice[0][:50],

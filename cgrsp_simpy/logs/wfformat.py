@@ -191,7 +191,7 @@ def _whole(file: TextIO) -> Whole:
         len(tasks) == len(found),
         "names of tasks",
         len(tasks),
-        f"{len(found)}, one a task",
+        f"{len(found)}, one per task",
     )
     nodes = {name: _task(name, task) for name, task in tasks.items()}
     place = {name: row for row, name in enumerate(tasks)}

@@ -59,7 +59,7 @@ SECTIONS = {  # section of the thesis -> title and tables
 KEY = {  # verdict -> meaning of its colour
     AGREES: "agrees: within sampling noise",
     DIFFERS: "differs, marked ≠ with its z",
-    UNDECIDED: "undecided: too few seeds to tell",
+    UNDECIDED: "undecided: too few seeds",
     INPUT: "inferred: an input that the thesis does not print",
     SHOWN: "white: shown, and not judged",
 }
@@ -301,7 +301,7 @@ def _tests(numbered: Iterable[tuple[int, Verdict]]) -> str:
         tested = [f"{part.text}, {part.bounds}, {part.n} seeds" for part in own]
         cells = (
             f"{link}<br>{verdict}",
-            "<br>".join(map(html.escape, tested or ["what stands at the right"])),
+            "<br>".join(map(html.escape, tested or ["see the figures at the right"])),
             "<br>".join(map(html.escape, each.reasons)),
         )
         row = "".join(f'<td class="text">{cell}</td>' for cell in cells)

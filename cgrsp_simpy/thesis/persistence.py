@@ -251,7 +251,7 @@ def by_day(runs: Runs) -> list[Row]:
 
 @by_day.draws
 def _(canvas: Canvas, rows: list[Row]) -> Handles:
-    """A line a policy, by market; a column a day."""
+    """Draw one line per policy, by market, and one column per day."""
     grid = canvas.subplots(2, len(DAYS), sharey=True)
     places = list(MARKETS)
     lines = len(POLICIES)

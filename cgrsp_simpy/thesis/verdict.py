@@ -336,7 +336,7 @@ def _significance(table: Table, results: Results, n: int) -> Iterator[Judged]:
         ours = "Yes" if adjusted < 0.05 else "No"
         same = ours == printed["significant"]
         otherwise = (
-            "concluded otherwise from these seeds; z of t and d tells whether that is"
+            "these seeds give another conclusion; z of t and d shows whether that is"
             " noise"
         )
         thin = too_few(n, table.n) and bool(ours == "No" or test.note)

@@ -276,7 +276,7 @@ def test_schedulers_that_a_log_cannot_serve_are_skipped_or_refused_by_name(
     )
     assert (
         told
-        == "three.swf does not tell what these schedulers look at; they are left out:"
+        == "three.swf lacks columns that these schedulers need; they are left out:"
         " pbs (needs iterations), sbs (needs iterations and family)"
     )
     for name, needs in (

@@ -202,7 +202,7 @@ BAD = [
         ("solve", "--budget", "evaluations=0"),
         "evaluations(=0) must be a whole number >= 1",
     ),
-    (("solve", "--format", "csv"), "one, with --format csv: a row a node"),
+    (("solve", "--format", "csv"), "one, with --format csv: one row per node"),
     (
         ("solve", "--platform", "memory_gb=0.001", "--graph", "er:n=9"),
         "MB; the largest GPU has 1 MB",

@@ -246,10 +246,10 @@ def test_a_task_that_fits_nowhere_is_named_or_left_out(capsys, tmp_path):
 @pytest.mark.parametrize(
     ("scheduler", "option", "said"),
     [
-        ("fifo", "--moves=9", "beside fifo; it goes with search"),
-        ("milp", "--moves=9", "beside milp; it goes with search"),
-        ("atc", "--seconds=1", "beside atc; it goes with search or milp"),
-        ("search:moves=9", "--moves=9", "beside search:moves=9; it goes with search"),
+        ("fifo", "--moves=9", "with fifo; it goes with search"),
+        ("milp", "--moves=9", "with milp; it goes with search"),
+        ("atc", "--seconds=1", "with atc; it goes with search or milp"),
+        ("search:moves=9", "--moves=9", "with search:moves=9; it goes with search"),
     ],
 )
 @pytest.mark.parametrize("action", ["solve", "compare"])

@@ -216,7 +216,7 @@ def test_a_column_has_a_text_for_every_job(file):
     graph = read_alibaba(file(nodes(Random(8)), header=False), "j_1")
     for each in (instance, source, graph):
         with pytest.raises(
-            cg.InputError, match=r"texts of tag who\(=2\) must be [36]0, one a job"
+            cg.InputError, match=r"texts of tag who\(=2\) must be [36]0, one per job"
         ):
             replace(each, tags=short)
 

@@ -253,7 +253,7 @@ BAD_WORKFLOWS = [
     ),
     (workflow("a"), r"not WfFormat: name of a task\(=None\) must be a string"),
     (workflow(), r"nodes of the graph\(=0\) must be at least one"),
-    (workflow(task("a"), task("a")), r"names of tasks\(=1\) must be 2, one a task"),
+    (workflow(task("a"), task("a")), r"names of tasks\(=1\) must be 2, one per task"),
     (workflow(task("a", ["z"])), "parents of task a: there is no task 'z'"),
     (workflow(task("a", [["a"]])), r"parents of task a: there is no task \['a'\]"),
     (workflow(task("a", children=["z"])), "children of task a: there is no task 'z'"),

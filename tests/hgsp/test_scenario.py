@@ -630,7 +630,7 @@ def test_noise_makes_replications_of_a_file(capsys, tmp_path):
         ),
         (
             ["run", "--policy", "milp", "--replan-s", "9"],
-            "--replan-s has no effect beside milp",
+            "--replan-s has no effect with milp",
         ),
         (
             ["run", "--policy", "greedy", "--replan-s", "0"],
@@ -659,7 +659,7 @@ def test_noise_makes_replications_of_a_file(capsys, tmp_path):
         ),
         (
             ["run", "--policy", "greedy", "--moves", "9"],
-            "--moves has no effect beside greedy",
+            "--moves has no effect with greedy",
         ),
     ],
 )

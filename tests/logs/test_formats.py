@@ -675,7 +675,7 @@ def test_a_column_that_a_module_needs_and_the_format_does_not_tell_is_one_line(
     file, told, name, who, command, column
 ):
     path = file(MADE_UP[name][1].replace("gpus", "cards"))
-    said = f"the format {name} tells no {column} "
+    said = f"the format {name} has no {column} "
     if command is None:
         with pytest.raises(InputError, match=said):
             read_requests(path, format=name)

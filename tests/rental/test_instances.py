@@ -297,7 +297,7 @@ def test_a_recorded_market_takes_instances_on_the_command_line(
     with caplog.at_level("INFO"):
         assert main(long) == 0
     assert (
-        "the series of 53.3 h is shorter than the run, and begins anew" in caplog.text
+        "the series of 53.3 h is shorter than the run, and starts again" in caplog.text
     )
 
 

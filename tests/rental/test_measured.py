@@ -443,7 +443,7 @@ def test_a_series_that_is_shorter_than_the_run_is_told(tmp_path, caplog):
     with caplog.at_level("INFO"):
         assert main(command) == 0
     assert (
-        "the series of 50.0 h is shorter than the run, and begins anew" in caplog.text
+        "the series of 50.0 h is shorter than the run, and starts again" in caplog.text
     )
 
 

@@ -275,8 +275,7 @@ def test_schedulers_that_a_log_cannot_serve_are_skipped_or_refused_by_name(
         if record.levelname == "WARNING"
     )
     assert (
-        told
-        == "three.swf lacks columns that these schedulers need; they are left out:"
+        told == "three.swf lacks columns that these schedulers need; they are left out:"
         " pbs (needs iterations), sbs (needs iterations and family)"
     )
     for name, needs in (

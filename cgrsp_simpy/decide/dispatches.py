@@ -53,7 +53,7 @@ class Units(NamedTuple):
 class Group(NamedTuple):
     """Jobs of one level with about the same submission and deadline.
 
-    submit_s, deadline_s: means.
+    submit_s, deadline_s: means, seconds.
     """
 
     submit_s: float
@@ -187,7 +187,7 @@ class Dispatches:
         return bins
 
     def at(self, job: Group, g: int, v: int, steps: np.ndarray) -> np.ndarray:
-        """Return the costs of dispatches at the beginnings of steps, without prices."""
+        """Costs of dispatches at the beginnings of steps, without prices; (steps,)."""
         laws, units, c = self.laws, self.units, job.c
         slack = math.ceil(job.deadline_s / self.step_s) - steps
         wait_s = np.maximum(0.0, steps * self.step_s - job.submit_s) + laws.delay_s[v]

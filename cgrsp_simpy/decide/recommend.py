@@ -136,10 +136,10 @@ def given_or_usual(prices: Prices | None) -> Prices:
 
 @declared("{} of spot instances")
 class Spot:
-    """Spot instances of a type: cheaper, and taken back now and then."""
+    """Spot instances of a type: cheaper, and preempted at random."""
 
-    share: Fraction = parameter("Their price, as a share of the type's, from 0 to 1.")
-    per_h: Positive = parameter("Rate per hour at which one is taken back, > 0.")
+    share: Fraction = parameter("Price, as a share of the type's, from 0 to 1.")
+    per_h: Positive = parameter("Preemptions per hour, > 0.")
 
 
 class Option(NamedTuple):

@@ -164,9 +164,7 @@ def _gpus(rng: Generator) -> tuple[GpuType, ...]:
 
 
 def _market(rng: Generator, gpus: Sequence[GpuType]) -> Market:
-    """Draw the calibrated day, other bands, constant stock, or hourly stock per
-    type.
-    """
+    """Draw the calibrated day, other bands, constant or hourly stock."""
     start_h = float(rng.integers(0, 24))
     kind = rng.choice(
         ["calibrated", "bands", "constant", "hourly"], p=[0.3, 0.35, 0.15, 0.2]

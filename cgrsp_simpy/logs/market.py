@@ -388,12 +388,12 @@ class Series:
         return replace(self, steps=steps, changes=changes, prices=prices)
 
     def runs_s(self, up: bool) -> Floats:
-        """Return the lengths of runs up or down, in seconds; the last may be cut."""
+        """Return the lengths of runs up or down, shape (runs,); the last may be cut."""
         edges = np.array((0, *self.changes, self.steps)) * float(self.step_s)
         return np.diff(edges)[0 if up == self.up else 1 :: 2]
 
     def ended(self, up: bool) -> Bools:
-        """Return which of the runs of `runs_s` end within the series."""
+        """Return which of the runs of `runs_s` end within the series, shape (runs,)."""
         found = np.ones(len(self.runs_s(up)), bool)
         if up == (self.up != (len(self.changes) % 2 == 1)):
             found[-1] = False

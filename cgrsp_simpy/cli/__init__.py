@@ -182,24 +182,24 @@ def _parsed(words: Sequence[str]) -> argparse.Namespace:
     return parser.parse_args(words)
 
 
-def _check_common(given: argparse.Namespace) -> None:
+def _check_common(args: argparse.Namespace) -> None:
     """Raise InputError for a common option that this command does not support."""
-    if given.format is not None:
-        require(bool(given.formats), "--format", given.format, "left out here")
-        check_one_of("--format", given.format, given.formats)
-    elif given.formats:
-        given.format = given.formats[0]
-    if given.workers is not None:
+    if args.format is not None:
+        require(bool(args.formats), "--format", args.format, "left out here")
+        check_one_of("--format", args.format, args.formats)
+    elif args.formats:
+        args.format = args.formats[0]
+    if args.workers is not None:
         require(
-            given.parallel,
+            args.parallel,
             "--workers",
-            given.workers,
+            args.workers,
             "left out here: one process does it",
         )
-        check_whole("--workers", given.workers, least=1, most=MOST_WORKERS)
-    if given.engine is not None:
-        require(given.engines, "--engine", given.engine, "left out here: it is SimPy")
-        check_one_of("--engine", given.engine, ("auto", "simpy", "compiled"))
+        check_whole("--workers", args.workers, least=1, most=MOST_WORKERS)
+    if args.engine is not None:
+        require(args.engines, "--engine", args.engine, "left out here: it is SimPy")
+        check_one_of("--engine", args.engine, ("auto", "simpy", "compiled"))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -213,7 +213,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         codecs.register_error("cgrsp", _in_ascii)
         sys.stdout.reconfigure(errors="cgrsp")
     try:
-        given = _parsed(sys.argv[1:] if arguments is None else arguments)
+        args = _parsed(sys.argv[1:] if arguments is None else arguments)
     except BrokenPipeError:
         return _reader_left()
     except OSError as error:  # a completion cannot be printed
@@ -224,7 +224,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     logging.basicConfig(handlers=[to_stderr], level=logging.INFO)
     for name, level in QUIET.items():
         logging.getLogger(name).setLevel(level)
-    return _carried_out(given)
+    return _carried_out(args)
 
 
 def _in_ascii(error: UnicodeError) -> tuple[str, int]:
@@ -277,7 +277,7 @@ def _end_at_second(number: int) -> None:
         libc.sysv_signal(number, handler)
 
 
-def _carried_out(given: argparse.Namespace) -> int:
+def _carried_out(args: argparse.Namespace) -> int:
     from cgrsp_simpy.studies.replicate import studies_on  # loads part of SciPy
 
     try:
@@ -287,55 +287,54 @@ def _carried_out(given: argparse.Namespace) -> int:
                 "error", category=RuntimeWarning, module=r"(cgrsp_simpy|numpy|scipy)\."
             )
             with (
-                large_files() if given.large_files else nullcontext(),
-                working(_told(given)) if not _prints(given) else nullcontext(),
+                large_files() if args.large_files else nullcontext(),
+                working(_told(args)) if not _prints(args) else nullcontext(),
             ):
-                _check_common(given)
-                with studies_on(given.engine or "auto"):
-                    text, status = cast(Answer, given.carry_out(given))
+                _check_common(args)
+                with studies_on(args.engine or "auto"):
+                    text, status = cast(Answer, args.carry_out(args))
         print(visible(text, "\n\t"), flush=True)
     except (InputError, PolicyError, SolverError, WorkerError) as error:
-        return _failed(f"cgrsp {given.verb}: {error}", 2)
+        return _failed(f"cgrsp {args.verb}: {error}", 2)
     except MemoryError as error:
         return _failed(
-            f"cgrsp {given.verb}: not enough"
-            f" memory{f': {error}' if str(error) else ''}",
+            f"cgrsp {args.verb}: not enough memory{f': {error}' if str(error) else ''}",
             2,
         )
     except (OverflowError, RecursionError, RuntimeWarning) as error:
         return _failed(
-            f"cgrsp {given.verb}: a number is out of range for this: {error}", 2
+            f"cgrsp {args.verb}: a number is out of range for this: {error}", 2
         )
     except BrokenPipeError:
         return _reader_left()
     except OSError as error:
         named = f": {error.filename}" if error.filename else ""
-        return _failed(f"cgrsp {given.verb}: {error.strerror}{named}", 2)
+        return _failed(f"cgrsp {args.verb}: {error.strerror}{named}", 2)
     except _Terminated as end:
         return _failed(
-            f"cgrsp {given.verb}: ended by {signal.Signals(end.number).name}",
+            f"cgrsp {args.verb}: ended by {signal.Signals(end.number).name}",
             128 + end.number,
         )
     except KeyboardInterrupt:
-        return _failed(f"cgrsp {given.verb}: interrupted", 130)
+        return _failed(f"cgrsp {args.verb}: interrupted", 130)
     return status
 
 
-def _told(given: argparse.Namespace) -> str:
+def _told(args: argparse.Namespace) -> str:
     """Return the name of a command and its action."""
     words = (
         "cgrsp",
-        given.verb,
-        getattr(given, "action", ""),
-        getattr(given, "id", ""),
+        args.verb,
+        getattr(args, "action", ""),
+        getattr(args, "id", ""),
     )
     return visible(" ".join(word for word in words if word))
 
 
-def _prints(given: argparse.Namespace) -> bool:
+def _prints(args: argparse.Namespace) -> bool:
     """Whether a command prints while it runs, or runs until it is interrupted."""
-    return given.verb == "app" or not {"events", "step"}.isdisjoint(
-        getattr(given, "show", None) or ()
+    return args.verb == "app" or not {"events", "step"}.isdisjoint(
+        getattr(args, "show", None) or ()
     )
 
 

@@ -66,11 +66,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_study(parser, 20)
 
 
-def carry_out(given: argparse.Namespace) -> Answer:
+def carry_out(args: argparse.Namespace) -> Answer:
     """Return the advice in the requested format."""
-    scenario, seeds, spot = scenario_of(given), seeds_of(given), given.spot
-    policies = policies_of(given.policies)
-    folder = None if given.report is None else Path(given.report)
+    scenario, seeds, spot = scenario_of(args), seeds_of(args), args.spot
+    policies = policies_of(args.policies)
+    folder = None if args.report is None else Path(args.report)
     if folder is not None:
         check_folder(folder)
     if spot is not None:
@@ -81,24 +81,24 @@ def carry_out(given: argparse.Namespace) -> Answer:
             "both, as in share=.4,per_h=.2",
         )
     check_work(
-        given, subject_of(scenario).work * (SEARCHED * len(policies) + 3 * len(seeds))
+        args, subject_of(scenario).work * (SEARCHED * len(policies) + 3 * len(seeds))
     )
     advice = advise(
         scenario,
         policies,
         seeds,
-        given.workers,
-        prices=Prices(**given.prices or {}),
+        args.workers,
+        prices=Prices(**args.prices or {}),
         spot=spot and Spot(**spot),
-        target=given.target,
-        budget_usd=given.budget,
-        load=given.load,
-        out=given.out,
+        target=args.target,
+        budget_usd=args.budget,
+        load=args.load,
+        out=args.out,
     )
     if folder is not None:
         _report(advice, folder)
         log.info("the report is in %s", folder)
-    return answer(advice, given)
+    return answer(advice, args)
 
 
 def _load(text: str) -> float:

@@ -30,14 +30,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def carry_out(given: argparse.Namespace) -> Answer:
+def carry_out(args: argparse.Namespace) -> Answer:
     """Serve the page until it is interrupted."""
-    check_whole("--port", given.port, least=1, most=65535)
+    check_whole("--port", args.port, least=1, most=65535)
     if find_spec("streamlit") is None:
         raise InputError('Streamlit is missing: pip install ".[app]" in a clone')
     told = OPTIONS | {
-        "server.port": str(given.port),
-        "server.headless": str(given.headless).lower(),
+        "server.port": str(args.port),
+        "server.headless": str(args.headless).lower(),
     }
     words = [f"--{name}={value}" for name, value in told.items()]
     status = subprocess.call(

@@ -86,27 +86,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_study(parser, 10, out=False)
 
 
-def carry_out(given: argparse.Namespace) -> Answer:
+def carry_out(args: argparse.Namespace) -> Answer:
     """Return the bounds in the requested format."""
-    _check(given)
-    objective = given.objective or "mix"
-    seeds = seeds_of(given)
-    scenario = scenario_of(given)
-    if given.clairvoyant:
-        return _clairvoyant(given, scenario, objective, seeds)
-    bin_s = None if given.bin is None else 60 * given.bin
-    named = policies_of(POLICIES if given.policies is None else given.policies)
-    times, runs = (len(PRICES), LUCKS * len(named)) if given.frontier else (1, 0)
-    check_bounds(given, scenario, times * len(seeds), runs * len(seeds), bin_s or BIN_S)
-    if given.frontier:
-        return _frontier(given, scenario, named, seeds, bin_s or BIN_S)
-    asked = Prices(**given.prices or {}) if objective == "cost" else objective
-    (bounds,) = lower_bounds(scenario, [asked], seeds, given.workers, bin_s)
-    return _told(given, scenario, objective, seeds, bounds)
+    _check(args)
+    objective = args.objective or "mix"
+    seeds = seeds_of(args)
+    scenario = scenario_of(args)
+    if args.clairvoyant:
+        return _clairvoyant(args, scenario, objective, seeds)
+    bin_s = None if args.bin is None else 60 * args.bin
+    named = policies_of(POLICIES if args.policies is None else args.policies)
+    times, runs = (len(PRICES), LUCKS * len(named)) if args.frontier else (1, 0)
+    check_bounds(args, scenario, times * len(seeds), runs * len(seeds), bin_s or BIN_S)
+    if args.frontier:
+        return _frontier(args, scenario, named, seeds, bin_s or BIN_S)
+    asked = Prices(**args.prices or {}) if objective == "cost" else objective
+    (bounds,) = lower_bounds(scenario, [asked], seeds, args.workers, bin_s)
+    return _told(args, scenario, objective, seeds, bounds)
 
 
 def check_bounds(
-    given: argparse.Namespace,
+    args: argparse.Namespace,
     scenario: Scenario,
     bounds: int,
     runs: int,
@@ -119,37 +119,37 @@ def check_bounds(
         bounds / per_s + runs / subject_of(scenario).pace_per_s
     )
     done = " or ".join(["bounded"] * (bounds > 0) + ["simulated"] * (runs > 0))
-    check_work(given, jobs, per_s=jobs / seconds, done=done)
+    check_work(args, jobs, per_s=jobs / seconds, done=done)
 
 
-def _check(given: argparse.Namespace) -> None:
-    if given.report is not None:
-        check_folder(Path(given.report))
-    if given.objective is not None:
+def _check(args: argparse.Namespace) -> None:
+    if args.report is not None:
+        check_folder(Path(args.report))
+    if args.objective is not None:
         check_one_of(
-            "objective", given.objective, OBJECTIVES if given.clairvoyant else UNITS
+            "objective", args.objective, OBJECTIVES if args.clairvoyant else UNITS
         )
-    if given.bin is not None:
-        check_bin("--bin", given.bin, 60)
-    if given.clairvoyant and given.frontier:
+    if args.bin is not None:
+        check_bin("--bin", args.bin, 60)
+    if args.clairvoyant and args.frontier:
         raise InputError(
             "--clairvoyant and --frontier exclude each other; give one of them"
         )
     for name in ("policies", "report"):
-        if getattr(given, name) is not None and not given.frontier:
+        if getattr(args, name) is not None and not args.frontier:
             raise InputError(f"--{name} goes with --frontier")
-    if given.prices and given.objective != "cost":
+    if args.prices and args.objective != "cost":
         raise InputError("--prices goes with --objective cost")
     for name, own in (("frontier", "objective"), ("clairvoyant", "bin")):
-        if getattr(given, name):
-            refuse(given, f"left out with --{name}", own)
+        if getattr(args, name):
+            refuse(args, f"left out with --{name}", own)
 
 
 # ---- one objective ----
 
 
 def _told(
-    given: argparse.Namespace,
+    args: argparse.Namespace,
     scenario: Scenario,
     objective: str,
     seeds: Sequence[int],
@@ -178,7 +178,7 @@ def _told(
         "notes": notes,
         "seeds": rows,
     }
-    return formatted(given, told, rows, table.text)
+    return formatted(args, told, rows, table.text)
 
 
 def _notes(scenario: Scenario, bounds: Sequence[Bound], value: Mean) -> list[str]:
@@ -219,10 +219,10 @@ def _notes(scenario: Scenario, bounds: Sequence[Bound], value: Mean) -> list[str
 
 
 def _clairvoyant(
-    given: argparse.Namespace, scenario: Scenario, objective: str, seeds: Sequence[int]
+    args: argparse.Namespace, scenario: Scenario, objective: str, seeds: Sequence[int]
 ) -> Answer:
     tasks = {seed: (scenario, seed, objective) for seed in seeds}
-    results = as_they_come(_optimum, tasks, given.workers)
+    results = as_they_come(_optimum, tasks, args.workers)
     done = dict(progress(results, total=len(tasks), unit=" optima"))
     rows = [{"seed": seed, **done[seed]} for seed in seeds]
     value = over_seeds(scenario, seeds, [row["value"] for row in rows])
@@ -233,7 +233,7 @@ def _clairvoyant(
     }
     heading = f"who knows every draw has {interval(value, value.n)} {UNITS[objective]}"
     table = Table(f"{scenario.name}: {heading}", cells_of(rows))
-    return formatted(given, {**told, "seeds": rows}, rows, table.text)
+    return formatted(args, {**told, "seeds": rows}, rows, table.text)
 
 
 def _optimum(task: tuple[Scenario, int, str]) -> Row:
@@ -245,22 +245,22 @@ def _optimum(task: tuple[Scenario, int, str]) -> Row:
 
 
 def _frontier(
-    given: argparse.Namespace,
+    args: argparse.Namespace,
     scenario: Scenario,
     policies: Sequence[str],
     seeds: Sequence[int],
     bin_s: float,
 ) -> Answer:
     named = check_policies(policies, scenario)
-    found = frontier(scenario, seeds, given.workers, bin_s=bin_s)
-    means = expected(scenario, named, seeds, given.workers)
+    found = frontier(scenario, seeds, args.workers, bin_s=bin_s)
+    means = expected(scenario, named, seeds, args.workers)
     rows = _points(found) + [_point(name, means, found) for name in named]
-    if given.report is not None:
+    if args.report is not None:
         from cgrsp_simpy.decide import figures  # loads matplotlib
 
         note = f"{scenario.name}, {many(len(seeds), 'seed')}, {LUCKS} draws of each"
-        figures.frontier(note).write(Path(given.report), rows)
-        log.info("the figure is in %s", given.report)
+        figures.frontier(note).write(Path(args.report), rows)
+        log.info("the figure is in %s", args.report)
     least = [
         {"price_min_a_pct": "inf" if price == inf else price, **plain_mean(value)}
         for price, value in found.means.items()
@@ -272,7 +272,7 @@ def _frontier(
         "points": rows,
     }
     return formatted(
-        given, told, rows, lambda: _frontier_text(scenario.name, rows, found)
+        args, told, rows, lambda: _frontier_text(scenario.name, rows, found)
     )
 
 

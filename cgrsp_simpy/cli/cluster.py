@@ -116,12 +116,10 @@ def _add_log(group: argparse._ActionsContainer, *, needed: bool = False) -> None
     add_fields(group, Scenario, "placement", "kill_at_limit", placement=PLACEMENTS)
 
 
-def _scenario(given: argparse.Namespace) -> Scenario:
-    source, cluster = _offered(given)
-    scenario = Scenario(
-        source, cluster, **given_of(given, "placement", "kill_at_limit")
-    )
-    if given.action not in ("run", "replay") and given.policies is None:
+def _scenario(args: argparse.Namespace) -> Scenario:
+    source, cluster = _offered(args)
+    scenario = Scenario(source, cluster, **given_of(args, "placement", "kill_at_limit"))
+    if args.action not in ("run", "replay") and args.policies is None:
         _warn_of_left_out(scenario)
     return scenario
 
@@ -138,10 +136,10 @@ def _warn_of_left_out(scenario: Scenario) -> None:
         log.warning(said, scenario.offered, ", ".join(needs))
 
 
-def _more(run: Run, given: argparse.Namespace) -> tuple[str, dict[str, Any]]:
+def _more(run: Run, args: argparse.Namespace) -> tuple[str, dict[str, Any]]:
     """Return waits by class and the effect of overruns; write a requested schedule."""
-    if given.swf is not None:
-        write_whole(Path(given.swf), schedule_text(run).encode())
+    if args.swf is not None:
+        write_whole(Path(args.swf), schedule_text(run).encode())
     classes, lines, jobs = by_class(run), list[str](), run.jobs
     if not run.plan.settled:
         lines.append(f"{run.policy} is {run.report.infinite}")
@@ -178,28 +176,28 @@ def _cluster(text: str) -> Cluster:
     return Cluster(tuple(sizes))
 
 
-def _offered(given: argparse.Namespace) -> tuple[Offered | Jobs, Cluster]:
+def _offered(args: argparse.Namespace) -> tuple[Offered | Jobs, Cluster]:
     """Return the jobs and their cluster."""
-    first = getattr(given, "jobs", None)
+    first = getattr(args, "jobs", None)
     if first is not None:
         check_whole("--jobs", first, least=1)
-    cluster = given.cluster or PAPER_CLUSTER
-    if given.trace is None:
-        refuse(given, "given with --trace", "log", "qos")
-        own = given_of(given, "load", "jobs", "warm_up", "after")
+    cluster = args.cluster or PAPER_CLUSTER
+    if args.trace is None:
+        refuse(args, "given with --trace", "log", "qos")
+        own = given_of(args, "load", "jobs", "warm_up", "after")
         # only these jobs by default
-        if getattr(given, "show", None):
+        if getattr(args, "show", None):
             own = {"warm_up": 0, "after": 0} | own
-        return Offered(Mix(**given.mix or {}), **own), cluster
-    refuse(given, "given without --trace", "load", "mix", "warm_up", "after")
-    reading = reading_of(given, "skip_wide")
+        return Offered(Mix(**args.mix or {}), **own), cluster
+    refuse(args, "given without --trace", "load", "mix", "warm_up", "after")
+    reading = reading_of(args, "skip_wide")
     skip_wide = reading.pop("skip_wide", False)
-    found = read_log(given.trace, **reading)
-    if given.cluster is None and (told := cluster_of(found)):
+    found = read_log(args.trace, **reading)
+    if args.cluster is None and (told := cluster_of(found)):
         said = "%s: its header has %d processors on %d nodes, which are taken as GPUs"
-        log.info(said, given.trace, told.gpus, len(told.sizes))
+        log.info(said, args.trace, told.gpus, len(told.sizes))
         cluster = told
-    jobs = jobs_of(found, cluster, skip_wide=skip_wide, qos=given.qos)
+    jobs = jobs_of(found, cluster, skip_wide=skip_wide, qos=args.qos)
     if first is not None:
         jobs = jobs.chosen(range(min(first, jobs.jobs)), jobs.name)
     return jobs, cluster
@@ -212,15 +210,15 @@ def _ranks(text: str) -> dict[str, float]:
     )
 
 
-def _replay(given: argparse.Namespace) -> Answer:
-    scenario = _scenario(given)
-    policies = None if given.policies is None else policies_of(given.policies)
+def _replay(args: argparse.Namespace) -> Answer:
+    scenario = _scenario(args)
+    policies = None if args.policies is None else policies_of(args.policies)
     # each is simulated, and called twice at each of two moments per job
     check_work(
-        given, 5 * scenario.jobs * len(policies or SCHEDULERS), kept=scenario.jobs
+        args, 5 * scenario.jobs * len(policies or SCHEDULERS), kept=scenario.jobs
     )
     found = replay(scenario, policies)
-    rows, changes = found.rows, found.what_if(given.what_if)
+    rows, changes = found.rows, found.what_if(args.what_if)
     named = {
         "scenario": scenario.name,
         "placement": found.scenario.placement,
@@ -242,7 +240,7 @@ def _replay(given: argparse.Namespace) -> Answer:
             if any(part)
         )
 
-    return formatted(given, {**named, **tables}, [*rows, *changes], text)
+    return formatted(args, {**named, **tables}, [*rows, *changes], text)
 
 
 def _unjudged(found: Replay) -> str:
@@ -263,11 +261,11 @@ def _lined(rows: list[dict[str, Any]]) -> list[str]:
     return ["", *aligned(cells_of(rows, short_text))] if rows else []
 
 
-def _table(given: argparse.Namespace) -> Answer:
-    loads, seeds = _loads(given.loads), seeds_of(given)
+def _table(args: argparse.Namespace) -> Answer:
+    loads, seeds = _loads(args.loads), seeds_of(args)
     schedulers = len(table.STATIC + table.DYNAMIC)
-    check_work(given, 3 * table.JOBS * schedulers * len(loads) * len(seeds))
-    found = table.studies(loads, seeds, executor=executor_of(given))
+    check_work(args, 3 * table.JOBS * schedulers * len(loads) * len(seeds))
+    found = table.studies(loads, seeds, executor=executor_of(args))
     rows, tested = table.rows(found), table.claims(found)
     verdicts = {
         setting: {
@@ -280,7 +278,7 @@ def _table(given: argparse.Namespace) -> Answer:
         for setting in table.SETTINGS
     }
     values = {"rows": rows, "claims": tested, "verdicts": verdicts}
-    return formatted(given, values, rows, lambda: _table_text(rows, verdicts))
+    return formatted(args, values, rows, lambda: _table_text(rows, verdicts))
 
 
 def _table_text(rows: list[dict[str, Any]], verdicts: dict[str, Any]) -> str:

@@ -49,35 +49,33 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(beside_suite=tuple(own), engines=True)
 
 
-def carry_out(given: argparse.Namespace) -> Answer:
+def carry_out(args: argparse.Namespace) -> Answer:
     """Return the comparison in the requested format."""
-    if given.suite is not None:
-        return _judged(given)
-    if not given.gap:
-        return pattern.compared(RENTAL, given)
+    if args.suite is not None:
+        return _judged(args)
+    if not args.gap:
+        return pattern.compared(RENTAL, args)
 
     def check(
         scenario: Scenario, policies: Sequence[str], seeds: Sequence[int]
     ) -> None:
         check_proved(scenario)
-        check_bounds(
-            given, scenario, 2 * len(seeds), LUCKS * len(policies) * len(seeds)
-        )
+        check_bounds(args, scenario, 2 * len(seeds), LUCKS * len(policies) * len(seeds))
 
-    return pattern.compared(RENTAL, given, with_gaps, check)
+    return pattern.compared(RENTAL, args, with_gaps, check)
 
 
-def _judged(given: argparse.Namespace) -> Answer:
-    check_one_of("--suite", given.suite, SUITES)
-    refuse(given, "left out with --suite", *given.beside_suite)
-    policies = list(POLICIES) if given.policies is None else policies_of(given.policies)
-    seeds, workers = seeds_of(given), given.workers
-    scenarios = [scenario(seed) for seed in SUITES[given.suite]]
+def _judged(args: argparse.Namespace) -> Answer:
+    check_one_of("--suite", args.suite, SUITES)
+    refuse(args, "left out with --suite", *args.beside_suite)
+    policies = list(POLICIES) if args.policies is None else policies_of(args.policies)
+    seeds, workers = seeds_of(args), args.workers
+    scenarios = [scenario(seed) for seed in SUITES[args.suite]]
     check_work(
-        given,
+        args,
         sum(subject_of(each).work for each in scenarios) * len(policies) * len(seeds),
     )
-    title = f"suite {given.suite}"
+    title = f"suite {args.suite}"
     return answer(
-        judge(scenarios, policies, seeds, workers, title=title, out=given.out), given
+        judge(scenarios, policies, seeds, workers, title=title, out=args.out), args
     )

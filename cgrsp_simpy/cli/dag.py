@@ -104,24 +104,24 @@ def _add_scenario(parser: argparse.ArgumentParser) -> None:
     add_fields(_add_placed(parser), Scenario, "budget")
 
 
-def _placed(given: argparse.Namespace, **more: Any) -> Scenario:
-    platform = given.platform or {}
+def _placed(args: argparse.Namespace, **more: Any) -> Scenario:
+    platform = args.platform or {}
     made = read_platform(platform) if isinstance(platform, str) else Servers(**platform)
-    return Scenario(given.graph, made, **given_of(given, "state"), **more)
+    return Scenario(args.graph, made, **given_of(args, "state"), **more)
 
 
 def _platform(text: str) -> dict[str, Any] | str:
     return pairs_of(SERVERS, text) if "=" in text else text
 
 
-def _scenario(given: argparse.Namespace) -> Scenario:
-    if given.budget is None:
-        return _placed(given)
-    budget = Budget(**given.budget)
-    named = given.policy if given.action == "run" else given.policies
+def _scenario(args: argparse.Namespace) -> Scenario:
+    if args.budget is None:
+        return _placed(args)
+    budget = Budget(**args.budget)
+    named = args.policy if args.action == "run" else args.policies
     if not any(map(is_search, COMPARED if named is None else policies_of(named))):
         raise InputError(f"--budget goes with a search: {', '.join(SEARCHES)}")
-    return _placed(given, budget=budget)
+    return _placed(args, budget=budget)
 
 
 MODULE = Module(
@@ -133,30 +133,30 @@ MODULE = Module(
 )
 
 
-def _solve(given: argparse.Namespace) -> Answer:
-    check_whole("--seed", given.seed, least=0)
-    names = list(COMPARED) if given.policies is None else policies_of(given.policies)
-    if given.format == "csv":
+def _solve(args: argparse.Namespace) -> Answer:
+    check_whole("--seed", args.seed, least=0)
+    names = list(COMPARED) if args.policies is None else policies_of(args.policies)
+    if args.format == "csv":
         allowed = "one, with --format csv: one row per node"
         require(len(names) == 1, "--policies", names, allowed)
-    scenario = _scenario(given)
+    scenario = _scenario(args)
     made = {name: subject_of(scenario).make_policy(name) for name in names}
-    problem = subject_of(scenario).draw(given.seed)
+    problem = subject_of(scenario).draw(args.seed)
     check_work(
-        given,
+        args,
         subject_of(scenario).work_of(names),
         per_s=subject_of(scenario).pace_per_s,
         done="placed",
     )
     runs = {
-        name: subject_of(scenario).run(policy, given.seed, drawn=problem)
+        name: subject_of(scenario).run(policy, args.seed, drawn=problem)
         for name, policy in progress(made.items(), unit=" schedulers")
     }
     for name, run in runs.items():
         if solution := run.plan.solution:
             log.info("%s planned for %.3g s", name, solution.seconds)
     rows = [{"scheduler": name, **run.summary()} for name, run in runs.items()]
-    values = {"setting": str(scenario), "seed": given.seed, "schedulers": rows}
+    values = {"setting": str(scenario), "seed": args.seed, "schedulers": rows}
     graph = problem.graph
     size = f"{graph.nodes} nodes, {len(graph.edges)} edges, {graph.units} units"
     title = f"{scenario}: {size}; no plan ends before {rows[0]['bound_s']:.4g} s"
@@ -171,17 +171,17 @@ def _solve(given: argparse.Namespace) -> Answer:
         title,
         *aligned([["scheduler", *subject_of(scenario).report.shown], *cells]),
     ]
-    return formatted(given, values, runs[names[0]].rows(), lambda: "\n".join(lines))
+    return formatted(args, values, runs[names[0]].rows(), lambda: "\n".join(lines))
 
 
-def _correlate(given: argparse.Namespace) -> Answer:
-    check_whole("--seed", given.seed, least=0)
-    scenario = _placed(given)
+def _correlate(args: argparse.Namespace) -> Answer:
+    check_whole("--seed", args.seed, least=0)
+    scenario = _placed(args)
     found = correlate(
-        subject_of(scenario).draw(given.seed),
-        given.pairs,
-        given.seed,
-        given.concentration,
+        subject_of(scenario).draw(args.seed),
+        args.pairs,
+        args.seed,
+        args.concentration,
     )
     told = {
         name: {
@@ -192,8 +192,8 @@ def _correlate(given: argparse.Namespace) -> Answer:
     }
     values = {
         "setting": str(scenario),
-        "seed": given.seed,
-        "pairs": given.pairs,
+        "seed": args.seed,
+        "pairs": args.pairs,
         **told,
     }
     pairs = zip(found.spd_s.tolist(), found.ftg_s.tolist())
@@ -202,9 +202,9 @@ def _correlate(given: argparse.Namespace) -> Answer:
     form = "{:10} {coefficient:6.3f}  [{ci95[0]:.3f}, {ci95[1]:.3f}]  {}"
     lines = [
         (
-            f"{scenario}, {given.pairs} pairs of random plans: correlation of SPD and"
+            f"{scenario}, {args.pairs} pairs of random plans: correlation of SPD and"
             " FTG, 95 % interval; published"
         ),
         *(form.format(name, printed[name], **value) for name, value in told.items()),
     ]
-    return formatted(given, values, rows, lambda: "\n".join(lines))
+    return formatted(args, values, rows, lambda: "\n".join(lines))

@@ -168,20 +168,20 @@ def _add_named(
 # ---- options ----
 
 
-def _level(given: argparse.Namespace) -> Level | str:
-    name, own = (USUAL, {}) if given.level is None else given.level
+def _level(args: argparse.Namespace) -> Level | str:
+    name, own = (USUAL, {}) if args.level is None else args.level
     check_one_of("load level", name, LEVELS)
     if "cluster" in own and own["cluster"] not in CLUSTERS:
         own = {**own, "cluster": cluster(own["cluster"])}
     return Level(**{**vars(LEVELS[name]), **own}) if own else str(name)
 
 
-def _check_options(given: argparse.Namespace, schedulers: Sequence[str]) -> None:
+def _check_options(args: argparse.Namespace, schedulers: Sequence[str]) -> None:
     """Raise InputError for several sources, or an option that no scheduler uses."""
-    sources = list(given_of(given, "level", "instance", "orlib"))
+    sources = list(given_of(args, "level", "instance", "orlib"))
     allowed = "one of --level, --instance and --orlib"
     require(len(sources) < 2, "sources of the instance", sources, allowed)
-    for option in given_of(given, *OF_SCHEDULER):
+    for option in given_of(args, *OF_SCHEDULER):
         open_to = {
             name.partition(":")[0] for name in schedulers if not _says(name, option)
         }
@@ -198,55 +198,55 @@ def _says(scheduler: str, option: str) -> bool:
     return any(word in scheduler for word in words)
 
 
-def _source(given: argparse.Namespace) -> str | Level | Instance:
-    if given.orlib is not None:
-        path, own = given.orlib
+def _source(args: argparse.Namespace) -> str | Level | Instance:
+    if args.orlib is not None:
+        path, own = args.orlib
         return read_orlib(path, **own)
-    if given.instance is not None:
-        path, own = given.instance
+    if args.instance is not None:
+        path, own = args.instance
         gpus = cluster(own.get("cluster", "small"))
         return read_instance(path, gpus, skip_unfit=own.get("skip_unfit", False))
-    return _level(given)
+    return _level(args)
 
 
-def _scenario(given: argparse.Namespace) -> Scenario:
+def _scenario(args: argparse.Namespace) -> Scenario:
     """Return the scenario of the options.
 
     The schedulers of a comparison are tried in all ways open to them.
     """
-    several = given.action != "run"
-    named = policies_of(given.policies or "") if several else [given.policy]
+    several = args.action != "run"
+    named = policies_of(args.policies or "") if several else [args.policy]
     usual = [name.partition(":")[0] for name in Scenario.compared]
-    _check_options(given, usual if named == [""] else named)
+    _check_options(args, usual if named == [""] else named)
     # several are replanned in addition to the frozen plans
     own = REALITY[:-1] if several else REALITY
-    scenario = Scenario(_source(given), **given_of(given, *own))
+    scenario = Scenario(_source(args), **given_of(args, *own))
     reality = (scenario.noise, scenario.delay_s, scenario.unknown_arrivals)
     if not several and not subject_of(scenario).is_random:
-        _check_seed(given, given.policy)
-    if several and (any(reality) or given.replan_s is not None):
+        _check_seed(args, args.policy)
+    if several and (any(reality) or args.replan_s is not None):
         names = (
-            subject_of(scenario).default_policies() if given.policies is None else named
+            subject_of(scenario).default_policies() if args.policies is None else named
         )
-        given.policies = ",".join(way for name in names for way in _ways(name, given))
+        args.policies = ",".join(way for name in names for way in _ways(name, args))
     return scenario
 
 
-def _check_seed(given: argparse.Namespace, scheduler: str) -> None:
+def _check_seed(args: argparse.Namespace, scheduler: str) -> None:
     """Raise InputError for a seed of an instance that the scheduler does not use."""
     searched = scheduler.partition(":")[0] in SEEDED
     allowed = f"0 here; it goes with {' or '.join(SEEDED)}"
-    require(given.seed == 0 or searched, "--seed", given.seed, allowed)
+    require(args.seed == 0 or searched, "--seed", args.seed, allowed)
 
 
-def _ways(scheduler: str, given: argparse.Namespace) -> list[str]:
+def _ways(scheduler: str, args: argparse.Namespace) -> list[str]:
     """Return the ways of a scheduler: frozen plan, replanned, or online for a rule."""
     name, sign = scheduler.partition(":")[0], "," if ":" in scheduler else ":"
     if in_file(scheduler) or _says(scheduler, "replan_s"):
         return [scheduler]
-    ways = [] if given.unknown_arrivals else [scheduler]
-    if given.replan_s is not None and name in OWNERS["replan_s"]:
-        ways.append(f"{scheduler}{sign}replan_s={given.replan_s:.12g}")
+    ways = [] if args.unknown_arrivals else [scheduler]
+    if args.replan_s is not None and name in OWNERS["replan_s"]:
+        ways.append(f"{scheduler}{sign}replan_s={args.replan_s:.12g}")
     if name in RULES:
         ways.append(f"{scheduler}{sign}online=true")
     return ways or [scheduler]
@@ -276,10 +276,10 @@ TASKS = Module(
 )
 
 
-def _generate(given: argparse.Namespace) -> Answer:
-    require(given.level is not None, "--level", None, f"one of {', '.join(LEVELS)}")
-    instance = generate(_level(given), given.seed)
-    write_instance(instance, given.out)
+def _generate(args: argparse.Namespace) -> Answer:
+    require(args.level is not None, "--level", None, f"one of {', '.join(LEVELS)}")
+    instance = generate(_level(args), args.seed)
+    write_instance(instance, args.out)
     gpus = ", ".join(gpu.name for gpu in instance.gpus)
     log.info(
         "%d tasks over %.1f h for %s",
@@ -287,32 +287,32 @@ def _generate(given: argparse.Namespace) -> Answer:
         instance.arrival_s[-1] / 3600,
         gpus,
     )
-    return Answer(given.out)
+    return Answer(args.out)
 
 
-def _solve(given: argparse.Namespace) -> Answer:
-    subject_of(Scenario()).make_policy(given.policy)
-    _check_options(given, [given.policy])
-    scenario = Scenario(_source(given), **given_of(given, "moves", "seconds"))
+def _solve(args: argparse.Namespace) -> Answer:
+    subject_of(Scenario()).make_policy(args.policy)
+    _check_options(args, [args.policy])
+    scenario = Scenario(_source(args), **given_of(args, "moves", "seconds"))
     if not subject_of(scenario).is_random:
-        _check_seed(given, given.policy)
-    check_work(given, subject_of(scenario).work, kept=scenario.jobs)
-    run = subject_of(scenario).run(given.policy, given.seed)
-    log.info("%s planned for %.3g s", given.policy, run.plan.seconds)
-    figures = {**run.summary(), "scheduler": given.policy}
+        _check_seed(args, args.policy)
+    check_work(args, subject_of(scenario).work, kept=scenario.jobs)
+    run = subject_of(scenario).run(args.policy, args.seed)
+    log.info("%s planned for %.3g s", args.policy, run.plan.seconds)
+    figures = {**run.summary(), "scheduler": args.policy}
     text = "\n".join(f"{name:18} {_told(value):>14}" for name, value in figures.items())
-    return formatted(given, figures, schedule_of(run).rows(), lambda: text)
+    return formatted(args, figures, schedule_of(run).rows(), lambda: text)
 
 
 def _told(value: Any) -> str:
     return short_text(value) if value == value else "no bound known"
 
 
-def _table(given: argparse.Namespace) -> Answer:
+def _table(args: argparse.Namespace) -> Answer:
     names = list(dict.fromkeys(scheduler for _, scheduler in PRINTED))
-    policies = names if given.policies is None else given.policies.split(",")
+    policies = names if args.policies is None else args.policies.split(",")
     for name in policies:
         check_one_of("policy", name, names)
-    rows = table_one(given.tasks, seeds_of(given), policies, executor_of(given))
+    rows = table_one(args.tasks, seeds_of(args), policies, executor_of(args))
     lines = aligned(cells_of(rows, _told))
-    return formatted(given, {"rows": rows}, rows, lambda: "\n".join(lines))
+    return formatted(args, {"rows": rows}, rows, lambda: "\n".join(lines))

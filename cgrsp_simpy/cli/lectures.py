@@ -49,24 +49,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def carry_out(given: argparse.Namespace) -> Answer:
+def carry_out(args: argparse.Namespace) -> Answer:
     """Return the list, the script, or the files written."""
     scripts = _scripts()
     asked = {
-        "--copy": given.copy,
-        "--notebook": given.notebook,
-        "--slides": given.slides,
+        "--copy": args.copy,
+        "--notebook": args.notebook,
+        "--slides": args.slides,
     }
     option, folder = next(
         (each for each in asked.items() if each[1] is not None), ("", "")
     )
-    if given.number is None:
+    if args.number is None:
         require(not option, option, folder, "given with the number of a lecture")
         return Answer(
             "\n".join(f"{name:3}  {_finds(path)}" for name, path in scripts.items())
         )
-    check_one_of("lecture", given.number, scripts)
-    script = scripts[given.number]
+    check_one_of("lecture", args.number, scripts)
+    script = scripts[args.number]
     text = script.read_text(encoding="utf-8")
     if not option:
         return Answer(text.rstrip("\n"))
@@ -78,7 +78,7 @@ def carry_out(given: argparse.Namespace) -> Answer:
     }[option]
     path = _free(option, Path(folder), f"{script.stem}.{ending}")
     if option == "--slides":
-        log.info("lecture %s is run, which takes up to a minute", given.number)
+        log.info("lecture %s is run, which takes up to a minute", args.number)
     write_whole(path, made(text).encode())
     return Answer(str(path))
 

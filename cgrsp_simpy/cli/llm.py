@@ -93,19 +93,19 @@ def _add_scenario(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _scenario(given: argparse.Namespace) -> Scenario:
-    own = given_of(given, *TARGETS)
-    if given.steps is not None:
-        own["steps"] = _steps(given.steps)
-    return Scenario(_source(given), Service(**given.service or {}), **own)
+def _scenario(args: argparse.Namespace) -> Scenario:
+    own = given_of(args, *TARGETS)
+    if args.steps is not None:
+        own["steps"] = _steps(args.steps)
+    return Scenario(_source(args), Service(**args.service or {}), **own)
 
 
-def _source(given: argparse.Namespace) -> Offered | RequestList:
-    if given.trace is None:
-        refuse(given, "given with --trace", "log")
-        return Offered(**getattr(given, "requests", None) or {})
-    refuse(given, "left out with --trace, which has the requests", "requests")
-    return read_requests(given.trace, **reading_of(given, *OF_LOG))
+def _source(args: argparse.Namespace) -> Offered | RequestList:
+    if args.trace is None:
+        refuse(args, "given with --trace", "log")
+        return Offered(**getattr(args, "requests", None) or {})
+    refuse(args, "left out with --trace, which has the requests", "requests")
+    return read_requests(args.trace, **reading_of(args, *OF_LOG))
 
 
 def _steps(text: str) -> StepTable | Roofline:
@@ -120,12 +120,12 @@ MODULE = Module(
     _add_scenario,
     _scenario,
     figures="cgrsp_simpy.llm.figures",
-    sizes=lambda given: {"source": _source(given)},
+    sizes=lambda args: {"source": _source(args)},
 )
 
 
-def _table(given: argparse.Namespace) -> Answer:
+def _table(args: argparse.Namespace) -> Answer:
     """Return the printed table."""
     rows = table_two()
     text = "\n".join([*aligned(cells_of(rows)), "", NOTE])
-    return formatted(given, {"rows": rows}, rows, lambda: text)
+    return formatted(args, {"rows": rows}, rows, lambda: text)

@@ -78,14 +78,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     figures.add_argument("--market", action="append", metavar="FILE", help=recorded)
 
 
-def _report(given: argparse.Namespace) -> Answer:
+def _report(args: argparse.Namespace) -> Answer:
     """Summarise the snapshots."""
-    listed = snapshots_of(given.files)
+    listed = snapshots_of(args.files)
     polls = [Polls(each) for each in listed]
-    if given.figure is not None:
+    if args.figure is not None:
         from cgrsp_simpy.decide.figures import market  # loads matplotlib
 
-        stem, fits = Path(given.figure), [fit_stock(each) for each in listed]
+        stem, fits = Path(args.figure), [fit_stock(each) for each in listed]
         figure = market(stem.name, len(fits))
         figure.write(stem.parent, figure.rows(fits))
     rows = [_told(each) for each in polls]
@@ -97,13 +97,13 @@ def _report(given: argparse.Namespace) -> Answer:
     ]
     head = "share of Low stock by hour of day, %"
     text = "\n\n".join([_table(rows), f"{head}\n{_table(hours, digits=0)}"])
-    return formatted(given, {"types": found}, merged, lambda: text)
+    return formatted(args, {"types": found}, merged, lambda: text)
 
 
-def _figures(given: argparse.Namespace) -> Answer:
+def _figures(args: argparse.Namespace) -> Answer:
     from cgrsp_simpy.thesis import persistence  # loads matplotlib
 
-    return draw_gallery(given, persistence, market=given.market or ())
+    return draw_gallery(args, persistence, market=args.market or ())
 
 
 def _told(polls: Polls) -> Row:
@@ -139,15 +139,15 @@ def _by_hour(polls: Polls) -> Row:
     return found
 
 
-def _fit(given: argparse.Namespace) -> Answer:
+def _fit(args: argparse.Namespace) -> Answer:
     """Fit stock models."""
-    fits = [fit_stock(each) for each in snapshots_of(given.files)]
-    if given.out is not None:
+    fits = [fit_stock(each) for each in snapshots_of(args.files)]
+    if args.out is not None:
         require(
-            given.out.endswith(".toml"), "--out", given.out, "a file that ends in .toml"
+            args.out.endswith(".toml"), "--out", args.out, "a file that ends in .toml"
         )
-        write_whole(Path(given.out), measured_toml(fits).encode())
-        log.info("the laws are in %s: --market %s", given.out, given.out)
+        write_whole(Path(args.out), measured_toml(fits).encode())
+        log.info("the laws are in %s: --market %s", args.out, args.out)
     for fit in fits:
         apart, width = fit.polls.drift_pct
         if abs(apart) > width:
@@ -167,7 +167,7 @@ def _fit(given: argparse.Namespace) -> Answer:
     text = "\n\n".join(
         f"{head}\n{_table([_beside(row) for row in own])}" for head, own in tables
     )
-    return formatted(given, {"types": rows, "second_halves": later}, rows, lambda: text)
+    return formatted(args, {"types": rows, "second_halves": later}, rows, lambda: text)
 
 
 def _beside(row: Row) -> Row:

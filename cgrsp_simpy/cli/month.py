@@ -39,13 +39,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(engines=True)
 
 
-def carry_out(given: argparse.Namespace) -> Answer:
+def carry_out(args: argparse.Namespace) -> Answer:
     """Return the months in the requested format."""
-    policies = policies_of(given.policies)
-    seeds, most = seeds_of(given), max(jobs for _, jobs in DAYS.values())
-    check_work(given, most * given.days * len(seeds) * len(policies))
-    numbers = (given.days, len(seeds), seeds.start)
-    of_day, mix = partial(day, slots=given.slots), given.mix or THESIS_MIX
+    policies = policies_of(args.policies)
+    seeds, most = seeds_of(args), max(jobs for _, jobs in DAYS.values())
+    check_work(args, most * args.days * len(seeds) * len(policies))
+    numbers = (args.days, len(seeds), seeds.start)
+    of_day, mix = partial(day, slots=args.slots), args.mix or THESIS_MIX
     return answer(
-        month(mix, policies, *numbers, of_day, given.workers, out=given.out), given
+        month(mix, policies, *numbers, of_day, args.workers, out=args.out), args
     )

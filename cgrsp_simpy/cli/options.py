@@ -40,7 +40,7 @@ class Answer(NamedTuple):
 
 
 def formatted(
-    given: argparse.Namespace,
+    args: argparse.Namespace,
     values: Mapping[str, Any],
     rows: Sequence[Mapping[str, Any]],
     text: Callable[[], str],
@@ -49,9 +49,9 @@ def formatted(
 
     values: for JSON. rows: for CSV. text: returns the table.
     """
-    if given.format == "json":
+    if args.format == "json":
         return Answer(json_text(values))
-    return Answer(csv_text(rows).rstrip("\n") if given.format == "csv" else text())
+    return Answer(csv_text(rows).rstrip("\n") if args.format == "csv" else text())
 
 
 def cells_of(
@@ -124,18 +124,18 @@ def _seeds(text: str) -> range:
     return seeds
 
 
-def seeds_of(given: argparse.Namespace, random: bool = True) -> range:
+def seeds_of(args: argparse.Namespace, random: bool = True) -> range:
     """Return the seeds of the options; only one is allowed if nothing is random."""
     if random:
-        return given.seeds or range(given.usual)
+        return args.seeds or range(args.usual)
     allowed = "left out: nothing is random here, so that one run is enough"
-    seeds = given.seeds or range(1)
+    seeds = args.seeds or range(1)
     require(seeds == range(1), "--seeds", f"{seeds.start}:{seeds.stop}", allowed)
     return seeds
 
 
 def check_work(
-    given: argparse.Namespace,
+    args: argparse.Namespace,
     jobs: int,
     kept: int = 0,
     per_s: float = Subject.pace_per_s,
@@ -146,13 +146,13 @@ def check_work(
     jobs: to simulate, of which `kept` are in memory at a time. per_s: jobs per second,
     roughly. done: the verb of the message.
     """
-    seconds = jobs / per_s / (given.workers or 1)
+    seconds = jobs / per_s / (args.workers or 1)
     held = BYTES_A_JOB * kept
     minutes = "a minute" if seconds < 90 else f"{seconds / 60:.0f} minutes"
     took = f"{seconds / 3600:,.1f} hours" if seconds > 5400 else minutes
     memory = f", {held / 1e9:,.1f} GB" if held > 1e8 else ""
     told = f"{jobs:,} jobs are to be {done}, {took}{memory} or so"
-    if (jobs / per_s > MOST_S or held > MOST_HELD) and not given.yes:
+    if (jobs / per_s > MOST_S or held > MOST_HELD) and not args.yes:
         raise InputError(f"{told}; --yes starts it all the same")
     if seconds > 60:
         log.info("%s", told)
@@ -169,18 +169,18 @@ def policies_of(text: str) -> list[str]:
     return policies
 
 
-def answer(study: Results, given: argparse.Namespace) -> Answer:
+def answer(study: Results, args: argparse.Namespace) -> Answer:
     """Return a study in the requested format; status 1 if runs failed."""
-    if given.out is not None:
-        log.info("results are in %s", given.out)
-    if study.failures and given.format != "table":
+    if args.out is not None:
+        log.info("results are in %s", args.out)
+    if study.failures and args.format != "table":
         log.warning("%s", failures_told(study)[-1])
     made = {
         "json": study.json,
         "csv": lambda: csv_text(study.rows),
         "table": study.__str__,
     }
-    return Answer(made[given.format]().rstrip("\n"), 1 if study.failures else 0)
+    return Answer(made[args.format]().rstrip("\n"), 1 if study.failures else 0)
 
 
 # ---- figures ----
@@ -227,20 +227,20 @@ def _look(text: str) -> dict[str, Any]:
     return {"style": settings, **(pairs_of(LOOK, ",".join(own)) if own else {})}
 
 
-def draw_gallery(given: argparse.Namespace, module: Any, **sizes: Any) -> Answer:
+def draw_gallery(args: argparse.Namespace, module: Any, **sizes: Any) -> Answer:
     """Draw the requested figures of a module; list the files. sizes: of the runs."""
-    if given.only is None:
+    if args.only is None:
         log.info("%s", LONG_FIGURES)
-    ids = tuple(module.FIGURES if given.only is None else given.only.split(","))
+    ids = tuple(module.FIGURES if args.only is None else args.only.split(","))
     drawn = module.draw_figures(
-        given.out, ids, executor=executor_of(given), **given.style, **sizes
+        args.out, ids, executor=executor_of(args), **args.style, **sizes
     )
     return Answer("\n".join(map(str, drawn)))
 
 
-def executor_of(given: argparse.Namespace) -> int | None:
+def executor_of(args: argparse.Namespace) -> int | None:
     """Return the number of processes, by default one per core; None for this one."""
-    workers = given.workers or os.cpu_count() or 1
+    workers = args.workers or os.cpu_count() or 1
     return workers if workers > 1 else None
 
 
@@ -278,17 +278,17 @@ def add_log(
     add_pairs(parser, "log", known, how, partial(pairs_of, columns | known))
 
 
-def reading_of(given: argparse.Namespace, *own: str) -> dict[str, Any]:
+def reading_of(args: argparse.Namespace, *own: str) -> dict[str, Any]:
     """Return arguments for a reader of logs from --log. own: beyond `read_log`'s."""
-    told = dict(given.log or {})
+    told = dict(args.log or {})
     found = {name: told.pop(name) for name in (*READING, *own) if name in told}
     return {**found, "columns": told}
 
 
-def refuse(given: argparse.Namespace, allowed: str, *options: str) -> None:
+def refuse(args: argparse.Namespace, allowed: str, *options: str) -> None:
     """Raise InputError for any of the options that is set. allowed: instead."""
     for name in options:
-        value = getattr(given, name, None)
+        value = getattr(args, name, None)
         if isinstance(value, dict):  # as on the command line
             value = ",".join(
                 key if one is True else f"{key}={one}" for key, one in value.items()
@@ -302,23 +302,23 @@ def refuse(given: argparse.Namespace, allowed: str, *options: str) -> None:
 BY = ("--by COLUMN", str, "figures by the values of a column of the log, such as user")
 
 
-def by_answer(rows: Sequence[Mapping[str, Any]], given: argparse.Namespace) -> Answer:
+def by_answer(rows: Sequence[Mapping[str, Any]], args: argparse.Namespace) -> Answer:
     """Return rows by values of a column of a log, in the requested format."""
-    if given.by in rows[0]:  # for a single run
-        names = [name for name in rows[0] if name != given.by]
+    if args.by in rows[0]:  # for a single run
+        names = [name for name in rows[0] if name != args.by]
         rows = [
             {
-                "by": given.by,
-                "value": row[given.by],
+                "by": args.by,
+                "value": row[args.by],
                 **{name: row[name] for name in names},
             }
             for row in rows
         ]
     own = [{name: row[name] for name in list(row)[1:]} for row in rows]
-    lines = [[given.by, *list(rows[0])[2:]]]
+    lines = [[args.by, *list(rows[0])[2:]]]
     lines += [[str(row["value"]), *map(_shown, list(row.values())[2:])] for row in rows]
     return formatted(
-        given, {"by": given.by, "rows": own}, rows, lambda: "\n".join(aligned(lines))
+        args, {"by": args.by, "rows": own}, rows, lambda: "\n".join(aligned(lines))
     )
 
 

@@ -41,12 +41,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--schema", action="store_true", help=schema)
 
 
-def carry_out(given: argparse.Namespace) -> Answer:
+def carry_out(args: argparse.Namespace) -> Answer:
     """Print the parameters or the schema of a scenario, and write its file."""
-    scenario = scenario_of(given.scenario)
-    if given.file:
-        write_whole(given.file, file_text(scenario).encode())
-    if given.schema:
+    scenario = scenario_of(args.scenario)
+    if args.file:
+        write_whole(args.file, file_text(scenario).encode())
+    if args.schema:
         return Answer(json_text(file_schema(scenario)))
     rows = [("name", "value", "unit", "meaning"), *_rows(scenario)]
     widths = [max(len(row[column]) for row in rows) for column in range(3)]

@@ -84,10 +84,10 @@ class Parser(argparse.ArgumentParser):
         """Parse options and arguments; unknown ones are an error here."""
         if " " not in self.prog:
             args = _common_first(args)
-        given, others = super().parse_known_args(args, namespace)
+        parsed, others = super().parse_known_args(args, namespace)
         if others:
             self.error(f"unrecognized arguments: {' '.join(others)}")
-        return given, others
+        return parsed, others
 
     def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
         """Return the value of an option; paths must not be empty."""

@@ -136,45 +136,43 @@ def add_actions(
     return actions
 
 
-def run(module: Module, given: argparse.Namespace) -> Answer:
+def run(module: Module, args: argparse.Namespace) -> Answer:
     """Run one policy once; a second one is shown next to it."""
-    check_whole("--seed", given.seed, least=0)
-    policies = policies_of(given.policy)
-    check_show(given, policies)
-    scenario = module.scenario_of(given)
-    given.policy, policy, *beside = (
+    check_whole("--seed", args.seed, least=0)
+    policies = policies_of(args.policy)
+    check_show(args, policies)
+    scenario = module.scenario_of(args)
+    args.policy, policy, *beside = (
         policies[0],
         *map(subject_of(scenario).make_policy, policies),
     )
     work = subject_of(scenario).work_of(policies)
-    check_work(given, work, kept=scenario.jobs, per_s=subject_of(scenario).pace_per_s)
-    drawn = module.drawn(scenario, given)
+    check_work(args, work, kept=scenario.jobs, per_s=subject_of(scenario).pace_per_s)
+    drawn = module.drawn(scenario, args)
     found = watch(
-        given,
+        args,
         lambda listener: subject_of(scenario).simulation(
-            policy, given.seed, drawn=drawn, listener=listener
+            policy, args.seed, drawn=drawn, listener=listener
         ),
     )
     rows = (
-        None if given.by is None else found.by(given.by)
+        None if args.by is None else found.by(args.by)
     )  # check it before files are written
-    draw(
-        given, found, [subject_of(scenario).run(other, given.seed) for other in beside]
-    )
-    text, values = module.more(found, given)
+    draw(args, found, [subject_of(scenario).run(other, args.seed) for other in beside])
+    text, values = module.more(found, args)
     if rows is not None:
-        return by_answer(rows, given)
-    if given.format == "csv":
+        return by_answer(rows, args)
+    if args.format == "csv":
         return Answer(csv_text(found.rows()).rstrip("\n"))
     figures = found.summary()
-    if given.format == "json":
+    if args.format == "json":
         named = {
             "scenario": scenario.name,
-            scenario.policy_label: label(given.policy),
-            "seed": given.seed,
+            scenario.policy_label: label(args.policy),
+            "seed": args.seed,
         }
         return Answer(json_text({**named, "summary": figures, **values}))
-    title = f"{scenario.name}, {label(given.policy)}, seed {given.seed}"
+    title = f"{scenario.name}, {label(args.policy)}, seed {args.seed}"
     width = max(16, *map(len, figures))
     lines = [
         f"{name:{width}} {figure_text(value):>10}" for name, value in figures.items()
@@ -188,7 +186,7 @@ def run(module: Module, given: argparse.Namespace) -> Answer:
 
 def compared(
     module: Module,
-    given: argparse.Namespace,
+    args: argparse.Namespace,
     more: Callable[[Comparison, int | None], Comparison] = lambda study, _: study,
     check: Callable[[Any, Sequence[str], Sequence[int]], None] = lambda *_: None,
 ) -> Answer:
@@ -196,29 +194,29 @@ def compared(
 
     more: extends the study. check: refuses scenario, policies and seeds.
     """
-    workers, precision = given.workers, _precision(given.precision, module)
-    scenario = module.scenario_of(given)
-    policies = policies_given(given, scenario)
-    seeds = seeds_of(given, subject_of(scenario).is_random_under(policies))
+    workers, precision = args.workers, _precision(args.precision, module)
+    scenario = module.scenario_of(args)
+    policies = policies_given(args, scenario)
+    seeds = seeds_of(args, subject_of(scenario).is_random_under(policies))
     work = subject_of(scenario).work_of(policies) * len(seeds)
-    check_work(given, work, per_s=subject_of(scenario).pace_per_s)
+    check_work(args, work, per_s=subject_of(scenario).pace_per_s)
     check(scenario, policies, seeds)
-    if given.by is not None:
-        refuse(given, "left out with --by", "out", "precision", "workers")
+    if args.by is not None:
+        refuse(args, "left out with --by", "out", "precision", "workers")
         named = check_policies(policies, scenario)
-        return by_answer(by_column(scenario, named, seeds, given.by), given)
+        return by_answer(by_column(scenario, named, seeds, args.by), args)
     study = compare(
-        scenario, policies, seeds, workers, out=given.out, precision=precision
+        scenario, policies, seeds, workers, out=args.out, precision=precision
     )
     study = more(study, workers)
-    found = answer(study, given)
-    beside = module.beside(study) if given.format == "table" else ""
+    found = answer(study, args)
+    beside = module.beside(study) if args.format == "table" else ""
     return found._replace(text=f"{found.text}\n\n{beside}") if beside else found
 
 
-def policies_given(given: argparse.Namespace, scenario: Model) -> list[str]:
+def policies_given(args: argparse.Namespace, scenario: Model) -> list[str]:
     """Return the policies of the options, or those of the scenario."""
-    own = given.policies
+    own = args.policies
     return (
         list(subject_of(scenario).default_policies())
         if own is None
@@ -239,23 +237,23 @@ def _precision(text: str | None, module: Module) -> dict[str, float] | None:
     return pairs(parts, lambda _: (float, form), form, "--precision: ")
 
 
-def swept(module: Module, given: argparse.Namespace) -> Answer:
+def swept(module: Module, args: argparse.Namespace) -> Answer:
     """Sweep parameters."""
-    grid, scenario = grid_of(given.grid), module.scenario_of(given)
-    check_free(given, grid)
-    policies = policies_given(given, scenario)
+    grid, scenario = grid_of(args.grid), module.scenario_of(args)
+    check_free(args, grid)
+    policies = policies_given(args, scenario)
     places = scenarios_of(scenario, points_of(grid), policies)
-    seeds = seeds_of(given, any(subject_of(place).is_random for place in places))
+    seeds = seeds_of(args, any(subject_of(place).is_random for place in places))
     work = sum(subject_of(place).work_of(policies) for place in places) * len(seeds)
-    check_work(given, work, per_s=subject_of(scenario).pace_per_s)
+    check_work(args, work, per_s=subject_of(scenario).pace_per_s)
     return answer(
-        sweep(scenario, grid, policies, seeds, given.workers, out=given.out), given
+        sweep(scenario, grid, policies, seeds, args.workers, out=args.out), args
     )
 
 
-def check_free(given: argparse.Namespace, grid: Mapping[str, Any]) -> None:
+def check_free(args: argparse.Namespace, grid: Mapping[str, Any]) -> None:
     """Raise InputError for an option that the grid overrides."""
-    for option, value in vars(given).items():
+    for option, value in vars(args).items():
         for part in value if isinstance(value, list | tuple) else [value]:
             told = part if isinstance(part, dict) else {option: part}
             for name in grid:
@@ -263,16 +261,14 @@ def check_free(given: argparse.Namespace, grid: Mapping[str, Any]) -> None:
                 require(told.get(name) is None, flag(option), value, allowed)
 
 
-def grid_beside_file(given: argparse.Namespace) -> dict[str, Any]:
+def grid_beside_file(args: argparse.Namespace) -> dict[str, Any]:
     """Return the grid, whose words may include a scenario file."""
-    files = [text for text in given.grid if text.endswith(".toml") and "=" not in text]
+    files = [text for text in args.grid if text.endswith(".toml") and "=" not in text]
     require(len(files) <= 1, "scenario files", files, "one")
-    given.grid = [text for text in given.grid if text not in files]
-    given.scenario = files[0] if files else None
-    require(
-        len(given.grid) > 0, "grid", given.grid, "at least one name=value,value,..."
-    )
-    return grid_of(given.grid)
+    args.grid = [text for text in args.grid if text not in files]
+    args.scenario = files[0] if files else None
+    require(len(args.grid) > 0, "grid", args.grid, "at least one name=value,value,...")
+    return grid_of(args.grid)
 
 
 def grid_of(texts: list[str]) -> dict[str, Any]:
@@ -289,6 +285,6 @@ def value_of(text: str) -> Any:
     return text == "true" if text in ("true", "false") else number_or_text(text)
 
 
-def _figures(module: Module, given: argparse.Namespace) -> Answer:
+def _figures(module: Module, args: argparse.Namespace) -> Answer:
     # loads matplotlib
-    return draw_gallery(given, import_module(module.figures), **module.sizes(given))
+    return draw_gallery(args, import_module(module.figures), **module.sizes(args))

@@ -13,7 +13,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add no option."""
 
 
-def carry_out(given: argparse.Namespace) -> Answer:
+def carry_out(args: argparse.Namespace) -> Answer:
     """List one line per policy."""
     lines = []
     for name, factory in (POLICIES | PREEMPTIVE).items():

@@ -30,12 +30,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_style(parser)
 
 
-def carry_out(given: argparse.Namespace) -> Answer:
+def carry_out(args: argparse.Namespace) -> Answer:
     """Return the files written."""
     drawn = []
     from cgrsp_simpy.plots.figure import Figure  # loads matplotlib
 
-    for path in map(Path, given.files):
+    for path in map(Path, args.files):
         allowed = f"a CSV file whose name begins with {', '.join(GALLERIES)}"
         require(
             path.stem.partition("_")[0] in GALLERIES, "FILE.csv", str(path), allowed
@@ -44,5 +44,5 @@ def carry_out(given: argparse.Namespace) -> Answer:
         own = [each for each in vars(module).values() if isinstance(each, Figure)]
         known = {figure.stem: figure for figure in (*module.FIGURES.values(), *own)}
         check_one_of("figure", path.stem, known)
-        drawn += known[path.stem].write(path.parent, None, **given.style)
+        drawn += known[path.stem].write(path.parent, None, **args.style)
     return Answer("\n".join(map(str, drawn)))

@@ -64,25 +64,25 @@ def add_scenario(parser: argparse.ArgumentParser, own: bool = True) -> None:
     group.add_argument("--market", help=told, **how)
 
 
-def scenario_of(given: argparse.Namespace) -> Scenario:
+def scenario_of(args: argparse.Namespace) -> Scenario:
     """Return the scenario of the options; a log is summarised on stderr."""
-    sources = list(given_of(given, "scenario", "day", "trace"))
+    sources = list(given_of(args, "scenario", "day", "trace"))
     if len(sources) > 1:
         raise InputError("give one of a scenario file, --day and --trace, not several")
     source = sources[0] if sources else "day"
     if source != "trace":
-        refuse(given, "given with --trace", "log")
-    own = given_of(given, *OF_DAY)
+        refuse(args, "given with --trace", "log")
+    own = given_of(args, *OF_DAY)
     if source == "scenario":
-        refuse(given, "left out with a scenario file, which names its types", "gpus")
-        scenario = subject_of(Scenario.from_toml(given.scenario)).varied(**own)
+        refuse(args, "left out with a scenario file, which names its types", "gpus")
+        scenario = subject_of(Scenario.from_toml(args.scenario)).varied(**own)
     elif source == "trace":
-        refuse(given, "left out with --trace, which has the jobs", "jobs", "rate_per_s")
-        scenario = trace(given.trace, **reading_of(given), **own)
+        refuse(args, "left out with --trace, which has the jobs", "jobs", "rate_per_s")
+        scenario = trace(args.trace, **reading_of(args), **own)
     else:
-        scenario = day("hectic" if given.day is None else given.day, **own)
-    scenario = _on_market(given, scenario)
-    scenario = _on_terms(given, scenario)
+        scenario = day("hectic" if args.day is None else args.day, **own)
+    scenario = _on_market(args, scenario)
+    scenario = _on_terms(args, scenario)
     if isinstance(scenario.workload, LoggedWorkload):
         log.info("%s", _summary(scenario, scenario.workload))
     return scenario
@@ -105,9 +105,9 @@ def _market(text: str) -> str | dict[str, Any]:
     return own
 
 
-def _on_market(given: argparse.Namespace, scenario: Scenario) -> Scenario:
+def _on_market(args: argparse.Namespace, scenario: Scenario) -> Scenario:
     """Set the clock and the stock from the options."""
-    parts = given.market or []
+    parts = args.market or []
     files = [part for part in parts if isinstance(part, str)]
     types = {
         name: part[name] for part in parts if isinstance(part, dict) for name in part
@@ -136,11 +136,11 @@ def _on_market(given: argparse.Namespace, scenario: Scenario) -> Scenario:
     return found
 
 
-def _on_terms(given: argparse.Namespace, scenario: Scenario) -> Scenario:
+def _on_terms(args: argparse.Namespace, scenario: Scenario) -> Scenario:
     """Set the terms of renting from the options; some need persistent stock."""
-    own = getattr(given, "terms", None) or {}
+    own = getattr(args, "terms", None) or {}
     terms = replace(scenario.terms, **own)
-    varied = [text.partition("=")[0] for text in getattr(given, "grid", ())]
+    varied = [text.partition("=")[0] for text in getattr(args, "grid", ())]
     for name, owners in NEEDS.items():
         effective = any(getattr(terms, each) or each in varied for each in owners)
         if not effective and (name in own or name in varied):
@@ -169,14 +169,14 @@ def _summary(scenario: Scenario, jobs: LoggedWorkload) -> str:
     )
 
 
-def _drawn(scenario: Scenario, given: argparse.Namespace) -> Any:
+def _drawn(scenario: Scenario, args: argparse.Namespace) -> Any:
     """Return the arrivals, with a progress bar unless events are listed."""
     return progress(
-        scenario.arrivals(Draw(given.seed)),
+        scenario.arrivals(Draw(args.seed)),
         total=scenario.jobs,
         unit="job",
         # None: off if stderr is not a terminal
-        disable=None if {"events", "step"}.isdisjoint(given.show or ()) else True,
+        disable=None if {"events", "step"}.isdisjoint(args.show or ()) else True,
     )
 
 

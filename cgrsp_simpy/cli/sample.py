@@ -17,13 +17,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE.csv", help=told)
 
 
-def carry_out(given: argparse.Namespace) -> Answer:
+def carry_out(args: argparse.Namespace) -> Answer:
     """Report what was written."""
-    file = Path(given.file)
+    file = Path(args.file)
     log = (files("cgrsp_simpy") / "data" / "studio.csv").read_bytes()
     if not (file.is_file() and file.read_bytes() == log):
         allowed = "a file that is not there yet, or this log"
-        require(not is_there(file), "FILE.csv", given.file, allowed)
+        require(not is_there(file), "FILE.csv", args.file, allowed)
         write_whole(file, log)
     columns, *jobs = log.decode().splitlines()
     return Answer(f"{file}: {len(jobs)} generated jobs; columns {columns}")

@@ -44,26 +44,26 @@ def _add_scenario(parser: argparse.ArgumentParser) -> None:
     add_fields(group, Scenario, *FIELDS)
 
 
-def _scenario(given: argparse.Namespace) -> Scenario:
-    own = given_of(given, *FIELDS)
+def _scenario(args: argparse.Namespace) -> Scenario:
+    own = given_of(args, *FIELDS)
     # a point of the grid, so that the checked scenario is the simulated one
-    if given.action == "sweep":
+    if args.action == "sweep":
         own |= {
             name: value[0]
-            for name, value in grid_of(given.grid).items()
+            for name, value in grid_of(args.grid).items()
             if name in FIELDS
         }
     own["checkpoints"] = Checkpoints(**own.get("checkpoints", {}))
-    return Scenario(_source(given), **own)
+    return Scenario(_source(args), **own)
 
 
-def _source(given: argparse.Namespace) -> Any:
+def _source(args: argparse.Namespace) -> Any:
     """Return the market of the options."""
-    if given.trace is None:
-        refuse(given, "given with --trace", "log")
-        return TwoState(**given.market or {})
-    refuse(given, "left out with --trace", "market")
-    return read_traces(given.trace, **given.log or {})
+    if args.trace is None:
+        refuse(args, "given with --trace", "log")
+        return TwoState(**args.market or {})
+    refuse(args, "left out with --trace", "market")
+    return read_traces(args.trace, **args.log or {})
 
 
 MODULE = Module(

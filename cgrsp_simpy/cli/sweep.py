@@ -21,39 +21,39 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(engines=True)
 
 
-def carry_out(given: argparse.Namespace) -> Answer:
+def carry_out(args: argparse.Namespace) -> Answer:
     """Return the sweep in the requested format: over a file, a log, or days of the
     thesis.
 
     The name of a day is a parameter, too.
     """
-    grid = pattern.grid_beside_file(given)
+    grid = pattern.grid_beside_file(args)
     if "name" not in grid:
-        return pattern.swept(RENTAL, given)
-    pattern.check_free(given, grid)
+        return pattern.swept(RENTAL, args)
+    pattern.check_free(args, grid)
     refuse(
-        given,
+        args,
         "left out if the grid has the name of a day",
         "scenario",
         "day",
         "trace",
     )
-    now = scenario_of(given)  # terms and types of the options, for all days
+    now = scenario_of(args)  # terms and types of the options, for all days
     require(
         not now.market.series,
         "--market",
-        given.market,
+        args.market,
         "without files if days are swept",
     )
-    policies, seeds = pattern.policies_given(given, now), seeds_of(given)
-    most = given.jobs or max(jobs for _, jobs in DAYS.values())
+    policies, seeds = pattern.policies_given(args, now), seeds_of(args)
+    most = args.jobs or max(jobs for _, jobs in DAYS.values())
     points = math.prod(map(len, grid.values()))
     numbers = [value for value in grid.get("jobs", []) if isinstance(value, int)]
-    check_work(given, max([most, *numbers]) * len(policies) * len(seeds) * points)
-    own = given_of(given, *OF_DAY) | ({"terms": now.terms} if given.terms else {})
-    for part in given.market or ():
+    check_work(args, max([most, *numbers]) * len(policies) * len(seeds) * points)
+    own = given_of(args, *OF_DAY) | ({"terms": now.terms} if args.terms else {})
+    for part in args.market or ():
         own |= part
     found = sweep(
-        day, {**own, **grid}, policies, seeds, executor=given.workers, out=given.out
+        day, {**own, **grid}, policies, seeds, executor=args.workers, out=args.out
     )
-    return answer(found, given)
+    return answer(found, args)

@@ -97,38 +97,38 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         )
 
 
-def _tables(given: argparse.Namespace) -> Answer:
+def _tables(args: argparse.Namespace) -> Answer:
     """Return the report in the requested format, or its check."""
-    executor, seeds = executor_of(given), given.seeds
+    executor, seeds = executor_of(args), args.seeds
     if seeds is not None:
         # a verdict needs an interval, which needs two seeds
         check_whole("--seeds", seeds, least=2, most=MOST_SEEDS)
-    if given.action == "table":
-        check_one_of("table", given.id, IDS)
-    one = (getattr(given, "id", ""),)
-    ids = {"tables": IDS, "table": one, "check": COUNTED}[given.action]
-    seeds = seeds or (100 if given.action == "check" else None)
-    check_work(given, work_of(wanted_of(ids, seeds)))
-    report = make_report(ids, seeds, executor, given.out)
-    if given.out is not None:
-        log.info("report.html, report.md and cells.csv are in %s", given.out)
-    if given.action == "check":
+    if args.action == "table":
+        check_one_of("table", args.id, IDS)
+    one = (getattr(args, "id", ""),)
+    ids = {"tables": IDS, "table": one, "check": COUNTED}[args.action]
+    seeds = seeds or (100 if args.action == "check" else None)
+    check_work(args, work_of(wanted_of(ids, seeds)))
+    report = make_report(ids, seeds, executor, args.out)
+    if args.out is not None:
+        log.info("report.html, report.md and cells.csv are in %s", args.out)
+    if args.action == "check":
         return _checked(report)
-    if given.format == "csv":
+    if args.format == "csv":
         return Answer(csv_text(report.rows()).rstrip("\n"))
     return Answer(
-        (report.html() if given.format == "html" else report.markdown()).rstrip("\n")
+        (report.html() if args.format == "html" else report.markdown()).rstrip("\n")
     )
 
 
-def _figures(given: argparse.Namespace) -> Answer:
+def _figures(args: argparse.Namespace) -> Answer:
     from cgrsp_simpy.thesis import figures  # loads matplotlib
 
-    sizes = given_of(given, "seeds", "scenario", "runs_from")
-    if getattr(given, "policies", None) is not None:
-        sizes["policies"] = policies_of(given.policies)
-    given.only = getattr(given, "id", None)
-    return draw_gallery(given, figures, **sizes)
+    sizes = given_of(args, "seeds", "scenario", "runs_from")
+    if getattr(args, "policies", None) is not None:
+        sizes["policies"] = policies_of(args.policies)
+    args.only = getattr(args, "id", None)
+    return draw_gallery(args, figures, **sizes)
 
 
 def _checked(report: Report) -> Answer:

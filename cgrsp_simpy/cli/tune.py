@@ -42,14 +42,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(engines=True)
 
 
-def carry_out(given: argparse.Namespace) -> Answer:
+def carry_out(args: argparse.Namespace) -> Answer:
     """Return the front in the requested format."""
-    grid = pattern.grid_beside_file(given)
-    pattern.check_free(given, grid)
-    named = [given.policy, *(name.partition(":")[0] for name in grid if ":" in name)]
+    grid = pattern.grid_beside_file(args)
+    pattern.check_free(args, grid)
+    named = [args.policy, *(name.partition(":")[0] for name in grid if ":" in name)]
     policy = next(filter(None, named), "")
     require(
-        bool(policy), "--policy", given.policy, "given where no range is of a policy's"
+        bool(policy), "--policy", args.policy, "given where no range is of a policy's"
     )
     ranges, stays = {}, {}
     for name, values in grid.items():
@@ -64,14 +64,14 @@ def carry_out(given: argparse.Namespace) -> Answer:
             ranges[name] = ends
         else:
             stays[name] = values[0]
-    seeds = seeds_of(given)
-    [scenario] = scenarios_of(scenario_of(given), [stays], [policy])
+    seeds = seeds_of(args)
+    [scenario] = scenarios_of(scenario_of(args), [stays], [policy])
     [policy] = policies_at(stays, {policy: policy}, scenario).values()
-    sizes = {name: item.default for name, item in SIZES.items()} | (given.search or {})
+    sizes = {name: item.default for name, item in SIZES.items()} | (args.search or {})
     training, population, generations = sizes.values()
     runs = (training * generations + len(seeds)) * population
     check_work(
-        given, subject_of(scenario).work * runs, per_s=subject_of(scenario).pace_per_s
+        args, subject_of(scenario).work * runs, per_s=subject_of(scenario).pace_per_s
     )
-    found = tune(scenario, ranges, policy, seeds, given.workers, out=given.out, **sizes)
-    return answer(found, given)
+    found = tune(scenario, ranges, policy, seeds, args.workers, out=args.out, **sizes)
+    return answer(found, args)

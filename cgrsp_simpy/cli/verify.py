@@ -45,15 +45,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def carry_out(given: argparse.Namespace) -> Answer:
+def carry_out(args: argparse.Namespace) -> Answer:
     """Report how many tasks were reproduced; status 1 if one was not."""
-    out = Path(given.directory)
+    out = Path(args.directory)
     if not is_there(out / "configuration.json"):
         raise InputError(f"{out} is no results directory of a command")
     try:
         with (
-            nullcontext() if given.run_code else naming_nothing(),
-            verifying(given.sample, given.seed) as found,
+            nullcontext() if args.run_code else naming_nothing(),
+            verifying(args.sample, args.seed) as found,
         ):
             _run_again(out, kept_json(out / "configuration.json"))
     except InputError as error:
@@ -121,7 +121,7 @@ def _swept(told: Mapping[str, Any], policies: Sequence[Any], out: Path) -> None:
         number == len(points), "points", len(points), f"{number}, those of the grid"
     )
     cg.sweep(
-        lambda **given: places[_arguments(given)],
+        lambda **point: places[_arguments(point)],
         grid,
         policies,
         told["seeds"],

@@ -232,44 +232,44 @@ def _machine(text: str) -> dict[str, Any] | str:
 # ---- the one pattern ----
 
 
-def _scenario(given: argparse.Namespace) -> Scenario:
+def _scenario(args: argparse.Namespace) -> Scenario:
     """Return the scenario of the options.
 
     For `run`, the jobs are all there are, so that each counts.
     """
-    prices = _prices(given)
-    if given.machines is None and given.action != "sweep":
+    prices = _prices(args)
+    if args.machines is None and args.action != "sweep":
         raise InputError("--machines, the number of fixed machines, is missing")
-    source = _source(given)
-    if given.action == "run" and given.trace is None:
-        check_work(given, source.jobs, kept=source.jobs)
-        columns: list[Any] = list(map(np.concatenate, zip(*source.chunks(given.seed))))
+    source = _source(args)
+    if args.action == "run" and args.trace is None:
+        check_work(args, source.jobs, kept=source.jobs)
+        columns: list[Any] = list(map(np.concatenate, zip(*source.chunks(args.seed))))
         source = ListedJobs(*columns)  # no others exist
-    own = given_of(given, "work_conserving", "order")
-    own |= {"errors": Mispredictions(**given.errors or {}), "sizes": _sizes(given)}
-    scenario = Scenario(source, machines=_machines(given), prices=prices, **own)
-    if given.action == "compare":
-        given.policies = ",".join(_steady(scenario, policies_given(given, scenario)))
+    own = given_of(args, "work_conserving", "order")
+    own |= {"errors": Mispredictions(**args.errors or {}), "sizes": _sizes(args)}
+    scenario = Scenario(source, machines=_machines(args), prices=prices, **own)
+    if args.action == "compare":
+        args.policies = ",".join(_steady(scenario, policies_given(args, scenario)))
     return scenario
 
 
-def _source(given: argparse.Namespace) -> JobSource:
+def _source(args: argparse.Namespace) -> JobSource:
     """Return generated jobs, or those of a log, which is summarised on stderr."""
-    if given.trace is None:
-        refuse(given, "given with --trace", "log", "sizes", "machine")
-        usual = FEW if given.action == "run" else JOBS
-        return ExponentialJobs(**{"jobs": usual, **given_of(given, "jobs", *OF_LOAD)})
-    refuse(given, "left out with --trace, which has the jobs", "jobs", *OF_LOAD)
-    return _log_of(given, whole=given.machine == "whole", unit=_sizes(given)[0].unit)
+    if args.trace is None:
+        refuse(args, "given with --trace", "log", "sizes", "machine")
+        usual = FEW if args.action == "run" else JOBS
+        return ExponentialJobs(**{"jobs": usual, **given_of(args, "jobs", *OF_LOAD)})
+    refuse(args, "left out with --trace, which has the jobs", "jobs", *OF_LOAD)
+    return _log_of(args, whole=args.machine == "whole", unit=_sizes(args)[0].unit)
 
 
-def _sizes(given: argparse.Namespace) -> tuple[Size, ...]:
-    return M5 if given.sizes is None else read_sizes(given.sizes)
+def _sizes(args: argparse.Namespace) -> tuple[Size, ...]:
+    return M5 if args.sizes is None else read_sizes(args.sizes)
 
 
-def _log_of(given: argparse.Namespace, **how: Any) -> ListedJobs:
-    jobs = read_jobs(given.trace, **how, **reading_of(given)).jobs
-    log.info("%s: %s", given.trace, describe(jobs, how.get("unit", "cores")))
+def _log_of(args: argparse.Namespace, **how: Any) -> ListedJobs:
+    jobs = read_jobs(args.trace, **how, **reading_of(args)).jobs
+    log.info("%s: %s", args.trace, describe(jobs, how.get("unit", "cores")))
     if not jobs.run_s.any():
         raise InputError(
             f"{jobs.name}: an hour of work has no price: its {jobs.jobs:,} jobs run"
@@ -278,29 +278,29 @@ def _log_of(given: argparse.Namespace, **how: Any) -> ListedJobs:
     return jobs
 
 
-def _machines(given: argparse.Namespace) -> int | tuple[Size, ...]:
+def _machines(args: argparse.Namespace) -> int | tuple[Size, ...]:
     """Return the fixed machines, which jobs of a log share or take as a whole."""
-    number = 1 if given.machines is None else given.machines
+    number = 1 if args.machines is None else args.machines
     check_whole("--machines", number, least=1)
-    if given.trace is None or given.machine == "whole":
+    if args.trace is None or args.machine == "whole":
         return int(number)
-    machine = {"cores": MACHINE_CORES, **(given.machine or {})}
+    machine = {"cores": MACHINE_CORES, **(args.machine or {})}
     machine = {"memory_gb": GB_PER_CORE * machine["cores"], **machine}
     return (Size("fixed machine", **machine, price_per_h=0.0),) * number
 
 
-def _prices(given: argparse.Namespace) -> Prices:
+def _prices(args: argparse.Namespace) -> Prices:
     """Return the prices; warn of unusual ones."""
-    prices = Prices(**given.prices or {})
+    prices = Prices(**args.prices or {})
     for note in prices.notes:
         log.warning("%s", note)
     return prices
 
 
-def _drawn_of(given: argparse.Namespace) -> dict[str, Any]:
+def _drawn_of(args: argparse.Namespace) -> dict[str, Any]:
     """Return the log whose workload is drawn, if any."""
-    refuse(given, "given with --trace", *(["log"] if given.trace is None else []))
-    return {"trace": None if given.trace is None else _log_of(given)}
+    refuse(args, "given with --trace", *(["log"] if args.trace is None else []))
+    return {"trace": None if args.trace is None else _log_of(args)}
 
 
 MODULE = Module(
@@ -377,102 +377,102 @@ class _Beside(Comparison):
         )
 
 
-def _compare(given: argparse.Namespace) -> Answer:
+def _compare(args: argparse.Namespace) -> Answer:
     def beside(study: Comparison, _: int | None) -> Comparison:
         return _Beside(
             **{item.name: getattr(study, item.name) for item in fields(study)}
         )
 
-    return pattern.compared(MODULE, given, beside)
+    return pattern.compared(MODULE, args, beside)
 
 
 # ---- the module's own verbs ----
 
 
-def _formula(given: argparse.Namespace) -> dict[str, Any]:
+def _formula(args: argparse.Namespace) -> dict[str, Any]:
     """Return the arguments that `analyze` and `optimum` share."""
-    if given.duration is not None:
-        check_number("--duration", given.duration, above=0)
-    own = ExponentialJobs(1, **given_of(given, *OF_LOAD))
+    if args.duration is not None:
+        check_number("--duration", args.duration, above=0)
+    own = ExponentialJobs(1, **given_of(args, *OF_LOAD))
     return {
         **{name: getattr(own, name) for name in OF_LOAD},
-        "prices": _prices(given),
-        "errors": Mispredictions(**given.errors or {}),
-        "duration_h": given.duration,
+        "prices": _prices(args),
+        "errors": Mispredictions(**args.errors or {}),
+        "duration_h": args.duration,
     }
 
 
-def _analyze(given: argparse.Namespace) -> Answer:
-    own = _formula(given)
-    if given.machines is None:
-        return _row(given, optimum(given.policy, **own))
-    return _row(given, analyze(given.policy, servers=given.machines, **own))
+def _analyze(args: argparse.Namespace) -> Answer:
+    own = _formula(args)
+    if args.machines is None:
+        return _row(args, optimum(args.policy, **own))
+    return _row(args, analyze(args.policy, servers=args.machines, **own))
 
 
-def _row(given: argparse.Namespace, found: Mapping[str, float]) -> Answer:
+def _row(args: argparse.Namespace, found: Mapping[str, float]) -> Answer:
     shown = {name: found[name] for name in SHOWN if name in found}
     text = "\n".join(f"{name:18} {value:12.6g}" for name, value in shown.items())
-    return formatted(given, shown, [shown], lambda: text)
+    return formatted(args, shown, [shown], lambda: text)
 
 
-def _optimize(given: argparse.Namespace) -> Answer:
-    texts, own = policies_of(given.policies), _formula(given)
+def _optimize(args: argparse.Namespace) -> Answer:
+    texts, own = policies_of(args.policies), _formula(args)
     require(
-        len(set(texts)) == len(texts), "--policies", given.policies, "names that differ"
+        len(set(texts)) == len(texts), "--policies", args.policies, "names that differ"
     )
-    rows = {text: optimum(text, by=given.objective, **own) for text in texts}
+    rows = {text: optimum(text, by=args.objective, **own) for text in texts}
     for name, row in rows.items():
         if row["wait_s"] > own["service_s"]:
             log.warning(
                 "%s: best by %s: %s; but jobs wait longer in the mean (%.3g h) than"
                 " they run",
-                *(name, given.objective, many(int(row["servers"]), "fixed machine")),
+                *(name, args.objective, many(int(row["servers"]), "fixed machine")),
                 row["wait_s"] / 3600,
             )
     if len(rows) == 1:
-        return _row(given, rows[texts[0]])
-    return _table(given, rows)
+        return _row(args, rows[texts[0]])
+    return _table(args, rows)
 
 
-def _plan(given: argparse.Namespace) -> Answer:
-    prices = _prices(given)
-    require(given.trace is not None, "--trace", None, "a log of jobs")
-    sizes, whole = _sizes(given), given.machine == "whole"
-    jobs = _log_of(given, whole=whole, unit=sizes[0].unit)
+def _plan(args: argparse.Namespace) -> Answer:
+    prices = _prices(args)
+    require(args.trace is not None, "--trace", None, "a log of jobs")
+    sizes, whole = _sizes(args), args.machine == "whole"
+    jobs = _log_of(args, whole=whole, unit=sizes[0].unit)
     if whole:
         size = (
             Size("machine", 1, 0.0, prices.on_demand)
-            if given.sizes is None
+            if args.sizes is None
             else sizes[0]
         )
         allowed = "of one size, which each job takes as a whole"
-        require(given.sizes is None or len(sizes) == 1, "--sizes", given.sizes, allowed)
+        require(args.sizes is None or len(sizes) == 1, "--sizes", args.sizes, allowed)
         sizes = (replace(size, cores=1, memory_gb=0.0),)
         jobs = replace(
             jobs, cores=np.ones(jobs.jobs, np.int64), memory_gb=np.zeros(jobs.jobs)
         )
-    elif given.machine:
+    elif args.machine:
         size = Size(
-            "fixed machine", **{"memory_gb": 0.0, **given.machine}, price_per_h=0.0
+            "fixed machine", **{"memory_gb": 0.0, **args.machine}, price_per_h=0.0
         )
         needs = np.array([size.cores]), np.array([size.memory_gb])
         rent = float(rent_per_h(*needs, sizes)[0])
         sizes += (
             replace(size, price_per_h=rent, reserved_1y_per_h=prices.share * rent),
         )
-    options = given_of(given, "limit", "budget", "growth", "seed")
+    options = given_of(args, "limit", "budget", "growth", "seed")
     planned = plan(
         jobs,
         sizes=sizes,
         prices=prices,
-        policies=policies_of(given.policies),
+        policies=policies_of(args.policies),
         **options,
     )
-    if given.out is not None:
+    if args.out is not None:
         # loads matplotlib
         from cgrsp_simpy.waiting.paper.figures import PLANNED
 
-        for path in PLANNED.write(given.out, PLANNED.rows(planned)):
+        for path in PLANNED.write(args.out, PLANNED.rows(planned)):
             log.info("%s", path)
     names = ("p95_wait_s", "wait_s", "price", "bill", "machines", "policy")
     lines = [
@@ -489,13 +489,11 @@ def _plan(given: argparse.Namespace) -> Answer:
     texts = [str(planned), "", load, "", "least money for a wait"]
     table = "\n".join([*texts, *aligned([list(names), *lines])])
     values = {**asdict(planned), "policy": told(planned.policy)}
-    answer = formatted(given, values, planned.frontier, lambda: table)
+    answer = formatted(args, values, planned.frontier, lambda: table)
     return answer._replace(status=int(bool(planned.reason)))
 
 
-def _table(
-    given: argparse.Namespace, rows: Mapping[str, Mapping[str, float]]
-) -> Answer:
+def _table(args: argparse.Namespace, rows: Mapping[str, Mapping[str, float]]) -> Answer:
     """Return one row per policy, with the opportunity cost and the figures."""
     shown = {
         name: {
@@ -514,7 +512,7 @@ def _table(
         [name, *(f"{row[key]:.6g}" for key in names)] for name, row in shown.items()
     ]
     text = "\n".join(aligned([["policy", *names], *lines]))
-    return formatted(given, {"policies": shown}, own, lambda: text)
+    return formatted(args, {"policies": shown}, own, lambda: text)
 
 
 def _told(value: Mean) -> str:

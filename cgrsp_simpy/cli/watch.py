@@ -37,12 +37,12 @@ def add_show(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--show", action="append", metavar="WHAT", help=told)
 
 
-def check_show(given: argparse.Namespace, policies: Sequence[str]) -> None:
+def check_show(args: argparse.Namespace, policies: Sequence[str]) -> None:
     """Raise InputError for what cannot be shown, before anything is run.
 
     Also for events in JSON or CSV, and for a second policy that nothing shows.
     """
-    shown = given.show or []
+    shown = args.show or []
     for each in shown:
         allowed = (
             f"events, step, or a file that ends in {', '.join([*PICTURES, *FILMS])}"
@@ -65,21 +65,21 @@ def check_show(given: argparse.Namespace, policies: Sequence[str]) -> None:
     require(len(listed) < 2, "--show", listed, "events or step, not both")
     allowed = "left out with --show events, whose lines would be in it"
     require(
-        "events" not in shown or given.format == "table",
+        "events" not in shown or args.format == "table",
         "--format",
-        given.format,
+        args.format,
         allowed,
     )
 
 
-def watch(given: argparse.Namespace, set_up: Callable[[Listener | None], Any]) -> Any:
+def watch(args: argparse.Namespace, set_up: Callable[[Listener | None], Any]) -> Any:
     """Return a run's result, listing its events if requested.
 
     set_up: returns the run with a listener, about to start.
     """
-    if "step" in (given.show or ()):
+    if "step" in (args.show or ()):
         return _stepped(set_up)
-    return set_up(_say if "events" in (given.show or ()) else None).finish()
+    return set_up(_say if "events" in (args.show or ()) else None).finish()
 
 
 def _stepped(set_up: Callable[[Listener], Any]) -> Any:
@@ -97,12 +97,12 @@ def _say(what: object, flush: bool = False) -> None:
     print(visible(str(what), "\n"), flush=flush)
 
 
-def draw(given: argparse.Namespace, run: Any, beside: Sequence[Any] = ()) -> None:
+def draw(args: argparse.Namespace, run: Any, beside: Sequence[Any] = ()) -> None:
     """Draw a run, or anything with a timeline, into the files of the option.
 
     beside: others of the same jobs, for animations.
     """
-    for path in given.show or ():
+    for path in args.show or ():
         if _suffix(path) in PICTURES:
             _draw_gantt(run, path)
         elif path not in LISTED:

@@ -4,6 +4,7 @@ import json
 import os
 import shlex
 import shutil
+from dataclasses import replace
 
 import pytest
 from support import check_bad_input, needs, outcome
@@ -316,7 +317,7 @@ def test_policies_of_files_are_run_again_where_that_is_allowed(
 def test_a_name_that_looks_like_a_policy_of_a_file_is_a_name(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "own.py").write_text(OWN)
-    named = cg.day("quiet", jobs=30).varied(name="own.py:f")
+    named = replace(cg.day("quiet", jobs=30), name="own.py:f")
     cg.compare(named, ["fifo"], range(2), out="out")
     assert not (tmp_path / "was_run").exists()
 

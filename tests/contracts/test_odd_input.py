@@ -12,6 +12,7 @@ import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.decide.judge import judge
 from cgrsp_simpy.decide.recommend import Prices, Spot, Trials
+from cgrsp_simpy.hgsp.schedule import greedy_assignment
 from cgrsp_simpy.logs import read_log
 from cgrsp_simpy.logs.market import Series, Snapshots
 from cgrsp_simpy.rental.gpu import GPUS_2025
@@ -412,7 +413,7 @@ TASKS = cg.hgsp.generate("tasks1")
             "times_s(='x') must be numbers",
         ),
         (
-            lambda: cg.hgsp.greedy_assignment(TASKS, [0, 0]),
+            lambda: greedy_assignment(TASKS, [0, 0]),
             "order must hold each of the",
         ),
         (lambda: dataclasses.replace(SERVER, names=5), "names(=5) must be a list"),

@@ -209,7 +209,8 @@ def test_one_run_is_all_there_is_where_the_seed_draws_nothing(capsys):
     words = "dag compare --graph star:n=5 --policies heft,work --format json".split()
     assert len(json.loads(output(capsys, *words))["seeds"]) == 1
     check_bad_input(
-        outcome(capsys, *words, "--seeds", "4"), ["--seeds(='0:4')", "nothing is drawn"]
+        outcome(capsys, *words, "--seeds", "4"),
+        ["--seeds(='0:4')", "nothing is random"],
     )
 
 

@@ -443,7 +443,7 @@ def test_the_clairvoyant_is_told(capsys):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--clairvoyant", "--frontier"), "two questions"),
+        (("--clairvoyant", "--frontier"), "exclude each other"),
         (("--policies", "fifo"), "--policies goes with --frontier"),
         (("--report", "x"), "--report goes with --frontier"),
         (("--frontier", "--objective", "miss"), "--objective"),

@@ -1,7 +1,7 @@
-"""The event listing of a run, for lectures, and what happens within one instant, and in
-which order: jobs and timeouts, then decisions, then the end of patience.
+"""Events of a run: those of the listing, and those of SimPy that the engine adds.
 
-A run without a listener pays one comparison an event.
+Within one instant, jobs and timeouts come first, then the decision, then ends of
+patience.
 """
 
 from __future__ import annotations
@@ -58,12 +58,12 @@ LARGEST_ID = 2**63 - 1  # of columns
 
 
 def claimant(key: Any) -> Any:
-    """The job of a claim: of a pair such as (job, 2) the first, else the key itself."""
+    """Return the job of a claim: the first of a pair such as (job, 2), else the key."""
     return key[0] if type(key) is tuple and len(key) == 2 else key
 
 
 def job_id(key: Any) -> Any:
-    """The number of the job of a claim, in records, listings and messages."""
+    """Return the number of a claim's job, for records, listings and messages."""
     job = claimant(key)
     return getattr(job, "id", job)
 
@@ -82,7 +82,7 @@ def check_id(owner: str, number: Any, whole: bool) -> None:
 
 
 def policy_name(policy: Any) -> str:
-    """The name under which a policy is reported."""
+    """Return the name under which a policy is reported."""
     return str(
         getattr(policy, "name", None)
         or getattr(policy, "__name__", None)
@@ -150,7 +150,7 @@ class Environment(simpy.Environment):
 
 
 class DecisionEvent(simpy.Event):
-    """Wakes the dispatcher, after everything else of the instant, as often as rung."""
+    """Wakes the dispatcher after everything else of the instant."""
 
     def __init__(self, env: simpy.Environment) -> None:
         super().__init__(env)
@@ -168,11 +168,10 @@ class Patience(simpy.Event):
 
 
 class WakeTimer:
-    """Wakes the dispatcher at the time that a policy asks for, unless it
-    decides before.
+    """Wakes the dispatcher when a policy asks for it, unless it decides before.
 
-    most: wakes with no grant in between, at the most. in_a_row: how many there were.
-    timeout: the one that it waits for; None while it is not set.
+    most: greatest number of wake-ups without a grant between them. in_a_row: how many
+    there were. timeout: the one that is set, or None.
     """
 
     most = 100_000
@@ -182,13 +181,13 @@ class WakeTimer:
         self.timeout: simpy.Event | None = None
 
     def set(self, at_s: float) -> None:
-        """Wake at a time, seconds."""
+        """Set the timer to a time, seconds."""
         delay_s = delay_until(self.env.now, at_s)
         self.timeout = self.env.timeout(delay_s, ("wake", None))
         self.timeout.callbacks = [self._end]
 
     def stop(self) -> None:
-        """A decision is made, or nobody waits: the alarm that was set is none."""
+        """Cancel the timer: a decision is made, or no job waits."""
         if self.timeout is not None:
             self.env.cancel(self.timeout)
             self.timeout = None
@@ -200,8 +199,8 @@ class WakeTimer:
 
 
 def delay_until(now_s: float, at_s: float) -> float:
-    """The delay that leads from now to a time, or, if a time is past, to now; never to
-    before it by rounding.
+    """Return the delay from now to a time, 0 if it is past; rounding never makes it end
+    before that time.
     """
     if at_s <= now_s:
         return 0.0

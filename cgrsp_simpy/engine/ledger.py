@@ -1,4 +1,4 @@
-"""The capacity of the resources of a run: the one book of what is still free."""
+"""The ledger of free capacity of a run's resources."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from cgrsp_simpy.engine.resources import Resource, settled
 
 
 class Ledger:
-    """What is free of each resource, by its number.
+    """Free capacity of each resource, by its number.
 
-    A grant takes an amount before the job requests it, and the end of the claim gives
-    it back. A resource that is closed offers nothing until it is opened as often.
+    A grant takes an amount before the job requests it; the end of the claim releases
+    it. A closed resource has nothing free until it is opened as often as closed.
 
     Attributes
     ----------
@@ -24,7 +24,7 @@ class Ledger:
     held_s : list of float
         Amount times seconds for which it was granted, up to the claims that have ended.
     view : View
-        Hears when nothing is left of a resource, and when something is again.
+        Its hooks are called when a resource becomes full, or available again.
     """
 
     __slots__ = ("_closed", "_resources", "_withheld", "free", "held_s", "mask", "view")
@@ -40,7 +40,7 @@ class Ledger:
         self._withheld: dict[int, float] = {}
 
     def take(self, number: int, amount: float, claim: Any) -> None:
-        """Promise an amount to a claim; AssignmentError if less is free."""
+        """Reserve an amount for a claim; AssignmentError if less is free."""
         left = self.free[number] - amount
         if left and left % 1:
             left = settled(left, self._resources[number].size)
@@ -55,7 +55,7 @@ class Ledger:
             self.view.on_full(number)
 
     def release(self, number: int, amount: float, held_s: float) -> None:
-        """Take back what was promised for some seconds."""
+        """Release an amount that was reserved for some seconds."""
         self.held_s[number] += amount * held_s
         if number in self._closed:
             left = self._withheld[number] + amount
@@ -70,7 +70,7 @@ class Ledger:
             self.view.on_available(number)
 
     def close(self, number: int) -> bool:
-        """Offer nothing of a resource; whether it was open."""
+        """Close a resource; return whether it was open."""
         times = self._closed[number] = self._closed.get(number, 0) + 1
         if times > 1:
             return False
@@ -82,7 +82,7 @@ class Ledger:
         return True
 
     def open(self, number: int) -> bool:
-        """Undo a `close`; whether the resource is open again."""
+        """Undo a `close`; return whether the resource is open again."""
         self._closed[number] -= 1
         if self._closed[number]:
             return False
@@ -95,5 +95,5 @@ class Ledger:
         return True
 
     def any_closed(self) -> bool:
-        """Whether a resource is closed, which may be opened again."""
+        """Whether any resource is closed."""
         return bool(self._closed)

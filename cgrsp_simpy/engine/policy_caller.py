@@ -1,4 +1,4 @@
-"""What a policy answers: asked for, taken item by item, and checked."""
+"""Asks a policy and checks the items of its answer."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ INSTALLED = {"site-packages", "dist-packages"}  # folders of libraries
 
 
 class PolicyCaller:
-    """A policy, asked by the dispatcher.
+    """Calls the policy for the dispatcher.
 
-    policy: a function of the view. waiting: the claims of the jobs that wait.
-    describe: what a message says of one of these.
+    policy: a function of the view. waiting: the claims of waiting jobs. describe:
+    returns what a message adds about one of these.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class PolicyCaller:
         return () if answer is None else self._one_by_one(answer)
 
     def asked(self, function: Callable[..., Any], *given: Any) -> Any:
-        """What the policy, or a function that it declares, answers."""
+        """Call the policy, or a function that it declares."""
         try:
             return function(*given)
         except KeyboardInterrupt:
@@ -59,7 +59,7 @@ class PolicyCaller:
             raise self.raised(error) from error
 
     def _one_by_one(self, answer: Any) -> Iterator[Any]:
-        """The items; a generator is asked for the next when the last is carried out."""
+        """Yield the items; a generator continues when the last one is carried out."""
         try:
             if hasattr(answer, "__iter__"):
                 yield from answer
@@ -71,7 +71,7 @@ class PolicyCaller:
             raise self.raised(error) from error
 
     def wake_s(self, wake: Wake) -> float:
-        """When the policy asks to be woken; raises PolicyError if it cannot be then."""
+        """Return when to wake the policy; PolicyError if that is not allowed."""
         now_s, at_s = self.env.now, wake.at_s
         if not isinstance(at_s, Real) or not now_s < float(at_s) < math.inf:
             raise self.wrong(
@@ -81,7 +81,7 @@ class PolicyCaller:
         return float(at_s)
 
     def suspended(self, item: Suspend, holding: Iterable[Any]) -> Any:
-        """The claim of a job to be suspended; raises PolicyError if it cannot be."""
+        """Return the claim of a job to suspend; PolicyError if that is not possible."""
         job = item.job
         claim = next(
             (own for own in holding if own.job == job and not own.revoked), None
@@ -97,16 +97,16 @@ class PolicyCaller:
     # ---- errors ----
 
     def wrong(self, what: str) -> PolicyError:
-        """The error that says what the policy did wrong."""
+        """Return an error that names the policy, the time and what it did wrong."""
         name = policy_name(self.policy)
         return PolicyError(f"policy {name!r} at t = {self.env.now:g} s {what}")
 
     def raised(self, error: BaseException) -> PolicyError:
-        """The error of a policy that raised one, with the line of its file."""
+        """Return the error of a policy that raised one, with its line."""
         return self.wrong(f"raised {type(error).__name__}: {error}{_line(error)}")
 
     def no_such_job(self, item: Any) -> PolicyError:
-        """The error of an item that names no waiting job."""
+        """Return the error of an item that names no waiting job."""
         waiting = self.waiting
         try:
             job, _ = item
@@ -125,7 +125,7 @@ class PolicyCaller:
     def deadlock_error(
         self, places: Sequence[Any], free: Sequence[float]
     ) -> PolicyError:
-        """The error of jobs that wait when nothing else will ever happen."""
+        """Return the error of jobs that wait when nothing else will happen."""
         waiting, noun = self.waiting, places[0].label if places else "resource"
         told = [(job_id(job), self.describe(job)) for job in islice(waiting, 3)]
         named = [f"job {job}" + f" ({more})" * bool(more) for job, more in told]

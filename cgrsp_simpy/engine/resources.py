@@ -1,5 +1,5 @@
-"""What jobs claim: places, as a model declares them and policies see them; in a run
-each is a SimPy resource.
+"""What jobs claim: resources as a model declares them and policies see them, and the
+SimPy resources that they are in a run.
 """
 
 from __future__ import annotations
@@ -25,14 +25,12 @@ Kind = TypeVar("Kind", covariant=True)
 
 DIGITS = 9
 TOLERANCE = 10.0**-DIGITS
-"""Amounts of a place that differ by less are equal: floating point adds fractions with
-rounding errors.
-"""
+"""Amounts that differ by less are equal: sums of fractions have rounding errors."""
 
 
 def settled(amount: float, size: float) -> float:
-    """What is left of a place: exactly nothing or all of it, if only rounding errors
-    of fractions separate it from that.
+    """Return what is left of a resource: exactly 0 or its size if it differs from them
+    by rounding errors only.
 
     The tolerance grows with the size, as rounding errors do, but stays far below 1, so
     that whole amounts are exact.
@@ -45,7 +43,7 @@ def settled(amount: float, size: float) -> float:
 
 
 def rounded_up(amount: float) -> float:
-    """An amount that is free, for `free >= need`: a fraction is rounded up within the
+    """Return a free amount for `free >= need`: fractions are rounded up within the
     tolerance, so that no rounding error makes it too small.
     """
     scale = 10.0**DIGITS
@@ -53,28 +51,28 @@ def rounded_up(amount: float) -> float:
 
 
 def without_noise(amount: float) -> float:
-    """An amount that is needed; 0.3 for 0.1 + 0.2, whose rounding error is removed."""
+    """Return a needed amount without rounding error: 0.3 for 0.1 + 0.2."""
     near = round(amount, DIGITS)
     return near if abs(near - amount) < TOLERANCE / 1000 else amount
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ResourceSpec:
-    """A place, as a policy sees it.
+    """A resource, as a policy sees it.
 
     Attributes
     ----------
     index : int
-        What listings call it; pools of one machine, its cores and its memory, share an
-        index.
+        Its number in listings; pools of one machine, such as its cores and its memory,
+        share an index.
     label : str
         Such as slot, node, machine.
     size : float
-        What it has to give; 1 for what one job holds as a whole.
+        Its capacity; 1 if one job uses it as a whole.
     unit : str
-        Of what it has `size`, such as GPUs; "" for a slot.
+        Unit of `size`, such as GPUs; "" for a slot.
     kind : Any
-        What tells it from others, such as its GPU type.
+        What distinguishes it from others, such as its GPU type.
     """
 
     index: int
@@ -84,7 +82,7 @@ class ResourceSpec:
     kind: Any = None
 
     def resource(self, env: simpy.Environment) -> Resource:
-        """The place in a run."""
+        """Return the SimPy resource that it is in a run."""
         return Pool(env, self) if self.unit else Slot(env, self)
 
 
@@ -125,12 +123,12 @@ def pools(
 
 
 def lowest(mask: int) -> int:
-    """The number of the lowest bit that is set."""
+    """Return the number of the lowest set bit."""
     return (mask & -mask).bit_length() - 1
 
 
 def nth(mask: int, place: int) -> int:
-    """The number of the bit that is set after `place` others, found by halving."""
+    """Return the number of the set bit after `place` others, found by halving."""
     below, width = 0, mask.bit_length() * (place > 0)
     while width > 1:
         half = width // 2
@@ -147,7 +145,7 @@ def nth(mask: int, place: int) -> int:
 
 
 class ResourceSubset(Sequence[Kind]):
-    """Some of the places of a run, in order; read only, and of its moment.
+    """Some of the resources of a run, in order, at one moment; read only.
 
     declared: all of them. mask: bit n is set if the nth is one of these.
     """
@@ -180,7 +178,7 @@ class ResourceSubset(Sequence[Kind]):
 
 
 def grant_now(event: simpy.Event) -> None:
-    """Let an event have happened: a process that yields it goes on at once.
+    """Make an event happen now: a process that yields it continues at once.
 
     A claim is granted before its job requests anything, so that a request never waits;
     an entry of the event list for it would only cost time.
@@ -190,7 +188,7 @@ def grant_now(event: simpy.Event) -> None:
 
 
 def not_granted(resource: Resource) -> InputError:
-    """The error of a request of what has not been granted to a claim."""
+    """Return the error of a request that no claim has been granted."""
     return InputError(
         f"{resource.label} {resource.index} is requested without a grant:"
         " `with run.claim(job) as claim: yield claim`, and then"
@@ -212,16 +210,17 @@ class Slot(simpy.Resource):
         self.size, self.unit = place.size, place.unit
 
     def shortage(self, free: float, amount: float) -> str:
-        """Why an amount cannot be promised."""
+        """Return why an amount cannot be granted."""
         return f"{self.label} {self.index}, which is busy or given away already"
 
     def request(self, amount: float = 1) -> Request:
-        """SimPy's request; a slot is used as a whole."""
+        """Return SimPy's request; a slot is used as a whole."""
         return SlotRequest(self)
 
     def release(self, request: Request) -> None:  # type: ignore[override]
-        """SimPy's release, without its event, for which nobody waits; again, it has no
-        effect.
+        """Release a request without SimPy's event, for which no process waits.
+
+        A second release has no effect.
         """
         if request in self.users:
             self.users.remove(request)
@@ -259,18 +258,18 @@ class Pool(simpy.Container):
         self.size, self.unit = place.size, place.unit
 
     def shortage(self, free: float, amount: float) -> str:
-        """Why an amount cannot be promised."""
+        """Return why an amount cannot be granted."""
         has = f"{self.label} {self.index}, which has {free:g} {self.unit} free"
         return f"{has}; it needs {amount:g}"
 
     def request(self, amount: float) -> PoolRequest:
-        """Take an amount, which has been promised, until the request is released."""
+        """Request an amount that has been granted."""
         request = PoolRequest(self, amount)
         self.users.append(request)
         return request
 
     def release(self, request: PoolRequest) -> None:
-        """Put the amount of a request back; again, it has no effect."""
+        """Release a request; a second release has no effect."""
         if request in self.users:
             self.users.remove(request)
             self.put(request.amount)
@@ -290,7 +289,7 @@ class Pool(simpy.Container):
 
 
 class PoolRequest(ContainerGet):
-    """The use of an amount of a pool, in SimPy's idiom of a request."""
+    """Request of an amount of a pool."""
 
     resource: Pool
 

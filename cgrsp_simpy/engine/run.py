@@ -1,4 +1,4 @@
-"""What a run of any model leaves: one row a job, who held what, and figures."""
+"""Records of a run: one row per job, its claims, and its figures."""
 
 from __future__ import annotations
 
@@ -29,8 +29,7 @@ KINDS = dict.fromkeys(TIMES, "f8")
 
 
 class Records:
-    """Takes the rows of a run as jobs end; tallies them block by block, and keeps them
-    if asked to.
+    """Takes rows as jobs end, sums them up block by block, and keeps them if required.
 
     names: of the columns, once there is a row: the job's own fields, `TIMES`, and the
     model's.
@@ -43,7 +42,7 @@ class Records:
         self.claims: list[ClaimRecord] | None = [] if keep else None
         self._own, self._closed = tuple(model.columns), 0
         self._kinds = {**KINDS, **report.dtypes}
-        # of a job of which nothing was noted
+        # values of a job without a record
         self.missing_row = tuple(
             _missing(np.dtype(kind)) for kind in model.columns.values()
         )
@@ -78,17 +77,17 @@ class Records:
 
     @property
     def number(self) -> int:
-        """Of rows."""
+        """Number of rows."""
         return self._closed + len(self._rows)
 
     def add(self, row: tuple[Any, ...]) -> None:
-        """Take the row of a job: the job, `TIMES` and the model's own columns."""
+        """Add the row of a job: the job, `TIMES` and the model's own columns."""
         self._rows.append(row)
         if len(self._rows) >= BLOCK:
             self.close()
 
     def close(self) -> None:
-        """Tally what is left."""
+        """Sum up the remaining rows."""
         if not self._rows:
             return
         jobs, *times = zip(*self._rows)
@@ -119,7 +118,7 @@ class Records:
         self.take(found)
 
     def take(self, jobs: Columns) -> None:
-        """Take rows, given as columns."""
+        """Add rows, as columns."""
         self.names = list(jobs)
         self.tally.add(jobs)
         if self.blocks is not None:
@@ -127,25 +126,24 @@ class Records:
 
 
 def attributes(job: Any) -> tuple[str, ...]:
-    """The names of a job's fields; "id" alone for a number."""
+    """Return the names of a job's fields; "id" alone for a number."""
     if hasattr(job, "_fields"):
         return tuple(job._fields)
     return tuple(item.name for item in fields(job)) if is_dataclass(job) else ("id",)
 
 
 def column_names(names: Iterable[str]) -> list[str]:
-    """The columns of a job's fields."""
+    """Return the columns of a job's fields."""
     return ["job" if name == "id" else name for name in names]
 
 
 def _missing(kind: np.dtype[Any]) -> Any:
-    """NaN, -1 where numbers are whole, and nothing of other kinds."""
+    """Return a missing value: NaN, -1 for whole numbers, and 0 or "" for others."""
     return {"f": math.nan, "i": -1}.get(kind.kind, np.zeros((), kind).item())
 
 
 class Run(HoldsPolicies):
-    """One simulated run, of any model; it shows itself in one line, and in a notebook
-    as a table of its figures.
+    """One simulated run of a model; in a notebook it shows a table of its figures.
 
     Attributes
     ----------
@@ -154,20 +152,19 @@ class Run(HoldsPolicies):
     policy : str
         Its name.
     seed : int
-        Of all random numbers.
+        Seed of all random numbers.
     decisions : int
         How often the policy was asked.
     held_s : tuple of float
-        By place, amount times seconds for which it was held, from grant to release.
+        Per resource, amount times seconds from grant to release.
     report : Report
         The scenario's.
     tally : Any
         Sums over the jobs, from `Report.tally`.
     plan : Any
-        What was planned ahead, by a scenario that plans, or what else its figures need;
-        else None.
+        What the model planned ahead, or what else its figures need; None otherwise.
     rule : Any
-        The policy itself, with which the run can be made again; None where it had none.
+        The policy itself, to repeat the run; None if there is none.
     """
 
     _policies_in = "rule"
@@ -194,15 +191,15 @@ class Run(HoldsPolicies):
 
     @property
     def title(self) -> str:
-        """The scenario, the policy and the seed."""
+        """Scenario, policy and seed."""
         return f"{self.scenario.name}: {self.policy}, seed {self.seed}"
 
     @cached_property
     def jobs(self) -> np.ndarray[Any, Any]:
-        """One row a job, by its number: a structured array.
+        """Structured array with one row per job, by its number.
 
         Columns: the job's own fields (`job` is its number); submit_s, dispatch_s
-        (places were first granted), start_s, finish_s, seconds, NaN for what has not
+        (the first grant), start_s, finish_s, seconds, NaN for what has not
         happened; and the model's.
         """
         if self._blocks is None:
@@ -222,10 +219,10 @@ class Run(HoldsPolicies):
 
     @cached_property
     def claims(self) -> np.ndarray[Any, Any]:
-        """Who held what: one row a job, claim, place and phase that takes time, in
-        order of these; a structured array of CLAIM.
+        """Structured array of CLAIM: one row per job, claim, resource and phase that
+        takes time, in this order.
 
-        place: number of the place. amount: what the job held of it. phase:
+        resource: its number. amount: how much the job held of it. phase:
         provisioning, executing, or the model's own. from_s, to_s: seconds.
         """
         if self._log is None:
@@ -233,7 +230,7 @@ class Run(HoldsPolicies):
         return claims_table(self._log)
 
     def parts(self) -> dict[Any, Sequence[Part]]:
-        """By job the number and amount of each place of the last claim it started."""
+        """Return by job the number and amount of each resource last used."""
         return {
             job: parts
             for job, parts, _, started_s, *_ in self._log or ()
@@ -242,7 +239,7 @@ class Run(HoldsPolicies):
 
     @cached_property
     def timeline(self) -> Timeline:
-        """The run as places and jobs, which it is drawn from."""
+        """Resources and jobs of the run, for plots."""
         return self.report.timeline(self)
 
     def summary(self) -> Mapping[str, Any]:
@@ -257,9 +254,9 @@ class Run(HoldsPolicies):
         return Table(self.title, [["figure", "value"], *rows]).html()
 
     def by(self, column: str) -> list[dict[str, Any]]:
-        """The figures of the jobs of each value of a column of `rows()`, or of a log's.
+        """Return the figures of the jobs per value of a column of `rows()` or a log.
 
-        Returns a row for each value, in their order. Raises InputError for a column
+        One row per value, in their order. Raises InputError for a column
         that is not there.
         """
         tags, rows = self.report.tags, self.rows()
@@ -275,13 +272,13 @@ class Run(HoldsPolicies):
         ]
 
     def rows(self) -> list[dict[str, Any]]:
-        """One dict a job: its columns, its places in words, and a log's own columns."""
+        """Return one dict per job, as `Report.rows`."""
         return self.report.rows(self)
 
     def to_csv(self, path: str | Path) -> None:
-        """Write the rows to a CSV file, one a job; one that is there is overwritten."""
+        """Write the rows to a CSV file; an existing one is overwritten."""
         write_csv(path, self.rows())
 
     def to_pandas(self) -> pandas.DataFrame:
-        """The rows as a pandas DataFrame; needs the extra "pandas"."""
+        """Return the rows as a pandas DataFrame; needs the extra "pandas"."""
         return to_pandas(self.rows())

@@ -43,8 +43,8 @@ class Due(NamedTuple):
 
 
 class Holder(NamedTuple):
-    """A job that holds a place, how much of it, and whether it runs already; until it
-    has started, it is being provisioned.
+    """A job that holds a resource, how much of it, and whether it has started; until
+    then it is being provisioned.
     """
 
     job: int
@@ -67,9 +67,9 @@ class Step:
     waiting : tuple of int
         Ids of the jobs in the queue, oldest first.
     holders : tuple of tuple of Holder
-        Of each place the jobs that hold it.
+        Per resource, the jobs that hold it.
     indices : tuple of int
-        Of each place what listings call it.
+        Per resource, its number in listings.
     future : tuple of Due
         The future event list, in the order in which it will happen.
     """
@@ -82,17 +82,17 @@ class Step:
 
     @property
     def time_s(self) -> float:
-        """The clock."""
+        """Time on the clock, seconds."""
         return self.event.time_s
 
     @property
     def slots(self) -> tuple[int | None, ...]:
-        """Of each place the id of the job that holds it, or None."""
+        """Per resource, the id of the job that holds it, or None."""
         return tuple(held[0].job if held else None for held in self.holders)
 
     @property
     def executing(self) -> tuple[bool, ...]:
-        """Of each place whether that job runs already."""
+        """Per resource, whether that job has started."""
         return tuple(bool(held) and held[0].executing for held in self.holders)
 
     def __str__(self) -> str:
@@ -116,11 +116,10 @@ class Step:
 def steps(
     set_up: Callable[[Listener], Simulation],
 ) -> Generator[Step, None, Any]:
-    """The states of a run, one an event that a listing shows, until nothing is left to
-    happen; it returns the run's outcome.
+    """Yield the state after each listed event of a run; return the finished run.
 
-    set_up: the run with a listener. Raises PolicyError at the step at which the
-    policy goes wrong.
+    set_up: returns the run, given a listener. Raises PolicyError at the step at which
+    the policy goes wrong.
     """
     heard: list[Event] = []
     run = set_up(heard.append)

@@ -1,6 +1,4 @@
-"""What a policy sees at a decision, unless a model shows more; read only, as are the
-lists and dicts in it.
-"""
+"""The read-only view of a run that policies see."""
 
 from __future__ import annotations
 
@@ -25,8 +23,8 @@ Kind = TypeVar("Kind", bound=type)
 
 
 def _sealed(*names: str) -> Callable[[Kind], Kind]:
-    """Refuse the methods that change; who keeps it true calls those of the built-in
-    type, `list.append(view.queue, job)`.
+    """Refuse the methods that change a list or dict. The view itself calls those of
+    the built-in type, such as `list.append(queue, job)`.
     """
 
     def refused(self: Any, *_: Any, **__: Any) -> NoReturn:
@@ -66,16 +64,16 @@ class SealedDict(dict[Any, Any]):
 
 
 def shown(name: str, doc: str | None = None) -> Any:
-    """A property that shows an attribute of a view, or one of its parts "_a.b"."""
+    """Return a property that reads an attribute of the view, such as "_run.b"."""
     return property(attrgetter(name), doc=doc)
 
 
 class View:
-    """The moment of a decision, read only: one a run, which shows what is so now, the
-    grants of the answer so far included.
+    """The state of a run at a decision, read only. It includes what the policy's
+    answer has granted so far.
 
-    A model that shows more derives from it, and overrides those of the methods after
-    `need` by which the engine tells what happens.
+    A model that shows more derives a class, and overrides the hooks (`on_...`) by which
+    the engine reports what happens.
     """
 
     __slots__ = ("_now_s", "_numbers", "_queue", "_run")
@@ -91,45 +89,47 @@ class View:
 
     @property
     def queue(self) -> tuple[Any, ...]:
-        """The jobs that wait, oldest first."""
+        """Waiting jobs, oldest first."""
         if self._queue is None:
             self._queue = tuple(self._run.pending_claims)
         return self._queue
 
     @property
     def running(self) -> tuple[Any, ...]:
-        """The jobs that hold places, in order of their grants."""
+        """Jobs that hold resources, in order of their grants."""
         return tuple([claim.job for claim in self._run.granted_claims])
 
-    resources: tuple[ResourceSpec, ...] = shown("_run.declared", "All places.")
+    resources: tuple[ResourceSpec, ...] = shown("_run.declared", "All resources.")
 
     @property
     def free(self) -> ResourceSubset[ResourceSpec]:
-        """The places that have something free, in their order."""
+        """Resources of which something is free, in their order."""
         return ResourceSubset(self._run.declared, self._run.mask)
 
     def room(self, place: ResourceSpec) -> float:
-        """How much of a place is free; a fraction is rounded up, to nine decimals."""
+        """Return how much of a resource is free; fractions are rounded up to nine
+        decimals.
+        """
         left = self._run.free[self._numbers[place]]
         return rounded_up(left) if left % 1 else left
 
     def need(self, job: Any) -> float:
-        """How much of a place a job needs."""
+        """Return how much of a resource a job needs."""
         need = self._run.model.need(job)
         return without_noise(need) if need % 1 else need
 
-    # ---- what the engine asks and tells ----
+    # ---- hooks of the engine ----
 
     def summary(self) -> str:
-        """What a listing says of a decision."""
+        """Return what a listing shows at a decision."""
         free = f"{len(self.free)} of {len(self.resources)} free"
         return f"{len(self._run.pending_claims)} waiting, {free}"
 
     def parse_assignment(self, claim: Claim, chosen: Any) -> Sequence[Part]:
-        """The places, by number and amount, that a policy means by an answer: a place
-        of this view, or several with an amount each, `((place, amount), ...)`.
+        """Return number and amount of each resource that a policy assigns: one of this
+        view, or several with amounts, `((resource, amount), ...)`.
 
-        Raises AssignmentError if it means none.
+        Raises AssignmentError for anything else.
         """
         need = self._run.model.need(claim.job)
         if need % 1:
@@ -173,29 +173,29 @@ class View:
         return number
 
     def on_decision(self, now_s: float) -> None:
-        """A decision begins."""
+        """Called when a decision begins."""
         self._now_s = now_s
 
     def on_enqueue(self, job: Any) -> None:
-        """A job waits."""
+        """Called when a job starts to wait."""
         self._queue = None
 
     def on_dequeue(self, job: Any) -> None:
-        """A job waits no longer."""
+        """Called when a job no longer waits."""
         self._queue = None
 
     def on_full(self, number: int) -> None:
-        """Nothing is left of a place: it is granted, or down."""
+        """Called when nothing of a resource is free any more."""
 
     def on_available(self, number: int) -> None:
-        """Something of a place is free again."""
+        """Called when something of a resource is free again."""
 
     def on_release(self, claim: Claim) -> None:
-        """A job has left its places."""
+        """Called when a job has released its resources."""
 
 
 def first_come(view: Any) -> Any:
-    """First come, first served, on the first place with room; nobody overtakes."""
+    """Serve jobs in order of arrival, each on the first resource with room."""
     for job in view.queue:
         need = view.need(job)
         place = next((each for each in view.free if view.room(each) >= need), None)

@@ -1,4 +1,4 @@
-"""A cluster with its jobs: what schedulers are simulated, compared and swept on."""
+"""A cluster with its jobs, on which schedulers are simulated."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ class Scenario(Model):
 
     @property
     def name(self) -> str:
-        """What arrives, and where."""
+        """The jobs and the cluster."""
         nodes = len(self.cluster.sizes)
         return (
             f"{self.offered}, {self.cluster.gpus} GPUs on {nodes}"
@@ -173,18 +173,18 @@ class Scenario(Model):
 
     @property
     def offered(self) -> str:
-        """What arrives, for messages."""
+        """Name of the source of jobs, for messages."""
         return self.source.name if isinstance(self.source, Jobs) else str(self.source)
 
     @property
     def known(self) -> tuple[str, ...]:
-        """The columns that the jobs have."""
+        """Columns that the jobs have."""
         drawn = tuple(column for column in COLUMNS if column not in ("qos", *HIDDEN))
         return self.source.shown if isinstance(self.source, Jobs) else drawn
 
     @property
     def columns(self) -> dict[str, str]:  # type: ignore[override]
-        """What is known of a job beside its number, and whether it was killed."""
+        """What is known of a job besides its number, and whether it was killed."""
         return {**{name: COLUMNS[name] for name in self.known[1:]}, "killed": "?"}
 
     @property

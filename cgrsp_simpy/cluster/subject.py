@@ -22,12 +22,12 @@ class ClusterSubject(Subject):
 
     @property
     def is_random(self) -> bool:  # type: ignore[override]
-        """Whether jobs are drawn; a log has no luck."""
+        """Whether jobs are drawn; a log is the same for every seed."""
         return not isinstance(self.model.source, Jobs)
 
     def default_policies(self) -> tuple[str, ...]:
-        """The schedulers of a comparison, but for those that look at what the jobs do
-        not tell.
+        """Return the schedulers of a comparison, except those whose columns the jobs
+        lack.
         """
         return tuple(
             name for name in COMPARED if not self.model.shortage(make_scheduler(name))

@@ -148,12 +148,12 @@ class View(view.View):
 
     @property
     def queue(self) -> list[int]:  # type: ignore[override]
-        """The jobs that wait, oldest first."""
+        """Waiting jobs, oldest first."""
         return sorted(chain.from_iterable(self._by_need.values()))
 
     @property
     def waiting(self) -> int:
-        """How many jobs wait."""
+        """Number of waiting jobs."""
         return len(self._run.pending_claims)
 
     @property
@@ -168,7 +168,7 @@ class View(view.View):
         return self._nodes.room(self._free, need)
 
     def fitting(self) -> list[int]:
-        """The jobs that wait and fit now, each by itself, oldest first."""
+        """Return the waiting jobs that fit now, each by itself, oldest first."""
         fits, free, waiting = self._nodes.fits, self._free, self._by_need.items()
         return sorted(
             chain(*(jobs for need, jobs in waiting if jobs and fits(free, need)))
@@ -228,13 +228,13 @@ class View(view.View):
             self._count(self._running[job].place)
 
     def on_available(self, number: int) -> None:
-        """A node is up, or down."""
+        """Called when a node comes up or goes down."""
         self._count(((number, 0),))
 
     on_full = on_available
 
     def _count(self, place: Allocation) -> None:
-        """Take over what the engine has counted of some nodes."""
+        """Copy the free GPUs of some nodes from the engine."""
         for node, _ in place:
             self._free = self._nodes.put(self._free, node, int(self._left[node]))
 
@@ -272,7 +272,7 @@ class View(view.View):
         return place
 
     def on_release(self, claim: Claim) -> None:
-        """A job has left its nodes."""
+        """Called when a job has released its nodes."""
         job, now_s = claim.job, claim.env.now
         end_s = dict.pop(self._running, job).end_s
         self._count(claim.parts)  # type: ignore[arg-type]

@@ -32,7 +32,7 @@ class DagReport(Report):
     precise: ClassVar[str] = "makespan_s"
 
     def summary(self, run: Run) -> dict[str, float]:
-        """The figures of METRICS, by name."""
+        """Return the figures of METRICS by name."""
         (problem, solution), makespan_s = run.plan, run.tally.end_s
         bound_s = lower_bound_s(problem)
         return {

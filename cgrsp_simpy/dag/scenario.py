@@ -1,6 +1,4 @@
-"""A graph and the GPUs it runs on: what schedulers are simulated, compared and swept
-on.
-"""
+"""A graph and the GPUs on which schedulers place its nodes."""
 
 from __future__ import annotations
 
@@ -108,7 +106,7 @@ class Scenario(Model):
 
     @property
     def name(self) -> str:
-        """What is placed, where, and with which budget."""
+        """The graph, the GPUs and the budget of a search."""
         return f"{self}, {self.budget} a search"
 
     @cached_property
@@ -130,7 +128,7 @@ class Scenario(Model):
         return slots(self._gpus.gpus, "GPU")
 
     def problem(self, seed: int = 0) -> Problem:
-        """The graph and the GPUs of a seed."""
+        """Return the graph and the GPUs of a seed."""
         platform, used = self._gpus, STATES[self.state]
         if used is not None:
             platform = platform.in_use(
@@ -186,14 +184,14 @@ class Scenario(Model):
     def _data(
         self, run: Simulation, edges: Sequence[Edge], node: Node, gpu: int
     ) -> simpy.Event:
-        """Happens when all data of a node have arrived at a GPU."""
+        """Return the event that all data of a node have arrived at a GPU."""
         process = run.env.process
         return run.env.all_of(
             [process(self._transfer(run, each, node, gpu)) for each in edges]
         )
 
     def _transfer(self, run: Simulation, edge: Edge, node: Node, gpu: int) -> Process:
-        """The data of an edge on their way (worl-rtgs.txt Equations 2 and 3)."""
+        """Send the data of an edge (worl-rtgs.txt Equations 2 and 3)."""
         ended, before, number = edge
         source, problem = (yield ended), run.plan.problem
         data_gb = problem.graph.data_gb.item(number)
@@ -220,7 +218,7 @@ class Scenario(Model):
 
 
 def schedule_of(run: Run) -> Schedule:
-    """The schedule that was measured in a run of a `Scenario`."""
+    """Return the measured schedule of a run of a `Scenario`."""
     (problem, solution), jobs = run.plan, run.jobs
     times_s = jobs["start_s"], jobs["finish_s"]
     if solution is not None:

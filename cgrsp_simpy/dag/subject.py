@@ -43,7 +43,7 @@ class DagSubject(Subject):
 
     @property
     def work(self) -> int:
-        """Nodes, each as often as a search simulates it."""
+        """Number of nodes times the simulations of a search."""
         return int(self.model.jobs * (self.model.budget.evaluations or SEARCHED))
 
     def work_of(self, policies: Sequence[Any]) -> int:
@@ -52,8 +52,8 @@ class DagSubject(Subject):
         return self.work * searches + int(self.model.jobs) * others
 
     def is_random_under(self, policies: Sequence[Any]) -> bool:
-        """Whether the seed draws the graph, what others use, or what one of the
-        schedulers does.
+        """Whether the seed draws the graph, the use by others, or choices of a
+        scheduler.
         """
         graph = self.model.graph
         drawn = isinstance(graph, str) and graph.partition(":")[0] == "er"
@@ -61,8 +61,8 @@ class DagSubject(Subject):
         return drawn or self.model.state != "free" or lucky
 
     def make_policy(self, policy: Any) -> Planner | Plan | OwnPolicy:
-        """A scheduler from its text, a plan that is there, or an online policy, a
-        function of a `View`.
+        """Return a scheduler from its text, a plan, or an online policy: a function of
+        a view.
         """
         plan = policy.policy if isinstance(policy, Named) else policy
         return plan if isinstance(plan, Plan) else super().make_policy(policy)
@@ -76,7 +76,7 @@ class DagSubject(Subject):
         records: bool = True,
         listener: Listener | None = None,
     ) -> Simulation:
-        """As of `Model`; a plan is solution first."""
+        """Set up a run; plans are found first."""
         problem, solution = self.draw(seed) if drawn is None else drawn, None
         if isinstance(policy, Plan):
             solution = Solution(policy, math.nan, 0)
@@ -103,8 +103,8 @@ class DagSubject(Subject):
         )
 
     def varied(self, **parameters: Any) -> Any:
-        """The scenario with other parameters: its own (budget: a Budget, or a number of
-        evaluations), and, where it has Servers, theirs.
+        """Return the scenario with other parameters: its own (budget: a Budget, or a
+        number of evaluations), and those of its Servers, if it has them.
         """
         if isinstance(parameters.get("budget"), int):
             parameters["budget"] = Budget(evaluations=parameters["budget"])

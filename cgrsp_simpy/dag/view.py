@@ -52,7 +52,9 @@ class View(view.View):
         self._free_mb = self._problem.platform.memory_mb.astype(float)
 
     def node(self, number: int) -> Node | None:
-        """The node of a number; None if it is not ready, or on a GPU already."""
+        """Return the ready node of a number; None if it is not ready or on a GPU
+        already.
+        """
         nodes = self._nodes
         node = nodes[number] if 0 <= number < len(nodes) else None
         return node if node in self._waiting else None
@@ -82,7 +84,7 @@ class View(view.View):
         return unit_mb + added_mb + node.memory_mb
 
     def time_s(self, node: Node, gpu: ResourceSpec) -> float:
-        """Execution time of a node on a GPU, seconds."""
+        """Return the execution time of a node on a GPU, seconds."""
         return self._problem.time_s.item(node.id, gpu.index)
 
     def data(self, node: Node) -> tuple[tuple[ResourceSpec, float], ...]:
@@ -177,7 +179,7 @@ class InTurn:
         self._turns = turns_of(plan.gpu, order, problem.platform.gpus)
 
     def __call__(self, view: View) -> Iterator[tuple[Node, ResourceSpec]]:
-        """Put the nodes whose turn it is."""
+        """Place the nodes whose turn it is."""
         for gpu in self._gpus(view):
             turn = self._turns[gpu.index]
             if turn and (node := view.node(turn[-1])) is not None:
@@ -185,9 +187,7 @@ class InTurn:
                 yield node, gpu
 
     def _gpus(self, view: View) -> Iterable[ResourceSpec]:
-        """The GPUs that are free, or those of the nodes that are ready: whichever are
-        fewer.
-        """
+        """Return the free GPUs, or those of the ready nodes: whichever are fewer."""
         if len(view.free) <= len(view.queue):
             return view.free
         own = sorted({self._gpu[node.id] for node in view.queue})

@@ -81,8 +81,8 @@ class HgspReport(Report):
         return {"jobs": jobs, "gpu_hours": hours, **found.of_tasks(chosen)}
 
     def rows(self, run: Run) -> list[dict[str, Any]]:
-        """One dict a task, as of `Schedule.rows`, and what was planned under
-        planned_ and its name.
+        """Return one dict per task, as `Schedule.rows`, with the planned values as
+        planned_NAME.
         """
         times = zip(schedule_of(run).rows(), plan_of(run).rows())
         return [
@@ -134,8 +134,8 @@ def schedule_of(run: Run) -> Schedule:
 
 
 def plan_of(run: Run) -> Schedule:
-    """The schedule that was planned ahead of a run of a `Scenario`, with all known; of
-    a policy of one's own, what it does where all is certain.
+    """Return the schedule planned before a run, with everything known; for your own
+    policy, what it does if everything is certain.
     """
     plan: Plan = run.plan
     if plan.solution is not None:

@@ -1,4 +1,4 @@
-"""Tasks on GPUs: what schedulers are simulated, compared and swept on."""
+"""Tasks on GPUs (HGSP), on which schedulers are simulated."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class Scenario(Model):
 
     @property
     def name(self) -> str:
-        """The tasks, and in what reality differs from a plan."""
+        """The tasks, and how reality differs from the plans."""
         told = {
             f"noise {self.noise:g}": self.noise,
             f"delay {self.delay_s:g} s": self.delay_s,
@@ -101,12 +101,12 @@ class Scenario(Model):
 
     @property
     def is_certain(self) -> bool:
-        """Whether all comes as planned."""
+        """Whether everything happens as planned."""
         return self.noise == 0 and self.delay_s == 0
 
     @property
     def level(self) -> Level | Instance:
-        """The load level, or the tasks that are there."""
+        """The load level, or the instance."""
         return LEVELS[self.source] if isinstance(self.source, str) else self.source
 
     @property
@@ -120,7 +120,7 @@ class Scenario(Model):
         return slots(self.level.gpus, "GPU", first=1)
 
     def instance(self, seed: int) -> Instance:
-        """The tasks of a seed; an instance is the same for all."""
+        """Return the tasks of a seed; an instance is the same for every seed."""
         return (
             self.source
             if isinstance(self.source, Instance)
@@ -133,7 +133,7 @@ class Scenario(Model):
     def arriving(
         self, instance: Instance, seed: int
     ) -> Iterator[tuple[float, Task, float]]:
-        """The tasks with what no plan knows: service time over planned time."""
+        """Yield the tasks, with service time over planned time, which no plan knows."""
         columns = [getattr(instance, column).tolist() for column in COLUMNS]
         rows = zip(
             instance.task_names,
@@ -177,7 +177,7 @@ class Scenario(Model):
 
 
 def luck(noise: float, seed: int, tasks: int) -> Floats:
-    """Service time over planned time of each task, in order of arrival."""
+    """Return service time over planned time per task, in order of arrival."""
     variance = math.log1p(noise**2)
     return stream(seed, "service noise").lognormal(
         -variance / 2, math.sqrt(variance), tasks

@@ -20,9 +20,7 @@ class HgspSubject(Subject):
 
     @property
     def is_random(self) -> bool:  # type: ignore[override]
-        """Whether tasks or their times are drawn; on tasks that are there only a
-        search has luck.
-        """
+        """Whether tasks or their times are drawn; on an instance only searches draw."""
         return self.model.noise > 0 or not isinstance(self.model.source, Instance)
 
     def draw(self, seed: int) -> Instance:
@@ -31,8 +29,8 @@ class HgspSubject(Subject):
         return instance
 
     def default_policies(self) -> tuple[str, ...]:
-        """Rules alone where no plan is possible, the search within the scenario's
-        limits.
+        """Return only rules if no plan is possible; the search has the limits of the
+        scenario.
         """
         if self.model.unknown_arrivals and self.model.replan_s is None:
             return tuple(RULES)

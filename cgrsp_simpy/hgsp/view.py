@@ -51,7 +51,7 @@ Task.__hash__ = object.__hash__  # type: ignore[method-assign]
 
 
 def planned_s(run: Simulation, task: Task, gpu: Any) -> float:
-    """p_ij of a task of a run on one of its places (hgsp.txt Eq. 3 and 4), seconds."""
+    """Return p_ij, the planned seconds of a task on a GPU (hgsp.txt Eq. 3 and 4)."""
     return float(run.plan.instance.times_s[task.id - 1, gpu.index - 1])
 
 
@@ -72,27 +72,25 @@ class View(view.View):
 
     @property
     def waiting(self) -> int:
-        """Number of tasks that wait."""
+        """Number of waiting tasks."""
         return len(self._by_id)
 
     def task(self, id: int) -> Task | None:
-        """The task of an id; None where it does not wait."""
+        """Return the waiting task of an id, or None."""
         return self._by_id.get(id)
 
     @property
     def columns(self) -> Columns:
-        """The tasks that wait, as columns in the order of `queue`."""
+        """Waiting tasks as columns, in the order of `queue`."""
         return columns_of(self._run.plan.instance, [task.id - 1 for task in self.queue])
 
     def time_s(self, task: Task, gpu: ResourceSpec) -> float:
-        """Planned seconds of a task on a GPU; infinite where it does not fit."""
+        """Planned seconds of a task on a GPU; infinite if it does not fit."""
         return planned_s(self._run, task, gpu)
 
     @property
     def free_s(self) -> tuple[float, ...]:
-        """When each GPU is expected to be free, by plan: now if it is idle or late;
-        seconds.
-        """
+        """Planned time at which each GPU is free, seconds; now if it is late."""
         now_s = self._now_s
         return tuple(
             [now_s if end_s is None else max(now_s, end_s) for end_s in self._ends_s]

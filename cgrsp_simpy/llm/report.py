@@ -75,7 +75,7 @@ class LlmReport(Report):
         }
 
     def _of_requests(self, jobs: np.ndarray[Any, Any]) -> dict[str, float]:
-        """The metrics that are those of requests."""
+        """Return the metrics of requests."""
         found = dict[str, float]()
         for time in TIMES:
             values = jobs[time][~np.isnan(jobs[time])]

@@ -1,6 +1,4 @@
-"""A service of LLM inference: requests on replicas that batch them; what policies are
-simulated, compared and swept on.
-"""
+"""A service of LLM inference: replicas serve requests in batches."""
 
 from __future__ import annotations
 
@@ -117,11 +115,11 @@ class Scenario(Model):
         return job.tokens
 
     def step_time(self) -> StepTime:
-        """How long a step takes on the service's GPUs."""
+        """Return the function of a step's time on the service's GPUs."""
         return self.steps.of(self.service)
 
     def _check_room(self, requests: RequestList) -> None:
-        """Refuse requests of which one has no room in an empty cache."""
+        """Refuse a request for which an empty cache has no room."""
         tokens = requests.prompt_tokens + requests.output_tokens
         most = self.service.kv_tokens
         refuse(

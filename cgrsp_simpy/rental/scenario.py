@@ -144,7 +144,7 @@ class Scenario(Model):
             require(len(sigma) >= levels, "sigma", sigma, allowed)
 
     def _check_terms(self) -> None:
-        """Terms under which every job can end."""
+        """Check that every job can end under the terms."""
         levels = len(self.workload.mix)
         longest_s = max(max(gpu.mean_execution_s[:levels]) for gpu in self.types)
         self.terms.check_against(
@@ -168,7 +168,7 @@ class Scenario(Model):
             )
 
     def _take_times_from(self, log: LoggedWorkload) -> None:
-        """Mean execution times are the log's, by size class, over each type's speed."""
+        """Take mean execution times from a log: by size class, over the speed."""
         means = log.mean_service_s()
 
         def measured(gpu: GpuType) -> GpuType:
@@ -181,7 +181,7 @@ class Scenario(Model):
 
     @property
     def types(self) -> tuple[GpuType, ...]:
-        """Those that a slot may have."""
+        """GPU types that a slot may have."""
         return tuple(dict.fromkeys(self.gpus if self.free_types else self.slots))
 
     # ---- as a model ----
@@ -193,8 +193,8 @@ class Scenario(Model):
 
     @property
     def columns(self) -> dict[str, str]:  # type: ignore[override]
-        """What a life notes beside the job's own fields: the last of JobRecord's, and
-        what the terms of renting add.
+        """Columns that `run.record` sets: the last ones of JobRecord, and those that
+        the terms of renting add.
         """
         own = dict(list(RECORD.items())[-6:])
         return own | {
@@ -227,7 +227,7 @@ class Scenario(Model):
 
     @cached_property
     def compiled_setup(self) -> Any:
-        """What the compiled loop needs of every run, as of `bulk.Fixed`."""
+        """What the compiled loop needs in every run, as `bulk.Fixed`."""
         from cgrsp_simpy.rental.bulk import Fixed  # numba takes a second to load
 
         return Fixed(self)
@@ -235,7 +235,7 @@ class Scenario(Model):
     # ---- what policies see ----
 
     def known(self) -> OperatorKnowledge:
-        """What an operator of this scenario knows by experience."""
+        """Return what an operator of this scenario knows by experience."""
         load = self.workload
         jobs = (load.rate_per_s, load.mix, load.classes, load.gpus_per_job)
         rates = load.rates if isinstance(load, HourlyWorkload) else None

@@ -39,7 +39,7 @@ METRICS = {
 
 
 class Course(NamedTuple):
-    """What became of the job on its market: the instances that it had, in order."""
+    """The instances that the job had on its market, in order."""
 
     market: Market
     stays: list[Stay]
@@ -68,7 +68,7 @@ class SpotReport(Report):
         return {"jobs": int(chosen.sum()), **figures(run.plan)}  # there is one
 
     def rows(self, run: Run) -> list[dict[str, Any]]:
-        """One dict, since there is one job: its terms and the figures."""
+        """Return one dict: the terms of the one job and the figures."""
         names = ("job", *Job._fields[1:])
         return [dict(zip(names, row)) | figures(run.plan) for row in run.jobs.tolist()]
 

@@ -1,6 +1,4 @@
-"""One long job under a deadline, and a market: what policies are simulated, compared
-and swept on, and the figures of a run.
-"""
+"""One long job under a deadline on spot and on-demand instances."""
 
 from __future__ import annotations
 
@@ -132,7 +130,7 @@ class Scenario(Model):
         yield 0.0, job, Market(job, drawn[:number], self.checkpoints, *drawn[number:])
 
     def job_process(self, run: Simulation, job: Job) -> Process:
-        """The job goes where its policy sends it, until its work is done."""
+        """Run the job where its policy sends it, until its work is done."""
         market, done = run.hidden[job], False
         run.plan = Course(market, [])
         for number in range(len(market.places)):
@@ -153,8 +151,8 @@ class Scenario(Model):
     def instance(
         self, run: Simulation, stay: Claim
     ) -> Generator[simpy.Event, Any, bool]:
-        """The job on an instance: the changeover, then its work, until that is done, or
-        the instance is taken, or left. Whether it is done.
+        """Run the job on an instance until its work is done, or the instance is taken
+        or left; return whether it is done. The changeover comes first.
         """
         (market, held), job, end = run.plan, stay.job, "done"
         spot = "spot in " * (stay.assignment < len(market.zones))
@@ -180,7 +178,7 @@ class Scenario(Model):
     def place(
         self, run: Simulation, number: int, changes: Sequence[Stretch | Price]
     ) -> Process:
-        """A place: it has instances, and has none, in turn, and prices."""
+        """Change whether a place has instances, and its price, over time."""
         kept = run.plan.market.places[number].kept
         for change in changes:
             yield run.timeout(delay_until(run.env.now, change.from_s))
@@ -196,7 +194,7 @@ class Scenario(Model):
 
     @property
     def name(self) -> str:
-        """What is to be done, and where."""
+        """The job and its market."""
         zones = "" if self.number_of_zones == 1 else f" in {self.number_of_zones} zones"
         return (
             f"{self.hours:g} h within {self.deadline:g} h, overhead {self.overhead:g}"
@@ -205,12 +203,12 @@ class Scenario(Model):
 
     @property
     def number_of_zones(self) -> int:
-        """How many zones a run has."""
+        """Number of zones."""
         return self.source.zones if self.zones is None else self.zones
 
     @property
     def job(self) -> Job:
-        """The job, in seconds."""
+        """The job; times in seconds."""
         work_s, deadline_s, overhead_s = (
             float(round(hours * HOUR_S))
             for hours in (self.hours, self.deadline, self.overhead)

@@ -120,7 +120,7 @@ class View(view.View):
 
     @property
     def dear(self) -> ZoneView:
-        """On demand, as the zones are shown."""
+        """The on-demand instance, shown as a zone."""
         return self._places[-1]
 
     @property
@@ -141,9 +141,7 @@ class View(view.View):
         )
 
     def moving_usd(self, zone: int) -> float:
-        """What it costs to begin in a zone, since the checkpoint has to be moved
-        there.
-        """
+        """Return the cost of starting in a zone, to which the checkpoint is moved."""
         return self._market.moving_usd(self._market.regions[self._at or 0], zone)
 
     @property
@@ -153,26 +151,24 @@ class View(view.View):
 
     @property
     def left_s(self) -> float:
-        """C(t) of the paper: computing that is left, seconds."""
+        """C(t) of the paper: remaining computing, seconds."""
         if self._on is None:
             return self._left_s
         return max(0.0, self._left_s - max(0.0, self.now_s - self._ready_s))
 
     @property
     def progress_s(self) -> float:
-        """Computing that is done, seconds."""
+        """Completed computing, seconds."""
         return self._market.job.work_s - self.left_s
 
     @property
     def leaving_s(self) -> float:
-        """Computing that is lost at most by leaving an instance now, seconds."""
+        """Greatest loss of computing by leaving an instance now, seconds."""
         return 0.0 if self._on is None else self._market.checkpoints.write_s
 
     @property
     def slack_s(self) -> float:
-        """R(t) - C(t) of the paper: time left beyond the computing that is left,
-        seconds.
-        """
+        """R(t) - C(t) of the paper: slack, remaining time minus computing, seconds."""
         return self._market.job.deadline_s - self.now_s - self.left_s
 
     # ---- what the engine and the zones tell ----
@@ -184,7 +180,7 @@ class View(view.View):
         return f"spot in {', '.join(up)}" if up else "no spot instance to be had"
 
     def turned(self, number: int, change: Stretch | Price) -> None:
-        """A place has instances from now on, or none, or another price."""
+        """Called when a place gets or loses instances, or changes its price."""
         own = self._places[number]
         self._places[number] = (
             own._replace(usd_per_h=change.usd_per_h)
@@ -247,9 +243,7 @@ class View(view.View):
             self._left_s, self._on, self._ready_s = self._kept(taken=True), None, nan
 
     def _kept(self, taken: bool) -> float:
-        """The computing that is left once the instance, if there is one, has ended
-        now.
-        """
+        """Return the remaining computing if the instance, if any, ends now."""
         left_s = self.left_s
         if self._on is None or left_s < ROUNDING_S:
             return left_s
@@ -271,12 +265,12 @@ class Choice(NamedTuple):
 
 
 def least_slack_s(view: View) -> float:
-    """The slack at which the safety net holds: two starts, and what can be lost."""
+    """Slack below which the safety net applies: two starts, and what can be lost."""
     return 2 * view.job.overhead_s + view.checkpoints.most_lost_s + view.leaving_s
 
 
 def is_late(view: View) -> bool:
-    """Whether the safety net holds."""
+    """Whether the safety net applies."""
     return view.slack_s <= least_slack_s(view) + ROUNDING_S
 
 

@@ -81,7 +81,7 @@ class WaitingReport(Report):
         return rows_of({name: jobs[name] for name in names} | own, self.tags)
 
     def timeline(self, run: Run, **parts: Any) -> Timeline:
-        """As of `Model`; what runs on demand is at a place of its own."""
+        """Return the timeline; jobs on demand are on a resource of their own."""
         # places: a machine's cores, then its memory
         jobs, step = run.jobs, 1 + self.model.shared
         names = (

@@ -1,4 +1,4 @@
-"""A scenario: which jobs meet which policy on which machines, and how they live."""
+"""The waiting policies: jobs wait for fixed machines or rent one on demand."""
 
 from __future__ import annotations
 
@@ -166,9 +166,9 @@ class Scenario(Model):
     def arrivals(
         self, draw: Draw
     ) -> Iterator[tuple[float, Job, tuple[float | None, bool]]]:
-        """Beside a job comes for how many seconds it waits at most, None if it does
-        not; and whether it balks: if it finds no machine, it has rented one since it
-        came.
+        """Return the jobs, each with the seconds that it waits at most (None: it does
+        not wait), and whether it balks, that is, has rented a machine since its arrival
+        if it finds none free.
         """
         numbers, balks = count(1), self.policy.balks
         for chunk, kinds, patience in self._patience_s(draw.seed):
@@ -183,7 +183,7 @@ class Scenario(Model):
                 )
 
     def job_process(self, run: Simulation, job: Job) -> Process:
-        """Perhaps a wait, then execution on a fixed machine, or on demand."""
+        """Wait if the policy says so, then run on a fixed machine or on demand."""
         patience_s, balks = run.hidden[job]
         on_demand = True
         if patience_s is not None:
@@ -198,9 +198,7 @@ class Scenario(Model):
         run.record(job, on_demand)
 
     def rented(self, run: Simulation, job: Job, balks: bool) -> Process:
-        """Execution on demand: from now on, or since the job came if it had foreseen
-        its wait.
-        """
+        """Run on demand, from now on or (if the wait was foreseen) since arrival."""
         start_s, ends_in_s = run.now_s, job.run_s
         if balks and job.submit_s < start_s:
             ends_in_s = delay_until(start_s, job.submit_s + job.run_s)
@@ -231,14 +229,14 @@ class Scenario(Model):
         )
 
     def need(self, job: Job) -> float:
-        """Machines, or cores of a shared one."""
+        """Return 1 machine, or the cores that a job needs of a shared one."""
         return job.cores if self.shared else 1
 
     # ---- studies ----
 
     @property
     def name(self) -> str:
-        """What comes, and on how many machines in which order."""
+        """The jobs, the number of machines and the order."""
         order = self.order if isinstance(self.order, str) else policy_name(self.order)
         return (
             f"{self.source}, {self.number} machine{'s' * (self.number != 1)}, {order}"
@@ -246,7 +244,7 @@ class Scenario(Model):
 
     @property
     def label(self) -> str:
-        """The waiting policy's name, and that of an order other than first come, first
+        """Name of the waiting policy, and of the order unless it is first come, first
         served.
         """
         order = self.order if isinstance(self.order, str) else policy_name(self.order)
@@ -258,7 +256,9 @@ class Scenario(Model):
         return self.source.jobs
 
     def under(self, policy: WaitingPolicy | Order) -> Scenario:
-        """The scenario under another policy, or in an order that a function says."""
+        """Return the scenario under another policy, or with an order given as a
+        function.
+        """
         if isinstance(policy, WaitingPolicy):
             return replace(self, policy=policy)
         return replace(self, order=policy)
@@ -272,14 +272,12 @@ class Scenario(Model):
 
     @property
     def number(self) -> int:
-        """Of fixed machines."""
+        """Number of fixed machines."""
         return self.machines if isinstance(self.machines, int) else len(self.machines)
 
     @property
     def fixed_per_h(self) -> float:
-        """What renting all fixed machines would cost per hour; whole machines count as
-        1 each.
-        """
+        """Hourly rent of all fixed machines; whole machines count as 1 each."""
         if isinstance(self.machines, int):
             return float(self.machines)
         cores, memory_gb = (
@@ -290,14 +288,12 @@ class Scenario(Model):
 
     @property
     def recursive(self) -> bool:
-        """Whether the recursion covers it: first come, first served."""
+        """Whether the recursion applies: first come, first served."""
         return self.order == "fcfs"
 
     @property
     def steady(self) -> bool:
-        """Whether the jobs are a part of a stream without end, and not all there
-        are; see `Tally`.
-        """
+        """Whether the jobs are part of an endless stream, see `Tally`."""
         return not isinstance(self.source, ListedJobs)
 
     @property

@@ -18,17 +18,15 @@ from cgrsp_simpy.waiting.report import first_of
 
 
 class WaitingSubject(Subject):
-    """A study puts its policies in the place of the scenario's."""
+    """The policies of a study replace the scenario's."""
 
     @property
     def is_random(self) -> bool:  # type: ignore[override]
-        """Whether seeds differ: not where jobs are listed, and all that is predicted is
-        right.
-        """
+        """Whether jobs are generated or predictions may be wrong."""
         return bool(self.model.steady or self.model.errors != NO_ERRORS)
 
     def draw(self, seed: int) -> None:
-        """Nothing: jobs are drawn as they come."""
+        """Draw nothing: jobs are drawn as they arrive."""
 
     def make_policy(self, policy: Any) -> WaitingPolicy | Order:
         """A policy from its text, or an order, a function of a View, of the scenario's
@@ -69,8 +67,8 @@ class WaitingSubject(Subject):
         listener: Listener | None = None,
         engine: str = "simpy",
     ) -> Run:
-        """The run of a policy on a seed; by the recursion where only its figures are
-        asked for: it is several times as fast, and its figures are the same to the bit.
+        """Run a policy on a seed; by the recursion if only figures are needed, which is
+        several times as fast with figures equal to the bit.
         """
         own = self.model.under(self.make_policy(policy))
         if own.recursive and not records and listener is None:
@@ -87,9 +85,10 @@ class WaitingSubject(Subject):
         )
 
     def varied(self, **parameters: Any) -> Any:
-        """With other parameters: its own (machines, where they are shared also as a
-        number), those of its source (jobs, rate_per_s, service_s), prices (fixed,
-        on_demand) and errors (wait_over, wait_under, run_over, run_under).
+        """Return the scenario with other parameters: its own (machines, also as a
+        number if they are shared), those of its source (jobs, rate_per_s, service_s),
+        prices (fixed, on_demand) and errors (wait_over, wait_under, run_over,
+        run_under).
         """
         if isinstance(parameters.get("machines"), int) and not isinstance(
             self.model.machines, int
@@ -107,7 +106,7 @@ class WaitingSubject(Subject):
 
     @property
     def pace_per_s(self) -> float:  # type: ignore[override]
-        """That of the recursion, if it covers the scenario."""
+        """Pace of the recursion, if it covers the scenario."""
         if not self.model.recursive:
             return Subject.pace_per_s
         return 1e5 if self.model.shared else 1e6

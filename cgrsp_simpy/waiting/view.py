@@ -38,16 +38,14 @@ class View(view.View):
 
     @property
     def by_time(self) -> Sequence[Job]:
-        """The jobs that wait by running time, of equals the first to come; a job that
-        gets a machine is off it at once.
-        """
+        """Waiting jobs by running time, equal ones in order of arrival."""
         if self._by_time is None:
             self._by_time = SealedList(sorted(self._run.pending_claims, key=_time))
         return self._by_time
 
     @property
     def full(self) -> bool:
-        """Whether no machine has room for anybody."""
+        """Whether no machine has room for any job."""
         return not self._idle
 
     def first(self) -> Job | None:
@@ -112,9 +110,7 @@ class View(view.View):
 
 
 class SharedView(View):
-    """Of machines that jobs share by best fit: cores and memory of the first, of the
-    second...
-    """
+    """View of machines that jobs share, best fit: cores and memory of each."""
 
     __slots__ = ("_room", "_stale")
 

@@ -170,7 +170,8 @@ def drawn(times, slots):
     """Two days at the fitted rates, so many times as high; mean times are the log's."""
     raised = replace(rates, per_h=tuple(times * per_h))
     workload = cg.HourlyWorkload(round(2 * times * per_h.sum()), raised)
-    return replace(log.varied(slots=slots), name=f"{times} x", workload=workload)
+    fleet = cg.round_robin(slots, log.gpus)
+    return replace(log, slots=fleet, name=f"{times} x", workload=workload)
 
 
 replayed = judged.means()[best]["miss_pct"]

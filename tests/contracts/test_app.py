@@ -19,6 +19,7 @@ from cgrsp_simpy.app import SCRIPT
 from cgrsp_simpy.cli import app as command
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.plots.player import player_page
+from cgrsp_simpy.studies.subject import subject_of
 from cgrsp_simpy.waiting.policies import waiting_policy
 
 PAGES = ["A day", "Compare policies", "Own or rent", "Advice on a log", "A cluster"]
@@ -106,7 +107,7 @@ def test_a_day_shows_means_over_seeds_beside_those_before_the_change_and_its_run
         assert now[f"{name}, before"] == {**row, "policy": f"{name}, before"}
         assert now[name] != row
     srcdoc = at.get("iframe")[0].proto.srcdoc
-    day = day.varied(slots=5)
+    day = subject_of(day).varied(slots=5)
     assert srcdoc == player_page(
         [cg.simulate(day, name, 7) for name in ("rh", "edf")], "hectic_rh_edf_7"
     )

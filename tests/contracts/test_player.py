@@ -494,7 +494,8 @@ def test_a_page_within_another_stays_at_its_place_when_it_is_made_anew(tmp_path)
     """As on the live page, when a slider moves."""
     day = cg.day("quiet", jobs=20)
     pages = [
-        player_page([cg.simulate(day.varied(slots=n), "edf", 1)], "day") for n in (5, 6)
+        player_page([cg.simulate(subject_of(day).varied(slots=n), "edf", 1)], "day")
+        for n in (5, 6)
     ]
     told = json.dumps(pages).replace("</", "<\\/")
     outer = f"""<html><iframe id="inner"></iframe><pre id="answer"></pre><script>

@@ -15,6 +15,7 @@ from scipy import stats
 import cgrsp_simpy as cg
 from cgrsp_simpy.analysis.statistics import mean, paired_difference
 from cgrsp_simpy.base.streams import stream
+from cgrsp_simpy.studies.subject import subject_of
 
 FOLDER = Path(__file__).parents[2] / "scenarios" / "lectures"
 
@@ -365,7 +366,11 @@ def test_a_right_model_agrees_and_wrong_ones_do_not_with_other_days():
     def model(policy="fifo", **other):
         return np.array(
             [
-                waits(cg.simulate(replay(run).varied(**other), policy, 6000 + day))
+                waits(
+                    cg.simulate(
+                        subject_of(replay(run)).varied(**other), policy, 6000 + day
+                    )
+                )
                 for day, run in enumerate(recorded)
             ]
         )

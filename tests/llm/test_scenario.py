@@ -193,11 +193,11 @@ def test_the_azure_log_from_2_to_16_gpus(azure):
     with pytest.raises(
         InputError, match=r"gpus\(=1\) must be a multiple of tensor_parallel, 2"
     ):
-        cg.llm.Scenario(azure).varied(gpus=1)
+        subject_of(cg.llm.Scenario(azure)).varied(gpus=1)
     with pytest.raises(
         InputError, match=r"weights_gb\(=140.0\) must be less than the 76 GB"
     ):
-        cg.llm.Scenario(azure).varied(gpus=1, tensor_parallel=1)
+        subject_of(cg.llm.Scenario(azure)).varied(gpus=1, tensor_parallel=1)
 
 
 # ---- bad input ----

@@ -117,9 +117,14 @@ def test_the_thesis_policies_on_four_days_of_fifty_seeds_are_those_of_simpy():
     assert differing(days, POLICIES + INDICES, range(50)) == []
 
 
+def why_not(scenario, policy):
+    subject = subject_of(scenario)
+    return subject.not_compiled(subject.make_policy(policy))
+
+
 def compilable(seeds):
     made = [of_suite(seed) for seed in seeds]
-    return [each for each in made if not each.not_compiled(each.make_policy("fifo"))]
+    return [each for each in made if not why_not(each, "fifo")]
 
 
 @pytest.mark.long
@@ -128,9 +133,7 @@ def test_so_are_the_scenarios_of_the_suite():
     assert len(scenarios) > 20
     assert differing(scenarios, [*POLICIES, *INDICES[:3]], range(1)) == []
     both = [*map(of_suite, [*TRAIN, *TEST]), *map(wide, [*TRAIN, *TEST])]
-    unseen = [
-        each for each in both if not each.not_compiled(each.make_policy("triage"))
-    ]
+    unseen = [each for each in both if not why_not(each, "triage")]
     assert len(unseen) > 200
     assert differing(unseen, ["triage"], range(1)) == []
 
@@ -316,7 +319,7 @@ def test_random_jobs_of_a_long_queue_are_those_of_simpy(slots):
 def test_jobs_stock_and_rows_pass_through_in_blocks():
     long = cg.day("normal", jobs=20_000, persistence_s=300)
     waits = cg.day("hectic", jobs=9000)
-    kept = waits.varied(terms=cg.Terms(warm_s=1e5))
+    kept = subject_of(waits).varied(terms=cg.Terms(warm_s=1e5))
     assert differing([long, waits, kept], ["spt", "cadr"], range(1)) == []
 
 
@@ -633,7 +636,8 @@ def test_memory_does_not_grow_with_the_number_of_jobs():
 def test_without_a_compiler_all_is_simpys():
     told = (
         "import cgrsp_simpy as cg; day = cg.day('quiet'); print(cg.simulate(day,"
-        " 'cadr').policy); print(day.not_compiled(day.make_policy('cadr')))"
+        " 'cadr').policy); subject = day.subject(day);"
+        " print(subject.not_compiled(subject.make_policy('cadr')))"
     )
     env = os.environ | {"NUMBA_DISABLE_JIT": "1"}
     done = subprocess.run(

@@ -11,6 +11,7 @@ from studies.runs import quiet
 from support import needs
 
 import cgrsp_simpy as cg
+from cgrsp_simpy.studies.subject import subject_of
 from cgrsp_simpy.studies.tune import FIGURES, undominated
 
 SMALL = cg.day("surge", jobs=40)
@@ -63,7 +64,9 @@ def test_the_front_is_judged_on_the_test_seeds_as_a_comparison_is(found):
         reserve = point.get("rh:reserve")
         policy = "rh" if reserve is None else f"rh:reserve={reserve}"
         own = cg.compare(
-            SMALL.varied(slots=point.get("slots", 5)), {"rh": policy}, range(10, 14)
+            subject_of(SMALL).varied(slots=point.get("slots", 5)),
+            {"rh": policy},
+            range(10, 14),
         )
         assert study.rows == own.rows
     assert found.kept == list(

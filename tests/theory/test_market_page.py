@@ -12,6 +12,7 @@ import cgrsp_simpy as cg
 from cgrsp_simpy.logs.market import read_market
 from cgrsp_simpy.rental.gpu import GPUS_2025
 from cgrsp_simpy.rental.measured import Measured, Polls, StockFit, _Law, series_of
+from cgrsp_simpy.studies.subject import subject_of
 
 ROOT = Path(__file__).parents[2]
 TEXT = " ".join(
@@ -96,7 +97,7 @@ def taken(own, fits):
     ):
         day = replace(surge, gpus=surge.gpus[:1])
         made = cg.on_market(day, Measured((stock,), {}, series), {"RTX 3090": law.gpu})
-        made = made.varied(terms=cg.Terms(taken_when_low=True))
+        made = subject_of(made).varied(terms=cg.Terms(taken_when_low=True))
         found[name] = cg.compare(made, ["edf"], SEEDS).means()["edf"]
     return found
 

@@ -739,7 +739,7 @@ def test_real_pods_on_real_nodes():
     cluster = read_cluster(PODS.with_name("openb_node_list_gpu_node.csv"))
     assert len(cluster.sizes) == 1213 and cluster.gpus == 6212
     jobs = read_openb(PODS, cluster=cluster).chosen(range(1500), "first")
-    run = Scenario(jobs, cluster).run("easy")
+    run = subject_of(Scenario(jobs, cluster)).run("easy")
     parts = run.parts()
     capacity, nodes = np.concatenate(cluster.pools), len(cluster.sizes)
     events = sorted(

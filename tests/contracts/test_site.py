@@ -87,7 +87,7 @@ def test_of_every_constant_something_is_said(monkeypatch):
     )
     assert (
         made.comment("cgrsp_simpy.plots.style", "IDLE")
-        == "Colour of a place that is idle."
+        == "Colour of an idle resource."
     )
     assert made.comment("cgrsp_simpy.plots.style", "__all__") == ""
 

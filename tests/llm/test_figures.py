@@ -8,6 +8,7 @@ from support import outcome
 import cgrsp_simpy as cg
 from cgrsp_simpy.llm import figures as llm
 from cgrsp_simpy.llm.paper import table_two
+from cgrsp_simpy.studies.subject import subject_of
 
 FEW = cg.llm.Offered(60, rate_per_s=6.0, output_tokens=20)
 
@@ -51,7 +52,9 @@ def test_latencies_are_those_of_runs_on_1_to_16_gpus(folder):
         ("8B", "1"): [1, 2, 4, 8, 16],
     }
     [row] = [row for row in rows if (row["tensor_parallel"], row["gpus"]) == ("4", "8")]
-    own = cg.llm.Scenario(FEW, cg.llm.Service(8, 4)).run("fifo", 0).summary()
+    own = (
+        subject_of(cg.llm.Scenario(FEW, cg.llm.Service(8, 4))).run("fifo", 0).summary()
+    )
     assert {name: float(row[name]) for name in llm.SHOWN} == {
         name: own[name] for name in llm.SHOWN
     }

@@ -142,7 +142,7 @@ def test_what_the_howto_says_of_the_azure_log(azure):
     said = words(ROOT / "docs" / "howto" / "llm.md")
     assert azure.requests == 8819
     assert f"GPUs, {owned(azure, 4):.0f} s. One GPU is refused" in said
-    mean_s = cg.llm.Scenario(azure).run("fifo").summary()["e2e_s"]
+    mean_s = subject_of(cg.llm.Scenario(azure)).run("fifo").summary()["e2e_s"]
     assert (
         f"8 H100 in pairs answer in {mean_s:.1f} s on average, 16 in 2.4 s, 4 in 19 s"
         in said

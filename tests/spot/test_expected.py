@@ -139,7 +139,11 @@ def test_nine_zones_take_less_than_five_seconds(policy):
         prices = np.repeat(0.97 * walk, 36)[:8000]
         series.append(Series.of(zone.name, zone.step_s, zone.status, prices))
     begun_s = time.process_time()
-    found = Scenario(Traces(tuple(series)), 48.0, 70.0, 0.2).run(policy, 1).summary()
+    found = (
+        subject_of(Scenario(Traces(tuple(series)), 48.0, 70.0, 0.2))
+        .run(policy, 1)
+        .summary()
+    )
     assert time.process_time() - begun_s < 5
     assert found["missed"] == 0
 

@@ -47,6 +47,7 @@ from cgrsp_simpy.plots.literal import math
 from cgrsp_simpy.plots.parts import FAINT, decimals, dots, few_ticks, hollow, name_rows
 from cgrsp_simpy.plots.style import LOOKS, kind_colours
 from cgrsp_simpy.studies.executors import as_they_come
+from cgrsp_simpy.studies.subject import subject_of
 
 COURSE = GANTT = ("fifo", "hps", "easy")
 GANTT_H = 24.0
@@ -325,7 +326,7 @@ def _(rows: list[Row]) -> str:
 
 def _waits(task: tuple[str, int, int]) -> tuple[Ints, Floats]:
     """Class of GPUs, as an index, and wait of each measured job."""
-    jobs = measured(scenario(UNCUT, LOAD, task[1]).run(task[0], task[2]))
+    jobs = measured(subject_of(scenario(UNCUT, LOAD, task[1])).run(task[0], task[2]))
     return (
         np.searchsorted(list(WIDTHS.values()), jobs["gpus"]),
         jobs["start_s"] - jobs["submit_s"],

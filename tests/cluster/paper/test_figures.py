@@ -48,6 +48,7 @@ from cgrsp_simpy.cluster.scenario import Scenario
 from cgrsp_simpy.plots.figure import where
 from cgrsp_simpy.plots.style import LOOKS
 from cgrsp_simpy.studies.compare import Comparison
+from cgrsp_simpy.studies.subject import subject_of
 
 SMALL = {"seeds": 2, "jobs": 60}
 
@@ -62,12 +63,12 @@ def plotted(id):
 
 @cache
 def outcome(scheduler, seed=0, load=LOAD, setting=UNCUT):
-    return scenario(setting, load, SMALL["jobs"]).run(scheduler, seed)
+    return subject_of(scenario(setting, load, SMALL["jobs"])).run(scheduler, seed)
 
 
 def single(scheduler):
     """The run of the figures of one run."""
-    return scenario(CUT, FULL, 3 * SMALL["jobs"]).run(scheduler)
+    return subject_of(scenario(CUT, FULL, 3 * SMALL["jobs"])).run(scheduler)
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -62,7 +62,7 @@ def test_bests_over_evaluations_fall_and_end_with_the_result(runs, searched):
     for course in by(searched, "over_bound", "tasks", "scheduler", "seed").values():
         assert (np.diff(course) <= 0).all()
     for (tasks, name), found in ended(searched).items():
-        problem = runs.tasks[tasks].draw(1)
+        problem = runs.tasks[tasks].problem(1)
         best = find(problem, SEARCHED[name], runs.budget, 1)
         assert found[1] == best.makespan_s / lower_bound_s(problem)
         assert len(found) == 3

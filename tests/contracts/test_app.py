@@ -246,10 +246,11 @@ def test_a_cluster_shows_a_run_and_compares(page):
     setting = cg.cluster.Scenario(offered, cg.cluster.Cluster((8,) * 4))
     assert at.code[0].value == str(cg.compare(setting, ["fifo", "easy"], range(2)))
     study = cg.compare(setting, ["easy"], range(30))
-    metric = setting.shown[0]
+    report = subject_of(setting).report
+    metric = report.shown[0]
     # not a day's
     assert all("mean wait (min)" not in row for row in rows_of(at).values())
-    told = rows_of(at)["easy"][str(setting.metrics[metric])]
+    told = rows_of(at)["easy"][str(report.metrics[metric])]
     assert told == interval(study, "easy", metric)
     at = then(at, select_slider={"gpus": 1}, slider={"nodes": 1})
     assert len(errors(at)) == 1

@@ -86,8 +86,7 @@ def test_of_every_constant_something_is_said(monkeypatch):
         "Parts of the cost"
     )
     assert (
-        made.comment("cgrsp_simpy.plots.style", "IDLE")
-        == "Colour of an idle resource."
+        made.comment("cgrsp_simpy.plots.style", "IDLE") == "Colour of an idle resource."
     )
     assert made.comment("cgrsp_simpy.plots.style", "__all__") == ""
 

@@ -149,12 +149,16 @@ class Environment(simpy.Environment):
             cancelled.clear()
 
 
-class DecisionEvent(simpy.Event):
-    """Wakes the dispatcher after everything else of the instant."""
+class ScheduledEvent(simpy.Event):
+    """An event that has its value and is scheduled with a priority of its own."""
 
     def __init__(self, env: simpy.Environment) -> None:
         super().__init__(env)
         self._ok, self._value = True, None
+
+
+class DecisionEvent(ScheduledEvent):
+    """Wakes the dispatcher after everything else of the instant."""
 
 
 class Patience(simpy.Event):

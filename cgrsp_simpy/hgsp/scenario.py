@@ -29,8 +29,6 @@ from cgrsp_simpy.hgsp.subject import HgspSubject
 from cgrsp_simpy.hgsp.view import Task, View, planned_s
 
 MOST_NOISE = 100  # a hundred times the mean
-ROUNDING = 1e-12  # of times that a plan and a simulation add up
-PLANNED = ("gpu_number", "start_s", "finish_s")
 
 
 @dataclass(frozen=True)
@@ -196,7 +194,7 @@ def solve(
     measured, `run.plan` what was planned, and `run.summary()` says how far from the
     best it can be.
 
-    scheduler: as of `Scenario.make_policy`. seed: of the searches, SEEDED. moves,
+    scheduler: as of `HgspSubject.make_policy`. seed: of the searches, SEEDED. moves,
     seconds: what a search may spend, as of `Scenario`.
     """
     scenario = Scenario(instance, moves=moves, seconds=seconds)

@@ -34,10 +34,6 @@ from cgrsp_simpy.spot.subject import SpotSubject
 from cgrsp_simpy.spot.view import ROUNDING_S, View
 
 MOST_ZONES = 50
-WORK = 500  # a run takes about as long as so many jobs of the thesis's model
-LATE_S = 1e-3  # who ends later than the deadline by less is in time: sums of doubles
-
-"""What the figures of a run are."""
 
 
 @dataclass(frozen=True)

@@ -154,7 +154,7 @@ class Scenario(Model):
                 "of sizes that the price table covers",
             )
 
-    # ---- places, arrivals, life ----
+    # ---- resources, arrivals and the process of a job ----
 
     def resources(self) -> Sequence[ResourceSpec]:
         if isinstance(self.machines, int):

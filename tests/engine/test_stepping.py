@@ -141,3 +141,12 @@ def test_a_stepped_run_leaves_the_same_records(capsys, monkeypatch):
         ]
         == rows
     )
+
+
+def test_a_step_lists_at_most_one_decision_though_links_are_requested_later():
+    links = cg.dag.Servers(3, contention=True)
+    scenario = cg.dag.Scenario("er:n=12,degree=3", links)
+    steps = list(cg.step_through(scenario, "heft", 1))
+    due = [sum(entry.kind == "decide" for entry in step.future) for step in steps]
+    assert any(step.event.kind == "data" for step in steps)
+    assert max(due) == 1

@@ -31,8 +31,8 @@ has not requested them; it has requested them; it has released or never got them
 """
 
 
-class Requests(simpy.Event):
-    """The requests of a job on several resources, granted together and at once."""
+class JointRequest(simpy.Event):
+    """The requests of a job on several resources, which begin together and at once."""
 
     def __init__(self, env: simpy.Environment, requests: Sequence[Any]) -> None:
         super().__init__(env)
@@ -47,29 +47,21 @@ class Requests(simpy.Event):
             request.__exit__(*error)
 
 
-Turn = Any  # SimPy's request of a resource, or several: an event and a context manager
+Turn = Any  # SimPy's request of a resource, or a JointRequest
 
 
-class Listeners(list[Any]):
-    """Callbacks of a claim; some may have been removed, by an interrupt or a race."""
+class Callbacks(list[Any]):
+    """Callbacks of a claim; the first process that waits is noticed by its append."""
 
-    removed = False
-
-    def remove(self, callback: Any) -> None:
-        list.remove(self, callback)
-        self.removed = True
-
-
-class LateListeners(Listeners):
-    """Callbacks of a claim that was answered while no process waited for it, as with
-    `yield timeout(5)` before `yield claim`: the answer is delivered to the first.
-    """
-
+    __slots__ = ("claim",)
     claim: Claim
 
     def append(self, callback: Any) -> None:
         list.append(self, callback)
-        self.claim.deliver()
+        claim = self.claim
+        claim.awaited = True
+        if claim.answer is not PENDING:
+            claim.deliver()
 
 
 class Claim(simpy.Event):
@@ -82,13 +74,21 @@ class Claim(simpy.Event):
     Yielded, it returns itself once resources are granted, or None when the job's
     patience ends. At the end of the block they are released; a claim that was not
     granted is withdrawn. A process that loses its resources before (`run.down`, a
-    policy that suspends) is interrupted inside the block. A block that ends without
-    anybody having waited for the claim raises InputError.
+    policy that suspends) is interrupted inside the block.
+
+    A process may do something else first (`yield run.timeout(5)` before `yield claim`)
+    or wait for the first of several events (`yield claim | run.timeout(5)`). An answer
+    that comes before any process has waited is kept, and delivered to the first that
+    waits, or asks for `claim.triggered`. A block that ends without anybody having
+    waited raises InputError.
 
     job: whose it is. state: WAITING, GRANTED, STARTED or LEFT. assignment: what the
     policy assigned; None until then. parts: number and amount of each resource that is
-    granted. granted_s, started_s: when resources were granted, and requested; seconds,
-    NaN until then.
+    granted. terms: what the model's view notes of the grant for the job's process, such
+    as its GPU types. granted_s, started_s: when resources were granted, and requested;
+    seconds, NaN until then. turns: its requests of SimPy's resources. awaited: whether
+    a process has ever waited for the claim. revoked: whether its resources have been
+    taken away.
     """
 
     granted = Renamed("claim.assignment")
@@ -100,57 +100,49 @@ class Claim(simpy.Event):
     terms: Any = None
     granted_s = started_s = math.nan
     phases: Sequence[tuple[str, float]] = ()
-    requests: Sequence[Any] = ()
-    revoked = polled = False
-    # for a process that first waits after the decision
+    turns: Sequence[Any] = ()
+    awaited = revoked = False
+    # an answer that is kept until a process waits
     answer: Any = PENDING
     # the event that ends the patience of its job, while one is scheduled
     patience: simpy.Event | None = None
 
-    def __init__(self, run: Any, job: Any, patience_s: float, requests: bool) -> None:
+    def __init__(
+        self, run: Any, job: Any, patience_s: float, request_at_grant: bool
+    ) -> None:
         self.env = run.env  # as simpy.Event sets them
         # requested before the process continues, so that a step shows what it does then
-        self.callbacks = Listeners([Claim.begin] if requests else ())
+        self.callbacks = Callbacks(
+            [Claim._request_at_grant] if request_at_grant else ()
+        )
+        self.callbacks.claim = self
         self.run, self.job, self.patience_s = run, job, patience_s
-        self.requests_at_grant = requests
+        self.request_at_grant = request_at_grant
         self.process = run.env._active_proc
 
     @property
     def triggered(self) -> bool:
-        """Whether the claim has been answered. To ask counts as waiting for it: the
-        answer is delivered, so that a process may look every few seconds.
-        """
-        self.polled = True
-        self.deliver()
+        """Whether the claim has been answered; to ask counts as waiting for it."""
+        self.awaited = True
+        if self.answer is not PENDING:
+            self.deliver()
         return self._value is not PENDING
-
-    @property
-    def heard(self) -> bool:
-        """Whether a process has waited for the claim."""
-        callbacks: Any = self.callbacks
-        return (
-            callbacks is None
-            or len(callbacks) > self.requests_at_grant
-            or callbacks.removed
-            or self.polled
-        )
 
     def reply(self, answer: Claim | None) -> None:
         """Answer the claim: itself if it is granted, None if it is given up."""
-        if self.heard:
+        if self.awaited:
             self._ok, self._value, env = True, answer, self.env
             heappush(env._queue, (env._now, NORMAL, next(env._eid), self))
         else:
             self.answer = answer
-            self.callbacks = LateListeners(self.callbacks)
-            self.callbacks.claim = self
-            if answer and self.requests_at_grant:
+            if answer and self.request_at_grant:
                 self.request()
 
     def deliver(self) -> None:
-        """Let a process hear an answer that was given before it waited."""
-        if self.answer is not PENDING and self._value is PENDING:
-            self.succeed(self.answer)
+        """Deliver the answer that was kept, unless the claim has been released."""
+        answer, self.answer = self.answer, PENDING
+        if self._value is PENDING:
+            self.succeed(answer)
 
     def request(self) -> Turn:
         """Request what was granted from SimPy's resources, for a `with` block.
@@ -165,14 +157,14 @@ class Claim(simpy.Event):
             raise InputError(f"claim.request() of job {job_id(self.job)} {self._why()}")
         self.state, self.started_s = STARTED, self.env._now
         resources = self.run.resources
-        requests = self.requests = [
+        turns = self.turns = [
             resources[number].request(amount)
             for number, amount in self.parts
             if amount > 0
         ]
         if self.run.listener:
             self.run.emit("start", self, self.run.report.describe("start", self))
-        return requests[0] if len(requests) == 1 else Requests(self.env, requests)
+        return turns[0] if len(turns) == 1 else JointRequest(self.env, turns)
 
     def _why(self) -> str:
         """Why the resources cannot be requested now."""
@@ -185,8 +177,8 @@ class Claim(simpy.Event):
             return "is called before its grant: `yield claim` first"
         return "is called after the claim was released"
 
-    def begin(self) -> None:
-        """Request, unless the job has left before it heard of the grant."""
+    def _request_at_grant(self) -> None:
+        """Request, unless the process has left or requested before it continues."""
         if self.state == GRANTED:
             self.request()
 
@@ -206,7 +198,7 @@ class Claim(simpy.Event):
         # not if a failed run discards its processes, or Ctrl-C ends it at any line
         if kind is None or issubclass(kind, Exception):
             self.run.leave(self)
-        if kind is None and not (self.heard or self.revoked):
+        if kind is None and not (self.awaited or self.revoked):
             raise InputError(
                 f"job {job_id(self.job)} leaves the block of its claim without having"
                 " waited for the grant: `with run.claim(job) as claim: yield claim`"
@@ -217,28 +209,26 @@ ClaimRecord = tuple[
     Any, Sequence[Part], float, float, float, Sequence[tuple[str, float]]
 ]
 """A claim that has been released: job, its parts, when they were granted, requested and
-released, seconds, and phases of its own with when each began.
+released, seconds, and further phases with the time at which each began.
 """
 
 
 def claims_table(log: Sequence[ClaimRecord]) -> np.ndarray[Any, np.dtype[Any]]:
-    """One row a job, claim, place and phase, in order of these; an array of CLAIM.
+    """Return one row per job, claim, resource and phase, in this order: an array of
+    CLAIM.
 
-    place: its number. amount: what the job held of it. from_s, to_s: seconds; phases of
-    no length are left out.
+    resource: its number. amount: what the job held of it. from_s, to_s: seconds; phases
+    of no length are left out.
     """
     rows = []
-    for job, parts, granted_s, started_s, released_s, own in log:
-        times = [*zip(PHASES, (granted_s, started_s)), *own]
-        begun = sorted(
-            [each for each in times if each[1] == each[1]], key=itemgetter(1)
-        )
-        ends_s = [*[from_s for _, from_s in begun[1:]], released_s]
-        spans = [(*each, min(end_s, released_s)) for each, end_s in zip(begun, ends_s)]
-        rows += [
-            (job, number, amount, *span)
-            for number, amount in parts
-            for span in spans
-            if span[2] > span[1]
-        ]
+    for job, parts, granted_s, started_s, released_s, phases in log:
+        begins = [*zip(PHASES, (granted_s, started_s)), *phases]
+        begins = [begin for begin in begins if not math.isnan(begin[1])]
+        begins.sort(key=itemgetter(1))
+        ends_s = [*[from_s for _, from_s in begins[1:]], released_s]
+        for number, amount in parts:
+            for (phase, from_s), end_s in zip(begins, ends_s):
+                to_s = min(end_s, released_s)
+                if to_s > from_s:
+                    rows.append((job, number, amount, phase, from_s, to_s))
     return np.array(sorted(rows, key=itemgetter(0)), CLAIM)

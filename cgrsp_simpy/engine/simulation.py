@@ -478,7 +478,7 @@ class Simulation:
             self.emit("finish", claim, self.report.describe("finish", claim))
         if started or claim.revoked:  # else the process has not heard of the grant
             self._record_times(claim)
-        for request in claim.requests:
+        for request in claim.turns:
             # without effect if the job has released it already
             request.resource.release(request)
         now_s = self.env._now
@@ -521,7 +521,7 @@ class Simulation:
             if claim.state != LEFT:  # else it has left before it heard of the grant
                 process.interrupt(cause)
 
-        if claim.callbacks is None or not claim.heard:
+        if claim.callbacks is None or not claim.awaited:
             process.interrupt(cause)
         else:
             claim.callbacks.append(interrupt)

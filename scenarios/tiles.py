@@ -54,7 +54,7 @@ class Tiled(cg.Scenario):
         done = yield run.env.all_of(others)
         told = [own, *done.values()]
         if others:
-            run.started(frame, max(each[0] for each in told))  # of the last tile
+            run.mark_started(frame, max(each[0] for each in told))  # of the last tile
             yield run.timeout(self.merge_s)
         delay_s, service_s, cost_usd = (sum(each) for each in list(zip(*told))[-3:])
         run.record(frame, *own[1:4], delay_s, service_s, cost_usd)

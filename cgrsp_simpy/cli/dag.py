@@ -21,7 +21,7 @@ from cgrsp_simpy.cli.options import (
 )
 from cgrsp_simpy.cli.pattern import Module, add_actions
 from cgrsp_simpy.dag.paper.distance import correlate
-from cgrsp_simpy.dag.paper.ranking import ranks_told
+from cgrsp_simpy.dag.paper.ranking import ranking_text
 from cgrsp_simpy.dag.platform import Servers, read_platform
 from cgrsp_simpy.dag.policies import COMPARED, SCHEDULERS, SEARCHES, is_search
 from cgrsp_simpy.dag.scenario import Scenario
@@ -129,7 +129,7 @@ MODULE = Module(
     _add_scenario,
     _scenario,
     figures="cgrsp_simpy.dag.paper.figures",
-    beside=ranks_told,
+    beside=ranking_text,
 )
 
 

@@ -20,7 +20,7 @@ from cgrsp_simpy.base.checks import (
 from cgrsp_simpy.base.table import aligned, csv_text, figure_text, json_text
 from cgrsp_simpy.cli.fields import Field, add_pairs, checked, fields_of, flag, pairs_of
 from cgrsp_simpy.logs import COLUMNS, FORMATS, read_log
-from cgrsp_simpy.studies.study import Results, failures_told
+from cgrsp_simpy.studies.study import Results, failure_lines
 from cgrsp_simpy.studies.subject import Subject
 
 log = logging.getLogger(__name__)
@@ -174,7 +174,7 @@ def answer(study: Results, args: argparse.Namespace) -> Answer:
     if args.out is not None:
         log.info("results are in %s", args.out)
     if study.failures and args.format != "table":
-        log.warning("%s", failures_told(study)[-1])
+        log.warning("%s", failure_lines(study)[-1])
     made = {
         "json": study.json,
         "csv": lambda: csv_text(study.rows),

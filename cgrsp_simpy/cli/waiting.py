@@ -63,7 +63,7 @@ from cgrsp_simpy.waiting.machines import (
     read_sizes,
     rent_per_h,
 )
-from cgrsp_simpy.waiting.plan import Limit, bounds, plan, told
+from cgrsp_simpy.waiting.plan import Limit, bounds, plan, policy_text
 from cgrsp_simpy.waiting.policies import POLICIES, Mispredictions, WaitingPolicy
 from cgrsp_simpy.waiting.scenario import Scenario
 
@@ -488,7 +488,7 @@ def _plan(args: argparse.Namespace) -> Answer:
         )
     texts = [str(planned), "", load, "", "least money for a wait"]
     table = "\n".join([*texts, *aligned([list(names), *lines])])
-    values = {**asdict(planned), "policy": told(planned.policy)}
+    values = {**asdict(planned), "policy": policy_text(planned.policy)}
     answer = formatted(args, values, planned.frontier, lambda: table)
     return answer._replace(status=int(bool(planned.reason)))
 

@@ -13,7 +13,7 @@ from cgrsp_simpy.base.table import aligned
 from cgrsp_simpy.rental.policies.rules import ListPolicy, Order, PlacementRule
 from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.studies.compare import Comparison, compare
-from cgrsp_simpy.studies.study import failures_told, interval
+from cgrsp_simpy.studies.study import failure_lines, interval
 
 
 def order_by_place(
@@ -100,5 +100,5 @@ class Grid:
             for order in self.orders
         ]
         return "\n".join(
-            [*failures_told(self.study), *aligned([[figure, *self.places], *rows])]
+            [*failure_lines(self.study), *aligned([[figure, *self.places], *rows])]
         )

@@ -54,9 +54,9 @@ class Ledger:
             self._resources[number].promised = claim
             self.view.on_full(number)
 
-    def release(self, number: int, amount: float, held_s: float) -> None:
+    def release(self, number: int, amount: float, duration_s: float) -> None:
         """Release an amount that was reserved for some seconds."""
-        self.held_s[number] += amount * held_s
+        self.held_s[number] += amount * duration_s
         if number in self._closed:
             left = self._withheld[number] + amount
             self._withheld[number] = settled(left, self._resources[number].size)

@@ -78,7 +78,7 @@ class Model:
                     f"{cls.__name__}: {name!r} is an attribute of every model; choose"
                     f" another name (taken: {', '.join(taken)})"
                 )
-        for name in MOVED.keys() & vars(cls).keys() - parameters:
+        for name in (MOVED.keys() & vars(cls).keys()) - parameters:
             raise InputError(f"{cls.__name__}.{name} is now {MOVED[name]}")
 
     def __getattr__(self, name: str) -> Any:

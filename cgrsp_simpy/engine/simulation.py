@@ -115,7 +115,11 @@ class Simulation:
         draw("name", number): the run's random stream of that name, a NumPy Generator;
         a different one from the stream of that name in `arrivals`.
     timeout : callable
-        As in SimPy's environment.
+        As in SimPy's environment: `timeout(delay_s, value)`. A value such as ("finish",
+        job.id) is what a stepped run lists as kind and job of the event to come.
+        Without it, the timeout of a job's process is listed as the job's "start" before
+        it has requested resources, and as its "finish" from then on; the timeout of
+        another process is not listed.
     name : str
         The name of the policy in the finished run; the policy's own, unless set.
     stop_arrivals : bool
@@ -148,30 +152,33 @@ class Simulation:
         listener: Listener | None = None,
         plan: Any = None,
     ) -> None:
-        env = self.env = Environment()
-        self.timeout, self.plan = env.timeout, plan
-        self.model, self.seed, self.listener = model, seed, listener
-        self.report = model.report(model)
-        self.hidden: dict[Any, Any] = {}
-        self.stop_arrivals = False
-        self.draw = Draw(seed, "run ")
+        # what is run
+        self.model, self.seed, self.plan, self.listener = model, seed, plan, listener
+        self.policy, self.name = _copied(policy), policy_name(policy)
+        self._rule = policy
+        # SimPy's environment, and the resources in it
+        self.env = Environment()
+        self.timeout = self.env.timeout
         self.declared = declared_by(model)
-        self.resources = [spec.resource(env) for spec in self.declared]
-        # ---- the engine's own ----
+        self.resources = [spec.resource(self.env) for spec in self.declared]
         self.ledger = Ledger(self.resources)
+        # random numbers
+        self.draw = Draw(seed, "run ")
+        self.hidden: dict[Any, Any] = {}
         # claims that wait, oldest first, and those that hold resources, as granted
         self.pending_claims: dict[Any, Claim] = {}
         self.granted_claims: dict[Claim, None] = {}
-        keep = records or self.report.keeps_jobs
-        self.records = Records(self.report, keep)
-        self.job_processes: dict[Any, JobProcess] = {}  # that have not ended
-        # other processes that keep the run going: the source, and those that count
+        # processes that keep the run going: jobs, the source, and those that count
+        self.job_processes: dict[Any, JobProcess] = {}
         self._others: set[simpy.Event] = set()
-        # calls of `resumed` and `down` that have not begun: the calling process, and
-        # the error if it ends before
-        self._unstarted: dict[object, tuple[Any, str]] = {}
-        self._rule = policy
-        self.policy, self.name = _copied(policy), policy_name(policy)
+        self.stop_arrivals = False
+        # calls of `resumed` and `down` that have not been entered: the calling process,
+        # and the error if it ends before
+        self._not_entered: dict[object, tuple[Any, str]] = {}
+        # what is recorded
+        self.report = model.report(model)
+        self.records = Records(self.report, records or self.report.keeps_jobs)
+        # those that work on all this
         self.view = self.ledger.view = model.view(self)
         self.dispatcher = Dispatcher(self)
         self._watchdog = Watchdog(self)
@@ -188,6 +195,8 @@ class Simulation:
     tell = Renamed("run.emit(kind, who, detail)")
     ended = Renamed("run.completion(job)")
     enough = Renamed("run.stop_arrivals")
+    started = Renamed("run.mark_started(job, at_s)")
+    finished = Renamed("run.mark_finished(job, at_s)")
 
     # ---- for processes ----
 
@@ -251,16 +260,22 @@ class Simulation:
         """Claim until so many seconds of work are done, however often interrupted;
         `yield from` it.
         """
-        call = object()
-        message = (
+        call = self._called(
             f"run.resumed({job_id(job)}, ...) was called and not carried out:"
             " `yield from run.resumed(job, work_s)`"
         )
-        self._unstarted[call] = self.env.active_process, message
         return self._resumed(call, job, work_s)
 
+    def _called(self, error: str) -> object:
+        """Return a key of a call; its process must enter what the call returns, or ends
+        with an error.
+        """
+        call = object()
+        self._not_entered[call] = self.env.active_process, error
+        return call
+
     def _resumed(self, call: object, job: Hashable, work_s: float) -> Process:
-        del self._unstarted[call]
+        del self._not_entered[call]
         left_s = work_s
         while True:
             with self.claim(job) as claim:
@@ -282,17 +297,15 @@ class Simulation:
         """
         if resource not in self.resources:
             raise InputError(f"down(={resource!r}) must be one of run.resources")
-        call = object()
-        message = (
+        call = self._called(
             f"run.down({resource.label} {resource.index}) was called and not entered:"
             " `with run.down(resource):`"
         )
-        self._unstarted[call] = self.env.active_process, message
         return self._down(call, resource)
 
     @contextmanager
     def _down(self, call: object, resource: Any) -> Iterator[None]:
-        del self._unstarted[call]
+        del self._not_entered[call]
         number = self.resources.index(resource)
         if self.ledger.close(number):
             self.emit("down", None, f"{resource.label} {resource.index}")
@@ -343,11 +356,11 @@ class Simulation:
             process = self.job_processes[job]
         process.values = values
 
-    def started(self, job: Hashable, at_s: float) -> None:
+    def mark_started(self, job: Hashable, at_s: float) -> None:
         """Record that a job has started elsewhere than on a resource; seconds."""
         self.job_processes[job].start_s = at_s
 
-    def finished(self, job: Hashable, at_s: float | None = None) -> None:
+    def mark_finished(self, job: Hashable, at_s: float | None = None) -> None:
         """Record that a job ends now, or at a time, although its process goes on."""
         process = self.job_processes[job]
         process.finish_s = self.env._now if at_s is None else at_s
@@ -383,62 +396,67 @@ class Simulation:
 
     def _source(self, arrivals: Iterable[Any]) -> Process:
         """Start the process of each job when it arrives."""
-        env, model, processes = self.env, self.model, self.job_processes
-        before_s, kind = 0.0, None
-        for arrival in arrivals:
-            try:
-                at_s, job = arrival[0], arrival[1]
-                right = before_s <= at_s < math.inf
-            except (TypeError, IndexError, KeyError):
-                right = False
-            if not right:
-                raise self._no_arrival(arrival, before_s)
-            number = getattr(job, "id", job)
-            if type(number) is not int or not -LARGEST_ID <= number <= LARGEST_ID:
-                if not isinstance(job, Hashable):
-                    raise self._no_arrival(arrival, before_s)
-                check_id(f"a job of {model.name}", number, whole=True)
-            if type(job) is not kind:
-                kind = type(job)
-                self.records.check(job)
+        env = self.env
+        for at_s, job, number, arrival in self._checked(arrivals):
             if at_s > env._now:
                 delay_s = delay_until(env._now, at_s)
                 yield env.timeout(delay_s, ("submit", number))
             if self.stop_arrivals:
                 break
-            generator = model.job_process(self, job)
-            try:
-                process = JobProcess(env, generator)
-            except ValueError:
-                raise InputError(
-                    f"job_process() of {model.name} must be a generator, which yields;"
-                    f" it gave {generator!r}"
-                ) from None
-            try:
-                equal = processes.setdefault(job, process)
-            except TypeError:
-                raise self._no_arrival(arrival, before_s) from None
-            if equal is not process:
-                raise InputError(
-                    f"job {job_id(job)!r} arrives while one that is equal to it lives"
-                )
+            self._start(job, at_s)
             if len(arrival) > 2:
                 self.hidden[job] = arrival[2]
-            before_s = process.submit_s = at_s
-            process.job = job
-            process.callbacks.append(self._job_ended)
 
-    def _no_arrival(self, arrival: Any, before_s: float) -> InputError:
-        """Return the error of an invalid arrival."""
-        return InputError(
-            f"arrivals() of {self.model.name} gave {arrival!r}, which is no pair of"
-            f" a second, from {before_s:g} on, and a job that can be hashed"
-        )
+    def _checked(
+        self, arrivals: Iterable[Any]
+    ) -> Iterator[tuple[float, Any, Any, Any]]:
+        """Yield time, job and number of each arrival, and the arrival itself; raise
+        InputError for an invalid one.
+        """
+        before_s, kind = 0.0, None
+        for arrival in arrivals:
+            try:
+                at_s, job = arrival[0], arrival[1]
+                valid = before_s <= at_s < math.inf
+                number = getattr(job, "id", job)
+                hash(job)
+            except (TypeError, IndexError, KeyError):
+                valid = False
+            if not valid:
+                raise InputError(
+                    f"arrivals() of {self.model.name} gave {arrival!r}, which is no"
+                    f" pair of a second, from {before_s:g} on, and a job that can be"
+                    " hashed"
+                )
+            if type(number) is not int or not -LARGEST_ID <= number <= LARGEST_ID:
+                check_id(f"a job of {self.model.name}", number, whole=True)
+            if type(job) is not kind:
+                kind = type(job)
+                self.records.check(job)
+            yield at_s, job, number, arrival
+            before_s = at_s
+
+    def _start(self, job: Any, at_s: float) -> None:
+        """Start the process of a job."""
+        generator = self.model.job_process(self, job)
+        try:
+            process = JobProcess(self.env, generator)
+        except ValueError:
+            raise InputError(
+                f"job_process() of {self.model.name} must be a generator, which yields;"
+                f" it gave {generator!r}"
+            ) from None
+        if self.job_processes.setdefault(job, process) is not process:
+            raise InputError(
+                f"job {job_id(job)!r} arrives while one that is equal to it lives"
+            )
+        process.job, process.submit_s = job, at_s
+        process.callbacks.append(self._job_ended)
 
     def _job_ended(self, process: Any) -> None:
         """Record a job whose process has ended."""
-        if self._unstarted:
-            self.check_begun()
+        if self._not_entered:
+            self.check_entered()
         if process._ok:  # else by an error, which SimPy raises
             job = process.job
             del self.job_processes[job]
@@ -548,14 +566,14 @@ class Simulation:
             for _ in range(events):
                 step()
         except (simpy.core.EmptySchedule, simpy.core.StopSimulation):
-            self._watchdog.check_ended()
+            self._watchdog.check_deadlock()
             return False
         except (simpy.Interrupt, RuntimeError) as error:
             message = self._message(error)
             if message is None:
                 raise
             raise message from None
-        self._watchdog.after(events)
+        self._watchdog.count(events)
         return True
 
     def _message(self, error: Exception) -> Exception | None:
@@ -591,9 +609,9 @@ class Simulation:
             " `try: yield ...` and `except cg.Interrupt: ...`"
         )
 
-    def check_begun(self) -> None:
-        """Raise InputError if a process has ended and forgotten what it called."""
-        for process, message in self._unstarted.values():
+    def check_entered(self) -> None:
+        """Raise InputError if a process has ended and not entered what it called."""
+        for process, message in self._not_entered.values():
             if process is None or not process.is_alive:
                 raise InputError(message)
 
@@ -605,7 +623,7 @@ class Simulation:
 
     def close(self) -> Run:
         """Return the records of a run that has ended; PolicyError if jobs wait."""
-        self._watchdog.check_ended()
+        self._watchdog.check_deadlock()
         return Run(
             self.model,
             self.name,

@@ -16,68 +16,80 @@ MANY = 100_000  # events without progress
 
 
 class Watchdog:
-    """Counts the events of a run since the clock has moved, and since a claim was
-    made, granted or withdrawn, or a job has ended.
+    """Counts events without progress.
+
+    A run hangs if more than MANY events happen without the clock moving on, or if more
+    than a limit of events happen without progress: no claim is made, granted or
+    withdrawn, and no job ends, while the clock moves. There is no limit as long as
+    progress is certain to come: the policy has asked to be woken, jobs still arrive, a
+    claim's patience will end, or a job waits for an event that is scheduled. Otherwise
+    the limit is MANY, or 100 times as many while a process other than the jobs may
+    still help: a closed resource may open, an event that a job waits for may happen.
     """
 
     def __init__(self, run: Any) -> None:
         self.run = run
-        self._at_once, self._now_s = 0, -1.0
-        self._idle, self._progress = 0, (0, 0, 0)
+        # events since the clock has moved, and the time that it shows
+        self._at_one_time = 0
+        self._now_s = -1.0
+        # events since the last progress, and the state that it led to
+        self._without_progress = 0
+        self._state = (0, 0, 0)
 
-    def after(self, events: int) -> None:
-        """Take further events into account.
+    def count(self, events: int) -> None:
+        """Count further events.
 
         Raises InputError if there are many at one time; PolicyError or InputError if
         jobs wait for what will not happen.
         """
-        run, dispatcher = self.run, self.run.dispatcher
-        progress = dispatcher.grants, len(dispatcher.pending), run.records.number
-        self._idle = (self._idle + events) * (progress == self._progress)
-        self._at_once = (self._at_once + events) * (run.now_s == self._now_s)
-        self._progress, self._now_s = progress, run.now_s
-        if self._at_once > MANY:
+        run = self.run
+        state = run.dispatcher.grants, len(run.pending_claims), run.records.number
+        if state != self._state:
+            self._without_progress = 0
+        else:
+            self._without_progress += events
+        if run.now_s != self._now_s:
+            self._at_one_time = 0
+        else:
+            self._at_one_time += events
+        self._state, self._now_s = state, run.now_s
+        if self._at_one_time > MANY:
             raise InputError(
                 f"{MANY:,} events at t = {run.now_s:g} s and no end: a process"
                 f" of {run.model.name} goes on without time"
             )
-        if self._idle > MANY and self._idle > self._allowed():
-            self.check_ended()
+        if self._without_progress > MANY and self._without_progress > self._limit():
+            self.check_deadlock()
 
-    def _allowed(self) -> float:
-        """Return the number of events without progress after which jobs wait for ever.
-
-        No limit while it is certain that there will be progress. The limit is a hundred
-        times as high if a process other than the jobs may still cause it: a resource
-        that is down may come up again, an event that a job waits for may happen.
-        """
-        run, dispatcher = self.run, self.run.dispatcher
+    def _limit(self) -> float:
+        """Return the number of events without progress after which the run hangs."""
+        run = self.run
         processes = [
             *run.job_processes.values(),
-            *[claim.process for claim in dispatcher.granted],
+            *[claim.process for claim in run.granted_claims],
         ]
         if (
-            dispatcher.wake_timer.timeout
+            run.dispatcher.wake_timer.timeout
             or run._arriving.is_alive
-            or any(each.patience_s < math.inf for each in dispatcher.pending.values())
+            or any(claim.patience_s < math.inf for claim in run.pending_claims.values())
             or any(map(_is_scheduled, processes))
         ):
             return math.inf
-        uncertain = dispatcher.granted or not dispatcher.pending
+        uncertain = run.granted_claims or not run.pending_claims
         return MANY * 100 if uncertain or run.ledger.any_closed() else MANY
 
-    def check_ended(self) -> None:
+    def check_deadlock(self) -> None:
         """Raise PolicyError if jobs wait and nothing is to come that helps them;
         InputError if that is the fault of a process.
         """
-        run, dispatcher = self.run, self.run.dispatcher
-        for claim in (*dispatcher.granted, *dispatcher.pending.values()):
+        run, pending = self.run, self.run.pending_claims
+        for claim in (*run.granted_claims, *pending.values()):
             if not (claim.process and claim.process.is_alive):
                 raise ended_without(claim)
         # a process other than the jobs may wait for ever: the run ends with the jobs
-        if dispatcher.pending and (run.job_processes or run._others):
-            raise dispatcher.caller.deadlock_error(run.declared, run.free)
-        run.check_begun()
+        if pending and (run.job_processes or run._others):
+            raise run.dispatcher.caller.deadlock_error(run.declared, run.free)
+        run.check_entered()
         for process in run.job_processes.values():
             raise InputError(
                 f"the process of job {job_id(process.job)} has not ended,"

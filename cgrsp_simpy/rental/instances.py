@@ -92,7 +92,7 @@ class Renting:
                 kept.tenant.closed()
                 kept.tenant = tenant
                 return kept
-            kept.give_back()
+            kept.release()
         return Instance(self, slot, gpu, tenant)
 
     def keep_s(self, slot: int, gpu: GpuType) -> float:
@@ -169,7 +169,7 @@ class Instance:
         """Keep or return the instance after its job."""
         kept_s = self.run.keep_s(self.slot, self.gpu) if self.up else 0.0
         if not kept_s:
-            self.give_back()
+            self.release()
             return
         self.idle_s = self.run.env.now
         self.run.view._warm[self.slot] = self
@@ -184,7 +184,7 @@ class Instance:
             tenant.job, self.slot, "idle-warm", self.idle_s, now_s
         )
 
-    def give_back(self) -> None:
+    def release(self) -> None:
         """Return the instance to the market."""
         self._forget("taken")
         used_s = 0.0 if self.since_s is None else self.run.env.now - self.since_s
@@ -196,7 +196,7 @@ class Instance:
 
     def _expire(self, _: simpy.Event) -> None:
         """A warm instance expires because no job arrived in time."""
-        self.run.emit("expire", None, f"slot {self.slot} is given back")
+        self.run.emit("expire", None, f"slot {self.slot} is released")
         self._end_warm()
 
     def _taken(self, _: simpy.Event) -> None:
@@ -211,7 +211,7 @@ class Instance:
     def _end_warm(self) -> None:
         del self.run.view._warm[self.slot]
         self.end_idle()
-        self.give_back()
+        self.release()
 
     def _at(self, kind: str, delay_s: float, call: Callable[[Any], None]) -> None:
         timeout = self._timeouts[kind] = self.run.env.timeout(delay_s, (kind, None))

@@ -513,7 +513,7 @@ def rented(run: State, setting: Setting, row: int, kind: int, slot: int) -> bool
         if warm:
             paid(run, slot)
         else:
-            give_back(run, setting, slot)
+            release_instance(run, setting, slot)
         comes(run, slot, math.inf, 0)
     run.payer[slot], run.kind[slot] = row, kind
     if not warm:
@@ -549,7 +549,7 @@ def end_idle(run: State, setting: Setting, slot: int) -> None:
 
 
 @inlined
-def give_back(run: State, setting: Setting, slot: int) -> None:
+def release_instance(run: State, setting: Setting, slot: int) -> None:
     """Return an instance to the market."""
     used_s, job = run.now_s[0] - run.since_s[slot], run.rows[run.payer[slot]]
     more_s = rounding_s(used_s, setting.terms[1], setting.terms[2])
@@ -833,7 +833,7 @@ def vacate(run: State, setting: Setting, slot: int) -> None:
         run.next[slot] = EXPIRES
         later(run, slot, now_s + setting.terms[0])
     elif setting.how[RENTS]:
-        give_back(run, setting, slot)
+        release_instance(run, setting, slot)
     offer(run, setting, slot)
 
 
@@ -856,7 +856,7 @@ def end(run: State, setting: Setting, first: int) -> None:
 def expire(run: State, setting: Setting, slot: int) -> None:
     """Return a warm instance that no job has used in time."""
     end_idle(run, setting, slot)
-    give_back(run, setting, slot)
+    release_instance(run, setting, slot)
     comes(run, slot, math.inf, 0)
     offer(run, setting, slot)
 

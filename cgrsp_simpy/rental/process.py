@@ -84,7 +84,7 @@ def renting_job_process(run: Simulation, job: Job) -> Process:
                     tenant.finish()
         if delay_s is None:
             yield run.timeout(tenant.run.terms.retry_s or 0.0, ("retry", job.id))
-    run.finished(job)
+    run.mark_finished(job)
     yield tenant.paid
 
 
@@ -220,7 +220,7 @@ class RentedJob:
             if suspended or (isinstance(cause, Instance) and instance is not cause):
                 instance.leave()
             else:
-                instance.give_back()
+                instance.release()
 
     def _kept(self, ran_s: float, suspended: bool) -> tuple[float, float]:
         """Seconds of saved work, and of writing checkpoints, within a run time."""

@@ -85,11 +85,11 @@ class Results(Protocol):
         return visible(f"<{type(self).__name__}{failed} of {self._held}>")
 
     def __str__(self) -> str:
-        failures = [visible(line) for line in failures_told(self)]
+        failures = [visible(line) for line in failure_lines(self)]
         return "\n\n".join([*failures, *(table.text() for table in self.tables)])
 
     def _repr_html_(self) -> str:
-        failures = [f"<p>{html_text(line)}</p>" for line in failures_told(self)]
+        failures = [f"<p>{html_text(line)}</p>" for line in failure_lines(self)]
         return "".join([*failures, *(table.html() for table in self.tables)])
 
     def keep(self, store: Store | None) -> None:
@@ -376,7 +376,7 @@ def many(number: int, noun: str) -> str:
     return f"{number} {noun}{'s' * (number != 1)}"
 
 
-def failures_told(study: Results) -> list[str]:
+def failure_lines(study: Results) -> list[str]:
     """Return a line on failed runs, with the first error."""
     failures = study.failures
     if not failures:

@@ -31,7 +31,7 @@ from cgrsp_simpy.studies.store import open_store
 from cgrsp_simpy.studies.study import (
     Results,
     Row,
-    failures_told,
+    failure_lines,
     interval,
     many,
     plain_mean,
@@ -240,7 +240,7 @@ def _mean(study: Comparison, figure: str) -> Mean:
 def _means(study: Comparison, figures: Sequence[str]) -> list[float]:
     """Means by figure; PolicyError if a run has failed."""
     if study.failures:
-        raise PolicyError(failures_told(study)[-1])
+        raise PolicyError(failure_lines(study)[-1])
     return [_mean(study, name).mean for name in figures]
 
 

@@ -195,9 +195,9 @@ class Plan:
         lines += [
             f"own: {owned}{', on spot instances where it pays' * self.spot}",
             (
-                f"wait: {who} ({told(policy)}); {self.waiting:.1%} of the jobs wait, 95"
-                f" % of all at most {_time(self.p95_wait_s)}; {self.on_demand:.1%} are"
-                " rented"
+                f"wait: {who} ({policy_text(policy)}); {self.waiting:.1%} of the jobs"
+                f" wait, 95 % of all at most {_time(self.p95_wait_s)};"
+                f" {self.on_demand:.1%} are rented"
             ),
             (
                 f"cost: {bill.mean:,.6g} a year ({bounds(bill, ',.6g')}),"
@@ -762,7 +762,7 @@ class Search:
                         "price": least / work_h,
                         "bill": least / hours * YEAR_H,
                         "machines": sum(candidate.own),
-                        "policy": told(candidate.policy),
+                        "policy": policy_text(candidate.policy),
                     }
                 )
         return rows
@@ -826,7 +826,7 @@ def _time(seconds: float) -> str:
     return f"{seconds / size:.3g} {unit}"
 
 
-def told(policy: WaitingPolicy) -> str:
+def policy_text(policy: WaitingPolicy) -> str:
     """The text of a policy: "sww:wait_s=60"."""
     text = ",".join(
         f"{name}={getattr(policy, name):g}" for name in limits_of(policy.name)

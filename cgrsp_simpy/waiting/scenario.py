@@ -205,9 +205,9 @@ class Scenario(Model):
             start_s = job.submit_s
         if run.listener:
             self._tell_of_rent(run, job, start_s)
-        run.started(job, start_s)
+        run.mark_started(job, start_s)
         yield run.timeout(ends_in_s, ("finish", job.id))
-        run.finished(job, start_s + job.run_s)
+        run.mark_finished(job, start_s + job.run_s)
         run.emit("finish", job, "on demand")
 
     def _tell_of_rent(self, run: Simulation, job: Job, start_s: float) -> None:

@@ -12,7 +12,7 @@ import cgrsp_simpy as cg
 from cgrsp_simpy.analysis.ranks import rank_test
 from cgrsp_simpy.base.checks import InputError
 from cgrsp_simpy.cli import main
-from cgrsp_simpy.dag.paper.ranking import ranks_told
+from cgrsp_simpy.dag.paper.ranking import ranking_text
 from cgrsp_simpy.dag.policies import COMPARED, SCHEDULERS
 from cgrsp_simpy.dag.report import METRICS
 from cgrsp_simpy.studies.subject import subject_of
@@ -148,7 +148,7 @@ def test_ranks_are_of_makespans_on_the_same_graphs():
     below = (table[:, None] > table).sum(axis=1)
     equal = (table[:, None] == table).sum(axis=1)
     ranks = (below + (equal + 1) / 2).mean(axis=1)
-    heading, _, *rows = ranks_told(study).splitlines()
+    heading, _, *rows = ranking_text(study).splitlines()
     assert "Friedman chi-square" in heading
     assert [row.split() for row in rows] == [
         [name, f"{rank:.2f}"] for rank, name in sorted(zip(ranks, study.policies))
@@ -163,14 +163,14 @@ def test_nothing_is_said_of_the_ranks_of_one_graph_that_is_repeated():
     scenario = cg.dag.Scenario(graph, cg.dag.Servers(3))
     study = cg.compare(scenario, ["heft", "round-robin", "work"], range(10))
     values = [study.values(name, "makespan_s") for name in study.policies]
-    assert rank_test(np.transpose(values)).p < 0.01 and ranks_told(study) == ""
-    assert ranks_told(cg.compare(SMALL, ["heft", "work"], range(3))) == ""
+    assert rank_test(np.transpose(values)).p < 0.01 and ranking_text(study) == ""
+    assert ranking_text(cg.compare(SMALL, ["heft", "work"], range(3))) == ""
     searched = cg.compare(
         subject_of(scenario).varied(budget=10),
         ["heft", "random-search", "rtgs"],
         range(4),
     )
-    assert "Friedman" in ranks_told(searched)
+    assert "Friedman" in ranking_text(searched)
 
 
 @pytest.mark.parametrize(

@@ -628,7 +628,16 @@ def test_class_variables_and_names_of_their_own_are_fields_as_before(annotation)
 
 @pytest.mark.parametrize(
     "name",
-    ["pending_claims", "free", "mask", "decisions", "finished", "claim", "view", "env"],
+    [
+        "pending_claims",
+        "free",
+        "mask",
+        "decisions",
+        "mark_finished",
+        "claim",
+        "view",
+        "env",
+    ],
 )
 @pytest.mark.parametrize("when", ["set up", "in a process"])
 def test_an_attribute_of_the_engine_cannot_be_set(name, when):

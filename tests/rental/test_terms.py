@@ -78,7 +78,7 @@ def test_a_listing_tells_when_a_warm_instance_goes_and_a_step_shows_when_it_will
     scenario = one_slot([0], cg.Terms(warm_s=150))
     finished, expired = list(cg.step_through(scenario, "fifo"))[-2:]
     assert list(map(str, finished.future)) == ["260.00 expire"]
-    assert expired.event.detail == "slot 0 is given back"
+    assert expired.event.detail == "slot 0 is released"
     assert heard(scenario) == [
         (0, "submit", 0), (0, "dispatch", 0), (10, "start", 0), (110, "finish", 0),
         (260, "expire", None),

@@ -12,7 +12,7 @@ from waiting.cases import jobs_of
 
 from cgrsp_simpy.waiting.jobs import DAY_S, BurstyJobs, ListedJobs
 from cgrsp_simpy.waiting.machines import M5, Prices, Size
-from cgrsp_simpy.waiting.plan import Limit, Search, grown, plan, told
+from cgrsp_simpy.waiting.plan import Limit, Search, grown, plan, policy_text
 from cgrsp_simpy.waiting.policies import waiting_policy
 from cgrsp_simpy.waiting.scenario import Scenario
 
@@ -258,7 +258,7 @@ def test_shared_machines_of_several_sizes():
 
 def test_a_policy_is_told_as_it_is_given():
     for text in ("ajw", "sww:wait_s=60", "compound:wait_s=60,short_s=5"):
-        assert told(waiting_policy(text)) == text
+        assert policy_text(waiting_policy(text)) == text
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from cgrsp_simpy.base.table import aligned
 from cgrsp_simpy.studies.compare import Comparison
 
 
-def ranks_told(study: Comparison) -> str:
+def ranking_text(study: Comparison) -> str:
     """Return mean ranks as a table, with Friedman's test and Nemenyi's critical
     difference.
 

@@ -31,6 +31,17 @@ has not requested them; it has requested them; it has released or never got them
 """
 
 
+NO_REQUEST = {
+    WAITING: "is called before its grant: `yield claim` first",
+    STARTED: (
+        "is called, but they are requested already; to request them later than at the"
+        " grant, use run.claim(job, request=False)"
+    ),
+    LEFT: "is called after the claim was released",
+}
+"""Why the resources of a claim cannot be requested, by its state."""
+
+
 class JointRequest(simpy.Event):
     """The requests of a job on several resources, which begin together and at once."""
 
@@ -154,7 +165,9 @@ class Claim(simpy.Event):
         InputError before the grant, after the release, and the second time.
         """
         if self.state != GRANTED:
-            raise InputError(f"claim.request() of job {job_id(self.job)} {self._why()}")
+            raise InputError(
+                f"claim.request() of job {job_id(self.job)} {NO_REQUEST[self.state]}"
+            )
         self.state, self.started_s = STARTED, self.env._now
         resources = self.run.resources
         turns = self.turns = [
@@ -165,17 +178,6 @@ class Claim(simpy.Event):
         if self.run.listener:
             self.run.emit("start", self, self.run.report.describe("start", self))
         return turns[0] if len(turns) == 1 else JointRequest(self.env, turns)
-
-    def _why(self) -> str:
-        """Why the resources cannot be requested now."""
-        if self.state == STARTED:
-            return (
-                "is called, but they are requested already; to request them later than"
-                " at the grant, use run.claim(job, request=False)"
-            )
-        if self.state == WAITING:
-            return "is called before its grant: `yield claim` first"
-        return "is called after the claim was released"
 
     def _request_at_grant(self) -> None:
         """Request, unless the process has left or requested before it continues."""

@@ -6,9 +6,9 @@ patience.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from heapq import heapify, heappush
+from math import inf, nextafter
 from numbers import Real
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -31,11 +31,11 @@ class Event(NamedTuple):
     job : int or None
         The job's id, or None.
     slots : tuple of int
-        The indices of the places concerned.
+        The indices of the resources concerned.
     detail : str
         What more there is to say, "" for nothing.
     label : str
-        What the listing calls a place.
+        What the listing calls a resource.
     """
 
     time_s: float
@@ -64,7 +64,7 @@ def claimant(key: Any) -> Any:
 
 def job_id(key: Any) -> Any:
     """Return the number of a claim's job, for records, listings and messages."""
-    job = claimant(key)
+    job = key[0] if type(key) is tuple and len(key) == 2 else key
     return getattr(job, "id", job)
 
 
@@ -90,13 +90,10 @@ def policy_name(policy: Any) -> str:
     )
 
 
-# SimPy's NORMAL is 1; larger comes later within an instant
+# SimPy's NORMAL is 1; a larger number comes later within an instant
 AFTER_ALL_ELSE = EventPriority(2)
-# patience ends after the decision: who gets a place now does not leave
+# patience ends after the decision: who gets a resource now does not leave
 AT_LAST = EventPriority(3)
-
-
-INFINITE = math.inf
 
 
 class Timeout(simpy.Timeout):
@@ -104,7 +101,7 @@ class Timeout(simpy.Timeout):
 
     def __init__(self, env: simpy.Environment, delay: float, value: Any = None) -> None:
         try:
-            if not 0 <= delay < INFINITE:
+            if not 0 <= delay < inf:
                 raise TypeError
         except TypeError:
             raise InputError(
@@ -209,4 +206,4 @@ def delay_until(now_s: float, at_s: float) -> float:
     if at_s <= now_s:
         return 0.0
     delay_s = at_s - now_s
-    return delay_s if now_s + delay_s >= at_s else math.nextafter(delay_s, math.inf)
+    return delay_s if now_s + delay_s >= at_s else nextafter(delay_s, inf)

@@ -44,15 +44,15 @@ class PolicyCaller:
 
     def answers(self) -> Iterable[Any]:
         """Ask the policy and return the items of its answer."""
-        answer = self._last = self.asked(self.policy, self.view)
+        answer = self._last = self.ask(self.policy, self.view)
         if type(answer) is list:  # most are
             return answer
         return () if answer is None else self._one_by_one(answer)
 
-    def asked(self, function: Callable[..., Any], *given: Any) -> Any:
+    def ask(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Call the policy, or a function that it declares."""
         try:
-            return function(*given)
+            return function(*arguments)
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # SystemExit, too: the other runs go on
@@ -80,19 +80,17 @@ class PolicyCaller:
             )
         return float(at_s)
 
-    def suspended(self, item: Suspend, holding: Iterable[Any]) -> Any:
+    def suspended(self, item: Suspend, granted: Iterable[Any]) -> Any:
         """Return the claim of a job to suspend; PolicyError if that is not possible."""
-        job = item.job
-        claim = next(
-            (own for own in holding if own.job == job and not own.revoked), None
-        )
-        if claim is None:
-            raise self.wrong(f"suspended job {job_id(job)}, which does not run")
-        if claim.granted_s == self.env.now:
-            raise self.wrong(
-                f"suspended job {job_id(job)} in the instant of its dispatch"
-            )
-        return claim
+        number = job_id(item.job)
+        for claim in granted:
+            if claim.job == item.job and not claim.revoked:
+                if claim.granted_s == self.env.now:
+                    raise self.wrong(
+                        f"suspended job {number} in the instant of its dispatch"
+                    )
+                return claim
+        raise self.wrong(f"suspended job {number}, which does not run")
 
     # ---- errors ----
 
@@ -113,7 +111,8 @@ class PolicyCaller:
             hash(job)
         except (TypeError, ValueError):
             return self.wrong(
-                f"answered {item!r}, which is neither a pair (job, places) nor a Wake"
+                f"answered {item!r}, which is neither a pair (job, resources)"
+                " nor a Wake"
             )
         if waiting and not any(isinstance(job, type(other)) for other in waiting):
             return self.wrong(f"assigned {job!r}, which is not a job")
@@ -123,55 +122,61 @@ class PolicyCaller:
         )
 
     def deadlock_error(
-        self, places: Sequence[Any], free: Sequence[float]
+        self, resources: Sequence[Any], free: Sequence[float]
     ) -> PolicyError:
         """Return the error of jobs that wait when nothing else will happen."""
-        waiting, noun = self.waiting, places[0].label if places else "resource"
-        told = [(job_id(job), self.describe(job)) for job in islice(waiting, 3)]
-        named = [f"job {job}" + f" ({more})" * bool(more) for job, more in told]
-        named += ["..."] * (len(waiting) > len(named))
-        every = {place.index for place in places}
-        full = {p.index for p, left in zip(places, free) if p.size and not left}
-        idle = f"{len(every - full)} of {len(every)} {noun}s idle"
+        waiting = self.waiting
+        jobs = []
+        for job in islice(waiting, 3):
+            detail = self.describe(job)
+            jobs.append(
+                f"job {job_id(job)} ({detail})" if detail else f"job {job_id(job)}"
+            )
+        if len(waiting) > 3:
+            jobs.append("...")
+        label = resources[0].label if resources else "resource"
+        indices = {spec.index for spec in resources}
+        full = {
+            spec.index for spec, left in zip(resources, free) if spec.size and not left
+        }
         none = "answered None (is a return missing?) and " * (self._last is None)
         return self.wrong(
-            f"{none}left {len(waiting)} jobs waiting, {', '.join(named)}, with {idle}"
+            f"{none}left {len(waiting)} jobs waiting, {', '.join(jobs)}, with"
+            f" {len(indices - full)} of {len(indices)} {label}s idle"
             " and nothing else to come: the simulation cannot go on"
         )
 
 
 def _line(error: BaseException) -> str:
-    """Where an error was raised: the last line on the way there in a file of the user's
-    own; without any, in one of the package, but for this file, which asks.
+    """Return where an error was raised, as " (file, line 3)": the last line in a file
+    of the user; without any, in one of the package other than this file.
 
-    Nothing if there is none: a line of a library is not the policy's.
+    Empty if there is none: a line of a library is not the policy's.
     """
-    way = [
-        (_whose(frame), Path(frame.f_code.co_filename).name, line)
-        for frame, line in traceback.walk_tb(error.__traceback__)
-    ]
-    for wanted in ("own", "package"):
-        for whose, name, line in reversed(way):
-            if whose == wanted:
-                return f" ({name}, line {line})"
-    return ""
+    lines = dict[str, str]()
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        name = Path(frame.f_code.co_filename).name
+        lines[_owner(frame)] = f" ({name}, line {line})"
+    return lines.get("user") or lines.get("package", "")
 
 
-def _whose(frame: FrameType) -> str:
-    """Whose code a frame runs: "own", "package", or "" for anything else."""
+def _owner(frame: FrameType) -> str:
+    """Return whose code a frame runs: "user", "package", or "" for anything else."""
     name = frame.f_code.co_filename
     module = frame.f_globals.get("__file__") or name
-    if name.startswith("<") and name != module:  # made while it runs, as of a dataclass
+    if (
+        name.startswith("<") and name != module
+    ):  # generated code, such as that of a dataclass
         return ""
     file = Path(module)
     if file == THIS:
         return ""
     if file.is_relative_to(PACKAGE):
         return "package"
-    return "" if is_library(file) else "own"
+    return "" if is_library(file) else "user"
 
 
 def is_library(file: Path) -> bool:
     """Whether a file of code is of an installed library, or Python's own."""
-    own = any(map(file.is_relative_to, PYTHON))
-    return own or not INSTALLED.isdisjoint(file.parts)
+    standard = any(map(file.is_relative_to, PYTHON))
+    return standard or not INSTALLED.isdisjoint(file.parts)

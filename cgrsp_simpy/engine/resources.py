@@ -113,7 +113,7 @@ def pools(
     sizes: how much of the unit each has, >= 0. first: the index of the first. Raises
     InputError for a size that is not allowed.
     """
-    listed = entries_of("sizes", sizes, "a list of numbers, one a place")
+    listed = entries_of("sizes", sizes, "a list of numbers, one per resource")
     for size in listed:
         check_number(f"size of a {label}", size, least=0)
     return tuple(
@@ -127,20 +127,20 @@ def lowest(mask: int) -> int:
     return (mask & -mask).bit_length() - 1
 
 
-def nth(mask: int, place: int) -> int:
-    """Return the number of the set bit after `place` others, found by halving."""
-    below, width = 0, mask.bit_length() * (place > 0)
+def nth(mask: int, before: int) -> int:
+    """Return the number of the set bit after `before` others, by halving."""
+    below, width = 0, mask.bit_length() * (before > 0)
     while width > 1:
         half = width // 2
         low = mask & (1 << half) - 1
         count = low.bit_count()
-        if place < count:
+        if before < count:
             mask, width = low, half
         else:
             mask = mask >> half
             width = width - half
             below = below + half
-            place = place - count
+            before = before - count
     return below + lowest(mask)
 
 
@@ -204,10 +204,10 @@ class Slot(simpy.Resource):
 
     promised: Any = None
 
-    def __init__(self, env: simpy.Environment, place: ResourceSpec) -> None:
+    def __init__(self, env: simpy.Environment, spec: ResourceSpec) -> None:
         super().__init__(env, capacity=1)
-        self.index, self.label, self.kind = place.index, place.label, place.kind
-        self.size, self.unit = place.size, place.unit
+        self.index, self.label, self.kind = spec.index, spec.label, spec.kind
+        self.size, self.unit = spec.size, spec.unit
 
     def shortage(self, free: float, amount: float) -> str:
         """Return why an amount cannot be granted."""
@@ -250,12 +250,12 @@ class Pool(simpy.Container):
 
     promised: Any = None
 
-    def __init__(self, env: simpy.Environment, place: ResourceSpec) -> None:
+    def __init__(self, env: simpy.Environment, spec: ResourceSpec) -> None:
         # SimPy knows no container of nothing
-        super().__init__(env, capacity=place.size or 1.0, init=place.size)
+        super().__init__(env, capacity=spec.size or 1.0, init=spec.size)
         self.users: list[PoolRequest] = []
-        self.index, self.label, self.kind = place.index, place.label, place.kind
-        self.size, self.unit = place.size, place.unit
+        self.index, self.label, self.kind = spec.index, spec.label, spec.kind
+        self.size, self.unit = spec.size, spec.unit
 
     def shortage(self, free: float, amount: float) -> str:
         """Return why an amount cannot be granted."""

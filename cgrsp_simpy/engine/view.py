@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from operator import attrgetter
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn
 
 from cgrsp_simpy.base.checks import InputError, Renamed
 from cgrsp_simpy.base.metric import summed
@@ -19,48 +19,37 @@ from cgrsp_simpy.engine.resources import (
     without_noise,
 )
 
-Kind = TypeVar("Kind", bound=type)
+
+def _read_only(self: Any, *_: Any, **__: Any) -> NoReturn:
+    builtin = type(self).__mro__[1].__name__
+    raise TypeError(f"a view is read only: change a copy, {builtin}(...)")
 
 
-def _sealed(*names: str) -> Callable[[Kind], Kind]:
-    """Refuse the methods that change a list or dict. The view itself calls those of
-    the built-in type, such as `list.append(queue, job)`.
+def _copy_of_builtin(self: Any) -> Any:
+    builtin = type(self).__mro__[1]
+    return builtin, (builtin(self),)
+
+
+class SealedList(list[Any]):
+    """A list that is read at the speed of one, and copied as one.
+
+    Methods that change it raise TypeError. The view itself calls those of the built-in
+    type, such as `list.append(queue, job)`.
     """
 
-    def refused(self: Any, *_: Any, **__: Any) -> NoReturn:
-        plain = type(self).__mro__[1].__name__
-        raise TypeError(f"a view is read only: change a copy, {plain}(...)")
-
-    def plain(self: Any) -> Any:
-        kind = type(self)
-        return kind, (kind.__mro__[1](self),)
-
-    def seal(kind: Kind) -> Kind:
-        kind.__reduce__ = plain  # type: ignore[assignment]  # copies are made at once
-        for name in names:
-            setattr(kind, name, refused)
-        return kind
-
-    return seal
-
-
-@_sealed(
-    *"append extend insert remove pop clear sort reverse".split(),
-    *"__setitem__ __delitem__ __iadd__ __imul__".split(),
-)
-class SealedList(list[Any]):
-    """A list that is read at the speed of one."""
-
     __slots__ = ()
+    append = extend = insert = remove = pop = clear = sort = reverse = _read_only
+    __setitem__ = __delitem__ = __iadd__ = __imul__ = _read_only
+    __reduce__ = _copy_of_builtin
 
 
-@_sealed(
-    *"clear pop popitem setdefault update __setitem__ __delitem__ __ior__".split(),
-)
 class SealedDict(dict[Any, Any]):
-    """A dict that is read at the speed of one."""
+    """A dict of the same kind."""
 
     __slots__ = ()
+    clear = pop = popitem = setdefault = update = _read_only
+    __setitem__ = __delitem__ = __ior__ = _read_only
+    __reduce__ = _copy_of_builtin
 
 
 def shown(name: str, doc: str | None = None) -> Any:
@@ -81,7 +70,7 @@ class View:
     def __init__(self, run: Any) -> None:
         self._run, self._now_s = run, 0.0
         self._queue: tuple[Any, ...] | None = None
-        self._numbers = {place: number for number, place in enumerate(run.declared)}
+        self._numbers = {spec: number for number, spec in enumerate(run.declared)}
 
     places = Renamed("view.resources")
 
@@ -106,11 +95,11 @@ class View:
         """Resources of which something is free, in their order."""
         return ResourceSubset(self._run.declared, self._run.mask)
 
-    def room(self, place: ResourceSpec) -> float:
+    def room(self, resource: ResourceSpec) -> float:
         """Return how much of a resource is free; fractions are rounded up to nine
         decimals.
         """
-        left = self._run.free[self._numbers[place]]
+        left = self._run.free[self._numbers[resource]]
         return rounded_up(left) if left % 1 else left
 
     def need(self, job: Any) -> float:
@@ -142,12 +131,12 @@ class View:
         if type(chosen) is ResourceSpec:
             return self._whole(((self._number(chosen), need),))
         try:
-            parts = tuple([(self._number(place), amount) for place, amount in chosen])
-            total = summed(each[1] for each in parts)
-            least = min(each[1] for each in parts)
+            parts = tuple([(self._number(spec), amount) for spec, amount in chosen])
+            total = summed(amount for _, amount in parts)
+            least = min(amount for _, amount in parts)
         except (TypeError, ValueError):
             raise AssignmentError(
-                f"{chosen!r}, which is no place of the view"
+                f"{chosen!r}, which is no resource of the view"
             ) from None
         if not least > 0:
             raise AssignmentError(f"{chosen!r}, of which an amount is not above 0")
@@ -158,18 +147,18 @@ class View:
     def _whole(self, parts: Sequence[Part]) -> Sequence[Part]:
         """Return the parts; AssignmentError for a slot not taken as a whole."""
         for number, amount in parts:
-            place = self._run.declared[number]
-            if amount != 1 and not place.unit:
+            spec = self._run.declared[number]
+            if amount != 1 and not spec.unit:
                 raise AssignmentError(
-                    f"{place.label} {place.index}, which one job holds as a whole;"
+                    f"{spec.label} {spec.index}, which one job holds as a whole;"
                     f" it needs {amount:g}"
                 )
         return parts
 
-    def _number(self, place: Any) -> int:
-        number = self._numbers.get(place) if type(place) is ResourceSpec else None
+    def _number(self, spec: Any) -> int:
+        number = self._numbers.get(spec) if type(spec) is ResourceSpec else None
         if number is None:
-            raise AssignmentError(f"{place!r}, which is no place of the view")
+            raise AssignmentError(f"{spec!r}, which is no resource of the view")
         return number
 
     def on_decision(self, now_s: float) -> None:
@@ -198,7 +187,8 @@ def first_come(view: Any) -> Any:
     """Serve jobs in order of arrival, each on the first resource with room."""
     for job in view.queue:
         need = view.need(job)
-        place = next((each for each in view.free if view.room(each) >= need), None)
-        if place is None:
+        fitting = (resource for resource in view.free if view.room(resource) >= need)
+        resource = next(fitting, None)
+        if resource is None:
             return
-        yield job, place
+        yield job, resource

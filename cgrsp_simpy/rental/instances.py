@@ -101,7 +101,7 @@ class Renting:
             return self.terms.warm_s
         answers = self.live.dispatcher.caller
         self.view.on_decision(self.env.now)
-        kept_s = answers.asked(self._keep_s, self.view, SlotView(slot, gpu))
+        kept_s = answers.ask(self._keep_s, self.view, SlotView(slot, gpu))
         if not isinstance(kept_s, Real) or not float(kept_s) >= 0:
             allowed = "that must be a number >= 0"
             raise answers.wrong(f"keeps slot {slot} for {kept_s!r} s; {allowed}")

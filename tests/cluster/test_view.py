@@ -133,7 +133,7 @@ ANSWERS = {
     "no pair": (
         lambda view: [0],
         0.0,
-        "answered 0, which is neither a pair (job, places) nor a Wake",
+        "answered 0, which is neither a pair (job, resources) nor a Wake",
     ),
     "twice": (
         lambda view: [(0, ((0, 2),)), (0, ((1, 2),))],

@@ -389,7 +389,7 @@ def test_a_slot_is_a_simpy_resource_that_its_job_uses():
         ((2, 0), "an amount is not above 0"),
         ((2, float("nan")), "nan in all; it needs 2"),
         ((1, 2), "3 in all; it needs 2"),
-        ((), "no place of the view"),
+        ((), "no resource of the view"),
     ],
 )
 def test_a_policy_grants_what_a_job_needs_and_takes_nothing_from_a_place(amounts, told):

@@ -233,8 +233,8 @@ def by_name(**gpus):
 
 
 WRONG = {
-    "sent job 0 to 7, which is no place of the view": (fork(), first(7)),
-    r"sent job 0 to \(.*\), which is no place of the view": (
+    "sent job 0 to 7, which is no resource of the view": (fork(), first(7)),
+    r"sent job 0 to \(.*\), which is no resource of the view": (
         fork(),
         lambda view: [(view.queue[0], ((view.resources[0], 1),))],
     ),
@@ -316,5 +316,5 @@ def test_the_command_takes_a_policy_from_a_file(capsys, tmp_path):
     assert (
         capsys.readouterr()
         .err.splitlines()[-1]
-        .endswith("sent job 5 to 9, which is no place of the view")
+        .endswith("sent job 5 to 9, which is no resource of the view")
     )

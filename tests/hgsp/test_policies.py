@@ -76,7 +76,7 @@ WRONG = [
     (first_gpu, "at t = 2 s sent job 2 to GPU 1, which is busy or given away already"),
     (
         lambda view: [(view.queue[0], 0)],
-        "sent job 1 to 0, which is no place of the view",
+        "sent job 1 to 0, which is no resource of the view",
     ),
     (lambda view: [(1, view.free[0])], "assigned 1, which is not a job"),
     (

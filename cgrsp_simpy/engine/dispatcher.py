@@ -24,36 +24,35 @@ class Dispatcher:
 
     Attributes
     ----------
-    pending : dict
-        Claims that wait, by job, oldest first.
-    granted : dict
-        Claims that hold resources, in order of their grants, as its keys.
+    caller : PolicyCaller
+        Asks the policy.
     decisions, grants : int
         How often the policy was asked, and how many claims it has granted.
     due : bool
         Whether a decision is due in this instant.
+    wake_timer : WakeTimer
+        Set while the policy has asked to be woken.
     """
 
     def __init__(self, run: Any) -> None:
         self.run, self.env, self.ledger, self.view = run, run.env, run.ledger, run.view
-        self.pending: dict[Any, Claim] = run.pending_claims
-        self.granted: dict[Claim, None] = run.granted_claims
-        policy = run.policy
-        describe = lambda job: run.report.describe("submit", self.pending[job])  # noqa: E731
-        self.caller = PolicyCaller(run.env, policy, run.view, self.pending, describe)
+        self.pending_claims: dict[Any, Claim] = run.pending_claims
+        self.caller = PolicyCaller(run)
         self.decisions = self.grants = 0
         self.due = False
         asks = ("asks_on_arrival", "suspends")
-        self._asks_when_full = any(getattr(policy, name, False) for name in asks)
+        self._asks_when_full = any(getattr(run.policy, name, False) for name in asks)
         self._event = DecisionEvent(run.env)
         self.wake_timer = WakeTimer(run.env, self._woken)
-        self._impatient: list[Claim] = []
         run.env.process(self._process())
 
     def request_decision(self) -> None:
         """Decide at the end of this instant, if anything can be granted."""
-        if not self.due and self.pending and (self.ledger.mask or self._asks_when_full):
-            self.due, env = True, self.env
+        if self.due or not self.pending_claims:
+            return
+        if self.ledger.mask or self._asks_when_full:
+            self.due = True
+            env = self.env
             heappush(
                 env._queue, (env._now, AFTER_ALL_ELSE, next(env._eid), self._event)
             )
@@ -63,19 +62,16 @@ class Dispatcher:
         self.view.on_enqueue(claim.job)
         self.request_decision()
         if claim.patience_s != math.inf:
-            if self.due:
-                self._impatient.append(claim)
-            else:
-                claim.patience = Patience(claim, self._give_up)
+            claim.patience = Patience(claim, self._give_up)
 
     def withdraw(self, claim: Claim) -> None:
         """Remove a claim that waits."""
         if claim.patience is not None:
             self.env.cancel(claim.patience)
         claim.state = LEFT
-        del self.pending[claim.job]
+        del self.pending_claims[claim.job]
         self.view.on_dequeue(claim.job)
-        if not self.pending:
+        if not self.pending_claims:
             self.wake_timer.stop()
         self.request_decision()  # there may be room for the next in the queue
 
@@ -92,12 +88,8 @@ class Dispatcher:
         while True:
             yield event
             event.callbacks, self.due = [], False  # first: a grant may set it again
-            if self.pending:  # else all have been withdrawn
+            if self.pending_claims:  # else all have been withdrawn
                 self._decide(self.env._now)
-            for claim in self._impatient:
-                if claim.state == WAITING:
-                    claim.patience = Patience(claim, self._give_up)
-            self._impatient.clear()
 
     def _decide(self, now_s: float) -> None:
         """Ask the policy and carry out its answer."""
@@ -116,7 +108,7 @@ class Dispatcher:
             if kind is Wake:
                 wake_s = min(wake_s, self.caller.wake_s(item))
             elif kind is Suspend:
-                self.run.revoke(self.caller.suspended(item, self.granted), item)
+                self.run.revoke(self.caller.suspended(item), item)
             else:
                 self._grant(item, now_s)
         if wake_s < math.inf:
@@ -126,7 +118,7 @@ class Dispatcher:
         """Grant a job the resources that the policy assigns to it."""
         try:
             job, assignment = item
-            claim = self.pending.pop(job)
+            claim = self.pending_claims.pop(job)
         except (TypeError, ValueError, KeyError):
             raise self.caller.no_such_job(item) from None
         claim.state, claim.granted_s, claim.assignment = GRANTED, now_s, assignment
@@ -139,7 +131,7 @@ class Dispatcher:
         self.view.on_dequeue(job)
         self.wake_timer.in_a_row = 0
         self.grants += 1
-        self.granted[claim] = None
+        self.run.granted_claims[claim] = None
         if claim.patience is not None:
             self.env.cancel(claim.patience)
         claim.reply(claim)
@@ -148,7 +140,7 @@ class Dispatcher:
         """Decide at the time for which the policy asked."""
         if self.wake_timer.in_a_row > self.wake_timer.most:
             raise self.caller.wrong(
-                f"has held {len(self.pending)} waiting jobs through"
+                f"has held {len(self.pending_claims)} waiting jobs through"
                 f" {self.wake_timer.most} wake-ups in a row"
             )
         self.request_decision()

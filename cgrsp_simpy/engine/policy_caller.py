@@ -5,14 +5,12 @@ from __future__ import annotations
 import math
 import sysconfig
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from numbers import Real
 from pathlib import Path
 from types import FrameType
 from typing import Any
-
-import simpy
 
 from cgrsp_simpy.base.policy import PolicyError, Suspend, Wake
 from cgrsp_simpy.engine.events import job_id, policy_name
@@ -24,22 +22,11 @@ INSTALLED = {"site-packages", "dist-packages"}  # folders of libraries
 
 
 class PolicyCaller:
-    """Calls the policy for the dispatcher.
+    """Calls the policy of a run for the dispatcher."""
 
-    policy: a function of the view. waiting: the claims of waiting jobs. describe:
-    returns what a message adds about one of these.
-    """
-
-    def __init__(
-        self,
-        env: simpy.Environment,
-        policy: Callable[[Any], Any],
-        view: Any,
-        waiting: Mapping[Any, Any],
-        describe: Callable[[Any], str],
-    ) -> None:
-        self.env, self.policy, self.view = env, policy, view
-        self.waiting, self.describe = waiting, describe
+    def __init__(self, run: Any) -> None:
+        self.run, self.env, self.view = run, run.env, run.view
+        self.policy: Callable[[Any], Any] = run.policy
         self._last: Any = ()
 
     def answers(self) -> Iterable[Any]:
@@ -80,10 +67,10 @@ class PolicyCaller:
             )
         return float(at_s)
 
-    def suspended(self, item: Suspend, granted: Iterable[Any]) -> Any:
+    def suspended(self, item: Suspend) -> Any:
         """Return the claim of a job to suspend; PolicyError if that is not possible."""
         number = job_id(item.job)
-        for claim in granted:
+        for claim in self.run.granted_claims:
             if claim.job == item.job and not claim.revoked:
                 if claim.granted_s == self.env.now:
                     raise self.wrong(
@@ -105,7 +92,7 @@ class PolicyCaller:
 
     def no_such_job(self, item: Any) -> PolicyError:
         """Return the error of an item that names no waiting job."""
-        waiting = self.waiting
+        waiting = self.run.pending_claims
         try:
             job, _ = item
             hash(job)
@@ -121,23 +108,21 @@ class PolicyCaller:
             "which is not waiting (it runs, has ended, or was assigned twice)"
         )
 
-    def deadlock_error(
-        self, resources: Sequence[Any], free: Sequence[float]
-    ) -> PolicyError:
+    def deadlock_error(self) -> PolicyError:
         """Return the error of jobs that wait when nothing else will happen."""
-        waiting = self.waiting
+        run, waiting, specs = self.run, self.run.pending_claims, self.run.declared
         jobs = []
-        for job in islice(waiting, 3):
-            detail = self.describe(job)
+        for job, claim in islice(waiting.items(), 3):
+            detail = run.report.describe("submit", claim)
             jobs.append(
                 f"job {job_id(job)} ({detail})" if detail else f"job {job_id(job)}"
             )
         if len(waiting) > 3:
             jobs.append("...")
-        label = resources[0].label if resources else "resource"
-        indices = {spec.index for spec in resources}
+        label = specs[0].label if specs else "resource"
+        indices = {spec.index for spec in specs}
         full = {
-            spec.index for spec, left in zip(resources, free) if spec.size and not left
+            spec.index for spec, left in zip(specs, run.free) if spec.size and not left
         }
         none = "answered None (is a return missing?) and " * (self._last is None)
         return self.wrong(

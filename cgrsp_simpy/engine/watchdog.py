@@ -88,7 +88,7 @@ class Watchdog:
                 raise ended_without(claim)
         # a process other than the jobs may wait for ever: the run ends with the jobs
         if pending and (run.job_processes or run._others):
-            raise run.dispatcher.caller.deadlock_error(run.declared, run.free)
+            raise run.dispatcher.caller.deadlock_error()
         run.check_entered()
         for process in run.job_processes.values():
             raise InputError(

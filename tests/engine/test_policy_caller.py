@@ -18,7 +18,7 @@ WRONG = {
     "sent job 1 to node 0, which has 2 GPUs free; it needs 3": lambda view: [
         (1, view.free[0])
     ],
-    "sent job 1 to 'nowhere', which is no place": lambda view: [(1, "nowhere")],
+    "sent job 1 to 'nowhere', which is no resource": lambda view: [(1, "nowhere")],
     "raised ZeroDivisionError: division by zero": lambda view: (1 / 0 for _ in (1,)),
     "a finite time after 0 s": lambda view: [Wake(0.0)],
     (

@@ -95,7 +95,7 @@ def test_the_view_shows_what_replicas_have_to_do():
         ),
         (
             lambda view: [(each, 0) for each in view.queue],
-            "sent job 1 to 0, which is no place",
+            "sent job 1 to 0, which is no resource",
         ),
         (
             lambda view: [],

@@ -105,7 +105,7 @@ class Report:
     def summary(self, run: Any) -> dict[str, Any]:
         """Return the figures of a run by name."""
         resources = self.model.resources()
-        capacity = summed(each.size for each in resources) * run.tally.end_s
+        capacity = summed(spec.size for spec in resources) * run.tally.end_s
         held_pct = 100.0 * summed(run.held_s) / capacity if capacity else math.nan
         return {**run.tally.figures(), "utilisation_pct": held_pct}
 
@@ -142,8 +142,8 @@ class Report:
             visits[name] = jobs[column] if column in names else np.nan
         usual = {
             "label": resources[0].label if resources else "resource",
-            "resources": tuple(str(each.index) for each in resources),
-            "sizes": tuple(each.size for each in resources),
+            "resources": tuple(str(spec.index) for spec in resources),
+            "sizes": tuple(spec.size for spec in resources),
             "claims": run.claims,
             "visits": visits,
             "policy": run.policy,

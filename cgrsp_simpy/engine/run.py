@@ -40,7 +40,7 @@ class Records:
         self.tally, self.names = report.tally(), list[str]()
         self.blocks: list[list[np.ndarray[Any, Any]]] | None = [] if keep else None
         self.claims: list[ClaimRecord] | None = [] if keep else None
-        self._own, self._closed = tuple(model.columns), 0
+        self._closed = 0
         self._kinds = {**KINDS, **report.dtypes}
         # values of a job without a record
         self.missing_row = tuple(
@@ -57,22 +57,23 @@ class Records:
         Raises InputError if its attributes would overwrite other columns, or are not
         those of the jobs before it.
         """
-        own, name = attributes(job), self._model.name
-        if self._attributes and own != self._attributes:
+        names, model = attributes(job), self._model
+        if self._attributes and names != self._attributes:
             raise InputError(
-                f"job {job!r} of {name} has the attributes {', '.join(own)}; the jobs"
-                f" before it have {', '.join(self._attributes)}: all must have the same"
+                f"job {job!r} of {model.name} has the attributes {', '.join(names)};"
+                f" the jobs before it have {', '.join(self._attributes)}: all must have"
+                " the same"
             )
-        names, self._attributes = column_names(own), own
+        self._attributes = names
         self._tuples = self._tuples and isinstance(job, tuple)
-        times = TIMES["submit_s" in names :]
-        taken = Counter([*names, *times, *self._own, RESOURCES])
-        for column in [name for name, number in taken.items() if number > 1]:
-            owner = "the jobs" if column in own else "columns"
-            others = dict.fromkeys(["job", *TIMES, *self._own, RESOURCES])
+        taken = ["job", *TIMES, *model.columns, RESOURCES]
+        numbers = Counter([*column_names(names), *taken[1:]])
+        numbers["submit_s"] -= "submit_s" in names  # a job may have its own
+        for column in [name for name, number in numbers.items() if number > 1]:
+            owner = "the jobs" if column in names else "columns"
             raise InputError(
-                f"{owner} of {name} cannot contain {column!r}: there is a column of"
-                f" that name already (taken: {', '.join(others)})"
+                f"{owner} of {model.name} cannot contain {column!r}: there is a column"
+                f" of that name already (taken: {', '.join(dict.fromkeys(taken))})"
             )
 
     @property
@@ -93,29 +94,26 @@ class Records:
         jobs, *times = zip(*self._rows)
         self._closed += len(jobs)
         self._rows = []
-        first = jobs[0]
-        own = attributes(first)
+        names = attributes(jobs[0])
         if self._tuples:
             values = [*zip(*jobs)]
-        else:  # a job without an id is one
-            values = [tuple(getattr(job, name, job) for job in jobs) for name in own]
-        names = column_names(own)
-        skipped, found = "submit_s" in names, {}
-        names += *TIMES[skipped:], *self._own
-        if skipped:
-            arrivals = zip(jobs, values[names.index("submit_s")], times[0])
-            for job, submit_s, at_s in arrivals:
-                if not submit_s <= at_s:
-                    raise InputError(
-                        f"job {job!r} of {self._model.name} arrives at {at_s:g} s, and"
-                        f" its submit_s is {submit_s!r}; it must not be later"
-                    )
-        for name, column in zip(names, (*values, *times[skipped:])):
+        else:  # a job without an id is a number
+            values = [tuple(getattr(job, name, job) for job in jobs) for name in names]
+        columns: dict[str, Any] = dict(zip(column_names(names), values))
+        for job, submit_s, at_s in zip(jobs, columns.get("submit_s", ()), times[0]):
+            if not submit_s <= at_s:
+                raise InputError(
+                    f"job {job!r} of {self._model.name} arrives at {at_s:g} s, and its"
+                    f" submit_s is {submit_s!r}; it must not be later"
+                )
+        for name, recorded in zip((*TIMES, *self._model.columns), times):
+            columns.setdefault(name, recorded)
+        for name, column in columns.items():
             try:
-                found[name] = np.array(column, self._kinds.get(name))
+                columns[name] = np.array(column, self._kinds.get(name))
             except (TypeError, ValueError) as error:
                 raise InputError(f"column {name} of jobs: {error}") from error
-        self.take(found)
+        self.take(columns)
 
     def take(self, jobs: Columns) -> None:
         """Add rows, as columns."""
@@ -210,7 +208,10 @@ class Run(HoldsPolicies):
         columns = columns or [np.empty(0)] * len(names)
         jobs = np.empty(
             len(columns[0]),
-            [(name, kinds.get(name, own.dtype)) for name, own in zip(names, columns)],
+            [
+                (name, kinds.get(name, column.dtype))
+                for name, column in zip(names, columns)
+            ],
         )
         order = np.argsort(columns[0], kind="stable")
         for name, column in zip(names, columns):
@@ -261,8 +262,9 @@ class Run(HoldsPolicies):
         """
         tags, rows = self.report.tags, self.rows()
         check_one_of("column", column, [*tags, *(rows[0] if rows else ())])
-        own = tags[column] if column in tags else [row[column] for row in rows]
-        values = np.array(own)
+        values = np.array(
+            tags[column] if column in tags else [row[column] for row in rows]
+        )
         require(
             values.dtype.kind != "f", "column", column, "one of names or whole numbers"
         )

@@ -351,10 +351,7 @@ class Simulation:
                 f"record of job {job_id(job)} has {len(values)} values;"
                 f" the columns of {self.model.name} are {names}"
             )
-        process = self.env._active_proc
-        if type(process) is not JobProcess or process.job is not job:
-            process = self.job_processes[job]
-        process.values = values
+        self.job_processes[job].values = values
 
     def mark_started(self, job: Hashable, at_s: float) -> None:
         """Record that a job has started elsewhere than on a resource; seconds."""
@@ -514,11 +511,8 @@ class Simulation:
 
     def _record_times(self, claim: Claim) -> None:
         """Record when a job was first dispatched and started, seconds."""
-        process = claim.process
-        if type(process) is not JobProcess or process.job is not claim.job:
-            # claimed for another job, or by a process other than a job's
-            jobs = self.job_processes
-            process = jobs.get(claim.job) or jobs.get(claimant(claim.job))
+        jobs = self.job_processes
+        process = jobs.get(claim.job) or jobs.get(claimant(claim.job))
         if process is not None:
             if not process.dispatch_s <= claim.granted_s:
                 process.dispatch_s = claim.granted_s

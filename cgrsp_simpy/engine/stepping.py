@@ -1,5 +1,5 @@
 """A run, one event at a time: after each, the clock, what happened, the queue, the
-places and the future event list.
+resources and the future event list.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from cgrsp_simpy.engine.claim import STARTED
 from cgrsp_simpy.engine.events import DecisionEvent, Event, Listener, Patience, job_id
 from cgrsp_simpy.engine.simulation import JobProcess, Simulation
 
-SHOWN = 12  # places; of more, only those that are held are shown
+SHOWN = 12  # resources; of more, only those that are held are shown
 
 
 class Due(NamedTuple):
@@ -142,29 +142,22 @@ def steps(
 
 
 def _holders(run: Simulation) -> dict[int, tuple[Holder, ...]]:
-    """Who holds each place, by its index; of the places of one machine, its cores and
-    its memory, the first is shown.
+    """Return the jobs that hold each resource, by its index; of the resources of one
+    machine, its cores and its memory, the first is shown.
     """
-    held: dict[int, list[Holder]] = {
-        number: []
-        for number, place in enumerate(run.resources)
-        if number == 0 or place.index != run.resources[number - 1].index
-    }
+    numbers: dict[int, int] = {}  # of the first resource, by index
+    for number, resource in enumerate(run.resources):
+        numbers.setdefault(resource.index, number)
+    holders: dict[int, tuple[Holder, ...]] = dict.fromkeys(numbers, ())
     for claim in run.granted_claims:
-        if not (
-            claim.processed or claim.state == STARTED
-        ):  # its job has not heard of it
-            continue
-        for number, amount in claim.parts:
-            if number in held:
-                held[number].append(
-                    Holder(
-                        job_id(claim.job), amount, claim.started_s == claim.started_s
-                    )
-                )
-    return {
-        run.resources[number].index: tuple(holders) for number, holders in held.items()
-    }
+        # else its job does not know of the grant yet
+        if claim.processed or claim.state == STARTED:
+            for number, amount in claim.parts:
+                index = run.resources[number].index
+                if numbers[index] == number:
+                    holder = Holder(job_id(claim.job), amount, claim.state == STARTED)
+                    holders[index] += (holder,)
+    return holders
 
 
 def _future(

@@ -7,13 +7,15 @@ from collections.abc import Iterable
 from heapq import heappush
 from typing import Any
 
+import simpy
+
 from cgrsp_simpy.base.policy import AssignmentError, Suspend, Wake
 from cgrsp_simpy.engine.claim import GRANTED, LEFT, WAITING, Claim
 from cgrsp_simpy.engine.events import (
     AFTER_ALL_ELSE,
     DecisionEvent,
     Patience,
-    WakeTimer,
+    delay_until,
     job_id,
 )
 from cgrsp_simpy.engine.policy_caller import PolicyCaller
@@ -30,9 +32,13 @@ class Dispatcher:
         How often the policy was asked, and how many claims it has granted.
     due : bool
         Whether a decision is due in this instant.
-    wake_timer : WakeTimer
-        Set while the policy has asked to be woken.
+    wake : simpy.Event or None
+        The timeout after which the policy has asked to be woken.
+    most_wakes : int
+        Greatest number of wake-ups without a grant between them.
     """
+
+    most_wakes = 100_000
 
     def __init__(self, run: Any) -> None:
         self.run, self.env, self.ledger, self.view = run, run.env, run.ledger, run.view
@@ -43,7 +49,8 @@ class Dispatcher:
         asks = ("asks_on_arrival", "suspends")
         self._asks_when_full = any(getattr(run.policy, name, False) for name in asks)
         self._event = DecisionEvent(run.env)
-        self.wake_timer = WakeTimer(run.env, self._woken)
+        self.wake: simpy.Event | None = None
+        self._wakes = 0  # since the last grant
         run.env.process(self._process())
 
     def request_decision(self) -> None:
@@ -72,7 +79,7 @@ class Dispatcher:
         del self.pending_claims[claim.job]
         self.view.on_dequeue(claim.job)
         if not self.pending_claims:
-            self.wake_timer.stop()
+            self._cancel_wake()
         self.request_decision()  # there may be room for the next in the queue
 
     def _give_up(self, end: Patience) -> None:
@@ -83,22 +90,19 @@ class Dispatcher:
             self.withdraw(claim)
 
     def _process(self) -> Any:
-        """Wait for arrivals and completions, and decide."""
+        """Wait for arrivals and completions; ask the policy, carry out its answer."""
         event = self._event
         while True:
             yield event
             event.callbacks, self.due = [], False  # first: a grant may set it again
-            if self.pending_claims:  # else all have been withdrawn
-                self._decide(self.env._now)
-
-    def _decide(self, now_s: float) -> None:
-        """Ask the policy and carry out its answer."""
-        self.decisions += 1
-        self.wake_timer.stop()
-        self.view.on_decision(now_s)
-        if self.run.listener:
-            self.run.emit("decide", None, self.view.summary())
-        self.carry_out(self.caller.answers())
+            if not self.pending_claims:  # all have been withdrawn
+                continue
+            self.decisions += 1
+            self._cancel_wake()
+            self.view.on_decision(self.env._now)
+            if self.run.listener:
+                self.run.emit("decide", None, self.view.summary())
+            self.carry_out(self.caller.answers())
 
     def carry_out(self, items: Iterable[Any]) -> None:
         """Carry out the items of a policy's answer, in the instant of its decision."""
@@ -112,7 +116,9 @@ class Dispatcher:
             else:
                 self._grant(item, now_s)
         if wake_s < math.inf:
-            self.wake_timer.set(wake_s)
+            delay_s = delay_until(now_s, wake_s)
+            self.wake = self.env.timeout(delay_s, ("wake", None))
+            self.wake.callbacks = [self._woken]
 
     def _grant(self, item: Any, now_s: float) -> None:
         """Grant a job the resources that the policy assigns to it."""
@@ -129,18 +135,26 @@ class Dispatcher:
         except AssignmentError as error:
             raise self.caller.wrong(f"sent job {job_id(job)} to {error}") from None
         self.view.on_dequeue(job)
-        self.wake_timer.in_a_row = 0
+        self._wakes = 0
         self.grants += 1
         self.run.granted_claims[claim] = None
         if claim.patience is not None:
             self.env.cancel(claim.patience)
         claim.reply(claim)
 
-    def _woken(self) -> None:
+    def _cancel_wake(self) -> None:
+        """Cancel the timeout of the policy: it decides now, or no job waits."""
+        if self.wake is not None:
+            self.env.cancel(self.wake)
+            self.wake = None
+
+    def _woken(self, _: simpy.Event) -> None:
         """Decide at the time for which the policy asked."""
-        if self.wake_timer.in_a_row > self.wake_timer.most:
+        self.wake = None
+        self._wakes += 1
+        if self._wakes > self.most_wakes:
             raise self.caller.wrong(
                 f"has held {len(self.pending_claims)} waiting jobs through"
-                f" {self.wake_timer.most} wake-ups in a row"
+                f" {self.most_wakes} wake-ups in a row"
             )
         self.request_decision()

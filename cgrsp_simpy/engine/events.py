@@ -168,37 +168,6 @@ class Patience(simpy.Event):
         env.schedule(self, AT_LAST, claim.patience_s)
 
 
-class WakeTimer:
-    """Wakes the dispatcher when a policy asks for it, unless it decides before.
-
-    most: greatest number of wake-ups without a grant between them. in_a_row: how many
-    there were. timeout: the one that is set, or None.
-    """
-
-    most = 100_000
-
-    def __init__(self, env: Environment, ring: Callable[[], None]) -> None:
-        self.env, self._ring, self.in_a_row = env, ring, 0
-        self.timeout: simpy.Event | None = None
-
-    def set(self, at_s: float) -> None:
-        """Set the timer to a time, seconds."""
-        delay_s = delay_until(self.env.now, at_s)
-        self.timeout = self.env.timeout(delay_s, ("wake", None))
-        self.timeout.callbacks = [self._end]
-
-    def stop(self) -> None:
-        """Cancel the timer: a decision is made, or no job waits."""
-        if self.timeout is not None:
-            self.env.cancel(self.timeout)
-            self.timeout = None
-
-    def _end(self, _: simpy.Event) -> None:
-        self.timeout = None
-        self.in_a_row += 1
-        self._ring()
-
-
 def delay_until(now_s: float, at_s: float) -> float:
     """Return the delay from now to a time, 0 if it is past; rounding never makes it end
     before that time.

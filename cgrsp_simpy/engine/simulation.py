@@ -64,9 +64,6 @@ class JobProcess(simpy.Process):
     values: Sequence[Any] = ()
 
 
-INVALID = "Invalid yield value"  # so begins SimPy's message
-
-
 def _copied(policy: Any) -> Any:
     """Return a copy of a policy without memory of other runs; InputError if it cannot
     be copied.
@@ -576,7 +573,7 @@ class Simulation:
         """
         if not isinstance(error, simpy.Interrupt):
             text = " ".join(str(error).split())
-            if INVALID not in text:
+            if "Invalid yield value" not in text:  # SimPy's message
                 return None
             return InputError(
                 f"{text}: a process yields events, such as run.timeout(5); another"

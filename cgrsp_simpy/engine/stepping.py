@@ -4,14 +4,14 @@ resources and the future event list.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import simpy
 from simpy.core import Infinity
 
-from cgrsp_simpy.engine.claim import STARTED
+from cgrsp_simpy.engine.claim import STARTED, Claim
 from cgrsp_simpy.engine.events import DecisionEvent, Event, Listener, Patience, job_id
 from cgrsp_simpy.engine.simulation import JobProcess, Simulation
 
@@ -27,7 +27,7 @@ class Due(NamedTuple):
         When it is due, seconds.
     kind : str
         submit, decide, dispatch, start, finish, wake (a policy has asked to be woken),
-        gives up (a job waits no longer), or one of the model's own.
+        gives up (a job waits no longer), or a kind of the model.
     job : int or None
         The job's id, or None.
     """
@@ -123,19 +123,12 @@ def steps(
     """
     heard: list[Event] = []
     run = set_up(heard.append)
-    grants: dict[simpy.Event, Any] = {}
     while run.env.peek() < Infinity and run.advance(1):
-        grants = {event: job for event, job in grants.items() if not event.processed}
-        grants |= {claim: job_id(job) for job, claim in run.pending_claims.items()}
         for event in heard:
             waiting = tuple(map(job_id, run.pending_claims))
             holders = _holders(run)
             yield Step(
-                event,
-                waiting,
-                tuple(holders.values()),
-                tuple(holders),
-                _future(run.env, grants, run.granted_claims),
+                event, waiting, tuple(holders.values()), tuple(holders), _future(run)
             )
         heard.clear()
     return run.close()
@@ -160,38 +153,38 @@ def _holders(run: Simulation) -> dict[int, tuple[Holder, ...]]:
     return holders
 
 
-def _future(
-    env: simpy.Environment, grants: Mapping[simpy.Event, Any], holding: Iterable[Any]
-) -> tuple[Due, ...]:
-    """SimPy's queue, without the entries that set nothing off: the ends of processes,
-    requests granted at once, releases, timeouts that nobody waits for any more.
+def _future(run: Simulation) -> tuple[Due, ...]:
+    """Return SimPy's event list without the entries that set nothing off: the ends of
+    processes, requests granted at once, releases, timeouts that nobody waits for any
+    more.
     """
-    entries = sorted(env._queue, key=lambda entry: entry[:3])
-    return tuple(
-        Due(time_s, *due)
-        for time_s, _, _, event in entries
-        if (due := _due(event, grants, holding)) is not None
-    )
+    entries = sorted(run.env._queue, key=lambda entry: entry[:3])
+    listed = [(time_s, _kind_and_job(run, event)) for time_s, _, _, event in entries]
+    return tuple(Due(time_s, *due) for time_s, due in listed if due is not None)
 
 
-def _due(
-    event: simpy.Event, grants: Mapping[simpy.Event, Any], holding: Iterable[Any]
-) -> tuple[str, int | None] | None:
+def _kind_and_job(run: Simulation, event: Any) -> tuple[str, int | None] | None:
+    """Return kind and job of an event to come; None if it is not listed.
+
+    A timeout of a job's process may have them as its value; without, it is the job's
+    start until the job has requested resources, then its finish.
+    """
     if isinstance(event, DecisionEvent):
         return "decide", None
-    if event in grants:
-        return "gives up" if event.value is None else "dispatch", grants[event]
+    if isinstance(event, Claim):
+        return "gives up" if event.value is None else "dispatch", job_id(event.job)
+    # nobody waits any longer for what has no callbacks, such as a cancelled event
+    if not (event.callbacks and isinstance(event, Patience | simpy.Timeout)):
+        return None
     if isinstance(event, Patience):
-        # a claim that has been answered has cleared them
-        return ("gives up", job_id(event.claim.job)) if event.callbacks else None
-    if not isinstance(event, simpy.Timeout) or not event.callbacks:
-        return None  # nobody waits any longer for what has no callbacks
+        return "gives up", job_id(event.claim.job)
     process = getattr(event.callbacks[0], "__self__", None)
     if event.value is not None or not isinstance(process, simpy.Process):
         return event.value
     if not isinstance(process, JobProcess):
-        return None  # beside the jobs'
+        return None
     started = any(
-        claim.state == STARTED for claim in holding if claim.job == process.job
+        claim.state == STARTED and claim.job == process.job
+        for claim in run.granted_claims
     )
     return "finish" if started else "start", job_id(process.job)

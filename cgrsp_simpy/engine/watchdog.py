@@ -69,7 +69,7 @@ class Watchdog:
             *[claim.process for claim in run.granted_claims],
         ]
         if (
-            run.dispatcher.wake_timer.timeout
+            run.dispatcher.wake
             or run._arriving.is_alive
             or any(claim.patience_s < math.inf for claim in run.pending_claims.values())
             or any(map(_is_scheduled, processes))

@@ -14,7 +14,7 @@ from engine.bench import Bench, one_each
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.base.policy import PolicyError, Suspend, Wake
-from cgrsp_simpy.engine.events import WakeTimer
+from cgrsp_simpy.engine.dispatcher import Dispatcher
 from cgrsp_simpy.plots.player import encoded
 from cgrsp_simpy.studies.subject import subject_of
 
@@ -129,7 +129,7 @@ def test_a_place_of_nothing_is_never_free():
 
 
 def test_wakes_with_no_grant_in_between_are_counted_one_by_one(monkeypatch):
-    monkeypatch.setattr("cgrsp_simpy.engine.events.WakeTimer.most", 3)
+    monkeypatch.setattr("cgrsp_simpy.engine.dispatcher.Dispatcher.most_wakes", 3)
     asked = []
 
     def never(view):
@@ -144,7 +144,7 @@ def test_wakes_with_no_grant_in_between_are_counted_one_by_one(monkeypatch):
 
 
 def test_a_grant_begins_the_count_of_wakes_anew(monkeypatch):
-    monkeypatch.setattr("cgrsp_simpy.engine.events.WakeTimer.most", 3)
+    monkeypatch.setattr("cgrsp_simpy.engine.dispatcher.Dispatcher.most_wakes", 3)
 
     def every_third_second(view):
         """A grant at 3 and at 6 s."""
@@ -163,7 +163,7 @@ def test_a_grant_begins_the_count_of_wakes_anew(monkeypatch):
 
 def test_once_nobody_waits_the_policy_is_not_woken(monkeypatch):
     # any wake is one too many
-    monkeypatch.setattr("cgrsp_simpy.engine.events.WakeTimer.most", 0)
+    monkeypatch.setattr("cgrsp_simpy.engine.dispatcher.Dispatcher.most_wakes", 0)
 
     def policy(view):
         return [*one_each(view), *([] if view.now_s else [Wake(50)])]
@@ -176,7 +176,7 @@ def test_once_nobody_waits_the_policy_is_not_woken(monkeypatch):
 
 
 def test_a_policy_may_hold_through_a_hundred_thousand_wakes():
-    assert WakeTimer.most == 100_000
+    assert Dispatcher.most_wakes == 100_000
 
 
 @pytest.mark.parametrize(

@@ -514,7 +514,7 @@ def test_a_policy_that_holds_for_ever_is_an_error_with_a_name():
 
 
 def test_a_policy_that_only_ever_wants_to_be_woken_is_an_error_with_a_name(monkeypatch):
-    monkeypatch.setattr("cgrsp_simpy.engine.events.WakeTimer.most", 50)
+    monkeypatch.setattr("cgrsp_simpy.engine.dispatcher.Dispatcher.most_wakes", 50)
     with pytest.raises(
         cg.PolicyError, match=r"has held 1 waiting jobs through 50 wake-ups in a row"
     ):

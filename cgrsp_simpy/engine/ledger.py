@@ -64,10 +64,14 @@ class Ledger:
             left = self.free[number] + amount
             if left != 1 and left % 1:
                 left = settled(left, self._resources[number].size)
-            self.free[number] = left
-            self.mask |= 1 << number
-            self._resources[number].promised = None
-            self.view.on_available(number)
+            self._make_available(number, left)
+
+    def _make_available(self, number: int, amount: float) -> None:
+        """Let an amount above 0 be granted."""
+        self.free[number] = amount
+        self.mask |= 1 << number
+        self._resources[number].promised = None
+        self.view.on_available(number)
 
     def close(self, number: int) -> bool:
         """Close a resource; return whether it was open."""
@@ -87,11 +91,9 @@ class Ledger:
         if self._closed[number]:
             return False
         del self._closed[number]
-        left = self.free[number] = self._withheld.pop(number)
+        left = self._withheld.pop(number)
         if left > 0:
-            self.mask |= 1 << number
-            self._resources[number].promised = None
-            self.view.on_available(number)
+            self._make_available(number, left)
         return True
 
     def any_closed(self) -> bool:

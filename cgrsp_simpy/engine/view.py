@@ -120,9 +120,7 @@ class View:
 
         Raises AssignmentError for anything else.
         """
-        need = self._run.model.need(claim.job)
-        if need % 1:
-            need = without_noise(need)
+        need = self.need(claim.job)
         if not need > 0:
             raise InputError(
                 f"need() of {self._run.model.name} must be above 0;"

@@ -15,6 +15,7 @@ from engine.bench import Bench, one_each
 import cgrsp_simpy as cg
 from cgrsp_simpy.base.policy import PolicyError, Suspend, Wake
 from cgrsp_simpy.engine.dispatcher import Dispatcher
+from cgrsp_simpy.engine.simulation import Simulation
 from cgrsp_simpy.plots.player import encoded
 from cgrsp_simpy.studies.subject import subject_of
 
@@ -673,3 +674,13 @@ def test_attributes_of_a_model_and_those_that_it_may_set_are_set_as_often_as_it_
 
     run = cg.simulate(Counting(), "first")
     assert (run.policy, run.plan) == ("mine", [1, 2, 3])
+
+
+@pytest.mark.parametrize("name", ["started", "finished"])
+def test_a_method_of_the_last_release_is_refused_with_its_new_name(name):
+    run = Simulation(Maintained(), cg.first_come)
+    with pytest.raises(
+        cg.InputError,
+        match=rf"^Simulation\.{name} is now run\.mark_{name}\(job, at_s\)$",
+    ):
+        getattr(run, name)

@@ -147,7 +147,7 @@ def add_pairs(
     is `pairs_of`.
     """
     text = (
-        f"{'; '.join([', '.join(known), *filter(None, [told])])}\n{parts_told(known)}"
+        f"{'; '.join([', '.join(known), *filter(None, [told])])}\n{fields_text(known)}"
     )
     parser.add_argument(
         flag(option),
@@ -174,8 +174,8 @@ class Pairs(argparse.Action):
         setattr(namespace, self.dest, {**held, **values} if both else values)
 
 
-def parts_told(known: Mapping[str, Field]) -> str:
-    """What a help says of pairs, a line each."""
+def fields_text(known: Mapping[str, Field]) -> str:
+    """Return what a help page shows of name=value pairs, one line per name."""
     return "\n".join(f"  {item.name}: {item.help}" for item in known.values())
 
 

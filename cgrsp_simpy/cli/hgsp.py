@@ -16,10 +16,10 @@ from cgrsp_simpy.cli.fields import (
     add_fields,
     checked,
     fields_of,
+    fields_text,
     flag,
     given_of,
     named_pairs,
-    parts_told,
 )
 from cgrsp_simpy.cli.options import (
     FORMATTED,
@@ -161,7 +161,7 @@ def _add_named(
     told: str,
     known: Mapping[str, Field],
 ) -> None:
-    text = f"{told}; with {', '.join(known)}\n{parts_told(known)}"
+    text = f"{told}; with {', '.join(known)}\n{fields_text(known)}"
     add_options(parser, (usage, checked(partial(named_pairs, known)), text))
 
 

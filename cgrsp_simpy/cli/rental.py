@@ -16,9 +16,9 @@ from cgrsp_simpy.cli.fields import (
     add_fields,
     checked,
     fields_of,
+    fields_text,
     given_of,
     pairs_of,
-    parts_told,
 )
 from cgrsp_simpy.cli.options import add_log, add_options, reading_of, refuse
 from cgrsp_simpy.cli.pattern import Module
@@ -54,7 +54,7 @@ def add_scenario(parser: argparse.ArgumentParser, own: bool = True) -> None:
         f"{', '.join(OF_MARKET)}; or a file of stock and prices; may be given again\n"
         "The file: laws (cgrsp market fit --out), or snapshots, which are replayed. A"
         " type that it calls otherwise: RTX 3090=H100_80GB SXM5.\n"
-        f"{parts_told(OF_MARKET)}"
+        f"{fields_text(OF_MARKET)}"
     )
     how: dict[str, Any] = {
         "action": "append",

@@ -310,10 +310,10 @@ class Advice(Results):
         other = f" {self.best}, the cheapest found, is not shown to cost less."
         return (
             "What to do:"
-            f" {self.told(self.advised)}.{other * (self.best != self.advised)}"
+            f" {self.instruction(self.advised)}.{other * (self.best != self.advised)}"
         )
 
-    def told(self, option: Option) -> str:
+    def instruction(self, option: Option) -> str:
         """Describe an option's changes as an instruction."""
         now, changed = self.now, self.search.changed(option)
         kind, _, gpu = option.types.partition(" ")
@@ -452,7 +452,7 @@ class Advice(Results):
             return ""
         text = (
             "First step, the smallest change of one thing that pays:"
-            f" {self.told(self.first)};"
+            f" {self.instruction(self.first)};"
         )
         unsure = "" if self.pays(self.first) else ", not shown on these seeds"
         return f"{text} it saves {_spread(self.saved(self.first))} USD a day{unsure}."

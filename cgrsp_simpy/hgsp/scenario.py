@@ -136,7 +136,7 @@ class Scenario(Model):
         rows = zip(
             instance.task_names,
             *columns,
-            luck(self.noise, seed, instance.tasks).tolist(),
+            noise_factors(self.noise, seed, instance.tasks).tolist(),
         )
         for id, (
             name,
@@ -174,7 +174,7 @@ class Scenario(Model):
         return View(run, self.delay_s)
 
 
-def luck(noise: float, seed: int, tasks: int) -> Floats:
+def noise_factors(noise: float, seed: int, tasks: int) -> Floats:
     """Return service time over planned time per task, in order of arrival."""
     variance = math.log1p(noise**2)
     return stream(seed, "service noise").lognormal(

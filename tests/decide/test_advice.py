@@ -345,7 +345,7 @@ def test_a_policy_alone_and_starting_later_are_told_as_something_to_do():
             "edf", 4, "all RTX A4500"
         ): "edf in place of fifo; all slots of type RTX A4500; 4 slots in place of 5",
     }
-    names = {str(option): own.told(option) for option in told}
+    names = {str(option): own.instruction(option) for option in told}
     assert names == {str(option): text for option, text in told.items()}
 
 

@@ -25,7 +25,7 @@ from cgrsp_simpy.hgsp.policies import SCHEDULERS, Follow, Online, Replan
 from cgrsp_simpy.hgsp.report import plan_of, schedule_of
 from cgrsp_simpy.hgsp.rules import RULES, atc, dispatch
 from cgrsp_simpy.hgsp.sagreedy import inserter, sagreedy
-from cgrsp_simpy.hgsp.scenario import Scenario, luck, solve
+from cgrsp_simpy.hgsp.scenario import Scenario, noise_factors, solve
 from cgrsp_simpy.hgsp.schedule import Schedule, Solution, greedy_assignment
 from cgrsp_simpy.hgsp.search import search
 from cgrsp_simpy.studies.subject import subject_of
@@ -54,14 +54,14 @@ def test_noise_has_mean_1_and_the_coefficient_of_variation_asked_for():
     than 1 / sqrt(2 n) of it for a long tail.
     """
     n, cv = 200_000, 0.3
-    factors = luck(cv, 5, n)
+    factors = noise_factors(cv, 5, n)
     assert factors.mean() == pytest.approx(1, abs=4 * cv / n**0.5)
     assert factors.std() == pytest.approx(cv, rel=4 * (1 + cv) ** 3 / (2 * n) ** 0.5)
     # log-normal
     assert np.log(factors).std() == pytest.approx(
         np.log1p(cv**2) ** 0.5, rel=4 / (2 * n) ** 0.5
     )
-    assert (luck(0.0, 0, 9) == 1).all()
+    assert (noise_factors(0.0, 0, 9) == 1).all()
 
 
 def test_the_draws_belong_to_tasks_whoever_schedules():
@@ -70,7 +70,7 @@ def test_the_draws_belong_to_tasks_whoever_schedules():
         found = simulate(THIRTY, policy, 0.4, 3.0, seed=2)
         planned_s = THIRTY.times_s[np.arange(30), found.gpu]
         np.testing.assert_allclose(
-            (found.finish_s - found.start_s) / planned_s, luck(0.4, 2, 30)
+            (found.finish_s - found.start_s) / planned_s, noise_factors(0.4, 2, 30)
         )
         np.testing.assert_allclose(found.start_s - found.granted_s, 3)
         # works on a copy of the policy

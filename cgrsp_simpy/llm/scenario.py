@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from math import nan
 from typing import ClassVar
 
-from cgrsp_simpy.base.checks import check_fields, check_number, refuse, require
+from cgrsp_simpy.base.checks import refuse
+from cgrsp_simpy.base.parameters import Positive, declared, parameter
 from cgrsp_simpy.base.streams import Draw
 from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.engine.resources import ResourceSpec, pools
@@ -21,25 +21,12 @@ from cgrsp_simpy.llm.steps import Roofline, StepTable, StepTime, llama2_70b
 from cgrsp_simpy.llm.subject import LlmSubject
 
 
-@dataclass(frozen=True)
+@declared()
 class Scenario(Model):
     """Requests on the replicas of a service: all that a run depends on, but the policy.
 
     A request claims room in the cache of a replica for all its tokens, joins its batch
     at the next step, and leaves it with its last token.
-
-    Parameters
-    ----------
-    source : Offered or RequestList
-        The requests: drawn anew for each seed, or of a log, the same for every seed.
-    service : Service
-        The GPUs, and the model on them.
-    steps : StepTable or Roofline
-        How long steps take; measured ones of Llama 2 70B unless given.
-    ttft_target_s : float
-        Longest time to first token of the goodput; MLPerf Inference's unless given.
-    tpot_target_s : float
-        Longest time per output token, likewise.
 
     Raises
     ------
@@ -47,11 +34,28 @@ class Scenario(Model):
         For what is not allowed, such as a request that no replica has room for.
     """
 
-    source: Offered | RequestList = field(default_factory=Offered)
-    service: Service = field(default_factory=Service)
-    steps: StepTable | Roofline = field(default_factory=llama2_70b)
-    ttft_target_s: float = 2.0
-    tpot_target_s: float = 0.2
+    source: Offered | RequestList = parameter(
+        "The requests: drawn for each seed, or those of a log, the same for every"
+        " seed.",
+        default_factory=Offered,
+    )
+    service: Service = parameter(
+        "The GPUs, and the model on them.", default_factory=Service
+    )
+    steps: StepTable | Roofline = parameter(
+        "How long steps take; by default as measured for Llama 2 70B.",
+        default_factory=llama2_70b,
+    )
+    ttft_target_s: Positive = parameter(
+        "Longest time to first token that counts for the goodput, seconds; by default"
+        " that of MLPerf Inference.",
+        default=2.0,
+    )
+    tpot_target_s: Positive = parameter(
+        "Longest time per output token that counts for the goodput, seconds; by default"
+        " that of MLPerf Inference.",
+        default=0.2,
+    )
 
     policies = POLICIES
     compared = tuple(POLICIES)
@@ -60,15 +64,6 @@ class Scenario(Model):
     columns: ClassVar[Mapping[str, str]] = dict.fromkeys(TIMES, "f8")
 
     def __post_init__(self) -> None:
-        for name, kinds, told in (
-            ("source", Offered | RequestList, "an Offered, or a RequestList"),
-            ("service", Service, "a Service"),
-            ("steps", StepTable | Roofline, "a StepTable, or a Roofline"),
-        ):
-            require(
-                isinstance(getattr(self, name), kinds), name, getattr(self, name), told
-            )
-        check_fields(self, check_number, "ttft_target_s", "tpot_target_s", above=0)
         self.step_time()
         if isinstance(self.source, RequestList):
             self._check_room(self.source)

@@ -223,12 +223,12 @@ LISTED = cg.llm.RequestList([0.0, 1.0], [100, 600], [50, 500], [1.0, 1.0])
         ),
         (
             lambda: cg.llm.Scenario(source=3),
-            "source(=3) must be an Offered, or a RequestList",
+            "source(=3) must be of type Offered or of type RequestList",
         ),
-        (lambda: cg.llm.Scenario(service=3), "service(=3) must be a Service"),
+        (lambda: cg.llm.Scenario(service=3), "service(=3) must be of type Service"),
         (
             lambda: cg.llm.Scenario(steps=3),
-            "steps(=3) must be a StepTable, or a Roofline",
+            "steps(=3) must be of type StepTable or of type Roofline",
         ),
         (
             lambda: cg.llm.Scenario(ttft_target_s=0),

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from cgrsp_simpy.base.arrays import Floats
-from cgrsp_simpy.base.checks import (
-    check_bool,
-    check_given,
-    check_number,
-    check_one_of,
-    check_whole,
-    require,
+from cgrsp_simpy.base.checks import check_one_of
+from cgrsp_simpy.base.parameters import (
+    Count,
+    NotNegative,
+    Positive,
+    declared,
+    limits,
+    parameter,
 )
 from cgrsp_simpy.base.streams import Draw, stream
 from cgrsp_simpy.engine.model import Model
@@ -28,43 +28,44 @@ from cgrsp_simpy.hgsp.report import HgspReport
 from cgrsp_simpy.hgsp.subject import HgspSubject
 from cgrsp_simpy.hgsp.view import Task, View, planned_s
 
-MOST_NOISE = 100  # a hundred times the mean
 
-
-@dataclass(frozen=True)
+@declared()
 class Scenario(Model):
     """Tasks on GPUs, and in what reality differs from the plans: all but the scheduler
     and the seed.
-
-    Parameters
-    ----------
-    source : str, Level or Instance
-        A name of LEVELS or a Level, whose tasks are drawn anew for each seed, or tasks
-        that are there (a file), the same for every seed.
-    noise : float
-        Coefficient of variation of service times, 0 to 100. They are the planned ones
-        times log-normal draws of mean 1, one a task, whoever schedules, which no plan
-        knows.
-    delay_s : float
-        Provisioning delay before each task, seconds, >= 0; the task holds its GPU
-        already.
-    unknown_arrivals : bool
-        Tasks are known when they arrive: no plan is frozen, a rule is asked online.
-    replan_s : float, optional
-        Plan anew every so many seconds, unless a scheduler's text says when it plans.
-    moves : int, optional
-        Of a search whose text gives no limit.
-    seconds : float, optional
-        Of a search or a MILP whose text gives no limit.
     """
 
-    source: str | Level | Instance = "tasks1"
-    noise: float = 0.0
-    delay_s: float = 0.0
-    unknown_arrivals: bool = False
-    replan_s: float | None = None
-    moves: int | None = None
-    seconds: float | None = None
+    source: str | Level | Instance = parameter(
+        "A name of LEVELS or a Level, whose tasks are drawn for each seed, or an"
+        " Instance, such as that of a file, the same for every seed.",
+        default="tasks1",
+    )
+    noise: Annotated[float, limits("a number from 0 to 100", ge=0, le=100)] = parameter(
+        "Coefficient of variation of service times, 0 to 100. They are the planned ones"
+        " times log-normal draws of mean 1, one per task. No plan knows the draws, and"
+        " they are the same under every scheduler.",
+        default=0.0,
+    )
+    delay_s: NotNegative = parameter(
+        "Provisioning delay before each task, seconds, >= 0; the task holds its GPU"
+        " already.",
+        default=0.0,
+    )
+    unknown_arrivals: bool = parameter(
+        "Tasks are known when they arrive: no plan is frozen, a rule is asked online.",
+        default=False,
+    )
+    replan_s: Positive | None = parameter(
+        "Plan again every so many seconds, unless a scheduler's text says when it"
+        " plans.",
+        default=None,
+    )
+    moves: Count | None = parameter(
+        "Limit of a search whose text has none.", default=None
+    )
+    seconds: Positive | None = parameter(
+        "Limit of a search or a MILP whose text has none.", default=None
+    )
 
     policies = POLICIES
     compared = ("fifo", "greedy", "sagreedy", "search:moves=20000", "atc")
@@ -76,14 +77,6 @@ class Scenario(Model):
     def __post_init__(self) -> None:
         if isinstance(self.source, str):
             check_one_of("load level", self.source, LEVELS)
-        known = isinstance(self.source, (str, Level, Instance))
-        require(known, "source", self.source, "a Level or its name, or an Instance")
-        check_number("noise", self.noise, least=0, most=MOST_NOISE)
-        check_number("delay_s", self.delay_s, least=0)
-        check_bool("unknown_arrivals", self.unknown_arrivals)
-        check_given(self, check_number, "replan_s", above=0)
-        check_given(self, check_whole, "moves", least=1)
-        check_given(self, check_number, "seconds", above=0)
 
     @property
     def name(self) -> str:

@@ -270,7 +270,7 @@ def test_a_scheduler_to_which_no_way_is_open_is_refused(scheduler, reality, said
     ("arguments", "said"),
     [
         ({"source": "tasks9"}, "unknown load level 'tasks9'"),
-        ({"source": 9}, "source(=9) must be a Level or its name, or an Instance"),
+        ({"source": 9}, "source(=9) must be a text or of type Level or of type Instance"),
         ({"noise": -1}, "noise(=-1) must be"),
         ({"delay_s": -1}, "delay_s(=-1) must be"),
         ({"replan_s": 0}, "replan_s(=0) must be a number > 0"),
@@ -638,7 +638,7 @@ def test_noise_makes_replications_of_a_file(capsys, tmp_path):
         ),
         (
             ["run", "--policy", "greedy", "--noise", "-0.1"],
-            "noise(=-0.1) must be a number >= 0",
+            "noise(=-0.1) must be a number from 0 to 100",
         ),
         (
             ["run", "--policy", "greedy", "--replan-s", "1e-9"],
@@ -646,11 +646,11 @@ def test_noise_makes_replications_of_a_file(capsys, tmp_path):
         ),
         (
             ["run", "--policy", "greedy", "--noise", "1e200"],
-            "noise(=1e+200) must be at most 100",
+            "noise(=1e+200) must be a number from 0 to 100",
         ),
         (
             ["run", "--policy", "greedy", "--noise", "nan"],
-            "noise(=nan) must be a number >= 0",
+            "noise(=nan) must be a number from 0 to 100",
         ),
         (["compare", "--delay-s", "-1"], "delay_s(=-1.0) must be a number >= 0"),
         (

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
-from cgrsp_simpy.base.checks import check_bool, check_one_of, require
+from cgrsp_simpy.base.checks import check_one_of
+from cgrsp_simpy.base.parameters import declared, parameter
 from cgrsp_simpy.base.streams import Draw
 from cgrsp_simpy.cluster.cluster import (
     PAPER_CLUSTER,
@@ -56,26 +56,12 @@ class Measured:
         return enough
 
 
-@dataclass(frozen=True)
+@declared()
 class Scenario(Model):
     """Jobs on a cluster: everything that a run depends on, but the scheduler and the
     seed.
 
     In a run jobs go by their index, in order of arrival.
-
-    Parameters
-    ----------
-    source : Offered or Jobs
-        A mix, drawn anew for each seed, or jobs that are there (a log), the same for
-        every seed.
-    cluster : Cluster
-        The nodes and their GPUs.
-    placement : str or callable
-        On which nodes a job is put: a name of PLACEMENTS, or a function (size of a
-        node, GPUs free on it) -> key; of the nodes with room the first of those of
-        least key is taken.
-    kill_at_limit : bool
-        End a job that has run for its estimate, as Slurm does.
 
     Raises
     ------
@@ -83,10 +69,20 @@ class Scenario(Model):
         For what is not allowed, such as a job that the cluster cannot run.
     """
 
-    source: Offered | Jobs = field(default_factory=Offered)
-    cluster: Cluster = PAPER_CLUSTER
-    placement: str | Placement = "best"
-    kill_at_limit: bool = False
+    source: Offered | Jobs = parameter(
+        "A mix, drawn for each seed, or the jobs of a log, the same for every seed.",
+        default_factory=Offered,
+    )
+    cluster: Cluster = parameter("The nodes and their GPUs.", default=PAPER_CLUSTER)
+    placement: str | Placement = parameter(
+        "Which nodes a job gets: a name of PLACEMENTS, or a function (size of a node,"
+        " GPUs free on it) -> key; the first of the nodes with room that have the least"
+        " key.",
+        default="best",
+    )
+    kill_at_limit: bool = parameter(
+        "End a job that has run for its estimate, as Slurm does.", default=False
+    )
 
     policies = SCHEDULERS
     compared = COMPARED
@@ -95,16 +91,8 @@ class Scenario(Model):
     subject = ClusterSubject
 
     def __post_init__(self) -> None:
-        require(
-            isinstance(self.source, Offered | Jobs),
-            "source",
-            self.source,
-            "an Offered, or Jobs",
-        )
-        require(isinstance(self.cluster, Cluster), "cluster", self.cluster, "a Cluster")
         if not callable(self.placement):
             check_one_of("placement", self.placement, PLACEMENTS)
-        check_bool("kill_at_limit", self.kill_at_limit)
         (self.source if isinstance(self.source, Jobs) else self.source.mix).check_fit(
             self.cluster
         )

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
 import simpy
 
-from cgrsp_simpy.base.checks import InputError, check_number, check_whole, require
+from cgrsp_simpy.base.checks import InputError, require
+from cgrsp_simpy.base.parameters import (
+    Count,
+    Positive,
+    declared,
+    limits,
+    parameter,
+    rule,
+)
 from cgrsp_simpy.base.streams import Draw
 from cgrsp_simpy.engine.claim import Claim, Interrupt
 from cgrsp_simpy.engine.events import delay_until
@@ -34,34 +41,20 @@ from cgrsp_simpy.spot.subject import SpotSubject
 from cgrsp_simpy.spot.view import ROUNDING_S, View
 
 MOST_ZONES = 50
+WholeSeconds = Annotated[
+    float,
+    limits(f"a number > 0, at most {MOST_HOURS:,}, ten years", gt=0, le=MOST_HOURS),
+    rule(
+        "a whole number of seconds, in hours",
+        lambda hours: abs(hours * HOUR_S - round(hours * HOUR_S)) < 1e-6,
+    ),
+]
 
 
-@dataclass(frozen=True)
+@declared()
 class Scenario(Model):
     """A job and its market: everything that a run depends on, but the policy and the
     seed.
-
-    Parameters
-    ----------
-    source : Traces or TwoState
-        Series of zones, in which the seed draws the start, the same for all policies;
-        or a made-up market, drawn by the seed.
-    hours : float
-        C(0) of the paper: computing that the job needs, hours.
-    deadline : float
-        R(0): by when it must be done, hours from its start; room for the work and one
-        overhead.
-    overhead : float
-        d, the changeover delay: time of each start without progress, hours. Work,
-        deadline and overhead are whole seconds.
-    spot_usd_per_h, on_demand_usd_per_h : float
-        Prices where the source tells none, USD an hour; spot is cheaper. Unless told,
-        those of a V100 in the paper.
-    zones : int, optional
-        The first so many of the source; all that it has unless told.
-    checkpoints : Checkpoints
-        What is lost when an instance ends, and what it costs to keep the rest; nothing
-        unless told.
 
     References
     ----------
@@ -69,14 +62,43 @@ class Scenario(Model):
     2024.
     """
 
-    source: Traces | TwoState = field(default_factory=TwoState)
-    hours: float = 48.0
-    deadline: float = 52.0
-    overhead: float = 0.1
-    spot_usd_per_h: float = 0.97
-    on_demand_usd_per_h: float = 3.06
-    zones: int | None = None
-    checkpoints: Checkpoints = FREE
+    source: Traces | TwoState = parameter(
+        "Series of zones, in which the seed draws the start, the same for all policies;"
+        " or a synthetic market, drawn by the seed.",
+        default_factory=TwoState,
+    )
+    hours: WholeSeconds = parameter(
+        "C(0) of the paper: computing that the job needs, hours.", default=48.0
+    )
+    deadline: WholeSeconds = parameter(
+        "R(0): hours from the start of the job to its deadline; room for the work and"
+        " one overhead.",
+        default=52.0,
+    )
+    overhead: WholeSeconds = parameter(
+        "d, the changeover delay: time of each start without progress, hours. Work,"
+        " deadline and overhead are whole seconds.",
+        default=0.1,
+    )
+    spot_usd_per_h: Positive = parameter(
+        "Spot price if the source has none, USD per hour; by default that of a V100 in"
+        " the paper.",
+        default=0.97,
+    )
+    on_demand_usd_per_h: Positive = parameter(
+        "On-demand price if the source has none, USD per hour, above the spot price; by"
+        " default that of a V100 in the paper.",
+        default=3.06,
+    )
+    zones: Count | None = parameter(
+        "Use only this many zones of the source, its first; by default all.",
+        default=None,
+    )
+    checkpoints: Checkpoints = parameter(
+        "What is lost when an instance ends, and what it costs to keep the rest; by"
+        " default nothing.",
+        default=FREE,
+    )
 
     policies = POLICIES
     compared = COMPARED
@@ -85,34 +107,17 @@ class Scenario(Model):
     jobs = 1
 
     def __post_init__(self) -> None:
-        require(
-            isinstance(self.source, (Traces, TwoState)),
-            "source",
-            self.source,
-            "Traces or TwoState",
-        )
-        for name in ("hours", "overhead", "deadline"):
-            hours, whole = getattr(self, name), "a whole number of seconds, in hours"
-            check_number(name, hours, above=0)
-            require(
-                hours <= MOST_HOURS, name, hours, f"at most {MOST_HOURS:,}, ten years"
-            )
-            require(
-                abs(hours * HOUR_S - round(hours * HOUR_S)) < 1e-6, name, hours, whole
-            )
         if self.deadline < self.hours + self.overhead - 1e-9:
             raise InputError(
                 f"deadline(={self.deadline!r}) must be at least hours + overhead, here"
                 f" {self.hours + self.overhead:g} h: it could not be met on demand"
             )
-        check_number("spot_usd_per_h", self.spot_usd_per_h, above=0)
-        check_number(
-            "on_demand_usd_per_h", self.on_demand_usd_per_h, above=self.spot_usd_per_h
-        )
+        price, spot_usd = self.on_demand_usd_per_h, self.spot_usd_per_h
+        allowed = f"a number > {spot_usd:g}, the price of spot"
+        require(price > spot_usd, "on_demand_usd_per_h", price, allowed)
         there = self.source.zones if isinstance(self.source, Traces) else MOST_ZONES
-        check_whole("zones", self.number_of_zones, least=1, most=min(there, MOST_ZONES))
-        known = isinstance(self.checkpoints, Checkpoints)
-        require(known, "checkpoints", self.checkpoints, "Checkpoints")
+        number, most = self.number_of_zones, min(there, MOST_ZONES)
+        require(number <= most, "zones", number, f"at most {most}")
         self.source.check(self.job.deadline_s)
 
     # ---- the model ----

@@ -266,14 +266,15 @@ def parameter(
     *,
     default: Any = MISSING,
     default_factory: Any = MISSING,
+    metadata: Mapping[str, Any] = {},
     **how: bool | None,
 ) -> Any:
     """Declare a field of a declared class, with its meaning in words.
 
-    how: repr, compare and hash, as of `dataclasses.field`.
+    metadata, and how (repr, compare, hash): those of `dataclasses.field`.
     """
     options: Any = {"default": default, "default_factory": default_factory, **how}
-    return field(**options, metadata={"meaning": meaning})
+    return field(**options, metadata={**metadata, "meaning": meaning})
 
 
 def meanings(cls: Any) -> dict[str, str]:

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import chain, count
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
 from cgrsp_simpy.base.arrays import Floats
-from cgrsp_simpy.base.checks import (
-    InputError,
-    check_bool,
-    check_whole,
-    entries_of,
-    python_numbers,
-    require,
+from cgrsp_simpy.base.checks import BILLION, InputError, require
+from cgrsp_simpy.base.parameters import (
+    Entries,
+    declared,
+    limits,
+    parameter,
+    rule,
 )
 from cgrsp_simpy.base.policy import chosen
 from cgrsp_simpy.base.streams import Draw, stream
@@ -55,9 +55,13 @@ from cgrsp_simpy.waiting.view import SharedView, View
 
 RENTED = "no machines that are for rent"
 FIXED = "no fixed machine, and under ajw every job waits for one"
+Machines = Annotated[
+    int,
+    limits("a whole number of at most 1,000,000,000", ge=0, le=BILLION),
+]
 
 
-@dataclass(frozen=True)
+@declared()
 class Scenario(Model):
     """Jobs, and machines that are owned or rented: everything that a run depends on,
     but the seed.
@@ -72,43 +76,52 @@ class Scenario(Model):
     that takes knowledge of the jobs to come, stays in the queue unseen, and if it has
     not started after the longest wait it has never been there. With sjf that is exact,
     as waiting jobs hold up nobody there who would start.
-
-    Parameters
-    ----------
-    source : JobSource
-        The jobs: generated anew for each seed, or those of a log.
-    policy : WaitingPolicy
-        Who waits, and how long, unless a study says otherwise; ajw: every job, as long
-        as it takes.
-    machines : int or tuple of Size
-        Number of fixed machines that execute one job at a time, whatever it needs; or
-        the sizes of fixed machines that jobs share by their cores and memory. 0, or no
-        size: none is owned, and every job goes on demand at once; under ajw, where no
-        job does, at least one must be owned.
-    order : str or callable
-        "fcfs", first come first served; "sjf", shortest job first of those that find
-        room; "own.py:function", or a function of a `View`. Running times are known.
-    prices : Prices
-        Of an hour, fixed and on demand.
-    sizes : sequence of Size
-        Those for rent, where machines are shared; a job rents the cheapest that it fits
-        on, several of a size if it fits on none, and pays as the size is billed; a
-        fixed machine costs prices.fixed / prices.on_demand of what renting it costs.
-    errors : Mispredictions
-        How often waits and running times are mispredicted.
-    work_conserving : bool
-        Whether a job that is to go on demand without waiting takes an idle fixed
-        machine if there is one.
     """
 
-    source: JobSource
-    policy: WaitingPolicy = ajw()  # noqa: RUF009, it is frozen
-    machines: int | tuple[Size, ...] = 1
-    order: str | Order = field(default="fcfs", metadata={"policy": True})
-    prices: Prices = PAPER_PRICES
-    sizes: tuple[Size, ...] = M5
-    errors: Mispredictions = NO_ERRORS
-    work_conserving: bool = False
+    source: Annotated[
+        JobSource,
+        rule(
+            "a source of jobs, such as ExponentialJobs",
+            lambda source: hasattr(source, "jobs") and hasattr(source, "chunks"),
+        ),
+    ] = parameter("The jobs: generated for each seed, or those of a log.")
+    policy: WaitingPolicy = parameter(
+        "Who waits, and how long, unless a study says otherwise; ajw: every job, as"
+        " long as it takes.",
+        default=ajw(),
+    )
+    machines: Machines | Entries[Size] = parameter(
+        "Number of fixed machines that execute one job at a time, whatever it needs; or"
+        " the sizes of fixed machines that jobs share by their cores and memory. 0, or"
+        " no size: none is owned, and every job goes on demand at once; under ajw,"
+        " where no job does, at least one must be owned.",
+        default=1,
+    )
+    order: str | Order = parameter(
+        'Order of waiting jobs: "fcfs", first come first served; "sjf", shortest job'
+        ' first of those that fit; "own.py:function", or a function of a `View`.'
+        " Running times are known.",
+        default="fcfs",
+        metadata={"policy": True},
+    )
+    prices: Prices = parameter(
+        "Prices per hour, fixed and on demand.", default=PAPER_PRICES
+    )
+    sizes: Entries[Size] = parameter(
+        "Machines for rent, if machines are shared; a job rents the cheapest that it"
+        " fits on, several of a size if it fits on none, and pays as the size is"
+        " billed; a fixed machine costs prices.fixed / prices.on_demand of what renting"
+        " it costs.",
+        default=M5,
+    )
+    errors: Mispredictions = parameter(
+        "How often waits and running times are mispredicted.", default=NO_ERRORS
+    )
+    work_conserving: bool = parameter(
+        "Whether a job that is to go on demand without waiting takes an idle fixed"
+        " machine if there is one.",
+        default=False,
+    )
 
     policies = POLICIES
     compared = tuple(POLICIES)
@@ -117,29 +130,10 @@ class Scenario(Model):
     columns: ClassVar[Mapping[str, str]] = {"on_demand": "?"}
 
     def __post_init__(self) -> None:
-        python_numbers(self)
-        made = hasattr(self.source, "jobs") and hasattr(self.source, "chunks")
-        require(
-            made, "source", self.source, "a source of jobs, such as ExponentialJobs"
-        )
-        parts = {"policy": WaitingPolicy, "prices": Prices, "errors": Mispredictions}
-        for name, kind in parts.items():
-            value = getattr(self, name)
-            require(isinstance(value, kind), name, value, f"a {kind.__name__}")
-        check_bool("work_conserving", self.work_conserving)
         chosen("order", self.order, ORDERS)
-        least, lists = 0 if self.policy.rents else 1, {"sizes": "a list of Size"}
+        least = 0 if self.policy.rents else 1
+        require(self.number >= least, "machines", self.machines, "at least one")
         if self.shared:
-            lists["machines"] = "a number of machines, or a list of sizes"
-        else:
-            check_whole("machines", self.machines, least=least)
-        for name, allowed in lists.items():
-            sizes = entries_of(name, getattr(self, name), allowed)
-            for size in sizes:
-                require(isinstance(size, Size), name, size, "a list of Size")
-            object.__setattr__(self, name, sizes)
-        if self.shared:
-            require(self.number >= least, "machines", self.machines, "at least one")
             price, covered = self.prices.on_demand, math.isfinite(self.fixed_per_h)
             require(
                 price > 0,

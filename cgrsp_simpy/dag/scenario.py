@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from functools import cached_property, partial
 from inspect import signature
 from itertools import repeat
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 import simpy
 from simpy.events import EventPriority
 
 from cgrsp_simpy.base.checks import InputError, check_one_of, require
+from cgrsp_simpy.base.parameters import declared, parameter
 from cgrsp_simpy.base.policy import parameters
 from cgrsp_simpy.base.streams import Draw, stream
 from cgrsp_simpy.dag.generate import erdos_renyi, star, training_graph
@@ -53,30 +53,25 @@ GRAPHS: dict[str, Callable[..., Graph]] = {
 Edge = tuple[simpy.Event, Node, int]
 
 
-@dataclass(frozen=True)
+@declared()
 class Scenario(Model):
     """A graph on GPUs: everything that a run depends on, but the scheduler and the
     seed.
-
-    Parameters
-    ----------
-    graph : Graph or str
-        A Graph, the name of a file as of `read_graph`, or the text of one that is
-        generated, such as "er:n=300,degree=3" (drawn anew for each seed), "star:n=11"
-        or "training:stages=4".
-    platform : Servers or Platform
-        The GPUs.
-    state : str
-        "free", "busy" or "idle": how much of the GPUs others use (worl-rtgs.txt Section
-        4.2), drawn by the seed.
-    budget : Budget
-        Of each search for a plan.
     """
 
-    graph: str | Graph = "er"
-    platform: Servers | Platform = field(default_factory=Servers)
-    state: str = "free"
-    budget: Budget = SHORT
+    graph: str | Graph = parameter(
+        "A Graph, the name of a file as for `read_graph`, or the text of one that is"
+        ' generated, such as "er:n=300,degree=3" (drawn for each seed), "star:n=11" or'
+        ' "training:stages=4".',
+        default="er",
+    )
+    platform: Servers | Platform = parameter("The GPUs.", default_factory=Servers)
+    state: Literal["free", "busy", "idle"] = parameter(
+        "How much of the GPUs others use (worl-rtgs.txt Section 4.2), drawn by the"
+        " seed.",
+        default="free",
+    )
+    budget: Budget = parameter("Limit of each search for a plan.", default=SHORT)
 
     policies = POLICIES
     compared = COMPARED
@@ -88,17 +83,7 @@ class Scenario(Model):
     def __post_init__(self) -> None:
         if isinstance(self.graph, str):
             object.__setattr__(self, "graph", read_graph(self.graph))
-        require(
-            isinstance(self.graph, (str, Graph)),
-            "graph",
-            self.graph,
-            "a text or a Graph",
-        )
-        known = isinstance(self.platform, (Servers, Platform))
-        require(known, "platform", self.platform, "Servers or a Platform")
-        require(isinstance(self.budget, Budget), "budget", self.budget, "a Budget")
-        check_one_of("state", self.state, STATES)
-        _ = self.jobs  # draws a graph: what is wrong with it is told now
+        _ = self.jobs  # a graph is drawn to refuse a wrong one now
 
     def __str__(self) -> str:
         name = self.graph if isinstance(self.graph, str) else self.graph.name

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from cgrsp_simpy.base.checks import (
-    check_bool,
-    check_one_of,
-    entries_of,
-    require,
-)
+from cgrsp_simpy.base.checks import check_one_of, require
 from cgrsp_simpy.base.files import (
     faults_of,
     read_toml,
     toml_text,
 )
+from cgrsp_simpy.base.parameters import Entries, declared, parameter, rule
 from cgrsp_simpy.base.streams import Draw
 from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.engine.resources import ResourceSpec, slots
@@ -45,32 +41,29 @@ from cgrsp_simpy.rental.workload import (
 )
 
 THESIS_TERMS = Terms()
+AnyWorkload = Annotated[
+    Workload,
+    rule(
+        "a workload, such as a PoissonWorkload",
+        lambda load: all(
+            hasattr(load, name) for name in ("jobs", "classes", "generate")
+        ),
+    ),
+]
+RentableTypes = Annotated[
+    Entries[GpuType],
+    rule("at least one GPU type", bool),
+    rule(
+        "types of different names",
+        lambda gpus: len({gpu.name for gpu in gpus}) == len(gpus),
+    ),
+]
 
 
-@dataclass(frozen=True)
+@declared()
 class Scenario(Model):
     """Jobs with deadlines on rented GPU slots: everything that a run depends on, but
     the policy and the seed.
-
-    Parameters
-    ----------
-    name : str
-        For tables and messages.
-    workload : Workload
-        The jobs. Rates by hour must start at the hour of day of the market's clock.
-    slots : sequence of GpuType
-        The type of each slot; C_max is their number.
-    gpus : sequence of GpuType
-        The types that can be rented; the first is the reference of estimates.
-    free_types : bool
-        Whether the policy chooses the type of an idle slot at each dispatch (thesis
-        Section 4.3 in words; the calibrated reading is False).
-    market : Market
-        The law of stock and provisioning.
-    service : Service
-        The law of realised over mean execution time.
-    terms : Terms
-        What renting means.
 
     Raises
     ------
@@ -78,14 +71,29 @@ class Scenario(Model):
         For parts that do not fit each other.
     """
 
-    name: str
-    workload: Workload
-    slots: tuple[GpuType, ...] = round_robin(5)
-    gpus: tuple[GpuType, ...] = THESIS_GPUS
-    free_types: bool = False
-    market: Market = field(default_factory=Market)
-    service: Service = field(default_factory=Service)
-    terms: Terms = field(default_factory=Terms)
+    name: str = parameter("Name for tables and messages.")
+    workload: AnyWorkload = parameter(
+        "The jobs. Rates by hour must start at the hour of day of the market's clock."
+    )
+    slots: Annotated[Entries[GpuType], rule("at least one slot", bool)] = parameter(
+        "The type of each slot; C_max is their number.", default=round_robin(5)
+    )
+    gpus: RentableTypes = parameter(
+        "The types that can be rented; the first is the reference of estimates.",
+        default=THESIS_GPUS,
+    )
+    free_types: bool = parameter(
+        "Whether the policy chooses the type of an idle slot at each dispatch (thesis"
+        " Section 4.3 in words; the calibrated reading is False).",
+        default=False,
+    )
+    market: Market = parameter(
+        "Distributions of stock and provisioning delays.", default_factory=Market
+    )
+    service: Service = parameter(
+        "Distribution of actual over mean execution time.", default_factory=Service
+    )
+    terms: Terms = parameter("Terms of renting.", default_factory=Terms)
 
     policies = POLICIES | PREEMPTIVE
     compared = ("fifo", "spt", "edf", "rh", "cadr")
@@ -93,27 +101,10 @@ class Scenario(Model):
     subject = RentalSubject
 
     def __post_init__(self) -> None:
-        for name, one in (("slots", "slot"), ("gpus", "GPU type")):
-            types = entries_of(name, getattr(self, name), "a list of GpuType")
-            require(len(types) > 0, name, types, f"at least one {one}")
-            for each in types:
-                require(isinstance(each, GpuType), name, each, "a list of GpuType")
-            object.__setattr__(self, name, types)
-        for name, kind in (("market", Market), ("service", Service), ("terms", Terms)):
-            part = getattr(self, name)
-            require(isinstance(part, kind), name, part, f"a {kind.__name__}")
-        made = all(
-            hasattr(self.workload, name) for name in ("jobs", "classes", "generate")
-        )
-        require(
-            made, "workload", self.workload, "a workload, such as a PoissonWorkload"
-        )
-        check_bool("free_types", self.free_types)
         allowed = f"at most {len(self.slots)}, the number of slots"
         for job, gpus in enumerate(widths(self.workload)):
             require(gpus <= len(self.slots), f"GPUs of job {job}", gpus, allowed)
         names = [gpu.name for gpu in self.gpus]
-        require(len(set(names)) == len(names), "names of gpus", names, "different")
         for what, listed in (
             ("hourly stock", self.market.stock),
             ("a stock series", self.market.series),

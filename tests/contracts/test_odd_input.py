@@ -336,8 +336,8 @@ def test_a_number_of_machines_may_be_numpy_s():
     ("grid", "told"),
     [
         (("name=hectic", "jobs=abc"), "jobs(='abc') must be a whole number >= 1"),
-        (("gpus=2025",), "gpus(=2025) must be a list of GpuType"),
-        (("market=1",), "market(=1) must be a Market"),
+        (("gpus=2025",), "gpus(=2025) must be a list"),
+        (("market=1",), "market(=1) must be of type Market"),
         (("restart_s=1,2",), "restart_s goes with preemption_per_h or"),
         (("checkpoint_cost_s=1,2",), "checkpoint_cost_s goes with checkpoint_s"),
     ],

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cgrsp_simpy.base.arrays import Floats, Ints
-from cgrsp_simpy.base.checks import check_number, check_shares, require
+from cgrsp_simpy.base.checks import check_shares, require
 from cgrsp_simpy.base.parameters import NotNegative, Positive, checked
 
 __all__ = [
@@ -35,7 +35,8 @@ __all__ = [
 Servers = int | npt.ArrayLike
 
 
-def erlang_b(servers: Servers, load: float) -> Floats:
+@checked
+def erlang_b(servers: Servers, load: NotNegative) -> Floats:
     """Share of customers lost in a system without a queue (M/G/c/c).
 
     By the recursion B(n) = a B(n - 1) / (n + a B(n - 1)), B(0) = 1, which neither
@@ -45,7 +46,6 @@ def erlang_b(servers: Servers, load: float) -> Floats:
     Returns the shape of `servers`. Source: Erlang (1917).
     """
     numbers = _servers(servers, least=0)
-    check_number("load", load, least=0)
     lost = np.ones(int(numbers.max(initial=0)) + 1)
     for n in range(1, len(lost)):
         lost[n] = load * lost[n - 1] / (n + load * lost[n - 1])
@@ -133,8 +133,9 @@ class Patience(Queue):
     left: Floats
 
 
+@checked
 def mmc_patience(
-    arrival_rate: float, service_rate: float, servers: Servers, patience_s: float
+    arrival_rate: float, service_rate: float, servers: Servers, patience_s: NotNegative
 ) -> Patience:
     """M/M/c whose customers renege after a wait of patience_s (M/M/c+D), exact at every
     load.
@@ -148,7 +149,6 @@ def mmc_patience(
     Baccelli and Hebuterne (1981).
     """
     numbers, load = _rates(arrival_rate, service_rate, servers)
-    check_number("patience_s", patience_s, least=0)
     capacity = np.asarray(numbers * service_rate, dtype=np.float64)
     d, b = arrival_rate - capacity, patience_s
     # Scaled by e^(-d b) if d > 0, to avoid overflow.

@@ -11,10 +11,10 @@ import numpy as np
 from cgrsp_simpy.base.checks import (
     check_number,
     check_one_of,
-    check_whole,
     entries_of,
     require,
 )
+from cgrsp_simpy.base.parameters import Positive, TwoOrMore, checked
 from cgrsp_simpy.base.table import aligned
 
 Observe = Callable[[str, int], float]
@@ -42,12 +42,13 @@ class Selection:
         return "\n".join(line.rstrip() for line in aligned(rows))
 
 
+@checked
 def kim_nelson(
     observe: Observe,
     systems: Sequence[str],
-    indifference: float,
+    indifference: Positive,
     confidence: float = 0.95,
-    first: int = 20,
+    first: TwoOrMore = 20,
     better: str = "less",
 ) -> Selection:
     """Select the system with the best mean, by Kim and Nelson's procedure with c = 1.
@@ -79,10 +80,8 @@ def kim_nelson(
         names,
         "two or more names that differ",
     )
-    check_number("indifference", indifference, above=0)
     check_number("confidence", confidence, above=1 / len(names))
     require(confidence < 1, "confidence", confidence, "a number below 1")
-    check_whole("first", first, least=2)
     check_one_of("better", better, ("less", "more"))
     sign = 1.0 if better == "more" else -1.0
 

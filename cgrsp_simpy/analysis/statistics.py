@@ -23,11 +23,10 @@ import scipy
 
 from cgrsp_simpy.base.checks import (
     InputError,
-    check_whole,
     refuse,
     require,
 )
-from cgrsp_simpy.base.parameters import Count, Positive, Whole, checked
+from cgrsp_simpy.base.parameters import Count, Positive, TwoOrMore, Whole, checked
 from cgrsp_simpy.base.streams import stream
 
 __all__ = [
@@ -457,7 +456,10 @@ def replications_needed(
 # ---- one long run ----
 
 
-def batch_means(series: Values, batches: int = 20, confidence: float = 0.95) -> Mean:
+@checked
+def batch_means(
+    series: Values, batches: TwoOrMore = 20, confidence: float = 0.95
+) -> Mean:
     """Mean of a stationary series, with an interval from means of successive equal
     batches.
 
@@ -469,7 +471,6 @@ def batch_means(series: Values, batches: int = 20, confidence: float = 0.95) -> 
     fewer than two batches or two observations per batch, NaN or infinity, or an invalid
     confidence. Source: Law, Simulation Modeling and Analysis, Section 9.5.3.
     """
-    check_whole("batches", batches, least=2)
     x = _series(series, 2 * batches)
     return mean(x[len(x) % batches :].reshape(batches, -1).mean(axis=1), confidence)
 

@@ -164,12 +164,16 @@ Entries = Annotated[tuple[T, ...], prepared(as_tuple)]
 Finite = Annotated[float, limits("a finite number")]
 Positive = Annotated[float, limits("a number > 0", gt=0)]
 NotNegative = Annotated[float, limits("a number >= 0", ge=0)]
+AtLeastOne = Annotated[float, limits("a number >= 1", ge=1)]
 UpToInfinity = Annotated[float, limits("a number >= 0", infinite=True, ge=0)]
 Fraction = Annotated[float, limits("a number from 0 to 1", ge=0, le=1)]
 Hour = Annotated[float, limits("an hour of day, from 0 to below 24", ge=0, lt=24)]
 Whole = Annotated[int, limits("a whole number >= 0", ge=0)]
 Count = Annotated[
     int, limits("a whole number >= 1, at most 1,000,000,000", ge=1, le=BILLION)
+]
+TwoOrMore = Annotated[
+    int, limits("a whole number >= 2, at most 1,000,000,000", ge=2, le=BILLION)
 ]
 sums_to_one = rule(
     "shares that sum to 1",
@@ -216,7 +220,7 @@ def schema_of(hint: Any) -> Any:
 def checked(function: Called) -> Called:
     """Check the arguments of a function whose types say what is allowed, such as Count.
 
-    Arguments of plain types are passed as they are.
+    Arguments of plain types other than bool are passed as they are.
     """
     names = [*signature(function).parameters]
 
@@ -233,7 +237,7 @@ def _validated(
     owner: Any, values: dict[str, Any], label: str = "{}", every: bool = False
 ) -> dict[str, Any]:
     """The values of a class's parameters, or a function's arguments, as they are kept;
-    every: those of plain types are checked, too.
+    every: those of other plain types than bool are checked, too.
     """
     values = {name: python_number(value) for name, value in values.items()}
     try:
@@ -248,7 +252,7 @@ def _validator(owner: Any, every: bool) -> SchemaValidator:
     arguments = {
         name: core_schema.typed_dict_field(schema_of(hint), required=False)
         for name, hint in hints(owner).items()
-        if (every or "Annotated" in str(hint)) and name != "return"
+        if (every or hint is bool or "Annotated" in str(hint)) and name != "return"
     }
     return SchemaValidator(
         core_schema.typed_dict_schema(arguments, extra_behavior="allow")

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from cgrsp_simpy.base.arrays import Ints
-from cgrsp_simpy.base.checks import check_bool, check_number, refuse
+from cgrsp_simpy.base.checks import check_number, refuse
+from cgrsp_simpy.base.parameters import checked
 from cgrsp_simpy.cluster.cluster import PAPER_CLUSTER, Cluster
 from cgrsp_simpy.cluster.jobs import HIDDEN, KINDS, MAY_LACK, Jobs
 from cgrsp_simpy.cluster.metrics import run_s
@@ -26,6 +27,7 @@ NEEDED = ("submit_s", "service_s", "gpus")
 TYPE = re.compile(r"gres/gpu:([^=,]+)=")  # Slurm's syntax
 
 
+@checked
 def read_jobs(
     path: str | Path,
     format: str | Format | None = None,
@@ -42,7 +44,6 @@ def read_jobs(
     All others: see `cgrsp_simpy.logs.read_log`. Result: in order of submission, with
     the log's tags. Raises InputError with the file's name and, if known, the line.
     """
-    check_bool("skip_wide", skip_wide)
     return jobs_of(
         read_log(path, format, window=window, strict=strict, columns=columns),
         cluster,

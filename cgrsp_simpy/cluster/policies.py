@@ -17,13 +17,18 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from cgrsp_simpy.base.arrays import Floats, Ints
 from cgrsp_simpy.base.checks import (
-    check_bool,
-    check_each,
-    check_number,
     check_one_of,
-    check_whole,
+    require,
 )
-from cgrsp_simpy.base.parameters import Count, Fraction, NotNegative, Positive, checked
+from cgrsp_simpy.base.parameters import (
+    AtLeastOne,
+    Count,
+    Fraction,
+    NotNegative,
+    Positive,
+    Whole,
+    checked,
+)
 from cgrsp_simpy.base.policy import chosen
 from cgrsp_simpy.cluster.backfilling import Conservative, easy, easy_in_order
 from cgrsp_simpy.cluster.jobs import known
@@ -227,8 +232,8 @@ def best_job(
 @checked
 def hps(
     aging_threshold_s: NotNegative = 300.0,
-    aging_boost: float = 2.0,
-    max_wait_s: float = 1800.0,
+    aging_boost: AtLeastOne = 2.0,
+    max_wait_s: Positive = 1800.0,
     monotone: bool = False,
 ) -> Scheduler:
     """Hybrid priority: the largest score first, score = Base x Aging x Penalty.
@@ -242,9 +247,8 @@ def hps(
     above the threshold. monotone: aging that never falls, ours. cluster-schedulers.txt
     Section V.A; formulas: authors' program.
     """
-    check_number("aging_boost", aging_boost, least=1)
-    check_number("max_wait_s", max_wait_s, above=aging_threshold_s)
-    check_bool("monotone", monotone)
+    allowed = f"a number > {aging_threshold_s:g}"
+    require(max_wait_s > aging_threshold_s, "max_wait_s", max_wait_s, allowed)
 
     @named("hps")
     def schedule(view: View) -> Starts:
@@ -284,13 +288,14 @@ def hps_aging(
     )
 
 
+@checked
 def adaptive(
-    efficiency: float = 0.4,
-    fairness: float = 0.3,
-    resources: float = 0.3,
-    short_queue: int = 5,
-    long_queue: int = 20,
-    shift: float = 2.0,
+    efficiency: NotNegative = 0.4,
+    fairness: NotNegative = 0.3,
+    resources: NotNegative = 0.3,
+    short_queue: Whole = 5,
+    long_queue: Whole = 20,
+    shift: AtLeastOne = 2.0,
 ) -> Scheduler:
     """The multi-factor scheduler that the paper gave up: by a weighted sum of three
     scores.
@@ -303,10 +308,8 @@ def adaptive(
     least 1. cluster-schedulers.txt Section III.D.
     """
     weights = {"efficiency": efficiency, "fairness": fairness, "resources": resources}
-    check_each(check_number, weights, least=0)
-    check_whole("short_queue", short_queue, least=0)
-    check_whole("long_queue", long_queue, least=short_queue)
-    check_number("shift", shift, least=1)
+    allowed = f"a whole number >= {short_queue}"
+    require(long_queue >= short_queue, "long_queue", long_queue, allowed)
 
     @named("adaptive")
     def schedule(view: View) -> Starts:
@@ -352,10 +355,10 @@ def scores_of_queue(view: View) -> Floats:
 def pbs(
     mode: str = "program",
     pairs: bool = False,
-    threshold: float = 0.1,
+    threshold: NotNegative = 0.1,
     small_gpus: Count = 2,
-    medium_s: float = 3600.0,
-    tolerance: float = 0.2,
+    medium_s: NotNegative = 3600.0,
+    tolerance: NotNegative = 0.2,
 ) -> Scheduler:
     """Predictive backfill: of the jobs that fit, the most efficient if it excels, else
     by rules.
@@ -385,9 +388,6 @@ def pbs(
     cluster-schedulers.txt Section V.B; numbers: authors' program.
     """
     check_one_of("mode of pbs", mode, ("program", "text"))
-    check_bool("pairs", pairs)
-    others = {"threshold": threshold, "medium_s": medium_s, "tolerance": tolerance}
-    check_each(check_number, others, least=0)
 
     @named("pbs", "iterations")
     def schedule(view: View) -> Starts:
@@ -455,24 +455,19 @@ class Multifactor:
 
     __name__ = "multifactor"
 
+    @checked
     def __init__(
         self,
-        age: float = 1000.0,
-        size: float = 1000.0,
-        fairshare: float = 1000.0,
-        qos: float = 0.0,
-        max_age_s: float = 604_800.0,
-        half_life_s: float = 604_800.0,
+        age: NotNegative = 1000.0,
+        size: NotNegative = 1000.0,
+        fairshare: NotNegative = 1000.0,
+        qos: NotNegative = 0.0,
+        max_age_s: Positive = 604_800.0,
+        half_life_s: Positive = 604_800.0,
         favor_small: bool = False,
-        depth: int = 0,
+        depth: Whole = 0,
     ) -> None:
         self.weights = {"age": age, "size": size, "fairshare": fairshare, "qos": qos}
-        check_each(check_number, self.weights, least=0)
-        check_each(
-            check_number, {"max_age_s": max_age_s, "half_life_s": half_life_s}, above=0
-        )
-        check_bool("favor_small", favor_small)
-        check_whole("depth", depth, least=0)
         self.max_age_s, self.favor_small, self.depth = max_age_s, favor_small, depth
         self.needs = ("user",) * bool(fairshare) + ("qos",) * bool(qos)
         self._received = Received(half_life_s)

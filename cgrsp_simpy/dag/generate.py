@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from itertools import pairwise, product
 from math import ceil
+from typing import Annotated
 
 import numpy as np
 from numpy.random import Generator
 
 from cgrsp_simpy.base.arrays import Ints
 from cgrsp_simpy.base.checks import (
-    check_each,
     check_number,
     check_one_of,
     check_whole,
     entries_of,
     require,
 )
-from cgrsp_simpy.base.parameters import NotNegative, checked
+from cgrsp_simpy.base.parameters import Count, NotNegative, Positive, checked, limits
 from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.dag.graph import Graph
 
@@ -34,7 +34,9 @@ LEAST_S = 0.01  # ours: a normal variate may be negative, a node's time may not
 
 @checked
 def erdos_renyi(
-    nodes: int,
+    nodes: Annotated[
+        int, limits(f"a whole number from 1 to {MOST_NODES:,}", ge=1, le=MOST_NODES)
+    ],
     degree: NotNegative,
     times: str | Law = "small",
     seed: int = 0,
@@ -59,7 +61,6 @@ def erdos_renyi(
     seed : int
         Of the draws, >= 0.
     """
-    check_whole("nodes", nodes, least=1, most=MOST_NODES)
     require(
         degree <= (nodes - 1) / 2,
         "degree",
@@ -88,13 +89,17 @@ def erdos_renyi(
     )
 
 
-def star(nodes: int) -> Graph:
+@checked
+def star(
+    nodes: Annotated[
+        int, limits(f"a whole number from 2 to {MOST_NODES:,}", ge=2, le=MOST_NODES)
+    ],
+) -> Graph:
     """Generate entry nodes of 1 s on 1 TFLOPS and an exit node, the last, of no work.
 
     Without data (printed) and memory (ours). nodes: number of nodes, >= 2; one edge
     fewer. Raises InputError for fewer than two. worl-rtgs.txt Section 4.2.
     """
-    check_whole("nodes", nodes, least=2, most=MOST_NODES)
     entries = np.arange(nodes - 1)
     return Graph(
         work_tflop=np.append(np.ones(nodes - 1), 0.0),
@@ -136,18 +141,19 @@ NAMES = {  # by kind: of replica, micro-batch or step, layer and shard
 Part = tuple[str, int, int, int, int]
 
 
+@checked
 def training_graph(
-    layers: int,
-    stages: int = 1,
-    micro_batches: int = 1,
-    replicas: int = 1,
-    shards: int = 1,
+    layers: Count,
+    stages: Count = 1,
+    micro_batches: Count = 1,
+    replicas: Count = 1,
+    shards: Count = 1,
     schedule: str = "gpipe",
     *,
-    samples: float = 32.0,
-    work_tflop: float = 0.2,
-    activation_gb: float = 0.017,
-    parameters_gb: float = 0.2,
+    samples: Positive = 32.0,
+    work_tflop: NotNegative = 0.2,
+    activation_gb: NotNegative = 0.017,
+    parameters_gb: NotNegative = 0.2,
 ) -> Graph:
     """Build one iteration (mini-batch) of the training of a network of equal layers.
 
@@ -194,8 +200,6 @@ def training_graph(
     and (2021), Megatron-LM, SC: 1F1B. Patarasuk and Yuan (2009), J. Parallel Distrib.
     Comput. 69: the ring.
     """
-    counts = {"micro_batches": micro_batches, "replicas": replicas, "shards": shards}
-    check_each(check_whole, {"layers": layers, "stages": stages, **counts}, least=1)
     parts = 2 * micro_batches + 2 * replicas - 1  # nodes of a layer
     check_whole("nodes", layers * replicas * shards * parts, least=1, most=MOST_NODES)
     check_whole(
@@ -205,9 +209,6 @@ def training_graph(
         stages <= layers, "stages", stages, f"at most {layers}, the number of layers"
     )
     check_one_of("schedule", schedule, SCHEDULES)
-    check_number("samples", samples, above=0)
-    sizes = {"activation_gb": activation_gb, "parameters_gb": parameters_gb}
-    check_each(check_number, {"work_tflop": work_tflop, **sizes}, least=0)
     share = samples / (replicas * micro_batches * shards)  # samples of a node
     passed_gb, gradients_gb = activation_gb * share, parameters_gb / shards
     operations = gradients_gb * TFLOP_PER_GB

@@ -13,8 +13,9 @@ from typing import overload
 
 import numpy as np
 
-from cgrsp_simpy.base.checks import InputError, check_bool
+from cgrsp_simpy.base.checks import InputError
 from cgrsp_simpy.base.files import faults_of, listed, note
+from cgrsp_simpy.base.parameters import checked
 from cgrsp_simpy.dag.graph import Graph
 from cgrsp_simpy.logs import Tags, read_log
 from cgrsp_simpy.logs.formats import TASK
@@ -57,6 +58,7 @@ def read_alibaba(
 ) -> dict[str, Graph]: ...
 @overload
 def read_alibaba(path: str | Path, job: str, *, strict: bool = False) -> Graph: ...
+@checked
 def read_alibaba(
     path: str | Path, job: str | None = None, *, strict: bool = False
 ) -> dict[str, Graph] | Graph:
@@ -74,7 +76,6 @@ def read_alibaba(
     faults. Returns graphs by job name, or the one job's. Raises InputError with file
     and line for such a fault, no usable job or an unknown job.
     """
-    check_bool("strict", strict)
     table = read_log(
         path,
         "alibaba",

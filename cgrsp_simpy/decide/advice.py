@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 
 from cgrsp_simpy.analysis.statistics import Mean, block_bootstrap_mean
-from cgrsp_simpy.base.checks import check_number, check_one_of, require
+from cgrsp_simpy.base.checks import check_one_of, require
 from cgrsp_simpy.base.metric import summed
+from cgrsp_simpy.base.parameters import Positive, checked
 from cgrsp_simpy.base.table import Table, digits, html_text
 from cgrsp_simpy.decide.recommend import (
     BILLS,
@@ -94,6 +95,7 @@ UNITS = re.compile("_(min|pct|usd)$")
 NUMBER = r"([0-9]+\.?[0-9]*|\.[0-9]+) *%?"  # in a target
 
 
+@checked
 def advise(
     scenario: Scenario,
     policies: Sequence[Any] = POLICIES,
@@ -103,8 +105,8 @@ def advise(
     prices: Prices | None = None,
     spot: Spot | None = None,
     target: str | None = None,
-    budget_usd: float | None = None,
-    load: float = 1.0,
+    budget_usd: Positive | None = None,
+    load: Positive = 1.0,
     out: str | Path | None = None,
 ) -> Advice:
     """Search policies, numbers of slots and their types for the least cost of a day.
@@ -129,7 +131,6 @@ def advise(
     require(spot is None or isinstance(spot, Spot), "spot", spot, "a Spot")
     limits, least = limits_of(scenario, target), COST
     if budget_usd is not None:
-        check_number("budget_usd", budget_usd, above=0)
         require(not limits, "budget_usd", budget_usd, "left out with a target")
         limits, least = {"bills_usd": budget_usd}, "inconvenience_usd"
     chosen, listed = under_load(scenario, load), check_seeds(seeds)

@@ -60,8 +60,9 @@ import numpy as np
 import scipy
 
 from cgrsp_simpy.analysis.solver import SOLVED, SolverError, tried_twice
-from cgrsp_simpy.base.checks import check_number, check_one_of, check_whole, require
+from cgrsp_simpy.base.checks import check_number, check_one_of, require
 from cgrsp_simpy.base.metric import summed
+from cgrsp_simpy.base.parameters import Whole, checked
 from cgrsp_simpy.base.table import grouped
 from cgrsp_simpy.decide.dispatches import STEP_S, Dispatches, Group, Units
 from cgrsp_simpy.decide.recommend import Prices, days_of
@@ -190,9 +191,10 @@ def _units(scenario: Scenario, objective: str | Weights | Prices) -> Units:
     return Units(wait / 60 / jobs, 100 * miss / jobs, late / 60 / jobs)
 
 
+@checked
 def lower_bound(
     scenario: Scenario,
-    seed: int = 0,
+    seed: Whole = 0,
     objective: str | Weights | Prices = "mix",
     bin_s: float | None = None,
 ) -> Bound:
@@ -218,7 +220,6 @@ def lower_bound(
     """
     check_proved(scenario)
     units = _units(scenario, objective)
-    check_whole("seed", seed, least=0)
     if bin_s is not None:
         check_bin("bin_s", bin_s)
     drawn = list(scenario.workload.generate(seed, scenario.service))

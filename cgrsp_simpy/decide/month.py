@@ -11,12 +11,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from cgrsp_simpy.base.checks import (
-    check_each,
     check_one_of,
     check_shares,
-    check_whole,
     require,
 )
+from cgrsp_simpy.base.parameters import Count, Whole, checked
 from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.base.table import csv_text, grouped
 from cgrsp_simpy.engine.run import Run
@@ -65,12 +64,13 @@ def days_of(mix: Mapping[str, float], days: int, replication: int) -> list[Day]:
     ]
 
 
+@checked
 def month(
     mix: Mapping[str, float] = THESIS_MIX,
     policies: Sequence[str | Policy] = ("fifo", "spt", "edf", "rh", "cadr"),
-    days: int = 30,
-    replications: int = 10,
-    first_seed: int = 0,
+    days: Count = 30,
+    replications: Count = 10,
+    first_seed: Whole = 0,
     scenario: Callable[[str], Scenario] = day,
     executor: Executor | int | None = None,
     *,
@@ -98,8 +98,6 @@ def month(
     for kind in mix:
         require(isinstance(kind, str), "day type in the mix", kind, "a text")
     check_shares("mix", list(mix.values()))
-    check_each(check_whole, {"days": days, "replications": replications}, least=1)
-    check_whole("first_seed", first_seed, least=0)
     seeds = check_seeds(range(first_seed, first_seed + replications))
     scenarios = {kind: scenario(kind) for kind in mix}
     for item in scenarios.values():

@@ -22,6 +22,7 @@ from cgrsp_simpy.base.checks import (
     set_columns,
 )
 from cgrsp_simpy.base.parameters import (
+    AtLeastOne,
     Count,
     Positive,
     declared,
@@ -113,7 +114,6 @@ class RequestList:
 
 
 MOST_CV = 100
-Tokens = Annotated[float, limits("a number >= 1", ge=1)]
 Cv = Annotated[float, limits(f"a number >= 0, at most {MOST_CV}", ge=0, le=MOST_CV)]
 
 
@@ -123,10 +123,10 @@ class Offered:
 
     requests: Count = parameter("Number of requests.", default=1000)
     rate_per_s: Positive = parameter("Arrivals per second.", default=2.5)
-    prompt_tokens: Tokens = parameter(
+    prompt_tokens: AtLeastOne = parameter(
         "Mean; prompts and outputs of more than 8192 tokens are cut.", default=2000.0
     )
-    output_tokens: Tokens = parameter("Mean.", default=200.0)
+    output_tokens: AtLeastOne = parameter("Mean.", default=200.0)
     cv: Cv = parameter(
         "Coefficient of variation of both, at most 100; 0: all are of the mean.",
         default=1.0,

@@ -14,8 +14,9 @@ from typing import Any, TextIO
 
 import numpy as np
 
-from cgrsp_simpy.base.checks import InputError, check_bool, check_one_of, require
+from cgrsp_simpy.base.checks import InputError, check_one_of, require
 from cgrsp_simpy.base.files import faults_of, listed, note, timestamp
+from cgrsp_simpy.base.parameters import checked
 from cgrsp_simpy.logs.fields import (
     TEXT,
     TIME,
@@ -41,6 +42,7 @@ NAME = re.compile(r"[\w .()/#%-]{0,60}")  # of a column
 MOMENTS = ("submit_s", "start_s", "deadline_s")
 
 
+@checked
 def read_log(
     path: str | Path,
     format: str | Format | None = None,
@@ -70,7 +72,6 @@ def read_log(
     a column of the file and a text; rows with another text are not read. Raises
     InputError with the file's name and, if any, line, column, value and allowed values.
     """
-    check_bool("strict", strict)
     require(
         window is None or isinstance(window, str), "window", window, "a text FROM:TO"
     )

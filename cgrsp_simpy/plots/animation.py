@@ -18,9 +18,9 @@ from matplotlib.patches import Patch
 from matplotlib.text import Text
 
 from cgrsp_simpy.analysis import metrics
-from cgrsp_simpy.base.checks import InputError, check_number, check_whole, require
+from cgrsp_simpy.base.checks import InputError, check_number, require
 from cgrsp_simpy.base.files import write_whole
-from cgrsp_simpy.base.parameters import Positive, checked
+from cgrsp_simpy.base.parameters import Positive, TwoOrMore, checked
 from cgrsp_simpy.base.table import visible
 from cgrsp_simpy.base.timeline import PHASES, Timeline, timeline_of
 from cgrsp_simpy.plots.data import Drawn, runs_of, time_unit
@@ -124,7 +124,7 @@ def check_film(what: str, filename: str | Path) -> str:
 @checked
 def animate(
     runs: Drawn | Iterable[Drawn],
-    frames: int = 120,
+    frames: TwoOrMore = 120,
     fps: Positive = 12.0,
     captions: Mapping[float, str] = {},
 ) -> RunAnimation:
@@ -145,7 +145,6 @@ def animate(
     .html file. Raises InputError for a run without jobs, more than two, two with
     different jobs, or a number that is not allowed.
     """
-    check_whole("frames", frames, least=2)
     require(isinstance(captions, Mapping), "captions", captions, "seconds -> text")
     for at_s in captions:
         check_number("time of a caption", at_s, least=0)

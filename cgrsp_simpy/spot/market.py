@@ -30,6 +30,7 @@ from cgrsp_simpy.base.parameters import (
     Entries,
     NotNegative,
     Positive,
+    checked,
     declared,
     limits,
     parameter,
@@ -338,13 +339,13 @@ def read_traces(
     return Traces(tuple(found), history, dear[0])
 
 
-def read_zones(path: str | Path, needed: int = 1) -> list[Series]:
+@checked
+def read_zones(path: str | Path, needed: Count = 1) -> list[Series]:
     """The zones of a file, as of `read_traces`: one, or one a provider."""
     path = Path(path)
     with faults_of(path), opened(path) as file:
         start = file.readline()
         if '"by_provider"' in start:
-            check_whole("needed", needed, least=1)
             return _providers([start, *file], needed)
     return [read_series(path, needed)]
 

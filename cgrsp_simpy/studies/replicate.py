@@ -22,6 +22,7 @@ from cgrsp_simpy.base.checks import (
 )
 from cgrsp_simpy.base.files import within
 from cgrsp_simpy.base.metric import users_part
+from cgrsp_simpy.base.parameters import Whole, checked
 from cgrsp_simpy.base.policy import Named
 from cgrsp_simpy.base.table import progress
 from cgrsp_simpy.engine.events import Listener, policy_name
@@ -38,10 +39,11 @@ JOBS_PER_TASK = 20_000  # of a model of usual pace: about half a second of work
 Outcome = Any
 
 
+@checked
 def simulate(
     scenario: Model,
     policy: Any,
-    seed: int = 0,
+    seed: Whole = 0,
     *,
     records: bool = True,
     listener: Listener | None = None,
@@ -80,7 +82,6 @@ def simulate(
     PolicyError
         If the policy answers what cannot be carried out.
     """
-    check_whole("seed", seed, least=0)
     told = engine != "compiled" or listener is None
     require(told, "engine", engine, "left out where a listener hears of each event")
     one = Replications(checked_model(scenario), [policy], [seed])
@@ -90,20 +91,21 @@ def simulate(
     )
 
 
+@checked
 def simulate_for_study(
-    scenario: Model, policy: Any, seed: int, records: bool = True
+    scenario: Model, policy: Any, seed: Whole, records: bool = True
 ) -> Run:
     """Simulate one run of a study, equal to the bit to that behind its row.
 
     scenario, policy, seed, records: as of `simulate`. Raises as that and `run_isolated`
     do.
     """
-    check_whole("seed", seed, least=0)
     engine = engine_for("auto", [], subject_of(scenario).work)
     return run_isolated(scenario, policy, seed, records=records, engine=engine)
 
 
-def step_through(scenario: Model, policy: Any, seed: int = 0) -> Iterator[Step]:
+@checked
+def step_through(scenario: Model, policy: Any, seed: Whole = 0) -> Iterator[Step]:
     """The run that `simulate` makes, one event at a time: a Step after each, with
     queue, places and future events.
 
@@ -113,7 +115,6 @@ def step_through(scenario: Model, policy: Any, seed: int = 0) -> Iterator[Step]:
     Raises InputError for a policy or seed that is not allowed; PolicyError if the
     policy answers what cannot be carried out.
     """
-    check_whole("seed", seed, least=0)
     subject = subject_of(checked_model(scenario))
     policy = subject.make_policy(policy)
     return steps(lambda listener: subject.simulation(policy, seed, listener=listener))

@@ -19,7 +19,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from cgrsp_simpy.base.checks import InputError, check_whole, require
+from cgrsp_simpy.base.checks import InputError, require
 from cgrsp_simpy.base.files import (
     check_size,
     faults_of,
@@ -27,6 +27,7 @@ from cgrsp_simpy.base.files import (
     within,
     write_whole,
 )
+from cgrsp_simpy.base.parameters import Count, checked
 from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.studies.identity import Identity, digest
 
@@ -37,7 +38,8 @@ PACKAGES = ("cgrsp_simpy", "simpy", "numpy", "scipy")
 
 
 @contextmanager
-def verifying(sample: int, seed: int = 0) -> Iterator[Checked]:
+@checked
+def verifying(sample: Count, seed: int = 0) -> Iterator[Checked]:
     """Within it, a study with a results directory repeats some finished tasks and
     compares.
 
@@ -45,7 +47,6 @@ def verifying(sample: int, seed: int = 0) -> Iterator[Checked]:
     fewer. Raises InputError, in the study, for an unfinished directory, and after it
     for a stray file.
     """
-    check_whole("sample", sample, least=1)
     checked = Checked(sample, seed)
     with within(_CHECKED, checked):
         yield checked

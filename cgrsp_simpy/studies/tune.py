@@ -16,12 +16,12 @@ from cgrsp_simpy.analysis.statistics import Mean, mean, paired_difference
 from cgrsp_simpy.base.checks import (
     check_number,
     check_one_of,
-    check_whole,
     entries_of,
     needed,
     python_number,
     require,
 )
+from cgrsp_simpy.base.parameters import Count, TwoOrMore, checked
 from cgrsp_simpy.base.policy import PolicyError, in_file
 from cgrsp_simpy.base.table import Table, digits, figure_text, or_none
 from cgrsp_simpy.engine.model import Model
@@ -44,6 +44,7 @@ STEPS = 1000  # of a range with an end that is not whole
 GIVEN, KINDS = "as given", ("training", "test")
 
 
+@checked
 def tune(
     scenario: Model,
     ranges: Mapping[str, Sequence[float]],
@@ -51,9 +52,9 @@ def tune(
     seeds: Iterable[int] = range(30),
     executor: Executor | int | None = None,
     *,
-    training: int = 10,
-    population: int = 24,
-    generations: int = 20,
+    training: Count = 10,
+    population: TwoOrMore = 24,
+    generations: Count = 20,
     figures: Sequence[str] = FIGURES,
     out: str | Path | None = None,
     engine: str = "auto",
@@ -110,9 +111,6 @@ def tune(
     named = dict.fromkeys(
         [short], *check_policies([policy], checked_model(scenario)).values()
     )
-    check_whole("training", training, least=1)
-    check_whole("population", population, least=2)
-    check_whole("generations", generations, least=1)
     less = [
         name
         for name, metric in subject_of(scenario).report.metrics.items()

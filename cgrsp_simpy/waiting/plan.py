@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from operator import attrgetter
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import scipy
@@ -22,12 +22,11 @@ from cgrsp_simpy.analysis.statistics import Mean
 from cgrsp_simpy.base.arrays import Bools, Floats, Ints
 from cgrsp_simpy.base.checks import (
     InputError,
-    check_number,
-    check_whole,
     entries_of,
     refuse,
     require,
 )
+from cgrsp_simpy.base.parameters import Positive, Whole, checked, limits
 from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.base.table import progress
 from cgrsp_simpy.waiting.jobs import DAY_S, Chunk, ListedJobs
@@ -208,16 +207,17 @@ class Plan:
         return "\n".join(lines)
 
 
+@checked
 def plan(
     jobs: ListedJobs,
     limit: str | Limit | None = None,
     *,
-    budget: float | None = None,
+    budget: Positive | None = None,
     sizes: Sequence[Size] = M5,
     prices: Prices = PAPER_PRICES,
     policies: Iterable[str] = tuple(POLICIES),
-    growth: float = 0.0,
-    seed: int = 0,
+    growth: Annotated[float, limits("a number > -1", gt=-1)] = 0.0,
+    seed: Whole = 0,
 ) -> Plan:
     """Return the cheapest plan whose waits keep a limit, or of least waits within a
     budget.
@@ -243,10 +243,6 @@ def plan(
         f"{limit} and {budget}",
         "one of the two alone",
     )
-    if budget is not None:
-        check_number("budget", budget, above=0)
-    check_number("growth", growth, above=-1)
-    check_whole("seed", seed, least=0)
     policies = entries_of("policies", policies, "a list of names")
     for name, values in {"policies": policies, "sizes": sizes}.items():
         require(len(values) > 0, name, values, "at least one")

@@ -10,8 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from cgrsp_simpy.base.checks import (
-    check_each,
-    check_number,
     check_one_of,
     require,
 )
@@ -19,6 +17,7 @@ from cgrsp_simpy.base.parameters import (
     Fraction,
     NotNegative,
     UpToInfinity,
+    checked,
     declared,
     parameter,
 )
@@ -114,8 +113,11 @@ POLICIES: dict[str, Callable[..., WaitingPolicy]] = {
 """Name -> factory, with the paper's baseline for b and t."""
 
 
+@checked
 def waiting_policy(
-    text: str, wait_s: float = BASELINE_WAIT_S, short_s: float = BASELINE_SHORT_S
+    text: str,
+    wait_s: NotNegative = BASELINE_WAIT_S,
+    short_s: NotNegative = BASELINE_SHORT_S,
 ) -> WaitingPolicy:
     """Make a policy from its text: ajw, njw, ajw-t, sww, ljw or compound, or
     "sww:wait_s=60".
@@ -128,7 +130,6 @@ def waiting_policy(
     name = text.partition(":")[0]
     check_one_of("waiting policy", name, POLICIES)
     factory, limits = POLICIES[name], {"wait_s": wait_s, "short_s": short_s}
-    check_each(check_number, limits, least=0)
     usual = {limit: limits[limit] for limit in limits_of(name)}
     return factory(**{**usual, **parameters("waiting policy", text, factory)})
 

@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from cgrsp_simpy.base.arrays import Bools, Floats
-from cgrsp_simpy.base.checks import InputError, check_whole
+from cgrsp_simpy.base.checks import InputError
+from cgrsp_simpy.base.parameters import Whole, checked
 from cgrsp_simpy.engine.run import Records, Run
 from cgrsp_simpy.waiting.jobs import Chunk
 from cgrsp_simpy.waiting.machines import Size
@@ -26,14 +27,14 @@ COMPILED_FROM = 200_000  # number of jobs from which compilation pays
 Machines = int | Sequence[Size]  # taken as a whole, or shared by cores and memory
 
 
-def follow(scenario: Any, seed: int = 0, *, keep: bool = False) -> Run:
+@checked
+def follow(scenario: Any, seed: Whole = 0, *, keep: bool = False) -> Run:
     """Run a scenario under its own policy without events.
 
     A job takes about a microsecond on whole machines and ten on shared ones, less with
     the extra `fast`. Figures equal those of the simulation to the bit. keep: record
     each job, without claims. Raises InputError for another order or a bad seed.
     """
-    check_whole("seed", seed, least=0)
     if not scenario.recursive:
         raise InputError(
             "the recursion is for first come, first served; simulate instead"

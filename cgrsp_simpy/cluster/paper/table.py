@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from cgrsp_simpy.analysis.statistics import Mean, paired_difference
-from cgrsp_simpy.base.checks import check_whole
-from cgrsp_simpy.base.parameters import Count, checked
+from cgrsp_simpy.base.parameters import Count, TwoOrMore, checked
 from cgrsp_simpy.base.table import with_halves
 from cgrsp_simpy.cluster.cluster import PAPER_CLUSTER
 from cgrsp_simpy.cluster.jobs import (
@@ -105,10 +104,9 @@ class Runs:
     def __init__(
         self,
         seeds: Count = 10,
-        jobs: int = JOBS,
+        jobs: TwoOrMore = JOBS,
         executor: Executor | int | None = None,
     ) -> None:
-        check_whole("jobs", jobs, least=2)
         self.seeds, self.jobs, self.executor = seeds, jobs, executor
 
     @cached_property

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Annotated
 
 import numpy as np
 import scipy
 from numpy.random import Generator
 
 from cgrsp_simpy.base.arrays import Floats, Ints
-from cgrsp_simpy.base.checks import InputError, check_number, check_whole, require
+from cgrsp_simpy.base.checks import InputError, require
+from cgrsp_simpy.base.parameters import Whole, checked, limits
 from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.dag.problem import Problem, makespans
 from cgrsp_simpy.dag.search import random_units
@@ -58,11 +60,15 @@ class Correlation:
     spearman_ci95: tuple[float, float]
 
 
+@checked
 def correlate(
     problem: Problem,
-    pairs: int = 1000,
-    seed: int = 0,
-    concentration: float | None = None,
+    pairs: Annotated[int, limits("a whole number >= 4", ge=4)] = 1000,
+    seed: Whole = 0,
+    concentration: Annotated[
+        float, limits("a number from 1e-6 to 1e6", ge=1e-6, le=1e6)
+    ]
+    | None = None,
 ) -> Correlation:
     """Compute the correlation of SPD and FTG over pairs of random plans.
 
@@ -73,15 +79,6 @@ def correlate(
     Raises InputError for a number that is not allowed, and if all pairs have the same
     distance. worl-rtgs.txt Section 4.2.
     """
-    check_whole("pairs", pairs, least=4)
-    if concentration is not None:
-        check_number("concentration", concentration, above=0)
-        require(
-            1e-6 <= concentration <= 1e6,
-            "concentration",
-            concentration,
-            "from 1e-6 to 1e6",
-        )
     generator = stream(seed, "plan pairs")
     spd_s = np.empty(pairs)
     ftg_s = np.empty(pairs)

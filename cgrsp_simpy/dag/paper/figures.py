@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import Executor
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from matplotlib.figure import Figure as Canvas
@@ -13,7 +13,7 @@ from matplotlib.patches import Patch
 from cgrsp_simpy.analysis.ranks import rank_test
 from cgrsp_simpy.analysis.statistics import mean
 from cgrsp_simpy.base.arrays import Floats
-from cgrsp_simpy.base.checks import check_whole
+from cgrsp_simpy.base.parameters import TwoOrMore, checked, limits
 from cgrsp_simpy.base.table import grouped
 from cgrsp_simpy.dag.generate import SCHEDULES, training_graph
 from cgrsp_simpy.dag.listing import ORDERS, heft, run_order
@@ -66,17 +66,19 @@ PRINTED = {"pearson": (0.16, 0.57, 0.4603), "spearman": (0.42, 0.59, 0.508)}
 
 
 class Runs:
-    """Inputs of figures: seeds from 0, nodes per graph, evaluations per search."""
+    """Inputs of figures: seeds from 0, nodes per graph, evaluations per search.
 
+    A graph of degree 3 has at least 7 nodes.
+    """
+
+    @checked
     def __init__(
         self,
-        graphs: int = 20,
-        nodes: int = 300,
+        graphs: TwoOrMore = 20,
+        nodes: Annotated[int, limits("a whole number >= 7", ge=7)] = 300,
         evaluations: int = 1000,
         executor: Executor | int | None = None,
     ) -> None:
-        check_whole("graphs", graphs, least=2)
-        check_whole("nodes", nodes, least=7)  # for a degree of 3
         self.graphs, self.nodes, self.executor = graphs, nodes, executor
         self.budget = Budget(evaluations=evaluations)
         self.scenario = Scenario(f"er:n={nodes}", budget=self.budget)

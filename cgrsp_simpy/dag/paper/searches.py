@@ -21,9 +21,6 @@ import numpy as np
 from numpy.random import Generator
 
 from cgrsp_simpy.base.arrays import Bools, Floats, Ints
-from cgrsp_simpy.base.checks import (
-    check_bool,
-)
 from cgrsp_simpy.base.parameters import (
     Count,
     Finite,
@@ -62,8 +59,8 @@ class Turns:
     hope. If paced (ours), the share of all work that is then placed.
     """
 
+    @checked
     def __init__(self, problem: Problem, paced: bool = False) -> None:
-        check_bool("paced", paced)
         graph = problem.graph
         place = np.unique(graph.unit[graph.order], return_index=True)[1]
         self.problem = problem

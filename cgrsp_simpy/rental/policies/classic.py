@@ -6,8 +6,7 @@ from bisect import insort
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from cgrsp_simpy.base.checks import check_number
-from cgrsp_simpy.base.parameters import Fraction, Positive, checked
+from cgrsp_simpy.base.parameters import AtLeastOne, Fraction, Positive, checked
 from cgrsp_simpy.base.policy import Suspend
 from cgrsp_simpy.rental.job import Job
 from cgrsp_simpy.rental.policies.rule import score
@@ -91,14 +90,14 @@ def composite(
     return (alpha * time + (1 - alpha) * price + STOCK_PENALTY[status],)
 
 
-def c_mu(late: float = 11.0) -> ListPolicy:
+@checked
+def c_mu(late: AtLeastOne = 11.0) -> ListPolicy:
     """The c mu rule: the greatest cost of a second of waiting over the estimate e
     first.
 
     late: cost of a second of a job that is late already, >= 1 (others: 1). The default
     is that of `triage`; the job's weight multiplies it. Cox and Smith 1961.
     """
-    check_number("late", late, least=1)
     return ListPolicy(by_c_mu.with_parameters(late=late), stock_then_fastest, "c-mu")
 
 

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from math import inf, nextafter
 
-from cgrsp_simpy.base.checks import check_number
-from cgrsp_simpy.base.parameters import Finite, Fraction, Whole, checked
+from cgrsp_simpy.base.parameters import AtLeastOne, Finite, Fraction, Whole, checked
 from cgrsp_simpy.rental.policies.rule import Tier, score, tiers
 from cgrsp_simpy.rental.policies.rules import (
     COST_WEIGHT,
@@ -122,13 +121,13 @@ def by_risk(
     return (doomed, 2, 0.0), (at_risk, 0, 0.0), (inf, 1, e)
 
 
-def cadr(critical_ratio: float = 3.0) -> ListPolicy:
+@checked
+def cadr(critical_ratio: AtLeastOne = 3.0) -> ListPolicy:
     """Cost-aware deadline risk: triage by critical ratio, on the cheapest slot in time.
 
     critical_ratio: CR*, up to which a job that is not doomed is at risk, >= 1. Thesis
     Section 4.5.11, Eq. 4.5.
     """
-    check_number("critical_ratio", critical_ratio, least=1)
     return ListPolicy(
         by_risk.with_parameters(critical_ratio=critical_ratio), cheapest_in_time, "cadr"
     )
@@ -150,13 +149,13 @@ def cheapest_in_time(
     return 1.0, mean_s, 0.0
 
 
-def cadr_order_only(critical_ratio: float = 3.0) -> ListPolicy:
+@checked
+def cadr_order_only(critical_ratio: AtLeastOne = 3.0) -> ListPolicy:
     """CADR's triage on the fastest idle slot, to measure the effect of the order alone.
 
     critical_ratio: as in `cadr`. Thesis Section 4.5.11, "the fastest-available-node
     rule"; the text ascribes it to SPT, whose own score is Eq. 4.1.
     """
-    check_number("critical_ratio", critical_ratio, least=1)
     return ListPolicy(
         by_risk.with_parameters(critical_ratio=critical_ratio), fastest, "cadr-oo"
     )

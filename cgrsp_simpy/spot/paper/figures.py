@@ -7,8 +7,8 @@ from concurrent.futures import Executor
 from matplotlib.figure import Figure as Canvas
 from matplotlib.patches import Patch
 
-from cgrsp_simpy.base.checks import check_whole
 from cgrsp_simpy.base.metric import summed
+from cgrsp_simpy.base.parameters import TwoOrMore, checked
 from cgrsp_simpy.plots import marks
 from cgrsp_simpy.plots.figure import (
     Figures,
@@ -63,8 +63,10 @@ MADE_UP = (
 class Runs:
     """Inputs of the figures. seeds: their number, from 0."""
 
-    def __init__(self, seeds: int = 20, executor: Executor | int | None = None) -> None:
-        check_whole("seeds", seeds, least=2)
+    @checked
+    def __init__(
+        self, seeds: TwoOrMore = 20, executor: Executor | int | None = None
+    ) -> None:
         self.seeds, self.executor = seeds, executor
 
 

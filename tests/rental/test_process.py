@@ -355,7 +355,10 @@ def test_spot_on_the_command_line(capsys):
             ),
             "unknown GPU type of a preemption 'H100'",
         ),
-        (lambda: cg.Scenario("x", cg.PoissonWorkload(1, 1.0), terms={}), "a Terms"),
+        (
+            lambda: cg.Scenario("x", cg.PoissonWorkload(1, 1.0), terms={}),
+            "of type Terms",
+        ),
     ],
 )
 def test_wrong_spot_terms_in_python(make, words):

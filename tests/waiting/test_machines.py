@@ -191,14 +191,17 @@ def idle(submit_s):
             lambda: Scenario(two(), order="nowhere.py:longest"),
             ["order file 'nowhere.py'"],
         ),
-        (lambda: Scenario(two(), order=3), ["order(=3)", "a function of a view"]),
+        (lambda: Scenario(two(), order=3), ["order(=3)", "a text or a function"]),
         (
             lambda: Scenario(two(), machines=FREE, sizes=(3,)),
-            ["sizes(=3)", "a list of Size"],
+            ["sizes[0](=3)", "of type Size"],
         ),
-        (lambda: Scenario(two(), sizes=None), ["sizes(=None)", "a list of Size"]),
-        (lambda: Scenario(two(), prices=3), ["prices(=3)", "a Prices"]),
-        (lambda: Scenario(two(), errors=0.1), ["errors(=0.1)", "a Mispredictions"]),
+        (lambda: Scenario(two(), sizes=None), ["sizes(=None)", "a list"]),
+        (lambda: Scenario(two(), prices=3), ["prices(=3)", "of type Prices"]),
+        (
+            lambda: Scenario(two(), errors=0.1),
+            ["errors(=0.1)", "of type Mispredictions"],
+        ),
         (lambda: Scenario(two(), work_conserving="no"), ["work_conserving(='no')"]),
         # no such size for rent
         (

@@ -9,7 +9,6 @@ import math
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import fields
 from importlib import import_module
 from numbers import Integral
 from typing import Any, TypeVar
@@ -103,45 +102,6 @@ def check_whole(
     require(value <= most, name, value, f"at most {most:,}")  # type: ignore[operator]
 
 
-def check_fraction(name: str, value: object) -> None:
-    """A number from 0 to 1."""
-    require(
-        _is_number(value) and 0 <= value <= 1,  # type: ignore[operator]
-        name,
-        value,
-        "a number from 0 to 1",
-    )
-
-
-def check_bool(name: str, value: object) -> None:
-    """True or false, not a text or a number."""
-    require(isinstance(value, bool), name, value, "true or false")
-
-
-def check_fields(
-    given: object, check: Callable[..., None], *names: str, **limits: float
-) -> None:
-    """One check of several fields of an object."""
-    check_each(check, {name: getattr(given, name) for name in names}, **limits)
-
-
-def check_given(
-    given: object, check: Callable[..., None], *names: str, **limits: float
-) -> None:
-    """One check of those of several fields of an object that are not None."""
-    check_fields(
-        given, check, *(n for n in names if getattr(given, n) is not None), **limits
-    )
-
-
-def check_each(
-    check: Callable[..., None], values: Mapping[str, object], **limits: float
-) -> None:
-    """One check of several values, by their names."""
-    for name, value in values.items():
-        check(name, value, **limits)
-
-
 def entries_of(name: str, value: object, what: str) -> tuple[Any, ...]:
     """The entries of a list, and not of a text, as a tuple; numbers of NumPy as
     Python's.
@@ -158,15 +118,6 @@ def entries_of(name: str, value: object, what: str) -> tuple[Any, ...]:
 def python_number(value: Any) -> Any:
     """A number of NumPy as one of Python, anything else as it is."""
     return value.item() if isinstance(value, np.generic) else value
-
-
-def python_numbers(made: Any) -> None:
-    """Turn the numbers of NumPy in the fields of a frozen dataclass into those of
-    Python.
-    """
-    for item in fields(made):
-        if item.init and isinstance(value := getattr(made, item.name), np.generic):
-            object.__setattr__(made, item.name, value.item())
 
 
 def numbers(
@@ -244,7 +195,8 @@ def refuse(wrong: npt.ArrayLike, told: Callable[..., str]) -> None:
 def check_shares(name: str, shares: Sequence[object]) -> None:
     """Numbers from 0 to 1 that sum to one."""
     for share in shares:
-        check_fraction(name, share)
+        right = _is_number(share) and 0 <= share <= 1  # type: ignore[operator]
+        require(right, name, share, "a number from 0 to 1")
     total = math.fsum(shares)  # type: ignore[arg-type]
     require(
         abs(total - 1) < 1e-9,

@@ -228,16 +228,18 @@ def checked(function: Called) -> Called:
     def call(*args: Any, **named: Any) -> Any:
         if len(args) > len(names) or not named.keys().isdisjoint(names[: len(args)]):
             return function(*args, **named)  # raises the usual TypeError
-        return function(**_validated(function, dict(zip(names, args), **named)))
+        return function(**validated(function, dict(zip(names, args), **named)))
 
     return call  # type: ignore[return-value]
 
 
-def _validated(
+def validated(
     owner: Any, values: dict[str, Any], label: str = "{}", every: bool = False
 ) -> dict[str, Any]:
-    """The values of a class's parameters, or a function's arguments, as they are kept;
-    every: those of other plain types than bool are checked, too.
+    """Return the values of a class's parameters, or a function's arguments, as kept.
+
+    label: as in `declared`. every: those of plain types other than bool are checked,
+    too. Raises InputError for the first that is not allowed.
     """
     values = {name: python_number(value) for name, value in values.items()}
     try:
@@ -306,7 +308,7 @@ def declared(label: str = "{}", eq: bool = True) -> Callable[[type[T]], type[T]]
                 for name, value in values.items()
                 if value is not defaults[name]
             }
-            for name, value in _validated(cls, changed, label, every=True).items():
+            for name, value in validated(cls, changed, label, every=True).items():
                 object.__setattr__(self, name, value)
             if further:
                 further(self)

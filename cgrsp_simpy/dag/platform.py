@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,11 +14,8 @@ import numpy as np
 from cgrsp_simpy.base.arrays import Floats, Ints
 from cgrsp_simpy.base.checks import (
     MOST_WHOLE,
-    check_bool,
     check_entries,
-    check_given,
     check_one_of,
-    entries_of,
     numbers,
     require,
     set_columns,
@@ -47,7 +44,7 @@ from cgrsp_simpy.base.parameters import (
 BUSY, IDLE = (0.5, 0.8), (0.1, 0.5)
 
 
-@dataclass(frozen=True, eq=False)
+@declared(eq=False)
 class Platform:
     """GPUs, and what connects them.
 
@@ -89,15 +86,13 @@ class Platform:
     server: Ints = field(repr=False)
     bandwidth_gb_per_s: Floats = field(repr=False)
     latency_s: Floats = field(default_factory=lambda: np.empty(0), repr=False)
-    names: tuple[str, ...] = field(default=(), repr=False)
+    names: Entries[str] = field(default=(), repr=False)
     name: str = "GPUs"
     contention: bool | None = None
 
     def __post_init__(self) -> None:
         set_columns(self, dict.fromkeys(("tflops", "memory_mb", "server"), "f8"), "GPU")
-        object.__setattr__(self, "names", entries_of("names", self.names, "a list"))
         require(self.gpus > 0, "GPUs", self.gpus, "at least one")
-        check_given(self, check_bool, "contention")
         number, allowed = len(self.names), f"{self.gpus}, one a GPU"
         require(number in (0, self.gpus), "number of names", number, allowed)
         check_entries("tflops", self.tflops, lambda n: f"GPU {n - 1}", above=0)

@@ -22,25 +22,22 @@ from cgrsp_simpy.base.checks import (
     require,
     set_columns,
 )
+from cgrsp_simpy.base.parameters import declared, parameter
 from cgrsp_simpy.dag.graph import Graph
 from cgrsp_simpy.dag.platform import Platform
 
 
-@dataclass(frozen=True, eq=False)
+@declared(eq=False)
 class Problem:
     """A graph and the GPUs it may run on, each one node at a time, in the plan's order.
 
     Raises InputError for a unit that no GPU has the memory for. worl-rtgs.txt.
     """
 
-    graph: Graph
-    platform: Platform
+    graph: Graph = parameter("The nodes, and the data between them.")
+    platform: Platform = parameter("The GPUs.")
 
     def __post_init__(self) -> None:
-        require(isinstance(self.graph, Graph), "graph", self.graph, "a Graph")
-        require(
-            isinstance(self.platform, Platform), "platform", self.platform, "a Platform"
-        )
         for unit in np.flatnonzero(~self.fits.any(axis=1))[:1]:
             within = self.graph.unit == unit
             node = np.flatnonzero(within)[self.unit_in_use_mb[within].argmax()]

@@ -6,9 +6,10 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 
@@ -18,7 +19,6 @@ from cgrsp_simpy.base.checks import (
     check_entries,
     check_one_of,
     check_whole,
-    entries_of,
     numbers,
     order_columns,
     read_as,
@@ -39,11 +39,13 @@ from cgrsp_simpy.base.files import (
 )
 from cgrsp_simpy.base.parameters import (
     Count,
+    Entries,
     NotNegative,
     Positive,
     checked,
     declared,
     parameter,
+    rule,
 )
 from cgrsp_simpy.base.table import csv_text, from_cell
 from cgrsp_simpy.logs import Tags
@@ -108,7 +110,7 @@ def cluster(name: str) -> tuple[Gpu, ...]:
     return CLUSTERS[name]
 
 
-@dataclass(frozen=True, eq=False)
+@declared(eq=False)
 class Instance:
     """Tasks in order of arrival, those that arrive together in the order given, and the
     GPUs that they run on.
@@ -150,32 +152,22 @@ class Instance:
     deadline_s: Floats = field(repr=False)
     weight: Floats = field(repr=False)
     arrival_s: Floats = field(repr=False)
-    gpus: tuple[Gpu, ...]
+    gpus: Annotated[Entries[Gpu], rule("at least one Gpu", bool)]
     name: str = "instance"
-    task_names: tuple[str, ...] = field(repr=False, default=())
+    task_names: Entries[str] = field(repr=False, default=())
     free_s: Floats = field(repr=False, default_factory=lambda: np.zeros(0))
     times_s: Floats = field(repr=False, default_factory=lambda: np.zeros((0, 0)))
-    lines: tuple[int, ...] = field(repr=False, default=())
+    lines: Entries[int] = field(repr=False, default=())
     tags: Tags = field(repr=False, default_factory=Tags)
 
     def __post_init__(self) -> None:
-        object.__setattr__(
-            self, "gpus", entries_of("gpus", self.gpus, "a list of GPUs")
-        )
-        known = len(self.gpus) > 0 and all(isinstance(gpu, Gpu) for gpu in self.gpus)
-        require(known, "gpus", self.gpus, "at least one Gpu")
         if len(self.times_s) and not np.size(self.workload):
             object.__setattr__(self, "workload", np.ones(len(self.times_s)))
         set_columns(self, dict.fromkeys(COLUMNS, "f8"), "task")
         if self.tasks == 0:
             raise InputError(f"{self.name} holds no task")
-        object.__setattr__(
-            self,
-            "task_names",
-            entries_of("task_names", self.task_names, "a list")
-            or tuple(map(str, range(1, self.tasks + 1))),
-        )
-        object.__setattr__(self, "lines", entries_of("lines", self.lines, "a list"))
+        names = self.task_names or tuple(map(str, range(1, self.tasks + 1)))
+        object.__setattr__(self, "task_names", names)
         self._check_names()
         check_entries("workload", self.workload, self._called, above=0)
         for column in COLUMNS[1:]:
@@ -219,12 +211,7 @@ class Instance:
             f"{self.tasks}, one a task",
         )
         for name, times in Counter(names).items():
-            require(
-                isinstance(name, str) and name != "",
-                "name of a task",
-                name,
-                "a text, not empty",
-            )
+            require(name != "", "name of a task", name, "a text, not empty")
             require(
                 times == 1,
                 "name of a task",

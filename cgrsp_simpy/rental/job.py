@@ -13,29 +13,29 @@ from numpy.random import Generator
 
 from cgrsp_simpy.base.checks import (
     InputError,
-    check_bool,
-    check_number,
-    check_whole,
     require,
 )
 from cgrsp_simpy.base.parameters import (
+    Count,
     Entries,
     NotNegative,
+    Whole,
     declared,
     parameter,
     rule,
+    validated,
 )
 
 
 class _Described(NamedTuple):
     id: int
-    submit_s: float
-    deadline_s: float
-    complexity: int
+    submit_s: NotNegative
+    deadline_s: NotNegative
+    complexity: Count
     tight: bool
-    gpus: int
-    weight: float
-    deadline_class: int
+    gpus: Count
+    weight: NotNegative
+    deadline_class: Whole
 
 
 class Job(_Described):
@@ -93,12 +93,7 @@ def check_job(job: Job, names: Sequence[str]) -> None:
     """Raise InputError for a job that cannot be, or whose deadline class is none of
     these.
     """
-    for name in ("submit_s", "deadline_s", "weight"):
-        check_number(f"job {job.id}: {name}", getattr(job, name), least=0)
-    for name in ("complexity", "gpus"):
-        check_whole(f"job {job.id}: {name}", getattr(job, name), least=1)
-    check_bool(f"job {job.id}: tight", job.tight)
-    check_whole(f"job {job.id}: deadline_class", job.deadline_class, least=0)
+    validated(_Described, job._asdict(), "job {id}: {}")
     if not 0 <= job.submit_s <= job.deadline_s < math.inf:
         times = f"submit_s(={job.submit_s!r}) and deadline_s(={job.deadline_s!r})"
         raise InputError(

@@ -145,7 +145,7 @@ def test_a_deadline_before_the_arrival_is_allowed_and_said(caplog):
         ),
         (
             lambda: instance_of((1, 1, 1, 1, 0), gpus=("A100",)),
-            ["gpus(=('A100',)) must be at le"],
+            ["gpus[0](='A100') must be of type Gpu"],
         ),
         (
             lambda: instance_of((1, 1, 9, 1, 0), gpus=(FAST,), times_s=[[1, 2]]),

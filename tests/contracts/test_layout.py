@@ -10,10 +10,12 @@ PACKAGE = TESTS.parent / "cgrsp_simpy"
 # of several files: they name what they test
 BESIDE = ("contracts", "docs", "pins", "theory")
 SMALL = 30  # statements
-# without tests of their own: short, or named by a test of several files
+# without tests of their own: short, named by a test of several files, or part of
+# the scenario's file
 SHORT = {
     ("cluster", "subject"),
     ("hgsp", "report"),
+    ("llm", "report"),
     ("llm", "subject"),
     ("spot", "subject"),
 }

@@ -37,10 +37,25 @@ from cgrsp_simpy.spot.market import (
 from cgrsp_simpy.spot.optimum import Market
 from cgrsp_simpy.spot.policies import COMPARED, POLICIES
 from cgrsp_simpy.spot.report import Course, SpotReport
-from cgrsp_simpy.spot.subject import SpotSubject
 from cgrsp_simpy.spot.view import ROUNDING_S, View
+from cgrsp_simpy.studies.subject import Subject
 
+WORK = 500  # a run takes about as long as so many jobs of the thesis's model
 MOST_ZONES = 50
+
+
+class SpotSubject(Subject):
+    """A run is one job; its cost grows with the zones."""
+
+    @property
+    def work(self) -> int:
+        return WORK * int(self.model.number_of_zones)
+
+    @property
+    def parts(self) -> dict[str, Any]:
+        return {"source": self.model.source, "checkpoints": self.model.checkpoints}
+
+
 WholeSeconds = Annotated[
     float,
     limits(f"a number > 0, at most {MOST_HOURS:,}, ten years", gt=0, le=MOST_HOURS),

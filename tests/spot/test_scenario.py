@@ -142,7 +142,10 @@ def test_a_sweep_varies_the_market_too():
         ),
         (lambda: Scenario("trace.json"), "source(='trace.json') must be"),
         (lambda: Scenario(zones=51), "zones(=51) must be at most 50"),
-        (lambda: Scenario(checkpoints=3), "checkpoints(=3) must be of type Checkpoints"),
+        (
+            lambda: Scenario(checkpoints=3),
+            "checkpoints(=3) must be of type Checkpoints",
+        ),
         (lambda: Checkpoints(write_s=-1), "write_s(=-1) must be a number >= 0"),
         (lambda: Checkpoints(write_s=0.5), "write_s(=0.5) must be whole seconds"),
         (lambda: Checkpoints(notice_s=30), "notice_s goes with checkpoint_s"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cgrsp_simpy.base.checks import check_one_of
+from cgrsp_simpy.base.checks import InputError, check_one_of
 from cgrsp_simpy.base.parameters import declared, parameter
 from cgrsp_simpy.base.streams import Draw
 from cgrsp_simpy.cluster.cluster import (
@@ -15,15 +15,59 @@ from cgrsp_simpy.cluster.cluster import (
     Pools,
 )
 from cgrsp_simpy.cluster.jobs import COLUMNS, HIDDEN, Jobs, Offered, Row
-from cgrsp_simpy.cluster.policies import COMPARED, SCHEDULERS
+from cgrsp_simpy.cluster.policies import COMPARED, SCHEDULERS, make_scheduler
 from cgrsp_simpy.cluster.report import ClusterReport
-from cgrsp_simpy.cluster.subject import ClusterSubject
 from cgrsp_simpy.cluster.view import Scheduler, View
-from cgrsp_simpy.engine.events import Listener
+from cgrsp_simpy.engine.events import Listener, policy_name
 from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.engine.resources import ResourceSpec, pools
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.engine.simulation import Process, Simulation
+from cgrsp_simpy.studies.subject import Subject
+
+NEEDED = {  # what jobs that lack a column do not tell
+    "iterations": "the work of each job (iterations)",
+    "family": "the model family of each job",
+    "user": "jobs of at least two users",
+    "qos": "the priority of each job's quality of service (qos)",
+}
+
+
+class ClusterSubject(Subject):
+    """Schedulers run if the jobs have the columns that they need."""
+
+    @property
+    def is_random(self) -> bool:  # type: ignore[override]
+        """Whether jobs are drawn; a log is the same for every seed."""
+        return not isinstance(self.model.source, Jobs)
+
+    def default_policies(self) -> tuple[str, ...]:
+        """Return the schedulers of a comparison, except those whose columns the jobs
+        lack.
+        """
+        return tuple(
+            name for name in COMPARED if not self.model.shortage(make_scheduler(name))
+        )
+
+    def make_policy(self, policy: str | Scheduler) -> Scheduler:
+        """As of `Model`; InputError also for a scheduler that needs a column that the
+        jobs lack.
+        """
+        made: Scheduler = super().make_policy(policy)
+        for column in self.model.shortage(made)[:1]:
+            raise InputError(
+                f"scheduler {policy_name(made)} needs {NEEDED.get(column, column)},"
+                f" which {self.model.offered} does not tell"
+            )
+        return made
+
+    @property
+    def parts(self) -> dict[str, Offered]:
+        return (
+            {"source": self.model.source}
+            if isinstance(self.model.source, Offered)
+            else {}
+        )
 
 
 class Measured:

@@ -115,7 +115,7 @@ def test_a_placement_of_ones_own_is_compared_and_kept(tmp_path):
 @pytest.mark.parametrize(
     ("name", "wrong", "message"),
     [
-        ("source", "a log", r"source\(='a log'\) must be of type Offered or of type Jobs"),
+        ("source", "a log", r"source\(='a log'\) must be of type Offered or of type J"),
         ("mix", "wide", r"mix\(='wide'\) must be of type Mix"),
         ("cluster", "8x8", r"cluster\(='8x8'\) must be of type Cluster"),
         (

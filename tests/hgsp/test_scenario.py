@@ -270,7 +270,7 @@ def test_a_scheduler_to_which_no_way_is_open_is_refused(scheduler, reality, said
     ("arguments", "said"),
     [
         ({"source": "tasks9"}, "unknown load level 'tasks9'"),
-        ({"source": 9}, "source(=9) must be a text or of type Level or of type Instance"),
+        ({"source": 9}, "source(=9) must be a text or of type Level or of type I"),
         ({"noise": -1}, "noise(=-1) must be"),
         ({"delay_s": -1}, "delay_s(=-1) must be"),
         ({"replan_s": 0}, "replan_s(=0) must be a number > 0"),

@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from cgrsp_simpy.base.arrays import Floats, Ints
-from cgrsp_simpy.base.checks import check_shares, require
-from cgrsp_simpy.base.parameters import NotNegative, Positive, checked
+from cgrsp_simpy.base.checks import require
+from cgrsp_simpy.base.parameters import NotNegative, Positive, Shares, checked
 
 __all__ = [
     "Patience",
@@ -189,9 +189,7 @@ def mg1_preemptive(
 
 
 @checked
-def mg1_srpt(
-    arrival_rate: Positive, times_s: npt.ArrayLike, shares: npt.ArrayLike
-) -> Floats:
+def mg1_srpt(arrival_rate: Positive, times_s: npt.ArrayLike, shares: Shares) -> Floats:
     """Mean response times in M/G/1 with shortest remaining processing time first.
 
     By service time; equal jobs are first come, first served. With F(x) the share of
@@ -207,7 +205,6 @@ def mg1_srpt(
     """
     times, parts = _columns(times_s=times_s, shares=shares)
     require(bool(np.all(np.diff(times) > 0)), "times_s", times_s, "rising")
-    check_shares("shares", parts.tolist())
     loads = arrival_rate * np.cumsum(times * parts)
     before = loads - arrival_rate * times * parts
     longer = 1.0 - np.cumsum(parts)

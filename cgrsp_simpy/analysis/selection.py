@@ -5,16 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
 from cgrsp_simpy.base.checks import (
     check_number,
     check_one_of,
-    entries_of,
     require,
 )
-from cgrsp_simpy.base.parameters import Positive, TwoOrMore, checked
+from cgrsp_simpy.base.parameters import Positive, TwoOrMore, checked, rule
 from cgrsp_simpy.base.table import aligned
 
 Observe = Callable[[str, int], float]
@@ -45,7 +45,13 @@ class Selection:
 @checked
 def kim_nelson(
     observe: Observe,
-    systems: Sequence[str],
+    systems: Annotated[
+        Sequence[str],
+        rule(
+            "two or more names that differ",
+            lambda names: len(set(names)) == len(names) >= 2,
+        ),
+    ],
     indifference: Positive,
     confidence: float = 0.95,
     first: TwoOrMore = 20,
@@ -73,29 +79,22 @@ def kim_nelson(
     observation that is not finite. Source: Kim and Nelson (2001), ACM Transactions on
     Modeling and Computer Simulation 11, 251-273.
     """
-    names = entries_of("systems", systems, "a list of names")
-    require(
-        len(set(names)) == len(names) >= 2,
-        "systems",
-        names,
-        "two or more names that differ",
-    )
-    check_number("confidence", confidence, above=1 / len(names))
+    check_number("confidence", confidence, above=1 / len(systems))
     require(confidence < 1, "confidence", confidence, "a number below 1")
     check_one_of("better", better, ("less", "more"))
     sign = 1.0 if better == "more" else -1.0
 
     def seen(system: int, replication: int) -> float:
-        value = observe(names[system], replication)
-        check_number(f"observation {replication} of {names[system]}", value)
+        value = observe(systems[system], replication)
+        check_number(f"observation {replication} of {systems[system]}", value)
         return sign * value
 
     start = np.array(
-        [[seen(system, n) for n in range(first)] for system in range(len(names))]
+        [[seen(system, n) for n in range(first)] for system in range(len(systems))]
     )
     reach = _reach(start, indifference, confidence)
-    sums, taken = start.sum(axis=1), np.full(len(names), first)
-    left, n = np.arange(len(names)), first
+    sums, taken = start.sum(axis=1), np.full(len(systems), first)
+    left, n = np.arange(len(systems)), first
     while len(left) > 1 and n <= math.floor(reach.max()):
         means = sums[left] / n
         allowed = (
@@ -107,8 +106,8 @@ def kim_nelson(
             n += 1
             taken[left] = n
     best = int(left[np.argmax(sums[left])])
-    means = dict(zip(names, (sign * sums / taken + 0.0).tolist()))
-    return Selection(names[best], means, dict(zip(names, taken.tolist())))
+    means = dict(zip(systems, (sign * sums / taken + 0.0).tolist()))
+    return Selection(systems[best], means, dict(zip(systems, taken.tolist())))
 
 
 def _reach(start: np.ndarray, indifference: float, confidence: float) -> np.ndarray:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import difflib
 import math
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from importlib import import_module
 from numbers import Integral
@@ -190,20 +190,6 @@ def refuse(wrong: npt.ArrayLike, told: Callable[..., str]) -> None:
     """
     for place in np.argwhere(wrong)[:1].tolist():
         raise InputError(told(*place))
-
-
-def check_shares(name: str, shares: Sequence[object]) -> None:
-    """Numbers from 0 to 1 that sum to one."""
-    for share in shares:
-        right = _is_number(share) and 0 <= share <= 1  # type: ignore[operator]
-        require(right, name, share, "a number from 0 to 1")
-    total = math.fsum(shares)  # type: ignore[arg-type]
-    require(
-        abs(total - 1) < 1e-9,
-        name,
-        tuple(shares),
-        f"shares that sum to 1 (here {total:g})",
-    )
 
 
 T = TypeVar("T")

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from functools import cache, wraps
 from inspect import cleandoc, signature
@@ -77,6 +77,7 @@ PLAIN = {
 ALLOWED = {
     "bool_type": "true or false",
     "callable_type": "a function",
+    "dict_type": "a mapping",
     "int_type": "a whole number",
     "is_instance_of": "of type {class}",
     "string_type": "a text",
@@ -205,6 +206,12 @@ def schema_of(hint: Any) -> Any:
         return core_schema.tuple_schema(
             items, variadic_item_index=variadic, strict=True
         )
+    if origin is Sequence:
+        items = [schema_of(parts[0])]
+        listing = core_schema.tuple_schema(items, variadic_item_index=0, strict=True)
+        return prepared(as_tuple)(listing, hint)
+    if origin is Mapping:
+        return core_schema.dict_schema(*map(schema_of, parts))
     if origin is Callable:
         return core_schema.callable_schema()
     if hint in PLAIN:

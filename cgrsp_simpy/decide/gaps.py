@@ -18,13 +18,13 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from functools import partial
 from math import inf, nan
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from cgrsp_simpy.analysis.statistics import Mean, cluster_means, mean
-from cgrsp_simpy.base.checks import check_number, entries_of, require
-from cgrsp_simpy.base.parameters import Count, checked
+from cgrsp_simpy.base.checks import require
+from cgrsp_simpy.base.parameters import Count, UpToInfinity, checked, rule
 from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.base.table import progress
 from cgrsp_simpy.decide.bounds import BIN_S, Bound, Weights, lower_bound
@@ -230,12 +230,22 @@ def _corners(least: dict[float, float]) -> list[tuple[float, float]]:
     return sorted({(wait, miss + 0.0) for wait, miss in points.tolist()})
 
 
+SeveralPrices = Annotated[
+    Sequence[UpToInfinity],
+    rule(
+        "one number or more, each once",
+        lambda prices: len(prices) == len(set(prices)) > 0,
+    ),
+]
+
+
+@checked
 def frontier(
     scenario: Scenario,
     seeds: Iterable[int],
     executor: Executor | int | None = None,
     *,
-    prices: Sequence[float] = PRICES,
+    prices: SeveralPrices = PRICES,
     bin_s: float = BIN_S,
 ) -> Frontier:
     """Return the least misses at every mean wait, which no policy can beat.
@@ -245,17 +255,10 @@ def frontier(
     alone. Computes one bound per price and seed, seconds to minutes each. Raises
     InputError for what is not allowed, or a scenario without a bound.
     """
-    numbers = entries_of("prices", prices, "a list of numbers")
-    for price in numbers:
-        if price != inf:
-            check_number("price", price, least=0)
-    require(
-        len(numbers) == len(set(numbers)) > 0, "prices", numbers, "several, each once"
-    )
     chosen = check_seeds(seeds)
     objectives = [
-        Weights(miss=1) if price == inf else Weights(1, price) for price in numbers
+        Weights(miss=1) if price == inf else Weights(1, price) for price in prices
     ]
     found = lower_bounds(scenario, objectives, chosen, executor, bin_s)
     values = [[bound.value or 0.0 for bound in own] for own in found]
-    return Frontier(scenario, tuple(chosen), bin_s, dict(zip(numbers, values)))
+    return Frontier(scenario, tuple(chosen), bin_s, dict(zip(prices, values)))

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 from cgrsp_simpy.base.checks import (
     check_one_of,
-    check_shares,
     require,
 )
-from cgrsp_simpy.base.parameters import Count, Whole, checked
+from cgrsp_simpy.base.parameters import Count, Fraction, Whole, checked, rule
 from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.base.table import csv_text, grouped
 from cgrsp_simpy.engine.run import Run
@@ -64,9 +64,20 @@ def days_of(mix: Mapping[str, float], days: int, replication: int) -> list[Day]:
     ]
 
 
+Mix = Annotated[
+    Mapping[str, Fraction],
+    rule("a mapping from day types to probabilities, not empty", bool),
+    rule(
+        "shares that sum to 1",
+        lambda mix: abs(math.fsum(mix.values()) - 1) < 1e-9,
+        lambda mix: f"{math.fsum(mix.values()):g}",
+    ),
+]
+
+
 @checked
 def month(
-    mix: Mapping[str, float] = THESIS_MIX,
+    mix: Mix = THESIS_MIX,
     policies: Sequence[str | Policy] = ("fifo", "spt", "edf", "rh", "cadr"),
     days: Count = 30,
     replications: Count = 10,
@@ -87,17 +98,8 @@ def month(
     """
     named = check_policies(policies, day("quiet"))
     require(
-        isinstance(mix, Mapping) and len(mix) > 0,
-        "mix",
-        mix,
-        "a mapping from day types to probabilities",
-    )
-    require(
         callable(scenario), "scenario", scenario, "a function of the name of a day type"
     )
-    for kind in mix:
-        require(isinstance(kind, str), "day type in the mix", kind, "a text")
-    check_shares("mix", list(mix.values()))
     seeds = check_seeds(range(first_seed, first_seed + replications))
     scenarios = {kind: scenario(kind) for kind in mix}
     for item in scenarios.values():

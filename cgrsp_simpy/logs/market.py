@@ -45,13 +45,12 @@ from cgrsp_simpy.base.checks import (
     check_number,
     check_one_of,
     check_whole,
-    entries_of,
     read_as,
     require,
     tried,
 )
 from cgrsp_simpy.base.files import Zones, faults_of, zoned
-from cgrsp_simpy.base.parameters import Count, checked
+from cgrsp_simpy.base.parameters import Count, Entries, checked, declared
 from cgrsp_simpy.base.table import grouped
 from cgrsp_simpy.logs.fields import comma_rows, opened, parted_by
 
@@ -300,7 +299,7 @@ def _moment(line: int, text: str) -> tuple[datetime | float, bool]:
     return seconds, False
 
 
-@dataclass(frozen=True)
+@declared()
 class Series:
     """Availability of a spot instance by poll, constant between polls.
 
@@ -312,25 +311,21 @@ class Series:
     """
 
     name: str
-    step_s: int
-    steps: int
+    step_s: Count
+    steps: Count
     up: bool
-    changes: tuple[int, ...] = field(default=(), repr=False)
+    changes: Entries[int] = field(default=(), repr=False)
     prices: tuple[tuple[int, float], ...] = field(default=(), repr=False)
     kept: bool = False
 
     def __post_init__(self) -> None:
-        check_whole("step_s", self.step_s, least=1)
-        check_whole("steps", self.steps, least=1)
-        changes = entries_of("changes", self.changes, "polls, in order")
-        edges = (0, *changes, self.steps)
+        edges = (0, *self.changes, self.steps)
         require(
             all(one < other for one, other in pairwise(edges)),
             "changes",
-            changes,
+            self.changes,
             "in order",
         )
-        object.__setattr__(self, "changes", changes)
 
     @classmethod
     def of(

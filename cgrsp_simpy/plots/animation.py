@@ -18,9 +18,9 @@ from matplotlib.patches import Patch
 from matplotlib.text import Text
 
 from cgrsp_simpy.analysis import metrics
-from cgrsp_simpy.base.checks import InputError, check_number, require
+from cgrsp_simpy.base.checks import InputError, require
 from cgrsp_simpy.base.files import write_whole
-from cgrsp_simpy.base.parameters import Positive, TwoOrMore, checked
+from cgrsp_simpy.base.parameters import NotNegative, Positive, TwoOrMore, checked
 from cgrsp_simpy.base.table import visible
 from cgrsp_simpy.base.timeline import PHASES, Timeline, timeline_of
 from cgrsp_simpy.plots.data import Drawn, runs_of, time_unit
@@ -126,7 +126,7 @@ def animate(
     runs: Drawn | Iterable[Drawn],
     frames: TwoOrMore = 120,
     fps: Positive = 12.0,
-    captions: Mapping[float, str] = {},
+    captions: Mapping[NotNegative, str] = {},
 ) -> RunAnimation:
     """Animate a run: `animate(run).save("day.html")`, .gif or .mp4; or two of the same
     jobs.
@@ -145,9 +145,6 @@ def animate(
     .html file. Raises InputError for a run without jobs, more than two, two with
     different jobs, or a number that is not allowed.
     """
-    require(isinstance(captions, Mapping), "captions", captions, "seconds -> text")
-    for at_s in captions:
-        check_number("time of a caption", at_s, least=0)
     shown = runs_of(runs)
     require(len(shown) <= 2, "runs", len(shown), "one or two")
     jobs = []

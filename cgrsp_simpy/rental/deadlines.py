@@ -4,6 +4,7 @@ has.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from functools import cached_property
@@ -11,7 +12,7 @@ from typing import Annotated
 
 import numpy as np
 
-from cgrsp_simpy.base.checks import InputError, check_shares, entries_of, require
+from cgrsp_simpy.base.checks import require
 from cgrsp_simpy.base.parameters import (
     Fraction,
     NotNegative,
@@ -106,30 +107,36 @@ Deadlines = DeadlineClasses | Sequence[DeadlineClass]
 """The thesis's two classes, or a list of any number."""
 
 
-def checked_deadlines(deadlines: Deadlines) -> Deadlines:
-    """Deadline classes that jobs can be drawn from; a list becomes a tuple.
-
-    Raises InputError for no class, names that are equal, shares that do not sum to 1,
-    or a class without window or weight.
-    """
-    if isinstance(deadlines, DeadlineClasses):
-        return deadlines
-    classes: tuple[DeadlineClass, ...] = entries_of(
-        "deadlines", deadlines, "a list of classes"
-    )
-    for each in classes:
-        what = "a DeadlineClass, or the two of DeadlineClasses"
-        require(isinstance(each, DeadlineClass), "deadlines", each, what)
-        for name in ("window_s", "weight"):
-            if getattr(each, name) is None:
-                raise InputError(f"{name} of class {each.name}(=None) must be a number")
-    names = [each.name for each in classes]
-    require(len(names) > 0, "deadlines", names, "at least one class")
-    require(
-        len(set(names)) == len(names), "names of deadline classes", names, "different"
-    )
-    check_shares("shares of the deadline classes", [each.share for each in classes])
-    return classes
+CheckedDeadlines = (
+    DeadlineClasses
+    | Annotated[
+        Sequence[DeadlineClass],
+        rule("a list of at least one class", bool),
+        rule(
+            "classes with a window and a weight",
+            lambda classes: all(
+                None not in (part.window_s, part.weight) for part in classes
+            ),
+            lambda classes: " and ".join(
+                f"{name} of class {part.name} is None"
+                for part in classes
+                for name in ("window_s", "weight")
+                if getattr(part, name) is None
+            ),
+        ),
+        rule(
+            "classes of different names",
+            lambda classes: len({part.name for part in classes}) == len(classes),
+            lambda classes: ", ".join(part.name for part in classes),
+        ),
+        rule(
+            "classes whose shares sum to 1",
+            lambda classes: abs(math.fsum(part.share for part in classes) - 1) < 1e-9,
+            lambda classes: f"{math.fsum(part.share for part in classes):g}",
+        ),
+    ]
+)
+"""Deadline classes that jobs can be drawn from."""
 
 
 def classes_of(deadlines: Deadlines) -> tuple[DeadlineClass, ...]:
@@ -144,7 +151,7 @@ def classes_of(deadlines: Deadlines) -> tuple[DeadlineClass, ...]:
 class ClassColumns:
     """The classes that jobs are drawn from, as columns by index.
 
-    deadlines: checked by `checked_deadlines`.
+    deadlines: as of `CheckedDeadlines`.
     """
 
     def __init__(self, deadlines: Deadlines) -> None:

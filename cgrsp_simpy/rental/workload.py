@@ -27,10 +27,10 @@ from cgrsp_simpy.base.parameters import (
     NotNegative,
     Positive,
     Shares,
+    checked,
     declared,
     limits,
     parameter,
-    prepared,
     rule,
 )
 from cgrsp_simpy.base.streams import stream
@@ -39,11 +39,11 @@ from cgrsp_simpy.logs import read_log as read_table
 from cgrsp_simpy.rental.arrivals import WEEK, ArrivalRates, Day
 from cgrsp_simpy.rental.deadlines import (
     TWO,
+    CheckedDeadlines,
     ClassColumns,
     DeadlineClass,
     DeadlineClasses,
     Deadlines,
-    checked_deadlines,
     classes_of,
 )
 from cgrsp_simpy.rental.job import Draws, Job, Service, check_job
@@ -194,7 +194,6 @@ def _summed_gaps(seed: int, mean: float) -> Submissions:
     return more
 
 
-CheckedDeadlines = Annotated[Deadlines, prepared(checked_deadlines)]
 MIX = "Shares of complexity 1, 2, ..., unless the deadline class has its own."
 CLASSES = (
     "The thesis's two classes, or a list of any number of classes; their order is the"
@@ -584,11 +583,12 @@ class LoggedWorkload(_OfColumns):
             yield *jobs, *luck.take(complexity, factors)
 
 
+@checked
 def read_log(
     path: str | Path,
     format: str | None = None,
     window: str | None = None,
-    deadlines: Deadlines | None = None,
+    deadlines: CheckedDeadlines | None = None,
     *,
     strict: bool = False,
     columns: Mapping[str, str] | None = None,
@@ -614,7 +614,7 @@ def read_log(
     InputError
         With the file's name, and the line where there is one.
     """
-    deadlines = checked_deadlines(deadlines or DeadlineClasses())
+    deadlines = deadlines or DeadlineClasses()
     log = read_table(path, format, window=window, strict=strict, columns=columns)
     log = log.usable(
         "jobs on rented GPUs",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from operator import attrgetter
@@ -22,11 +22,10 @@ from cgrsp_simpy.analysis.statistics import Mean
 from cgrsp_simpy.base.arrays import Bools, Floats, Ints
 from cgrsp_simpy.base.checks import (
     InputError,
-    entries_of,
     refuse,
     require,
 )
-from cgrsp_simpy.base.parameters import Positive, Whole, checked, limits
+from cgrsp_simpy.base.parameters import Positive, Whole, checked, limits, rule
 from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.base.table import progress
 from cgrsp_simpy.waiting.jobs import DAY_S, Chunk, ListedJobs
@@ -213,9 +212,11 @@ def plan(
     limit: str | Limit | None = None,
     *,
     budget: Positive | None = None,
-    sizes: Sequence[Size] = M5,
+    sizes: Annotated[Sequence[Size], rule("at least one Size", bool)] = M5,
     prices: Prices = PAPER_PRICES,
-    policies: Iterable[str] = tuple(POLICIES),
+    policies: Annotated[Sequence[str], rule("at least one name", bool)] = tuple(
+        POLICIES
+    ),
     growth: Annotated[float, limits("a number > -1", gt=-1)] = 0.0,
     seed: Whole = 0,
 ) -> Plan:
@@ -243,9 +244,6 @@ def plan(
         f"{limit} and {budget}",
         "one of the two alone",
     )
-    policies = entries_of("policies", policies, "a list of names")
-    for name, values in {"policies": policies, "sizes": sizes}.items():
-        require(len(values) > 0, name, values, "at least one")
     limit = Limit() if limit is None else limit
     kept = limit if isinstance(limit, Limit) else Limit.read(str(limit))
     search = Search(jobs, sizes, prices, kept, budget, growth, seed)

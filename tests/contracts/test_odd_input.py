@@ -426,8 +426,8 @@ TASKS = cg.hgsp.generate("tasks1")
             lambda: dataclasses.replace(GRAPH, edges=[(0,), (0, 1)]),
             "must be pairs of nodes",
         ),
-        (lambda: cg.dag.Problem(5, SERVER), "graph(=5) must be a Graph"),
-        (lambda: cg.dag.Problem(GRAPH, 5), "platform(=5) must be a Platform"),
+        (lambda: cg.dag.Problem(5, SERVER), "graph(=5) must be of type Graph"),
+        (lambda: cg.dag.Problem(GRAPH, 5), "platform(=5) must be of type Platform"),
         (lambda: cg.dag.Plan([0.5, 0]), "gpu of node 0(=0.5) must be a whole number"),
         (
             lambda: cg.dag.find(cg.dag.Problem(GRAPH, SERVER), 5, 9),
@@ -437,7 +437,7 @@ TASKS = cg.hgsp.generate("tasks1")
         (lambda: cg.plots.gantt(RUN, ax=5), "ax(=5) must be Axes"),
         (
             lambda: cg.plots.animate(RUN, captions=5),
-            "captions(=5) must be seconds -> text",
+            "captions(=5) must be a mapping",
         ),
         (
             lambda: cg.plots.policy_bars(STUDY, "wait_min", published=5),

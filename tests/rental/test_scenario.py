@@ -404,7 +404,7 @@ FLAT = [1.0] * 24
         (
             "share = 0.25",
             "share = 0.5",
-            ["[workload]", "shares of the deadline classes", "1.25"],
+            ["[workload]", "classes whose shares sum to 1", "1.25"],
         ),
         (
             "share = 0.25",
@@ -417,7 +417,7 @@ FLAT = [1.0] * 24
             "window_s = 0",
             ["window_s of class rush", "0", "number > 0"],
         ),
-        ('name = "bulk"', 'name = "rush"', ["names of deadline classes", "different"]),
+        ('name = "bulk"', 'name = "rush"', ["classes of different names", "rush, rush"]),
         (
             'name = "bulk"',
             'name = "a b"',
@@ -508,17 +508,17 @@ def test_names_of_classes_may_be_a_list():
         ),
         (
             lambda: cg.PoissonWorkload(5, 1, deadlines=["rush"]),
-            ["'rush'", "a DeadlineClass"],
+            ["deadlines[0](='rush')", "of type DeadlineClass"],
         ),
         (
             lambda: cg.PoissonWorkload(5, 1, deadlines="rush"),
-            ["'rush'", "a list of classes"],
+            ["'rush'", "of type DeadlineClasses or a list"],
         ),
         (
             lambda: cg.PoissonWorkload(
                 5, 1, deadlines=[cg.DeadlineClass("a", 1, None)]
             ),
-            ["window_s of class a(=None)", "number"],
+            ["window_s of class a is None"],
         ),
         (
             lambda: replace(SMALL, complexity_mix=(0.5, 0.6)),

@@ -57,12 +57,12 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Collection
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from functools import cached_property
 from math import erfc, exp, inf, sqrt
 from typing import Any, NamedTuple
 
-from cgrsp_simpy.base.checks import check_number
+from cgrsp_simpy.base.parameters import NotNegative, Positive, declared
 from cgrsp_simpy.base.policy import Wake
 from cgrsp_simpy.rental.policies.law import (
     Delay,
@@ -362,7 +362,7 @@ COMPILED = (
 # ---- in SimPy ----
 
 
-@dataclass(eq=False)
+@declared(eq=False)
 class Triage:
     """The job whose waiting costs most goes to the slot of least cost, unless it costs
     less later.
@@ -383,25 +383,20 @@ class Triage:
         Seconds, > 0, after which it looks again at what is held as it is seen Low.
     """
 
-    price_miss_usd: float = 1.0
-    price_late_usd_per_min: float = 0.01
-    price_wait_usd_per_min: float = 0.001
-    ahead_s: float = 300.0
-    spread: float = 0.6
-    look_s: float = 60.0
+    price_miss_usd: NotNegative = 1.0
+    price_late_usd_per_min: NotNegative = 0.01
+    price_wait_usd_per_min: NotNegative = 0.001
+    ahead_s: Positive = 300.0
+    spread: NotNegative = 0.6
+    look_s: Positive = 60.0
     name: str = field(default="triage", init=False)
     _outlook: Outlook | None = field(default=None, init=False, repr=False)
 
-    def __post_init__(self) -> None:
-        for item in fields(self)[:6]:
-            check_number(item.name, getattr(self, item.name), least=0)
-        check_number("ahead_s", self.ahead_s, above=0)
-        check_number("look_s", self.look_s, above=0)
-
     def __call__(self, view: View) -> list[Assignment | Wake]:
-        if self._outlook is None or self._outlook.known is not view.known:
-            self._outlook = Outlook(view.known)
         outlook, offers = self._outlook, view.offers()
+        if outlook is None or outlook.known is not view.known:
+            outlook = Outlook(view.known)
+            object.__setattr__(self, "_outlook", outlook)
         classes = [members for members in view.classes if members.jobs]
         delays: dict[int, Delay] = {}
         later: dict[int, list[Later]] = {}

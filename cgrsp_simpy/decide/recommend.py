@@ -20,7 +20,6 @@ import numpy as np
 from cgrsp_simpy.analysis.statistics import Mean, cluster_means, mean, paired_difference
 from cgrsp_simpy.base.checks import (
     InputError,
-    check_number,
     require,
 )
 from cgrsp_simpy.base.metric import summed
@@ -261,9 +260,8 @@ def under_load(scenario: Scenario, factor: float) -> Scenario:
 
     For drawn jobs, their number and rates are multiplied. For a log, the times between
     submissions are divided, as usual, so that its hours of the day no longer match the
-    market's. Raises InputError for other workloads.
+    market's. factor: > 0. Raises InputError for other workloads.
     """
-    check_number("load", factor, above=0)
     load, jobs = scenario.workload, max(1, round(factor * scenario.jobs))
     if factor == 1:
         return scenario

@@ -14,7 +14,8 @@ from matplotlib.backend_bases import RendererBase
 from matplotlib.collections import PolyCollection
 from matplotlib.patches import Patch
 
-from cgrsp_simpy.base.checks import InputError, check_number, entries_of, require
+from cgrsp_simpy.base.checks import InputError, entries_of, require
+from cgrsp_simpy.base.parameters import Positive, checked
 from cgrsp_simpy.base.timeline import PHASES, Timeline, timeline_of
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.plots.data import Drawn, time_unit
@@ -95,11 +96,11 @@ def _coloured(run: Drawn, colour_by: str | None) -> Timeline:
     )
 
 
-def _until(timeline: Timeline, until_s: float | None) -> Timeline:
+@checked
+def _until(timeline: Timeline, until_s: Positive | None) -> Timeline:
     """Cut the timeline at a time in seconds."""
     if until_s is None:
         return timeline
-    check_number("until_s", until_s, above=0)
     claims, visits = (
         table[table[column] < until_s]
         for table, column in ((timeline.claims, "from_s"), (timeline.visits, "ready_s"))

@@ -12,7 +12,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from matplotlib.patches import FancyBboxPatch
 
-from cgrsp_simpy.base.checks import InputError, check_whole, require
+from cgrsp_simpy.base.checks import InputError, require
+from cgrsp_simpy.base.parameters import TwoOrMore, checked
 from cgrsp_simpy.engine.resources import Slot
 from cgrsp_simpy.engine.run import Records, Run
 from cgrsp_simpy.engine.simulation import Simulation
@@ -218,11 +219,12 @@ def _intro(_: Results) -> list[str]:
     ]
 
 
+@checked
 def _results(
     executor: Executor | int | None,
     drawn: Sequence[str],
     runs_from: str | Path | None = None,
-    seeds: int | None = None,
+    seeds: TwoOrMore | None = None,
     policies: Sequence[Any] | None = None,
     scenario: Mapping[str, Any] | None = None,
 ) -> Results:
@@ -246,8 +248,6 @@ def _results(
             raise InputError(
                 f"figure {id} has no runs with other {', '.join(sorted(fixed))}"
             )
-    if seeds is not None:
-        check_whole("seeds", seeds, least=2)
     named = None if policies is None else check_policies(policies, day("normal"))
     own = {
         id: TABLES[id] if named is None else of_policies(TABLES[id], named)

@@ -16,7 +16,6 @@ from cgrsp_simpy.analysis.queueing import Servers, erlang_b, mgc, mmc_patience
 from cgrsp_simpy.base.arrays import Floats
 from cgrsp_simpy.base.checks import (
     InputError,
-    check_number,
     check_one_of,
     require,
 )
@@ -175,7 +174,7 @@ def analyze(
     short_s: float = BASELINE_SHORT_S,
     prices: Prices = PAPER_PRICES,
     errors: Mispredictions = NO_ERRORS,
-    duration_h: float | None = None,
+    duration_h: Positive | None = None,
 ) -> dict[str, float]:
     """Return the figures of one policy at one number of servers.
 
@@ -223,7 +222,7 @@ def optimum(
     short_s: float = BASELINE_SHORT_S,
     prices: Prices = PAPER_PRICES,
     errors: Mispredictions = NO_ERRORS,
-    duration_h: float | None = None,
+    duration_h: Positive | None = None,
 ) -> dict[str, float]:
     """Return the best number of servers for a policy, and the result of `analyze`
     there.
@@ -297,6 +296,5 @@ def _with_cost(
 ) -> dict[str, float]:
     """Add the cost of a duration, if there is one."""
     if duration_h is not None:
-        check_number("duration_h", duration_h, above=0)
         row["cost"] = row["price"] * load * duration_h  # Eq. 5
     return row

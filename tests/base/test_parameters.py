@@ -8,6 +8,7 @@ import inspect
 import pickle
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal
 
 import numpy as np
@@ -235,6 +236,47 @@ def test_what_a_script_declares_goes_to_other_processes():
     assert lines[0] == "2 4"
     assert len(lines) == 3
     assert all(line.startswith("n(=0) must be a whole number") for line in lines[1:])
+
+
+@checked
+def mix(
+    parts: Annotated[Mapping[str, Fraction], rule("parts, not none", bool)],
+    names: Annotated[Sequence[str], rule("two at most", lambda names: len(names) < 3)],
+    exact: bool = False,
+) -> tuple[object, ...]:
+    return parts, names, exact
+
+
+def test_entries_of_a_mapping_and_of_a_sequence_are_checked():
+    assert mix({"a": np.float64(0.5)}, ["a", "b"]) == ({"a": 0.5}, ("a", "b"), False)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (({}, []), "parts(={}) must be parts, not none"),
+        ((3, []), "parts(=3) must be a mapping"),
+        (({"a": 2}, []), "parts(=2) must be a number from 0 to 1"),
+        (({3: 0.5}, []), "parts[3](=3) must be a text"),
+        (({"a": 1}, "ab"), "names(='ab') must be a list"),
+        (({"a": 1}, ["a", 3]), "names[1](=3) must be a text"),
+        (({"a": 1}, ["a", "b", "c"]), "names(=['a', 'b', 'c']) must be two at most"),
+        (({"a": 1}, [], "no"), "exact(='no') must be true or false"),
+    ],
+)
+def test_a_wrong_entry_or_flag_of_a_function_is_refused(arguments, message):
+    with pytest.raises(InputError) as refused:
+        mix(*arguments)
+    assert str(refused.value) == message
+
+
+def test_a_field_keeps_its_metadata_with_its_meaning():
+    @declared()
+    class Queue:
+        order: str = parameter("Order.", default="fcfs", metadata={"policy": True})
+
+    [field] = dataclasses.fields(Queue)
+    assert field.metadata == {"policy": True, "meaning": "Order."}
 
 
 def test_a_class_derived_from_a_declared_one_is_checked_too():

@@ -498,6 +498,7 @@ def test_names_of_classes_may_be_a_list():
 @pytest.mark.parametrize(
     ("make", "words"),
     [
+        (lambda: cg.Scenario(3, SMALL), ["name(=3)", "a text"]),
         (
             lambda: cg.PoissonWorkload(5, 1, deadlines=[]),
             ["deadlines", "at least one class"],

@@ -417,7 +417,11 @@ FLAT = [1.0] * 24
             "window_s = 0",
             ["window_s of class rush", "0", "number > 0"],
         ),
-        ('name = "bulk"', 'name = "rush"', ["classes of different names", "rush, rush"]),
+        (
+            'name = "bulk"',
+            'name = "rush"',
+            ["classes of different names", "rush, rush"],
+        ),
         (
             'name = "bulk"',
             'name = "a b"',

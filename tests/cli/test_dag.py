@@ -173,7 +173,7 @@ def test_real_workflows_under_every_scheduler(capsys, log):
 
 
 BAD = [
-    (("solve", "--graph", "er:n=0"), "nodes(=0) must be a whole number >= 1"),
+    (("solve", "--graph", "er:n=0"), "nodes(=0) must be a whole number from 1 to"),
     (("solve", "--graph", "er:m=3"), "unknown parameter of graph er 'm'"),
     (("solve", "--graph", "tree"), "unknown graph 'tree'"),
     (
@@ -233,7 +233,7 @@ BAD = [
     (("sweep", "speed=1,2"), "unknown parameter 'speed'"),
     (
         ("sweep", "platform=lab.toml"),
-        "platform(='lab.toml') must be Servers or a Platform",
+        "platform(='lab.toml') must be of type Servers or of type Platform",
     ),
     (("compare", "--seeds", "0"), "--seeds(=0) must be a whole number >= 1"),
     (("correlate", "--pairs", "2"), "pairs(=2) must be a whole number >= 4"),

@@ -21,8 +21,21 @@ from typing import TYPE_CHECKING, Any
 from cgrsp_simpy.base.checks import InputError, renamed
 from cgrsp_simpy.base.metric import Metric
 from cgrsp_simpy.base.policy import PolicyError, Suspend, Wake, policy
+from cgrsp_simpy.base.streams import Draw
 from cgrsp_simpy.engine.claim import Interrupt
 from cgrsp_simpy.engine.model import Model
+from cgrsp_simpy.engine.monitors import (
+    Container,
+    FilterStore,
+    Monitor,
+    PreemptiveResource,
+    PriorityResource,
+    PriorityStore,
+    Resource,
+    Store,
+    schedule,
+    warm_up,
+)
 from cgrsp_simpy.engine.report import Report
 from cgrsp_simpy.engine.resources import pools, slots
 from cgrsp_simpy.engine.run import Run
@@ -44,6 +57,7 @@ from cgrsp_simpy.rental.workload import (
     PoissonWorkload,
 )
 from cgrsp_simpy.studies.compare import compare, select
+from cgrsp_simpy.studies.function import model
 from cgrsp_simpy.studies.replicate import simulate, step_through
 from cgrsp_simpy.studies.sweep import sweep
 
@@ -75,7 +89,10 @@ __all__ = [
     "THESIS_GPUS",
     "ArrivalRates",
     "Clock",
+    "Container",
     "DeadlineClass",
+    "Draw",
+    "FilterStore",
     "GpuType",
     "HourlyStock",
     "HourlyWorkload",
@@ -88,15 +105,21 @@ __all__ = [
     "Market",
     "Metric",
     "Model",
+    "Monitor",
     "PoissonWorkload",
     "PolicyError",
     "Preemption",
+    "PreemptiveResource",
+    "PriorityResource",
+    "PriorityStore",
     "Report",
+    "Resource",
     "Run",
     "Scenario",
     "Service",
     "Status",
     "StockSeries",
+    "Store",
     "Suspend",
     "Terms",
     "View",
@@ -116,6 +139,7 @@ __all__ = [
     "lower_bound",
     "make_policy",
     "measured",
+    "model",
     "month",
     "on_market",
     "plots",
@@ -125,6 +149,7 @@ __all__ = [
     "read_market",
     "round_robin",
     "rules",
+    "schedule",
     "select",
     "simulate",
     "slots",
@@ -136,6 +161,7 @@ __all__ = [
     "trace",
     "tune",
     "waiting",
+    "warm_up",
 ]
 
 # Loaded when first used: modules, and names of files that take SciPy's solvers or more.

@@ -6,7 +6,7 @@ patience.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from heapq import heapify, heappush
 from math import inf, nextafter
 from numbers import Real
@@ -82,7 +82,12 @@ def check_id(owner: str, number: Any, whole: bool) -> None:
 
 
 def policy_name(policy: Any) -> str:
-    """Return the name under which a policy is reported."""
+    """Return the name under which a policy is reported; of changed parameters of a
+    function, these.
+    """
+    if isinstance(policy, Mapping):
+        changes = (f"{k}={getattr(v, '__name__', v)}" for k, v in policy.items())
+        return ",".join(changes) or "default"
     return str(
         getattr(policy, "name", None)
         or getattr(policy, "__name__", None)
@@ -106,7 +111,7 @@ class Timeout(simpy.Timeout):
         except TypeError:
             raise InputError(
                 f"timeout({delay!r}) must be a finite number of seconds, at least 0;"
-                " to wait without a time limit, yield an event such as run.env.event()"
+                " to wait without a time limit, yield an event such as env.event()"
             ) from None
         # what simpy.Timeout does, without its calls: there are three timeouts per job
         self.env, self.callbacks, self._delay = env, [], delay
@@ -115,7 +120,12 @@ class Timeout(simpy.Timeout):
 
 
 class Environment(simpy.Environment):
-    """SimPy's environment, with timeouts that are checked and can be cancelled."""
+    """SimPy's environment, with timeouts that are checked and can be cancelled.
+
+    keeps_records: whether monitors record every request and every change of a level.
+    """
+
+    keeps_records = False
 
     if TYPE_CHECKING:
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,6 +14,7 @@ from typing import Any
 from cgrsp_simpy.analysis.selection import Selection, kim_nelson
 from cgrsp_simpy.analysis.statistics import mean, replications_needed
 from cgrsp_simpy.base.checks import InputError, check_number, check_one_of, require
+from cgrsp_simpy.base.metric import Metric
 from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.engine.report import Report
 from cgrsp_simpy.studies.replicate import (
@@ -32,7 +33,7 @@ MOST_SEEDS = 10_000  # limit of the search for a precision
 
 
 def compare(
-    scenario: Model,
+    scenario: Model | Callable[..., Any],
     policies: Sequence[Any] | Mapping[str, Any] | None = None,
     seeds: Iterable[int] = range(10),
     executor: Executor | int | None = None,
@@ -47,11 +48,11 @@ def compare(
 
     Parameters
     ----------
-    scenario : Model
-        Of any module, as in `simulate`.
+    scenario : Model or function
+        As in `simulate`.
     policies : sequence or mapping, optional
-        As in `simulate`, or by label; the others are tested against the first. By
-        default the usual ones of the scenario.
+        Policies or, of a function, alternatives, as in `simulate`, or by label; the
+        others are tested against the first. By default the usual ones of the scenario.
     seeds : iterable of int
         Distinct whole numbers >= 0.
     executor : Executor or int, optional
@@ -81,7 +82,8 @@ def compare(
     WorkerError
         If the executor dies.
     """
-    named, seeds = check_policies(policies, checked_model(scenario)), check_seeds(seeds)
+    scenario = checked_model(scenario)
+    named, seeds = check_policies(policies, scenario), check_seeds(seeds)
     wanted = _precision(precision, scenario, seeds)
     store = open_store(
         out, "compare", named, seeds, scenario=scenario, precision=wanted
@@ -131,15 +133,7 @@ def _precision(
     elif precision is not None:
         wanted = {subject_of(scenario).report.precise: precision}
     for figure, width in wanted.items():
-        check_one_of(
-            "figure of precision",
-            figure,
-            [
-                name
-                for name, metric in subject_of(scenario).report.metrics.items()
-                if metric.better
-            ],
-        )
+        check_judged("figure of precision", figure, subject_of(scenario).report)
         check_number("precision", width, above=0)
         share = f"a share of the mean, at most 1: {width:g} per cent is {width / 100:g}"
         require(width <= 1, "precision", width, share)
@@ -268,7 +262,7 @@ def _means(rows: Sequence[Row]) -> Row:
 
 
 def select(
-    scenario: Model,
+    scenario: Model | Callable[..., Any],
     policies: Sequence[Any],
     indifference: float,
     figure: str | None = None,
@@ -282,8 +276,8 @@ def select(
 
     Parameters
     ----------
-    scenario : Model
-        Of any module, as in `simulate`.
+    scenario : Model or function
+        As in `simulate`.
     policies : sequence
         Two or more, as in `compare`.
     indifference : float
@@ -314,23 +308,35 @@ def select(
     Kim and Nelson (2001), ACM Transactions on Modeling and Computer Simulation 11,
     251-273.
     """
-    named = check_policies(policies, checked_model(scenario))
+    scenario = checked_model(scenario)
+    named = check_policies(policies, scenario)
     once = (
         "one whose seeds are independent: more of them begin on the same"
         f" {subject_of(scenario).common}"
     )
     require(not subject_of(scenario).common, "scenario", scenario.name, once)
-    figure = subject_of(scenario).report.precise if figure is None else figure
-    judged = [
-        name
-        for name, metric in subject_of(scenario).report.metrics.items()
-        if metric.better
-    ]
-    check_one_of("figure", figure, judged)
+    report = subject_of(scenario).report
+    figure = report.precise if figure is None else figure
+    check_judged("figure", figure, report)
 
     def observe(policy: str, seed: int) -> float:
-        run = simulate_for_study(scenario, named[policy], seed, records=False)
-        return float(run.summary()[figure])
+        figures = simulate_for_study(
+            scenario, named[policy], seed, records=False
+        ).summary()
+        check_one_of("figure", figure, figures)
+        return float(figures[figure])
 
-    better = subject_of(scenario).report.metrics[figure].better
-    return kim_nelson(observe, list(named), indifference, confidence, first, better)
+    metric = report.metrics.get(figure, Metric(figure))
+    return kim_nelson(
+        observe, list(named), indifference, confidence, first, metric.better
+    )
+
+
+def check_judged(what: str, figure: str, report: Report) -> None:
+    """Raise InputError for a figure of which neither less nor more is better; those of
+    a function that declares none are known after its first run.
+    """
+    require(bool(figure), what, figure, "a name: the model declares no figures")
+    if report.metrics:
+        judged = [name for name, metric in report.metrics.items() if metric.better]
+        check_one_of(what, figure, judged)

@@ -30,6 +30,7 @@ from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.engine.stepping import Step, steps
 from cgrsp_simpy.studies.executors import WorkerError, as_they_come
+from cgrsp_simpy.studies.function import as_model
 from cgrsp_simpy.studies.isolation import isolated, run_isolated
 from cgrsp_simpy.studies.store import Store
 from cgrsp_simpy.studies.subject import Subject, subject_of
@@ -41,8 +42,8 @@ Outcome = Any
 
 @checked
 def simulate(
-    scenario: Model,
-    policy: Any,
+    scenario: Model | Callable[..., Any],
+    policy: Any = None,
     seed: Whole = 0,
     *,
     records: bool = True,
@@ -53,13 +54,15 @@ def simulate(
 
     Parameters
     ----------
-    scenario : Model
+    scenario : Model or function
         Of any module: a `Scenario` of rented slots, `waiting.Scenario`,
         `hgsp.Scenario`, `llm.Scenario`, `cluster.Scenario`, `dag.Scenario`,
-        `spot.Scenario`.
-    policy : str or callable
+        `spot.Scenario`; your own `cg.Model`, or a function with `@cg.model`.
+    policy : str, callable or mapping, optional
         A name with parameters ("rh", "rh:reserve=2"), a function in a file
-        ("own.py:youngest_first"), or a function of a view.
+        ("own.py:youngest_first"), or a function of a view; of a function with
+        `@cg.model` a mapping of changed parameters, or another such function. By
+        default the first that a comparison takes.
     seed : int
         At least 0.
     records : bool
@@ -82,13 +85,14 @@ def simulate(
     PolicyError
         If the policy answers what cannot be carried out.
     """
-    told = engine != "compiled" or listener is None
-    require(told, "engine", engine, "left out where a listener hears of each event")
-    one = Replications(checked_model(scenario), [policy], [seed])
-    own = engine_for(engine, [one], subject_of(scenario).work)
-    return subject_of(scenario).run(
-        policy, seed, records=records, listener=listener, engine=own
-    )
+    allowed = "simpy or auto with a listener, which is called with every event"
+    require(engine != "compiled" or listener is None, "engine", engine, allowed)
+    model = checked_model(scenario)
+    subject = subject_of(model)
+    if policy is None:
+        policy = subject.default_policies()[0]
+    engine = engine_for(engine, [Replications(model, [policy], [seed])], subject.work)
+    return subject.run(policy, seed, records=records, listener=listener, engine=engine)
 
 
 @checked
@@ -161,15 +165,14 @@ def check_seeds(seeds: Iterable[int]) -> list[int]:
     return list(map(int, seeds))
 
 
-def checked_model(made: Model) -> Model:
-    """What was given or made, if it is a model."""
-    require(
-        isinstance(made, Model),
-        "scenario",
-        made,
-        "a Scenario, or the scenario of a module",
+def checked_model(scenario: Any) -> Model:
+    """Return a scenario as a model; InputError for what is none."""
+    model = as_model(scenario)
+    allowed = (
+        "a cg.Model, such as the Scenario of a module, or a function with @cg.model"
     )
-    return made
+    require(isinstance(model, Model), "scenario", scenario, allowed)
+    return model  # type: ignore[no-any-return]
 
 
 class Replications(NamedTuple):

@@ -117,18 +117,20 @@ class Study(HoldsPolicies, Results):
 
     @property
     def metrics(self) -> Mapping[str, Metric]:
-        """What the figures are."""
-        return self._report.metrics
+        """What the figures are; by name alone, if the model declares none."""
+        return self._report.metrics or {
+            name: Metric(name.replace("_", " ")) for name in self.figures
+        }
 
     @property
     def shown(self) -> Sequence[str]:
         """The figures of the table."""
-        return self._report.shown
+        return self._report.shown or self.figures
 
     @property
     def tested(self) -> Sequence[str]:
         """The figures that are compared."""
-        return self._report.tested
+        return self._report.tested or self.figures
 
     @property
     def title(self) -> str:

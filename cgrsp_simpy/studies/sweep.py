@@ -21,6 +21,7 @@ from cgrsp_simpy.base.checks import (
 from cgrsp_simpy.base.table import Table
 from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.studies.compare import Comparison, compared_at
+from cgrsp_simpy.studies.function import as_model
 from cgrsp_simpy.studies.replicate import (
     check_policies,
     check_seeds,
@@ -53,8 +54,8 @@ def sweep(
     Parameters
     ----------
     scenario : Model or callable
-        A scenario of any module, whose parameters are varied (`Model.varied`), or a
-        function that makes one, such as `day`.
+        A scenario of any module, or a function with `@cg.model`, whose parameters are
+        varied; or a function that returns a scenario, such as `day`.
     grid : mapping
         Name -> a value, or a list of values; lists mean the cross product. A name is a
         parameter of `scenario` ("slots"), or of a named policy ("rh:reserve").
@@ -75,6 +76,7 @@ def sweep(
     WorkerError
         If the executor dies.
     """
+    scenario = as_model(scenario)
     order = (
         "the scenario, or a function that makes one: sweep(scenario, grid, policies,"
         " seeds)"

@@ -1,0 +1,622 @@
+"""Resources of SimPy that measure themselves, and monitors of what a model observes.
+
+Each class is SimPy's of the same name with a name for its figures; the order of events
+is SimPy's.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from array import array
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import simpy
+from simpy.core import BoundClass
+from simpy.events import PENDING
+from simpy.resources import container, resource, store
+
+from cgrsp_simpy.base.checks import InputError, check_number, check_whole, require
+
+Series = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]  # times, values
+
+
+class Measured:
+    """What measures itself under a name; the figures begin again after a warm-up.
+
+    env: the environment. name: of the figures; by default the class and a number.
+    """
+
+    final: Mapping[str, float] | None = None  # figures of a window that has ended
+
+    def __init__(self, env: simpy.Environment, name: str = "") -> None:
+        registered = monitors(env)
+        kind = type(self).__name__.lower()
+        self.name = name or f"{kind}{len(registered) + 1}"
+        if self.name in registered:
+            raise InputError(
+                f"name={self.name!r} is used by two monitors; choose another name"
+            )
+        registered[self.name] = self
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget what was measured before now."""
+        raise NotImplementedError
+
+    def figures(self) -> dict[str, float]:
+        """Return the figures up to now by name; NaN if nothing was measured."""
+        raise NotImplementedError
+
+    def series(self) -> dict[str, Series]:
+        """Return times and values over the whole run, if records were kept."""
+        raise NotImplementedError
+
+
+def monitors(env: simpy.Environment) -> dict[str, Any]:
+    """Return what measures itself on an environment, by name."""
+    # not through vars(env): that would slow every access to its attributes down
+    if not hasattr(env, "monitors"):
+        env.monitors = {}  # type: ignore[attr-defined]
+    return env.monitors  # type: ignore[attr-defined,no-any-return]
+
+
+def figures_of(env: simpy.Environment) -> dict[str, float]:
+    """Return the figures of all monitors by name, such as desk_wait."""
+    return {
+        f"{name}_{figure}" if figure else name: value
+        for name, monitor in monitors(env).items()
+        for figure, value in (monitor.final or monitor.figures()).items()
+    }
+
+
+def warm_up(env: simpy.Environment, until: float, end: float | None = None) -> None:
+    """Measure from the end of the warm-up on: statistics begin again at that time.
+
+    A wait that began during the warm-up and ends after it counts in full, as in Law,
+    Simulation Modeling and Analysis (the counters are cleared, the system is not);
+    averages over time count only the time after it.
+
+    Parameters
+    ----------
+    env : simpy.Environment
+        The model's.
+    until : float
+        End of the warm-up, later than now, in the model's unit of time.
+    end : float, optional
+        End of the measured window, later than `until`. What follows is the cool-down:
+        it is not measured, except values of a `Monitor` that are recorded for a time
+        within the window, such as the arrival of an entity.
+    """
+    now = env.now
+    check_number("until", until, above=now)
+    env.warm_up = until  # type: ignore[attr-defined]
+    _at(env, until, lambda monitor: monitor.reset())
+    if end is not None:
+        check_number("end", end, above=until)
+        env.window_end = end  # type: ignore[attr-defined]
+        _at(env, end, lambda monitor: setattr(monitor, "final", monitor.figures()))
+
+
+def _at(env: simpy.Environment, time: float, action: Any) -> None:
+    """Carry out an action on every monitor at a time."""
+
+    def act(_: simpy.Event) -> None:
+        if env.peek() == math.inf:
+            raise InputError(
+                f"the model has ended before {time:g}, a bound of the measured window"
+            )
+        for monitor in monitors(env).values():
+            action(monitor)
+
+    timeout = env.timeout(time - env.now)
+    timeout.callbacks.append(act)
+
+
+def schedule(
+    env: simpy.Environment,
+    resource: Resource,
+    calendar: Sequence[tuple[float, int]],
+    period: float | None = None,
+) -> None:
+    """Set the capacity of a resource by a calendar, such as the shifts of a day.
+
+    Parameters
+    ----------
+    env : simpy.Environment
+        The model's.
+    resource : Resource
+        Work in hand is finished when the capacity is lowered.
+    calendar : sequence of (time, capacity)
+        Times from now on, ascending, at least 0; whole capacities, at least 0.
+    period : float, optional
+        Time after which the calendar begins again, later than its last time; the run
+        then needs an end of its own, as in `env.run(until)`.
+    """
+    times = [time for time, _ in calendar]
+    ascending = all(a < b for a, b in itertools.pairwise(times))
+    require(
+        bool(times) and times[0] >= 0 and ascending,
+        "times of the calendar",
+        times,
+        "ascending, at least 0",
+    )
+    for _, capacity in calendar:
+        check_whole("capacity", capacity, least=0)
+    if period is not None:
+        check_number("period", period, above=times[-1])
+
+    def shifts() -> Any:
+        start = env.now
+        while True:
+            for time, capacity in calendar:
+                if start + time > env.now:
+                    yield env.timeout(start + time - env.now)
+                resource.capacity = capacity
+            if period is None:
+                return
+            start += period
+
+    env.process(shifts())
+
+
+def _kept(log: list[Any] | None) -> list[Any]:
+    """Return what was recorded."""
+    if log is None:
+        raise InputError("this run kept no records; simulate with records=True")
+    return log
+
+
+def _columns(log: list[Any] | None) -> Series:
+    """Return pairs of a time and a value as two columns."""
+    times, values = np.array(_kept(log), float).T
+    return times, values
+
+
+def _counted(start: float, begins: Any, ends: Any) -> Series:
+    """Return how many are between their begin and end, by time; NaN: not yet."""
+    times = np.concatenate([begins, ends])
+    steps = np.repeat([1.0, -1.0], [len(begins), len(ends)])
+    known = ~np.isnan(times)
+    times, place = np.unique(times[known], return_inverse=True)
+    number = np.cumsum(np.bincount(place, steps[known], len(times)))
+    if len(times) == 0 or times[0] > start:
+        times, number = np.append(start, times), np.append(0.0, number)
+    return times, number
+
+
+def _mean(values: Sequence[float] | np.ndarray[Any, Any]) -> float:
+    return float(np.mean(values)) if len(values) else math.nan
+
+
+def _p95(values: Sequence[float] | np.ndarray[Any, Any]) -> float:
+    return float(np.percentile(values, 95)) if len(values) else math.nan
+
+
+def _share_pct(part: int, whole: int) -> float:
+    return 100.0 * part / whole if whole else math.nan
+
+
+class Monitor(Measured):
+    """Values that a model observes, such as times in the system.
+
+        response = cg.Monitor(env, "response")
+        ...
+        response.tally(env.now - arrival)
+
+    Its figures are the mean, under its name, and the 95th percentile.
+    """
+
+    def __init__(self, env: simpy.Environment, name: str = "") -> None:
+        self._env = env
+        self.times, self.values = array("d"), array("d")
+        super().__init__(env, name)
+
+    def reset(self) -> None:
+        self._since = self._env.now
+
+    def tally(self, value: float, at: float | None = None) -> None:
+        """Record a value.
+
+        at: the time to which it belongs, such as the arrival of an entity; by default
+        now. In a measured window, values of times outside it do not count.
+        """
+        self.times.append(self._env.now if at is None else at)
+        self.values.append(value)
+
+    def figures(self) -> dict[str, float]:
+        values = np.array(self.values)[np.array(self.times) >= self._since]
+        return {"": _mean(values), "p95": _p95(values)}
+
+    def series(self) -> dict[str, Series]:
+        return {"value": (np.array(self.times), np.array(self.values))}
+
+
+# The events below are SimPy's, made without the calls of its generic classes: a release
+# takes effect at once and a request is granted when it is made or at a release, so that
+# nothing ever waits in a resource's get_queue.
+
+
+class _Request(resource.Request):
+    """A request that records when it was made."""
+
+    def __init__(self, resource: Any) -> None:
+        env = self.env = resource._env
+        self.callbacks, self.resource = [], resource
+        self.proc, self.since = env._active_proc, env._now
+        resource.put_queue.append(self)
+        resource._trigger_put(None)
+
+    def cancel(self) -> None:
+        waited = self._value is PENDING
+        super().cancel()
+        if waited:
+            resource: Any = self.resource
+            resource._end(self, resource.withdrawn, self.since)
+
+    def __exit__(self, kind: Any, *error: Any) -> None:
+        if self._value is PENDING:
+            self.cancel()
+        if kind is not GeneratorExit:  # as in SimPy
+            _Release(self.resource, self)
+
+
+class _PriorityRequest(_Request, resource.PriorityRequest):
+    """The same with a priority."""
+
+    def __init__(
+        self, resource: Any, priority: float = 0, preempt: bool = True
+    ) -> None:
+        self.priority, self.preempt = priority, preempt  # type: ignore[assignment]
+        self.time = resource._env._now
+        self.key = (priority, self.time, not preempt)  # type: ignore[assignment]
+        super().__init__(resource)
+
+
+class _Release(resource.Release):
+    """The end of a use; when it is processed, the next request is granted."""
+
+    def __init__(self, resource: Any, request: Any) -> None:
+        env = self.env = resource._env
+        self.callbacks, self.resource = [resource._trigger_put], resource
+        self.proc, self.request = env._active_proc, request
+        if request in resource.users:  # otherwise withdrawn, preempted or released
+            resource._leave(request)
+        self._ok, self._value = True, None
+        env.schedule(self)
+
+
+class Resource(Measured, simpy.Resource):
+    """A simpy.Resource that measures itself, and whose capacity may be set at any time.
+
+    A capacity that is lowered lets the work in hand finish; `close` interrupts it.
+
+    Figures: wait and wait_p95 of the requests that were granted; queue, the time
+    average of its length; utilisation_pct, the use of open servers (one that finishes
+    its work after the capacity was lowered is open until then); withdrawn_pct, the
+    share of requests that were withdrawn, as by customers who renege.
+
+    Parameters
+    ----------
+    env : simpy.Environment
+        The model's.
+    capacity : int
+        Number of servers, at least 0.
+    name : str
+        Of the figures; by default resource and a number.
+    """
+
+    request = BoundClass(_Request)
+    release = BoundClass(_Release)
+
+    def __init__(
+        self, env: simpy.Environment, capacity: int = 1, name: str = ""
+    ) -> None:
+        check_whole("capacity", capacity, least=0)
+        simpy.Resource.__init__(self, env, max(1, capacity))
+        self._capacity = capacity
+        # requests that have ended, with the time, and changes of the capacity
+        keeps_records = getattr(env, "keeps_records", False)
+        self.log: list[tuple[Any, float]] | None = [] if keeps_records else None
+        self.capacities = [(env.now, capacity)]
+        super().__init__(env, name)
+
+    def reset(self) -> None:
+        self._since = self._measured_to = self._env.now
+        self.waits, self.withdrawn = array("d"), array("d")
+        self._uses, self._open = array("d"), 0.0
+        # what happened before is subtracted once the request has ended
+        self._before = self._unfinished()
+
+    def _unfinished(self) -> tuple[float, float]:
+        """Return the time that pending requests have waited, and users have used."""
+        now = self._env.now
+        pending: Any = self.put_queue
+        users: Any = self.users
+        return (
+            math.fsum(now - request.since for request in pending),
+            math.fsum(now - request.usage_since for request in users),
+        )
+
+    def figures(self) -> dict[str, float]:
+        self._measure_open()
+        span = self._env.now - self._since or math.nan
+        waiting, using = self._unfinished()
+        waited, used = self._before
+        waits = math.fsum(self.waits) + math.fsum(self.withdrawn) + waiting - waited
+        uses = math.fsum(self._uses) + using - used
+        ended = len(self.waits) + len(self.withdrawn)
+        return {
+            "wait": _mean(self.waits),
+            "wait_p95": _p95(self.waits),
+            "queue": waits / span,
+            "utilisation_pct": 100.0 * uses / (self._open or math.nan),
+            "withdrawn_pct": _share_pct(len(self.withdrawn), ended),
+        }
+
+    def requests(self) -> list[tuple[Any, float, float, float]]:
+        """Return process, time made, granted and ended of every request, as made; NaN
+        for what has not happened.
+        """
+        pending = [(request, math.nan) for request in (*self.users, *self.put_queue)]
+        rows = [
+            (
+                request.proc,
+                request.since,
+                math.nan if request.usage_since is None else request.usage_since,
+                end,
+            )
+            for request, end in [*_kept(self.log), *pending]
+        ]
+        return sorted(rows, key=lambda row: row[1])
+
+    def series(self) -> dict[str, Series]:
+        rows = np.array([row[1:] for row in self.requests()]).reshape(-1, 3)
+        made, granted, ended = rows.T
+        waited_to = np.where(np.isnan(granted), ended, granted)
+        served = ~np.isnan(granted)
+        order = np.argsort(granted[served], kind="stable")
+        return {
+            "wait": (granted[served][order], (granted - made)[served][order]),
+            "queue": _counted(self.capacities[0][0], made, waited_to),
+            "in use": _counted(self.capacities[0][0], granted[served], ended[served]),
+            "capacity": _columns(self.capacities),
+        }
+
+    @property
+    def capacity(self) -> int:
+        """Number of open servers; work in hand is finished when it is lowered."""
+        return int(self._capacity)
+
+    @capacity.setter
+    def capacity(self, capacity: int) -> None:
+        check_whole("capacity", capacity, least=0)
+        self._measure_open()
+        self._capacity = capacity
+        self.capacities.append((self._env.now, capacity))
+        for _ in range(len(self.put_queue)):
+            self._trigger_put(None)
+
+    def close(self, capacity: int = 0) -> None:
+        """Lower the capacity at once: those who use what is closed are interrupted.
+
+        The last in the order of the queue are interrupted first; the cause of the
+        interrupt is a `simpy.resources.resource.Preempted`.
+        """
+        self.capacity = capacity
+        for request in sorted(self.users, key=self._rank)[capacity:]:
+            self._preempt(request, None)
+
+    def _measure_open(self) -> None:
+        """Add the open time of servers up to now."""
+        now = self._env._now
+        self._open += max(self._capacity, len(self.users)) * (now - self._measured_to)
+        self._measured_to = now
+
+    def _trigger_put(self, _: Any) -> None:
+        """Grant the first request if a server is free: one per call, as in SimPy."""
+        queue = self.put_queue
+        if queue and (len(self.users) < self._capacity or self._makes_way(queue[0])):
+            request = queue.pop(0)
+            self.users.append(request)
+            now = request.usage_since = self._env._now
+            self.waits.append(now - request.since)
+            request.succeed()
+
+    def _makes_way(self, request: Any) -> bool:
+        """Whether a user is preempted for a request."""
+        return False
+
+    @staticmethod
+    def _rank(request: Any) -> Any:
+        return request.usage_since
+
+    def _preempt(self, user: Any, by: Any) -> None:
+        self._leave(user)
+        user.proc.interrupt(resource.Preempted(by, user.usage_since, self))
+
+    def _leave(self, user: Any) -> None:
+        if len(self.users) > self._capacity:
+            self._measure_open()
+        self.users.remove(user)
+        self._end(user, self._uses, user.usage_since)
+
+    def _end(self, request: Any, times: array[float], since: float) -> None:
+        """Record that a request neither waits nor uses any longer."""
+        now = self._env._now
+        times.append(now - since)
+        if self.log is not None:
+            self.log.append((request, now))
+
+
+class PriorityResource(Resource, simpy.PriorityResource):
+    """A simpy.PriorityResource that measures itself."""
+
+    request = BoundClass(_PriorityRequest)
+
+    @staticmethod
+    def _rank(request: Any) -> Any:
+        return request.key
+
+
+class PreemptiveResource(PriorityResource, simpy.PreemptiveResource):
+    """A simpy.PreemptiveResource that measures itself."""
+
+    def _makes_way(self, request: Any) -> bool:
+        if not request.preempt or not self.users:
+            return False
+        user = max(self.users, key=self._rank)
+        if user.key > request.key:  # whose server is taken, also one that is closing
+            self._preempt(user, request.proc)
+            return True
+        return False
+
+
+class _Put(container.ContainerPut, store.StorePut):
+    """A put of an amount into a container, or of an item into a store."""
+
+    def __init__(self, resource: Any, content: Any) -> None:
+        if resource.has_amounts and not content > 0:
+            check_number("amount", content, above=0)
+        self.amount = self.item = content
+        env = self.env = resource._env
+        self.callbacks, self.resource = [resource._trigger_get], resource
+        self.proc, self.since = env._active_proc, env._now
+        resource.put_queue.append(self)
+        resource._trigger_put(None)
+
+
+class _Get(container.ContainerGet, store.FilterStoreGet):
+    """A get of an amount from a container, or of an item from a store."""
+
+    def __init__(self, resource: Any, wanted: Any = None) -> None:
+        if resource.has_amounts and not wanted > 0:
+            check_number("amount", wanted, above=0)
+        self.amount, self.filter = wanted, wanted or _any_item
+        env = self.env = resource._env
+        self.callbacks, self.resource = [resource._trigger_put], resource
+        self.proc, self.since = env._active_proc, env._now
+        resource.get_queue.append(self)
+        resource._trigger_get(None)
+
+    def cancel(self) -> None:
+        waited = self._value is PENDING
+        super().cancel()
+        if waited:
+            self.resource.withdrawn += 1
+
+
+def _any_item(_: Any) -> bool:
+    return True
+
+
+class _Stock(Measured):
+    """What is filled and emptied.
+
+    Figures: level, its time average; wait of the gets that were served, and
+    immediate_pct, the share of them that did not wait; put_wait of the puts;
+    withdrawn_pct, the share of gets that were withdrawn.
+    """
+
+    put, get, has_amounts = BoundClass(_Put), BoundClass(_Get), False
+    _env: simpy.Environment
+
+    def __init__(self, env: simpy.Environment, name: str) -> None:
+        self.log: list[tuple[float, float]] | None = None
+        super().__init__(env, name)
+        if getattr(env, "keeps_records", False):
+            self.log = [(env.now, self._current())]
+
+    def _current(self) -> float:
+        """Return the level now."""
+        raise NotImplementedError
+
+    def reset(self) -> None:
+        self._since = self._measured_to = self._env.now
+        self.waits, self.put_waits = array("d"), array("d")
+        self.withdrawn, self._area = 0, 0.0
+        self._last = self._current()
+
+    def figures(self) -> dict[str, float]:
+        now = self._env.now
+        area = self._area + self._last * (now - self._measured_to)
+        ended = len(self.waits) + self.withdrawn
+        return {
+            "level": area / (now - self._since or math.nan),
+            "wait": _mean(self.waits),
+            "immediate_pct": _share_pct(self.waits.count(0.0), len(self.waits)),
+            "put_wait": _mean(self.put_waits),
+            "withdrawn_pct": _share_pct(self.withdrawn, ended),
+        }
+
+    def series(self) -> dict[str, Series]:
+        return {"level": _columns(self.log)}
+
+    def _served(self, event: Any, waits: array[float]) -> None:
+        """Record a wait, and the level up to now."""
+        now = self._env._now
+        waits.append(now - event.since)
+        self._area += self._last * (now - self._measured_to)
+        self._measured_to, self._last = now, self._current()
+        if self.log is not None:
+            self.log.append((now, self._last))
+
+    def _do_put(self, event: Any) -> Any:
+        proceed = super()._do_put(event)  # type: ignore[misc]
+        if event._value is not PENDING:
+            self._served(event, self.put_waits)
+        return proceed
+
+    def _do_get(self, event: Any) -> Any:
+        proceed = super()._do_get(event)  # type: ignore[misc]
+        if event._value is not PENDING:
+            self._served(event, self.waits)
+        return proceed
+
+
+class Container(_Stock, simpy.Container):
+    """A simpy.Container that measures itself.
+
+    env, capacity, init: as in SimPy. name: of the figures.
+    """
+
+    has_amounts = True
+
+    def __init__(
+        self,
+        env: simpy.Environment,
+        capacity: float = math.inf,
+        init: float = 0,
+        name: str = "",
+    ) -> None:
+        simpy.Container.__init__(self, env, capacity, init)
+        super().__init__(env, name)
+
+    def _current(self) -> float:
+        return self._level
+
+
+class Store(_Stock, simpy.Store):
+    """A simpy.Store that measures itself; its level is the number of items.
+
+    env, capacity: as in SimPy. name: of the figures.
+    """
+
+    def __init__(
+        self, env: simpy.Environment, capacity: float = math.inf, name: str = ""
+    ) -> None:
+        simpy.Store.__init__(self, env, capacity)
+        super().__init__(env, name)
+
+    def _current(self) -> float:
+        return len(self.items)
+
+
+class PriorityStore(Store, simpy.PriorityStore):
+    """A simpy.PriorityStore that measures itself."""
+
+
+class FilterStore(Store, simpy.FilterStore):
+    """A simpy.FilterStore that measures itself."""

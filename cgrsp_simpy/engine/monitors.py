@@ -46,6 +46,10 @@ class Measured:
         """Forget what was measured before now."""
         raise NotImplementedError
 
+    def stop(self) -> None:
+        """End the measured window now."""
+        self.final = self.figures()
+
     def figures(self) -> dict[str, float]:
         """Return the figures up to now by name; NaN if nothing was measured."""
         raise NotImplementedError
@@ -97,7 +101,7 @@ def warm_up(env: simpy.Environment, until: float, end: float | None = None) -> N
     if end is not None:
         check_number("end", end, above=until)
         env.window_end = end  # type: ignore[attr-defined]
-        _at(env, end, lambda monitor: setattr(monitor, "final", monitor.figures()))
+        _at(env, end, lambda monitor: monitor.stop())
 
 
 def _at(env: simpy.Environment, time: float, action: Any) -> None:
@@ -215,7 +219,10 @@ class Monitor(Measured):
         super().__init__(env, name)
 
     def reset(self) -> None:
-        self._since = self._env.now
+        self._since, self._until = self._env.now, math.inf
+
+    def stop(self) -> None:
+        self._until = self._env.now
 
     def tally(self, value: float, at: float | None = None) -> None:
         """Record a value.
@@ -223,11 +230,17 @@ class Monitor(Measured):
         at: the time to which it belongs, such as the arrival of an entity; by default
         now. In a measured window, values of times outside it do not count.
         """
+        try:
+            self.values.append(value)
+        except TypeError:
+            check_number("value", value)
+        if value != value:
+            check_number("value", value)
         self.times.append(self._env.now if at is None else at)
-        self.values.append(value)
 
     def figures(self) -> dict[str, float]:
-        values = np.array(self.values)[np.array(self.times) >= self._since]
+        times, values = np.array(self.times), np.array(self.values)
+        values = values[(times >= self._since) & (times < self._until)]
         return {"": _mean(values), "p95": _p95(values)}
 
     def series(self) -> dict[str, Series]:

@@ -1,0 +1,424 @@
+"""Resources that measure themselves: SimPy's events, and figures that an observer of
+every event agrees with.
+"""
+
+import math
+import random
+
+import numpy as np
+import pytest
+import simpy
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import cgrsp_simpy as cg
+from cgrsp_simpy.engine.monitors import figures_of, monitors
+
+KINDS = ("Resource", "PriorityResource", "PreemptiveResource")
+STOCKS = ("Container", "Store", "FilterStore", "PriorityStore")
+
+
+def users(env, desk, kind, rng, number=9, visits=30):
+    """Processes that request, renege, are preempted, and log what happens."""
+    log = []
+
+    def user(n):
+        for _ in range(visits):
+            yield env.timeout(rng.choice([0, 0.5, 1, 2]))
+            arguments = {} if kind == "Resource" else {"priority": rng.randint(0, 3)}
+            if kind == "PreemptiveResource":
+                arguments["preempt"] = rng.random() < 0.7
+            patience = rng.choice([0.5, 3, 9])
+            work = rng.choice([0, 1, 2.5])
+            try:
+                with desk.request(**arguments) as turn:
+                    got = yield turn | env.timeout(patience)
+                    log.append((env.now, n, turn in got, desk.count, len(desk.queue)))
+                    if turn in got:
+                        yield env.timeout(work)
+            except simpy.Interrupt as interrupt:
+                log.append((env.now, n, "out", interrupt.cause.usage_since))
+
+    for n in range(number):
+        env.process(user(n))
+    return log
+
+
+def traders(env, box, kind, rng):
+    """Processes that put and get, and give up."""
+    log = []
+
+    def putter(n):
+        for k in range(40):
+            yield env.timeout(rng.choice([0, 0.5, 1, 2]))
+            with box.put(rng.randint(1, 3)) as put:
+                got = yield put | env.timeout(rng.choice([0.5, 3]))
+                log.append((env.now, "put", n, k, put in got))
+
+    def getter(n):
+        for k in range(40):
+            yield env.timeout(rng.choice([0, 0.5, 1, 2]))
+            arguments = {
+                "Container": (rng.randint(1, 3),),
+                "FilterStore": (lambda item, least=rng.randint(1, 3): item >= least,),
+            }.get(kind, ())
+            with box.get(*arguments) as get:
+                got = yield get | env.timeout(rng.choice([0.5, 3]))
+                log.append((env.now, "get", n, k, got[get] if get in got else None))
+
+    for n in range(4):
+        env.process(putter(n))
+        env.process(getter(n))
+    return log
+
+
+def history(library, kind, seed):
+    env, rng = simpy.Environment(), random.Random(seed)
+    thing = getattr(library, kind)(env, 3)
+    log = (users if kind in KINDS else traders)(env, thing, kind, rng)
+    env.run()
+    return log, env.now
+
+
+@pytest.mark.parametrize("kind", KINDS + STOCKS)
+@pytest.mark.parametrize(
+    "seeds", [range(12), pytest.param(range(1000), marks=pytest.mark.slow)], ids=len
+)
+def test_events_have_the_order_of_simpy(kind, seeds):
+    differing = [s for s in seeds if history(simpy, kind, s) != history(cg, kind, s)]
+    assert differing == []
+
+
+class Observed(simpy.Environment):
+    """An environment that adds up after every event what it sees of three things."""
+
+    warm_up_ends = 0.0
+
+    def __init__(self):
+        super().__init__()
+        self.area = dict.fromkeys(("queue", "use", "open", "level", "items"), 0.0)
+
+    def step(self):
+        before, desk = self.now, self.desk
+        seen = {
+            "queue": len(desk.queue),
+            "use": desk.count,
+            "open": max(desk.capacity, desk.count),
+            "level": self.box.level,
+            "items": len(self.shop.items),
+        }
+        try:
+            super().step()
+        finally:  # the end of the run is an exception
+            start = max(before, self.warm_up_ends)
+            for name, number in seen.items():
+                self.area[name] += number * max(0.0, self.now - start)
+
+
+def observed(kind, seed, warm_up):
+    rng, env = random.Random(seed), Observed()
+    env.warm_up_ends = warm_up
+    desk = env.desk = getattr(cg, kind)(env, 3, name="desk")
+    box = env.box = cg.Container(env, 9, init=4, name="box")
+    shop = env.shop = cg.Store(env, 3, name="shop")
+    requests = []
+
+    def user():
+        for _ in range(12):
+            yield env.timeout(rng.expovariate(0.5))
+            arrival = env.now
+            arguments = () if kind == "Resource" else (rng.randint(0, 3),)
+            try:
+                with desk.request(*arguments) as turn:
+                    requests.append((arrival, turn))
+                    if turn in (yield turn | env.timeout(rng.expovariate(0.3))):
+                        yield env.timeout(rng.expovariate(0.4))
+            except simpy.Interrupt:
+                pass
+            for event in (
+                lambda: box.put(rng.randint(1, 3)),
+                lambda: box.get(rng.randint(1, 3)),
+                lambda: shop.put(1),
+                shop.get,
+            ):
+                with event() as trade:
+                    yield trade | env.timeout(rng.expovariate(1))
+
+    def calendar():
+        while True:
+            yield env.timeout(rng.choice([2, 5]))
+            if rng.random() < 0.5:
+                desk.close(rng.randint(0, 4))
+            else:
+                desk.capacity = rng.randint(0, 4)
+
+    for _ in range(8):
+        env.process(user())
+    env.process(calendar())
+    if warm_up:
+        cg.warm_up(env, warm_up)
+    env.run(until=50)
+    waits = [
+        turn.usage_since - arrival
+        for arrival, turn in requests
+        if turn.usage_since is not None and turn.usage_since >= warm_up
+    ]
+    return env, waits
+
+
+def check_averages(kind, seed, warm_up):
+    env, waits = observed(kind, seed, warm_up)
+    figures, area, span = figures_of(env), env.area, 50 - warm_up
+    assert figures["desk_queue"] == pytest.approx(area["queue"] / span, abs=1e-9)
+    use = 100 * area["use"] / area["open"] if area["open"] else math.nan
+    assert figures["desk_utilisation_pct"] == pytest.approx(use, abs=1e-9, nan_ok=True)
+    assert figures["box_level"] == pytest.approx(area["level"] / span, abs=1e-9)
+    assert figures["shop_level"] == pytest.approx(area["items"] / span, abs=1e-9)
+    assert sorted(env.desk.waits) == sorted(waits)
+
+
+AVERAGES = {
+    "kind": st.sampled_from(KINDS),
+    "seed": st.integers(0, 2**32),
+    "warm_up": st.sampled_from([0, 7.3, 20]),
+}
+
+
+@given(**AVERAGES)
+@settings(max_examples=30)
+def test_averages_equal_those_of_an_observer_of_every_event(kind, seed, warm_up):
+    check_averages(kind, seed, warm_up)
+
+
+@pytest.mark.slow
+@given(**AVERAGES)
+@settings(max_examples=500)
+def test_averages_equal_an_observers_in_500_models(kind, seed, warm_up):
+    check_averages(kind, seed, warm_up)
+
+
+def one_user(env, desk, arrival, work, **request):
+    def process():
+        yield env.timeout(arrival)
+        with desk.request(**request) as turn:
+            yield turn
+            yield env.timeout(work)
+
+    return env.process(process())
+
+
+def test_a_wait_that_ends_after_the_warm_up_counts_in_full_and_its_queue_in_part():
+    env = simpy.Environment()
+    desk = cg.Resource(env, name="desk")
+    one_user(env, desk, 0, 10)
+    one_user(env, desk, 4, 5)  # waits from 4 to 10, uses from 10 to 15
+    cg.warm_up(env, 8)
+    env.run(20)
+    figures = desk.figures()
+    assert figures["wait"] == 6
+    assert figures["queue"] == pytest.approx(2 / 12)
+    assert figures["utilisation_pct"] == pytest.approx(100 * 7 / 12)
+
+
+def test_use_counts_against_open_capacity():
+    env = simpy.Environment()
+    desk = cg.Resource(env, 2, name="desk")
+    one_user(env, desk, 0, 10)
+    cg.schedule(env, desk, [(0, 2), (5, 0), (15, 1)])
+    env.run(20)
+    # open: 2 to 5, the one that finishes to 10, 1 from 15 on
+    assert desk.figures()["utilisation_pct"] == pytest.approx(100 * 10 / (10 + 5 + 5))
+
+
+def test_a_calendar_with_a_period_begins_again():
+    env = simpy.Environment()
+    desk = cg.Resource(env, 0, name="desk")
+    seen = []
+
+    def observer():
+        while True:
+            seen.append(desk.capacity)
+            yield env.timeout(1)
+
+    cg.schedule(env, desk, [(0, 2), (2, 5)], period=4)
+    yield_first = env.process(observer())
+    assert yield_first.is_alive
+    env.run(9.5)
+    assert seen == [2, 2, 5, 5, 2, 2, 5, 5, 2, 2]
+
+
+def test_a_higher_capacity_grants_as_many_as_it_opens():
+    env = simpy.Environment()
+    desk = cg.Resource(env, 1, name="desk")
+    for _ in range(4):
+        one_user(env, desk, 0, 100)
+
+    def manager():
+        yield env.timeout(1)
+        desk.capacity = 3
+
+    env.process(manager())
+    env.run(2)
+    assert desk.count == 3
+    assert list(desk.waits) == [0, 1, 1]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_close_interrupts_the_last_in_order(kind):
+    env, out = simpy.Environment(), []
+    desk = getattr(cg, kind)(env, 2, name="desk")
+
+    def user(name, **request):
+        try:
+            with desk.request(**request) as turn:
+                yield turn
+                yield env.timeout(10)
+        except simpy.Interrupt as interrupt:
+            out.append((env.now, name, interrupt.cause.resource))
+
+    low, high = ({}, {}) if kind == "Resource" else ({"priority": 1}, {"priority": 0})
+    env.process(user("first", **high))
+    env.process(user("second", **low))
+
+    def manager():
+        yield env.timeout(3)
+        desk.close(1)
+
+    env.process(manager())
+    env.run()
+    assert out == [(3, "second", desk)]
+
+
+def test_a_preemptor_takes_the_place_of_a_user_whose_server_is_closing():
+    env, ends = simpy.Environment(), []
+    desk = cg.PreemptiveResource(env, 2, name="desk")
+
+    def user(name, arrival, priority):
+        yield env.timeout(arrival)
+        try:
+            with desk.request(priority=priority) as turn:
+                yield turn
+                yield env.timeout(10)
+            ends.append((name, env.now))
+        except simpy.Interrupt:
+            ends.append((name, "out", env.now))
+
+    env.process(user("a", 0, 1))
+    env.process(user("b", 0, 2))
+
+    def manager():
+        yield env.timeout(1)
+        desk.capacity = 1
+
+    env.process(manager())
+    env.process(user("c", 2, 0))
+    env.run()
+    assert ends == [("b", "out", 2), ("a", 10), ("c", 12)]
+
+
+def test_a_window_leaves_out_what_follows_but_counts_values_of_its_time():
+    env = simpy.Environment()
+    response = cg.Monitor(env, "response")
+    late = cg.Monitor(env, "late")
+
+    def entity(arrival, stay):
+        yield env.timeout(arrival)
+        yield env.timeout(stay)
+        response.tally(env.now - arrival, at=arrival)
+        late.tally(env.now - arrival)
+
+    for arrival, stay in ((1, 3), (6, 8), (9, 1), (12, 2)):
+        env.process(entity(arrival, stay))
+    cg.warm_up(env, 5, end=11)
+    env.run(20)
+    assert figures_of(env)["response"] == pytest.approx((8 + 1) / 2)
+    assert figures_of(env)["late"] == 1
+
+
+def test_shares_of_withdrawn_requests_and_of_gets_served_at_once():
+    env = simpy.Environment()
+    desk, box = cg.Resource(env, name="desk"), cg.Container(env, init=1, name="box")
+
+    def impatient():
+        with desk.request() as turn:
+            yield turn | env.timeout(2)
+        with box.get(1) as get:
+            yield get | env.timeout(4)
+
+    def first():
+        with desk.request() as turn:
+            yield turn
+            yield env.timeout(5)
+
+    env.process(first())
+    env.process(impatient())
+    env.process(impatient())
+
+    def supplier():
+        yield env.timeout(3)
+        yield box.put(1)
+
+    env.process(supplier())
+    env.run()
+    figures = figures_of(env)
+    assert figures["desk_withdrawn_pct"] == pytest.approx(200 / 3)
+    assert figures["desk_wait"] == 0
+    assert figures["box_immediate_pct"] == 50
+    assert figures["box_wait"] == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (lambda env, desk: cg.Resource(env, name="desk"), "'desk' is used by two"),
+        (lambda env, desk: cg.Resource(env, -1), "capacity(=-1)"),
+        (lambda env, desk: cg.Resource(env, 1.5), "capacity(=1.5)"),
+        (lambda env, desk: setattr(desk, "capacity", -2), "capacity(=-2)"),
+        (lambda env, desk: desk.close(-1), "capacity(=-1)"),
+        (lambda env, desk: cg.Container(env).put(0), "amount(=0)"),
+        (lambda env, desk: cg.Container(env).get(math.nan), "amount(=nan)"),
+        (lambda env, desk: cg.warm_up(env, 0), "until(=0)"),
+        (lambda env, desk: cg.warm_up(env, 5, end=5), "end(=5)"),
+        (lambda env, desk: cg.schedule(env, desk, []), "times of the calendar"),
+        (lambda env, desk: cg.schedule(env, desk, [(3, 1), (2, 2)]), "ascending"),
+        (lambda env, desk: cg.schedule(env, desk, [(0, -1)]), "capacity(=-1)"),
+        (lambda env, desk: cg.schedule(env, desk, [(0, 1), (5, 2)], 5), "period(=5)"),
+        (lambda env, desk: desk.series(), "kept no records"),
+        (lambda env, desk: cg.Monitor(env, "seen").tally("soon"), "value(='soon')"),
+        (lambda env, desk: cg.Monitor(env, "seen").tally(math.nan), "value(=nan)"),
+    ],
+)
+def test_wrong_use_is_refused(wrong, message):
+    env = simpy.Environment()
+    desk = cg.Resource(env, name="desk")
+    with pytest.raises(cg.InputError, match=".") as error:
+        wrong(env, desk)
+    assert message in str(error.value)
+
+
+def test_a_series_counts_who_waits_and_who_uses():
+    env = simpy.Environment()
+    env.keeps_records = True
+    desk, box = cg.Resource(env, name="desk"), cg.Container(env, init=2, name="box")
+    one_user(env, desk, 1, 4)
+    one_user(env, desk, 2, 4)
+
+    def buyer():
+        yield env.timeout(3)
+        yield box.get(2)
+
+    env.process(buyer())
+    env.run(7)
+    series = desk.series()
+    assert np.column_stack(series["queue"]).tolist() == [[0, 0], [1, 0], [2, 1], [5, 0]]
+    assert np.column_stack(series["in use"]).tolist() == [[0, 0], [1, 1], [5, 1]]
+    assert np.column_stack(series["wait"]).tolist() == [[1, 0], [5, 3]]
+    assert np.column_stack(series["capacity"]).tolist() == [[0, 1]]
+    assert np.column_stack(box.series()["level"]).tolist() == [[0, 2], [3, 0]]
+
+
+def test_names_count_the_monitors_of_an_environment():
+    env = simpy.Environment()
+    cg.Resource(env)
+    cg.Store(env)
+    assert list(monitors(env)) == ["resource1", "store2"]

@@ -60,6 +60,7 @@ from cgrsp_simpy.studies.compare import compare, select
 from cgrsp_simpy.studies.function import model
 from cgrsp_simpy.studies.replicate import simulate, step_through
 from cgrsp_simpy.studies.sweep import sweep
+from cgrsp_simpy.studies.warm_up import warm_up_time
 
 if TYPE_CHECKING:
     from cgrsp_simpy import (
@@ -162,6 +163,7 @@ __all__ = [
     "tune",
     "waiting",
     "warm_up",
+    "warm_up_time",
 ]
 
 # Loaded when first used: modules, and names of files that take SciPy's solvers or more.

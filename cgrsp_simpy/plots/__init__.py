@@ -1,8 +1,9 @@
 """Plots: functions that take data and `ax=` and return the Axes.
 
 For runs: `gantt`, `queue_length`, `slot_timeline`, `wait_histogram`. For studies:
-`policy_bars`, `pareto`, for a sweep `sweep_lines`, for a month `daily`. For plain data:
-`marks`. `animate` plays a run as an .html file, .gif or .mp4.
+`policy_bars`, `pareto`, for a sweep `sweep_lines`, for a month `daily`. For functions
+with `@cg.model`: `monitor`, `welch`. For plain data: `marks`. `animate` plays a run as
+an .html file, .gif or .mp4.
 
 Without `ax` they draw on a new figure, `ax.figure`, which needs no display and no
 closing. A `$` in a name starts no mathtext. They do not simulate, save, show or change
@@ -14,6 +15,7 @@ from __future__ import annotations
 from cgrsp_simpy.plots import marks
 from cgrsp_simpy.plots.animation import animate
 from cgrsp_simpy.plots.gantt import gantt
+from cgrsp_simpy.plots.monitors import monitor, welch
 from cgrsp_simpy.plots.month import daily
 from cgrsp_simpy.plots.studies import pareto, policy_bars, sweep_lines
 from cgrsp_simpy.plots.style import styled
@@ -25,6 +27,7 @@ __all__ = [
     "daily",
     "gantt",
     "marks",
+    "monitor",
     "pareto",
     "policy_bars",
     "queue_length",
@@ -32,4 +35,5 @@ __all__ = [
     "styled",
     "sweep_lines",
     "wait_histogram",
+    "welch",
 ]

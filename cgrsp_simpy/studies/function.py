@@ -7,7 +7,10 @@ import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from numbers import Real
+from operator import itemgetter
+from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
@@ -16,7 +19,8 @@ from cgrsp_simpy.base.checks import InputError, check_one_of, require
 from cgrsp_simpy.base.metric import Metric
 from cgrsp_simpy.base.policy import Named
 from cgrsp_simpy.base.streams import Draw
-from cgrsp_simpy.base.timeline import Timeline
+from cgrsp_simpy.base.table import write_csv
+from cgrsp_simpy.base.timeline import VISIT, Timeline
 from cgrsp_simpy.engine.claim import ClaimRecord
 from cgrsp_simpy.engine.events import Environment, policy_name
 from cgrsp_simpy.engine.model import Model
@@ -102,13 +106,34 @@ def as_model(scenario: Any) -> Any:
     return FunctionModel(function).varied(fixed)
 
 
+REQUEST = np.dtype(
+    [
+        ("job", "i8"),
+        ("process", "U40"),
+        ("resource", "i4"),
+        ("made_s", "f8"),
+        ("granted_s", "f8"),
+        ("ended_s", "f8"),
+    ]
+)
+"""Columns of a request: the number of its process and the name of the function that it
+runs, the number of the resource, when it was made, granted and withdrawn or released;
+NaN for what did not happen.
+"""
+
+
 class Observations(NamedTuple):
-    """What a run of a function leaves for its report."""
+    """What a run of a function leaves for its report.
+
+    figures: by name. end_s: when it ended. resources: name -> greatest capacity.
+    requests: array of REQUEST in order of time. series: by monitor and kind.
+    """
 
     figures: Mapping[str, float]
+    end_s: float
+    resources: Mapping[str, float]
+    requests: np.ndarray[Any, Any] | None
     series: Mapping[str, Mapping[str, Series]]
-    resources: Sequence[str]
-    sizes: Sequence[float]
 
 
 class FunctionReport(Report):
@@ -128,9 +153,19 @@ class FunctionReport(Report):
         return dict(run.plan.figures)
 
     def timeline(self, run: Any, **parts: Any) -> Timeline:
+        requests = run.requests
+        visits = np.empty(len(requests), VISIT)
+        times = ("job", "made_s", "granted_s", "ended_s")
+        for name, column in zip(VISIT.names or (), times):
+            visits[name] = requests[column]
+        visits["end_s"] = np.where(
+            np.isnan(visits["end_s"]), run.plan.end_s, visits["end_s"]
+        )
+        visits["due_s"] = np.nan
         usual = {
             "resources": tuple(run.plan.resources),
-            "sizes": tuple(run.plan.sizes),
+            "sizes": tuple(run.plan.resources.values()),
+            "visits": visits,
         }
         return super().timeline(run, **{**usual, **parts})
 
@@ -209,13 +244,12 @@ class FunctionSubject(Subject):
         )
         name = alternative.function.__name__
         _check_ended(name, env)
+        figures = _all_figures(name, env, result)
+        observations = _observations(env, records, figures)
         kept = Records(self.report, records)
-        log: list[ClaimRecord] = []
-        if records:
-            columns, log = _requests(env)
-            kept.take(columns)
-            kept.claims = log
-        observations = _observed(env, records, _all_figures(name, env, result))
+        if observations.requests is not None:
+            kept.take(_rows(observations.requests))
+            kept.claims = _claims(observations)
         label = policy_name(policy) if not isinstance(policy, str) else policy
         return FunctionRun(
             self.model, label, seed, kept, plan=observations, rule=policy
@@ -223,21 +257,68 @@ class FunctionSubject(Subject):
 
 
 class FunctionRun(Run):
-    """One run of a function: its figures, and what its monitors recorded."""
+    """One run of a function: its figures, requests, and what its monitors recorded."""
 
-    def series(self, monitor: str, what: str = "value") -> Series:
-        """Return what a monitor recorded over the run: times and values.
+    @property
+    def requests(self) -> np.ndarray[Any, Any]:
+        """Structured array of REQUEST with one row per request, in order of time."""
+        if self.plan.requests is None:
+            raise InputError("this run kept no records; simulate with records=True")
+        requests: np.ndarray[Any, Any] = self.plan.requests
+        return requests
+
+    def series(self, monitor: str, what: str) -> Series:
+        """Return what a monitor recorded over the whole run: times and values.
 
         monitor: its name. what: "wait" (by the time of the grant), "queue", "in use" or
         "capacity" of a resource; "level" of a container or store; "value" of a
         `cg.Monitor`. Raises InputError for other names, and a run without records.
         """
-        if self._blocks is None:
-            raise InputError("this run kept no records; simulate with records=True")
-        check_one_of("monitor", monitor, self.plan.series)
-        check_one_of(f"series of {monitor}", what, self.plan.series[monitor])
+        check_one_of(f"series of {monitor}", what, self.recorded(monitor))
         series: Series = self.plan.series[monitor][what]
         return series
+
+    def recorded(self, monitor: str) -> tuple[str, ...]:
+        """Return the names of the series of a monitor."""
+        if self.plan.requests is None:
+            raise InputError("this run kept no records; simulate with records=True")
+        check_one_of("monitor", monitor, self.plan.series)
+        return tuple(self.plan.series[monitor])
+
+    def to_csv(self, path: str | Path, layout: str = "jobs") -> None:
+        """Write a CSV file; an existing one is overwritten.
+
+        layout: "jobs", one row per process that made requests; "vidigi", one row per
+        event, in the columns that the package vidigi reads for its animations.
+        """
+        check_one_of("layout", layout, ("jobs", "vidigi"))
+        write_csv(path, self.rows() if layout == "jobs" else self._events())
+
+    def _events(self) -> list[dict[str, Any]]:
+        """Return one dict per event, as vidigi's EventLogger."""
+        ends = "arrival_departure"
+        events: list[tuple[Any, ...]] = [
+            (row["submit_s"], row["job"], row["process"], ends, "arrival", None)
+            for row in self.jobs
+        ]
+        names, servers = tuple(self.plan.resources), _servers(self.requests)
+        for request, server in zip(self.requests, servers):
+            name, entity = names[request["resource"]], (request["job"], request[1])
+            events.append((request["made_s"], *entity, "queue", f"{name} queue", None))
+            if server:
+                begin, end = request["granted_s"], request["ended_s"]
+                events.append((begin, *entity, "resource_use", name, server))
+                events.append((end, *entity, "resource_use_end", f"{name} end", server))
+        events += [
+            (row["finish_s"], row["job"], row["process"], ends, "depart", None)
+            for row in self.jobs
+        ]
+        columns = ("time", "entity_id", "pathway", "event_type", "event", "resource_id")
+        happened = (event for event in events if not math.isnan(event[0]))
+        return [
+            {**dict(zip(columns, event)), "run_number": self.seed}
+            for event in sorted(happened, key=itemgetter(0))
+        ]
 
 
 @dataclass(frozen=True)
@@ -258,9 +339,8 @@ class FunctionModel(Model):
 
     @property
     def name(self) -> str:
-        """The function's, with the parameters that are changed."""
-        changed = policy_name(self.parameters) if self.parameters else ""
-        return " ".join(filter(None, [self.function.__name__, changed]))
+        """The function's."""
+        return self.function.__name__
 
     @property
     def defaults(self) -> dict[str, Any]:
@@ -310,48 +390,100 @@ def _all_figures(name: str, env: Any, result: Any) -> dict[str, float]:
     return {**measured, **returned}
 
 
-def _observed(env: Any, records: bool, figures: Mapping[str, float]) -> Observations:
+def _observations(
+    env: Environment, records: bool, figures: Mapping[str, float]
+) -> Observations:
     measured = monitors(env)
     resources = [item for item in measured.values() if isinstance(item, Resource)]
-    series = {name: item.series() for name, item in measured.items()} if records else {}
-    return Observations(
-        figures,
-        series,
-        [resource.name for resource in resources],
-        [max(size for _, size in resource.capacities) for resource in resources],
-    )
-
-
-def _requests(env: Any) -> tuple[dict[str, Any], list[ClaimRecord]]:
-    """Return one row per process that made requests, as columns, and its uses of
-    resources.
-    """
-    resources = [item for item in monitors(env).values() if isinstance(item, Resource)]
+    sizes = {
+        resource.name: float(max(size for _, size in resource.capacities))
+        for resource in resources
+    }
+    if not records:
+        return Observations(figures, env.now, sizes, None, {})
+    series = {name: item.series() for name, item in measured.items()}
     requests = sorted(
         (
-            (made, number, process, granted, ended)
+            (made_s, number, process, granted_s, ended_s)
             for number, resource in enumerate(resources)
-            for process, made, granted, ended in resource.requests()
+            for process, made_s, granted_s, ended_s in resource.requests()
         ),
-        key=lambda request: request[0],
+        key=itemgetter(0),
     )
-    numbers: dict[Any, int] = {}
-    rows: list[list[Any]] = []
-    log: list[ClaimRecord] = []
-    for made, number, process, granted, ended in requests:
-        job = numbers.setdefault(process, len(numbers))
-        if job == len(rows):
-            generator = getattr(process, "_generator", None)
-            kind = getattr(generator, "__name__", "")
-            rows.append([job, made, math.nan, math.nan, math.nan, kind, 0.0, 0])
-        row = rows[job]
-        if granted == granted:
-            row[2] = row[3] = min(granted, row[2]) if row[2] == row[2] else granted
-            until = env.now if math.isnan(ended) else ended
-            log.append((job, ((number, 1.0),), math.nan, granted, until, ()))
-        row[4] = max(ended, row[4]) if row[4] == row[4] and ended == ended else ended
-        row[6] += (granted if granted == granted else ended) - made
-        row[7] += 1
-    names = ("job submit_s dispatch_s start_s finish_s process wait_s requests").split()
-    columns = zip(*rows) if rows else [()] * len(names)
-    return {name: np.array(column) for name, column in zip(names, columns)}, log
+    jobs: dict[Any, int] = {}
+    rows = [
+        (
+            jobs.setdefault(process, len(jobs)),
+            getattr(getattr(process, "_generator", None), "__name__", ""),
+            number,
+            made_s,
+            granted_s,
+            ended_s,
+        )
+        for made_s, number, process, granted_s, ended_s in requests
+    ]
+    return Observations(figures, env.now, sizes, np.array(rows, REQUEST), series)
+
+
+def _rows(requests: np.ndarray[Any, Any]) -> dict[str, Any]:
+    """Return one row per process that made requests, as columns.
+
+    Its first request and grant, and its last end; wait_s, the time that it waited in
+    all; requests, their number.
+    """
+    number = int(requests["job"].max(initial=-1)) + 1
+    _, first = np.unique(requests["job"], return_index=True)
+    granted_s, ended_s = requests["granted_s"], requests["ended_s"]
+    starts, ends, waits_s = np.full(number, np.inf), np.zeros(number), np.zeros(number)
+    np.fmin.at(starts, requests["job"], granted_s)
+    np.maximum.at(ends, requests["job"], ended_s)  # NaN if one has not ended
+    waited_to = np.where(np.isnan(granted_s), ended_s, granted_s)
+    np.add.at(waits_s, requests["job"], waited_to - requests["made_s"])
+    starts[np.isinf(starts)] = np.nan
+    return {
+        "job": np.arange(number),
+        "submit_s": requests["made_s"][first],
+        "dispatch_s": starts,
+        "start_s": starts,
+        "finish_s": ends,
+        "process": requests["process"][first],
+        "wait_s": waits_s,
+        "requests": np.bincount(requests["job"], minlength=number),
+    }
+
+
+def _claims(observations: Observations) -> list[ClaimRecord]:
+    """Return the uses of resources, as the claims of a cg.Model."""
+    requests = observations.requests
+    assert requests is not None
+    return [
+        (
+            job,
+            ((number, 1.0),),
+            math.nan,
+            granted_s,
+            observations.end_s if ended_s != ended_s else ended_s,
+            (),
+        )
+        for job, _, number, _, granted_s, ended_s in requests.tolist()
+        if granted_s == granted_s
+    ]
+
+
+def _servers(requests: np.ndarray[Any, Any]) -> list[int]:
+    """Return by request the number of its server: the lowest that is free, from 1 on;
+    0 if it was not granted.
+    """
+    servers = [0] * len(requests)
+    busy: dict[int, list[tuple[float, int]]] = {}  # by resource: until when, server
+    order = np.argsort(requests["granted_s"], kind="stable")
+    for place in order.tolist():
+        request = requests[place]
+        if np.isnan(request["granted_s"]):
+            continue
+        used = busy.setdefault(int(request["resource"]), [])
+        used[:] = [(end, n) for end, n in used if not end <= request["granted_s"]]
+        taken = {n for _, n in used}
+        servers[place] = next(n for n in count(1) if n not in taken)
+        used.append((float(request["ended_s"]), servers[place]))
+    return servers

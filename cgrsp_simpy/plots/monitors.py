@@ -1,0 +1,91 @@
+"""Plots of what the monitors of a function recorded, and of a warm-up."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+
+from cgrsp_simpy.base.checks import require
+from cgrsp_simpy.plots.data import time_unit
+from cgrsp_simpy.plots.literal import literal
+from cgrsp_simpy.plots.parts import legend_above, merged, whole_numbers
+from cgrsp_simpy.plots.style import axes, looks
+from cgrsp_simpy.studies.function import FunctionRun
+from cgrsp_simpy.studies.warm_up import WarmUp
+
+
+@literal
+def monitor(run: FunctionRun, name: str, ax: Axes | None = None, **style: Any) -> Axes:
+    """Plot what a monitor recorded over time.
+
+    Of a resource its queue, servers in use and capacity; of a container or store its
+    level; of a `cg.Monitor` its values and their running mean.
+
+    run: of a function with `@cg.model`, with records. name: of the monitor. style: of
+    the lines. Raises InputError for another run, or an unknown monitor.
+    """
+    allowed = "a run of a function with @cg.model"
+    require(isinstance(run, FunctionRun), "run", run, allowed)
+    ax = axes(ax)
+    series = {what: run.series(name, what) for what in run.recorded(name)}
+    unit, unit_name = time_unit(run.plan.end_s)
+    observed = "value" in series
+    if observed:
+        times, values = series["value"]
+        ax.plot(times / unit, values, ".", color="0.7", label="value")
+        number = np.arange(1, len(values) + 1)
+        series = {"running mean": (times, np.cumsum(values) / number)}
+    series.pop("wait", None)
+    for (what, (times, values)), look in zip(series.items(), looks(list(series))):
+        last = [run.plan.end_s / unit] if len(values) else []
+        usual = {
+            "drawstyle": "default" if observed else "steps-post",
+            "color": look.colour,
+            "linestyle": look.line,
+            "label": what,
+        }
+        ax.plot(
+            [*times / unit, *last],
+            [*values, *values[-1:]],
+            **merged(usual, style, Line2D),
+        )
+    ax.set(xlabel=f"time ({unit_name})", ylabel=name, xlim=(0, run.plan.end_s / unit))
+    if not observed:
+        ax.set_ylim(bottom=0)
+        whole_numbers(ax.yaxis)
+    legend_above(ax, ax.get_lines())
+    return ax
+
+
+@literal
+def welch(warm_up: WarmUp, ax: Axes | None = None, **style: Any) -> Axes:
+    """Plot the mean of the pilot runs over time, its moving average, and the suggested
+    end of the warm-up (Welch's plot).
+
+    warm_up: from `cg.warm_up_time`. style: of the lines. Source: Law, Simulation
+    Modeling and Analysis, Section 9.5.1.
+    """
+    ax = axes(ax)
+    unit, unit_name = time_unit(float(warm_up.times[-1]))
+    window = max(1, len(warm_up.means) // 20)
+    means = np.array(
+        [
+            warm_up.means[max(0, n - window) : n + window + 1].mean()
+            for n in range(len(warm_up.means))
+        ]
+    )
+    times = warm_up.times / unit
+    mean_label = f"mean of {warm_up.seeds} runs"
+    for values, usual in (
+        (warm_up.means, {"color": "0.75", "label": mean_label}),
+        (means, {"color": looks(["mean"])[0].colour, "label": "moving average"}),
+    ):
+        ax.plot(times, values, **merged(usual, style, Line2D))
+    end = f"suggested warm-up: {warm_up.time:g}"
+    ax.axvline(warm_up.time / unit, color="0.2", linestyle="--", label=end)
+    ax.set(xlabel=f"time ({unit_name})", ylabel=warm_up.figure, xlim=(0, times[-1]))
+    legend_above(ax, ax.get_lines())
+    return ax

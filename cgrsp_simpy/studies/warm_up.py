@@ -1,0 +1,148 @@
+"""Length of the warm-up of a steady-state simulation, from pilot runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from cgrsp_simpy.analysis.statistics import MSER_BATCH, mser5
+from cgrsp_simpy.base.checks import InputError, check_one_of, check_whole, require
+from cgrsp_simpy.engine.model import Model
+from cgrsp_simpy.studies.function import FunctionRun
+from cgrsp_simpy.studies.replicate import (
+    check_seeds,
+    checked_model,
+    simulate_for_study,
+)
+from cgrsp_simpy.studies.subject import subject_of
+
+# series with one value per entity; others are levels, which hold until the next time
+OBSERVED = ("wait", "response", "value")
+COLUMNS = {"wait": "start_s", "response": "finish_s"}  # of a cg.Model: ends of times
+
+
+@dataclass(frozen=True, eq=False)
+class WarmUp:
+    """A suggested warm-up, and the pilot runs that it is based on.
+
+    Attributes
+    ----------
+    time : float
+        When the transient has passed, in the model's unit of time.
+    figure : str
+        What was observed, such as "desk queue".
+    seeds : int
+        Number of pilot runs.
+    times, means : arrays
+        Ends of equal spans of time, and the mean in each over the pilot runs.
+    """
+
+    time: float
+    figure: str
+    seeds: int
+    times: np.ndarray[Any, Any] = field(repr=False)
+    means: np.ndarray[Any, Any] = field(repr=False)
+
+
+def warm_up_time(
+    scenario: Model | Callable[..., Any],
+    policy: Any = None,
+    *,
+    monitor: str | None = None,
+    what: str = "wait",
+    seeds: Iterable[int] = range(10),
+    spans: int = 200,
+) -> WarmUp:
+    """Suggest a warm-up by MSER-5, from the mean of pilot runs.
+
+    The mean over the runs is taken per span of time, as in Welch's method, which
+    `plots.welch` draws; then the spans that increase the standard error of the rest are
+    deleted.
+
+    Parameters
+    ----------
+    scenario, policy : Model or function, and its policy or alternative
+        As in `simulate`. A warm-up that the function sets has no influence.
+    monitor : str, optional
+        Of a function: the name of what is observed; the only monitor, if there is one.
+    what : str
+        As in `series` of the run ("wait", "queue", "level", "value" ...); of a
+        cg.Model "wait", by the start of a job, or "response", by its completion.
+    seeds : iterable of int
+        Of the pilot runs; five or more are advisable.
+    spans : int
+        Number of spans, at least 10.
+
+    Returns
+    -------
+    WarmUp
+        Its `time` is for `cg.warm_up(env, time)`.
+
+    Raises
+    ------
+    InputError
+        For an unknown monitor or series; if a span lacks observations, or the transient
+        lasts longer than half of the runs: they are then too short.
+    """
+    check_whole("spans", spans, least=10)
+    model, seeds = checked_model(scenario), check_seeds(seeds)
+    if policy is None:
+        policy = subject_of(model).default_policies()[0]
+    pilots = [
+        _pilot(simulate_for_study(model, policy, seed), monitor, what) for seed in seeds
+    ]
+    end = min(last for _, _, last in pilots)
+    edges = np.linspace(0, end, spans + 1)
+    rows = np.array(
+        [_per_span(times, values, edges, what) for times, values, _ in pilots]
+    )
+    known = ~np.isnan(rows)
+    require(
+        bool(known.any(axis=0).all()),
+        "spans",
+        spans,
+        "fewer, so that each has an observation in some run",
+    )
+    means = np.where(known, rows, 0).sum(axis=0) / known.sum(axis=0)
+    deleted = mser5(means)
+    if deleted >= spans // 2 - MSER_BATCH:
+        raise InputError(
+            f"the warm-up lasts longer than half of the pilot runs, which end at"
+            f" {end:g}; simulate a longer time"
+        )
+    figure = " ".join(filter(None, [monitor, what]))
+    return WarmUp(float(edges[deleted]), figure, len(seeds), edges[1:], means)
+
+
+def _pilot(run: Any, monitor: str | None, what: str) -> tuple[Any, Any, float]:
+    """Return the times and values of a pilot run, and its end."""
+    if isinstance(run, FunctionRun):
+        names = list(run.plan.series)
+        require(
+            monitor is not None or len(names) == 1,
+            "monitor",
+            monitor,
+            f"one of {names}",
+        )
+        return (*run.series(monitor or names[0], what), run.plan.end_s)
+    require(monitor is None, "monitor", monitor, "left out for a cg.Model")
+    jobs = run.jobs[np.isfinite(run.jobs["start_s"])]
+    check_one_of("series of a cg.Model", what, COLUMNS)
+    times = jobs[COLUMNS[what]]
+    order = np.argsort(times, kind="stable")
+    return times[order], (times - jobs["submit_s"])[order], float(times.max(initial=0))
+
+
+def _per_span(times: Any, values: Any, edges: Any, what: str) -> np.ndarray[Any, Any]:
+    """Return the mean of the observations, or the average level, between the edges."""
+    if what in OBSERVED:
+        number, _ = np.histogram(times, edges)
+        total, _ = np.histogram(times, edges, weights=values)
+        number = np.where(number > 0, number, np.nan)
+        return np.asarray(total / number)
+    times = np.append(times, max(edges[-1], times[-1]))
+    area = np.append(0, np.cumsum(values * np.diff(times)))
+    return np.asarray(np.diff(np.interp(edges, times, area)) / np.diff(edges))

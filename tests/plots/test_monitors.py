@@ -1,0 +1,43 @@
+"""Plots of monitors and of a warm-up."""
+
+import pytest
+from studies.function_models import bank
+from studies.test_warm_up import settling
+
+import cgrsp_simpy as cg
+from cgrsp_simpy import plots
+
+
+def labels(ax):
+    return [line.get_label() for line in ax.get_lines()]
+
+
+def test_a_resource_is_drawn_with_queue_use_and_capacity():
+    run = cg.simulate(bank, seed=1)
+    ax = plots.monitor(run, "desk")
+    assert labels(ax) == ["queue", "in use", "capacity"]
+    times, queue = run.series("desk", "queue")
+    line = ax.get_lines()[0]
+    assert line.get_ydata()[:-1].tolist() == queue.tolist()
+    assert line.get_xdata()[:-1] == pytest.approx(times / 3600)
+
+
+def test_a_monitor_is_drawn_with_its_running_mean():
+    run = cg.simulate(bank, seed=1)
+    ax = plots.monitor(run, "response")
+    assert labels(ax) == ["value", "running mean"]
+    assert ax.get_lines()[1].get_ydata()[-1] == pytest.approx(run.summary()["response"])
+
+
+def test_welchs_plot_marks_the_suggested_warm_up():
+    warm_up = cg.warm_up_time(settling, what="value", seeds=range(3))
+    ax = plots.welch(warm_up)
+    assert labels(ax)[:2] == ["mean of 3 runs", "moving average"]
+    assert f"{warm_up.time:g}" in labels(ax)[2]
+
+
+def test_other_runs_and_names_are_refused():
+    with pytest.raises(cg.InputError, match="a run of a function"):
+        plots.monitor(cg.simulate(cg.day("quiet"), "fifo"), "slot 0")
+    with pytest.raises(cg.InputError, match="did you mean 'desk'"):
+        plots.monitor(cg.simulate(bank), "disk")

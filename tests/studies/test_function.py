@@ -1,0 +1,358 @@
+"""Any SimPy function as the subject of a study."""
+
+import functools
+import json
+import pickle
+import re
+
+import numpy as np
+import pytest
+import simpy
+from studies.function_models import bank, short_bank
+
+import cgrsp_simpy as cg
+from cgrsp_simpy.studies.function import FunctionModel
+
+
+def test_a_model_stays_an_ordinary_function():
+    env = simpy.Environment()
+    assert bank(env, cg.Draw(3), tellers=3, until_s=600) is None
+    assert env.now == 600
+    assert bank.__name__ == "bank"
+    assert pickle.loads(pickle.dumps(bank)) is bank
+
+
+def test_alternatives_meet_the_same_draws():
+    study = cg.compare(bank, [{"tellers": 2}, {"tellers": 3}], seeds=range(6))
+    arrivals = [
+        study.run(policy, 4).requests["made_s"].tolist()
+        for policy in ("tellers=2", "tellers=3")
+    ]
+    assert arrivals[0] == arrivals[1]
+    alone = cg.compare(bank, [{"tellers": 3}], seeds=[4]).rows[0]
+    assert alone == study.rows[6 + 4]
+
+
+def test_alternatives_are_parameters_functions_and_other_models():
+    def other_bank(env, draw, tellers=1, until_s=100.0):
+        desk = cg.Resource(env, tellers, name="desk")
+        env.run(until_s)
+        return {"tellers": desk.capacity}
+
+    study = cg.compare(
+        functools.partial(bank, until_s=3600.0),
+        {
+            "as it is": "bank",
+            "longest": {"rule": max},
+            "other": other_bank,
+            "three": {"tellers": 3},
+        },
+        seeds=range(2),
+    )
+    assert study.policies == ["as it is", "longest", "other", "three"]
+    waits = {policy: study.values(policy, "desk_wait") for policy in study.policies}
+    assert waits["longest"] > waits["as it is"] > waits["three"]
+    assert study.values("other", "tellers") == [1, 1]
+    assert study.run("other", 0).plan.end_s == 3600
+
+
+def test_unnamed_alternatives_are_called_by_their_parameters():
+    study = cg.compare(
+        bank, ["bank", {"tellers": 3, "rule": max}, {"until_s": 60.0}], seeds=[1]
+    )
+    assert study.policies == ["bank", "tellers=3,rule=max", "until_s=60.0"]
+
+
+def test_declared_figures_alone_are_shown_and_tested():
+    study = cg.compare(short_bank, [{"tellers": 2}, {"tellers": 3}], seeds=range(5))
+    assert list(study.tests()["tellers=3"]) == ["wait", "served"]
+    assert "desk_wait" in study.figures
+    assert "desk_wait" not in str(study)
+    assert study.metrics["served"].better == "more"
+
+
+def test_without_a_declaration_all_figures_are_tested():
+    study = cg.compare(bank, [{"tellers": 2}, {"tellers": 3}], seeds=range(3))
+    assert list(study.tests()["tellers=3"]) == study.figures
+
+
+def test_precision_and_selection_take_any_figure():
+    study = cg.compare(bank, precision={"desk_utilisation_pct": 0.05}, seeds=range(3))
+    mean = study.means()["bank"]["desk_utilisation_pct"]
+    assert mean.half_width <= 0.05 * mean.mean
+    chosen = cg.select(
+        bank, [{"tellers": 2}, {"tellers": 4}], 5.0, figure="desk_wait", first=5
+    )
+    assert chosen.best == "tellers=4"
+    assert cg.select(short_bank, [{"tellers": 2}, {"tellers": 4}], 5.0, first=5)
+
+
+def test_a_sweep_varies_parameters():
+    sweep = cg.sweep(bank, {"tellers": [2, 3], "gap_s": 50.0}, seeds=range(3))
+    assert [point for point, _ in sweep] == [{"tellers": 2}, {"tellers": 3}]
+    alone = cg.compare(bank, [{"tellers": 3, "gap_s": 50.0}], seeds=range(3))
+    assert sweep.at(tellers=3).values("bank", "desk_wait") == alone.values(
+        "tellers=3,gap_s=50.0", "desk_wait"
+    )
+
+
+def test_workers_do_not_change_a_result():
+    alternatives = [{"tellers": 2}, {"rule": max}]
+    here = cg.compare(bank, alternatives, seeds=range(3))
+    assert cg.compare(bank, alternatives, range(3), 2).rows == here.rows
+
+
+def test_a_results_directory_resumes_and_runs_failures_again(tmp_path):
+    alternatives = {"none": {"tellers": 0}, "two": {"tellers": 2}}
+    out = tmp_path / "out"
+    study = cg.compare(short_bank, alternatives, range(3), out=out)
+    assert [row["error"] for row in study.failures] == [
+        f"RuntimeError: no teller on seed {seed}" for seed in range(3)
+    ]
+    assert len(study.values("two", "wait")) == 3
+    chunks = sorted(path.name for path in (out / "chunks").iterdir())
+    again = cg.compare(short_bank, alternatives, range(3), out=out)
+    assert again.rows == study.rows
+    assert sorted(path.name for path in (out / "chunks").iterdir()) == chunks
+
+
+def test_another_version_of_the_function_is_another_study(tmp_path):
+    def version(minutes):
+        @cg.model
+        def shop(env, until_s=60.0):
+            cg.Resource(env, name="till")
+            env.run(until_s * minutes)
+
+        return shop
+
+    cg.compare(version(1), seeds=[0], out=tmp_path / "out")
+    with pytest.raises(cg.InputError, match="use another directory"):
+        cg.compare(version(2), seeds=[0], out=tmp_path / "out")
+
+
+def test_a_run_has_a_row_per_process_and_one_per_request():
+    run = cg.simulate(bank, seed=1)
+    jobs, requests = run.jobs, run.requests
+    assert len(jobs) == len(requests)
+    assert set(jobs["process"]) == {"customer"}
+    started = jobs[~np.isnan(jobs["start_s"])]
+    assert started["wait_s"] == pytest.approx(started["start_s"] - started["submit_s"])
+    assert run.summary()["desk_wait"] == pytest.approx(started["wait_s"].mean())
+    times, queue = run.series("desk", "queue")
+    average = np.sum(queue * np.diff(np.append(times, run.plan.end_s)))
+    assert average / run.plan.end_s == pytest.approx(run.summary()["desk_queue"])
+
+
+def test_a_process_of_several_requests_waits_in_all():
+    @cg.model
+    def line(env):
+        stations = [cg.Resource(env, name=f"s{n}") for n in range(2)]
+
+        def part():
+            for station in stations:
+                with station.request() as turn:
+                    yield turn
+                    yield env.timeout(3)
+
+        for _ in range(2):
+            env.process(part())
+        env.run()
+
+    run = cg.simulate(line)
+    assert run.jobs["wait_s"].tolist() == [0, 3]
+    assert run.jobs["requests"].tolist() == [2, 2]
+    assert run.jobs["finish_s"].tolist() == [6, 9]
+    assert run.timeline.end_s == 9
+
+
+def test_runs_and_studies_can_be_pickled():
+    study = cg.compare(bank, {"two": {"rule": lambda works: works[0]}}, seeds=[1])
+    assert pickle.loads(pickle.dumps(study)).rows == study.rows
+    run = cg.simulate(bank, {"tellers": 3}, seed=1)
+    assert pickle.loads(pickle.dumps(run)).summary() == run.summary()
+
+
+def test_files_of_a_study_and_of_a_run(tmp_path):
+    study = cg.compare(bank, [{"tellers": 2}, {"tellers": 3}], seeds=range(3))
+    study.to_csv(tmp_path / "study.csv")
+    assert len((tmp_path / "study.csv").read_text().splitlines()) == 7
+    study.to_json(tmp_path / "study.json")
+    stored = json.loads((tmp_path / "study.json").read_text())
+    assert stored["scenario"] == "bank"
+    cg.simulate(bank).to_csv(tmp_path / "run.csv")
+    assert (tmp_path / "run.csv").read_text().startswith("job,submit_s,")
+
+
+def test_vidigi_reads_the_events_of_a_run(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    logging = pytest.importorskip("vidigi.logging")
+    run = cg.simulate(bank, seed=1)
+    run.to_csv(tmp_path / "log.csv", layout="vidigi")
+    log = logging.EventLogger()
+    log.from_csv(pandas.read_csv(tmp_path / "log.csv"))
+    counts = log.summary()["event_types"]
+    granted = ~np.isnan(run.requests["granted_s"])
+    assert counts["queue"] == len(run.requests)
+    assert counts["resource_use"] == granted.sum()
+    assert set(log.to_dataframe()["resource_id"].dropna()) == {1, 2}
+    snapshots = log.reshape_for_animations(every_x_time_units=600)
+    at = snapshots[snapshots["snapshot_time"] == 6000]
+    using = (run.requests["granted_s"] <= 6000) & ~(run.requests["ended_s"] <= 6000)
+    assert (at["event_type"] == "resource_use").sum() == using.sum()
+
+
+def test_no_server_serves_two_at_once(tmp_path):
+    run = cg.simulate(bank, {"tellers": 3}, seed=2)
+    run.to_csv(tmp_path / "log.csv", layout="vidigi")
+    busy = {}
+    for line in (tmp_path / "log.csv").read_text().splitlines()[1:]:
+        _, entity, _, kind, _, server, _ = line.split(",")
+        if kind == "resource_use":
+            assert busy.setdefault(server, entity) == entity
+        if kind == "resource_use_end":
+            assert busy.pop(server) == entity
+
+
+# ---- what is refused ----
+
+
+def no_run(env):
+    cg.Resource(env)
+    env.timeout(3)
+
+
+def yields(env):
+    yield env.timeout(3)
+
+
+def without_default(env, tellers):
+    env.run(1)
+
+
+def starred(env, *sizes):
+    env.run(1)
+
+
+def returns_a_list(env):
+    env.run(1)
+    return [3]
+
+
+def returns_text(env):
+    env.run(1)
+    return {"wait": "long"}
+
+
+def two_of_a_name(env):
+    cg.Resource(env, name="desk")
+    cg.Monitor(env, name="desk")
+    env.run(1)
+
+
+def figure_of_a_monitor(env):
+    cg.Monitor(env, name="wait")
+    env.run(1)
+    return {"wait": 3.0}
+
+
+def no_figures(env):
+    env.run(1)
+
+
+def late_warm_up(env):
+    cg.Resource(env, name="desk")
+    cg.warm_up(env, 100)
+    env.run(50)
+
+
+def ended_before(env):
+    cg.Resource(env, name="desk")
+    cg.warm_up(env, 100)
+    env.timeout(20)
+    env.run()
+
+
+def late_window(env):
+    cg.Resource(env, name="desk")
+    cg.warm_up(env, 10, end=60)
+    env.run(50)
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (no_run, "model no_run was not run: call env.run()"),
+        (yields, "model yields must not yield itself"),
+        (without_default, "parameter 'tellers' needs a default"),
+        (starred, r"\*sizes cannot be a parameter"),
+        (returns_a_list, r"returns_a_list\(\)\(=\[3\]\) must be a dict of figures"),
+        (returns_text, "figure 'wait'.*must be a number"),
+        (two_of_a_name, "'desk' is used by two monitors"),
+        (figure_of_a_monitor, "another than a monitor's figure"),
+        (no_figures, "model no_figures has no figures"),
+        (late_warm_up, "ended at 50, before the time 100 of cg.warm_up"),
+        (ended_before, "the model has ended before 100"),
+        (late_window, "ended at 50, before the time 60 of cg.warm_up"),
+        (max, "must be a function"),
+    ],
+)
+def test_what_cannot_be_a_model_is_refused_in_one_line(function, message):
+    with pytest.raises(cg.InputError, match=message) as error:
+        cg.simulate(cg.model(function))
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (lambda: cg.sweep(bank, {"teller": [2]}), "did you mean 'tellers'"),
+        (lambda: cg.compare(bank, [{"teller": 2}]), "did you mean 'tellers'"),
+        (lambda: cg.compare(bank, ["bonk"]), "unknown alternative 'bonk'"),
+        (lambda: cg.compare(bank, [yields]), "must not yield itself"),
+        (lambda: cg.compare(bank, precision=0.1), "the model declares no figures"),
+        (lambda: cg.compare(bank, precision={"x": 0.1}, seeds=[0, 1]), "figure 'x'"),
+        (lambda: cg.select(bank, [{}, {"tellers": 3}], 1.0), "declares no figures"),
+        (
+            lambda: cg.select(bank, [{}, {"tellers": 3}], 1.0, figure="y"),
+            "unknown figure 'y'",
+        ),
+        (lambda: cg.simulate(bank, listener=print), "bank is a function"),
+        (lambda: cg.simulate(bank, records=False).series("desk", "queue"), "records"),
+        (lambda: cg.simulate(bank).series("disk", "queue"), "did you mean 'desk'"),
+        (lambda: cg.simulate(bank).series("desk", "level"), "unknown series of desk"),
+        (lambda: cg.compare(yields), "a function with @cg.model"),
+    ],
+)
+def test_wrong_use_of_a_model_is_refused(wrong, message):
+    with pytest.raises(cg.InputError, match=re.escape(message)):
+        wrong()
+
+
+def test_a_model_without_draws_is_not_random():
+    from cgrsp_simpy.studies.subject import subject_of
+
+    assert subject_of(FunctionModel(bank)).is_random
+    assert not subject_of(FunctionModel(no_figures)).is_random
+
+
+def test_what_has_not_ended_is_missing():
+    @cg.model
+    def till(env):
+        desk = cg.Resource(env, name="desk")
+
+        def customer():
+            with desk.request() as turn:
+                yield turn
+                yield env.timeout(100)
+
+        env.process(customer())
+        env.process(customer())
+        env.run(50)
+
+    run = cg.simulate(till)
+    assert np.isnan(run.jobs["finish_s"]).tolist() == [True, True]
+    assert np.isnan(run.jobs["start_s"]).tolist() == [False, True]
+    assert run.claims["to_s"].tolist() == [50]
+    assert run.timeline.end_s == 50
+    assert run.summary()["desk_queue"] == 1
+    assert run.summary()["desk_utilisation_pct"] == 100

@@ -168,7 +168,8 @@ class Store:
         return first
 
     def load(self, number: int, shape: Sequence[int]) -> list[list[Any]] | None:
-        """Return the outcomes of a task, or None if it is not finished.
+        """Return the outcomes of a task, or None if it is not finished or a run of it
+        failed, so that it is run again.
 
         shape: the number of outcomes of each of its units.
         """
@@ -179,7 +180,8 @@ class Store:
             raise InputError(
                 f"{self.path} is not finished; the same command goes on with it"
             )
-        return kept
+        failed = kept and any(isinstance(value, str) for unit in kept for value in unit)
+        return None if failed and not self._checked else kept
 
     def _kept(self, number: int, shape: Sequence[int]) -> list[list[Any]] | None:
         path = self.path / "chunks" / f"{number:06}.json"

@@ -4,6 +4,7 @@ import functools
 import json
 import pickle
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -102,18 +103,33 @@ def test_workers_do_not_change_a_result():
     assert cg.compare(bank, alternatives, range(3), 2).rows == here.rows
 
 
-def test_a_results_directory_resumes_and_runs_failures_again(tmp_path):
-    alternatives = {"none": {"tellers": 0}, "two": {"tellers": 2}}
-    out = tmp_path / "out"
-    study = cg.compare(short_bank, alternatives, range(3), out=out)
-    assert [row["error"] for row in study.failures] == [
-        f"RuntimeError: no teller on seed {seed}" for seed in range(3)
+def test_a_results_directory_keeps_runs_and_repeats_those_that_failed(tmp_path):
+    mended = tmp_path / "mended"
+
+    @cg.model
+    def shop(env, seed, tills=1, file=str(mended)):
+        (tmp_path / f"run {tills} {seed}").touch()
+        if seed == 1 and tills == 1 and not Path(file).exists():
+            raise RuntimeError("no license")
+        cg.Resource(env, tills, name="till")
+        env.run(60)
+
+    def study():
+        return cg.compare(shop, [{}, {"tills": 2}], range(3), out=tmp_path / "out")
+
+    first = study()
+    assert [(row["seed"], row["error"]) for row in first.failures] == [
+        (1, "RuntimeError: no license")
     ]
-    assert len(study.values("two", "wait")) == 3
-    chunks = sorted(path.name for path in (out / "chunks").iterdir())
-    again = cg.compare(short_bank, alternatives, range(3), out=out)
-    assert again.rows == study.rows
-    assert sorted(path.name for path in (out / "chunks").iterdir()) == chunks
+    assert "1 of 6 runs failed" in str(first)
+    for path in tmp_path.glob("run *"):
+        path.unlink()
+    mended.touch()
+    again = study()
+    assert not again.failures
+    assert [path.name for path in tmp_path.glob("run *")] == ["run 1 1"]
+    kept = [row for row in first.rows if "error" not in row]
+    assert all(str(row) in map(str, again.rows) for row in kept)
 
 
 def test_another_version_of_the_function_is_another_study(tmp_path):

@@ -10,7 +10,7 @@ import inspect
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 import cloudpickle
 
@@ -92,21 +92,18 @@ def policy(
 
 
 class HoldsPolicies:
-    """Can be pickled whatever its policies are: these are pickled by value, since
-    closures and functions that a decorator has replaced cannot be found by their names.
+    """Can be pickled whatever its policies and its scenario are.
 
-    _policies_in: the attribute that holds them.
+    Closures, and classes and functions that were copied or replaced by a decorator,
+    cannot be imported by their names; these are pickled by value.
     """
 
-    _policies_in: ClassVar[str]
+    def __getstate__(self) -> bytes:
+        state: bytes = cloudpickle.dumps(vars(self))
+        return state
 
-    def __getstate__(self) -> dict[str, Any]:
-        name = self._policies_in
-        return vars(self) | {name: cloudpickle.dumps(getattr(self, name))}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        name = self._policies_in
-        vars(self).update(state | {name: cloudpickle.loads(state[name])})
+    def __setstate__(self, state: bytes) -> None:
+        vars(self).update(cloudpickle.loads(state))
 
 
 def is_policy(given: Callable[..., Any]) -> bool:

@@ -165,8 +165,6 @@ class Run(HoldsPolicies):
         The policy itself, to repeat the run; None if there is none.
     """
 
-    _policies_in = "rule"
-
     def __init__(
         self,
         scenario: Any,

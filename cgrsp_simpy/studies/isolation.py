@@ -162,7 +162,9 @@ class ByValue(cloudpickle.Pickler):  # type: ignore[misc]
         if isinstance(value, CACHED):
             return _cached, (value.__wrapped__, value.cache_parameters())
         if any(value is copy for copy in self._modules.values()):
-            return ModuleType, (value.__name__,)
+            # with its package, for relative imports
+            package = {"__package__": value.__package__}
+            return ModuleType, (value.__name__,), package
         if (
             not isinstance(value, (FunctionType, type, ModuleType))
             or home(value) != "user"
@@ -191,7 +193,9 @@ class ByValue(cloudpickle.Pickler):  # type: ignore[misc]
         copy.
         """
         if id(names) not in self._modules:
-            self._modules[id(names)] = ModuleType(names.get("__name__", "__main__"))
+            copy = ModuleType(names.get("__name__", "__main__"))
+            copy.__package__ = names.get("__package__")
+            self._modules[id(names)] = copy
         return self._modules[id(names)]
 
 

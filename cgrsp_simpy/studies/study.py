@@ -103,7 +103,6 @@ class Study(HoldsPolicies, Results):
     """Figures of several policies on the same seeds, tested against the first."""
 
     _rows: list[Row]
-    _policies_in = "_named"
 
     @property
     def _report(self) -> Report | type[Report]:

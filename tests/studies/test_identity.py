@@ -223,7 +223,7 @@ def test_what_is_imported_by_dots_within_a_policy_is_part_of_it(dots, folder, ru
         policy = importlib.import_module("dotted.inner.rules").rule
         return compared(folder / "results", policies=["fifo", policy], seeds=range(2))
 
-    study(1)
+    assert not study(1).failures
     done = len(runs)
     study(1)
     assert len(runs) == done

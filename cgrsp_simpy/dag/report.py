@@ -26,6 +26,7 @@ METRICS = {
 class DagReport(Report):
     """Makespans, and how far they are above the lower bound."""
 
+    claim_columns: ClassVar[Mapping[str, str]] = {}
     metrics: Mapping[str, Metric] = METRICS
     shown = ("makespan_s", "over_bound", "evaluations")
     tested = ("makespan_s",)

@@ -96,10 +96,10 @@ class Claim(simpy.Event):
     job: whose it is. state: WAITING, GRANTED, STARTED or LEFT. assignment: what the
     policy assigned; None until then. parts: number and amount of each resource that is
     granted. terms: what the model's view notes of the grant for the job's process, such
-    as its GPU types. granted_s, started_s: when resources were granted, and requested;
-    seconds, NaN until then. turns: its requests of SimPy's resources. awaited: whether
-    a process has ever waited for the claim. revoked: whether its resources have been
-    taken away.
+    as its GPU types. submit_s, granted_s, started_s: when the claim was made, resources
+    were granted, and requested; seconds, NaN until then. turns: its requests of SimPy's
+    resources. awaited: whether a process has ever waited for the claim. revoked:
+    whether its resources have been taken away.
     """
 
     granted = Renamed("claim.assignment")
@@ -128,6 +128,7 @@ class Claim(simpy.Event):
         )
         self.callbacks.claim = self
         self.run, self.job, self.patience_s = run, job, patience_s
+        self.submit_s = self.env._now
         self.request_at_grant = request_at_grant
         self.process = run.env._active_proc
 
@@ -188,6 +189,21 @@ class Claim(simpy.Event):
         """Record the time at the resources as this phase, from now or a time on."""
         self.phases = [*self.phases, (name, self.env.now if at_s is None else at_s)]
 
+    def release(self) -> None:
+        """Release the resources, or withdraw the claim, without a `with` block: for a
+        job that holds one resource until it gets the next.
+
+            claim = run.claim(job)
+            yield claim
+            ...
+            claim.release()
+
+        Raises InputError if nobody has waited for the claim. A process that ends with a
+        claim that is neither released nor left is an error.
+        """
+        self.run.leave(self)
+        self._check_awaited()
+
     def __enter__(self) -> Self:
         return self
 
@@ -200,7 +216,11 @@ class Claim(simpy.Event):
         # not if a failed run discards its processes, or Ctrl-C ends it at any line
         if kind is None or issubclass(kind, Exception):
             self.run.leave(self)
-        if kind is None and not (self.awaited or self.revoked):
+        if kind is None:
+            self._check_awaited()
+
+    def _check_awaited(self) -> None:
+        if not (self.awaited or self.revoked):
             raise InputError(
                 f"job {job_id(self.job)} leaves the block of its claim without having"
                 " waited for the grant: `with run.claim(job) as claim: yield claim`"

@@ -123,9 +123,11 @@ class Environment(simpy.Environment):
     """SimPy's environment, with timeouts that are checked and can be cancelled.
 
     keeps_records: whether monitors record every request and every change of a level.
+    warm_up, window_end: from when to when they measure, as set by `cg.warm_up`.
     """
 
     keeps_records = False
+    warm_up, window_end = 0.0, inf
 
     if TYPE_CHECKING:
 

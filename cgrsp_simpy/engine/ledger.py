@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
+
+import simpy
 
 from cgrsp_simpy.base.policy import AssignmentError
 from cgrsp_simpy.engine.resources import Resource, settled
@@ -23,21 +26,41 @@ class Ledger:
         Bit n is set while something of the nth resource is free.
     held_s : list of float
         Amount times seconds for which it was granted, up to the claims that have ended.
+    closed_s : list of float
+        Amount times seconds for which it was closed and held by nobody, up to now once
+        `measure_closed` is called.
+    window : pair of float
+        From when to when both are measured, seconds.
     view : View
         Its hooks are called when a resource becomes full, or available again.
     """
 
-    __slots__ = ("_closed", "_resources", "_withheld", "free", "held_s", "mask", "view")
+    __slots__ = (
+        "_closed",
+        "_closed_since",
+        "_env",
+        "_resources",
+        "_withheld",
+        "closed_s",
+        "free",
+        "held_s",
+        "mask",
+        "view",
+        "window",
+    )
 
-    def __init__(self, resources: Sequence[Resource]) -> None:
-        self._resources = resources
+    def __init__(self, env: simpy.Environment, resources: Sequence[Resource]) -> None:
+        self._env, self._resources = env, resources
+        self.window = (0.0, math.inf)
         self.view: Any = None  # set once it exists: it reads the ledger
         self.free = [resource.size for resource in resources]
         self.mask = sum(1 << n for n, left in enumerate(self.free) if left > 0)
         self.held_s = [0.0] * len(resources)
+        self.closed_s = [0.0] * len(resources)
         # of a closed resource: how often it was closed, and what is free of it
         self._closed: dict[int, int] = {}
         self._withheld: dict[int, float] = {}
+        self._closed_since: dict[int, float] = {}
 
     def take(self, number: int, amount: float, claim: Any) -> None:
         """Reserve an amount for a claim; AssignmentError if less is free."""
@@ -54,10 +77,11 @@ class Ledger:
             self._resources[number].promised = claim
             self.view.on_full(number)
 
-    def release(self, number: int, amount: float, duration_s: float) -> None:
-        """Release an amount that was reserved for some seconds."""
-        self.held_s[number] += amount * duration_s
+    def release(self, number: int, amount: float, since_s: float) -> None:
+        """Release an amount that was reserved at a time, seconds."""
+        self.held_s[number] += amount * self._measured_s(since_s)
         if number in self._closed:
+            self.measure_closed()
             left = self._withheld[number] + amount
             self._withheld[number] = settled(left, self._resources[number].size)
         elif amount > 0:
@@ -79,6 +103,7 @@ class Ledger:
         if times > 1:
             return False
         left = self._withheld[number] = self.free[number]
+        self._closed_since[number] = self._env.now
         self.free[number] = 0.0
         self.mask &= ~(1 << number)
         if left > 0:
@@ -90,11 +115,24 @@ class Ledger:
         self._closed[number] -= 1
         if self._closed[number]:
             return False
-        del self._closed[number]
+        self.measure_closed()
+        del self._closed[number], self._closed_since[number]
         left = self._withheld.pop(number)
         if left > 0:
             self._make_available(number, left)
         return True
+
+    def _measured_s(self, since_s: float) -> float:
+        """Return how much of the time since then is within the window, seconds."""
+        begin_s, end_s = self.window
+        return max(0.0, min(self._env.now, end_s) - max(since_s, begin_s))
+
+    def measure_closed(self) -> None:
+        """Add the time up to now of what is closed and held by nobody."""
+        for number, amount in self._withheld.items():
+            since_s = self._closed_since[number]
+            self.closed_s[number] += amount * self._measured_s(since_s)
+            self._closed_since[number] = self._env.now
 
     def any_closed(self) -> bool:
         """Whether any resource is closed."""

@@ -104,6 +104,17 @@ def warm_up(env: simpy.Environment, until: float, end: float | None = None) -> N
         _at(env, end, lambda monitor: monitor.stop())
 
 
+def check_window(name: str, env: simpy.Environment) -> None:
+    """Raise InputError if a model, by its name, has ended before its window has."""
+    for bound in ("warm_up", "window_end"):
+        time = getattr(env, bound, math.inf)
+        if env.now < time < math.inf:
+            raise InputError(
+                f"model {name} ended at {env.now:g}, before the time {time:g} of"
+                " cg.warm_up"
+            )
+
+
 def _at(env: simpy.Environment, time: float, action: Any) -> None:
     """Carry out an action on every monitor at a time."""
 

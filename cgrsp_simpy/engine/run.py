@@ -41,7 +41,8 @@ class Records:
         self.blocks: list[list[np.ndarray[Any, Any]]] | None = [] if keep else None
         self.claims: list[ClaimRecord] | None = [] if keep else None
         self._closed = 0
-        self._kinds = {**KINDS, **report.dtypes}
+        self._kinds = {**KINDS, **report.claim_columns, **report.dtypes}
+        self._recorded = (*TIMES, *report.claim_columns, *model.columns)
         # values of a job without a record
         self.missing_row = tuple(
             _missing(np.dtype(kind)) for kind in model.columns.values()
@@ -66,7 +67,7 @@ class Records:
             )
         self._attributes = names
         self._tuples = self._tuples and isinstance(job, tuple)
-        taken = ["job", *TIMES, *model.columns, RESOURCES]
+        taken = ["job", *self._recorded, RESOURCES]
         numbers = Counter([*column_names(names), *taken[1:]])
         numbers["submit_s"] -= "submit_s" in names  # a job may have its own
         for column in [name for name, number in numbers.items() if number > 1]:
@@ -106,7 +107,7 @@ class Records:
                     f"job {job!r} of {self._model.name} arrives at {at_s:g} s, and its"
                     f" submit_s is {submit_s!r}; it must not be later"
                 )
-        for name, recorded in zip((*TIMES, *self._model.columns), times):
+        for name, recorded in zip(self._recorded, times):
             columns.setdefault(name, recorded)
         for name, column in columns.items():
             try:
@@ -155,6 +156,10 @@ class Run(HoldsPolicies):
         How often the policy was asked.
     held_s : tuple of float
         Per resource, amount times seconds from grant to release.
+    closed_s : tuple of float
+        Per resource, amount times seconds for which it was closed and held by nobody.
+    measured : dict
+        Figures of monitors that the model has created, such as a `cg.Container`.
     report : Report
         The scenario's.
     tally : Any
@@ -175,12 +180,15 @@ class Run(HoldsPolicies):
         held_s: Sequence[float] = (),
         plan: Any = None,
         rule: Any = None,
+        closed_s: Sequence[float] = (),
+        measured: Mapping[str, float] = {},
     ) -> None:
         records.close()
         self.scenario, self.policy, self.seed = scenario, policy, seed
         self.report: Report = scenario.report(scenario)
         self.decisions = decisions
-        self.held_s = tuple(held_s)
+        self.held_s, self.closed_s = tuple(held_s), tuple(closed_s)
+        self.measured = dict(measured)
         self.tally = records.tally
         self.plan, self.rule, self._log = plan, rule, records.claims
         self._names, self._blocks = records.names, records.blocks

@@ -34,6 +34,7 @@ from cgrsp_simpy.engine.events import (
     policy_name,
 )
 from cgrsp_simpy.engine.ledger import Ledger
+from cgrsp_simpy.engine.monitors import check_window, figures_of
 from cgrsp_simpy.engine.resources import ResourceSpec
 from cgrsp_simpy.engine.run import Records, Run
 from cgrsp_simpy.engine.watchdog import MANY, Watchdog, ended_without
@@ -61,6 +62,7 @@ class JobProcess(simpy.Process):
     submit_s: float
     dispatch_s = start_s = math.nan
     finish_s: float | None = None
+    wait_s, claims = 0.0, 0
     values: Sequence[Any] = ()
 
 
@@ -158,7 +160,7 @@ class Simulation:
         self.timeout = self.env.timeout
         self.declared = declared_by(model)
         self.resources = [spec.resource(self.env) for spec in self.declared]
-        self.ledger = Ledger(self.resources)
+        self.ledger = Ledger(self.env, self.resources)
         # random numbers
         self.draw = Draw(seed, "run ")
         self.hidden: dict[Any, Any] = {}
@@ -181,6 +183,7 @@ class Simulation:
         self._watchdog = Watchdog(self)
         self._is_guarded = True
         model.set_up(self)
+        self._set_window()
         for process in model.processes(self):
             self.process(process)
         arrivals = model.arrivals(Draw(seed)) if drawn is None else drawn
@@ -286,11 +289,14 @@ class Simulation:
             if left_s <= 0:
                 return
 
-    def down(self, resource: Any) -> AbstractContextManager[None]:
+    def down(
+        self, resource: Any, interrupt: bool = True
+    ) -> AbstractContextManager[None]:
         """Take a resource of `resources` down while in the block.
 
-        It is granted to nobody, and processes that hold it are interrupted, except the
-        caller. Downtimes of one resource may overlap.
+        It is granted to nobody. Downtimes of one resource may overlap.
+        interrupt: whether processes that hold it are interrupted, except the caller; if
+        not, they finish, as with maintenance or the end of a shift.
         """
         if resource not in self.resources:
             raise InputError(f"down(={resource!r}) must be one of run.resources")
@@ -298,14 +304,15 @@ class Simulation:
             f"run.down({resource.label} {resource.index}) was called and not entered:"
             " `with run.down(resource):`"
         )
-        return self._down(call, resource)
+        return self._down(call, resource, interrupt)
 
     @contextmanager
-    def _down(self, call: object, resource: Any) -> Iterator[None]:
+    def _down(self, call: object, resource: Any, interrupt: bool) -> Iterator[None]:
         del self._not_entered[call]
         number = self.resources.index(resource)
         if self.ledger.close(number):
             self.emit("down", None, f"{resource.label} {resource.index}")
+        if interrupt:
             for claim in tuple(self.granted_claims):
                 others = claim.process is not self.env.active_process
                 if others and any(part == number for part, _ in claim.parts):
@@ -459,6 +466,8 @@ class Simulation:
                 process.finish_s = self.env._now
             times = process.submit_s, process.dispatch_s, process.start_s
             values = process.values or self.records.missing_row
+            if self.report.claim_columns:
+                values = (process.wait_s, process.claims, *values)
             self.records.add((job, *times, process.finish_s, *values))
             self._check_over()
 
@@ -495,7 +504,7 @@ class Simulation:
             request.resource.release(request)
         now_s = self.env._now
         for number, amount in claim.parts:
-            self.ledger.release(number, amount, now_s - claim.granted_s)
+            self.ledger.release(number, amount, claim.granted_s)
         self.view.on_release(claim)
         if self.records.claims is not None:
             times = claim.granted_s, claim.started_s, now_s
@@ -511,6 +520,8 @@ class Simulation:
         jobs = self.job_processes
         process = jobs.get(claim.job) or jobs.get(claimant(claim.job))
         if process is not None:
+            process.wait_s += claim.granted_s - claim.submit_s
+            process.claims += 1
             if not process.dispatch_s <= claim.granted_s:
                 process.dispatch_s = claim.granted_s
             if math.isnan(process.start_s) or claim.started_s < process.start_s:
@@ -615,6 +626,8 @@ class Simulation:
     def close(self) -> Run:
         """Return the records of a run that has ended; PolicyError if jobs wait."""
         self._watchdog.check_deadlock()
+        check_window(self.model.name, self.env)
+        self.ledger.measure_closed()
         return Run(
             self.model,
             self.name,
@@ -624,7 +637,19 @@ class Simulation:
             self.ledger.held_s,
             self.plan,
             self._rule,
+            closed_s=self.ledger.closed_s,
+            measured=figures_of(self.env),
         )
+
+    def _set_window(self) -> None:
+        """Measure within the window of `cg.warm_up`, if `set_up` has called it."""
+        window = self.env.warm_up, self.env.window_end
+        if window != (0.0, math.inf):
+            if not self.report.claim_columns:
+                raise InputError(
+                    f"the figures of {self.model.name} cannot leave out a warm-up"
+                )
+            self.records.tally.window = self.ledger.window = window
 
 
 ATTRIBUTES = (

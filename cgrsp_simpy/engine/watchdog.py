@@ -101,7 +101,7 @@ def ended_without(claim: Claim) -> InputError:
     """Return the error of a process that has ended and not left its claim."""
     return InputError(
         f"the process of job {job_id(claim.job)} has ended, and its claim"
-        " has not: `with run.claim(job) as claim:`"
+        " has not: `with run.claim(job) as claim:`, or claim.release() at its end"
     )
 
 

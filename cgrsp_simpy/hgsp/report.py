@@ -40,6 +40,7 @@ METRICS = {
 class HgspReport(Report):
     """The paper's metrics, of the schedule that was measured and of the plan."""
 
+    claim_columns: ClassVar[Mapping[str, str]] = {}
     metrics: Mapping[str, Metric] = METRICS
     shown = (
         "weighted_tardiness",

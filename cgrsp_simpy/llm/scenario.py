@@ -59,6 +59,7 @@ METRICS = {
 class LlmReport(Report):
     """Latencies of requests, and the rates at which they are served."""
 
+    claim_columns: ClassVar[Mapping[str, str]] = {}
     metrics: Mapping[str, Metric] = METRICS
     shown = (
         *("ttft_s", "ttft_p99_s", "tpot_s", "tpot_p99_s", "e2e_s", "e2e_p99_s"),

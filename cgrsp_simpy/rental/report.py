@@ -32,6 +32,7 @@ class RentalReport(Report):
     of the thesis.
     """
 
+    claim_columns: ClassVar[Mapping[str, str]] = {}
     metrics: Mapping[str, Metric] = METRICS
     shown = (
         "wait_min",

@@ -48,6 +48,7 @@ class Course(NamedTuple):
 class SpotReport(Report):
     """Cost, time and losses of the one job."""
 
+    claim_columns: ClassVar[Mapping[str, str]] = {}
     metrics: Mapping[str, Metric] = METRICS
     shown = (
         "cost_usd",

@@ -24,7 +24,13 @@ from cgrsp_simpy.base.timeline import VISIT, Timeline
 from cgrsp_simpy.engine.claim import ClaimRecord
 from cgrsp_simpy.engine.events import Environment, policy_name
 from cgrsp_simpy.engine.model import Model
-from cgrsp_simpy.engine.monitors import Resource, Series, figures_of, monitors
+from cgrsp_simpy.engine.monitors import (
+    Resource,
+    Series,
+    check_window,
+    figures_of,
+    monitors,
+)
 from cgrsp_simpy.engine.report import Report
 from cgrsp_simpy.engine.run import Records, Run
 from cgrsp_simpy.studies.subject import Subject
@@ -357,18 +363,13 @@ class FunctionModel(Model):
         return FunctionModel(self.function, {**self.parameters, **parameters})
 
 
-def _check_ended(name: str, env: Any) -> None:
+def _check_ended(name: str, env: Environment) -> None:
     """Raise InputError if a model was not run, or not as long as it measures."""
     if env.now == 0 and env.peek() < math.inf:
         raise InputError(
             f"model {name} was not run: call env.run() or env.run(until) in it"
         )
-    for bound in ("warm_up", "window_end"):
-        if getattr(env, bound, -math.inf) > env.now:
-            raise InputError(
-                f"model {name} ended at {env.now:g}, before the time"
-                f" {getattr(env, bound):g} of cg.warm_up"
-            )
+    check_window(name, env)
 
 
 def _all_figures(name: str, env: Any, result: Any) -> dict[str, float]:
@@ -429,7 +430,7 @@ def _rows(requests: np.ndarray[Any, Any]) -> dict[str, Any]:
     """Return one row per process that made requests, as columns.
 
     Its first request and grant, and its last end; wait_s, the time that it waited in
-    all; requests, their number.
+    all; claims, the number of its requests.
     """
     number = int(requests["job"].max(initial=-1)) + 1
     _, first = np.unique(requests["job"], return_index=True)
@@ -448,7 +449,7 @@ def _rows(requests: np.ndarray[Any, Any]) -> dict[str, Any]:
         "finish_s": ends,
         "process": requests["process"][first],
         "wait_s": waits_s,
-        "requests": np.bincount(requests["job"], minlength=number),
+        "claims": np.bincount(requests["job"], minlength=number),
     }
 
 

@@ -20,6 +20,7 @@ from cgrsp_simpy.waiting.tally import Tally, most_at_once
 class WaitingReport(Report):
     """Figures of the paper, by batch."""
 
+    claim_columns: ClassVar[Mapping[str, str]] = {}
     metrics: Mapping[str, Metric] = {  # money is in the unit of the prices
         "wait_s": Metric("mean wait", "s"),
         "price": Metric("price of an hour's work"),

@@ -176,7 +176,7 @@ def test_a_process_of_several_requests_waits_in_all():
 
     run = cg.simulate(line)
     assert run.jobs["wait_s"].tolist() == [0, 3]
-    assert run.jobs["requests"].tolist() == [2, 2]
+    assert run.jobs["claims"].tolist() == [2, 2]
     assert run.jobs["finish_s"].tolist() == [6, 9]
     assert run.timeline.end_s == 9
 

@@ -1,0 +1,176 @@
+"""Figures of a model's runs: waits, use of open resources, warm-up."""
+
+from contextlib import suppress
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+import cgrsp_simpy as cg
+
+
+@dataclass(frozen=True)
+class Shop(cg.Model):
+    """Jobs that need two stations, one after the other."""
+
+    jobs: int = 4
+    gap_s: float = 10.0
+    work_s: float = 10.0
+    starts_s: float = 0.0
+
+    def resources(self):
+        return cg.slots(1, "station")
+
+    def arrivals(self, draw):
+        return [(n * self.gap_s, n) for n in range(self.jobs)]
+
+    def set_up(self, run):
+        if self.starts_s:
+            cg.warm_up(run.env, self.starts_s)
+
+    def job_process(self, run, job):
+        for _ in range(2):
+            with run.claim(job) as claim:
+                yield claim
+                yield run.timeout(self.work_s)
+
+
+def test_a_job_waits_for_all_its_claims():
+    run = cg.simulate(Shop(jobs=2), "first")
+    # job 0 is served from 0 and from 20, job 1 from 10 and from 30
+    assert run.jobs["wait_s"].tolist() == [10, 10]
+    assert run.jobs["claims"].tolist() == [2, 2]
+    summary = run.summary()
+    assert summary["wait_s"] == 10
+    assert summary["claim_wait_s"] == 5
+    assert summary["response_s"] == 30
+
+
+def test_claims_of_a_job_that_arrive_later_wait_behind_others():
+    run = cg.simulate(Shop(jobs=3, gap_s=1.0), "first")
+    begun, waits = {}, np.zeros(3)
+    for claim in sorted(run.claims, key=lambda row: row["from_s"]):
+        ready = begun.get(claim["job"], claim["job"] * 1.0)
+        waits[claim["job"]] += claim["from_s"] - ready
+        begun[claim["job"]] = claim["to_s"]
+    assert run.jobs["wait_s"] == pytest.approx(waits)
+    assert run.summary()["claim_wait_s"] == pytest.approx(waits.sum() / 6)
+
+
+def test_after_a_warm_up_jobs_that_end_later_and_the_later_use_count():
+    run = cg.simulate(Shop(jobs=4, gap_s=40.0, starts_s=45.0), "first")
+    # busy: 0 to 20, 40 to 60, 80 to 100, 120 to 140
+    assert run.summary()["utilisation_pct"] == pytest.approx(100 * 55 / 95)
+    assert run.summary()["response_s"] == 20
+    assert len(run.jobs) == 4
+    waits = cg.simulate(Shop(jobs=4, gap_s=10.0, starts_s=45.0), "first")
+    late = waits.jobs[waits.jobs["finish_s"] >= 45]
+    assert waits.summary()["wait_s"] == pytest.approx(late["wait_s"].mean())
+
+
+def test_a_warm_up_longer_than_the_run_is_refused():
+    with pytest.raises(cg.InputError, match="ended at 50, before the time 90"):
+        cg.simulate(Shop(starts_s=90.0, jobs=2, gap_s=30.0), "first")
+
+
+def test_figures_that_cannot_leave_out_a_warm_up_refuse_it():
+    class Tasks(cg.hgsp.Scenario):
+        def set_up(self, run):
+            super().set_up(run)
+            cg.warm_up(run.env, 100.0)
+
+    with pytest.raises(cg.InputError, match="cannot leave out a warm-up"):
+        cg.simulate(Tasks("tasks1"), "fifo")
+
+
+@dataclass(frozen=True)
+class Shifts(cg.Model):
+    """One of two tellers goes home at 15 s and comes back at 100 s."""
+
+    interrupt: bool = False
+
+    def resources(self):
+        return cg.slots(2, "teller")
+
+    def arrivals(self, draw):
+        return [(0.0, 0), (10.0, 1), (100.0, 2)]
+
+    def processes(self, run):
+        yield self.shift(run)
+
+    def shift(self, run):
+        yield run.timeout(15.0)
+        with run.down(run.resources[0], interrupt=self.interrupt):
+            yield run.timeout(85.0)
+
+    def job_process(self, run, job):
+        with run.claim(job) as claim:
+            yield claim
+            with suppress(cg.Interrupt):
+                yield run.timeout(20.0)
+
+
+def test_work_in_hand_is_finished_and_counts_as_open():
+    run = cg.simulate(Shifts(), "first")
+    # teller 0 works 0 to 20 (closed from 15), teller 1 from 10 to 30, one 100 to 120
+    assert run.closed_s == (80.0, 0.0)
+    assert run.held_s == (20.0 + 20.0, 20.0)
+    assert run.summary()["utilisation_pct"] == pytest.approx(100 * 60 / (240 - 80))
+    assert run.jobs["finish_s"].tolist() == [20, 30, 120]
+
+
+def test_by_default_a_resource_that_is_down_interrupts():
+    run = cg.simulate(Shifts(interrupt=True), "first")
+    assert run.jobs["finish_s"].tolist() == [15, 30, 120]
+    assert run.closed_s == (85.0, 0.0)
+
+
+@dataclass(frozen=True)
+class Tandem(cg.Model):
+    """A part blocks its first machine until the second is free."""
+
+    def resources(self):
+        return [*cg.slots(1, "first"), *cg.slots(1, "second")]
+
+    def arrivals(self, draw):
+        return [(0.0, 0), (0.0, 1)]
+
+    def job_process(self, run, job):
+        first = run.claim(job)
+        yield first
+        yield run.timeout(5.0)
+        second = run.claim((job, 2))
+        yield second
+        first.release()
+        yield run.timeout(8.0)
+        second.release()
+
+
+def test_a_claim_is_handed_over_by_release():
+    def route(view):
+        """Send each part to the machine that it asks for, if it is free."""
+        free = {slot.label: slot for slot in view.free}
+        for job in view.queue:
+            label = "second" if isinstance(job, tuple) else "first"
+            if label in free:
+                yield job, free.pop(label)
+
+    run = cg.simulate(Tandem(), route)
+    spans = {
+        (row["job"], row["resource"]): (row["from_s"], row["to_s"])
+        for row in run.claims
+    }
+    # part 1 blocks the first machine until part 0 leaves the second
+    assert spans == {(0, 0): (0, 5), (0, 1): (5, 13), (1, 0): (5, 13), (1, 1): (13, 21)}
+    assert run.jobs["wait_s"].tolist() == [0, 5 + 3]
+
+
+def test_a_process_that_ends_without_releasing_is_refused():
+    class Forgets(Tandem):
+        def job_process(self, run, job):
+            claim = run.claim(job)
+            yield claim
+            yield run.timeout(5.0)
+
+    with pytest.raises((cg.InputError, cg.PolicyError), match=r"claim\.release"):
+        cg.simulate(Forgets(), lambda view: zip(view.queue, view.free))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from cgrsp_simpy.base.steps import counted
 from cgrsp_simpy.base.timeline import Timed, Timeline, timeline_of
 
 
@@ -11,7 +12,7 @@ def queue_length(run: Timed | Timeline) -> tuple[np.ndarray, np.ndarray]:
     """Jobs in the queue as a step function: times in seconds, and numbers."""
     visits = timeline_of(run).visits
     never = np.isnan(visits["granted_s"])
-    return step_function(
+    return counted(
         visits["ready_s"], np.where(never, visits["end_s"], visits["granted_s"])
     )
 
@@ -19,15 +20,7 @@ def queue_length(run: Timed | Timeline) -> tuple[np.ndarray, np.ndarray]:
 def in_system(run: Timed | Timeline) -> tuple[np.ndarray, np.ndarray]:
     """Jobs in the system as a step function: times in seconds, and numbers."""
     visits = timeline_of(run).visits
-    return step_function(visits["ready_s"], visits["end_s"])
-
-
-def step_function(ups: np.ndarray, downs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the sorted times, and the number of ups less downs from each on."""
-    times = np.concatenate([ups, downs])
-    changes = np.concatenate([np.ones(len(ups), int), -np.ones(len(downs), int)])
-    order = np.argsort(times, kind="stable")
-    return times[order], np.cumsum(changes[order])
+    return counted(visits["ready_s"], visits["end_s"])
 
 
 def time_average(times_s: np.ndarray, values: np.ndarray, end_s: float) -> float:

@@ -19,6 +19,7 @@ from simpy.events import PENDING
 from simpy.resources import container, resource, store
 
 from cgrsp_simpy.base.checks import InputError, check_number, check_whole, require
+from cgrsp_simpy.base.steps import counted
 
 Series = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]  # times, values
 
@@ -191,15 +192,9 @@ def _columns(log: list[Any] | None) -> Series:
 
 
 def _counted(start: float, begins: Any, ends: Any) -> Series:
-    """Return how many are between their begin and end, by time; NaN: not yet."""
-    times = np.concatenate([begins, ends])
-    steps = np.repeat([1.0, -1.0], [len(begins), len(ends)])
-    known = ~np.isnan(times)
-    times, place = np.unique(times[known], return_inverse=True)
-    number = np.cumsum(np.bincount(place, steps[known], len(times)))
-    if len(times) == 0 or times[0] > start:
-        times, number = np.append(start, times), np.append(0.0, number)
-    return times, number
+    """Return how many are present from the start on; an end may be NaN: not yet."""
+    times, number = counted(begins, ends[~np.isnan(ends)])
+    return np.append(start, times), np.append(0, number)
 
 
 def _mean(values: Sequence[float] | np.ndarray[Any, Any]) -> float:

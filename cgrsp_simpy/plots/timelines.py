@@ -14,6 +14,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from cgrsp_simpy.analysis import metrics
+from cgrsp_simpy.base.steps import averages, summed_steps
 from cgrsp_simpy.base.timeline import PHASES, Timeline, timeline_of
 from cgrsp_simpy.plots.beside import Mark, label_marks
 from cgrsp_simpy.plots.data import Drawn, named, runs_of, time_unit
@@ -146,19 +147,8 @@ def _held(timeline: Timeline, phase: str, edges: np.ndarray) -> np.ndarray:
     share = claims["amount"] / np.maximum(
         np.array(timeline.sizes)[claims["resource"]], claims["amount"]
     )
-    return _average(claims["from_s"], claims["to_s"], share, edges)
-
-
-def _average(
-    start: np.ndarray, end: np.ndarray, weight: np.ndarray, edges: np.ndarray
-) -> np.ndarray:
-    """Return the time average of the weights of current items, between edges."""
-    times = np.concatenate([start, end, edges[[0, -1]]])
-    changes = np.concatenate([weight, -weight, [0, 0]])
-    order = np.argsort(times, kind="stable")
-    times, level = times[order], np.cumsum(changes[order])
-    area = np.concatenate([[0.0], np.cumsum(level[:-1] * np.diff(times))])
-    return np.asarray(np.diff(np.interp(edges, times, area)) / np.diff(edges))
+    times_s, level = summed_steps(claims["from_s"], claims["to_s"], share)
+    return averages(times_s, level, edges)
 
 
 def _span_s(end_s: float) -> float:

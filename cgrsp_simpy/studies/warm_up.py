@@ -10,6 +10,7 @@ import numpy as np
 
 from cgrsp_simpy.analysis.statistics import MSER_BATCH, mser5
 from cgrsp_simpy.base.checks import InputError, check_one_of, check_whole, require
+from cgrsp_simpy.base.steps import averages
 from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.studies.function import FunctionRun
 from cgrsp_simpy.studies.replicate import (
@@ -143,6 +144,4 @@ def _per_span(times: Any, values: Any, edges: Any, what: str) -> np.ndarray[Any,
         total, _ = np.histogram(times, edges, weights=values)
         number = np.where(number > 0, number, np.nan)
         return np.asarray(total / number)
-    times = np.append(times, max(edges[-1], times[-1]))
-    area = np.append(0, np.cumsum(values * np.diff(times)))
-    return np.asarray(np.diff(np.interp(edges, times, area)) / np.diff(edges))
+    return averages(times, values, edges)

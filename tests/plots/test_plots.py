@@ -26,6 +26,7 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.testing.compare import compare_images
 from matplotlib.text import Text
+from studies.function_models import bank
 from support import drawn_with
 
 import cgrsp_simpy as cg
@@ -47,6 +48,7 @@ from cgrsp_simpy.plots.style import (
 )
 from cgrsp_simpy.rental.record import METRICS
 from cgrsp_simpy.studies.subject import subject_of
+from cgrsp_simpy.studies.warm_up import WarmUp
 
 # thesis Table 5.2
 TEN = [
@@ -520,6 +522,10 @@ DRAW = {
         study_of(MADE_UP), published={"rh": (8.0, 20.3)}, **more
     ),
     "daily": lambda **more: plots.daily(SimpleNamespace(days=DAYS), **more),
+    "monitor": lambda **more: plots.monitor(cg.simulate(bank, seed=1), "desk", **more),
+    "welch": lambda **more: plots.welch(
+        WarmUp(3.0, "desk queue", 2, np.arange(1.0, 11.0), np.arange(10.0)), **more
+    ),
 }
 DAYS = [
     {

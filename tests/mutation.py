@@ -67,7 +67,7 @@ ALL_S = 3600  # of all: what does not end while tests are collected fails, too
 EQUAL: dict[tuple[str, str], str] = {
     (
         "engine/resources.py",
-        "super().__init__(env, capacity=place.size or 1.1, init=place.size)",
+        "super().__init__(env, capacity=spec.size or 1.1, init=spec.size)",
     ): ("of a pool of nothing, nothing is ever taken or given back"),
     (
         "hgsp/exact.py",

@@ -13,12 +13,10 @@ from cgrsp_simpy.plots.data import time_unit
 from cgrsp_simpy.plots.literal import literal
 from cgrsp_simpy.plots.parts import legend_above, merged, whole_numbers
 from cgrsp_simpy.plots.style import axes, looks
-from cgrsp_simpy.studies.function import FunctionRun
-from cgrsp_simpy.studies.warm_up import WarmUp
 
 
 @literal
-def monitor(run: FunctionRun, name: str, ax: Axes | None = None, **style: Any) -> Axes:
+def monitor(run: Any, name: str, ax: Axes | None = None, **style: Any) -> Axes:
     """Plot what a monitor recorded over time.
 
     Of a resource its queue, servers in use and capacity; of a container or store its
@@ -28,7 +26,7 @@ def monitor(run: FunctionRun, name: str, ax: Axes | None = None, **style: Any) -
     the lines. Raises InputError for another run, or an unknown monitor.
     """
     allowed = "a run of a function with @cg.model"
-    require(isinstance(run, FunctionRun), "run", run, allowed)
+    require(hasattr(run, "recorded"), "run", run, allowed)
     ax = axes(ax)
     series = {what: run.series(name, what) for what in run.recorded(name)}
     unit, unit_name = time_unit(run.plan.end_s)
@@ -61,13 +59,15 @@ def monitor(run: FunctionRun, name: str, ax: Axes | None = None, **style: Any) -
 
 
 @literal
-def welch(warm_up: WarmUp, ax: Axes | None = None, **style: Any) -> Axes:
+def welch(warm_up: Any, ax: Axes | None = None, **style: Any) -> Axes:
     """Plot the mean of the pilot runs over time, its moving average, and the suggested
     end of the warm-up (Welch's plot).
 
     warm_up: from `cg.warm_up_time`. style: of the lines. Source: Law, Simulation
     Modeling and Analysis, Section 9.5.1.
     """
+    allowed = "what cg.warm_up_time returns"
+    require(hasattr(warm_up, "means"), "warm_up", warm_up, allowed)
     ax = axes(ax)
     unit, unit_name = time_unit(float(warm_up.times[-1]))
     window = max(1, len(warm_up.means) // 20)

@@ -14,14 +14,14 @@ import io
 import marshal
 import pickle
 from collections.abc import Callable, Mapping
-from random import getstate
+from random import getstate, setstate
 from threading import current_thread, main_thread
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import cloudpickle
 from cloudpickle import cloudpickle as reducers
-from numpy.random import get_state
+from numpy.random import get_state, set_state
 
 from cgrsp_simpy.base.checks import InputError
 from cgrsp_simpy.base.metric import users_part
@@ -63,13 +63,19 @@ def run_isolated(scenario: Model, policy: Any, seed: int, **how: Any) -> Run:
     if current_thread() is not main_thread():  # others may draw at the same time
         return subject.run(policy_copy, seed, **how)
     before = _generator_states()
-    run = subject.run(policy_copy, seed, **how)
-    for name, old, new in zip(("random", "numpy.random"), before, _generator_states()):
+    try:
+        run = subject.run(policy_copy, seed, **how)
+        after = _generator_states()
+    finally:  # so that the next run is noticed, too, if each seeds the generator
+        setstate(pickle.loads(before[0]))
+        set_state(pickle.loads(before[1]))  # noqa: NPY002
+    for name, old, new in zip(("random", "numpy.random"), before, after):
         if old != new:
             raise PolicyError(
                 f"policy {policy_name(policy_copy)!r} or its scenario draws from the"
-                f" generator of the module {name}, which all runs share: draw from a"
-                " generator of the view, or from one that is created with a fixed seed"
+                f" generator of the module {name}, which all runs share: draw from"
+                ' draw("name") in a model, from view.rng in a policy, or from a'
+                " generator that is created with a fixed seed"
             )
     return run
 
@@ -258,14 +264,12 @@ def _cached(function: Callable[..., Any], parameters: Mapping[str, Any]) -> Any:
     return functools.lru_cache(**parameters)(function)
 
 
-def _generator_states() -> tuple[Any, ...]:
-    state: Any = get_state(legacy=False)  # noqa: NPY002
-    arrays = {
-        name: bytes(part)
-        for name, part in state["state"].items()
-        if hasattr(part, "data")
-    }
-    return getstate(), (state | {"state": state["state"] | arrays})
+def _generator_states() -> tuple[bytes, bytes]:
+    """Return the states of the generators that all code of a process shares."""
+    return (
+        pickle.dumps(getstate()),
+        pickle.dumps(get_state(legacy=False)),  # noqa: NPY002
+    )
 
 
 class Sent:

@@ -77,6 +77,20 @@ def policy(name):
     return first
 
 
+@cg.model
+def foreign_bank(env, draw):
+    desk = cg.Resource(env, name=NAMES[0])
+
+    def customer():
+        with desk.request() as turn:
+            yield turn
+            yield env.timeout(draw("work").exponential(5))
+
+    for _ in range(200):
+        env.process(customer())
+    env.run(900)
+
+
 def day(name=NAMES[0]):
     """A day whose scenario and GPU types have such names, beginning with one."""
     usual, names = cg.day("quiet", jobs=12, slots=3), cycle([name, *NAMES])
@@ -163,6 +177,10 @@ PLOTS = {
     "pareto": lambda of: plots.pareto(of["study"], "wait_min", "cost_usd"),
     "sweep_lines": lambda of: plots.sweep_lines(of["sweep"], "wait_min"),
     "daily": lambda of: plots.daily(of["month"], "wait_min"),
+    "monitor": lambda of: plots.monitor(cg.simulate(foreign_bank), NAMES[0]),
+    "welch": lambda of: plots.welch(
+        cg.warm_up_time(foreign_bank, what="in use", seeds=[0], spans=20)
+    ),
 }
 
 

@@ -27,7 +27,6 @@ ELSEWHERE = {  # file, or folder -> the tests of what has none of its own, and w
     "engine/dispatcher.py": "engine/test_run.py",
     "engine/ledger.py": "engine/test_run.py",  # no ledger without a run
     "engine/model.py": "engine/test_run.py",
-    "engine/report.py": "engine/test_run.py",
     "engine/watchdog.py": "contracts/test_user_code.py",
     "engine/resources.py": "engine/test_run.py",
     "exercises": "docs/test_lectures.py",  # each exercise with its lecture

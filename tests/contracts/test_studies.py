@@ -129,6 +129,7 @@ def test_pickle(subject):
     assert pickle.loads(pickle.dumps(run)).summary() == run.summary()
 
 
+@pytest.mark.slow
 def test_files_and_frames(subject, tmp_path):
     pytest.importorskip("pandas")
     scenario, alternatives, _, figure = subject

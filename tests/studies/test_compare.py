@@ -318,7 +318,7 @@ BAD = [
     wrong(
         lambda: over_months({"quiet": 0.5, "normal": 0.4}),
         "mix",
-        "(0.5, 0.4)",
+        "{'quiet': 0.5, 'normal': 0.4}",
         "sum to 1",
         "0.9",
     ),
@@ -398,7 +398,7 @@ LINES = [
     ("sweep slots=3 --workers 0", ["--workers", "0", "whole number >= 1"]),  # none
     ("month --mix quiet", ["--mix", "'quiet'", "name=value"]),  # no share
     ("month --mix quiet=x", ["--mix", "quiet", "'x'", "a number"]),  # a text
-    ("month --mix quiet=0.5", ["mix", "(0.5,)", "sum to 1"]),  # too little
+    ("month --mix quiet=0.5", ["mix", "{'quiet': 0.5}", "sum to 1"]),  # too little
     # not a day; the nearest
     ("month --mix quiett=1", ["--mix", "'quiett'", "mean 'quiet'"]),
     ("month --mix quiet=1,quiet=1", ["quiet", "twice"]),  # which of them?

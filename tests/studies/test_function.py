@@ -199,6 +199,7 @@ def test_files_of_a_study_and_of_a_run(tmp_path):
     assert (tmp_path / "run.csv").read_text().startswith("job,submit_s,")
 
 
+@pytest.mark.slow
 def test_vidigi_reads_the_events_of_a_run(tmp_path):
     pandas = pytest.importorskip("pandas")
     logging = pytest.importorskip("vidigi.logging")

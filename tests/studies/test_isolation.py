@@ -340,8 +340,24 @@ def test_a_policy_that_draws_from_a_generator_of_all_runs_is_a_failed_run(policy
         f"draws from the generator of the module {name}, which all runs share"
         in row["error"]
     )
-    with pytest.raises(cg.PolicyError, match="draw from a generator of the view"):
+    with pytest.raises(cg.PolicyError, match=r"draw from draw\("):
         study.run(policy.__name__, 0)
+
+
+@cg.model
+def seeds_the_generator(env, until=60.0):
+    random.seed(1)
+    cg.Resource(env, name="till")
+    env.run(until * random.random())
+
+
+def test_a_model_that_seeds_the_generator_of_all_is_refused_in_every_run():
+    random.seed(7)
+    before = random.getstate()
+    study = cg.compare(seeds_the_generator, seeds=range(3))
+    assert len(study.failures) == 3
+    assert all("module random" in row["error"] for row in study.failures)
+    assert random.getstate() == before
 
 
 def draws_of_its_own(view, rng=random.Random(1)):  # noqa: B008

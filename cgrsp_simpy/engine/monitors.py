@@ -107,12 +107,12 @@ def warm_up(env: simpy.Environment, until: float, end: float | None = None) -> N
 
 def check_window(name: str, env: simpy.Environment) -> None:
     """Raise InputError if a model, by its name, has ended before its window has."""
-    for bound in ("warm_up", "window_end"):
-        time = getattr(env, bound, math.inf)
-        if env.now < time < math.inf:
+    warm_up, end = getattr(env, "warm_up", 0.0), getattr(env, "window_end", math.inf)
+    for time, too_early in ((warm_up, env.now <= warm_up), (end, env.now < end)):
+        if too_early and 0 < time < math.inf:
             raise InputError(
-                f"model {name} ended at {env.now:g}, before the time {time:g} of"
-                " cg.warm_up"
+                f"model {name} ended at {env.now:g}, but cg.warm_up measures from"
+                f" {warm_up:g}{f' to {end:g}' if end < math.inf else ''}"
             )
 
 

@@ -69,7 +69,9 @@ def test_after_a_warm_up_jobs_that_end_later_and_the_later_use_count():
 
 
 def test_a_warm_up_longer_than_the_run_is_refused():
-    with pytest.raises(cg.InputError, match="ended at 50, before the time 90"):
+    with pytest.raises(
+        cg.InputError, match=r"ended at 50, but cg\.warm_up measures from 90"
+    ):
         cg.simulate(Shop(starts_s=90.0, jobs=2, gap_s=30.0), "first")
 
 
@@ -174,3 +176,19 @@ def test_a_process_that_ends_without_releasing_is_refused():
 
     with pytest.raises((cg.InputError, cg.PolicyError), match=r"claim\.release"):
         cg.simulate(Forgets(), lambda view: zip(view.queue, view.free))
+
+
+def test_what_a_model_measures_itself_is_among_its_figures():
+    @dataclass(frozen=True)
+    class Licensed(Shop):
+        def set_up(self, run):
+            run.licences = cg.Container(run.env, init=3, name="licences")
+
+        def job_process(self, run, job):
+            yield run.licences.get(1)
+            yield run.timeout(10.0)
+            yield run.licences.put(1)
+
+    study = cg.compare(Licensed(jobs=4, gap_s=5.0), ["first"], seeds=[0])
+    # taken: 1 from 0 to 5, 2 from 5 to 20, 1 from 20 to 25
+    assert study.values("first", "licences_level") == [3 - (5 + 2 * 15 + 5) / 25]

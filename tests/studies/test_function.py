@@ -282,6 +282,12 @@ def late_warm_up(env):
     env.run(50)
 
 
+def nothing_measured(env):
+    cg.Resource(env, name="desk")
+    cg.warm_up(env, 50)
+    env.run(50)
+
+
 def ended_before(env):
     cg.Resource(env, name="desk")
     cg.warm_up(env, 100)
@@ -307,9 +313,10 @@ def late_window(env):
         (two_of_a_name, "'desk' is used by two monitors"),
         (figure_of_a_monitor, "another than a monitor's figure"),
         (no_figures, "model no_figures has no figures"),
-        (late_warm_up, "ended at 50, before the time 100 of cg.warm_up"),
+        (late_warm_up, "ended at 50, but cg.warm_up measures from 100"),
+        (nothing_measured, "ended at 50, but cg.warm_up measures from 50"),
         (ended_before, "the model has ended before 100"),
-        (late_window, "ended at 50, before the time 60 of cg.warm_up"),
+        (late_window, "ended at 50, but cg.warm_up measures from 10 to 60"),
         (max, "must be a function"),
     ],
 )

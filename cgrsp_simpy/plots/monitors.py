@@ -30,6 +30,8 @@ def monitor(run: Any, name: str, ax: Axes | None = None, **style: Any) -> Axes:
     ax = axes(ax)
     series = {what: run.series(name, what) for what in run.recorded(name)}
     unit, unit_name = time_unit(run.plan.end_s)
+    unit /= run.scenario.declaration.unit_s  # series are in the model's unit
+    end = run.plan.end_s / run.scenario.declaration.unit_s / unit
     observed = "value" in series
     if observed:
         times, values = series["value"]
@@ -38,7 +40,7 @@ def monitor(run: Any, name: str, ax: Axes | None = None, **style: Any) -> Axes:
         series = {"running mean": (times, np.cumsum(values) / number)}
     series.pop("wait", None)
     for (what, (times, values)), look in zip(series.items(), looks(list(series))):
-        last = [run.plan.end_s / unit] if len(values) else []
+        last = [end] if len(values) else []
         usual = {
             "drawstyle": "default" if observed else "steps-post",
             "color": look.colour,
@@ -50,7 +52,7 @@ def monitor(run: Any, name: str, ax: Axes | None = None, **style: Any) -> Axes:
             [*values, *values[-1:]],
             **merged(usual, style, Line2D),
         )
-    ax.set(xlabel=f"time ({unit_name})", ylabel=name, xlim=(0, run.plan.end_s / unit))
+    ax.set(xlabel=f"time ({unit_name})", ylabel=name, xlim=(0, end))
     if not observed:
         ax.set_ylim(bottom=0)
         whole_numbers(ax.yaxis)
@@ -69,7 +71,6 @@ def welch(warm_up: Any, ax: Axes | None = None, **style: Any) -> Axes:
     allowed = "what cg.warm_up_time returns"
     require(hasattr(warm_up, "means"), "warm_up", warm_up, allowed)
     ax = axes(ax)
-    unit, unit_name = time_unit(float(warm_up.times[-1]))
     window = max(1, len(warm_up.means) // 20)
     means = np.array(
         [
@@ -77,7 +78,7 @@ def welch(warm_up: Any, ax: Axes | None = None, **style: Any) -> Axes:
             for n in range(len(warm_up.means))
         ]
     )
-    times = warm_up.times / unit
+    times = warm_up.times
     mean_label = f"mean of {warm_up.seeds} runs"
     for values, usual in (
         (warm_up.means, {"color": "0.75", "label": mean_label}),
@@ -85,7 +86,7 @@ def welch(warm_up: Any, ax: Axes | None = None, **style: Any) -> Axes:
     ):
         ax.plot(times, values, **merged(usual, style, Line2D))
     end = f"suggested warm-up: {warm_up.time:g}"
-    ax.axvline(warm_up.time / unit, color="0.2", linestyle="--", label=end)
-    ax.set(xlabel=f"time ({unit_name})", ylabel=warm_up.figure, xlim=(0, times[-1]))
+    ax.axvline(warm_up.time, color="0.2", linestyle="--", label=end)
+    ax.set(xlabel="time", ylabel=warm_up.figure, xlim=(0, times[-1]))
     legend_above(ax, ax.get_lines())
     return ax

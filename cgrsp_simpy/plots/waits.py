@@ -24,17 +24,17 @@ BINS = 40  # approximate number
 def wait_histogram(
     runs: Run | Iterable[Run], ax: Axes | None = None, **style: Any
 ) -> Axes:
-    """Plot the distribution of waits from submission to execution: one step line per
-    run.
+    """Plot the distribution of waits: one step line per run.
 
-    The mean is marked and labelled. A job that never started has no wait.
+    A wait is the time from submission to execution or, if the run records it (wait_s),
+    the total of all waits of a job. The mean is marked and labelled. A job that never
+    started has no wait.
 
     runs: one or several, with records; they share the bins. style: of the lines. Raises
     InputError for no run. Source: thesis Eq. 3.7.
     """
     runs, ax = runs_of(runs), axes(ax)
-    all_s = (run.jobs["start_s"] - run.jobs["submit_s"] for run in runs)
-    waits = [waits_min[~np.isnan(waits_min)] / 60 for waits_min in all_s]
+    waits = [_waits_s(run.jobs) / 60 for run in runs]
     width = _width(max(waits_min.max(initial=0) for waits_min in waits))
     edges = width * np.arange(
         1
@@ -79,6 +79,13 @@ def wait_histogram(
         say(ax, "no jobs")
     name_lines(ax, drawn)
     return ax
+
+
+def _waits_s(jobs: np.ndarray) -> np.ndarray:
+    """Return the waits of the jobs that have started, seconds."""
+    recorded = "wait_s" in (jobs.dtype.names or ())
+    waits_s = jobs["wait_s"] if recorded else jobs["start_s"] - jobs["submit_s"]
+    return np.asarray(waits_s[~np.isnan(jobs["start_s"]) & ~np.isnan(waits_s)])
 
 
 def _width(longest: float) -> float:

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 
-from cgrsp_simpy.base.checks import InputError, check_one_of, require
+from cgrsp_simpy.base.checks import InputError, check_number, check_one_of, require
 from cgrsp_simpy.base.metric import Metric
 from cgrsp_simpy.base.policy import Named
 from cgrsp_simpy.base.streams import Draw
@@ -38,10 +38,22 @@ from cgrsp_simpy.studies.subject import Subject
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 RECEIVED = ("env", "draw", "seed")  # what a model receives by these names
-MARK = "_figures_of_model"  # attribute of a function that is declared to be a model
+MARK = "_declared_model"  # attribute of a function that is declared to be a model
 
 
-def model(function: Any = None, *, figures: Mapping[str, Metric] | None = None) -> Any:
+class Declaration(NamedTuple):
+    """What a model is declared with: its figures, and seconds per unit of its time."""
+
+    figures: Mapping[str, Metric]
+    unit_s: float
+
+
+def model(
+    function: Any = None,
+    *,
+    figures: Mapping[str, Metric] | None = None,
+    unit_s: float = 1.0,
+) -> Any:
     """Declare a function to be a model: `compare`, `sweep`, `select` and `simulate`
     take it. It stays an ordinary function.
 
@@ -56,7 +68,7 @@ def model(function: Any = None, *, figures: Mapping[str, Metric] | None = None) 
     The function sets a SimPy model up, calls `env.run`, and returns further figures by
     name, or nothing. It receives what it names of `env`, a simpy.Environment, `draw`,
     whose `draw("name")` is a NumPy Generator of the run, and `seed`; all others are
-    parameters, which need a default. Times are in seconds where a plot shows them.
+    parameters, which need a default.
 
     Parameters
     ----------
@@ -65,6 +77,9 @@ def model(function: Any = None, *, figures: Mapping[str, Metric] | None = None) 
     figures : mapping, optional
         Name -> Metric of the figures that a study shows and tests, the chief one
         first. By default all, and less is better.
+    unit_s : float
+        Seconds per unit of the model's time, such as 3600 for hours; records of jobs,
+        requests and claims, and plots, are in seconds.
 
     Raises
     ------
@@ -74,9 +89,10 @@ def model(function: Any = None, *, figures: Mapping[str, Metric] | None = None) 
 
     def declare(function: Function) -> Function:
         _check(function)
-        setattr(function, MARK, dict(figures or {}))
+        setattr(function, MARK, Declaration(dict(figures or {}), unit_s))
         return function
 
+    check_number("unit_s", unit_s, above=0)
     return declare if function is None else declare(function)
 
 
@@ -131,8 +147,8 @@ NaN for what did not happen.
 class Observations(NamedTuple):
     """What a run of a function leaves for its report.
 
-    figures: by name. end_s: when it ended. resources: name -> greatest capacity.
-    requests: array of REQUEST in order of time. series: by monitor and kind.
+    figures: by name. end_s: when it ended, seconds. resources: name -> greatest
+    capacity. requests: array of REQUEST in order of time. series: by monitor and kind.
     """
 
     figures: Mapping[str, float]
@@ -147,7 +163,7 @@ class FunctionReport(Report):
 
     def __init__(self, model: Any) -> None:
         super().__init__(model)
-        declared: Mapping[str, Metric] = getattr(model.function, MARK, {})
+        declared = model.declaration.figures
         self.metrics = declared
         self.shown = self.tested = tuple(declared)
 
@@ -251,7 +267,8 @@ class FunctionSubject(Subject):
         name = alternative.function.__name__
         _check_ended(name, env)
         figures = _all_figures(name, env, result)
-        observations = _observations(env, records, figures)
+        unit_s = self.model.declaration.unit_s
+        observations = _observations(env, records, figures, unit_s)
         kept = Records(self.report, records)
         if observations.requests is not None:
             kept.take(_rows(observations.requests))
@@ -274,7 +291,8 @@ class FunctionRun(Run):
         return requests
 
     def series(self, monitor: str, what: str) -> Series:
-        """Return what a monitor recorded over the whole run: times and values.
+        """Return what a monitor recorded over the whole run: times and values, in the
+        unit of the model's time.
 
         monitor: its name. what: "wait" (by the time of the grant), "queue", "in use" or
         "capacity" of a resource; "level" of a container or store; "value" of a
@@ -349,6 +367,11 @@ class FunctionModel(Model):
         return self.function.__name__
 
     @property
+    def declaration(self) -> Declaration:
+        """What `model` was called with."""
+        return getattr(self.function, MARK, Declaration({}, 1.0))
+
+    @property
     def defaults(self) -> dict[str, Any]:
         """The parameters with their defaults."""
         parameters = inspect.signature(self.function).parameters.values()
@@ -392,7 +415,7 @@ def _all_figures(name: str, env: Any, result: Any) -> dict[str, float]:
 
 
 def _observations(
-    env: Environment, records: bool, figures: Mapping[str, float]
+    env: Environment, records: bool, figures: Mapping[str, float], unit_s: float
 ) -> Observations:
     measured = monitors(env)
     resources = [item for item in measured.values() if isinstance(item, Resource)]
@@ -400,14 +423,15 @@ def _observations(
         resource.name: float(max(size for _, size in resource.capacities))
         for resource in resources
     }
+    end_s = env.now * unit_s
     if not records:
-        return Observations(figures, env.now, sizes, None, {})
+        return Observations(figures, end_s, sizes, None, {})
     series = {name: item.series() for name, item in measured.items()}
     requests = sorted(
         (
-            (made_s, number, process, granted_s, ended_s)
+            (made, number, process, granted, ended)
             for number, resource in enumerate(resources)
-            for process, made_s, granted_s, ended_s in resource.requests()
+            for process, made, granted, ended in resource.requests()
         ),
         key=itemgetter(0),
     )
@@ -417,13 +441,13 @@ def _observations(
             jobs.setdefault(process, len(jobs)),
             getattr(getattr(process, "_generator", None), "__name__", ""),
             number,
-            made_s,
-            granted_s,
-            ended_s,
+            made * unit_s,
+            granted * unit_s,
+            ended * unit_s,
         )
-        for made_s, number, process, granted_s, ended_s in requests
+        for made, number, process, granted, ended in requests
     ]
-    return Observations(figures, env.now, sizes, np.array(rows, REQUEST), series)
+    return Observations(figures, end_s, sizes, np.array(rows, REQUEST), series)
 
 
 def _rows(requests: np.ndarray[Any, Any]) -> dict[str, Any]:

@@ -128,7 +128,8 @@ def _pilot(run: Any, monitor: str | None, what: str) -> tuple[Any, Any, float]:
             monitor,
             f"one of {names}",
         )
-        return (*run.series(monitor or names[0], what), run.plan.end_s)
+        end = run.plan.end_s / run.scenario.declaration.unit_s
+        return (*run.series(monitor or names[0], what), end)
     require(monitor is None, "monitor", monitor, "left out for a cg.Model")
     jobs = run.jobs[np.isfinite(run.jobs["start_s"])]
     check_one_of("series of a cg.Model", what, COLUMNS)

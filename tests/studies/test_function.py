@@ -181,6 +181,29 @@ def test_a_process_of_several_requests_waits_in_all():
     assert run.timeline.end_s == 9
 
 
+def test_records_are_in_seconds_and_figures_in_the_models_unit():
+    @cg.model(unit_s=3600)
+    def hours(env):
+        desk = cg.Resource(env, name="desk")
+
+        def customer():
+            with desk.request() as turn:
+                yield turn
+                yield env.timeout(2)
+
+        env.process(customer())
+        env.process(customer())
+        env.run()
+
+    run = cg.simulate(hours)
+    assert run.summary()["desk_wait"] == 1
+    assert run.jobs["wait_s"].tolist() == [0, 7200]
+    assert run.timeline.end_s == 4 * 3600
+    assert run.series("desk", "wait")[1].tolist() == [0, 2]
+    with pytest.raises(cg.InputError, match="unit_s"):
+        cg.model(unit_s=0)
+
+
 def test_runs_and_studies_can_be_pickled():
     study = cg.compare(bank, {"two": {"rule": lambda works: works[0]}}, seeds=[1])
     assert pickle.loads(pickle.dumps(study)).rows == study.rows

@@ -12,6 +12,9 @@ from cgrsp_simpy.base.policy import AssignmentError
 from cgrsp_simpy.engine.resources import Resource, settled
 
 
+ALL_TIME = (0.0, math.inf)
+
+
 class Ledger:
     """Free capacity of each resource, by its number.
 
@@ -51,7 +54,7 @@ class Ledger:
 
     def __init__(self, env: simpy.Environment, resources: Sequence[Resource]) -> None:
         self._env, self._resources = env, resources
-        self.window = (0.0, math.inf)
+        self.window = ALL_TIME
         self.view: Any = None  # set once it exists: it reads the ledger
         self.free = [resource.size for resource in resources]
         self.mask = sum(1 << n for n, left in enumerate(self.free) if left > 0)
@@ -79,7 +82,10 @@ class Ledger:
 
     def release(self, number: int, amount: float, since_s: float) -> None:
         """Release an amount that was reserved at a time, seconds."""
-        self.held_s[number] += amount * self._measured_s(since_s)
+        if self.window == ALL_TIME:
+            self.held_s[number] += amount * (self._env._now - since_s)
+        else:
+            self.held_s[number] += amount * self._measured_s(since_s)
         if number in self._closed:
             self.measure_closed()
             left = self._withheld[number] + amount

@@ -33,7 +33,7 @@ from cgrsp_simpy.engine.events import (
     job_id,
     policy_name,
 )
-from cgrsp_simpy.engine.ledger import Ledger
+from cgrsp_simpy.engine.ledger import ALL_TIME, Ledger
 from cgrsp_simpy.engine.monitors import check_window, figures_of
 from cgrsp_simpy.engine.resources import ResourceSpec
 from cgrsp_simpy.engine.run import Records, Run
@@ -520,8 +520,9 @@ class Simulation:
         jobs = self.job_processes
         process = jobs.get(claim.job) or jobs.get(claimant(claim.job))
         if process is not None:
-            process.wait_s += claim.granted_s - claim.submit_s
-            process.claims += 1
+            if self.report.claim_columns:
+                process.wait_s += claim.granted_s - claim.submit_s
+                process.claims += 1
             if not process.dispatch_s <= claim.granted_s:
                 process.dispatch_s = claim.granted_s
             if math.isnan(process.start_s) or claim.started_s < process.start_s:
@@ -644,7 +645,7 @@ class Simulation:
     def _set_window(self) -> None:
         """Measure within the window of `cg.warm_up`, if `set_up` has called it."""
         window = self.env.warm_up, self.env.window_end
-        if window != (0.0, math.inf):
+        if window != ALL_TIME:
             if not self.report.claim_columns:
                 raise InputError(
                     f"the figures of {self.model.name} cannot leave out a warm-up"

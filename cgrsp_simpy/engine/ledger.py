@@ -11,7 +11,6 @@ import simpy
 from cgrsp_simpy.base.policy import AssignmentError
 from cgrsp_simpy.engine.resources import Resource, settled
 
-
 ALL_TIME = (0.0, math.inf)
 
 

@@ -1,4 +1,5 @@
-"""Queueing formulas: the Erlang family, reneging customers, one server with preemption.
+"""Queueing formulas: the Erlang family, reneging and balking customers, machine repair,
+one server with priorities, and service in batches.
 
 Load a = arrival rate / service rate (erlangs); utilisation rho = a / servers. All are
 vectorised over servers, hold for thousands of them, and are infinite, not an error,
@@ -7,28 +8,41 @@ without a steady state.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import scipy
 
 from cgrsp_simpy.base.arrays import Floats, Ints
 from cgrsp_simpy.base.checks import require
-from cgrsp_simpy.base.parameters import NotNegative, Positive, Shares, checked
+from cgrsp_simpy.base.parameters import (
+    Count,
+    NotNegative,
+    Positive,
+    Shares,
+    Whole,
+    checked,
+)
 
 __all__ = [
     "Patience",
     "Queue",
+    "batch_service",
     "erlang_b",
     "erlang_c",
+    "finite_source",
     "mg1",
     "mg1_preemptive",
+    "mg1_priority",
     "mg1_ps",
     "mg1_srpt",
     "mgc",
     "mmc",
     "mmc_patience",
+    "mmck",
 ]
 
 
@@ -123,11 +137,11 @@ def mg1(arrival_rate: float, service_rate: float, service_cv: float) -> Queue:
 
 @dataclass(frozen=True, eq=False)
 class Patience(Queue):
-    """Steady state of a queue with reneging.
+    """Steady state of a queue with reneging or balking.
 
     wait_probability: share of customers that wait. wait_s: mean wait of all customers,
-    those that renege included, in the unit of 1 / rate. utilisation: share of server
-    time in work. left: share of customers that renege.
+    those that leave unserved included, in the unit of 1 / rate. utilisation: share of
+    server time in work. left: share of customers that renege or balk.
     """
 
     left: Floats
@@ -186,6 +200,113 @@ def mg1_preemptive(
     return _where_stable(
         loads, means / _spare(before) + residual / _spare(before) / _spare(loads)
     )
+
+
+@checked
+def mmck(
+    arrival_rate: Positive, service_rate: Positive, servers: Servers, places: Whole
+) -> Patience:
+    """M/M/c whose customers balk if all places to wait are taken (M/M/c/K, K = c + q).
+
+    With r = a / c and E = B(c, a), the probability of c + j customers is E r^j / T,
+    where T = 1 + E (r + ... + r^q). Those who find c + q leave.
+
+    arrival_rate, service_rate, servers: as in `mmc`. places: q, >= 0, without those in
+    service. Source: Gross and Harris, Section 2.4.
+    """
+    numbers, load = _rates(arrival_rate, service_rate, servers)
+    ratio = np.asarray(load / numbers)[..., np.newaxis]
+    waiting = np.arange(places + 1)
+    # Scaled by r^-q if r > 1, to avoid overflow.
+    shift = np.where(ratio > 1, places, 0)
+    powers = erlang_b(numbers, load)[..., np.newaxis] * ratio ** (waiting - shift)
+    powers = powers / (ratio**-shift + powers[..., 1:].sum(-1, keepdims=True))
+    left = powers[..., -1]
+    wait = (powers * waiting).sum(-1) / arrival_rate
+    return Patience(powers[..., :-1].sum(-1), wait, load * (1 - left) / numbers, left)
+
+
+@checked
+def finite_source(
+    customers: Count, arrival_rate: Positive, service_rate: Positive, servers: Servers
+) -> Queue:
+    """M/M/c with a finite number of customers, such as machines that are repaired.
+
+    With n customers present, arrivals have the rate (N - n) lambda; so p(n) is
+    proportional to the product over i <= n of (N - i + 1) lambda / (min(i, c) mu).
+
+    customers: N, >= 1. arrival_rate: lambda of one customer while it is away, > 0.
+    service_rate, servers: as in `mmc`. Source: Gross and Harris, Section 2.6.
+    """
+    numbers, load = _rates(arrival_rate, service_rate, servers)
+    servers_of = numbers[..., np.newaxis]
+    present = np.arange(customers + 1)
+
+    def probabilities(number: int) -> Floats:
+        up = np.arange(1, number + 1)
+        steps = np.log((number - up + 1) * load / np.minimum(up, servers_of))
+        empty = np.zeros((*numbers.shape, 1))
+        logs = np.concatenate([empty, steps.cumsum(-1)], -1)
+        weights = np.exp(logs - logs.max(-1, keepdims=True))
+        return np.asarray(weights / weights.sum(-1, keepdims=True))
+
+    share = probabilities(customers)
+    busy = (share * np.minimum(present, servers_of)).sum(-1)
+    queue = (share * np.maximum(present - servers_of, 0)).sum(-1)
+    # An arriving customer sees the steady state of a system without it.
+    waits = (probabilities(customers - 1) * (present[:-1] >= servers_of)).sum(-1)
+    return Queue(waits, queue / (busy * service_rate), busy / numbers)
+
+
+def mg1_priority(
+    arrival_rates: npt.ArrayLike, mean_s: npt.ArrayLike, square_s2: npt.ArrayLike
+) -> Floats:
+    """Mean waits in M/G/1 with priorities without preemption, by class.
+
+    With s(k) the load of classes 1 to k, and R the sum over all classes of lambda_i E
+    S_i^2 / 2: W(k) = R / ((1 - s(k-1)) (1 - s(k))).
+
+    arrival_rates, mean_s, square_s2: as in `mg1_preemptive`. The wait is that before
+    service; it is infinite without a steady state. A class that overloads the server
+    counts in R with the share of time that the classes before leave to it. Raises
+    InputError for arrays of different lengths, or invalid values. Source: Cobham
+    (1954); Kleinrock, Queueing Systems, volume 2 (1976), Section 3.5.
+    """
+    rates, means, squares = _columns(
+        arrival_rates=arrival_rates, mean_s=mean_s, square_s2=square_s2
+    )
+    loads = np.cumsum(rates * means)
+    before = loads - rates * means
+    room = np.maximum(0, 1 - before)
+    served = np.where(loads < 1, rates, room / np.where(means > 0, means, 1.0))
+    residual = np.sum(served * squares) / 2
+    return _where_stable(loads, residual / _spare(before) / _spare(loads))
+
+
+@checked
+def batch_service(arrival_rate: Positive, cycle_s: Positive, batch: Count) -> float:
+    """Mean wait if up to `batch` customers are served at the end of every cycle.
+
+    With A(k) Poisson of mean k lambda C, those left behind by a batch are on average
+    Q = sum over k >= 1 of E max(0, A(k) - k b) / k, and W = Q / lambda + C / 2.
+
+    arrival_rate: lambda of a Poisson process, > 0. cycle_s: C, > 0, in the unit of 1 /
+    rate. batch: b, >= 1. Infinite without a steady state. Source: Bailey (1954),
+    Journal of the Royal Statistical Society B 16, 80-87; Spitzer (1956), Transactions
+    of the American Mathematical Society 82, 323-339.
+    """
+    mean = arrival_rate * cycle_s
+    if mean >= batch:
+        return math.inf
+    left, start, size = 0.0, 1, 1000
+    while True:
+        k = np.arange(start, start + size)
+        over = k * mean * scipy.special.pdtrc(k * batch - 1, k * mean)
+        terms = (over - k * batch * scipy.special.pdtrc(k * batch, k * mean)) / k
+        left += math.fsum(terms)
+        if terms[-1] <= 1e-12 * left:
+            return left / arrival_rate + cycle_s / 2
+        start += size
 
 
 @checked

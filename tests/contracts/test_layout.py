@@ -8,7 +8,7 @@ from pathlib import Path
 TESTS = Path(__file__).parents[1]
 PACKAGE = TESTS.parent / "cgrsp_simpy"
 # of several files: they name what they test
-BESIDE = ("contracts", "docs", "pins", "theory")
+BESIDE = ("contracts", "docs", "pins", "textbook", "theory")
 SMALL = 30  # statements
 # without tests of their own: short, named by a test of several files, or part of
 # the scenario's file

@@ -12,12 +12,16 @@ from scipy import integrate, special, stats
 import cgrsp_simpy as cg
 from cgrsp_simpy.analysis.queueing import (
     _integrals,
+    batch_service,
     erlang_b,
     erlang_c,
+    finite_source,
     mg1,
+    mg1_priority,
     mgc,
     mmc,
     mmc_patience,
+    mmck,
 )
 
 
@@ -179,3 +183,90 @@ def test_integrals_by_series_are_those_by_quadrature(d):
     for power, value in enumerate(found):
         exact = integrate.quad(lambda x, n=power: x**n * math.exp(d * x), 0, 10)[0]
         assert value == pytest.approx(exact, rel=1e-8)
+
+
+@pytest.mark.parametrize("load", [0.4, 2.0, 7.0])
+def test_balking_by_the_steady_state_of_every_state(load):
+    for servers, places in ((1, 0), (2, 3), (3, 1)):
+        weights = [1.0]
+        for n in range(1, servers + places + 1):
+            weights.append(weights[-1] * load / min(n, servers))
+        share = np.array(weights) / sum(weights)
+        queue = mmck(load, 1.0, servers, places)
+        n = np.arange(len(share))
+        assert queue.left == pytest.approx(share[-1])
+        assert queue.wait_probability == pytest.approx(share[servers:-1].sum())
+        assert queue.wait_s == pytest.approx(
+            (share * np.maximum(n - servers, 0)).sum() / load
+        )
+        assert queue.utilisation == pytest.approx(
+            (share * np.minimum(n, servers)).sum() / servers
+        )
+
+
+def test_balking_between_its_limits():
+    servers = np.array([1, 2, 5])
+    assert mmck(3.0, 1.0, servers, 0).left == pytest.approx(erlang_b(servers, 3.0))
+    many = mmck(1.5, 1.0, 2, 2000)
+    assert many.wait_s == pytest.approx(mmc(1.5, 1.0, 2).wait_s)
+    assert mmck(9.0, 1.0, 2, 5000).left == pytest.approx(1 - 2 / 9)
+
+
+def test_a_finite_source_by_its_balance_and_its_limits():
+    # one machine never waits; it is down for 5 of 25 hours
+    one = finite_source(1, 1 / 20, 1 / 5, 1)
+    assert (one.wait_probability, one.wait_s) == (0, 0)
+    assert one.utilisation == pytest.approx(5 / 25)
+    # two machines and one repairer: p = (1, 2 a, 2 a^2) / total, with a = 1 / 4
+    two = finite_source(2, 1 / 20, 1 / 5, 1)
+    assert two.utilisation == pytest.approx(1 - 1 / 1.625)
+    assert two.wait_probability == pytest.approx(1 / 5)
+    assert two.wait_s == pytest.approx(1 / 5 * 5)
+    # very many customers that come rarely are a Poisson process
+    many = finite_source(200_000, 1.5 / 200_000, 1.0, np.array([2, 3]))
+    assert many.wait_s == pytest.approx(mmc(1.5, 1.0, [2, 3]).wait_s, rel=1e-3)
+    assert many.wait_probability == pytest.approx(erlang_c([2, 3], 1.5), rel=1e-3)
+
+
+def test_priorities_without_preemption():
+    # the only class, and the conservation law of the work: sum of rho W
+    assert mg1_priority([0.08], [10.0], [200.0])[0] == pytest.approx(40)
+    rates, means, squares = np.array([0.02, 0.03]), np.array([10.0, 15.0]), [200.0, 300]
+    waits = mg1_priority(rates, means, squares)
+    loads, residual = rates * means, np.dot(rates, squares) / 2
+    assert np.dot(loads, waits) == pytest.approx(0.65 * residual / 0.35)
+    # the second class of an overloaded server fills what the first leaves
+    busy = mg1_priority([0.02, 0.1], [10.0, 10.0], [200.0, 200.0])
+    assert busy.tolist() == [pytest.approx(10 / 0.8), math.inf]
+    with pytest.raises(cg.InputError, match="as many numbers >= 0 as arrival_rates"):
+        mg1_priority([0.1, 0.2], [1.0], [1.0])
+
+
+def test_service_in_batches_by_the_chain_of_those_left_behind():
+    mean, batch = 8.0, 10
+    counts = np.arange(400)
+    arrivals = stats.poisson.pmf(counts, mean)
+    left = np.zeros(400)
+    left[0] = 1.0
+    for _ in range(600):
+        total = np.convolve(left, arrivals)
+        left = total[batch : batch + 400]
+        left[0] += total[:batch].sum()
+    expected = (left * counts).sum() / mean * 60 + 30
+    assert batch_service(mean / 60, 60.0, batch) == pytest.approx(expected)
+    assert batch_service(10 / 60, 60.0, 10) == math.inf
+    assert batch_service(1e-3, 60.0, 10) == pytest.approx(30)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: mmck(1.0, 1.0, 2, -1), "places"),
+        (lambda: finite_source(0, 1.0, 1.0, 1), "customers"),
+        (lambda: batch_service(1.0, 60.0, 0), "batch"),
+        (lambda: batch_service(0.0, 60.0, 2), "arrival_rate"),
+    ],
+)
+def test_balking_sources_and_batches_refuse_what_they_cannot_use(call, words):
+    with pytest.raises(cg.InputError, match=words):
+        call()

@@ -19,11 +19,13 @@ LONG = ("bank", "emergency_ward", "job_shop")  # at full length
 
 def cases(names, quick):
     """Return a short and a full case per model, each with its mark."""
+    rows = []
     for name in names:
         mark = [] if name in quick else pytest.mark.slow
-        yield pytest.param(name, True, id=f"{name}-short", marks=mark)
+        rows.append(pytest.param(name, True, id=f"{name}-short", marks=mark))
         mark = pytest.mark.long if name in LONG else pytest.mark.slow
-        yield pytest.param(name, False, id=f"{name}-full", marks=mark)
+        rows.append(pytest.param(name, False, id=f"{name}-full", marks=mark))
+    return rows
 
 
 def mean_and_error(values):

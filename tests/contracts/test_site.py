@@ -118,7 +118,7 @@ def test_the_reference_has_what_scripts_and_pages_import(monkeypatch):
             )
 
 
-@pytest.mark.parametrize("folder", ["howto", "papers"])
+@pytest.mark.parametrize("folder", ["howto", "howto/models", "papers"])
 def test_every_page_is_in_the_contents(folder):
     listed = (
         (DOCS / folder / "index.md").read_text(encoding="utf-8").split(":::")[1].split()

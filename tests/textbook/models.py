@@ -18,7 +18,7 @@ SMALL = {
     "bank": {"days": 1},
     "emergency_ward": {"end": 30_000},
     "inventory": {"days": 300},
-    "job_shop": {"end": 200},
+    "job_shop": {"end": 150},
     "machine_repair": {"end": 800},
     "mmc": {"end": 100_000},
     "reneging": {"end": 20_000},

@@ -14,7 +14,14 @@ SEEDS, BARE_SEEDS = range(7000, 7020), range(8000, 8020)
 MOST = 4.0  # standard errors
 FORMULAS = {name: (parameters, expected) for name, parameters, expected in formulas()}
 QUICK = ("inventory", "job_shop", "tandem")  # of the comparisons with bare SimPy
-LONG = ("bank", "emergency_ward", "job_shop")  # at full length
+LONG = (
+    "balking",
+    "bank",
+    "emergency_ward",
+    "job_shop",
+    "machine_repair",
+    "reneging",
+)  # at full length
 
 
 def cases(names, quick):

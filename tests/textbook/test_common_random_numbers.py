@@ -38,6 +38,14 @@ NOT_HALVED = {
 }
 
 
+def cases(names):
+    """Return a case per model, all but a few marked as slow."""
+    return [
+        pytest.param(name, marks=[] if name in QUICK else pytest.mark.slow)
+        for name in names
+    ]
+
+
 def values_of(name, first, second, figure):
     alternatives = {"first": first, "second": second}
     study = cg.compare(model(name, **SMALL[name]), alternatives, seeds=SEEDS)
@@ -54,19 +62,13 @@ def half_widths(first, second):
     )
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=[] if name in QUICK else pytest.mark.slow)
-        for name in HALVED
-    ],
-)
+@pytest.mark.parametrize("name", cases(HALVED))
 def test_common_random_numbers_halve_the_interval(name):
     paired, independent = half_widths(*values_of(name, *HALVED[name]))
     assert paired <= independent / 2, paired / independent
 
 
-@pytest.mark.parametrize("name", NOT_HALVED)
+@pytest.mark.parametrize("name", cases(NOT_HALVED))
 def test_nothing_can_halve_the_interval_if_one_alternative_hardly_varies(name):
     first, second = values_of(name, *NOT_HALVED[name])
     paired, independent = half_widths(first, second)

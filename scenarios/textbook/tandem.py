@@ -18,10 +18,11 @@ import cgrsp_simpy as cg
 def tandem(env, draw, stations=2, places=2, work=1.0, parts=5000):
     """Parts pass stations in a line. work: mean minutes; places: between stations."""
     buffers = [cg.Store(env, places, f"buffer{n}") for n in range(1, stations)]
+    streams = [draw("work", n) for n in range(stations)]
 
     def first():
         for _ in range(parts):
-            works = [draw("work", n).exponential(work) for n in range(stations)]
+            works = [stream.exponential(work) for stream in streams]
             yield env.timeout(works[0])
             yield buffers[0].put(works)
 

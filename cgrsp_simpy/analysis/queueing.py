@@ -236,7 +236,7 @@ def finite_source(
     proportional to the product over i <= n of (N - i + 1) lambda / (min(i, c) mu).
 
     customers: N, >= 1. arrival_rate: lambda of one customer while it is away, > 0.
-    service_rate, servers: as in `mmc`. Source: Gross and Harris, Section 2.6.
+    service_rate, servers: as in `mmc`. Source: Gross and Harris, Section 2.7.
     """
     numbers, load = _rates(arrival_rate, service_rate, servers)
     servers_of = numbers[..., np.newaxis]
@@ -270,7 +270,7 @@ def mg1_priority(
     service; it is infinite without a steady state. A class that overloads the server
     counts in R with the share of time that the classes before leave to it. Raises
     InputError for arrays of different lengths, or invalid values. Source: Cobham
-    (1954); Kleinrock, Queueing Systems, volume 2 (1976), Section 3.5.
+    (1954); Kleinrock, Queueing Systems, volume 2 (1976), Chapter 3.
     """
     rates, means, squares = _columns(
         arrival_rates=arrival_rates, mean_s=mean_s, square_s2=square_s2

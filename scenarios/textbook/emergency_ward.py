@@ -1,7 +1,8 @@
 """With priorities, urgent patients wait a third as long, and minor cases much longer.
 
 A doctor treats the most urgent patient next and interrupts no treatment. Source:
-Kleinrock, Queueing Systems, volume 2 (1976), Section 3.5; Cobham (1954).
+Cobham (1954), Operations Research 2, 70-76; Kleinrock, Queueing Systems, volume 2
+(1976), Chapter 3.
 """
 
 import cgrsp_simpy as cg

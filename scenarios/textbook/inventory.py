@@ -1,7 +1,7 @@
 """Reordering at 30 instead of 25 items serves more customers at once, from more stock.
 
 Order up to S items when s are left: an (s, S) policy. Customers wait for what is out of
-stock. Source: Zipkin, Foundations of Inventory Management (2000), Section 6.2; Law,
+stock. Source: Zipkin, Foundations of Inventory Management (2000), Chapter 6; Law,
 Simulation Modeling and Analysis, Section 1.5.
 """
 

@@ -1,7 +1,7 @@
 """With a third repairer, ten machines make a seventh more parts.
 
 Breakdowns interrupt a part, which is continued after the repair. Source: Gross and
-Harris, Fundamentals of Queueing Theory, Section 2.6 (finite-source queues).
+Harris, Fundamentals of Queueing Theory, Section 2.7 (finite-source queues).
 """
 
 import simpy

@@ -2,7 +2,7 @@
 
 A station that has finished keeps its part until there is a place for it: blocking after
 service. Source: Hunt (1956), Operations Research 4, 674-683; Gross and Harris,
-Fundamentals of Queueing Theory, Section 4.2.
+Fundamentals of Queueing Theory, Section 4.1.
 """
 
 import cgrsp_simpy as cg

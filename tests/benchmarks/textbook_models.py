@@ -1,4 +1,4 @@
-"""What the models of scenarios/textbook cost, as a ratio to the same models in bare
+"""CPU time of the models of scenarios/textbook, as a ratio to the same models in bare
 SimPy, with and without records.
 
 Prints a table; asserts nothing.

@@ -19,7 +19,8 @@ DIFFS = {
     re.match(r"--- (\w+)\.py", diff).group(1): diff.splitlines()
     for diff in re.findall(r"^```diff\n(.*?)^```", TEXT, re.M | re.S)
 }
-MOST = 10  # lines written anew
+SCRIPTS = re.findall(r"^```python\n(.*?)^```", TEXT, re.M | re.S)
+MOST = 10  # new lines
 
 
 def lines_of(diff, signs):
@@ -75,6 +76,40 @@ def test_a_converted_example_runs_as_a_study(name, tmp_path, capsys):
     printed = capsys.readouterr().out
     assert ": mean of 2 seeds" in printed
     assert "failed" not in printed
+
+
+def run_script(text, folder):
+    """Run a script and return its names."""
+    path = folder / "script.py"
+    path.write_text(text, encoding="utf-8")
+    return runpy.run_path(str(path), run_name="__main__")
+
+
+@pytest.mark.parametrize("number", range(len(SCRIPTS)))
+def test_a_script_of_the_page_is_a_study_without_failures(number, tmp_path, capsys):
+    run_script(SCRIPTS[number], tmp_path)
+    printed = capsys.readouterr().out
+    assert ": mean of 10 seeds" in printed
+    assert "failed" not in printed
+    assert "nurses_wait" in printed
+
+
+def test_the_page_has_an_example_per_shape():
+    assert len(SCRIPTS) == 4
+
+
+def test_only_streams_by_name_give_alternatives_the_same_customers(tmp_path):
+    [text] = (script for script in SCRIPTS if "default_rng" in script)
+    names = run_script(text, tmp_path)
+    same = {}
+    for name in ("as_it_was", "with_streams"):
+        study = cg.compare(names[name], [{"nurses": 2}, {"nurses": 3}], seeds=[1])
+        arrivals = [
+            study.run(policy, 1).requests["made_s"].tolist()
+            for policy in study.policies
+        ]
+        same[name] = arrivals[0] == arrivals[1]
+    assert same == {"as_it_was": False, "with_streams": True}
 
 
 def one_of(draw_time):

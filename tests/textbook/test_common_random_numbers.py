@@ -1,5 +1,5 @@
-"""What common random numbers give in the textbook models: the half width of a paired
-difference over that of independent runs.
+"""Common random numbers in the textbook models: the half width of a paired difference
+over that of independent runs.
 """
 
 import math

@@ -31,6 +31,7 @@ __all__ = [
     "Patience",
     "Queue",
     "batch_service",
+    "erlang_a",
     "erlang_b",
     "erlang_c",
     "finite_source",
@@ -177,6 +178,32 @@ def mmc_patience(
     wait = arrival_rate / total * (moment + b * end / capacity)
     served = np.minimum(1.0, load * (1 - left) / numbers)
     return Patience(arrival_rate * j / total, wait, served, left)
+
+
+@checked
+def erlang_a(
+    arrival_rate: float, service_rate: float, servers: Servers, patience_s: Positive
+) -> Patience:
+    """M/M/c whose customers renege after an exponential patience (M/M/c+M, Erlang A).
+
+    With theta = 1 / patience_s, E = B(c, a), rho = lambda / (c mu) and A = 1F1(1; c
+    mu / theta + 1; lambda / theta): P(wait) = E / (E + (1 - E) / A), P(left) = P(wait)
+    (1 - 1 / rho + 1 / (rho A)), W = P(left) / theta.
+
+    arrival_rate, service_rate, servers: as in `mmc`. patience_s: its mean, in the unit
+    of 1 / rate. Source: Palm (1957); Mandelbaum and Zeltyn (2007), Service Engineering
+    in Action, Section 3.
+    """
+    numbers, load = _rates(arrival_rate, service_rate, servers)
+    blocking, rho = erlang_b(numbers, load), np.asarray(load / numbers)
+    capacity = np.asarray(numbers * service_rate, dtype=np.float64)
+    # infinite if far overloaded: all but the excess is served
+    growth = scipy.special.hyp1f1(
+        1, capacity * patience_s + 1, arrival_rate * patience_s
+    )
+    wait = blocking / (blocking + (1 - blocking) / growth)
+    left = wait * (1 - 1 / rho + 1 / (rho * growth))
+    return Patience(wait, left * patience_s, rho * (1 - left), left)
 
 
 def mg1_preemptive(

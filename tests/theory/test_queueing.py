@@ -13,6 +13,7 @@ import cgrsp_simpy as cg
 from cgrsp_simpy.analysis.queueing import (
     _integrals,
     batch_service,
+    erlang_a,
     erlang_b,
     erlang_c,
     finite_source,
@@ -270,3 +271,70 @@ def test_service_in_batches_by_the_chain_of_those_left_behind():
 def test_balking_sources_and_batches_refuse_what_they_cannot_use(call, words):
     with pytest.raises(cg.InputError, match=words):
         call()
+
+
+def birth_death_a(arrival_rate, service_rate, servers, patience_s, most=9000):
+    """Shares of Erlang A by its birth-and-death chain."""
+    rates = [
+        min(n, servers) * service_rate + max(n - servers, 0) / patience_s
+        for n in range(1, most)
+    ]
+    logs = np.concatenate([[0], np.cumsum(np.log(arrival_rate) - np.log(rates))])
+    shares = np.exp(logs - logs.max())
+    shares /= shares.sum()
+    queue = np.maximum(np.arange(most) - servers, 0) @ shares
+    return shares[servers:].sum(), queue / patience_s / arrival_rate
+
+
+@pytest.mark.parametrize("servers", [1, 2, 5, 40])
+@pytest.mark.parametrize("rho", [0.3, 0.9, 1.0, 1.2, 3.0])
+@pytest.mark.parametrize("patience_s", [0.02, 0.7, 3.0, 60.0])
+def test_erlang_a_by_its_birth_and_death_chain(servers, rho, patience_s):
+    found = erlang_a(rho * servers, 1.0, servers, patience_s)
+    wait, left = birth_death_a(rho * servers, 1.0, servers, patience_s)
+    assert found.wait_probability == pytest.approx(wait, rel=1e-8)
+    assert found.left == pytest.approx(left, rel=1e-6, abs=1e-12)
+    assert found.utilisation == pytest.approx(rho * (1 - left), rel=1e-8)
+    assert found.wait_s == pytest.approx(left * patience_s, rel=1e-6, abs=1e-12)
+
+
+def test_erlang_a_with_much_patience_is_erlang_c_and_with_little_erlang_b():
+    patient, impatient = erlang_a(1.6, 1.0, 2, 1e7), erlang_a(1.6, 1.0, 2, 1e-9)
+    assert patient.wait_probability == pytest.approx(erlang_c(2, 1.6), rel=1e-4)
+    assert impatient.left == pytest.approx(erlang_b(2, 1.6), rel=1e-6)
+    assert erlang_a(3000.0, 1.0, 1000, 1e3).left == pytest.approx(2 / 3)
+
+
+@cg.model
+def calls(env, draw, agents=5, gap=10.0, talk=60.0, patience=90.0, until=100_000.0):
+    desk = cg.Resource(env, agents, name="desk")
+
+    def call(talk_s, patience_s):
+        with desk.request() as turn:
+            if turn in (yield turn | env.timeout(patience_s)):
+                yield env.timeout(talk_s)
+
+    def source():
+        while True:
+            yield env.timeout(draw("gaps").exponential(gap))
+            times = (
+                draw("talk").exponential(talk),
+                draw("patience").exponential(patience),
+            )
+            env.process(call(*times))
+
+    env.process(source())
+    cg.warm_up(env, 2_000.0)
+    env.run(until)
+
+
+def test_erlang_a_agrees_with_a_simulation():
+    means = cg.compare(calls, seeds=range(500, 510)).means()["calls"]
+    formula = erlang_a(1 / 10, 1 / 60, 5, 90.0)
+    for figure, value in (
+        ("desk_withdrawn_pct", 100 * formula.left),
+        ("desk_queue", formula.wait_s / 10),
+        ("desk_utilisation_pct", 100 * formula.utilisation),
+    ):
+        mean = means[figure]
+        assert abs(mean.mean - value) <= 4 * mean.sd / math.sqrt(mean.n), figure

@@ -192,9 +192,14 @@ def _columns(log: list[Any] | None) -> Series:
 
 
 def _counted(start: float, begins: Any, ends: Any) -> Series:
-    """Return how many are present from the start on; an end may be NaN: not yet."""
+    """Return how many are present from the start on, after all events of an instant; an
+    end may be NaN: not yet.
+    """
     times, number = counted(begins, ends[~np.isnan(ends)])
-    return np.append(start, times), np.append(0, number)
+    times, number = np.append(start, times), np.append(0, number)
+    # one that leaves and one that comes at an instant are never present together
+    last = np.append(np.diff(times) > 0, True)
+    return times[last], number[last]
 
 
 def _mean(values: Sequence[float] | np.ndarray[Any, Any]) -> float:

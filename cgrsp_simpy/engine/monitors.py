@@ -151,23 +151,31 @@ def schedule(
         Time after which the calendar begins again, later than its last time; the run
         then needs an end of its own, as in `env.run(until)`.
     """
-    times = [time for time, _ in calendar]
+    allowed = "a cg.Resource, PriorityResource or PreemptiveResource"
+    require(isinstance(resource, Resource), "resource", resource, allowed)
+    try:
+        shifts = [(float(time), capacity) for time, capacity in calendar]
+    except (TypeError, ValueError):
+        raise InputError(
+            f"calendar(={calendar!r}) must be pairs of a time and a capacity"
+        ) from None
+    times = [time for time, _ in shifts]
     ascending = all(a < b for a, b in itertools.pairwise(times))
     require(
-        bool(times) and times[0] >= 0 and ascending,
+        bool(times) and times[0] >= 0 and ascending and times[-1] < math.inf,
         "times of the calendar",
         times,
-        "ascending, at least 0",
+        "finite, ascending, at least 0",
     )
-    for _, capacity in calendar:
+    for _, capacity in shifts:
         check_whole("capacity", capacity, least=0)
     if period is not None:
         check_number("period", period, above=times[-1])
 
-    def shifts() -> Any:
+    def follow() -> Any:
         start = env.now
         while True:
-            for time, capacity in calendar:
+            for time, capacity in shifts:
                 if start + time > env.now:
                     yield env.timeout(start + time - env.now)
                 resource.capacity = capacity
@@ -175,7 +183,9 @@ def schedule(
                 return
             start += period
 
-    env.process(shifts())
+    if times[0] == 0:  # also for requests before the process starts
+        resource.capacity = shifts[0][1]
+    env.process(follow())
 
 
 def _kept(log: list[Any] | None) -> list[Any]:

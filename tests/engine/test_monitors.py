@@ -251,6 +251,30 @@ def test_a_calendar_with_a_period_begins_again():
     assert seen == [2, 2, 5, 5, 2, 2, 5, 5, 2, 2]
 
 
+def test_a_calendar_may_be_a_generator():
+    env = simpy.Environment()
+    desk = cg.Resource(env, name="desk")
+    cg.schedule(env, desk, ((time, time) for time in (0, 6)), period=12)
+    env.run(20)
+    assert desk.capacities[1:] == [(0, 0), (0, 0), (6, 6), (12, 0), (18, 6)]
+
+
+def test_a_calendar_that_begins_at_0_applies_to_requests_made_before_it():
+    env = simpy.Environment()
+    desk = cg.Resource(env, name="desk")
+    waits = []
+
+    def customer():
+        with desk.request() as turn:
+            yield turn
+            waits.append(env.now)
+
+    env.process(customer())
+    cg.schedule(env, desk, [(0, 0), (5, 1)])
+    env.run()
+    assert waits == [5]
+
+
 def test_a_higher_capacity_grants_as_many_as_it_opens():
     env = simpy.Environment()
     desk = cg.Resource(env, 1, name="desk")
@@ -386,6 +410,10 @@ def test_shares_of_withdrawn_requests_and_of_gets_served_at_once():
         (lambda env, desk: cg.schedule(env, desk, []), "times of the calendar"),
         (lambda env, desk: cg.schedule(env, desk, [(3, 1), (2, 2)]), "ascending"),
         (lambda env, desk: cg.schedule(env, desk, [(0, -1)]), "capacity(=-1)"),
+        (lambda env, desk: cg.schedule(env, desk, [(math.inf, 1)]), "finite"),
+        (lambda env, desk: cg.schedule(env, desk, [0, 1]), "pairs of a time"),
+        (lambda env, desk: cg.schedule(env, desk, [("a", 1)]), "pairs of a time"),
+        (lambda env, desk: cg.schedule(env, cg.Store(env), [(0, 1)]), "resource(="),
         (lambda env, desk: cg.schedule(env, desk, [(0, 1), (5, 2)], 5), "period(=5)"),
         (lambda env, desk: desk.series(), "kept no records"),
         (lambda env, desk: cg.Monitor(env, "seen").tally("soon"), "value(='soon')"),

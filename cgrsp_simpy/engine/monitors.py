@@ -42,6 +42,8 @@ class Measured:
             )
         registered[self.name] = self
         self.reset()
+        if env.now >= getattr(env, "window_end", math.inf):
+            self.stop()
 
     def reset(self) -> None:
         """Forget what was measured before now."""
@@ -70,11 +72,16 @@ def monitors(env: simpy.Environment) -> dict[str, Any]:
 
 def figures_of(env: simpy.Environment) -> dict[str, float]:
     """Return the figures of all monitors by name, such as desk_wait."""
-    return {
-        f"{name}_{figure}" if figure else name: value
-        for name, monitor in monitors(env).items()
-        for figure, value in (monitor.final or monitor.figures()).items()
-    }
+    figures: dict[str, float] = {}
+    for name, monitor in monitors(env).items():
+        for figure, value in (monitor.final or monitor.figures()).items():
+            full = f"{name}_{figure}" if figure else name
+            if full in figures:
+                raise InputError(
+                    f"two monitors have the figure {full!r}; rename one, {name!r}"
+                )
+            figures[full] = value
+    return figures
 
 
 def warm_up(env: simpy.Environment, until: float, end: float | None = None) -> None:
@@ -95,12 +102,16 @@ def warm_up(env: simpy.Environment, until: float, end: float | None = None) -> N
         it is not measured, except values of a `Monitor` that are recorded for a time
         within the window, such as the arrival of an entity.
     """
-    now = env.now
-    check_number("until", until, above=now)
+    check_number("until", until, above=env.now)
+    if earlier := getattr(env, "warm_up", 0.0):
+        raise InputError(
+            f"cg.warm_up was called before, with {earlier:g}; a run has one window"
+        )
+    if end is not None:
+        check_number("end", end, above=until)
     env.warm_up = until  # type: ignore[attr-defined]
     _at(env, until, lambda monitor: monitor.reset())
     if end is not None:
-        check_number("end", end, above=until)
         env.window_end = end  # type: ignore[attr-defined]
         _at(env, end, lambda monitor: monitor.stop())
 
@@ -240,10 +251,10 @@ class Monitor(Measured):
         super().__init__(env, name)
 
     def reset(self) -> None:
-        self._since, self._until = self._env.now, math.inf
+        """Do nothing: values count by the time to which they belong."""
 
     def stop(self) -> None:
-        self._until = self._env.now
+        """Do nothing: values of the window may be recorded later."""
 
     def tally(self, value: float, at: float | None = None) -> None:
         """Record a value.
@@ -251,6 +262,8 @@ class Monitor(Measured):
         at: the time to which it belongs, such as the arrival of an entity; by default
         now. In a measured window, values of times outside it do not count.
         """
+        if at is not None:
+            check_number("at", at)
         try:
             self.values.append(value)
         except TypeError:
@@ -261,7 +274,9 @@ class Monitor(Measured):
 
     def figures(self) -> dict[str, float]:
         times, values = np.array(self.times), np.array(self.values)
-        values = values[(times >= self._since) & (times < self._until)]
+        since = getattr(self._env, "warm_up", 0.0) or -math.inf
+        until = getattr(self._env, "window_end", math.inf)
+        values = values[(times >= since) & (times < until)]
         return {"": _mean(values), "p95": _p95(values)}
 
     def series(self) -> dict[str, Series]:

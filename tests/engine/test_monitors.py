@@ -363,6 +363,44 @@ def test_a_window_leaves_out_what_follows_but_counts_values_of_its_time():
     assert figures_of(env)["late"] == 1
 
 
+@pytest.mark.parametrize("kind", ["Resource", "Store", "Monitor"])
+def test_what_is_created_after_the_window_is_not_measured(kind):
+    env = simpy.Environment()
+    cg.warm_up(env, 5, end=10)
+    env.timeout(20)
+    env.run(12)
+    thing = getattr(cg, kind)(env, name="late")
+    if kind == "Resource":
+        one_user(env, thing, 0, 3)
+    elif kind == "Store":
+        thing.put(1)
+    else:
+        thing.tally(1)
+    env.run()
+    assert all(math.isnan(value) for value in figures_of(env).values())
+
+
+@pytest.mark.parametrize("warm_up", [None, 2])
+def test_a_value_may_belong_to_a_time_before_its_monitor_was_created(warm_up):
+    env = simpy.Environment()
+    if warm_up:
+        cg.warm_up(env, warm_up)
+    env.timeout(9)
+    env.run(5)
+    response = cg.Monitor(env, "response")
+    response.tally(4, at=1)
+    response.tally(2, at=3)
+    assert response.figures()[""] == (2 if warm_up else 3)
+
+
+def test_two_monitors_with_one_figure_are_refused():
+    env = simpy.Environment()
+    cg.Resource(env, name="desk")
+    cg.Monitor(env, "desk_wait").tally(9)
+    with pytest.raises(cg.InputError, match="'desk_wait'; rename one"):
+        figures_of(env)
+
+
 def test_shares_of_withdrawn_requests_and_of_gets_served_at_once():
     env = simpy.Environment()
     desk, box = cg.Resource(env, name="desk"), cg.Container(env, init=1, name="box")
@@ -407,6 +445,7 @@ def test_shares_of_withdrawn_requests_and_of_gets_served_at_once():
         (lambda env, desk: cg.Container(env).get(math.nan), "amount(=nan)"),
         (lambda env, desk: cg.warm_up(env, 0), "until(=0)"),
         (lambda env, desk: cg.warm_up(env, 5, end=5), "end(=5)"),
+        (lambda env, desk: [cg.warm_up(env, 5), cg.warm_up(env, 9)], "before, with 5"),
         (lambda env, desk: cg.schedule(env, desk, []), "times of the calendar"),
         (lambda env, desk: cg.schedule(env, desk, [(3, 1), (2, 2)]), "ascending"),
         (lambda env, desk: cg.schedule(env, desk, [(0, -1)]), "capacity(=-1)"),
@@ -418,6 +457,8 @@ def test_shares_of_withdrawn_requests_and_of_gets_served_at_once():
         (lambda env, desk: desk.series(), "kept no records"),
         (lambda env, desk: cg.Monitor(env, "seen").tally("soon"), "value(='soon')"),
         (lambda env, desk: cg.Monitor(env, "seen").tally(math.nan), "value(=nan)"),
+        (lambda env, desk: cg.Monitor(env, "seen").tally(1, at=math.nan), "at(=nan)"),
+        (lambda env, desk: cg.Monitor(env, "seen").tally(1, at="now"), "at(='now')"),
     ],
 )
 def test_wrong_use_is_refused(wrong, message):

@@ -38,6 +38,7 @@ from cgrsp_simpy.studies.subject import Subject
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 RECEIVED = ("env", "draw", "seed")  # what a model receives by these names
+COLUMNS = ("policy", "seed", "error")  # of a study's rows, next to figures
 MARK = "_declared_model"  # attribute of a function that is declared to be a model
 
 
@@ -84,7 +85,7 @@ def model(
     Raises
     ------
     InputError
-        For a generator, and a parameter without a default.
+        For a generator, and a parameter without a default or that is positional-only.
     """
 
     def declare(function: Function) -> Function:
@@ -108,6 +109,11 @@ def _check(function: Any) -> None:
     for parameter in inspect.signature(function).parameters.values():
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             raise InputError(f"model {name}: *{parameter.name} cannot be a parameter")
+        if parameter.kind is parameter.POSITIONAL_ONLY:
+            raise InputError(
+                f"model {name}: {parameter.name!r} is positional-only; it must be one"
+                " that can be passed by name"
+            )
         if parameter.name not in RECEIVED and parameter.default is parameter.empty:
             raise InputError(
                 f"model {name}: parameter {parameter.name!r} needs a default"
@@ -125,6 +131,11 @@ def as_model(scenario: Any) -> Any:
         function, fixed = scenario.func, scenario.keywords
     if not hasattr(function, MARK):
         return scenario
+    if function is not scenario and scenario.args:
+        raise InputError(
+            f"functools.partial of model {function.__name__} has positional arguments"
+            f" {scenario.args}; parameters must be passed by name"
+        )
     return FunctionModel(function).varied(fixed)
 
 
@@ -226,6 +237,8 @@ class FunctionSubject(Subject):
             return model
         other = as_model(changes)
         if not isinstance(other, FunctionModel):
+            allowed = 'a dict of changed parameters, as in [{"n": 3}], or a function'
+            require(callable(changes), "alternative", changes, allowed)
             _check(changes)
             other = FunctionModel(changes)
         shared = {
@@ -267,6 +280,11 @@ class FunctionSubject(Subject):
         name = alternative.function.__name__
         _check_ended(name, env)
         figures = _all_figures(name, env, result)
+        # a sweep's rows have its parameters, too
+        columns = (*COLUMNS, *self.model.parameters)
+        for figure in figures:
+            allowed = f"named differently from the columns {', '.join(columns)}"
+            require(figure not in columns, "figure", figure, allowed)
         unit_s = self.model.declaration.unit_s
         observations = _observations(env, records, figures, unit_s)
         kept = Records(self.report, records)
@@ -403,6 +421,10 @@ def _all_figures(name: str, env: Any, result: Any) -> dict[str, float]:
     for figure, value in returned.items():
         require(isinstance(figure, str), f"figure of {name}()", figure, "a text")
         require(isinstance(value, Real), f"figure {figure!r}", value, "a number")
+        try:  # results directories store no NumPy integers and fractions
+            returned[figure] = float(value)
+        except OverflowError:
+            raise InputError(f"figure {figure!r} is too large for a float") from None
         require(
             figure not in measured, "figure", figure, "another than a monitor's figure"
         )

@@ -4,6 +4,7 @@ import functools
 import json
 import pickle
 import re
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -95,6 +96,33 @@ def test_a_sweep_varies_parameters():
     assert sweep.at(tellers=3).values("bank", "desk_wait") == alone.values(
         "tellers=3,gap_s=50.0", "desk_wait"
     )
+
+
+def test_a_figure_does_not_replace_the_parameter_of_a_sweep():
+    @cg.model
+    def model(env, tellers=1):
+        desk = cg.Resource(env, tellers, name="desk")
+        env.run(1)
+        return {"tellers": 10 * desk.capacity}
+
+    assert cg.compare(model, [{}], seeds=[0]).rows[0]["tellers"] == 10
+    rows = cg.sweep(model, {"tellers": [1, 2]}, seeds=[0]).rows
+    assert [row["tellers"] for row in rows] == [1, 2]
+    assert all("named differently" in row["error"] for row in rows)
+
+
+@pytest.mark.parametrize(
+    "value", [np.int64(3), np.float32(0.5), Fraction(1, 4), True], ids=str
+)
+def test_a_results_directory_keeps_every_kind_of_number(tmp_path, value):
+    @cg.model
+    def model(env):
+        env.run(1)
+        return {"figure": value}
+
+    rows = cg.compare(model, [{}], seeds=[0], out=tmp_path).rows
+    assert rows[0]["figure"] == value
+    assert cg.compare(model, [{}], seeds=[0], out=tmp_path).rows == rows
 
 
 def test_workers_do_not_change_a_result():
@@ -299,6 +327,20 @@ def no_figures(env):
     env.run(1)
 
 
+def positional_only(env, tellers=1, /):
+    env.run(1)
+
+
+def column_of_the_rows(env):
+    cg.Monitor(env, name="seed")
+    env.run(1)
+
+
+def too_large(env):
+    env.run(1)
+    return {"wait": 10**400}
+
+
 def late_warm_up(env):
     cg.Resource(env, name="desk")
     cg.warm_up(env, 100)
@@ -336,6 +378,9 @@ def late_window(env):
         (two_of_a_name, "'desk' is used by two monitors"),
         (figure_of_a_monitor, "another than a monitor's figure"),
         (no_figures, "model no_figures has no figures"),
+        (positional_only, "'env' is positional-only"),
+        (column_of_the_rows, "figure.*'seed'.* named differently"),
+        (too_large, "figure 'wait' is too large"),
         (late_warm_up, "ended at 50, but cg.warm_up measures from 100"),
         (nothing_measured, "ended at 50, but cg.warm_up measures from 50"),
         (ended_before, "the model has ended before 100"),
@@ -356,6 +401,8 @@ def test_what_cannot_be_a_model_is_refused_in_one_line(function, message):
         (lambda: cg.compare(bank, [{"teller": 2}]), "did you mean 'tellers'"),
         (lambda: cg.compare(bank, ["bonk"]), "unknown alternative 'bonk'"),
         (lambda: cg.compare(bank, [yields]), "must not yield itself"),
+        (lambda: cg.compare(bank, {"tellers": 3}), "alternative(=3) must be a dict"),
+        (lambda: cg.simulate(functools.partial(bank, 3)), "passed by name"),
         (lambda: cg.compare(bank, precision=0.1), "the model declares no figures"),
         (lambda: cg.compare(bank, precision={"x": 0.1}, seeds=[0, 1]), "figure 'x'"),
         (lambda: cg.select(bank, [{}, {"tellers": 3}], 1.0), "declares no figures"),

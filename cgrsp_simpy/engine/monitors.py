@@ -280,7 +280,10 @@ class Monitor(Measured):
         return {"": _mean(values), "p95": _p95(values)}
 
     def series(self) -> dict[str, Series]:
-        return {"value": (np.array(self.times), np.array(self.values))}
+        times, values = np.array(self.times), np.array(self.values)
+        # a value may belong to an earlier time than those recorded before it
+        order = np.argsort(times, kind="stable")
+        return {"value": (times[order], values[order])}
 
 
 # The events below are SimPy's, made without the calls of its generic classes: a release

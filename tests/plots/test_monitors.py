@@ -29,6 +29,20 @@ def test_a_monitor_is_drawn_with_its_running_mean():
     assert ax.get_lines()[1].get_ydata()[-1] == pytest.approx(run.summary()["response"])
 
 
+def test_values_of_earlier_times_are_drawn_in_order():
+    @cg.model
+    def model(env):
+        response = cg.Monitor(env, "response")
+        env.timeout(9)
+        env.run()
+        for arrival, value in ((5, 1), (2, 3), (7, 8)):
+            response.tally(value, at=arrival)
+
+    line = plots.monitor(cg.simulate(model), "response").get_lines()[1]
+    assert line.get_xdata().tolist() == [2, 5, 7, 9]
+    assert line.get_ydata().tolist() == [3, 2, 4, 4]
+
+
 def test_welchs_plot_marks_the_suggested_warm_up():
     warm_up = cg.warm_up_time(settling, what="value", seeds=range(3))
     ax = plots.welch(warm_up)

@@ -226,7 +226,8 @@ class FunctionSubject(Subject):
         """Return an alternative as a FunctionModel.
 
         policy: a mapping of changed parameters; the name of the function, for no
-        change; another function, which takes over the parameters that it has, too.
+        change; another function, which takes over the parameters that it has, too. Its
+        unit of time is the model's; InputError if it declares another.
         """
         changes = policy.policy if isinstance(policy, Named) else policy
         model: FunctionModel = self.model
@@ -241,6 +242,10 @@ class FunctionSubject(Subject):
             require(callable(changes), "alternative", changes, allowed)
             _check(changes)
             other = FunctionModel(changes)
+        if hasattr(other.function, MARK):
+            unit_s, common = other.declaration.unit_s, model.declaration.unit_s
+            what = f"unit_s of {other.name}"
+            require(unit_s == common, what, unit_s, f"{common:g}, that of {model.name}")
         shared = {
             name: value
             for name, value in model.parameters.items()

@@ -402,6 +402,10 @@ def test_what_cannot_be_a_model_is_refused_in_one_line(function, message):
         (lambda: cg.compare(bank, ["bonk"]), "unknown alternative 'bonk'"),
         (lambda: cg.compare(bank, [yields]), "must not yield itself"),
         (lambda: cg.compare(bank, {"tellers": 3}), "alternative(=3) must be a dict"),
+        (
+            lambda: cg.compare(bank, [cg.model(unit_s=60)(lambda env: None)]),
+            "unit_s of <lambda>(=60) must be 1",
+        ),
         (lambda: cg.simulate(functools.partial(bank, 3)), "passed by name"),
         (lambda: cg.compare(bank, precision=0.1), "the model declares no figures"),
         (lambda: cg.compare(bank, precision={"x": 0.1}, seeds=[0, 1]), "figure 'x'"),

@@ -96,6 +96,8 @@ def warm_up_time(
         _pilot(simulate_for_study(model, policy, seed), monitor, what) for seed in seeds
     ]
     end = min(last for _, _, last in pilots)
+    if not end > 0:
+        raise InputError(f"a pilot run of {model.name} ended at time 0")
     edges = np.linspace(0, end, spans + 1)
     rows = np.array(
         [_per_span(times, values, edges, what) for times, values, _ in pilots]
@@ -122,6 +124,11 @@ def _pilot(run: Any, monitor: str | None, what: str) -> tuple[Any, Any, float]:
     """Return the times and values of a pilot run, and its end."""
     if isinstance(run, FunctionRun):
         names = list(run.plan.series)
+        if not names:
+            raise InputError(
+                f"model {run.scenario.name} has no monitor to observe, such as a"
+                " cg.Resource or cg.Monitor"
+            )
         require(
             monitor is not None or len(names) == 1,
             "monitor",

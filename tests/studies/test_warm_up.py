@@ -60,6 +60,11 @@ def test_a_level_is_averaged_over_each_span():
     assert found.means.mean() == pytest.approx(np.mean(queues))
 
 
+def ends_at_once(env):
+    cg.Store(env)
+    env.run()
+
+
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
@@ -73,6 +78,8 @@ def test_a_level_is_averaged_over_each_span():
             "longer than half of the pilot runs",
         ),
         ({"scenario": cg.day("quiet"), "monitor": "desk"}, "left out"),
+        ({"scenario": cg.model(lambda env: {"profit": 1.0})}, "no monitor to observe"),
+        ({"scenario": cg.model(ends_at_once), "what": "level"}, "ended at time 0"),
     ],
 )
 def test_wrong_use_is_refused(wrong, message):

@@ -576,24 +576,24 @@ class _Stock(Measured):
     _env: simpy.Environment
 
     def __init__(self, env: simpy.Environment, name: str) -> None:
-        self.log: list[tuple[float, float]] | None = None
+        self._last, self._measured_to = self._current(), env.now
+        keeps_records = getattr(env, "keeps_records", False)
+        self.log = [(self._measured_to, self._last)] if keeps_records else None
         super().__init__(env, name)
-        if getattr(env, "keeps_records", False):
-            self.log = [(env.now, self._current())]
 
     def _current(self) -> float:
         """Return the level now."""
         raise NotImplementedError
 
     def reset(self) -> None:
+        self._level_now()
         self._since = self._measured_to = self._env.now
         self.waits, self.put_waits = array("d"), array("d")
         self.withdrawn, self._area = 0, 0.0
-        self._last = self._current()
 
     def figures(self) -> dict[str, float]:
         now = self._env.now
-        area = self._area + self._last * (now - self._measured_to)
+        area = self._area + self._level_now() * (now - self._measured_to)
         ended = len(self.waits) + self.withdrawn
         return {
             "level": area / (now - self._since or math.nan),
@@ -604,7 +604,19 @@ class _Stock(Measured):
         }
 
     def series(self) -> dict[str, Series]:
+        self._level_now()
         return {"level": _columns(self.log)}
+
+    def _level_now(self) -> float:
+        """Return the level; one that was set directly, as in shop.items = [...], holds
+        since the last put or get.
+        """
+        level = self._current()
+        if level != self._last:
+            self._last = level
+            if self.log is not None:
+                self.log.append((self._measured_to, level))
+        return level
 
     def _served(self, event: Any, waits: array[float]) -> None:
         """Record a wait, and the level up to now."""
@@ -616,12 +628,14 @@ class _Stock(Measured):
             self.log.append((now, self._last))
 
     def _do_put(self, event: Any) -> Any:
+        self._level_now()
         proceed = super()._do_put(event)  # type: ignore[misc]
         if event._value is not PENDING:
             self._served(event, self.put_waits)
         return proceed
 
     def _do_get(self, event: Any) -> Any:
+        self._level_now()
         proceed = super()._do_get(event)  # type: ignore[misc]
         if event._value is not PENDING:
             self._served(event, self.waits)

@@ -490,6 +490,26 @@ def test_a_series_counts_who_waits_and_who_uses():
     assert np.column_stack(box.series()["level"]).tolist() == [[0, 2], [3, 0]]
 
 
+@pytest.mark.parametrize("takes", [0, 1])
+def test_items_that_a_store_begins_with_count(takes):
+    env = simpy.Environment()
+    env.keeps_records = True
+    shop = cg.Store(env, name="shop")
+    shop.items = ["a", "b"]  # as in SimPy's examples
+
+    def buyer():
+        yield env.timeout(4)
+        for _ in range(takes):
+            yield shop.get()
+
+    env.process(buyer())
+    cg.warm_up(env, 2)
+    env.run(10)
+    assert shop.figures()["level"] == pytest.approx(2 - 0.75 * takes)
+    levels = [[0, 0], [0, 2], [4, 1]][: 2 + takes]
+    assert np.column_stack(shop.series()["level"]).tolist() == levels
+
+
 def test_names_count_the_monitors_of_an_environment():
     env = simpy.Environment()
     cg.Resource(env)

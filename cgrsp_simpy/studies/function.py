@@ -77,7 +77,8 @@ def model(
         The model.
     figures : mapping, optional
         Name -> Metric of the figures that a study shows and tests, the chief one
-        first. By default all, and less is better.
+        first. By default all, and less is better. The function has to measure or return
+        each of them.
     unit_s : float
         Seconds per unit of the model's time, such as 3600 for hours; records of jobs,
         requests and claims, and plots, are in seconds.
@@ -85,15 +86,21 @@ def model(
     Raises
     ------
     InputError
-        For a generator, and a parameter without a default or that is positional-only.
+        For a generator, a parameter without a default or that is positional-only, and
+        figures that are not such a mapping.
     """
 
     def declare(function: Function) -> Function:
         _check(function)
-        setattr(function, MARK, Declaration(dict(figures or {}), unit_s))
+        setattr(function, MARK, Declaration(dict(metrics), unit_s))
         return function
 
     check_number("unit_s", unit_s, above=0)
+    metrics = {} if figures is None else figures
+    are_metrics = isinstance(metrics, Mapping) and all(
+        isinstance(metric, Metric) for metric in metrics.values()
+    )
+    require(are_metrics, "figures", figures, "a mapping of names to cg.Metric")
     return declare if function is None else declare(function)
 
 
@@ -285,6 +292,9 @@ class FunctionSubject(Subject):
         name = alternative.function.__name__
         _check_ended(name, env)
         figures = _all_figures(name, env, result)
+        if alternative.function is self.model.function:
+            for figure in self.model.declaration.figures:
+                check_one_of(f"declared figure of {name}", figure, figures)
         # a sweep's rows have its parameters, too
         columns = (*COLUMNS, *self.model.parameters)
         for figure in figures:

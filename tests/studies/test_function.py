@@ -394,6 +394,12 @@ def test_what_cannot_be_a_model_is_refused_in_one_line(function, message):
     assert "\n" not in str(error.value)
 
 
+@cg.model(figures={"desk_wiat": cg.Metric("wait", "s")})
+def misspelt(env):
+    cg.Resource(env, name="desk")
+    env.run(1)
+
+
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
@@ -401,6 +407,9 @@ def test_what_cannot_be_a_model_is_refused_in_one_line(function, message):
         (lambda: cg.compare(bank, [{"teller": 2}]), "did you mean 'tellers'"),
         (lambda: cg.compare(bank, ["bonk"]), "unknown alternative 'bonk'"),
         (lambda: cg.compare(bank, [yields]), "must not yield itself"),
+        (lambda: cg.model(figures=["wait"]), "a mapping of names to cg.Metric"),
+        (lambda: cg.model(figures={"wait": "s"}), "a mapping of names to cg.Metric"),
+        (lambda: cg.simulate(misspelt), "did you mean 'desk_wait'?"),
         (lambda: cg.compare(bank, {"tellers": 3}), "alternative(=3) must be a dict"),
         (
             lambda: cg.compare(bank, [cg.model(unit_s=60)(lambda env: None)]),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -527,12 +527,10 @@ class PreemptiveResource(PriorityResource, simpy.PreemptiveResource):
 
 
 class _Put(container.ContainerPut, store.StorePut):
-    """A put of an amount into a container, or of an item into a store."""
+    """A put of an item into a store."""
 
-    def __init__(self, resource: Any, content: Any) -> None:
-        if resource.has_amounts and not content > 0:
-            check_number("amount", content, above=0)
-        self.amount = self.item = content
+    def __init__(self, resource: Any, item: Any) -> None:
+        self.amount = self.item = item
         env = self.env = resource._env
         self.callbacks, self.resource = [resource._trigger_get], resource
         self.proc, self.since = env._active_proc, env._now
@@ -540,13 +538,18 @@ class _Put(container.ContainerPut, store.StorePut):
         resource._trigger_put(None)
 
 
-class _Get(container.ContainerGet, store.FilterStoreGet):
-    """A get of an amount from a container, or of an item from a store."""
+class _AmountPut(_Put):
+    """A put of an amount into a container."""
 
-    def __init__(self, resource: Any, wanted: Any = None) -> None:
-        if resource.has_amounts and not wanted > 0:
-            check_number("amount", wanted, above=0)
-        self.amount, self.filter = wanted, wanted or _any_item
+    def __init__(self, resource: Any, amount: float) -> None:
+        _check_amount(amount)
+        super().__init__(resource, amount)
+
+
+class _Get(container.ContainerGet, store.FilterStoreGet):
+    """A get of the first item of a store."""
+
+    def __init__(self, resource: Any) -> None:
         env = self.env = resource._env
         self.callbacks, self.resource = [resource._trigger_put], resource
         self.proc, self.since = env._active_proc, env._now
@@ -560,8 +563,37 @@ class _Get(container.ContainerGet, store.FilterStoreGet):
             self.resource.withdrawn += 1
 
 
+class _AmountGet(_Get):
+    """A get of an amount from a container."""
+
+    def __init__(self, resource: Any, amount: float) -> None:
+        _check_amount(amount)
+        self.amount = amount
+        super().__init__(resource)
+
+
 def _any_item(_: Any) -> bool:
     return True
+
+
+class _FilterGet(_Get):
+    """A get of the first item of a store that a function accepts."""
+
+    def __init__(
+        self, resource: Any, filter: Callable[[Any], bool] = _any_item
+    ) -> None:
+        require(callable(filter), "filter", filter, "a function of an item")
+        self.filter = filter
+        super().__init__(resource)
+
+
+def _check_amount(amount: Any) -> None:
+    try:
+        is_positive = amount > 0
+    except TypeError:
+        is_positive = False
+    if not is_positive:
+        check_number("amount", amount, above=0)
 
 
 class _Stock(Measured):
@@ -572,7 +604,7 @@ class _Stock(Measured):
     withdrawn_pct, the share of gets that were withdrawn.
     """
 
-    put, get, has_amounts = BoundClass(_Put), BoundClass(_Get), False
+    put, get = BoundClass(_Put), BoundClass(_Get)
     _env: simpy.Environment
 
     def __init__(self, env: simpy.Environment, name: str) -> None:
@@ -648,7 +680,7 @@ class Container(_Stock, simpy.Container):
     env, capacity, init: as in SimPy. name: of the figures.
     """
 
-    has_amounts = True
+    put, get = BoundClass(_AmountPut), BoundClass(_AmountGet)
 
     def __init__(
         self,
@@ -686,3 +718,5 @@ class PriorityStore(Store, simpy.PriorityStore):
 
 class FilterStore(Store, simpy.FilterStore):
     """A simpy.FilterStore that measures itself."""
+
+    get = BoundClass(_FilterGet)

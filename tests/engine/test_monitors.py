@@ -443,6 +443,8 @@ def test_shares_of_withdrawn_requests_and_of_gets_served_at_once():
         (lambda env, desk: desk.close(-1), "capacity(=-1)"),
         (lambda env, desk: cg.Container(env).put(0), "amount(=0)"),
         (lambda env, desk: cg.Container(env).get(math.nan), "amount(=nan)"),
+        (lambda env, desk: cg.Container(env).get("a"), "amount(='a')"),
+        (lambda env, desk: cg.FilterStore(env).get(0), "filter(=0)"),
         (lambda env, desk: cg.warm_up(env, 0), "until(=0)"),
         (lambda env, desk: cg.warm_up(env, 5, end=5), "end(=5)"),
         (lambda env, desk: [cg.warm_up(env, 5), cg.warm_up(env, 9)], "before, with 5"),
@@ -508,6 +510,25 @@ def test_items_that_a_store_begins_with_count(takes):
     assert shop.figures()["level"] == pytest.approx(2 - 0.75 * takes)
     levels = [[0, 0], [0, 2], [4, 1]][: 2 + takes]
     assert np.column_stack(shop.series()["level"]).tolist() == levels
+
+
+@pytest.mark.parametrize("library", [simpy, cg])
+def test_arguments_have_simpys_names(library):
+    env = simpy.Environment()
+    tank, shop = library.Container(env, capacity=9, init=5), library.FilterStore(env)
+    got = []
+
+    def process():
+        yield tank.put(amount=2)
+        yield tank.get(amount=1)
+        yield shop.put(item="a") & shop.put(item="b")
+        got.append((yield shop.get(filter=lambda item: item == "b")))
+
+    env.process(process())
+    env.run()
+    assert (tank.level, got) == (6, ["b"])
+    with pytest.raises(TypeError):  # only a FilterStore has filters
+        library.Store(env).get(lambda item: item == "b")
 
 
 def test_names_count_the_monitors_of_an_environment():

@@ -7,6 +7,7 @@ patience.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from heapq import heapify, heappush
 from math import inf, nextafter
 from numbers import Real
@@ -81,18 +82,34 @@ def check_id(owner: str, number: Any, whole: bool) -> None:
     require(right and not (whole and number % 1), f"number of {owner}", number, allowed)
 
 
+def value_text(value: Any) -> Any:
+    """Return a parameter as it is labelled: a function by its name, a partial one with
+    what it fixes; others as they are.
+    """
+    if isinstance(value, partial) and not hasattr(value, "__name__"):
+        fixed = [str(value_text(item)) for item in value.args]
+        fixed += _assignments(value.keywords)
+        return f"{policy_name(value.func)}({','.join(fixed)})"
+    return getattr(value, "__name__", value)
+
+
 def policy_name(policy: Any) -> str:
     """Return the name under which a policy is reported; of changed parameters of a
     function, these.
     """
     if isinstance(policy, Mapping):
-        changes = (f"{k}={getattr(v, '__name__', v)}" for k, v in policy.items())
-        return ",".join(changes) or "default"
+        return ",".join(_assignments(policy)) or "default"
+    if isinstance(policy, partial):
+        return str(value_text(policy))
     return str(
         getattr(policy, "name", None)
         or getattr(policy, "__name__", None)
         or type(policy).__name__
     )
+
+
+def _assignments(values: Mapping[str, Any]) -> list[str]:
+    return [f"{name}={value_text(value)}" for name, value in values.items()]
 
 
 # SimPy's NORMAL is 1; a larger number comes later within an instant

@@ -199,17 +199,8 @@ def schedule(
     env.process(follow())
 
 
-def _kept(log: list[Any] | None) -> list[Any]:
-    """Return what was recorded."""
-    if log is None:
-        raise InputError("this run kept no records; simulate with records=True")
-    return log
-
-
-def _columns(log: list[Any] | None) -> Series:
-    """Return pairs of a time and a value as two columns."""
-    times, values = np.array(_kept(log), float).T
-    return times, values
+def _no_records() -> InputError:
+    return InputError("this run kept no records; simulate with records=True")
 
 
 def _counted(start: float, begins: Any, ends: Any) -> Series:
@@ -412,6 +403,8 @@ class Resource(Measured, simpy.Resource):
         """Return process, time made, granted and ended of every request, as made; NaN
         for what has not happened.
         """
+        if self.log is None:
+            raise _no_records()
         pending = [(request, math.nan) for request in (*self.users, *self.put_queue)]
         rows = [
             (
@@ -420,13 +413,14 @@ class Resource(Measured, simpy.Resource):
                 math.nan if request.usage_since is None else request.usage_since,
                 end,
             )
-            for request, end in [*_kept(self.log), *pending]
+            for request, end in [*self.log, *pending]
         ]
         return sorted(rows, key=lambda row: row[1])
 
     def series(self) -> dict[str, Series]:
         rows = np.array([row[1:] for row in self.requests()]).reshape(-1, 3)
         made, granted, ended = rows.T
+        times, capacities = np.array(self.capacities, float).T
         waited_to = np.where(np.isnan(granted), ended, granted)
         served = ~np.isnan(granted)
         order = np.argsort(granted[served], kind="stable")
@@ -434,7 +428,7 @@ class Resource(Measured, simpy.Resource):
             "wait": (granted[served][order], (granted - made)[served][order]),
             "queue": _counted(self.capacities[0][0], made, waited_to),
             "in use": _counted(self.capacities[0][0], granted[served], ended[served]),
-            "capacity": _columns(self.capacities),
+            "capacity": (times, capacities),
         }
 
     @property
@@ -608,9 +602,10 @@ class _Stock(Measured):
     _env: simpy.Environment
 
     def __init__(self, env: simpy.Environment, name: str) -> None:
-        self._last, self._measured_to = self._current(), env.now
-        keeps_records = getattr(env, "keeps_records", False)
-        self.log = [(self._measured_to, self._last)] if keeps_records else None
+        self.keeps_records = getattr(env, "keeps_records", False)
+        self._measured_to = env.now
+        self.times = array("d", [env.now])
+        self.levels = array("d", [self._current()])
         super().__init__(env, name)
 
     def _current(self) -> float:
@@ -618,14 +613,14 @@ class _Stock(Measured):
         raise NotImplementedError
 
     def reset(self) -> None:
-        self._level_now()
+        self._record_change(self._current())
         self._since = self._measured_to = self._env.now
         self.waits, self.put_waits = array("d"), array("d")
         self.withdrawn, self._area = 0, 0.0
 
     def figures(self) -> dict[str, float]:
         now = self._env.now
-        area = self._area + self._level_now() * (now - self._measured_to)
+        area = self._area + self._current() * (now - self._measured_to)
         ended = len(self.waits) + self.withdrawn
         return {
             "level": area / (now - self._since or math.nan),
@@ -636,41 +631,43 @@ class _Stock(Measured):
         }
 
     def series(self) -> dict[str, Series]:
-        self._level_now()
-        return {"level": _columns(self.log)}
+        if not self.keeps_records:
+            raise _no_records()
+        self._record_change(self._current())
+        return {"level": (np.array(self.times), np.array(self.levels))}
 
-    def _level_now(self) -> float:
-        """Return the level; one that was set directly, as in shop.items = [...], holds
+    def _record_change(self, level: float) -> None:
+        """Record a level that was set directly, as in shop.items = [...]: it holds
         since the last put or get.
         """
-        level = self._current()
-        if level != self._last:
-            self._last = level
-            if self.log is not None:
-                self.log.append((self._measured_to, level))
-        return level
+        if self.keeps_records and level != self.levels[-1]:
+            self.times.append(self._measured_to)
+            self.levels.append(level)
 
-    def _served(self, event: Any, waits: array[float]) -> None:
-        """Record a wait, and the level up to now."""
+    def _served(self, event: Any, waits: array[float], before: float) -> None:
+        """Record a wait, and the level before it, which held since the last change."""
         now = self._env._now
         waits.append(now - event.since)
-        self._area += self._last * (now - self._measured_to)
-        self._measured_to, self._last = now, self._current()
-        if self.log is not None:
-            self.log.append((now, self._last))
+        self._area += before * (now - self._measured_to)
+        if self.keeps_records:
+            if before != self.levels[-1]:
+                self._record_change(before)
+            self.times.append(now)
+            self.levels.append(self._current())
+        self._measured_to = now
 
     def _do_put(self, event: Any) -> Any:
-        self._level_now()
+        before = self._current()
         proceed = super()._do_put(event)  # type: ignore[misc]
         if event._value is not PENDING:
-            self._served(event, self.put_waits)
+            self._served(event, self.put_waits, before)
         return proceed
 
     def _do_get(self, event: Any) -> Any:
-        self._level_now()
+        before = self._current()
         proceed = super()._do_get(event)  # type: ignore[misc]
         if event._value is not PENDING:
-            self._served(event, self.waits)
+            self._served(event, self.waits, before)
         return proceed
 
 

@@ -155,6 +155,12 @@ def _seeds_missing(study: Comparison, wanted: dict[str, float]) -> int:
         for policy in study.policies:
             values = study.values(policy, figure)
             estimate = mean(values)
+            failed = sum(row["policy"] == policy for row in study.failures)
+            if estimate.n == 0 and failed < have:
+                raise InputError(
+                    f"precision of {figure} cannot be reached: no run of {policy} has a"
+                    " value of it"
+                )
             # one value: other runs failed, or lack the figure
             if estimate.n == 1:
                 need = max(need, 2 * have)

@@ -114,7 +114,7 @@ def _check_copyable(what: str, name: str, value: Any) -> None:
     except Exception as error:
         raise InputError(
             f"{what} {name!r} cannot be copied for each run: {type(error).__name__}:"
-            f" {error}; a policy creates what cannot be copied at its first decision"
+            f" {error}; create what cannot be copied, such as a lock, within the run"
         ) from None
 
 

@@ -140,8 +140,8 @@ def check_policies(
     if policies is None:
         policies = subject_of(scenario).default_policies()
     if isinstance(policies, Mapping):
-        policies = [Named(str(name), policy) for name, policy in policies.items()]
-    policies = entries_of("policies", policies, "a list of policies")
+        policies = [Named(str(name), _kept(item)) for name, item in policies.items()]
+    policies = list(map(_kept, entries_of("policies", policies, "a list of policies")))
     names = [label(policy) for policy in policies]
     require(len(names) > 0, "policies", names, "at least one policy")
     differ = 'names that differ; give them by name, {"mine": policy}, where they do not'
@@ -149,6 +149,13 @@ def check_policies(
     for policy in policies:
         subject_of(scenario).make_policy(policy)
     return dict(zip(names, policies))
+
+
+def _kept(policy: Any) -> Any:
+    """Return a policy as a study keeps it: changed parameters as a copy, since their
+    owner may change them later.
+    """
+    return dict(policy) if isinstance(policy, Mapping) else policy
 
 
 def check_seeds(seeds: Iterable[int]) -> list[int]:

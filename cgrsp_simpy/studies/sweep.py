@@ -19,6 +19,7 @@ from cgrsp_simpy.base.checks import (
     require,
 )
 from cgrsp_simpy.base.table import Table
+from cgrsp_simpy.engine.events import value_text
 from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.studies.compare import Comparison, compared_at
 from cgrsp_simpy.studies.function import as_model
@@ -107,7 +108,8 @@ def sweep(
     )
     varied = [name for name, values in grid.items() if _varies(values)]
     result = Sweep(
-        tuple({name: point[name] for name in varied} for point in points), studies
+        tuple({name: value_text(point[name]) for name in varied} for point in points),
+        studies,
     )
     result.keep(store)
     return result
@@ -216,7 +218,8 @@ class Sweep(Results):
         """
         for name in where:
             check_one_of("name in the grid", name, self.points[0])
-        fitting = [study for point, study in self if where.items() <= point.items()]
+        wanted = {name: value_text(value) for name, value in where.items()}
+        fitting = [study for point, study in self if wanted.items() <= point.items()]
         require(
             len(fitting) == 1,
             "at",

@@ -281,6 +281,42 @@ def test_no_server_serves_two_at_once(tmp_path):
             assert busy.pop(server) == entity
 
 
+def longest(works, least=0.0):
+    return max(*works, least)
+
+
+def test_parts_of_functions_are_labelled_by_what_they_fix(tmp_path):
+    rules = [functools.partial(longest, least=50.0), functools.partial(longest)]
+    study = cg.compare(bank, [{"rule": rule} for rule in rules], seeds=[0])
+    assert study.policies == ["rule=longest(least=50.0)", "rule=longest()"]
+    sweep = cg.sweep(bank, {"rule": [min, *rules]}, seeds=[0], out=tmp_path / "out")
+    assert [point["rule"] for point, _ in sweep] == [
+        "min",
+        "longest(least=50.0)",
+        "longest()",
+    ]
+    alone = cg.compare(bank, [{"rule": rules[0]}], seeds=[0]).rows[0]["desk_wait"]
+    assert sweep.at(rule=rules[0]).values("bank", "desk_wait") == [alone]
+    assert "longest()" in (tmp_path / "out" / "summary.json").read_text()
+
+
+def test_a_study_keeps_its_alternatives():
+    changes = {"tellers": 3}
+    study = cg.compare(bank, {"more": changes}, seeds=[0])
+    changes["tellers"] = 9
+    assert study.run("more", 0).summary()["desk_wait"] == study.rows[0]["desk_wait"]
+
+
+def test_a_precision_of_what_no_run_has_is_refused():
+    @cg.model
+    def idle(env, draw):
+        cg.Resource(env, name="desk")
+        env.run(10)
+
+    with pytest.raises(cg.InputError, match="no run of idle has a value of it"):
+        cg.compare(idle, precision={"desk_wait": 0.1}, seeds=range(2))
+
+
 # ---- what is refused ----
 
 

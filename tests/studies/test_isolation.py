@@ -394,7 +394,7 @@ def test_what_cannot_be_copied_is_refused_and_a_run_may_create_it():
     lock = threading.Lock()
     with pytest.raises(
         cg.InputError,
-        match=r"'mine' cannot be copied .*: TypeError: .*lock.*at its first decision",
+        match=r"'mine' cannot be copied .*: TypeError: .*lock.*within the run",
     ):
         cg.compare(quiet, {"mine": lambda view: [] if lock else None}, [0])
     study = cg.compare(quiet, ["fifo", Opens], [0])

@@ -23,7 +23,7 @@ from cgrsp_simpy.base.parameters import (
     parameter,
     rule,
 )
-from cgrsp_simpy.engine.resources import lowest
+from cgrsp_simpy.engine.resources import lowest_bit
 
 if TYPE_CHECKING:
     from cgrsp_simpy.cluster.jobs import Jobs
@@ -178,7 +178,7 @@ class Nodes:
         place, taken = list[tuple[int, int]](), 0
         for size, empty in self._empty(free) if gpus > self.widest else ():
             while empty and size <= gpus:
-                node = lowest(empty)
+                node = lowest_bit(empty)
                 place.append((node, size))
                 empty ^= 1 << node
                 taken |= 1 << node
@@ -208,7 +208,7 @@ class Nodes:
             if least := left ^ more:  # those with no more free than that
                 for size, nodes in self._kinds:
                     if own := least & nodes:
-                        found.append((self._placement(size, gpus), lowest(own)))
+                        found.append((self._placement(size, gpus), lowest_bit(own)))
             left, gpus = more, gpus + 1
         return min(found)[1] if found else None
 

@@ -20,7 +20,7 @@ from cgrsp_simpy.cluster.jobs import COLUMNS, HIDDEN, Row
 from cgrsp_simpy.engine import view
 from cgrsp_simpy.engine.claim import Claim, Part
 from cgrsp_simpy.engine.simulation import Simulation
-from cgrsp_simpy.engine.view import SealedDict, SealedList, shown
+from cgrsp_simpy.engine.view import SealedDict, SealedList, read_only
 
 # columns of the jobs that have arrived
 ARRIVED = ({*COLUMNS} | {"run_s", "end_s"}) - {"duration_s", *HIDDEN}
@@ -136,15 +136,15 @@ class View(view.View):
         self._by_need: dict[Any, list[int]] = {}  # the jobs that wait, in order
         self._arrived = Arrived(columns)
 
-    nodes: Nodes = shown("_nodes")
-    sizes: tuple[int, ...] = shown("_run.model.cluster.sizes")
-    free: int = shown("_free")  # type: ignore[assignment]
-    gpus: list[int] = shown("_gpus")
-    needs: list[Any] = shown("_needs")
-    estimate_s: list[float] = shown("_estimate_s")
-    running: dict[int, Running] = shown("_running")  # type: ignore[assignment]
-    ends: list[tuple[float, int]] = shown("_ends")
-    jobs: Arrived = shown("_arrived")
+    nodes: Nodes = read_only("_nodes")
+    sizes: tuple[int, ...] = read_only("_run.model.cluster.sizes")
+    free: int = read_only("_free")  # type: ignore[assignment]
+    gpus: list[int] = read_only("_gpus")
+    needs: list[Any] = read_only("_needs")
+    estimate_s: list[float] = read_only("_estimate_s")
+    running: dict[int, Running] = read_only("_running")  # type: ignore[assignment]
+    ends: list[tuple[float, int]] = read_only("_ends")
+    jobs: Arrived = read_only("_arrived")
 
     @property
     def queue(self) -> list[int]:  # type: ignore[override]

@@ -1,4 +1,4 @@
-"""The ledger of free capacity of a run's resources."""
+"""The ledger: how much of each resource is free, closed and used."""
 
 from __future__ import annotations
 
@@ -9,30 +9,32 @@ from typing import Any
 import simpy
 
 from cgrsp_simpy.base.policy import AssignmentError
-from cgrsp_simpy.engine.resources import Resource, settled
+from cgrsp_simpy.engine.resources import Resource, snapped
 
 ALL_TIME = (0.0, math.inf)
 
 
 class Ledger:
-    """Free capacity of each resource, by its number.
+    """Free capacity of each resource.
 
     A grant takes an amount before the job requests it; the end of the claim releases
-    it. A closed resource has nothing free until it is opened as often as closed.
+    it. A closed resource has nothing free until it has been opened as often as closed.
+    The number of a resource is its position in `run.resources`, from 0 on.
 
     Attributes
     ----------
     free : list of float
-        Amount that can be granted.
+        Per resource, the amount that can be granted.
     mask : int
-        Bit n is set while something of the nth resource is free.
+        Bit n is set while something of resource n is free.
     held_s : list of float
-        Amount times seconds for which it was granted, up to the claims that have ended.
+        Per resource, amount times seconds of its claims, from grant to release; claims
+        that have not ended are not included.
     closed_s : list of float
-        Amount times seconds for which it was closed and held by nobody, up to now once
-        `measure_closed` is called.
+        Per resource, amount times seconds for which it was closed and held by nobody,
+        up to the last call of `measure_closed`.
     window : pair of float
-        From when to when both are measured, seconds.
+        Begin and end of the time in which both are measured, seconds.
     view : View
         Its hooks are called when a resource becomes full, or available again.
     """
@@ -59,7 +61,8 @@ class Ledger:
         self.mask = sum(1 << n for n, left in enumerate(self.free) if left > 0)
         self.held_s = [0.0] * len(resources)
         self.closed_s = [0.0] * len(resources)
-        # of a closed resource: how often it was closed, and what is free of it
+        # by number, of closed resources: how often they were closed; the amount that
+        # nobody holds; and since when it has not been added to `closed_s`
         self._closed: dict[int, int] = {}
         self._withheld: dict[int, float] = {}
         self._closed_since: dict[int, float] = {}
@@ -67,8 +70,8 @@ class Ledger:
     def take(self, number: int, amount: float, claim: Any) -> None:
         """Reserve an amount for a claim; AssignmentError if less is free."""
         left = self.free[number] - amount
-        if left and left % 1:
-            left = settled(left, self._resources[number].size)
+        if left and left % 1:  # only fractions have rounding errors
+            left = snapped(left, self._resources[number].size)
         if left < 0:
             raise AssignmentError(
                 self._resources[number].shortage(self.free[number], amount)
@@ -76,34 +79,34 @@ class Ledger:
         self.free[number] = left
         if left <= 0:
             self.mask &= ~(1 << number)
-            self._resources[number].promised = claim
+            self._resources[number].filled_by = claim
             self.view.on_full(number)
 
     def release(self, number: int, amount: float, since_s: float) -> None:
-        """Release an amount that was reserved at a time, seconds."""
-        if self.window == ALL_TIME:
+        """Release an amount that has been reserved since a time, seconds."""
+        if self.window == ALL_TIME:  # what `_measured_s` returns, without its call
             self.held_s[number] += amount * (self._env._now - since_s)
         else:
             self.held_s[number] += amount * self._measured_s(since_s)
         if number in self._closed:
-            self.measure_closed()
+            self.measure_closed()  # with the amount that was withheld until now
             left = self._withheld[number] + amount
-            self._withheld[number] = settled(left, self._resources[number].size)
+            self._withheld[number] = snapped(left, self._resources[number].size)
         elif amount > 0:
             left = self.free[number] + amount
             if left != 1 and left % 1:
-                left = settled(left, self._resources[number].size)
+                left = snapped(left, self._resources[number].size)
             self._make_available(number, left)
 
     def _make_available(self, number: int, amount: float) -> None:
-        """Let an amount above 0 be granted."""
+        """Set the free amount, which is above 0."""
         self.free[number] = amount
         self.mask |= 1 << number
-        self._resources[number].promised = None
+        self._resources[number].filled_by = None
         self.view.on_available(number)
 
     def close(self, number: int) -> bool:
-        """Close a resource; return whether it was open."""
+        """Close a resource: it is granted to nobody. Return whether it was open."""
         times = self._closed[number] = self._closed.get(number, 0) + 1
         if times > 1:
             return False
@@ -128,12 +131,12 @@ class Ledger:
         return True
 
     def _measured_s(self, since_s: float) -> float:
-        """Return how much of the time since then is within the window, seconds."""
+        """Return how much of the time from then on is within the window, seconds."""
         begin_s, end_s = self.window
         return max(0.0, min(self._env.now, end_s) - max(since_s, begin_s))
 
     def measure_closed(self) -> None:
-        """Add the time up to now of what is closed and held by nobody."""
+        """Bring `closed_s` up to now."""
         for number, amount in self._withheld.items():
             since_s = self._closed_since[number]
             self.closed_s[number] += amount * self._measured_s(since_s)

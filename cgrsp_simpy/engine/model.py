@@ -25,9 +25,9 @@ MOVED = {
         "an attribute of its Report (`report = ...`)",
     ),
 }
-"""What models of the last release define -> its name now."""
+"""What a class of a model defined in the last release -> its name now."""
 
-USED = {
+MOVED_TO_SUBJECT = {
     "run": "cg.simulate(scenario, policy, seed)",
     **dict.fromkeys(
         "work make_policy draw simulation varied outcome is_random default_policies"
@@ -35,30 +35,49 @@ USED = {
         "an attribute of studies.subject.subject_of(scenario)",
     ),
 }
-"""What else was used of a model in the last release -> its name now."""
+"""What was called on a model in the last release -> its name now."""
 
 
 class Model:
     """Everything that a run depends on except the policy and the seed: a frozen
     dataclass of parameters with the methods `resources`, `arrivals` and `job_process`.
 
+        @dataclass(frozen=True)
+        class Workshop(cg.Model):
+            machines: int = 2
+
+            def resources(self):
+                return cg.slots(self.machines, "machine")
+
+            def arrivals(self, draw):
+                gaps_s = draw("gaps").exponential(60, size=100)
+                return zip(gaps_s.cumsum(), range(100))
+
+            def job_process(self, run, job):
+                with run.claim(job) as claim:
+                    yield claim
+                    yield run.timeout(run.draw("work", job).exponential(100))
+
+        cg.simulate(Workshop(), "first", 0).summary()
+
     Attributes
     ----------
     name : str
         For tables and messages; by default the name of the class in words.
     policies : mapping
-        Name -> policy, or a function that returns one, given its parameters.
+        Name -> policy, or a function that returns a policy for given parameters.
     compared : sequence of str
         The policies that a comparison takes by default; all, if empty.
     policy_label : str
-        What a policy is called here, such as scheduler.
+        What tables and messages call a policy, such as scheduler.
     columns : mapping
-        Name -> dtype of what `run.record` is called with, in that order. Missing values
-        are NaN, or -1 in columns of whole numbers.
+        Name -> dtype of the model's own columns of `Run.jobs`, in the order in which
+        `run.record` takes their values. Missing values are NaN, or -1 in columns of
+        whole numbers.
     report : type
         The `Report` of its runs.
     subject : type, optional
-        The `studies.subject.Subject` by which studies run it, unless the usual one.
+        The class by which studies run it, if it is not `studies.subject.Subject`.
     """
 
     policies: ClassVar[Mapping[str, Callable[..., Any]]] = {"first": first_come}
@@ -73,7 +92,7 @@ class Model:
         taken = [name for name in vars(Model) if not name.startswith("_")]
         parameters = _field_names(cls)
         for name in taken:
-            if name in parameters or _hides_method(cls, name):
+            if name in parameters or _replaces_method(cls, name):
                 raise InputError(
                     f"{cls.__name__}: {name!r} is an attribute of every model; choose"
                     f" another name (taken: {', '.join(taken)})"
@@ -84,10 +103,10 @@ class Model:
     def __getattr__(self, name: str) -> Any:
         if name == "name":
             return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(self).__name__).lower()
-        now = (MOVED | USED).get(name)
-        now = f"; it is now {now}" if now else ""
+        new_name = (MOVED | MOVED_TO_SUBJECT).get(name)
+        hint = f"; it is now {new_name}" if new_name else ""
         raise AttributeError(
-            f"{type(self).__name__!r} object has no attribute {name!r}{now}"
+            f"{type(self).__name__!r} object has no attribute {name!r}{hint}"
         )
 
     def resources(self) -> Iterable[ResourceSpec]:
@@ -95,8 +114,10 @@ class Model:
         raise NotImplementedError(f"{type(self).__name__} has no resources()")
 
     def arrivals(self, draw: Draw) -> Iterable[tuple[Any, ...]]:
-        """Return the jobs in order of arrival: pairs (second, job), or triples with
-        draws that the job's process may use (`run.hidden[job]`) and no policy sees.
+        """Return the jobs in order of arrival: pairs (time, job), times in seconds.
+
+        A third value is for draws that the job's process uses, as `run.hidden[job]`,
+        and no policy sees, such as its true work.
 
         A job is a whole number, or anything hashable with a whole number `id`. All jobs
         have the same fields, which are columns of `Run.jobs`.
@@ -106,11 +127,13 @@ class Model:
         raise NotImplementedError(f"{type(self).__name__} has no arrivals()")
 
     def job_process(self, run: Simulation, job: Any) -> Process:
-        """Run a job from its arrival on: a SimPy process."""
+        """Run a job from its arrival to its end: a SimPy process."""
         raise NotImplementedError(f"{type(self).__name__} has no job_process()")
 
     def processes(self, run: Simulation) -> Iterable[Process]:
-        """Return processes other than jobs; the run does not wait for their end."""
+        """Return processes other than those of jobs, such as failures; the run does not
+        wait for their end.
+        """
         return ()
 
     def set_up(self, run: Simulation) -> None:
@@ -119,30 +142,32 @@ class Model:
         """
 
     def need(self, job: Any) -> float:
-        """Return how much of a resource a job needs."""
+        """Return how much a job needs, in the unit of the resources."""
         return 1
 
     def view(self, run: Simulation) -> Any:
-        """Return what policies see of a run: a View."""
+        """Return what policies see of a run: a View, or an object of a class of it."""
         return View(run)
 
 
 def _field_names(cls: type) -> set[str]:
     """Return the names that the dataclass decorator turns into fields, inherited ones
-    included.
+    included: it runs after `__init_subclass__`.
     """
     return {
         name
         for base in cls.__mro__
         if base is not Model
-        for name, kind in get_annotations(base).items()
+        for name, annotation in get_annotations(base).items()
+        # as a string, an annotation has not been evaluated
         if not re.match(
-            r"(\w+\.)?ClassVar\b", kind if type(kind) is str else repr(kind)
+            r"(\w+\.)?ClassVar\b",
+            annotation if type(annotation) is str else repr(annotation),
         )
     }
 
 
-def _hides_method(cls: type, name: str) -> bool:
+def _replaces_method(cls: type, name: str) -> bool:
     """Whether a value, such as a number, replaces a method of Model."""
     if not isfunction(vars(Model)[name]):
         return False

@@ -16,22 +16,32 @@ from cgrsp_simpy.engine.claim import Claim
 Columns = Mapping[str, np.ndarray[Any, Any]]
 
 
-class Tally:
-    """The time of the last completion, seconds: end_s."""
+class EndTally:
+    """The time of the last completion; `Report.tally` returns such an object per run.
+
+    end_s: seconds; 0 before the first.
+    """
 
     def __init__(self) -> None:
         self.end_s = 0.0
 
     def add(self, jobs: Columns) -> None:
-        """Add rows, as columns."""
+        """Add a block of jobs, as columns."""
         self.end_s = max(self.end_s, float(jobs["finish_s"].max(initial=0.0)))
 
 
-class Waits(Tally):
-    """Waits and responses of jobs, seconds.
+class WaitTally(EndTally):
+    """Waits and responses of jobs, too.
 
-    wait_s, response_s: blocks of shape (jobs,); a job that never started has no wait.
-    claims: how many they had. window: jobs that end within it count, seconds.
+    Attributes
+    ----------
+    wait_s, response_s : list of array
+        Per block, of each job: its total wait, and the time from arrival to completion,
+        seconds. Jobs none of whose claims was granted have no wait.
+    claims : int
+        Number of their claims that were granted.
+    window : pair of float
+        Jobs that end from the first time on and before the second count, seconds.
     """
 
     def __init__(self) -> None:
@@ -44,14 +54,14 @@ class Waits(Tally):
         super().add(jobs)
         begin_s, end_s = self.window
         finish_s = jobs["finish_s"]
-        counts = (finish_s >= begin_s) & (finish_s < end_s)
-        self.wait_s.append(jobs["wait_s"][counts & (jobs["claims"] > 0)])
-        self.claims += int(jobs["claims"][counts].sum())
-        self.response_s.append((finish_s - jobs["submit_s"])[counts])
+        in_window = (finish_s >= begin_s) & (finish_s < end_s)
+        self.wait_s.append(jobs["wait_s"][in_window & (jobs["claims"] > 0)])
+        self.claims += int(jobs["claims"][in_window].sum())
+        self.response_s.append((finish_s - jobs["submit_s"])[in_window])
 
     @property
     def span_s(self) -> float:
-        """How long was measured, seconds."""
+        """Length of the window up to the last completion, seconds."""
         begin_s, end_s = self.window
         return min(self.end_s, end_s) - begin_s
 
@@ -71,6 +81,35 @@ class Waits(Tally):
         }
 
 
+def columns_of(run: Any) -> dict[str, Any]:
+    """Return the columns of `Run.jobs` by name, and the column "resources" of
+    `Report.rows`.
+    """
+    jobs, parts = run.jobs, run.parts()
+    resources = [
+        " ".join(
+            f"{number}" if amount == 1 else f"{number}:{amount:g}"
+            for number, amount in parts.get(job, ())
+        )
+        for job in jobs["job"].tolist()
+    ]
+    columns = {name: jobs[name] for name in jobs.dtype.names or ()}
+    return {**columns, "resources": resources}
+
+
+def rows_of(columns: Mapping[str, Any], tags: Any) -> list[dict[str, Any]]:
+    """Return one dict per row of some columns, with the further columns of a log.
+
+    tags: the further columns, as in `Report.tags`.
+    """
+    values = [
+        column.tolist() if isinstance(column, np.ndarray) else column
+        for column in columns.values()
+    ]
+    rows = [dict(zip(columns, row)) for row in zip(*values)]
+    return [row | tags.of(n, row) for n, row in enumerate(rows)] if tags else rows
+
+
 class Report:
     """Figures, rows and texts of a model's runs; `Model.report` names the class.
 
@@ -81,7 +120,7 @@ class Report:
     shown, tested : sequences of str
         The figures of a comparison's table, and those compared with the first policy's.
     precise : str
-        The figure to which a precision without a name refers.
+        The figure that is meant if a study is to reach a precision and names no figure.
     note : str
         What readers of the figures must know; printed below every table.
     infinite : str
@@ -92,7 +131,8 @@ class Report:
         job waited for all its claims that were granted, and their number. Empty in
         reports that do not use them.
     keeps_jobs : bool
-        Whether the figures need the records of every job, so that no run is without.
+        Whether the figures need the record of every job, so that runs keep records even
+        with records=False.
     tags : mapping
         Further columns of the log from which the jobs come.
     """
@@ -127,8 +167,10 @@ class Report:
         return columns
 
     def tally(self) -> Any:
-        """Return an object that sums up the jobs of a run: it has add(columns)."""
-        return Waits() if self.claim_columns else Tally()
+        """Return an object that sums up the jobs of a run block by block: it has
+        add(columns) and the time of the last completion, end_s.
+        """
+        return WaitTally() if self.claim_columns else EndTally()
 
     def summary(self, run: Any) -> dict[str, Any]:
         """Return the figures of a run by name."""
@@ -139,7 +181,7 @@ class Report:
 
     def summary_of(self, run: Any, chosen: np.ndarray[Any, Any]) -> dict[str, Any]:
         """Return the figures of some jobs of a run; chosen: a mask of shape (jobs,)."""
-        tally, jobs = Waits(), run.jobs[chosen]
+        tally, jobs = WaitTally(), run.jobs[chosen]
         tally.add({name: jobs[name] for name in jobs.dtype.names or ()})
         return {"jobs": int(chosen.sum()), **tally.figures()}
 
@@ -151,24 +193,28 @@ class Report:
         return rows_of(columns_of(run), self.tags)
 
     def kinds(self, run: Any, by: str) -> dict[int, str]:
-        """Return by job the kind that gives its colour, from a column of `Run.jobs`."""
+        """Return by job the label that gives its colour in plots: the value of a column
+        of `Run.jobs`.
+        """
         check_one_of("colour_by", by, run.jobs.dtype.names or ())
         values = run.jobs[by].tolist()
         return {
             job: f"{by} {value}" for job, value in zip(run.jobs["job"].tolist(), values)
         }
 
-    def timeline(self, run: Any, **parts: Any) -> Timeline:
-        """Return the resources and jobs of a run. parts: fields of Timeline that
-        differ.
+    def timeline(self, run: Any, **changes: Any) -> Timeline:
+        """Return the resources and jobs of a run, for plots.
+
+        changes: fields of Timeline with values other than those set here.
         """
         jobs, resources = run.jobs, tuple(self.model.resources())
         visits = np.empty(len(jobs), VISIT)
         names = jobs.dtype.names or ()
-        times = ("job", "submit_s", "dispatch_s", "finish_s", "deadline_s")
-        for name, column in zip(VISIT.names or (), times):
+        # what the columns of VISIT are called in `Run.jobs`
+        of_jobs = ("job", "submit_s", "dispatch_s", "finish_s", "deadline_s")
+        for name, column in zip(VISIT.names or (), of_jobs):
             visits[name] = jobs[column] if column in names else np.nan
-        usual = {
+        fields = {
             "label": resources[0].label if resources else "resource",
             "resources": tuple(str(spec.index) for spec in resources),
             "sizes": tuple(spec.size for spec in resources),
@@ -176,36 +222,11 @@ class Report:
             "visits": visits,
             "policy": run.policy,
         }
-        return Timeline(**{**usual, **parts})
+        return Timeline(**{**fields, **changes})
 
     def describe(self, kind: str, claim: Claim) -> str:
-        """Return what a listing adds to an event of a claim; kind: submit, start or
-        finish.
+        """Return the detail that a listing shows of an event of a claim.
+
+        kind: submit, start or finish.
         """
         return ""
-
-
-def columns_of(run: Any) -> dict[str, Any]:
-    """Return the columns of `Run.jobs` by name, and that of `Report.rows` that lists
-    the resources of each job.
-    """
-    jobs, parts = run.jobs, run.parts()
-    resources = [
-        " ".join(
-            f"{number}" if amount == 1 else f"{number}:{amount:g}"
-            for number, amount in parts.get(job, ())
-        )
-        for job in jobs["job"].tolist()
-    ]
-    columns = {name: jobs[name] for name in jobs.dtype.names or ()}
-    return {**columns, "resources": resources}
-
-
-def rows_of(columns: Mapping[str, Any], tags: Any) -> list[dict[str, Any]]:
-    """Return one dict per row of some columns, with the tags of the row."""
-    values = [
-        column.tolist() if isinstance(column, np.ndarray) else column
-        for column in columns.values()
-    ]
-    rows = [dict(zip(columns, row)) for row in zip(*values)]
-    return [row | tags.of(n, row) for n, row in enumerate(rows)] if tags else rows

@@ -21,16 +21,16 @@ from cgrsp_simpy.base.checks import (
     require,
 )
 
-Kind = TypeVar("Kind", covariant=True)
+Item = TypeVar("Item", covariant=True)
 
-DIGITS = 9
-TOLERANCE = 10.0**-DIGITS
+DECIMALS = 9
+TOLERANCE = 10.0**-DECIMALS
 """Amounts that differ by less are equal: sums of fractions have rounding errors."""
 
 
-def settled(amount: float, size: float) -> float:
-    """Return what is left of a resource: exactly 0 or its size if it differs from them
-    by rounding errors only.
+def snapped(amount: float, size: float) -> float:
+    """Return the free amount of a resource: exactly 0 or its size if it differs from
+    them by rounding errors only.
 
     The tolerance grows with the size, as rounding errors do, but stays far below 1, so
     that whole amounts are exact.
@@ -43,30 +43,31 @@ def settled(amount: float, size: float) -> float:
 
 
 def rounded_up(amount: float) -> float:
-    """Return a free amount for `free >= need`: fractions are rounded up within the
-    tolerance, so that no rounding error makes it too small.
+    """Return a free amount for the test `free >= need`: it is rounded up to nine
+    decimals, so that no rounding error makes it too small.
     """
-    scale = 10.0**DIGITS
+    scale = 10.0**DECIMALS
+    # 1e-3: a rounding error above a decimal does not lead to the next decimal
     return max(amount, math.ceil(amount * scale - 1e-3) / scale)
 
 
 def without_noise(amount: float) -> float:
     """Return a needed amount without rounding error: 0.3 for 0.1 + 0.2."""
-    near = round(amount, DIGITS)
-    return near if abs(near - amount) < TOLERANCE / 1000 else amount
+    rounded = round(amount, DECIMALS)
+    return rounded if abs(rounded - amount) < TOLERANCE / 1000 else amount
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ResourceSpec:
-    """A resource, as a policy sees it.
+    """A resource, as a model declares it and a policy sees it.
 
     Attributes
     ----------
     index : int
-        Its number in listings; pools of one machine, such as its cores and its memory,
-        share an index.
+        Its number in listings and messages; pools of one machine, such as its cores and
+        its memory, share an index. The engine itself numbers resources by position.
     label : str
-        Such as slot, node, machine.
+        What it is called, such as slot, node, machine.
     size : float
         Its capacity; 1 if one job uses it as a whole.
     unit : str
@@ -82,7 +83,7 @@ class ResourceSpec:
     kind: Any = None
 
     def resource(self, env: simpy.Environment) -> Resource:
-        """Return the SimPy resource that it is in a run."""
+        """Return a SimPy resource for a run."""
         return Pool(env, self) if self.unit else Slot(env, self)
 
 
@@ -91,8 +92,8 @@ def slots(
 ) -> tuple[ResourceSpec, ...]:
     """Return resources that one job holds at a time.
 
-    kinds: their number, or the kind of each. first: the index of the first. Raises
-    InputError for none.
+    kinds: how many there are, or a list with the kind of each, such as its GPU type.
+    first: the index of the first. Raises InputError for none.
     """
     if not isinstance(kinds, Iterable):
         check_whole(f"number of {label}s", kinds, least=1)
@@ -110,8 +111,8 @@ def pools(
 ) -> tuple[ResourceSpec, ...]:
     """Return resources that jobs share by amounts.
 
-    sizes: how much of the unit each has, >= 0. first: the index of the first. Raises
-    InputError for a size that is not allowed.
+    sizes: per resource, its capacity in the unit, at least 0. first: the index of the
+    first. Raises InputError for a size that is not allowed.
     """
     listed = entries_of("sizes", sizes, "a list of numbers, one per resource")
     for size in listed:
@@ -122,56 +123,62 @@ def pools(
     )
 
 
-def lowest(mask: int) -> int:
-    """Return the number of the lowest set bit."""
-    return (mask & -mask).bit_length() - 1
+def lowest_bit(mask: int) -> int:
+    """Return the number of the lowest bit that is set in a mask above 0."""
+    return (mask & -mask).bit_length() - 1  # mask & -mask has that bit alone
 
 
-def nth(mask: int, before: int) -> int:
-    """Return the number of the set bit after `before` others, by halving."""
-    below, width = 0, mask.bit_length() * (before > 0)
+def nth_bit(mask: int, skipped: int) -> int:
+    """Return the number of the lowest set bit after so many others that are skipped.
+
+    The half of the mask that has it is halved again: for many resources, that is faster
+    than to skip bit by bit.
+    """
+    below, width = 0, mask.bit_length() * (skipped > 0)
     while width > 1:
         half = width // 2
         low = mask & (1 << half) - 1
         count = low.bit_count()
-        if before < count:
+        if skipped < count:
             mask, width = low, half
         else:
             mask = mask >> half
             width = width - half
             below = below + half
-            before = before - count
-    return below + lowest(mask)
+            skipped = skipped - count
+    return below + lowest_bit(mask)
 
 
-class ResourceSubset(Sequence[Kind]):
-    """Some of the resources of a run, in order, at one moment; read only.
+class ResourceSubset(Sequence[Item]):
+    """Some of the resources of a run, in order, at one moment; read only. It is a mask,
+    since policies rarely look at all of them.
 
-    declared: all of them. mask: bit n is set if the nth is one of these.
+    declared: all resources. mask: bit n is set if declared[n] is in the subset.
     """
 
     __slots__ = ("_declared", "_mask")
 
-    def __init__(self, declared: Sequence[Kind], mask: int) -> None:
+    def __init__(self, declared: Sequence[Item], mask: int) -> None:
         self._declared, self._mask = declared, mask
 
     def __len__(self) -> int:
         return self._mask.bit_count()
 
-    def __iter__(self) -> Iterator[Kind]:
+    def __iter__(self) -> Iterator[Item]:
         mask, declared = self._mask, self._declared
         while mask:
-            yield declared[lowest(mask)]
-            mask &= mask - 1
+            yield declared[lowest_bit(mask)]
+            mask &= mask - 1  # without its lowest bit
 
     @overload
-    def __getitem__(self, key: int) -> Kind: ...
+    def __getitem__(self, key: int) -> Item: ...
     @overload
-    def __getitem__(self, key: slice) -> tuple[Kind, ...]: ...
-    def __getitem__(self, key: int | slice) -> Kind | tuple[Kind, ...]:
+    def __getitem__(self, key: slice) -> tuple[Item, ...]: ...
+    def __getitem__(self, key: int | slice) -> Item | tuple[Item, ...]:
         if isinstance(key, slice):
             return tuple(self)[key]
-        return self._declared[nth(self._mask, range(len(self))[key])]
+        # a range interprets negative keys, and raises IndexError
+        return self._declared[nth_bit(self._mask, range(len(self))[key])]
 
     def __repr__(self) -> str:
         return repr(tuple(self))
@@ -184,7 +191,8 @@ def grant_now(event: simpy.Event) -> None:
     an entry of the event list for it would only cost time.
     """
     event._ok, event._value = True, None
-    event.callbacks = None  # type: ignore[assignment]  # so SimPy marks what happened
+    # as SimPy marks an event that has happened
+    event.callbacks = None  # type: ignore[assignment]
 
 
 def not_granted(resource: Resource) -> InputError:
@@ -199,10 +207,10 @@ def not_granted(resource: Resource) -> InputError:
 class Slot(simpy.Resource):
     """A resource that one job uses at a time: a GPU slot, a machine taken as a whole.
 
-    promised: the claim that has been granted the slot; None while it is idle.
+    filled_by: the claim that has been granted the slot; None if there is none.
     """
 
-    promised: Any = None
+    filled_by: Any = None
 
     def __init__(self, env: simpy.Environment, spec: ResourceSpec) -> None:
         super().__init__(env, capacity=1)
@@ -214,7 +222,7 @@ class Slot(simpy.Resource):
         return f"{self.label} {self.index}, which is busy or given away already"
 
     def request(self, amount: float = 1) -> Request:
-        """Return SimPy's request; a slot is used as a whole."""
+        """Request the slot, which has been granted; amount: always 1."""
         return SlotRequest(self)
 
     def release(self, request: Request) -> None:  # type: ignore[override]
@@ -226,9 +234,9 @@ class Slot(simpy.Resource):
             self.users.remove(request)
 
     def _trigger_put(self, event: Any) -> None:
-        # SimPy's way to look for the requests that can be granted: here it is the one
-        # that is made, since none waits
-        if self.promised is None or self.users:
+        # SimPy calls this to grant what it can of the requests that wait: that is only
+        # the new one, since it is granted at once
+        if self.filled_by is None or self.users:
             raise not_granted(self)
         request = self.put_queue.pop()
         self.users.append(request)
@@ -240,18 +248,22 @@ class SlotRequest(Request):
     """SimPy's request of a slot."""
 
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
-        # else a run that has failed discards its processes
+        # not if a run that is over discards its processes
         if kind is not GeneratorExit:
             self.resource.release(self)
 
 
 class Pool(simpy.Container):
-    """A resource that jobs share by amounts: GPUs of a node, memory of a machine."""
+    """A resource that jobs share by amounts: GPUs of a node, memory of a machine.
 
-    promised: Any = None
+    filled_by: the claim whose grant left nothing of it free; None if anything is free.
+    users: the requests that hold amounts of it.
+    """
+
+    filled_by: Any = None
 
     def __init__(self, env: simpy.Environment, spec: ResourceSpec) -> None:
-        # SimPy knows no container of nothing
+        # SimPy requires a capacity above 0; of a pool of size 0, the level is 0
         super().__init__(env, capacity=spec.size or 1.0, init=spec.size)
         self.users: list[PoolRequest] = []
         self.index, self.label, self.kind = spec.index, spec.label, spec.kind
@@ -259,8 +271,10 @@ class Pool(simpy.Container):
 
     def shortage(self, free: float, amount: float) -> str:
         """Return why an amount cannot be granted."""
-        has = f"{self.label} {self.index}, which has {free:g} {self.unit} free"
-        return f"{has}; it needs {amount:g}"
+        return (
+            f"{self.label} {self.index}, which has {free:g} {self.unit} free;"
+            f" it needs {amount:g}"
+        )
 
     def request(self, amount: float) -> PoolRequest:
         """Request an amount that has been granted."""
@@ -275,7 +289,7 @@ class Pool(simpy.Container):
             self.put(request.amount)
 
     def _do_get(self, event: ContainerGet) -> bool:
-        level = settled(self._level - event.amount, self.size)
+        level = snapped(self._level - event.amount, self.size)
         if level < 0:
             raise not_granted(self)
         self._level = level
@@ -283,13 +297,13 @@ class Pool(simpy.Container):
         return True
 
     def _do_put(self, event: ContainerPut) -> bool:
-        self._level = settled(self._level + event.amount, self.size)
+        self._level = snapped(self._level + event.amount, self.size)
         grant_now(event)
         return True
 
 
 class PoolRequest(ContainerGet):
-    """Request of an amount of a pool."""
+    """SimPy's request of an amount of a pool."""
 
     resource: Pool
 

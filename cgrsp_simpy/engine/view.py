@@ -20,49 +20,53 @@ from cgrsp_simpy.engine.resources import (
 )
 
 
-def _read_only(self: Any, *_: Any, **__: Any) -> NoReturn:
+def _refuse_change(self: Any, *_: Any, **__: Any) -> NoReturn:
     builtin = type(self).__mro__[1].__name__
     raise TypeError(f"a view is read only: change a copy, {builtin}(...)")
 
 
-def _copy_of_builtin(self: Any) -> Any:
+def _reduce_to_builtin(self: Any) -> Any:
+    """Return what copy and pickle make of it: a list or dict that can be changed."""
     builtin = type(self).__mro__[1]
     return builtin, (builtin(self),)
 
 
 class SealedList(list[Any]):
-    """A list that is read at the speed of one, and copied as one.
+    """A read-only list. Reading it is as fast as with the built-in type, and its copy
+    is an ordinary list.
 
     Methods that change it raise TypeError. The view itself calls those of the built-in
     type, such as `list.append(queue, job)`.
     """
 
     __slots__ = ()
-    append = extend = insert = remove = pop = clear = sort = reverse = _read_only
-    __setitem__ = __delitem__ = __iadd__ = __imul__ = _read_only
-    __reduce__ = _copy_of_builtin
+    append = extend = insert = remove = pop = clear = sort = reverse = _refuse_change
+    __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse_change
+    __reduce__ = _reduce_to_builtin
 
 
 class SealedDict(dict[Any, Any]):
-    """A dict of the same kind."""
+    """A read-only dict, as SealedList is a read-only list."""
 
     __slots__ = ()
-    clear = pop = popitem = setdefault = update = _read_only
-    __setitem__ = __delitem__ = __ior__ = _read_only
-    __reduce__ = _copy_of_builtin
+    clear = pop = popitem = setdefault = update = _refuse_change
+    __setitem__ = __delitem__ = __ior__ = _refuse_change
+    __reduce__ = _reduce_to_builtin
 
 
-def shown(name: str, doc: str | None = None) -> Any:
-    """Return a property that reads an attribute of the view, such as "_run.b"."""
-    return property(attrgetter(name), doc=doc)
+def read_only(path: str, doc: str | None = None) -> Any:
+    """Return a property that reads a private attribute of the view, or of what it
+    refers to; path: such as "_now_s" or "_run.declared".
+    """
+    return property(attrgetter(path), doc=doc)
 
 
 class View:
-    """The state of a run at a decision, read only. It includes what the policy's
-    answer has granted so far.
+    """What a policy sees of a run, read only. If the policy yields its answer piece by
+    piece, the view includes what the pieces so far have been granted.
 
-    A model that shows more derives a class, and overrides the hooks (`on_...`) by which
-    the engine reports what happens.
+    A model that shows more derives a class from it. Its hooks (`on_...`) are called by
+    the engine when something happens, so that the view can keep its state up to date.
     """
 
     __slots__ = ("_now_s", "_numbers", "_queue", "_run")
@@ -70,16 +74,15 @@ class View:
     def __init__(self, run: Any) -> None:
         self._run, self._now_s = run, 0.0
         self._queue: tuple[Any, ...] | None = None
+        # the engine knows resources by number: their position in `run.resources`
         self._numbers = {spec: number for number, spec in enumerate(run.declared)}
 
-    places = Renamed("view.resources")
-
-    now_s: float = shown("_now_s", "The clock, seconds.")
+    now_s: float = read_only("_now_s", "The clock, seconds.")
 
     @property
     def queue(self) -> tuple[Any, ...]:
         """Waiting jobs, oldest first."""
-        if self._queue is None:
+        if self._queue is None:  # it has changed since it was last read
             self._queue = tuple(self._run.pending_claims)
         return self._queue
 
@@ -88,7 +91,7 @@ class View:
         """Jobs that hold resources, in order of their grants."""
         return tuple([claim.job for claim in self._run.granted_claims])
 
-    resources: tuple[ResourceSpec, ...] = shown("_run.declared", "All resources.")
+    resources: tuple[ResourceSpec, ...] = read_only("_run.declared", "All resources.")
 
     @property
     def free(self) -> ResourceSubset[ResourceSpec]:
@@ -97,28 +100,29 @@ class View:
 
     def room(self, resource: ResourceSpec) -> float:
         """Return how much of a resource is free; fractions are rounded up to nine
-        decimals.
+        decimals, so that `view.room(resource) >= view.need(job)` is a safe test.
         """
-        left = self._run.free[self._numbers[resource]]
-        return rounded_up(left) if left % 1 else left
+        amount = self._run.free[self._numbers[resource]]
+        return rounded_up(amount) if amount % 1 else amount
 
     def need(self, job: Any) -> float:
-        """Return how much of a resource a job needs."""
+        """Return how much a job needs, in the unit of the resources."""
         need = self._run.model.need(job)
         return without_noise(need) if need % 1 else need
 
-    # ---- hooks of the engine ----
+    # ---- called by the engine ----
 
     def summary(self) -> str:
-        """Return what a listing shows at a decision."""
+        """Return what a listing shows of the state at a decision."""
         free = f"{len(self.free)} of {len(self.resources)} free"
         return f"{len(self._run.pending_claims)} waiting, {free}"
 
     def parse_assignment(self, claim: Claim, chosen: Any) -> Sequence[Part]:
-        """Return number and amount of each resource that a policy assigns: one of this
-        view, or several with amounts, `((resource, amount), ...)`.
+        """Return number and amount of each resource that a policy assigns to a claim.
 
-        Raises AssignmentError for anything else.
+        chosen: what the policy answers for the job: a resource of this view, or several
+        with amounts, `((resource, amount), ...)`. Raises AssignmentError for anything
+        else, and if the amounts are not what the job needs.
         """
         need = self.need(claim.job)
         if not need > 0:
@@ -143,7 +147,7 @@ class View:
         return self._whole(parts)
 
     def _whole(self, parts: Sequence[Part]) -> Sequence[Part]:
-        """Return the parts; AssignmentError for a slot not taken as a whole."""
+        """Return the parts; AssignmentError for a slot that is not taken as a whole."""
         for number, amount in parts:
             spec = self._run.declared[number]
             if amount != 1 and not spec.unit:
@@ -154,6 +158,7 @@ class View:
         return parts
 
     def _number(self, spec: Any) -> int:
+        """Return the number of a resource; AssignmentError for anything else."""
         number = self._numbers.get(spec) if type(spec) is ResourceSpec else None
         if number is None:
             raise AssignmentError(f"{spec!r}, which is no resource of the view")
@@ -179,6 +184,8 @@ class View:
 
     def on_release(self, claim: Claim) -> None:
         """Called when a job has released its resources."""
+
+    places = Renamed("view.resources")
 
 
 def first_come(view: Any) -> Any:

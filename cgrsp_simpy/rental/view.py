@@ -16,8 +16,8 @@ from cgrsp_simpy.base.metric import summed
 from cgrsp_simpy.base.policy import AssignmentError, Suspend, Wake
 from cgrsp_simpy.base.streams import stream, uniforms
 from cgrsp_simpy.engine.claim import Claim
-from cgrsp_simpy.engine.resources import ResourceSubset, lowest
-from cgrsp_simpy.engine.view import SealedDict, SealedList, shown
+from cgrsp_simpy.engine.resources import ResourceSubset, lowest_bit
+from cgrsp_simpy.engine.view import SealedDict, SealedList, read_only
 from cgrsp_simpy.rental.arrivals import ArrivalRates
 from cgrsp_simpy.rental.deadlines import DeadlineClass
 from cgrsp_simpy.rental.gpu import GpuType
@@ -264,9 +264,11 @@ class View:
         self._done: dict[Job, float] = {}
         self._statuses: dict[str, Status] = {}
 
-    now_s: float = shown("_now_s", "The clock, seconds from the start of the run.")
-    known: OperatorKnowledge = shown("_known", "What the operator knows by experience.")
-    rng: Random = shown("_rng", "The policy's own stream of random numbers.")
+    now_s: float = read_only("_now_s", "The clock, seconds from the start of the run.")
+    known: OperatorKnowledge = read_only(
+        "_known", "What the operator knows by experience."
+    )
+    rng: Random = read_only("_rng", "The policy's own stream of random numbers.")
 
     # ---- jobs ----
 
@@ -395,7 +397,7 @@ class View:
     def _first(self, mask: int) -> int:
         """The first of some idle slots; those with a warm instance come first."""
         warm = sum(1 << index for index in self._warm) & mask if self._warm else 0
-        return lowest(warm or mask)
+        return lowest_bit(warm or mask)
 
     def _after(self, index: int) -> int:
         """The slots that come after one, of those that are warm and of the others."""

@@ -104,14 +104,14 @@ class View(view.View):
         self._left_s, self._ready_s, self._moved_s, self._on_demand = nan, nan, -1.0, 0
         self._at: int | None = None
 
-    now_s: float = view.shown("_run.env._now")  # zones ask, too
-    job: Job = view.shown("_market.job")
-    on: int | None = view.shown("_on")
-    ready_s: float = view.shown("_ready_s")
-    on_demand: int = view.shown("_on_demand")
-    moved_s: float = view.shown("_moved_s")
-    at: int | None = view.shown("_at")
-    checkpoints: Checkpoints = view.shown("_market.checkpoints")
+    now_s: float = view.read_only("_run.env._now")  # zones ask, too
+    job: Job = view.read_only("_market.job")
+    on: int | None = view.read_only("_on")
+    ready_s: float = view.read_only("_ready_s")
+    on_demand: int = view.read_only("_on_demand")
+    moved_s: float = view.read_only("_moved_s")
+    at: int | None = view.read_only("_at")
+    checkpoints: Checkpoints = view.read_only("_market.checkpoints")
 
     @property
     def zones(self) -> tuple[ZoneView, ...]:

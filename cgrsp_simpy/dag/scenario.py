@@ -28,7 +28,7 @@ from cgrsp_simpy.dag.report import DagReport
 from cgrsp_simpy.dag.search import Budget
 from cgrsp_simpy.dag.subject import SEARCHED, DagSubject
 from cgrsp_simpy.dag.view import OwnPolicy, View
-from cgrsp_simpy.engine.events import AT_LAST, Listener, ScheduledEvent
+from cgrsp_simpy.engine.events import PATIENCE_PRIORITY, Listener, ScheduledEvent
 from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.engine.resources import ResourceSpec, slots
 from cgrsp_simpy.engine.run import Run
@@ -186,7 +186,7 @@ class Scenario(Model):
                 # after all else of the instant, in order of the edges
                 run.env.schedule(
                     asked := ScheduledEvent(run.env),
-                    EventPriority(AT_LAST + 1 + number),
+                    EventPriority(PATIENCE_PRIORITY + 1 + number),
                 )
                 yield asked
                 link = run.links[int(problem.platform.link(source, gpu))]

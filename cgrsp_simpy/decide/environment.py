@@ -159,7 +159,7 @@ class Dispatching:
         run, goes_on = self.run, True
         while goes_on and not self._asked:
             goes_on = run.advance(1)
-        run.records.close()
+        run.records.flush()
         before, self._usd = self._usd, self.prices.bill(run.records.tally, 0, 1.0)[COST]
         seen, mask = self._seen(run.view), np.zeros(self.hold + 1, np.int8)
         mask[list(self._sends)] = 1

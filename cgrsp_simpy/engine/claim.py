@@ -1,4 +1,4 @@
-"""The claim of a job to resources: it waits, is granted, starts and is left."""
+"""The claim of a job to resources: it waits, is granted, requests them and ends."""
 
 from __future__ import annotations
 
@@ -22,28 +22,30 @@ Interrupt = simpy.Interrupt
 """SimPy's: raised in the process of a job whose resources are taken away."""
 
 Part = tuple[int, float]
-"""Number of a resource among those of the run, and the amount of it that a job holds.
+"""One of the resources that a claim is granted: its number, which is its position in
+`run.resources`, and the amount that the job holds of it. A plain pair, since views of
+models return such pairs.
 """
 
-WAITING, GRANTED, STARTED, LEFT = "waiting", "granted", "started", "left"
+WAITING, GRANTED, REQUESTED, ENDED = "waiting", "granted", "requested", "ended"
 """States of a claim: it waits for the policy's decision; it is granted resources and
-has not requested them; it has requested them; it has released or never got them.
+has not requested them; it has requested them; it has released them, or was withdrawn.
 """
 
 
 NO_REQUEST = {
     WAITING: "is called before its grant: `yield claim` first",
-    STARTED: (
+    REQUESTED: (
         "is called, but they are requested already; to request them later than at the"
         " grant, use run.claim(job, request=False)"
     ),
-    LEFT: "is called after the claim was released",
+    ENDED: "is called after the claim was released",
 }
-"""Why the resources of a claim cannot be requested, by its state."""
+"""State of a claim -> why its resources cannot be requested: the end of a message."""
 
 
 class JointRequest(simpy.Event):
-    """The requests of a job on several resources, which begin together and at once."""
+    """The requests of a claim to several resources; all are granted at once."""
 
     def __init__(self, env: simpy.Environment, requests: Sequence[Any]) -> None:
         super().__init__(env)
@@ -58,52 +60,81 @@ class JointRequest(simpy.Event):
             request.__exit__(*error)
 
 
-Turn = Any  # SimPy's request of a resource, or a JointRequest
+Turn = Any  # what a process yields: SimPy's request of a resource, or a JointRequest
 
 
 class Callbacks(list[Any]):
-    """Callbacks of a claim; the first process that waits is noticed by its append."""
+    """Callbacks of a claim, which learns by `append` that it is awaited.
+
+    SimPy appends to the callbacks of an event when a process yields it, alone or within
+    a condition such as `claim | timeout`.
+    """
 
     __slots__ = ("claim",)
     claim: Claim
 
     def append(self, callback: Any) -> None:
         list.append(self, callback)
-        claim = self.claim
-        claim.awaited = True
-        if claim.answer is not PENDING:
-            claim.deliver()
+        self.claim.on_awaited()
 
 
 class Claim(simpy.Event):
     """A job's claim to resources; the policy decides which, and when.
 
-        with run.claim(job) as claim:
-            yield claim                     # until the policy grants it
-            yield run.timeout(work_s)
+    It is an event, made by `run.claim`:
 
-    Yielded, it returns itself once resources are granted, or None when the job's
-    patience ends. At the end of the block they are released; a claim that was not
-    granted is withdrawn. A process that loses its resources before (`run.down`, a
-    policy that suspends) is interrupted inside the block.
+        with run.claim(job, patience_s=60) as claim:
+            if (yield claim) is None:       # its patience has ended
+                return
+            yield run.timeout(work_s)       # granted: it holds resources
+
+    `yield claim` waits for the policy, and returns the claim itself once resources are
+    granted, or None when the job's patience ends; without `patience_s`, it waits until
+    a grant. At the end of the block the resources are released; a claim that was not
+    granted is withdrawn. If the resources are taken away before (`run.down`, a policy
+    that suspends), the process is interrupted inside the block.
 
     A process may do something else first (`yield run.timeout(5)` before `yield claim`)
     or wait for the first of several events (`yield claim | run.timeout(5)`). An answer
     that comes before any process has waited is kept, and delivered to the first that
-    waits, or asks for `claim.triggered`. A block that ends without anybody having
+    waits, or asks for `claim.triggered`. A block that ends without any process having
     waited raises InputError.
 
-    job: whose it is. state: WAITING, GRANTED, STARTED or LEFT. assignment: what the
-    policy assigned; None until then. parts: number and amount of each resource that is
-    granted. terms: what the model's view notes of the grant for the job's process, such
-    as its GPU types. submit_s, granted_s, started_s: when the claim was made, resources
-    were granted, and requested; seconds, NaN until then. turns: its requests of SimPy's
-    resources. awaited: whether a process has ever waited for the claim. revoked:
-    whether its resources have been taken away.
+    Attributes
+    ----------
+    job : hashable
+        The job, or the pair such as (job, 2), that claims.
+    process : simpy.Process or None
+        The process that made the claim, which is interrupted if it is revoked.
+    patience_s : float
+        After how many seconds without a grant it is answered with None; may be inf.
+    request_at_grant : bool
+        Whether the resources are requested at the grant, or by `request()`.
+    state : str
+        WAITING, GRANTED, REQUESTED or ENDED.
+    assignment : Any
+        What the policy assigned; None until then.
+    parts : sequence of (int, float)
+        Number and amount of each resource that is granted.
+    terms : Any
+        What the model's view passes to the job's process at the grant, such as the GPU
+        types; None unless the view sets it.
+    submit_s, granted_s, started_s : float
+        When the claim was made, resources were granted, and requested; seconds, NaN
+        until then.
+    phases : sequence of (str, float)
+        Further phases of its time at the resources, each with its begin, seconds.
+    turns : sequence of simpy.Event
+        Its requests of SimPy's resources.
+    awaited : bool
+        Whether a process has ever waited for the claim.
+    revoked : bool
+        Whether its resources have been taken away.
+    answer : Any
+        An answer that is kept until a process waits.
+    patience : simpy.Event or None
+        The event that ends its patience, if it is limited.
     """
-
-    granted = Renamed("claim.assignment")
-    start = Renamed("claim.request(), after run.claim(job, request=False)")
 
     state = WAITING
     assignment: Any = None
@@ -113,16 +144,15 @@ class Claim(simpy.Event):
     phases: Sequence[tuple[str, float]] = ()
     turns: Sequence[Any] = ()
     awaited = revoked = False
-    # an answer that is kept until a process waits
     answer: Any = PENDING
-    # the event that ends the patience of its job, while one is scheduled
     patience: simpy.Event | None = None
 
     def __init__(
         self, run: Any, job: Any, patience_s: float, request_at_grant: bool
     ) -> None:
-        self.env = run.env  # as simpy.Event sets them
-        # requested before the process continues, so that a step shows what it does then
+        # what simpy.Event sets, without its call: env and callbacks
+        self.env = run.env
+        # the request comes first, so that the job has started when its process goes on
         self.callbacks = Callbacks(
             [Claim._request_at_grant] if request_at_grant else ()
         )
@@ -134,10 +164,10 @@ class Claim(simpy.Event):
 
     @property
     def triggered(self) -> bool:
-        """Whether the claim has been answered; to ask counts as waiting for it."""
-        self.awaited = True
-        if self.answer is not PENDING:
-            self.deliver()
+        """Whether the claim has been answered. To ask counts as waiting for it, and a
+        kept answer is delivered: `if claim.triggered:` may come before any `yield`.
+        """
+        self.on_awaited()
         return self._value is not PENDING
 
     def reply(self, answer: Claim | None) -> None:
@@ -150,26 +180,32 @@ class Claim(simpy.Event):
             if answer and self.request_at_grant:
                 self.request()
 
-    def deliver(self) -> None:
-        """Deliver the answer that was kept, unless the claim has been released."""
-        answer, self.answer = self.answer, PENDING
-        if self._value is PENDING:
-            self.succeed(answer)
+    def on_awaited(self) -> None:
+        """Deliver a kept answer to the process that waits now."""
+        self.awaited = True
+        if self.answer is not PENDING:
+            answer, self.answer = self.answer, PENDING
+            if self._value is PENDING:  # else the claim has been released
+                self.succeed(answer)
 
     def request(self) -> Turn:
         """Request what was granted from SimPy's resources, for a `with` block.
 
-            with claim.request() as turn:
-                yield turn
+            with run.claim(job, request=False) as claim:
+                yield claim
+                yield run.timeout(provisioning_s)
+                with claim.request() as turn:
+                    yield turn
+                    yield run.timeout(work_s)
 
-        It is reserved since the grant, so that the request does not wait. Raises
-        InputError before the grant, after the release, and the second time.
+        The resources are reserved since the grant, so that the request does not wait.
+        Raises InputError before the grant, after the release, and the second time.
         """
         if self.state != GRANTED:
             raise InputError(
                 f"claim.request() of job {job_id(self.job)} {NO_REQUEST[self.state]}"
             )
-        self.state, self.started_s = STARTED, self.env._now
+        self.state, self.started_s = REQUESTED, self.env._now
         resources = self.run.resources
         turns = self.turns = [
             resources[number].request(amount)
@@ -181,25 +217,32 @@ class Claim(simpy.Event):
         return turns[0] if len(turns) == 1 else JointRequest(self.env, turns)
 
     def _request_at_grant(self) -> None:
-        """Request, unless the process has left or requested before it continues."""
+        """Request, unless the claim was released or requested since its grant."""
         if self.state == GRANTED:
             self.request()
 
     def phase(self, name: str, at_s: float | None = None) -> None:
-        """Record the time at the resources as this phase, from now or a time on."""
+        """Record that a phase of the time at the resources begins.
+
+        name: of the phase, as in the column "phase" of `Run.claims`; it lasts until the
+        next phase, or the release. at_s: when it begins, seconds; now if None.
+        """
         self.phases = [*self.phases, (name, self.env.now if at_s is None else at_s)]
 
     def release(self) -> None:
         """Release the resources, or withdraw the claim, without a `with` block: for a
         job that holds one resource until it gets the next.
 
-            claim = run.claim(job)
-            yield claim
-            ...
-            claim.release()
+            machine = run.claim(job)
+            yield machine
+            yield run.timeout(work_s)
+            with run.claim((job, 2)) as next_machine:
+                yield next_machine          # it blocks the first machine until here
+                machine.release()
+                yield run.timeout(work_s)
 
-        Raises InputError if nobody has waited for the claim. A process that ends with a
-        claim that is neither released nor left is an error.
+        Raises InputError if no process has waited for the claim. A process that ends
+        and has not released its claim, by this or by the end of the block, is an error.
         """
         self.run.leave(self)
         self._check_awaited()
@@ -209,33 +252,38 @@ class Claim(simpy.Event):
 
     def __exit__(
         self,
-        kind: type[BaseException] | None,
+        error_type: type[BaseException] | None,
         error: BaseException | None,
-        _: TracebackType | None,
+        traceback: TracebackType | None,
     ) -> None:
         # not if a failed run discards its processes, or Ctrl-C ends it at any line
-        if kind is None or issubclass(kind, Exception):
+        if error_type is None or issubclass(error_type, Exception):
             self.run.leave(self)
-        if kind is None:
+        if error_type is None:
             self._check_awaited()
 
     def _check_awaited(self) -> None:
+        """Raise InputError if no process has waited, unless there was no need to."""
         if not (self.awaited or self.revoked):
             raise InputError(
                 f"job {job_id(self.job)} leaves the block of its claim without having"
                 " waited for the grant: `with run.claim(job) as claim: yield claim`"
             )
 
+    granted = Renamed("claim.assignment")
+    start = Renamed("claim.request(), after run.claim(job, request=False)")
+
 
 ClaimRecord = tuple[
     Any, Sequence[Part], float, float, float, Sequence[tuple[str, float]]
 ]
-"""A claim that has been released: job, its parts, when they were granted, requested and
-released, seconds, and further phases with the time at which each began.
+"""A claim that has been released: the number of its job; its parts; when they were
+granted, requested and released, seconds, NaN for what has not happened; and further
+phases, each with its begin. A plain tuple, since one per claim has to be fast to make.
 """
 
 
-def claims_table(log: Sequence[ClaimRecord]) -> np.ndarray[Any, np.dtype[Any]]:
+def claims_table(records: Sequence[ClaimRecord]) -> np.ndarray[Any, np.dtype[Any]]:
     """Return one row per job, claim, resource and phase, in this order: an array of
     CLAIM.
 
@@ -243,14 +291,17 @@ def claims_table(log: Sequence[ClaimRecord]) -> np.ndarray[Any, np.dtype[Any]]:
     of no length are left out.
     """
     rows = []
-    for job, parts, granted_s, started_s, released_s, phases in log:
-        begins = [*zip(PHASES, (granted_s, started_s)), *phases]
-        begins = [begin for begin in begins if not math.isnan(begin[1])]
-        begins.sort(key=itemgetter(1))
-        ends_s = [*[from_s for _, from_s in begins[1:]], released_s]
+    for job, parts, granted_s, started_s, released_s, further_phases in records:
+        all_phases = [*zip(PHASES, (granted_s, started_s)), *further_phases]
+        phases = sorted(
+            (phase for phase in all_phases if not math.isnan(phase[1])),
+            key=itemgetter(1),
+        )
+        ends_s = [*[from_s for _, from_s in phases[1:]], released_s]
         for number, amount in parts:
-            for (phase, from_s), end_s in zip(begins, ends_s):
+            for (phase, from_s), end_s in zip(phases, ends_s):
                 to_s = min(end_s, released_s)
                 if to_s > from_s:
                     rows.append((job, number, amount, phase, from_s, to_s))
+    # stable, so that the claims of one job stay in the order of their release
     return np.array(sorted(rows, key=itemgetter(0)), CLAIM)

@@ -10,9 +10,9 @@ from typing import Any
 import simpy
 
 from cgrsp_simpy.base.policy import AssignmentError, Suspend, Wake
-from cgrsp_simpy.engine.claim import GRANTED, LEFT, WAITING, Claim
+from cgrsp_simpy.engine.claim import ENDED, GRANTED, WAITING, Claim
 from cgrsp_simpy.engine.events import (
-    AFTER_ALL_ELSE,
+    DECISION_PRIORITY,
     DecisionEvent,
     Patience,
     delay_until,
@@ -22,7 +22,11 @@ from cgrsp_simpy.engine.policy_caller import PolicyCaller
 
 
 class Dispatcher:
-    """Decides at most once per instant, after everything else that happens in it.
+    """Asks the policy for a decision after all other events of an instant.
+
+    However many jobs arrive or end at one time, there is one decision for all of them.
+    If its grants lead to further arrivals or completions at the same time, such as that
+    of a job without work, another decision follows these.
 
     Attributes
     ----------
@@ -31,11 +35,11 @@ class Dispatcher:
     decisions, grants : int
         How often the policy was asked, and how many claims it has granted.
     due : bool
-        Whether a decision is due in this instant.
+        Whether a decision is scheduled and has not begun.
     wake : simpy.Event or None
-        The timeout after which the policy has asked to be woken.
+        The timeout at whose end the policy has asked to decide again.
     most_wakes : int
-        Greatest number of wake-ups without a grant between them.
+        How many wake-ups without a grant are allowed in a row.
     """
 
     most_wakes = 100_000
@@ -46,55 +50,58 @@ class Dispatcher:
         self.caller = PolicyCaller(run)
         self.decisions = self.grants = 0
         self.due = False
-        asks = ("asks_on_arrival", "suspends")
-        self._asks_when_full = any(getattr(run.policy, name, False) for name in asks)
+        # without a free resource, only these policies have something to decide
+        reasons = ("asks_on_arrival", "suspends")
+        self._asks_when_full = any(getattr(run.policy, name, False) for name in reasons)
         self._event = DecisionEvent(run.env)
         self.wake: simpy.Event | None = None
         self._wakes = 0  # since the last grant
         run.env.process(self._process())
 
     def request_decision(self) -> None:
-        """Decide at the end of this instant, if anything can be granted."""
+        """Decide at the end of this instant, if a job waits and anything is free."""
         if self.due or not self.pending_claims:
             return
         if self.ledger.mask or self._asks_when_full:
             self.due = True
             env = self.env
             heappush(
-                env._queue, (env._now, AFTER_ALL_ELSE, next(env._eid), self._event)
+                env._queue, (env._now, DECISION_PRIORITY, next(env._eid), self._event)
             )
 
     def enqueue(self, claim: Claim) -> None:
-        """Let a claim wait for a decision, until its patience ends."""
+        """Let a claim wait for a decision, at most until its patience ends."""
         self.view.on_enqueue(claim.job)
         self.request_decision()
         if claim.patience_s != math.inf:
             claim.patience = Patience(claim, self._give_up)
 
     def withdraw(self, claim: Claim) -> None:
-        """Remove a claim that waits."""
+        """Remove a claim that waits from the queue."""
         if claim.patience is not None:
             self.env.cancel(claim.patience)
-        claim.state = LEFT
+        claim.state = ENDED
         del self.pending_claims[claim.job]
         self.view.on_dequeue(claim.job)
         if not self.pending_claims:
             self._cancel_wake()
-        self.request_decision()  # there may be room for the next in the queue
+        # the policy may have left resources idle for this job alone
+        self.request_decision()
 
-    def _give_up(self, end: Patience) -> None:
-        """End the wait of a claim whose patience has ended."""
-        claim: Claim = end.claim
+    def _give_up(self, end_of_patience: Patience) -> None:
+        """Answer a claim with None if it still waits at the end of its patience."""
+        claim: Claim = end_of_patience.claim
         if claim.state == WAITING:
             claim.reply(None)
             self.withdraw(claim)
 
     def _process(self) -> Any:
-        """Wait for arrivals and completions; ask the policy, carry out its answer."""
+        """Wait for the next decision; ask the policy and carry out its answer."""
         event = self._event
         while True:
             yield event
-            event.callbacks, self.due = [], False  # first: a grant may set it again
+            # first, since a grant may request the next decision by the same event
+            event.callbacks, self.due = [], False
             if not self.pending_claims:  # all have been withdrawn
                 continue
             self.decisions += 1
@@ -108,20 +115,21 @@ class Dispatcher:
         """Carry out the items of a policy's answer, in the instant of its decision."""
         wake_s, now_s = math.inf, self.env._now
         for item in items:
-            kind = type(item)
-            if kind is Wake:
+            item_type = type(item)
+            if item_type is Wake:
                 wake_s = min(wake_s, self.caller.wake_s(item))
-            elif kind is Suspend:
+            elif item_type is Suspend:
                 self.run.revoke(self.caller.suspended(item), item)
             else:
                 self._grant(item, now_s)
         if wake_s < math.inf:
             delay_s = delay_until(now_s, wake_s)
+            # its value is what a stepped run lists: an event "wake" of no job
             self.wake = self.env.timeout(delay_s, ("wake", None))
             self.wake.callbacks = [self._woken]
 
     def _grant(self, item: Any, now_s: float) -> None:
-        """Grant a job the resources that the policy assigns to it."""
+        """Grant a job what the policy assigns to it; item: a pair (job, assignment)."""
         try:
             job, assignment = item
             claim = self.pending_claims.pop(job)
@@ -143,7 +151,7 @@ class Dispatcher:
         claim.reply(claim)
 
     def _cancel_wake(self) -> None:
-        """Cancel the timeout of the policy: it decides now, or no job waits."""
+        """Cancel the policy's wake-up, since it decides now or no job waits."""
         if self.wake is not None:
             self.env.cancel(self.wake)
             self.wake = None

@@ -112,10 +112,10 @@ def _assignments(values: Mapping[str, Any]) -> list[str]:
     return [f"{name}={value_text(value)}" for name, value in values.items()]
 
 
-# SimPy's NORMAL is 1; a larger number comes later within an instant
-AFTER_ALL_ELSE = EventPriority(2)
-# patience ends after the decision: who gets a resource now does not leave
-AT_LAST = EventPriority(3)
+# a larger number comes later within an instant; SimPy's NORMAL, of timeouts, is 1
+DECISION_PRIORITY = EventPriority(2)
+# after the decision: a job that is granted a resource now does not leave the queue
+PATIENCE_PRIORITY = EventPriority(3)
 
 
 class Timeout(simpy.Timeout):
@@ -194,7 +194,7 @@ class Patience(simpy.Event):
         env = self.env = claim.env
         self.claim, self.callbacks = claim, [give_up]
         self._ok, self._value = True, None
-        env.schedule(self, AT_LAST, claim.patience_s)
+        env.schedule(self, PATIENCE_PRIORITY, claim.patience_s)
 
 
 def delay_until(now_s: float, at_s: float) -> float:

@@ -25,14 +25,27 @@ if TYPE_CHECKING:
 RESOURCES = "resources"  # the column of `Run.rows` that lists those of a job
 BLOCK = 8192  # rows that are summed at a time
 TIMES = ("submit_s", "dispatch_s", "start_s", "finish_s")
-KINDS = dict.fromkeys(TIMES, "f8")
 
 
 class Records:
-    """Takes rows as jobs end, sums them up block by block, and keeps them if required.
+    """Takes one row per job that has ended, sums rows up block by block, and keeps them
+    if required.
 
-    names: of the columns, once there is a row: the job's own fields, `TIMES`, and the
-    model's.
+    Attributes
+    ----------
+    tally : Any
+        Sums over the jobs, from `Report.tally`.
+    names : list of str
+        The columns, once a block is summed up: the job's fields, `TIMES`, those that
+        the report has the engine fill, and the model's.
+    blocks : list of list of array, or None
+        Per block, its columns; None if rows are not kept.
+    claims : list of ClaimRecord, or None
+        The claims that have been released; None if they are not kept.
+    dtypes : mapping
+        Name -> dtype of the columns whose dtype does not depend on the jobs.
+    missing_row : tuple
+        Values of the model's columns for a job of which nothing is recorded.
     """
 
     def __init__(self, report: Report, keep: bool) -> None:
@@ -40,37 +53,42 @@ class Records:
         self.tally, self.names = report.tally(), list[str]()
         self.blocks: list[list[np.ndarray[Any, Any]]] | None = [] if keep else None
         self.claims: list[ClaimRecord] | None = [] if keep else None
-        self._closed = 0
-        self._kinds = {**KINDS, **report.claim_columns, **report.dtypes}
-        self._recorded = (*TIMES, *report.claim_columns, *model.columns)
-        # values of a job without a record
+        self.dtypes = {
+            **dict.fromkeys(TIMES, "f8"),
+            **report.claim_columns,
+            **report.dtypes,
+        }
         self.missing_row = tuple(
-            _missing(np.dtype(kind)) for kind in model.columns.values()
+            _missing(np.dtype(dtype)) for dtype in model.columns.values()
         )
-        self._rows: list[tuple[Any, ...]] = []
         self._model = model
-        self._attributes: tuple[str, ...] = ()  # of the jobs
-        self._tuples = True  # whether all are tuples
+        # what a row has after the job
+        self._row_names = (*TIMES, *report.claim_columns, *model.columns)
+        self._rows: list[tuple[Any, ...]] = []  # not summed up yet
+        self._summed_up = 0  # number of rows
+        self._job_fields: tuple[str, ...] = ()
+        self._jobs_are_tuples = True
 
     def check(self, job: Any) -> None:
         """Check the first job of each class that arrives.
 
-        Raises InputError if its attributes would overwrite other columns, or are not
-        those of the jobs before it.
+        Raises InputError if its fields would overwrite other columns, or are not those
+        of the jobs before it.
         """
-        names, model = attributes(job), self._model
-        if self._attributes and names != self._attributes:
+        names, model = job_fields(job), self._model
+        if self._job_fields and names != self._job_fields:
             raise InputError(
                 f"job {job!r} of {model.name} has the attributes {', '.join(names)};"
-                f" the jobs before it have {', '.join(self._attributes)}: all must have"
+                f" the jobs before it have {', '.join(self._job_fields)}: all must have"
                 " the same"
             )
-        self._attributes = names
-        self._tuples = self._tuples and isinstance(job, tuple)
-        taken = ["job", *self._recorded, RESOURCES]
-        numbers = Counter([*column_names(names), *taken[1:]])
-        numbers["submit_s"] -= "submit_s" in names  # a job may have its own
-        for column in [name for name, number in numbers.items() if number > 1]:
+        self._job_fields = names
+        self._jobs_are_tuples = self._jobs_are_tuples and isinstance(job, tuple)
+        taken = ["job", *self._row_names, RESOURCES]
+        # a job may have a submit_s of its own: it replaces the time of its arrival
+        added = [name for name in names if name != "submit_s"]
+        counts = Counter([*column_names(added), *taken[1:]])
+        for column in [name for name, count in counts.items() if count > 1]:
             owner = "the jobs" if column in names else "columns"
             raise InputError(
                 f"{owner} of {model.name} cannot contain {column!r}: there is a column"
@@ -80,51 +98,54 @@ class Records:
     @property
     def number(self) -> int:
         """Number of rows."""
-        return self._closed + len(self._rows)
+        return self._summed_up + len(self._rows)
 
     def add(self, row: tuple[Any, ...]) -> None:
-        """Add the row of a job: the job, `TIMES` and the model's own columns."""
+        """Add the row of a job: the job, `TIMES`, the columns that the report has the
+        engine fill, and the model's.
+        """
         self._rows.append(row)
         if len(self._rows) >= BLOCK:
-            self.close()
+            self.flush()
 
-    def close(self) -> None:
-        """Sum up the remaining rows."""
+    def flush(self) -> None:
+        """Sum up the rows that have come since the last block."""
         if not self._rows:
             return
-        jobs, *times = zip(*self._rows)
-        self._closed += len(jobs)
+        jobs, *recorded = zip(*self._rows)
+        self._summed_up += len(jobs)
         self._rows = []
-        names = attributes(jobs[0])
-        if self._tuples:
+        names = job_fields(jobs[0])
+        if self._jobs_are_tuples:
             values = [*zip(*jobs)]
         else:  # a job without an id is a number
             values = [tuple(getattr(job, name, job) for job in jobs) for name in names]
         columns: dict[str, Any] = dict(zip(column_names(names), values))
-        for job, submit_s, at_s in zip(jobs, columns.get("submit_s", ()), times[0]):
-            if not submit_s <= at_s:
+        # a submit_s of the job's own is checked against the time of its arrival
+        for job, submit_s, at_s in zip(jobs, columns.get("submit_s", ()), recorded[0]):
+            if not submit_s <= at_s:  # nor may it be NaN
                 raise InputError(
                     f"job {job!r} of {self._model.name} arrives at {at_s:g} s, and its"
                     f" submit_s is {submit_s!r}; it must not be later"
                 )
-        for name, recorded in zip(self._recorded, times):
-            columns.setdefault(name, recorded)
+        for name, column in zip(self._row_names, recorded):
+            columns.setdefault(name, column)
         for name, column in columns.items():
             try:
-                columns[name] = np.array(column, self._kinds.get(name))
+                columns[name] = np.array(column, self.dtypes.get(name))
             except (TypeError, ValueError) as error:
                 raise InputError(f"column {name} of jobs: {error}") from error
         self.take(columns)
 
     def take(self, jobs: Columns) -> None:
-        """Add rows, as columns."""
+        """Add a block of rows, as columns."""
         self.names = list(jobs)
         self.tally.add(jobs)
         if self.blocks is not None:
             self.blocks.append(list(jobs.values()))
 
 
-def attributes(job: Any) -> tuple[str, ...]:
+def job_fields(job: Any) -> tuple[str, ...]:
     """Return the names of a job's fields; "id" alone for a number."""
     if hasattr(job, "_fields"):
         return tuple(job._fields)
@@ -132,13 +153,13 @@ def attributes(job: Any) -> tuple[str, ...]:
 
 
 def column_names(names: Iterable[str]) -> list[str]:
-    """Return the columns of a job's fields."""
+    """Return the columns of a job's fields: its id is the column "job"."""
     return ["job" if name == "id" else name for name in names]
 
 
-def _missing(kind: np.dtype[Any]) -> Any:
+def _missing(dtype: np.dtype[Any]) -> Any:
     """Return a missing value: NaN, -1 for whole numbers, and 0 or "" for others."""
-    return {"f": math.nan, "i": -1}.get(kind.kind, np.zeros((), kind).item())
+    return {"f": math.nan, "i": -1}.get(dtype.kind, np.zeros((), dtype).item())
 
 
 class Run(HoldsPolicies):
@@ -165,9 +186,10 @@ class Run(HoldsPolicies):
     tally : Any
         Sums over the jobs, from `Report.tally`.
     plan : Any
-        What the model planned ahead, or what else its figures need; None otherwise.
+        What the model has prepared for the run and its figures need, such as a schedule
+        or the batches of its servers; None otherwise.
     rule : Any
-        The policy itself, to repeat the run; None if there is none.
+        The policy as it was passed, to repeat the run; None if there is none.
     """
 
     def __init__(
@@ -176,22 +198,25 @@ class Run(HoldsPolicies):
         policy: str,
         seed: int,
         records: Records,
+        *,
         decisions: int = 0,
         held_s: Sequence[float] = (),
+        closed_s: Sequence[float] = (),
+        measured: Mapping[str, float] | None = None,
         plan: Any = None,
         rule: Any = None,
-        closed_s: Sequence[float] = (),
-        measured: Mapping[str, float] = {},
     ) -> None:
-        records.close()
+        records.flush()
         self.scenario, self.policy, self.seed = scenario, policy, seed
         self.report: Report = scenario.report(scenario)
         self.decisions = decisions
         self.held_s, self.closed_s = tuple(held_s), tuple(closed_s)
-        self.measured = dict(measured)
+        self.measured = dict(measured or {})
         self.tally = records.tally
-        self.plan, self.rule, self._log = plan, rule, records.claims
-        self._names, self._blocks = records.names, records.blocks
+        self.plan, self.rule = plan, rule
+        self._claim_records, self._blocks = records.claims, records.blocks
+        self._dtypes = records.dtypes
+        self._names = records.names or [*{"job": "i8", **records.dtypes}]
 
     @property
     def title(self) -> str:
@@ -203,25 +228,26 @@ class Run(HoldsPolicies):
         """Structured array with one row per job, by its number.
 
         Columns: the job's own fields (`job` is its number); submit_s, dispatch_s
-        (the first grant), start_s, finish_s, seconds, NaN for what has not
-        happened; and the model's.
+        (the first grant), start_s, finish_s, seconds, NaN for what has not happened;
+        wait_s, the time that it waited for all its claims that were granted, and
+        claims, their number, unless the report has others; and the model's.
         """
         if self._blocks is None:
             raise InputError("this run kept no records; simulate with records=True")
-        kinds = self.report.dtypes
-        names = self._names or [*dict.fromkeys(["job", *TIMES, *kinds])]
+        names, dtypes = self._names, self._dtypes
         columns = [np.concatenate(blocks) for blocks in zip(*self._blocks)]
-        columns = columns or [np.empty(0)] * len(names)
+        # without jobs, their own fields are unknown, and only "job" has no dtype
+        columns = columns or [np.empty(0, dtypes.get(name, "i8")) for name in names]
         jobs = np.empty(
             len(columns[0]),
             [
-                (name, kinds.get(name, column.dtype))
+                (name, dtypes.get(name, column.dtype))
                 for name, column in zip(names, columns)
             ],
         )
-        order = np.argsort(columns[0], kind="stable")
+        by_number = np.argsort(columns[0], kind="stable")
         for name, column in zip(names, columns):
-            jobs[name] = column[order]
+            jobs[name] = column[by_number]
         return jobs
 
     @cached_property
@@ -232,16 +258,16 @@ class Run(HoldsPolicies):
         resource: its number. amount: how much the job held of it. phase:
         provisioning, executing, or the model's own. from_s, to_s: seconds.
         """
-        if self._log is None:
+        if self._claim_records is None:
             raise InputError("this run kept no records; simulate with records=True")
-        return claims_table(self._log)
+        return claims_table(self._claim_records)
 
     def parts(self) -> dict[Any, Sequence[Part]]:
         """Return by job the number and amount of each resource last used."""
         return {
             job: parts
-            for job, parts, _, started_s, *_ in self._log or ()
-            if started_s == started_s
+            for job, parts, _, started_s, _, _ in self._claim_records or ()
+            if not math.isnan(started_s)
         }
 
     @cached_property
@@ -263,8 +289,8 @@ class Run(HoldsPolicies):
     def by(self, column: str) -> list[dict[str, Any]]:
         """Return the figures of the jobs per value of a column of `rows()` or a log.
 
-        One row per value, in their order. Raises InputError for a column
-        that is not there.
+        One row per value, in ascending order. Raises InputError for a column that does
+        not exist, and for one of decimal numbers.
         """
         tags, rows = self.report.tags, self.rows()
         check_one_of("column", column, [*tags, *(rows[0] if rows else ())])
@@ -275,7 +301,7 @@ class Run(HoldsPolicies):
             values.dtype.kind != "f", "column", column, "one of names or whole numbers"
         )
         return [
-            {column: value, **self.report.summary_of(self, values == value)}
+            {column: value, **self.report.summary_of(self, chosen=values == value)}
             for value in np.unique(values).tolist()
         ]
 

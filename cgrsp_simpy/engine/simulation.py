@@ -20,7 +20,7 @@ import simpy
 from cgrsp_simpy.base.checks import InputError, Renamed, check_number, require
 from cgrsp_simpy.base.policy import Suspend
 from cgrsp_simpy.base.streams import Draw
-from cgrsp_simpy.engine.claim import LEFT, STARTED, WAITING, Claim
+from cgrsp_simpy.engine.claim import ENDED, REQUESTED, WAITING, Claim
 from cgrsp_simpy.engine.dispatcher import Dispatcher
 from cgrsp_simpy.engine.events import (
     LARGEST_ID,
@@ -43,19 +43,33 @@ Process = Generator[simpy.Event, Any, Any]  # what SimPy runs
 
 
 def declared_by(model: Any) -> tuple[ResourceSpec, ...]:
-    """Return the resources of a model; InputError for anything else."""
+    """Return the resources of a model; InputError if it returns anything else."""
     specs = model.resources()
     listed = tuple(specs) if isinstance(specs, Iterable) else ()
-    right = isinstance(specs, Iterable) and all(type(x) is ResourceSpec for x in listed)
+    valid = isinstance(specs, Iterable) and all(
+        type(spec) is ResourceSpec for spec in listed
+    )
     allowed = "resources, as from cg.slots(...) or cg.pools(...)"
-    require(right, f"resources() of {model.name}", specs, allowed)
+    require(valid, f"resources() of {model.name}", specs, allowed)
     return listed
 
 
 class JobProcess(simpy.Process):
-    """The process of a job, and its record; seconds, NaN until it happens.
+    """The process of a job, with what is recorded of the job so far.
 
-    values: of the model's own columns.
+    Attributes
+    ----------
+    job : hashable
+        Whose process it is.
+    submit_s, dispatch_s, start_s : float
+        When it arrived, was first granted resources and first started, seconds; NaN
+        until then.
+    finish_s : float or None
+        When it ended, seconds; None until then.
+    wait_s, claims : float, int
+        The sum of the waits of its claims that were granted, seconds, and their number.
+    values : sequence
+        Values of the model's own columns.
     """
 
     job: Any
@@ -81,7 +95,7 @@ def _copied(policy: Any) -> Any:
 
 
 class Simulation:
-    """A run that has been set up and not started; the processes of a model use it.
+    """A run from its set-up to its end; the processes of a model use it.
 
     Parameters
     ----------
@@ -91,7 +105,7 @@ class Simulation:
         A function of the model's view. The run works on a copy, so that a policy with
         memory starts afresh in every run.
     seed : int
-        Of all random numbers.
+        Seed of all random numbers.
     drawn : iterable, optional
         The arrivals, as from `Model.arrivals`, if they have been drawn already.
     records : bool
@@ -100,16 +114,18 @@ class Simulation:
     listener : callable, optional
         Called with each Event.
     plan : Any
-        What a model plans ahead, for its view, its processes and `Run.plan`.
+        What is prepared for the run, such as a schedule to carry out: the model's view
+        and processes read it, and so do the figures, as `Run.plan`.
 
     Attributes
     ----------
     env : simpy.Environment
-        The run's.
+        The environment of all its processes.
     resources : list of simpy.Resource or simpy.Container
-        Each with index, label, size, unit and kind.
+        Each with index, label, size, unit and kind, as in `ResourceSpec`. The number of
+        a resource is its position in this list, from 0 on.
     hidden : dict
-        By job, what arrived with it that no policy sees.
+        By job, the draws that arrived with it and that no policy sees.
     draw : callable
         draw("name", number): the run's random stream of that name, a NumPy Generator;
         a different one from the stream of that name in `arrivals`.
@@ -154,7 +170,7 @@ class Simulation:
         # what is run
         self.model, self.seed, self.plan, self.listener = model, seed, plan, listener
         self.policy, self.name = _copied(policy), policy_name(policy)
-        self._rule = policy
+        self._policy_as_passed = policy
         # SimPy's environment, and the resources in it
         self.env = Environment()
         self.timeout = self.env.timeout
@@ -167,17 +183,18 @@ class Simulation:
         # claims that wait, oldest first, and those that hold resources, as granted
         self.pending_claims: dict[Any, Claim] = {}
         self.granted_claims: dict[Claim, None] = {}
-        # processes that keep the run going: jobs, the source, and those that count
+        # the run goes on until these have ended: the processes of jobs, and the source
+        # and others that were started with `counts=True`
         self.job_processes: dict[Any, JobProcess] = {}
-        self._others: set[simpy.Event] = set()
+        self._counted_processes: set[simpy.Event] = set()
         self.stop_arrivals = False
-        # calls of `resumed` and `down` that have not been entered: the calling process,
-        # and the error if it ends before
-        self._not_entered: dict[object, tuple[Any, str]] = {}
+        # calls of `resumed` and `down` whose result is not used yet: the calling
+        # process, and the message of the error if it ends before
+        self._unused_calls: dict[object, tuple[Any, str]] = {}
         # what is recorded
         self.report = model.report(model)
         self.records = Records(self.report, records or self.report.keeps_jobs)
-        # those that work on all this
+        # what works on all this: the first three read attributes set above
         self.view = self.ledger.view = model.view(self)
         self.dispatcher = Dispatcher(self)
         self._watchdog = Watchdog(self)
@@ -187,27 +204,18 @@ class Simulation:
         for process in model.processes(self):
             self.process(process)
         arrivals = model.arrivals(Draw(seed)) if drawn is None else drawn
-        self._arriving = self.process(self._source(arrivals), counts=True)
-
-    places = Renamed("run.resources")
-    luck = Renamed("run.hidden")
-    note = Renamed("run.record(job, ...)")
-    tell = Renamed("run.emit(kind, who, detail)")
-    ended = Renamed("run.completion(job)")
-    enough = Renamed("run.stop_arrivals")
-    started = Renamed("run.mark_started(job, at_s)")
-    finished = Renamed("run.mark_finished(job, at_s)")
+        self._source_process = self.process(self._source(arrivals), counts=True)
 
     # ---- for processes ----
 
     @property
     def mask(self) -> int:
-        """Bit n is set while something of the nth resource is free."""
+        """Bit n is set while something of resource n is free."""
         return self.ledger.mask
 
     @property
     def free(self) -> list[float]:
-        """How much of each resource can be granted."""
+        """Per resource, the amount that can be granted."""
         return self.ledger.free
 
     @property
@@ -232,7 +240,8 @@ class Simulation:
         job: the job, or a pair such as (job, 2) for a further claim of it at the same
         time; for a process other than a job's, a number that no job has, such as -1.
         Claims are recorded by that number.
-        patience_s: after so many seconds without a grant the job leaves the queue.
+        patience_s: after so many seconds without a grant the job leaves the queue, and
+        `yield claim` returns None.
         request: whether the resources are requested at the grant; if not, the process
         calls `claim.request()`, such as after provisioning.
         instead_of: a claim that the job holds; the grant of the new claim revokes it,
@@ -250,6 +259,8 @@ class Simulation:
         if patience_s != math.inf:
             check_number("patience_s", patience_s, least=0)
         if instead_of is not None:
+            # this callback counts as waiting for the claim: at the grant it is called,
+            # even if the process waits for something else, such as the end of its work
             claim.callbacks.append(lambda event: self._replace(instead_of, event))
         if self.listener:
             self.emit("submit", job, self.report.describe("submit", claim))
@@ -257,25 +268,25 @@ class Simulation:
         return claim
 
     def resumed(self, job: Hashable, work_s: float) -> Process:
-        """Claim until so many seconds of work are done, however often interrupted;
-        `yield from` it.
+        """Claim resources for so many seconds of work; after an interruption, claim
+        again for the rest. Use it as `yield from run.resumed(job, work_s)`.
         """
-        call = self._called(
+        call = self._expect_use(
             f"run.resumed({job_id(job)}, ...) was called and not carried out:"
             " `yield from run.resumed(job, work_s)`"
         )
         return self._resumed(call, job, work_s)
 
-    def _called(self, error: str) -> object:
-        """Return a key of a call; its process must enter what the call returns, or ends
-        with an error.
+    def _expect_use(self, message: str) -> object:
+        """Return a key of a call whose result must be used, as it removes the key: a
+        process that ends before is an error with this message.
         """
         call = object()
-        self._not_entered[call] = self.env.active_process, error
+        self._unused_calls[call] = self.env.active_process, message
         return call
 
     def _resumed(self, call: object, job: Hashable, work_s: float) -> Process:
-        del self._not_entered[call]
+        del self._unused_calls[call]
         left_s = work_s
         while True:
             with self.claim(job) as claim:
@@ -286,21 +297,24 @@ class Simulation:
                     return
                 except simpy.Interrupt:
                     left_s -= self.env.now - began_s
-            if left_s <= 0:
+            if left_s <= 0:  # interrupted in the instant in which it ended
                 return
 
     def down(
         self, resource: Any, interrupt: bool = True
     ) -> AbstractContextManager[None]:
-        """Take a resource of `resources` down while in the block.
+        """Take a resource of `resources` down during a `with` block.
 
-        It is granted to nobody. Downtimes of one resource may overlap.
+            with run.down(machine):
+                yield run.timeout(repair_s)
+
+        It is granted to nobody meanwhile. Downtimes of one resource may overlap.
         interrupt: whether processes that hold it are interrupted, except the caller; if
         not, they finish, as with maintenance or the end of a shift.
         """
         if resource not in self.resources:
             raise InputError(f"down(={resource!r}) must be one of run.resources")
-        call = self._called(
+        call = self._expect_use(
             f"run.down({resource.label} {resource.index}) was called and not entered:"
             " `with run.down(resource):`"
         )
@@ -308,18 +322,18 @@ class Simulation:
 
     @contextmanager
     def _down(self, call: object, resource: Any, interrupt: bool) -> Iterator[None]:
-        del self._not_entered[call]
+        del self._unused_calls[call]
         number = self.resources.index(resource)
         if self.ledger.close(number):
             self.emit("down", None, f"{resource.label} {resource.index}")
         if interrupt:
             for claim in tuple(self.granted_claims):
-                others = claim.process is not self.env.active_process
-                if others and any(part == number for part, _ in claim.parts):
+                of_caller = claim.process is self.env.active_process
+                if not of_caller and any(part == number for part, _ in claim.parts):
                     self.revoke(claim, resource)
         try:
             yield
-        except Exception:  # not if the run is over
+        except Exception:  # not GeneratorExit, by which a run that is over discards it
             self._up(number)
             raise
         self._up(number)
@@ -337,8 +351,8 @@ class Simulation:
         """
         process = self.env.process(generator)
         if counts:
-            self._others.add(process)
-            process.callbacks.append(self._other_ended)
+            self._counted_processes.add(process)
+            process.callbacks.append(self._counted_ended)
         return process
 
     def completion(self, job: Hashable) -> simpy.Event:
@@ -358,7 +372,7 @@ class Simulation:
         self.job_processes[job].values = values
 
     def mark_started(self, job: Hashable, at_s: float) -> None:
-        """Record that a job has started elsewhere than on a resource; seconds."""
+        """Record that a job has started elsewhere than on a resource, at a time."""
         self.job_processes[job].start_s = at_s
 
     def mark_finished(self, job: Hashable, at_s: float | None = None) -> None:
@@ -369,31 +383,40 @@ class Simulation:
     def record_usage(
         self, job: Hashable, number: int, phase: str, from_s: float, to_s: float
     ) -> None:
-        """Record that a job used a resource without a claim, as after its end."""
+        """Record that a job used a resource without a claim, such as an instance that
+        is kept warm after the job has released it.
+
+        number: of the resource. phase: the name of the use.
+        """
         if self.records.claims is not None:
             parts, phases = ((number, 1.0),), ((phase, from_s),)
             self.records.claims.append(
                 (job_id(job), parts, from_s, math.nan, to_s, phases)
             )
 
-    def emit(self, kind: str, who: Any, detail: str) -> None:
-        """Report to the listener. who: a claim that holds resources, a job, or None."""
+    def emit(self, kind: str, source: Any, detail: str) -> None:
+        """Report an Event to the listener.
+
+        kind, detail: as in Event. source: what the event belongs to: a claim, whose job
+        and resources are reported; a job; or None.
+        """
         if self.listener is None:
             return
-        indices = dict[int, None]()
-        if isinstance(who, Claim):
-            indices = dict.fromkeys(self.resources[n].index for n, _ in who.parts)
-            who = who.job
+        job, indices = source, dict[int, None]()
+        if isinstance(source, Claim):
+            job = source.job
+            # each once: the cores and the memory of a machine have the same index
+            indices = dict.fromkeys(self.resources[n].index for n, _ in source.parts)
         label = self.resources[0].label if self.resources else "resource"
         self.listener(
-            Event(self.env.now, kind, job_id(who), tuple(indices), detail, label)
+            Event(self.env.now, kind, job_id(job), tuple(indices), detail, label)
         )
 
     def request_decision(self) -> None:
         """Have the dispatcher decide at the end of this instant."""
         self.dispatcher.request_decision()
 
-    # ---- the engine's own: jobs ----
+    # ---- for the engine: arrivals and ends of jobs ----
 
     def _source(self, arrivals: Iterable[Any]) -> Process:
         """Start the process of each job when it arrives."""
@@ -404,9 +427,9 @@ class Simulation:
                 yield env.timeout(delay_s, ("submit", number))
             if self.stop_arrivals:
                 break
-            self._start(job, at_s)
-            if len(arrival) > 2:
+            if len(arrival) > 2:  # with draws
                 self.hidden[job] = arrival[2]
+            self._start(job, at_s)
 
     def _checked(
         self, arrivals: Iterable[Any]
@@ -414,7 +437,7 @@ class Simulation:
         """Yield time, job and number of each arrival, and the arrival itself; raise
         InputError for an invalid one.
         """
-        before_s, kind = 0.0, None
+        before_s, job_type = 0.0, None
         for arrival in arrivals:
             try:
                 at_s, job = arrival[0], arrival[1]
@@ -431,8 +454,8 @@ class Simulation:
                 )
             if type(number) is not int or not -LARGEST_ID <= number <= LARGEST_ID:
                 check_id(f"a job of {self.model.name}", number, whole=True)
-            if type(job) is not kind:
-                kind = type(job)
+            if type(job) is not job_type:
+                job_type = type(job)
                 self.records.check(job)
             yield at_s, job, number, arrival
             before_s = at_s
@@ -456,9 +479,9 @@ class Simulation:
 
     def _job_ended(self, process: Any) -> None:
         """Record a job whose process has ended."""
-        if self._not_entered:
-            self.check_entered()
-        if process._ok:  # else by an error, which SimPy raises
+        if self._unused_calls:
+            self.check_calls()
+        if process._ok:  # else SimPy raises its error
             job = process.job
             del self.job_processes[job]
             self.hidden.pop(job, None)
@@ -471,66 +494,73 @@ class Simulation:
             self.records.add((job, *times, process.finish_s, *values))
             self._check_over()
 
-    def _other_ended(self, process: simpy.Event) -> None:
-        """Forget the source, or a process that counts, once it has ended."""
-        self._others.discard(process)
+    def _counted_ended(self, process: simpy.Event) -> None:
+        """Forget the source, or another process that counts, once it has ended."""
+        self._counted_processes.discard(process)
         if process._ok:  # else SimPy raises its error
             self._check_over()
 
     def _check_over(self) -> None:
         """End the run if no process is left that keeps it going."""
-        if not (self.job_processes or self._others):
+        if not (self.job_processes or self._counted_processes):
             raise simpy.core.StopSimulation(None)
 
-    # ---- the engine's own: the end of claims ----
+    # ---- for the engine: the end of claims ----
 
     def leave(self, claim: Claim) -> None:
         """Release what a claim holds, or withdraw it."""
-        state, claim.state = claim.state, LEFT
+        state, claim.state = claim.state, ENDED
         if state == WAITING:
             self.dispatcher.withdraw(claim)
-        elif state != LEFT:
-            self._release(claim, state == STARTED)
+        elif state != ENDED:
+            self._release(claim, state == REQUESTED)
 
     def _release(self, claim: Claim, started: bool) -> None:
-        """Release the resources of a claim and record it."""
+        """Release the resources of a claim, report and record that, and have the policy
+        decide on what is free now.
+        """
         del self.granted_claims[claim]
         if self.listener and started and not claim.revoked:
             self.emit("finish", claim, self.report.describe("finish", claim))
         if started or claim.revoked:  # else the process has not heard of the grant
-            self._record_times(claim)
+            self._update_job(claim)
         for request in claim.turns:
             # without effect if the job has released it already
             request.resource.release(request)
-        now_s = self.env._now
         for number, amount in claim.parts:
             self.ledger.release(number, amount, claim.granted_s)
         self.view.on_release(claim)
         if self.records.claims is not None:
-            times = claim.granted_s, claim.started_s, now_s
+            times_s = claim.granted_s, claim.started_s, self.env._now
             self.records.claims.append(
-                (job_id(claim.job), claim.parts, *times, claim.phases)
+                (job_id(claim.job), claim.parts, *times_s, claim.phases)
             )
         # a claim is its own value: without that reference it is freed at once
         claim._value = None
         self.dispatcher.request_decision()
 
-    def _record_times(self, claim: Claim) -> None:
-        """Record when a job was first dispatched and started, seconds."""
+    def _update_job(self, claim: Claim) -> None:
+        """Add a claim to the record of its job: its wait, and when the job was first
+        dispatched and started.
+        """
         jobs = self.job_processes
         process = jobs.get(claim.job) or jobs.get(claimant(claim.job))
         if process is not None:
             if self.report.claim_columns:
                 process.wait_s += claim.granted_s - claim.submit_s
                 process.claims += 1
+            # NaN, until a claim has been granted, is not <= anything
             if not process.dispatch_s <= claim.granted_s:
                 process.dispatch_s = claim.granted_s
             if math.isnan(process.start_s) or claim.started_s < process.start_s:
                 process.start_s = claim.started_s
 
     def revoke(self, claim: Claim, cause: Any = None) -> None:
-        """Take the resources of a claim away: its process is interrupted, at once or as
-        soon as it has heard of the grant, and leaves them.
+        """Take the resources of a claim away: interrupt its process, which leaves the
+        block of the claim and so releases them. A process that has been granted the
+        claim in this instant is interrupted after it has heard of the grant.
+
+        cause: of the interrupt, such as the resource that is down.
         """
         if claim.revoked:
             return
@@ -539,9 +569,10 @@ class Simulation:
         claim.revoked, process = True, claim.process
 
         def interrupt(_: Any) -> None:
-            if claim.state != LEFT:  # else it has left before it heard of the grant
+            if claim.state != ENDED:  # else it has left before it heard of the grant
                 process.interrupt(cause)
 
+        # SimPy sets the callbacks of an event that has happened to None
         if claim.callbacks is None or not claim.awaited:
             process.interrupt(cause)
         else:
@@ -549,6 +580,7 @@ class Simulation:
 
     def _replace(self, old: Claim, claim: Any) -> None:
         """Revoke a claim when another one is granted in place of it."""
+        # the value of a claim whose patience has ended is None
         if claim.value is not None and old in self.granted_claims:
             if old.granted_s == self.env.now:
                 raise self.dispatcher.caller.wrong(
@@ -556,13 +588,13 @@ class Simulation:
                 )
             self.revoke(old, claim)
 
-    # ---- the engine's own: to the end ----
+    # ---- for the engine: the course of the run ----
 
     def advance(self, events: int = MANY) -> bool:
-        """Carry out the next events; whether there are more.
+        """Carry out the next events; return whether there are more.
 
-        Raises PolicyError at the event at which the policy goes wrong, and if jobs wait
-        for ever.
+        Raises PolicyError at the event at which the policy makes a mistake, and if jobs
+        wait for ever.
         """
         step = self.env.step
         try:
@@ -572,16 +604,17 @@ class Simulation:
             self._watchdog.check_deadlock()
             return False
         except (simpy.Interrupt, RuntimeError) as error:
-            message = self._message(error)
-            if message is None:
+            explained = self._explained(error)
+            if explained is None:
                 raise
-            raise message from None
+            raise explained from None
         self._watchdog.count(events)
         return True
 
-    def _message(self, error: Exception) -> Exception | None:
-        """Return the error in one line: of a process that was interrupted and does not
-        handle it, or that yields what is no event; None for other errors.
+    def _explained(self, error: Exception) -> Exception | None:
+        """Return an error that says in one line what the model or policy did wrong: its
+        process does not handle an interrupt, or yields what is no event. None for other
+        errors.
         """
         if not isinstance(error, simpy.Interrupt):
             text = " ".join(str(error).split())
@@ -603,18 +636,21 @@ class Simulation:
             for process in self.job_processes.values()
             if process._value is error.__cause__
         ]
-        who = f"job {job_id(jobs[0])}" if jobs else "a process beside the jobs"
-        by = "" if cause is None else f" ({cause!r})"
+        interrupted = f"job {job_id(jobs[0])}" if jobs else "a process beside the jobs"
+        reason = "" if cause is None else f" ({cause!r})"
         if any(cause is resource for resource in self.resources):
-            by = f", since {cause.label} {cause.index} was taken down,"
+            reason = f", since {cause.label} {cause.index} was taken down,"
         return InputError(
-            f"{who} of {self.model.name} was interrupted{by} and does not handle it:"
+            f"{interrupted} of {self.model.name} was interrupted{reason} and does not"
+            " handle it:"
             " `try: yield ...` and `except cg.Interrupt: ...`"
         )
 
-    def check_entered(self) -> None:
-        """Raise InputError if a process has ended and not entered what it called."""
-        for process, message in self._not_entered.values():
+    def check_calls(self) -> None:
+        """Raise InputError if a process has ended and not used what it called:
+        `resumed` or `down`.
+        """
+        for process, message in self._unused_calls.values():
             if process is None or not process.is_alive:
                 raise InputError(message)
 
@@ -634,12 +670,12 @@ class Simulation:
             self.name,
             self.seed,
             self.records,
-            self.decisions,
-            self.ledger.held_s,
-            self.plan,
-            self._rule,
+            decisions=self.decisions,
+            held_s=self.ledger.held_s,
             closed_s=self.ledger.closed_s,
             measured=figures_of(self.env),
+            plan=self.plan,
+            rule=self._policy_as_passed,
         )
 
     def _set_window(self) -> None:
@@ -651,6 +687,15 @@ class Simulation:
                     f"the figures of {self.model.name} cannot leave out a warm-up"
                 )
             self.records.tally.window = self.ledger.window = window
+
+    places = Renamed("run.resources")
+    luck = Renamed("run.hidden")
+    note = Renamed("run.record(job, ...)")
+    tell = Renamed("run.emit(kind, source, detail)")
+    ended = Renamed("run.completion(job)")
+    enough = Renamed("run.stop_arrivals")
+    started = Renamed("run.mark_started(job, at_s)")
+    finished = Renamed("run.mark_finished(job, at_s)")
 
 
 ATTRIBUTES = (

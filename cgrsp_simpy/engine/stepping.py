@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import simpy
 from simpy.core import Infinity
 
-from cgrsp_simpy.engine.claim import STARTED, Claim
+from cgrsp_simpy.engine.claim import REQUESTED, Claim
 from cgrsp_simpy.engine.events import DecisionEvent, Event, Listener, Patience, job_id
 from cgrsp_simpy.engine.simulation import JobProcess, Simulation
 
@@ -144,11 +144,11 @@ def _holders(run: Simulation) -> dict[int, tuple[Holder, ...]]:
     holders: dict[int, tuple[Holder, ...]] = dict.fromkeys(numbers, ())
     for claim in run.granted_claims:
         # else its job does not know of the grant yet
-        if claim.processed or claim.state == STARTED:
+        if claim.processed or claim.state == REQUESTED:
             for number, amount in claim.parts:
                 index = run.resources[number].index
                 if numbers[index] == number:
-                    holder = Holder(job_id(claim.job), amount, claim.state == STARTED)
+                    holder = Holder(job_id(claim.job), amount, claim.state == REQUESTED)
                     holders[index] += (holder,)
     return holders
 
@@ -184,7 +184,7 @@ def _kind_and_job(run: Simulation, event: Any) -> tuple[str, int | None] | None:
     if not isinstance(process, JobProcess):
         return None
     started = any(
-        claim.state == STARTED and claim.job == process.job
+        claim.state == REQUESTED and claim.job == process.job
         for claim in run.granted_claims
     )
     return "finish" if started else "start", job_id(process.job)

@@ -70,7 +70,7 @@ class Watchdog:
         ]
         if (
             run.dispatcher.wake
-            or run._arriving.is_alive
+            or run._source_process.is_alive
             or any(claim.patience_s < math.inf for claim in run.pending_claims.values())
             or any(map(_is_scheduled, processes))
         ):
@@ -87,9 +87,9 @@ class Watchdog:
             if not (claim.process and claim.process.is_alive):
                 raise ended_without(claim)
         # a process other than the jobs may wait for ever: the run ends with the jobs
-        if pending and (run.job_processes or run._others):
+        if pending and (run.job_processes or run._counted_processes):
             raise run.dispatcher.caller.deadlock_error()
-        run.check_entered()
+        run.check_calls()
         for process in run.job_processes.values():
             raise InputError(
                 f"the process of job {job_id(process.job)} has not ended,"

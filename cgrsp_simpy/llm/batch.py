@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import simpy
 
-from cgrsp_simpy.engine.events import AT_LAST, ScheduledEvent
+from cgrsp_simpy.engine.events import PATIENCE_PRIORITY, ScheduledEvent
 from cgrsp_simpy.engine.simulation import Process, Simulation
 from cgrsp_simpy.llm.service import Service
 from cgrsp_simpy.llm.steps import StepTime
@@ -100,7 +100,7 @@ class Batch:
                 self.woken = env.event()
                 yield self.woken
             # requests that join at this instant are in the step
-            env.schedule(closing := ScheduledEvent(env), AT_LAST)
+            env.schedule(closing := ScheduledEvent(env), PATIENCE_PRIORITY)
             yield closing
             prompts, tokens, done = self._prefilled()
             seconds = self.step_s(prompts, tokens, self.batch, self.context)

@@ -469,8 +469,8 @@ class Bulk:
             policy_name(self.policy),
             self.seed,
             self.records,
-            int(self.run.number[kernel.DECISIONS]),
-            self.run.held_s.tolist(),
+            decisions=int(self.run.number[kernel.DECISIONS]),
+            held_s=self.run.held_s.tolist(),
             rule=self.policy,
         )
 

@@ -61,7 +61,7 @@ def test_each_job_requests_each_of_its_resources_once(name, monkeypatch):
     run = simulation.finish()
     assert all(isinstance(place, simpy.resources.base.BaseResource) for place in made)
     started = Counter()
-    for _, parts, _, started_s, *_ in run._log:
+    for _, parts, _, started_s, _, _ in run._claim_records:
         if started_s == started_s:
             started.update(
                 simulation.resources[number] for number, amount in parts if amount

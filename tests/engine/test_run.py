@@ -48,6 +48,25 @@ def test_three_jobs_on_a_slot_and_one_whose_patience_ends():
     ]
 
 
+def test_a_run_without_jobs_has_the_columns_of_one_with_jobs():
+    empty, bench = Bench(one_each, 1), Bench(one_each, 1)
+    bench.job(1, 0, 10)
+    empty.go()
+    bench.go()
+    assert len(empty.left.jobs) == len(empty.left.rows()) == 0
+    assert empty.left.jobs.dtype == bench.left.jobs.dtype
+    assert {"job", "wait_s", "claims"} <= set(empty.left.jobs.dtype.names)
+
+
+def test_jobs_without_work_are_granted_one_slot_by_one_decision_per_job():
+    bench = Bench(one_each, 1)
+    for number in range(3):
+        bench.job(number, 0, 0)
+    bench.go()
+    assert bench.simulation.now_s == 0
+    assert bench.left.decisions == 3
+
+
 def test_jobs_share_a_pool_by_amounts():
     bench = Bench(two_each, 5)
     for number in range(3):

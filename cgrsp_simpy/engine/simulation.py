@@ -259,8 +259,8 @@ class Simulation:
         if patience_s != math.inf:
             check_number("patience_s", patience_s, least=0)
         if instead_of is not None:
-            # this callback counts as waiting for the claim: at the grant it is called,
-            # even if the process waits for something else, such as the end of its work
+            # appended, it counts as waiting for the claim, so that it is called at the
+            # grant, even if the process waits for something else, such as its work
             claim.callbacks.append(lambda event: self._replace(instead_of, event))
         if self.listener:
             self.emit("submit", job, self.report.describe("submit", claim))
@@ -278,14 +278,15 @@ class Simulation:
         return self._resumed(call, job, work_s)
 
     def _expect_use(self, message: str) -> object:
-        """Return a key of a call whose result must be used, as it removes the key: a
-        process that ends before is an error with this message.
+        """Return a key for a call of `resumed` or `down`. The use of its result removes
+        the key; if the calling process ends before, that is an error with this message.
         """
         call = object()
         self._unused_calls[call] = self.env.active_process, message
         return call
 
     def _resumed(self, call: object, job: Hashable, work_s: float) -> Process:
+        """Carry out `resumed`; a generator, so that it starts when it is used."""
         del self._unused_calls[call]
         left_s = work_s
         while True:
@@ -322,6 +323,7 @@ class Simulation:
 
     @contextmanager
     def _down(self, call: object, resource: Any, interrupt: bool) -> Iterator[None]:
+        """Carry out `down`, from the begin of the `with` block on."""
         del self._unused_calls[call]
         number = self.resources.index(resource)
         if self.ledger.close(number):
@@ -372,11 +374,14 @@ class Simulation:
         self.job_processes[job].values = values
 
     def mark_started(self, job: Hashable, at_s: float) -> None:
-        """Record that a job has started elsewhere than on a resource, at a time."""
+        """Record the time, seconds, at which a job has started without a resource."""
         self.job_processes[job].start_s = at_s
 
     def mark_finished(self, job: Hashable, at_s: float | None = None) -> None:
-        """Record that a job ends now, or at a time, although its process goes on."""
+        """Record that a job ends now, or at a time, although its process goes on.
+
+        at_s: seconds; now if None.
+        """
         process = self.job_processes[job]
         process.finish_s = self.env._now if at_s is None else at_s
 

@@ -477,7 +477,7 @@ class Simulation:
             ) from None
         if self.job_processes.setdefault(job, process) is not process:
             raise InputError(
-                f"job {job_id(job)!r} arrives while one that is equal to it lives"
+                f"job {job_id(job)!r} arrives before the end of one that is equal to it"
             )
         process.job, process.submit_s = job, at_s
         process.callbacks.append(self._job_ended)
@@ -641,7 +641,7 @@ class Simulation:
             for process in self.job_processes.values()
             if process._value is error.__cause__
         ]
-        interrupted = f"job {job_id(jobs[0])}" if jobs else "a process beside the jobs"
+        interrupted = f"job {job_id(jobs[0])}" if jobs else "a process other than a job"
         reason = "" if cause is None else f" ({cause!r})"
         if any(cause is resource for resource in self.resources):
             reason = f", since {cause.label} {cause.index} was taken down,"

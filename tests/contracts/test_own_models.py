@@ -212,7 +212,7 @@ def test_jobs_that_are_equal_are_refused_and_lives_that_cannot_be_interrupted_to
             return [(0.0, 7), (1.0, 7)]
 
     with pytest.raises(
-        cg.InputError, match="job 7 arrives while one that is equal to it lives"
+        cg.InputError, match="job 7 arrives before the end of one that is equal to it"
     ):
         cg.simulate(Twins(), "first")
 

@@ -373,7 +373,7 @@ def test_a_process_that_does_not_expect_an_interrupt_is_named():
         yield run.timeout(1.0)
         sleeper.interrupt("get up")
 
-    words = "a process beside the jobs of shop was interrupted .'get up'."
+    words = "a process other than a job of shop was interrupted .'get up'."
     with pytest.raises(cg.InputError, match=words):
         simulated(waits, beside=[wakes])
 

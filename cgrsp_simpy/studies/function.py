@@ -445,8 +445,8 @@ def _all_figures(name: str, env: Any, result: Any) -> dict[str, float]:
         )
     if not measured and not returned:
         raise InputError(
-            f"model {name} has no figures: use cg.Resource, cg.Monitor and so on, or"
-            " return figures by name"
+            f"model {name} has no figures: use cg.Resource, cg.Monitor and so on, with"
+            " the env that it receives, or return figures by name"
         )
     return {**measured, **returned}
 

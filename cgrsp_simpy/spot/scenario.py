@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator
 from typing import Annotated, Any
 
 import simpy
@@ -28,7 +28,6 @@ from cgrsp_simpy.spot.market import (
     MOST_HOURS,
     Checkpoints,
     Job,
-    Price,
     Stay,
     Stretch,
     Traces,
@@ -40,16 +39,17 @@ from cgrsp_simpy.spot.report import Course, SpotReport
 from cgrsp_simpy.spot.view import ROUNDING_S, View
 from cgrsp_simpy.studies.subject import Subject
 
-WORK = 500  # a run takes about as long as so many jobs of the thesis's model
+# computing time of a run per zone, in jobs of the thesis's model
+WORK_PER_ZONE = 500
 MOST_ZONES = 50
 
 
 class SpotSubject(Subject):
-    """A run is one job; its cost grows with the zones."""
+    """Runs of one job, whose computing time grows with the number of zones."""
 
     @property
     def work(self) -> int:
-        return WORK * int(self.model.number_of_zones)
+        return WORK_PER_ZONE * int(self.model.number_of_zones)
 
     @property
     def parts(self) -> dict[str, Any]:
@@ -68,8 +68,8 @@ WholeSeconds = Annotated[
 
 @declared()
 class Scenario(Model):
-    """A job and its market: everything that a run depends on, but the policy and the
-    seed.
+    """A job and its market: everything that a run depends on except the policy and the
+    seed. Work, deadline and overhead are whole seconds, given in hours.
 
     References
     ----------
@@ -78,40 +78,40 @@ class Scenario(Model):
     """
 
     source: Traces | TwoState = parameter(
-        "Series of zones, in which the seed draws the start, the same for all policies;"
-        " or a synthetic market, drawn by the seed.",
+        "Recorded series of zones, of which a run replays a part from a random start;"
+        " or a synthetic market. The seed determines it, the same for all policies.",
         default_factory=TwoState,
     )
     hours: WholeSeconds = parameter(
-        "C(0) of the paper: computing that the job needs, hours.", default=48.0
+        "C(0) of the paper: computing time that the job needs, hours.", default=48.0
     )
     deadline: WholeSeconds = parameter(
-        "R(0): hours from the start of the job to its deadline; room for the work and"
-        " one overhead.",
+        "R(0) of the paper: time from the start of the job to its deadline, hours; at"
+        " least hours + overhead.",
         default=52.0,
     )
     overhead: WholeSeconds = parameter(
-        "d, the changeover delay: time of each start without progress, hours. Work,"
-        " deadline and overhead are whole seconds.",
+        "d of the paper, the changeover delay: time without progress at the start of"
+        " each instance, hours.",
         default=0.1,
     )
     spot_usd_per_h: Positive = parameter(
-        "Spot price if the source has none, USD per hour; by default that of a V100 in"
-        " the paper.",
+        "Spot price if the source has no prices, USD per hour; by default that of a"
+        " V100 in the paper.",
         default=0.97,
     )
     on_demand_usd_per_h: Positive = parameter(
-        "On-demand price if the source has none, USD per hour, above the spot price; by"
-        " default that of a V100 in the paper.",
+        "On-demand price if the source has no prices, USD per hour, above the spot"
+        " price; by default that of a V100 in the paper.",
         default=3.06,
     )
     zones: Count | None = parameter(
-        "Use only this many zones of the source, its first; by default all.",
+        "Use only the first so many zones of the source; by default all.",
         default=None,
     )
     checkpoints: Checkpoints = parameter(
-        "What is lost when an instance ends, and what it costs to keep the rest; by"
-        " default nothing.",
+        "Computing lost when an instance ends, and the cost of keeping the rest; by"
+        " default nothing is lost and checkpoints are free.",
         default=FREE,
     )
 
@@ -122,16 +122,19 @@ class Scenario(Model):
     jobs = 1
 
     def __post_init__(self) -> None:
-        if self.deadline < self.hours + self.overhead - 1e-9:
+        least_h = self.hours + self.overhead
+        if self.deadline < least_h - 1e-9:
             raise InputError(
                 f"deadline(={self.deadline!r}) must be at least hours + overhead, here"
-                f" {self.hours + self.overhead:g} h: it could not be met on demand"
+                f" {least_h:g} h: it could not be met on demand"
             )
         price, spot_usd = self.on_demand_usd_per_h, self.spot_usd_per_h
         allowed = f"a number > {spot_usd:g}, the price of spot"
         require(price > spot_usd, "on_demand_usd_per_h", price, allowed)
-        there = self.source.zones if isinstance(self.source, Traces) else MOST_ZONES
-        number, most = self.number_of_zones, min(there, MOST_ZONES)
+        most = MOST_ZONES
+        if isinstance(self.source, Traces):
+            most = min(most, self.source.zones)
+        number = self.number_of_zones
         require(number <= most, "zones", number, f"at most {most}")
         self.source.check(self.job.deadline_s)
 
@@ -143,63 +146,68 @@ class Scenario(Model):
     def arrivals(self, draw: Draw) -> Iterator[tuple[float, Job, Market]]:
         job, number = self.job, self.number_of_zones
         drawn = self.source.draw(number, job.deadline_s, draw.seed)
+        # the zones, then on demand if the source has a series of it
         yield 0.0, job, Market(job, drawn[:number], self.checkpoints, *drawn[number:])
 
     def job_process(self, run: Simulation, job: Job) -> Process:
         """Run the job where its policy sends it, until its work is done."""
-        market, done = run.hidden[job], False
-        run.plan = Course(market, [])
-        for number in range(len(market.places)):
-            if changes := market.changes(number):
-                run.process(self.place(run, number, changes))
-        stay = run.claim(job, request=False)
+        run.plan = Course(run.hidden[job], [])
+        claim, done = run.claim(job, request=False), False
         while not done:
-            yield stay
-            with stay:
-                # it may be moved at any time
-                move = run.claim(job, request=False, instead_of=stay)
-                if stay.parts:  # else it is idle
-                    done = yield from self.instance(run, stay)
-                if done:
-                    run.leave(move)
-            stay = move
+            yield claim
+            # from now on the policy may move the job: the grant of the next claim
+            # interrupts it where it is
+            next_claim = run.claim(job, request=False, instead_of=claim)
+            if claim.parts:  # else the policy leaves the job without an instance
+                done = yield from self.use_instance(run, claim)
+            if done:
+                next_claim.release()
+            claim.release()
+            claim = next_claim
 
-    def instance(
-        self, run: Simulation, stay: Claim
+    def use_instance(
+        self, run: Simulation, claim: Claim
     ) -> Generator[simpy.Event, Any, bool]:
-        """Run the job on an instance until its work is done, or the instance is taken
-        or left; return whether it is done. The changeover comes first.
+        """Run the job on one instance, after the changeover, until its work is done,
+        the market takes the instance or the policy moves the job; return whether it is
+        done.
         """
-        (market, held), job, end = run.plan, stay.job, "done"
-        spot = "spot in " * (stay.assignment < len(market.zones))
-        run.emit("dispatch", stay, spot + market.places[stay.assignment].name)
+        market, stays = run.plan
+        job, resource = claim.job, claim.assignment
+        kind = "spot in " if resource < len(market.zones) else ""
+        run.emit("dispatch", claim, f"{kind}{market.places[resource].name}")
         try:
             yield run.timeout(job.overhead_s)
-            with stay.request() as turn:
+            with claim.request() as turn:
                 yield turn
                 yield run.timeout(run.view.left_s)
-        except Interrupt as gone:
-            if run.view.left_s >= ROUNDING_S:
-                end = "taken" if gone.cause == "taken" else "left"
-            run.emit(
-                "finish" if end == "done" else end, stay, run.report.describe(end, stay)
-            )
-        held.append(Stay(stay.assignment, stay.granted_s, run.now_s, end))
-        stay.phase(
-            "wasted" if held[-1].wasted(job.overhead_s) else "changeover",
-            stay.granted_s,
-        )
+            end = "done"
+        except Interrupt as interrupt:
+            if run.view.left_s < ROUNDING_S:  # in the instant of its last work
+                end, event = "done", "finish"
+            else:
+                end = event = "taken" if interrupt.cause == "taken" else "left"
+            run.emit(event, claim, run.report.describe(event, claim))
+        stay = Stay(resource, claim.granted_s, run.now_s, end)
+        stays.append(stay)
+        phase = "wasted" if stay.wasted(job.overhead_s) else "changeover"
+        claim.phase(phase, claim.granted_s)
         return end == "done"
 
-    def place(
-        self, run: Simulation, number: int, changes: Sequence[Stretch | Price]
-    ) -> Process:
-        """Change whether a place has instances, and its price, over time."""
-        kept = run.plan.market.places[number].kept
-        for change in changes:
+    def processes(self, run: Simulation) -> list[Process]:
+        return [self.change(run, number) for number in range(len(run.resources))]
+
+    def change(self, run: Simulation, number: int) -> Process:
+        """Change the availability and the price of a zone, or of on demand, over
+        time.
+        """
+        yield run.timeout(0.0)  # until the job has arrived, and its market with it
+        market: Market = run.plan.market
+        for change in market.changes(number):
             yield run.timeout(delay_until(run.env.now, change.from_s))
-            run.view.turned(number, change)
-            if isinstance(change, Stretch) and not (change.up or kept):
+            run.view.on_change(number, change)
+            ends = isinstance(change, Stretch) and not change.up
+            if ends and not market.places[number].kept:
                 for claim in run.granted_claims:
                     if claim.assignment == number:
                         run.revoke(claim, "taken")
@@ -210,7 +218,7 @@ class Scenario(Model):
 
     @property
     def name(self) -> str:
-        """The job and its market."""
+        """Text of the job and its market."""
         zones = "" if self.number_of_zones == 1 else f" in {self.number_of_zones} zones"
         return (
             f"{self.hours:g} h within {self.deadline:g} h, overhead {self.overhead:g}"
@@ -219,12 +227,12 @@ class Scenario(Model):
 
     @property
     def number_of_zones(self) -> int:
-        """Number of zones."""
+        """Number of zones in use."""
         return self.source.zones if self.zones is None else self.zones
 
     @property
     def job(self) -> Job:
-        """The job; times in seconds."""
+        """The job, its times in seconds."""
         work_s, deadline_s, overhead_s = (
             float(round(hours * HOUR_S))
             for hours in (self.hours, self.deadline, self.overhead)

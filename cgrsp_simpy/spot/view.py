@@ -171,7 +171,7 @@ class View(view.View):
         """R(t) - C(t) of the paper: slack, remaining time minus computing, seconds."""
         return self._market.job.deadline_s - self.now_s - self.left_s
 
-    # ---- what the engine and the zones tell ----
+    # ---- hooks of the engine and of the market ----
 
     def summary(self) -> str:
         up = [
@@ -179,14 +179,14 @@ class View(view.View):
         ]
         return f"spot in {', '.join(up)}" if up else "no spot instance to be had"
 
-    def turned(self, number: int, change: Stretch | Price) -> None:
-        """Called when a place gets or loses instances, or changes its price."""
-        own = self._places[number]
+    def on_change(self, number: int, change: Stretch | Price) -> None:
+        """A zone, or on demand, gets or loses instances, or changes its price."""
+        zone = self._places[number]
         self._places[number] = (
-            own._replace(usd_per_h=change.usd_per_h)
+            zone._replace(usd_per_h=change.usd_per_h)
             if isinstance(change, Price)
-            else own._replace(
-                up=change.up, since_s=change.from_s, turns=(*own.turns, change)
+            else zone._replace(
+                up=change.up, since_s=change.from_s, turns=(*zone.turns, change)
             )
         )
 

@@ -40,8 +40,9 @@ from cgrsp_simpy.waiting.machines import (
     rented,
 )
 from cgrsp_simpy.waiting.policies import (
-    GOES,
     POLICIES,
+    RENTS,
+    WAITS,
     WaitingPolicy,
     limits_of,
     njw,
@@ -398,7 +399,7 @@ class Search:
         stays = fits(chunk.cores, chunk.memory_gb, owned) & (
             chunk.run_s >= policy.short_s
         )
-        kinds = np.where(stays, 0, GOES).astype(np.int8)
+        kinds = np.where(stays, WAITS, RENTS).astype(np.int8)
         held = len(machines) if self.whole else machines
         fast = len(kinds) * 100 >= COMPILED_FROM
         ((_, _, starts),) = started([(chunk, kinds)], policy, held, fast=fast)

@@ -46,7 +46,7 @@ class WaitingPolicy:
     )
     balks: bool = parameter(
         "A job that would have to wait longer than wait_s goes on demand at once, not"
-        " after wait_s.",
+        " after wait_s: it knows its wait, unlike in balking at a queue's length.",
         default=False,
     )
 
@@ -169,9 +169,12 @@ class Mispredictions:
 
 
 NO_ERRORS = Mispredictions()
-# prediction for a job: it may wait, goes on demand, or waits though it should balk
-WAITS, GOES, MISLED = 0, 1, 2
-Kinds = npt.NDArray[np.int8]
+WAITS, RENTS, MISLED = 0, 1, 2
+"""Prediction for a job on its arrival. WAITS: it may wait for a fixed machine; whether
+the wait is too long for a policy that balks, the simulation finds out. RENTS: it goes
+on demand. MISLED: the wait is underestimated; it waits, in vain if it is too long.
+"""
+Predictions = npt.NDArray[np.int8]
 
 
 Order = Callable[[View], Iterable[tuple[Job, int] | Wake] | None]

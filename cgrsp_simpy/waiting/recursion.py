@@ -21,7 +21,7 @@ from cgrsp_simpy.base.parameters import Whole, checked
 from cgrsp_simpy.engine.run import Records, Run
 from cgrsp_simpy.waiting.jobs import Chunk
 from cgrsp_simpy.waiting.machines import Size
-from cgrsp_simpy.waiting.policies import GOES, MISLED, Kinds, WaitingPolicy
+from cgrsp_simpy.waiting.policies import MISLED, RENTS, Predictions, WaitingPolicy
 
 COMPILED_FROM = 200_000  # number of jobs from which compilation pays
 Machines = int | Sequence[Size]  # taken as a whole, or shared by cores and memory
@@ -49,9 +49,9 @@ def follow(scenario: Any, seed: Whole = 0, *, keep: bool = False) -> Run:
         scenario.work_conserving,
         fast=scenario.jobs >= COMPILED_FROM,
     )
-    for chunk, kinds, starts in runs:
+    for chunk, predictions, starts in runs:
         on_demand = np.isnan(starts)
-        waited_s = np.where(_in_vain(kinds, policy), policy.wait_s, 0.0)
+        waited_s = np.where(_in_vain(predictions, policy), policy.wait_s, 0.0)
         start_s = np.where(on_demand, chunk.submit_s + waited_s, starts)
         records.take(
             {
@@ -68,12 +68,12 @@ def follow(scenario: Any, seed: Whole = 0, *, keep: bool = False) -> Run:
 
 
 def started(
-    foreseen: Iterable[tuple[Chunk, Kinds]],
+    foreseen: Iterable[tuple[Chunk, Predictions]],
     policy: WaitingPolicy,
     machines: Machines,
     work_conserving: bool = False,
     fast: bool = False,
-) -> Iterator[tuple[Chunk, Kinds, Floats]]:
+) -> Iterator[tuple[Chunk, Predictions, Floats]]:
     """Yield each job's start on a fixed machine, NaN if none, chunk by chunk.
 
     Job n on the machine that is free first, at F: S(n) = max(A(n), F), and F becomes
@@ -94,23 +94,25 @@ def started(
         ]
         state = [np.array(column, float) for column in ([], *free, [0.0, -math.inf])]
     state = list(map(rows, state))
-    for chunk, kinds in foreseen:
+    for chunk, predictions in foreseen:
         patience_s = np.where(
-            kinds == GOES, 0.0 if work_conserving else -math.inf, policy.wait_s
+            predictions == RENTS, 0.0 if work_conserving else -math.inf, policy.wait_s
         )
         limits = (
             chunk.submit_s + patience_s,
-            _in_vain(kinds, policy),
-            np.full(len(kinds), math.nan),
+            _in_vain(predictions, policy),
+            np.full(len(predictions), math.nan),
         )
         columns = list(map(rows, (*chunk[: 2 + needs], *limits)))
         state[0] = rows(np.ravel(loop(*columns, *state)))
-        yield chunk, kinds, np.asarray(columns[-1])
+        yield chunk, predictions, np.asarray(columns[-1])
 
 
-def _in_vain(kinds: Kinds, policy: WaitingPolicy) -> Bools:
+def _in_vain(predictions: Predictions, policy: WaitingPolicy) -> Bools:
     """Whether a job that gets no fixed machine waits until it gives up."""
-    return np.asarray((kinds != GOES) & ((kinds == MISLED) | (not policy.balks)))
+    return np.asarray(
+        (predictions != RENTS) & ((predictions == MISLED) | (not policy.balks))
+    )
 
 
 @cache

@@ -6,11 +6,11 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, count
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, NamedTuple
 
 import numpy as np
 
-from cgrsp_simpy.base.arrays import Floats
+from cgrsp_simpy.base.arrays import Bools, Floats
 from cgrsp_simpy.base.checks import BILLION, InputError, require
 from cgrsp_simpy.base.parameters import (
     Entries,
@@ -37,14 +37,15 @@ from cgrsp_simpy.waiting.machines import (
     rent_per_h,
 )
 from cgrsp_simpy.waiting.policies import (
-    GOES,
     MISLED,
     NO_ERRORS,
     ORDERS,
     POLICIES,
-    Kinds,
+    RENTS,
+    WAITS,
     Mispredictions,
     Order,
+    Predictions,
     WaitingPolicy,
     ajw,
 )
@@ -53,29 +54,40 @@ from cgrsp_simpy.waiting.report import WaitingReport
 from cgrsp_simpy.waiting.subject import WaitingSubject
 from cgrsp_simpy.waiting.view import SharedView, View
 
-RENTED = "no machines that are for rent"
-FIXED = "no fixed machine, and under ajw every job waits for one"
 Machines = Annotated[
     int,
     limits("a whole number of at most 1,000,000,000", ge=0, le=BILLION),
 ]
 
 
+class Patience(NamedTuple):
+    """What is decided about a job on its arrival, hidden from orders.
+
+    seconds: how long it stays in the queue at most; None: it does not join the queue.
+    from_arrival: whether a job that gets no fixed machine counts as on demand since its
+    arrival; if not, since it left the queue.
+    """
+
+    seconds: float | None
+    from_arrival: bool
+
+
 @declared()
 class Scenario(Model):
-    """Jobs, and machines that are owned or rented: everything that a run depends on,
-    but the seed.
+    """Jobs, and machines that are owned or rented: everything that a run depends on
+    except the seed.
 
-    A study puts its own policies in the place of the scenario's: a name of POLICIES
-    with parameters, as in "sww:wait_s=60", or a WaitingPolicy. A function of a `View`
-    ("own.py:function" in a text) says in which order waiting jobs get machines: it
-    takes the place of the order, and who waits, and how long, is as the scenario's own
-    policy says.
+    A study replaces `policy` by each of its policies: a name of POLICIES with
+    parameters, as in "sww:wait_s=60", or a WaitingPolicy. A policy that is a function
+    of a `View` ("own.py:function" as a text) replaces `order` instead: it chooses the
+    waiting job that starts next.
 
-    A balking job that is served in another order than first come first served, where
-    that takes knowledge of the jobs to come, stays in the queue unseen, and if it has
-    not started after the longest wait it has never been there. With sjf that is exact,
-    as waiting jobs hold up nobody there who would start.
+    Under a policy that balks, a job that would wait longer than wait_s rents a machine
+    on arrival. If the order is first come, first served, its wait is known on arrival.
+    In other orders the wait depends on later jobs: there the job joins the queue, and
+    if it has not started after wait_s, its rental is recorded as if it had begun on
+    arrival. With sjf the other jobs do not notice: a waiting job delays none that could
+    start.
     """
 
     source: Annotated[
@@ -86,21 +98,21 @@ class Scenario(Model):
         ),
     ] = parameter("The jobs: generated for each seed, or those of a log.")
     policy: WaitingPolicy = parameter(
-        "Who waits, and how long, unless a study says otherwise; ajw: every job, as"
-        " long as it takes.",
+        "Which jobs wait, and how long at most; by default ajw: every job, as long as"
+        " it takes.",
         default=ajw(),
     )
     machines: Machines | Entries[Size] = parameter(
         "Number of fixed machines that execute one job at a time, whatever it needs; or"
-        " the sizes of fixed machines that jobs share by their cores and memory. 0, or"
-        " no size: none is owned, and every job goes on demand at once; under ajw,"
-        " where no job does, at least one must be owned.",
+        " the sizes of fixed machines that jobs share by their cores and memory. With"
+        " 0, or no size, every job goes on demand at once; ajw, under which no job goes"
+        " on demand, needs at least one.",
         default=1,
     )
     order: str | Order = parameter(
-        'Order of waiting jobs: "fcfs", first come first served; "sjf", shortest job'
-        ' first of those that fit; "own.py:function", or a function of a `View`.'
-        " Running times are known.",
+        'Order of waiting jobs: "fcfs", first come, first served; "sjf", the shortest'
+        ' job that fits; "own.py:function", or a function of a `View`. Running times'
+        " are known.",
         default="fcfs",
         metadata={"policy": True},
     )
@@ -108,18 +120,17 @@ class Scenario(Model):
         "Prices per hour, fixed and on demand.", default=PAPER_PRICES
     )
     sizes: Entries[Size] = parameter(
-        "Machines for rent, if machines are shared; a job rents the cheapest that it"
-        " fits on, several of a size if it fits on none, and pays as the size is"
-        " billed; a fixed machine costs prices.fixed / prices.on_demand of what renting"
-        " it costs.",
+        "Sizes for rent, if machines are shared. A job rents the cheapest that it fits"
+        " on, or several of one size if it fits on none, and is billed as the size is."
+        " A fixed machine costs prices.fixed / prices.on_demand times its rent.",
         default=M5,
     )
     errors: Mispredictions = parameter(
-        "How often waits and running times are mispredicted.", default=NO_ERRORS
+        "Shares of waits and running times that are mispredicted.", default=NO_ERRORS
     )
     work_conserving: bool = parameter(
-        "Whether a job that is to go on demand without waiting takes an idle fixed"
-        " machine if there is one.",
+        "Whether a job that is to go on demand without waiting takes a fixed machine"
+        " instead if one is idle.",
         default=False,
     )
 
@@ -135,18 +146,10 @@ class Scenario(Model):
         require(self.number >= least, "machines", self.machines, "at least one")
         if self.shared:
             price, covered = self.prices.on_demand, math.isfinite(self.fixed_per_h)
-            require(
-                price > 0,
-                "on-demand price",
-                price,
-                "above 0 where a table has the prices",
-            )
-            require(
-                covered,
-                "machines",
-                self.machines,
-                "of sizes that the price table covers",
-            )
+            allowed = "above 0 where a table has the prices"
+            require(price > 0, "on-demand price", price, allowed)
+            allowed = "of sizes that the price table covers"
+            require(covered, "machines", self.machines, allowed)
 
     # ---- resources, arrivals and the process of a job ----
 
@@ -157,28 +160,98 @@ class Scenario(Model):
         memory = pools([size.memory_gb for size in self.machines], "machine", "GB")
         return tuple(chain.from_iterable(zip(cores, memory)))
 
-    def arrivals(
-        self, draw: Draw
-    ) -> Iterator[tuple[float, Job, tuple[float | None, bool]]]:
-        """Return the jobs, each with the seconds that it waits at most (None: it does
-        not wait), and whether it balks, that is, has rented a machine since its arrival
-        if it finds none free.
-        """
-        numbers, balks = count(1), self.policy.balks
-        for chunk, kinds, patience in self._patience_s(draw.seed):
-            columns = (column.tolist() for column in (*chunk, kinds, patience))
-            for submit_s, run_s, cores, memory_gb, kind, patience_s in zip(*columns):
-                job = Job(next(numbers), submit_s, run_s, cores, memory_gb)
-                waits = kind != GOES or self.work_conserving
+    def arrivals(self, draw: Draw) -> Iterator[tuple[float, Job, Patience]]:
+        ids, balks = count(1), self.policy.balks
+        for chunk, predictions, patience in self._patience_s(draw.seed):
+            columns = (column.tolist() for column in (*chunk, predictions, patience))
+            for *fields, prediction, patience_s in zip(*columns):
+                job = Job(next(ids), *fields)
+                joins = prediction != RENTS or self.work_conserving
+                from_arrival = balks and prediction != MISLED
                 yield (
-                    submit_s,
+                    job.submit_s,
                     job,
-                    (patience_s if waits else None, balks and kind != MISLED),
+                    Patience(patience_s if joins else None, from_arrival),
                 )
+
+    def foreseen(self, seed: int) -> Iterator[tuple[Chunk, Predictions]]:
+        """Yield the jobs in order of submission, with the prediction for each: WAITS,
+        RENTS or MISLED. For a job that fits on no fixed machine it is RENTS.
+
+        Which jobs are mispredicted depends on the seed and the shares of errors only:
+        it is the same under every policy, and a larger share adds jobs. Raises
+        InputError, which names the job, if a job can run nowhere.
+        """
+        first_id = 1
+        waits, runs = stream(seed, "wait predictions"), stream(seed, "run predictions")
+        for chunk in self.source.chunks(seed):
+            predictions = self._predictions(chunk.run_s, waits, runs)
+            fits_fixed = np.full(len(predictions), self.number > 0)
+            if not isinstance(self.machines, int):
+                chunk = chunk._replace(memory_gb=exact_gb(chunk.memory_gb))
+                fits_fixed = fits(chunk.cores, chunk.memory_gb, self.machines)
+                self._check_fit(chunk, fits_fixed, first_id)
+            predictions[~fits_fixed] = RENTS
+            yield chunk, predictions
+            first_id += len(predictions)
+
+    def _predictions(
+        self, run_s: Floats, waits: np.random.Generator, runs: np.random.Generator
+    ) -> Predictions:
+        """Predict per job whether its wait is too long, by a draw of `waits`, and
+        whether it is short, by a draw of `runs`.
+        """
+        policy, errors = self.policy, self.errors
+        predictions = np.full(len(run_s), WAITS, np.int8)
+        if policy.balks and (errors.wait_over or errors.wait_under):
+            draws = waits.random(len(run_s))
+            predictions[draws >= 1 - errors.wait_under] = MISLED
+            predictions[draws < errors.wait_over] = RENTS
+        short = run_s < policy.short_s
+        if policy.short_s > 0 and (errors.run_over or errors.run_under):
+            draws = runs.random(len(run_s))
+            short = np.where(short, draws >= errors.run_over, draws < errors.run_under)
+        predictions[short] = RENTS
+        return predictions
+
+    def _check_fit(self, chunk: Chunk, fits_fixed: Bools, first_id: int) -> None:
+        """Raise InputError for a job that is too large for every size for rent, or
+        that waits for a fixed machine under ajw and fits on none.
+        """
+        rentable = np.isfinite(rent_per_h(chunk.cores, chunk.memory_gb, self.sizes))
+        for allowed, nowhere in (
+            (rentable, "no machines that are for rent"),
+            (
+                fits_fixed | self.policy.rents,
+                "no fixed machine, and under ajw every job waits for one",
+            ),
+        ):
+            for row in np.flatnonzero(~allowed)[:1]:
+                raise InputError(
+                    f"job {first_id + row} ({chunk.cores[row]} cores,"
+                    f" {chunk.memory_gb[row]:g} GB) fits on {nowhere}"
+                )
+
+    def _patience_s(self, seed: int) -> Iterator[tuple[Chunk, Predictions, Floats]]:
+        """Yield the jobs, their predictions, and how long each stays in the queue at
+        most, seconds.
+
+        Balking jobs that are served first come, first served know on arrival whether
+        they will start in time: they wait as long as it takes, or not at all.
+        """
+        if not (self.policy.balks and self.recursive):
+            for chunk, predictions in self.foreseen(seed):
+                patience = np.where(predictions == RENTS, 0.0, self.policy.wait_s)
+                yield chunk, predictions, patience
+            return
+        rules = (self.policy, self.machines, self.work_conserving)
+        for chunk, predictions, starts in started(self.foreseen(seed), *rules):
+            in_vain = np.where(predictions == MISLED, self.policy.wait_s, 0.0)
+            yield chunk, predictions, np.where(np.isnan(starts), in_vain, math.inf)
 
     def job_process(self, run: Simulation, job: Job) -> Process:
         """Wait if the policy says so, then run on a fixed machine or on demand."""
-        patience_s, balks = run.hidden[job]
+        patience_s, from_arrival = run.hidden[job]
         on_demand = True
         if patience_s is not None:
             with run.claim(job, patience_s) as claim:
@@ -188,32 +261,34 @@ class Scenario(Model):
         elif run.listener:
             run.emit("submit", job, str(job))
         if on_demand:
-            yield from self.rented(run, job, balks)
+            yield from self.rental(run, job, from_arrival)
         run.record(job, on_demand)
 
-    def rented(self, run: Simulation, job: Job, balks: bool) -> Process:
-        """Run on demand, from now on or (if the wait was foreseen) since arrival."""
-        start_s, ends_in_s = run.now_s, job.run_s
-        if balks and job.submit_s < start_s:
-            ends_in_s = delay_until(start_s, job.submit_s + job.run_s)
+    def rental(self, run: Simulation, job: Job, from_arrival: bool) -> Process:
+        """Run on demand, from now on or as if since the job's arrival; in that case
+        only the rest of its running time is still to come.
+        """
+        start_s, left_s = run.now_s, job.run_s
+        if from_arrival and job.submit_s < start_s:
+            left_s = delay_until(start_s, job.submit_s + job.run_s)
             start_s = job.submit_s
         if run.listener:
-            self._tell_of_rent(run, job, start_s)
+            self._emit_rental(run, job, start_s)
         run.mark_started(job, start_s)
-        yield run.timeout(ends_in_s, ("finish", job.id))
+        yield run.timeout(left_s, ("finish", job.id))
         run.mark_finished(job, start_s + job.run_s)
         run.emit("finish", job, "on demand")
 
-    def _tell_of_rent(self, run: Simulation, job: Job, start_s: float) -> None:
-        told = f"on demand, for {job.run_s:.2f} s"
+    def _emit_rental(self, run: Simulation, job: Job, start_s: float) -> None:
+        detail = f"on demand, for {job.run_s:.2f} s"
         if start_s < run.now_s:
-            told = (
+            detail = (
                 f"since {start_s:.2f} s: it foresaw a wait of more than"
                 f" {self.policy.wait_s:g} s"
             )
         elif start_s > job.submit_s:
             run.emit("gives up", job, f"after {start_s - job.submit_s:.2f} s")
-        run.emit("rents", job, told)
+        run.emit("rents", job, detail)
 
     def view(self, run: Simulation) -> View:
         return (
@@ -223,7 +298,7 @@ class Scenario(Model):
         )
 
     def need(self, job: Job) -> float:
-        """Return 1 machine, or the cores that a job needs of a shared one."""
+        """Return 1, a whole machine, or the cores that a job needs of a shared one."""
         return job.cores if self.shared else 1
 
     # ---- studies ----
@@ -250,14 +325,12 @@ class Scenario(Model):
         return self.source.jobs
 
     def under(self, policy: WaitingPolicy | Order) -> Scenario:
-        """Return the scenario under another policy, or with an order given as a
-        function.
-        """
+        """Return the scenario with another policy, or with a function as its order."""
         if isinstance(policy, WaitingPolicy):
             return replace(self, policy=policy)
         return replace(self, order=policy)
 
-    # ---- what it is ----
+    # ---- properties and formulas ----
 
     @property
     def shared(self) -> bool:
@@ -266,12 +339,14 @@ class Scenario(Model):
 
     @property
     def number(self) -> int:
-        """Number of fixed machines."""
+        """Number of fixed machines, whole or shared."""
         return self.machines if isinstance(self.machines, int) else len(self.machines)
 
     @property
     def fixed_per_h(self) -> float:
-        """Hourly rent of all fixed machines; whole machines count as 1 each."""
+        """Rent of all fixed machines per hour, in the unit of `sizes`; whole machines
+        count as 1 each.
+        """
         if isinstance(self.machines, int):
             return float(self.machines)
         cores, memory_gb = (
@@ -282,109 +357,51 @@ class Scenario(Model):
 
     @property
     def recursive(self) -> bool:
-        """Whether the recursion applies: first come, first served."""
+        """Whether `recursion.follow` applies: the order is first come, first served."""
         return self.order == "fcfs"
 
     @property
     def steady(self) -> bool:
-        """Whether the jobs are part of an endless stream, see `Tally`."""
+        """Whether the jobs are a part of an endless stream, of which `Tally` leaves out
+        the ends; those of a log are not.
+        """
         return not isinstance(self.source, ListedJobs)
+
+    def _closed_form_arguments(
+        self,
+    ) -> tuple[WaitingPolicy, float, float, int] | None:
+        """Return policy, arrival rate, mean running time and number of machines; None
+        without a closed form: of jobs of a log, or on shared machines.
+        """
+        source, machines = self.source, self.machines
+        if not (isinstance(source, ExponentialJobs) and isinstance(machines, int)):
+            return None
+        return self.policy, source.rate_per_s, source.service_s, machines
 
     @property
     def unsteady(self) -> str:
-        """Why generated jobs have no steady state on whole machines; "" if they have
-        one.
+        """Reason why generated jobs have no steady state on whole machines; "" if they
+        have one.
         """
-        if not isinstance(self.source, ExponentialJobs) or not isinstance(
-            self.machines, int
-        ):
+        arguments = self._closed_form_arguments()
+        if arguments is None or self.machines == 0:
             return ""
-        own = (
-            self.policy,
-            self.source.rate_per_s,
-            self.source.service_s,
-            self.machines,
-        )
-        steady = self.machines == 0 or math.isfinite(closed_form(*own).wait_s)
-        return "" if steady else unsteady(*own)
+        steady = math.isfinite(closed_form(*arguments).wait_s)
+        return "" if steady else unsteady(*arguments)
 
     def formula(self) -> dict[str, float] | None:
-        """What the closed form says: wait_s, price, on_demand_fraction, opportunity.
+        """Return wait_s, price, on_demand_fraction and opportunity by the closed form.
 
-        None of jobs or machines of which there is no formula, of another order, or of
-        mispredictions other than those of waits under sww.
+        None if there is none: of other jobs, machines and orders, and of mispredictions
+        other than those of waits under sww.
         """
-        if not isinstance(self.source, ExponentialJobs) or not isinstance(
-            self.machines, int
-        ):
+        arguments, errors = self._closed_form_arguments(), self.errors
+        runs_right = errors.run_over == errors.run_under == 0
+        covered = errors == NO_ERRORS or (runs_right and self.policy.name == "sww")
+        if arguments is None or self.machines == 0 or self.work_conserving:
             return None
-        waits_alone = self.errors.run_over == self.errors.run_under == 0
-        wrong = self.errors != NO_ERRORS and not (
-            waits_alone and self.policy.name == "sww"
-        )
-        if wrong or not self.recursive or self.work_conserving or self.machines == 0:
+        if not (covered and self.recursive):
             return None
-        own = (
-            self.policy,
-            self.source.rate_per_s,
-            self.source.service_s,
-            self.machines,
-        )
-        found = closed_form(*own, self.prices, self.errors)
-        row = {name: float(getattr(found, name)) for name in WaitingReport.shown[:3]}
+        state = closed_form(*arguments, self.prices, errors)
+        row = {name: float(getattr(state, name)) for name in WaitingReport.shown[:3]}
         return row | {"opportunity": row["price"] * row["wait_s"] / 3600}
-
-    def foreseen(self, seed: int) -> Iterator[tuple[Chunk, Kinds]]:
-        """The jobs in order of submission, with what is foreseen for each: WAITS, GOES
-        or MISLED; one that no fixed machine could take goes on demand.
-
-        The draws of mistaken jobs are the jobs' own: they are the same under every
-        policy and with every share of errors. Raises InputError, which names the job,
-        if it may not go on demand, or if no machine for rent is large enough.
-        """
-        first, errors = 0, self.errors
-        waits, runs = stream(seed, "wait predictions"), stream(seed, "run predictions")
-        for chunk in self.source.chunks(seed):
-            kinds = np.zeros(len(chunk.run_s), np.int8)
-            if self.policy.balks and (errors.wait_over or errors.wait_under):
-                draws = waits.random(len(kinds))
-                kinds[draws >= 1 - errors.wait_under] = MISLED
-                kinds[draws < errors.wait_over] = GOES
-            short = chunk.run_s < self.policy.short_s
-            if self.policy.short_s > 0 and (errors.run_over or errors.run_under):
-                draws = runs.random(len(kinds))
-                short = np.where(
-                    short, draws >= errors.run_over, draws < errors.run_under
-                )
-            kinds[short] = GOES
-            stays = np.full(len(kinds), self.number > 0)
-            if not isinstance(self.machines, int):
-                chunk = chunk._replace(memory_gb=exact_gb(chunk.memory_gb))
-                needs = chunk.cores, chunk.memory_gb
-                stays = fits(*needs, self.machines)
-                for where, right in (
-                    (RENTED, np.isfinite(rent_per_h(*needs, self.sizes))),
-                    (FIXED, stays | self.policy.rents),
-                ):
-                    for row in np.flatnonzero(~right)[:1]:
-                        raise InputError(
-                            f"job {first + row + 1} ({chunk.cores[row]} cores,"
-                            f" {chunk.memory_gb[row]:g} GB) fits on {where}"
-                        )
-            kinds[~stays] = GOES
-            yield chunk, kinds
-            first += len(kinds)
-
-    def _patience_s(self, seed: int) -> Iterator[tuple[Chunk, Kinds, Floats]]:
-        """The jobs, and how long each stays in the queue, at most; for ever if it knows
-        when it comes that it will get a machine in time, and not at all if it knows the
-        contrary.
-        """
-        if not (self.policy.balks and self.recursive):
-            for chunk, kinds in self.foreseen(seed):
-                yield chunk, kinds, np.where(kinds == GOES, 0.0, self.policy.wait_s)
-            return
-        rules = (self.policy, self.machines, self.work_conserving)
-        for chunk, kinds, starts in started(self.foreseen(seed), *rules):
-            in_vain = np.where(kinds == MISLED, self.policy.wait_s, 0.0)
-            yield chunk, kinds, np.where(np.isnan(starts), in_vain, math.inf)

@@ -1,14 +1,16 @@
-"""A graph and the GPUs on which schedulers place its nodes."""
+"""A graph and the GPUs on which schedulers place its nodes.
+
+Equations and sections are those of worl-rtgs.txt.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
 from functools import cached_property, partial
 from inspect import signature
 from itertools import repeat
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 import simpy
@@ -26,7 +28,7 @@ from cgrsp_simpy.dag.policies import COMPARED, POLICIES
 from cgrsp_simpy.dag.problem import Plan, Problem, Schedule
 from cgrsp_simpy.dag.report import DagReport
 from cgrsp_simpy.dag.search import Budget
-from cgrsp_simpy.dag.subject import SEARCHED, DagSubject
+from cgrsp_simpy.dag.subject import DEFAULT_EVALUATIONS, DagSubject
 from cgrsp_simpy.dag.view import OwnPolicy, View
 from cgrsp_simpy.engine.events import PATIENCE_PRIORITY, Listener, ScheduledEvent
 from cgrsp_simpy.engine.model import Model
@@ -35,9 +37,8 @@ from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.engine.simulation import Process, Simulation
 
 STATES = {"free": None, "busy": BUSY, "idle": IDLE}
-"""By name, the range from which the share of a GPU that others use is drawn."""
-SHORT = Budget(evaluations=SEARCHED)
-
+"""Name -> range of the share of a GPU that others use; None if they use none."""
+DEFAULT_BUDGET = Budget(evaluations=DEFAULT_EVALUATIONS)
 
 GRAPHS: dict[str, Callable[..., Graph]] = {
     "er": lambda seed, n=300, degree=3.0, times="small": erdos_renyi(
@@ -46,32 +47,42 @@ GRAPHS: dict[str, Callable[..., Graph]] = {
     "training": partial(training_graph, layers=8, stages=4, micro_batches=4),
     "star": lambda n=11: star(n),
 }
-"""By name, what makes a graph."""
+"""Name -> function that generates a graph."""
 
 
-# the end of a predecessor, which it is, and the edge
-Edge = tuple[simpy.Event, Node, int]
+class Edge(NamedTuple):
+    """An edge by which data reach a node.
+
+    number: among the edges of the graph. predecessor: the node that sends the data.
+    completion: the end of its process, whose value is the GPU on which it ran.
+    """
+
+    number: int
+    predecessor: Node
+    completion: simpy.Event
 
 
 @declared()
 class Scenario(Model):
-    """A graph on GPUs: everything that a run depends on, but the scheduler and the
+    """A graph on GPUs: everything that a run depends on except the scheduler and the
     seed.
     """
 
     graph: str | Graph = parameter(
-        "A Graph, the name of a file as for `read_graph`, or the text of one that is"
-        ' generated, such as "er:n=300,degree=3" (drawn for each seed), "star:n=11" or'
-        ' "training:stages=4".',
+        "A Graph; the name of a file, as for `read_graph`; or the parameters of a"
+        ' generated one, such as "er:n=300,degree=3" (drawn for each seed), "star:n=11"'
+        ' or "training:stages=4".',
         default="er",
     )
     platform: Servers | Platform = parameter("The GPUs.", default_factory=Servers)
     state: Literal["free", "busy", "idle"] = parameter(
-        "How much of the GPUs others use (worl-rtgs.txt Section 4.2), drawn by the"
+        "How much of each GPU others use (worl-rtgs.txt Section 4.2), drawn for each"
         " seed.",
         default="free",
     )
-    budget: Budget = parameter("Limit of each search for a plan.", default=SHORT)
+    budget: Budget = parameter(
+        "Limit of each search for a plan.", default=DEFAULT_BUDGET
+    )
 
     policies = POLICIES
     compared = COMPARED
@@ -83,7 +94,7 @@ class Scenario(Model):
     def __post_init__(self) -> None:
         if isinstance(self.graph, str):
             object.__setattr__(self, "graph", read_graph(self.graph))
-        _ = self.jobs  # a graph is drawn to refuse a wrong one now
+        _ = self.jobs  # generates a graph, so that wrong parameters are refused now
 
     def __str__(self) -> str:
         name = self.graph if isinstance(self.graph, str) else self.graph.name
@@ -91,12 +102,12 @@ class Scenario(Model):
 
     @property
     def name(self) -> str:
-        """The graph, the GPUs and the budget of a search."""
+        """Text of the graph, the GPUs and the budget of a search."""
         return f"{self}, {self.budget} a search"
 
     @cached_property
     def jobs(self) -> int:
-        """Number of nodes of a run."""
+        """Number of nodes of the graph."""
         return self.problem(0).graph.nodes
 
     # ---- as a model ----
@@ -114,37 +125,38 @@ class Scenario(Model):
 
     def problem(self, seed: int = 0) -> Problem:
         """Return the graph and the GPUs of a seed."""
-        platform, used = self._gpus, STATES[self.state]
-        if used is not None:
-            platform = platform.in_use(
-                stream(seed, "in use").uniform(*used, platform.gpus)
-            )
+        platform, used_range = self._gpus, STATES[self.state]
+        if used_range is not None:
+            used = stream(seed, "in use").uniform(*used_range, platform.gpus)
+            platform = platform.in_use(used)
         if isinstance(self.graph, Graph):
             return Problem(self.graph, platform)
         name = self.graph.partition(":")[0]
         check_one_of("graph", name, GRAPHS)
-        make = GRAPHS[name]
-        drawn = {"seed": seed} if "seed" in signature(make).parameters else {}
-        graph = make(**drawn, **parameters("graph", self.graph, make, but=drawn))
-        return Problem(graph, platform)
+        generate = GRAPHS[name]
+        seeded = {"seed": seed} if "seed" in signature(generate).parameters else {}
+        chosen = parameters("graph", self.graph, generate, but=seeded)
+        return Problem(generate(**seeded, **chosen), platform)
 
     def arrivals(self, draw: Draw) -> Iterator[tuple[float, Node]]:
         return zip(repeat(0.0), self.problem(draw.seed).graph.jobs)
 
     def job_process(self, run: Simulation, node: Node) -> Process:
-        """A node; it returns the number of the GPU on which it ran.
+        """Run a node; return the number of the GPU on which it ran.
 
-        Where there is a plan, data are sent on as soon as they are there, and the node
-        claims its GPU when it has them. Else its GPU is known, and they are sent, once
-        a policy has granted it.
+        Under a plan the GPU is known in advance: each predecessor sends its data there
+        when it ends, and the node claims the GPU when all have arrived. Under an online
+        policy the node claims a GPU when all predecessors have ended, and receives
+        their data once the policy has granted it one.
         """
         problem, solution = run.plan
-        nodes, incoming = problem.graph.jobs, problem.graph.incoming[node.id]
+        nodes = problem.graph.jobs
         edges = [
-            (run.completion(nodes[each]), nodes[each], edge) for each, edge in incoming
+            Edge(number, nodes[before], run.completion(nodes[before]))
+            for before, number in problem.graph.incoming[node.id]
         ]
         if solution is None:
-            yield run.env.all_of([ended for ended, *_ in edges])
+            yield run.env.all_of([edge.completion for edge in edges])
         else:
             # Equation 1
             yield self._data(run, edges, node, solution.plan.gpu.item(node.id))
@@ -169,34 +181,39 @@ class Scenario(Model):
     def _data(
         self, run: Simulation, edges: Sequence[Edge], node: Node, gpu: int
     ) -> simpy.Event:
-        """Return the event that all data of a node have arrived at a GPU."""
+        """Return the event that all data of a node have arrived at its GPU."""
         process = run.env.process
         return run.env.all_of(
-            [process(self._transfer(run, each, node, gpu)) for each in edges]
+            [process(self._transfer(run, edge, node, gpu)) for edge in edges]
         )
 
     def _transfer(self, run: Simulation, edge: Edge, node: Node, gpu: int) -> Process:
-        """Send the data of an edge (worl-rtgs.txt Equations 2 and 3)."""
-        ended, before, number = edge
-        source, problem = (yield ended), run.plan.problem
-        data_gb = problem.graph.data_gb.item(number)
+        """Send the data of an edge to a GPU when its predecessor has ended (Equations 2
+        and 3). With contention, transfers over one link follow each other.
+        """
+        problem = run.plan.problem
+        source = yield edge.completion
+        data_gb = problem.graph.data_gb.item(edge.number)
         delay_s = float(problem.transfer_s(data_gb, source, gpu))
-        with ExitStack() as until_there:
-            if delay_s and problem.contention:
-                # after all else of the instant, in order of the edges
-                run.env.schedule(
-                    asked := ScheduledEvent(run.env),
-                    EventPriority(PATIENCE_PRIORITY + 1 + number),
-                )
-                yield asked
-                link = run.links[int(problem.platform.link(source, gpu))]
-                yield until_there.enter_context(link.request())
+        if delay_s and problem.contention:
+            # Request the link after all other events of the instant, which PATIENCE_PRIORITY
+            # ends, in order of the edges: then the queue of the link does not depend
+            # on the order in which simultaneous events happen.
+            last = ScheduledEvent(run.env)
+            run.env.schedule(last, EventPriority(PATIENCE_PRIORITY + 1 + edge.number))
+            yield last
+            link = run.links[int(problem.platform.link(source, gpu))]
+            with link.request() as turn:
+                yield turn
+                yield run.timeout(delay_s, ("data", node.id))
+        else:
             yield run.timeout(delay_s, ("data", node.id))
         if delay_s and run.listener:
-            nodes = f"of node {before.name} for node {node.name}"
+            nodes = f"of node {edge.predecessor.name} for node {node.name}"
             run.emit("data", node, f"{data_gb:.4g} GB {nodes}, GPU {source} to {gpu}")
 
     def set_up(self, run: Simulation) -> None:
+        # by number of the link, made at its first transfer
         run.links = defaultdict(lambda: simpy.Resource(run.env))
 
     def view(self, run: Simulation) -> View:
@@ -205,11 +222,13 @@ class Scenario(Model):
 
 def schedule_of(run: Run) -> Schedule:
     """Return the measured schedule of a run of a `Scenario`."""
-    (problem, solution), jobs = run.plan, run.jobs
+    problem, solution = run.plan
+    jobs = run.jobs
     times_s = jobs["start_s"], jobs["finish_s"]
     if solution is not None:
         return Schedule(problem, solution.plan, *times_s)
-    # of those that start at once, first what takes no time
+    # by start, then by end, so that a node without duration precedes one that starts
+    # when it does, then by the order of the graph
     order = np.lexsort((np.argsort(problem.graph.order), *times_s[::-1]))
     return Schedule(problem, Plan(jobs["gpu"], order, run.policy), *times_s)
 
@@ -219,8 +238,8 @@ def simulate(
     scheduler: Plan | OwnPolicy | str,
     listener: Listener | None = None,
 ) -> Run:
-    """The run of a plan or a policy on a graph and GPUs that are there, as of
-    `Scenario` and `cg.simulate`; `schedule_of(run)` is what was measured.
+    """Run a plan, a scheduler or an online policy on one graph and its GPUs, without a
+    `Scenario`; `schedule_of(run)` returns the measured schedule.
 
     listener: called with each Event. Raises InputError for a plan that the problem does
     not allow, or that needs a missing connection; PolicyError for an answer that cannot
@@ -231,12 +250,12 @@ def simulate(
 
 
 def read_graph(text: str) -> str | Graph:
-    """A graph from a file, by its ending; any other text as it is.
+    """Read a graph from a file whose format follows from its ending; return any other
+    text unchanged.
 
     text: a file in WfFormat (.json or .json.gz), or a file of Alibaba's batch tasks and
-    a job of it, as in "tasks.csv:j_17" (.csv or .csv.gz). Result: the text itself where
-    it names no file. Raises InputError with the file's name, and the line where there
-    is one.
+    one of its jobs, as in "tasks.csv:j_17" (.csv or .csv.gz). Raises InputError with
+    the file's name, and with the number of the line if the fault is in one.
     """
     path, colon, job = text.partition(":")
     if path.endswith((".json", ".json.gz")):

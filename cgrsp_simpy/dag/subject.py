@@ -17,7 +17,8 @@ from cgrsp_simpy.engine.events import Listener
 from cgrsp_simpy.engine.simulation import Simulation
 from cgrsp_simpy.studies.subject import Subject
 
-SEARCHED = 1000  # evaluations of a search whose budget has no limit of them
+# evaluations per search: the default budget, and an estimate for a budget of seconds
+DEFAULT_EVALUATIONS = 1000
 
 
 class Planned(NamedTuple):
@@ -44,7 +45,9 @@ class DagSubject(Subject):
     @property
     def work(self) -> int:
         """Number of nodes times the simulations of a search."""
-        return int(self.model.jobs * (self.model.budget.evaluations or SEARCHED))
+        return int(
+            self.model.jobs * (self.model.budget.evaluations or DEFAULT_EVALUATIONS)
+        )
 
     def work_of(self, policies: Sequence[Any]) -> int:
         searches = sum(map(is_search, policies))

@@ -136,9 +136,9 @@ def metrics(run: Run) -> dict[str, float]:
 
 def measured(run: Run) -> Table:
     """Return the measured jobs; infinite times if a job waited at the last arrival."""
-    jobs, seen = run.jobs, run.plan
-    chosen = jobs[seen.jobs.start : seen.jobs.stop].copy()
-    if not seen.settled:
+    jobs, stopping = run.jobs, run.plan
+    chosen = jobs[stopping.jobs.start : stopping.jobs.stop].copy()
+    if not stopping.settled:
         for name in ("dispatch_s", "finish_s", "start_s"):
             chosen[name][chosen["start_s"] > jobs["submit_s"][-1]] = np.inf
     return chosen

@@ -102,8 +102,9 @@ class ClusterReport(Report):
         return super().timeline(run, **told | parts)
 
     def describe(self, kind: str, claim: Claim) -> str:
-        arrival_s, gpus, duration_s, estimate_s, *_ = told = claim.run.hidden[claim.job]
-        time_s = self.model.time_s(told)
+        row = claim.run.hidden[claim.job]
+        arrival_s, gpus, duration_s, estimate_s, *_ = row
+        time_s = self.model.time_s(row)
         killed = ", killed at its limit" if time_s < duration_s else ""
         return {
             "submit": f"{gpus_text(gpus)}, limit {estimate_s:.2f} s",

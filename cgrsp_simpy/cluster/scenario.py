@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cgrsp_simpy.base.checks import InputError, check_one_of
+from cgrsp_simpy.base.checks import check_one_of
 from cgrsp_simpy.base.parameters import declared, parameter
 from cgrsp_simpy.base.streams import Draw
 from cgrsp_simpy.cluster.cluster import (
@@ -15,113 +15,39 @@ from cgrsp_simpy.cluster.cluster import (
     Pools,
 )
 from cgrsp_simpy.cluster.jobs import COLUMNS, HIDDEN, Jobs, Offered, Row
-from cgrsp_simpy.cluster.policies import COMPARED, SCHEDULERS, make_scheduler
+from cgrsp_simpy.cluster.policies import COMPARED, SCHEDULERS
 from cgrsp_simpy.cluster.report import ClusterReport
+from cgrsp_simpy.cluster.subject import ClusterSubject
 from cgrsp_simpy.cluster.view import Scheduler, View
-from cgrsp_simpy.engine.events import Listener, policy_name
+from cgrsp_simpy.engine.events import Listener
 from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.engine.resources import ResourceSpec, pools
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.engine.simulation import Process, Simulation
-from cgrsp_simpy.studies.subject import Subject
-
-NEEDED = {  # what jobs that lack a column do not tell
-    "iterations": "the work of each job (iterations)",
-    "family": "the model family of each job",
-    "user": "jobs of at least two users",
-    "qos": "the priority of each job's quality of service (qos)",
-}
-
-
-class ClusterSubject(Subject):
-    """Schedulers run if the jobs have the columns that they need."""
-
-    @property
-    def is_random(self) -> bool:  # type: ignore[override]
-        """Whether jobs are drawn; a log is the same for every seed."""
-        return not isinstance(self.model.source, Jobs)
-
-    def default_policies(self) -> tuple[str, ...]:
-        """Return the schedulers of a comparison, except those whose columns the jobs
-        lack.
-        """
-        return tuple(
-            name for name in COMPARED if not self.model.shortage(make_scheduler(name))
-        )
-
-    def make_policy(self, policy: str | Scheduler) -> Scheduler:
-        """As of `Model`; InputError also for a scheduler that needs a column that the
-        jobs lack.
-        """
-        made: Scheduler = super().make_policy(policy)
-        for column in self.model.shortage(made)[:1]:
-            raise InputError(
-                f"scheduler {policy_name(made)} needs {NEEDED.get(column, column)},"
-                f" which {self.model.offered} does not tell"
-            )
-        return made
-
-    @property
-    def parts(self) -> dict[str, Offered]:
-        return (
-            {"source": self.model.source}
-            if isinstance(self.model.source, Offered)
-            else {}
-        )
-
-
-class Measured:
-    """Which jobs of a run are measured, and whether enough have arrived to know their
-    waits.
-
-    jobs: their indices; all of a log. left: how many of them have not ended.
-    waiting_gpu_s: work that waits, GPU-seconds. settled: whether enough have arrived;
-    that is not asked of a log, nor where none come after the measured jobs.
-    """
-
-    def __init__(self, source: Offered | Jobs) -> None:
-        first = source.warm_up if isinstance(source, Offered) else 0
-        self.jobs = range(first, first + source.jobs)
-        self.settled = not isinstance(source, Offered) or not source.after
-        self.left, self.waiting_gpu_s = source.jobs, 0
-        # since the first of them: what jobs met, and how many
-        self._met_gpu_s = self._came = 0
-
-    def arrives(self, job: int, gpu_s: int) -> bool:
-        """Take a job with so much work into account; whether it is the last that need
-        arrive.
-        """
-        if job >= self.jobs.start:
-            self._met_gpu_s = self._met_gpu_s + self.waiting_gpu_s
-            self._came = self._came + 1
-        enough = not self.left and self.waiting_gpu_s * self._came <= self._met_gpu_s
-        self.settled |= enough
-        self.waiting_gpu_s += gpu_s
-        return enough
 
 
 @declared()
 class Scenario(Model):
-    """Jobs on a cluster: everything that a run depends on, but the scheduler and the
+    """Jobs on a cluster: everything that a run depends on except the scheduler and the
     seed.
 
-    In a run jobs go by their index, in order of arrival.
+    A job of a run is its index in order of arrival; its `Row` holds its columns.
 
     Raises
     ------
     InputError
-        For what is not allowed, such as a job that the cluster cannot run.
+        For a parameter that is not allowed, or a job that the cluster cannot run.
     """
 
     source: Offered | Jobs = parameter(
-        "A mix, drawn for each seed, or the jobs of a log, the same for every seed.",
+        "The jobs: a mix, drawn for each seed, or a log, the same for every seed.",
         default_factory=Offered,
     )
     cluster: Cluster = parameter("The nodes and their GPUs.", default=PAPER_CLUSTER)
     placement: str | Placement = parameter(
         "Which nodes a job gets: a name of PLACEMENTS, or a function (size of a node,"
-        " GPUs free on it) -> key; the first of the nodes with room that have the least"
-        " key.",
+        " GPUs free on it) -> key. A job gets the node with the least key among those"
+        " with room; of equal ones, the first.",
         default="best",
     )
     kill_at_limit: bool = parameter(
@@ -137,25 +63,18 @@ class Scenario(Model):
     def __post_init__(self) -> None:
         if not callable(self.placement):
             check_one_of("placement", self.placement, PLACEMENTS)
-        (self.source if isinstance(self.source, Jobs) else self.source.mix).check_fit(
-            self.cluster
-        )
+        jobs = self.source if isinstance(self.source, Jobs) else self.source.mix
+        jobs.check_fit(self.cluster)
 
     # ---- the model ----
 
-    def set_up(self, run: Simulation) -> None:
-        run.plan = Measured(self.source)
-
     def resources(self) -> tuple[ResourceSpec, ...]:
-        units = (
-            "GPUs",
-            *("cores",) * bool(self.cluster.cores),
-            f"{self.cluster.step_gb} GB",
-        )
+        cores = ("cores",) if self.cluster.cores else ()
+        units = ("GPUs", *cores, f"{self.cluster.step_gb} GB")
         return tuple(
-            place
+            pool
             for sizes, unit in zip(self.cluster.pools, units)
-            for place in pools(sizes, "node", unit)
+            for pool in pools(sizes, "node", unit)
         )
 
     def arrivals(self, draw: Draw) -> Iterator[tuple[float, int, Row]]:
@@ -165,38 +84,47 @@ class Scenario(Model):
         )
         return zip(jobs.arrival_s.tolist(), range(jobs.jobs), jobs.rows())
 
+    def set_up(self, run: Simulation) -> None:
+        run.plan = StoppingRule(self.source)
+
     def job_process(self, run: Simulation, job: int) -> Process:
-        """A job: it claims its GPUs, all at once, and runs until its work is done, or
-        it is killed at its limit.
+        """Claim all GPUs of a job at once, and run it until its work is done or it is
+        killed at its limit.
         """
-        told, seen = run.hidden[job], run.plan
-        time_s = self.time_s(told)
-        gpu_s = int(told[1] * time_s)  # whole numbers, whose sum comes back to 0
-        run.stop_arrivals = seen.arrives(job, gpu_s)
+        row, stopping = run.hidden[job], run.plan
+        _, gpus, duration_s, *_ = row
+        time_s = self.time_s(row)
+        # a whole number, so that the sum of the waiting work is exact
+        gpu_s = int(gpus * time_s)
+        run.stop_arrivals = stopping.arrives(job, gpu_s)
         with run.claim(job) as claim:
             yield claim
-            seen.waiting_gpu_s -= gpu_s
+            stopping.starts(gpu_s)
             yield run.timeout(time_s, ("finish", job))
-        seen.left -= job in seen.jobs
-        run.record(job, *told[1:], time_s < told[2])
+        stopping.ends(job)
+        run.record(job, *row[1:], time_s < duration_s)  # whether it was killed
 
-    def time_s(self, told: Row) -> float:
-        """For how long a job runs, seconds."""
-        return float(min(told[2], told[3]) if self.kill_at_limit else told[2])
+    def time_s(self, row: Row) -> float:
+        """Return how long a job runs, seconds: its duration, or its limit if it is
+        killed there.
+        """
+        _, _, duration_s, estimate_s, *_ = row
+        return float(min(duration_s, estimate_s) if self.kill_at_limit else duration_s)
 
     def view(self, run: Simulation) -> View:
-        needs = (
-            self.cluster.needs(self.source) if isinstance(self.source, Jobs) else (1,)
-        )
-        named = self.placement
-        nodes = self.cluster.nodes(
-            needs, named if callable(named) else PLACEMENTS[named]
-        )
+        source, placement = self.source, self.placement
+        # of drawn jobs one stands for all: each needs a number of GPUs and no more
+        needs = self.cluster.needs(source) if isinstance(source, Jobs) else (1,)
+        if not callable(placement):
+            placement = PLACEMENTS[placement]
+        nodes = self.cluster.nodes(needs, placement)
         return View(run, nodes, self.known, needs if isinstance(nodes, Pools) else ())
+
+    # ---- names and columns ----
 
     @property
     def name(self) -> str:
-        """The jobs and the cluster."""
+        """Text of the jobs and the cluster."""
         nodes = len(self.cluster.sizes)
         return (
             f"{self.offered}, {self.cluster.gpus} GPUs on {nodes}"
@@ -211,12 +139,15 @@ class Scenario(Model):
     @property
     def known(self) -> tuple[str, ...]:
         """Columns that the jobs have."""
-        drawn = tuple(column for column in COLUMNS if column not in ("qos", *HIDDEN))
-        return self.source.shown if isinstance(self.source, Jobs) else drawn
+        if isinstance(self.source, Jobs):
+            return self.source.shown
+        return tuple(column for column in COLUMNS if column not in ("qos", *HIDDEN))
 
     @property
     def columns(self) -> dict[str, str]:  # type: ignore[override]
-        """What is known of a job besides its number, and whether it was killed."""
+        """The known columns of a job except its arrival, which every record has, and
+        whether it was killed.
+        """
         return {**{name: COLUMNS[name] for name in self.known[1:]}, "killed": "?"}
 
     @property
@@ -225,22 +156,62 @@ class Scenario(Model):
         return self.source.jobs
 
     def shortage(self, scheduler: Scheduler) -> tuple[str, ...]:
-        """The columns that a scheduler needs and the jobs lack, by name."""
-        return tuple(
-            each for each in getattr(scheduler, "needs", ()) if each not in self.known
-        )
+        """Return the names of the columns that a scheduler needs and the jobs lack."""
+        needs = getattr(scheduler, "needs", ())
+        return tuple(column for column in needs if column not in self.known)
 
     def moment(self, now_s: float, seed: int = 0) -> View:
-        """A view to try a scheduler on without a simulation: all jobs wait, and nothing
-        runs.
+        """Return a view to try a scheduler on without a simulation: all jobs wait, and
+        none runs.
         """
         run = Simulation(self, lambda _: (), seed)
         view: View = run.view
-        for _, job, told in self.arrivals(Draw(seed)):
-            run.hidden[job] = told
+        for _, job, row in self.arrivals(Draw(seed)):
+            run.hidden[job] = row
             view.on_enqueue(job)
         view.on_decision(now_s)
         return view
+
+
+class StoppingRule:
+    """When drawn jobs stop arriving: once the measured jobs have ended and no more work
+    waits than jobs met on average since the first measured one. So the waits do not
+    depend on where the run is cut. The jobs of a log all arrive, and are measured.
+
+    jobs: indices of the measured jobs. left: how many of them have not ended.
+    waiting_gpu_s: work that waits now, GPU-seconds. settled: whether arrivals ended by
+    the rule, so that the waits are known; if not, the jobs ran out first. Always True
+    of a log, and of a source without jobs after the measured ones.
+    """
+
+    def __init__(self, source: Offered | Jobs) -> None:
+        first = source.warm_up if isinstance(source, Offered) else 0
+        self.jobs = range(first, first + source.jobs)
+        self.settled = not isinstance(source, Offered) or not source.after
+        self.left, self.waiting_gpu_s = source.jobs, 0
+        # since the first measured job: sum of the work that waited at each arrival, and
+        # number of arrivals
+        self._met_gpu_s = self._arrived = 0
+
+    def arrives(self, job: int, gpu_s: int) -> bool:
+        """Count a job with its work; return whether it is the last to arrive."""
+        if job >= self.jobs.start:
+            self._met_gpu_s += self.waiting_gpu_s
+            self._arrived += 1
+        # waiting <= met / arrived, in whole numbers
+        stops = not self.left and self.waiting_gpu_s * self._arrived <= self._met_gpu_s
+        self.settled |= stops
+        self.waiting_gpu_s += gpu_s
+        return stops
+
+    def starts(self, gpu_s: int) -> None:
+        """Count work that waits no longer."""
+        self.waiting_gpu_s -= gpu_s
+
+    def ends(self, job: int) -> None:
+        """Count the end of a job."""
+        if job in self.jobs:
+            self.left -= 1
 
 
 def simulate(
@@ -252,6 +223,6 @@ def simulate(
     kill_at_limit: bool = False,
     listener: Listener | None = None,
 ) -> Run:
-    """A run of jobs that are there, as of `Scenario` and `cg.simulate`."""
+    """Run given jobs on a cluster: `cg.simulate` of a `Scenario`, in one call."""
     scenario = Scenario(jobs, cluster, placement, kill_at_limit)
     return ClusterSubject(scenario).run(scheduler, listener=listener)

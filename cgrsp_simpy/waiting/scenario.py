@@ -9,6 +9,7 @@ from itertools import chain, count
 from typing import Annotated, ClassVar, NamedTuple
 
 import numpy as np
+from numpy.random import Generator
 
 from cgrsp_simpy.base.arrays import Bools, Floats
 from cgrsp_simpy.base.checks import BILLION, InputError, require
@@ -142,8 +143,8 @@ class Scenario(Model):
 
     def __post_init__(self) -> None:
         chosen("order", self.order, ORDERS)
-        least = 0 if self.policy.rents else 1
-        require(self.number >= least, "machines", self.machines, "at least one")
+        enough = self.number > 0 or self.policy.rents
+        require(enough, "machines", self.machines, "at least one")
         if self.shared:
             price, covered = self.prices.on_demand, math.isfinite(self.fixed_per_h)
             allowed = "above 0 where a table has the prices"
@@ -196,7 +197,7 @@ class Scenario(Model):
             first_id += len(predictions)
 
     def _predictions(
-        self, run_s: Floats, waits: np.random.Generator, runs: np.random.Generator
+        self, run_s: Floats, waits: Generator, runs: Generator
     ) -> Predictions:
         """Predict per job whether its wait is too long, by a draw of `waits`, and
         whether it is short, by a draw of `runs`.

@@ -79,7 +79,7 @@ class Renting:
         self.env, self.live, self.view, self.stock = live.env, live, view, live.stock
         self.gpu_index, self.seed, self.emit = live.gpu_index, live.seed, live.emit
         self.terms, self.market = view.known.terms, view.known.market
-        self.takings, policy = PreemptionTimes(self), live.policy
+        self.preemption_times, policy = PreemptionTimes(self), live.policy
         self.budget = policy if isinstance(policy, Budget) else None
         self._keep_s = getattr(policy, "keep_s", None)
 
@@ -89,7 +89,7 @@ class Renting:
         if kept is not None:
             kept.end_idle()
             if kept.gpu == gpu:
-                kept.tenant.closed()
+                kept.tenant.close_bill()
                 kept.tenant = tenant
                 return kept
             kept.release()
@@ -158,7 +158,7 @@ class Instance:
         """The instance is up; from now on it can be preempted."""
         now_s, self.up = self.run.env.now, True
         self.since_s = now_s if self.since_s is None else self.since_s
-        delay_s = self.run.takings.after(self.slot, self.gpu, now_s) - now_s
+        delay_s = self.run.preemption_times.after(self.slot, self.gpu, now_s) - now_s
         if self.run.terms.taken_when_low:
             out_s = self.run.stock.runs_out_s(self.gpu, self.ordered_s)
             delay_s = min(delay_s, delay_until(now_s, out_s))
@@ -192,7 +192,7 @@ class Instance:
             used_s, self.run.terms.minimum_s, self.run.terms.increment_s
         )
         self.tenant.pay("rounding", more_s, self.gpu.price_usd_per_h)
-        self.tenant.closed()
+        self.tenant.close_bill()
 
     def _expire(self, _: simpy.Event) -> None:
         """A warm instance expires because no job arrived in time."""

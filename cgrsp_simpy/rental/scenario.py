@@ -1,4 +1,6 @@
-"""A scenario of rented slots: workload, fleet, market and service times, as a model."""
+"""Jobs with deadlines on rented GPU slots, as a model: workload, slots, market, service
+times and terms of renting.
+"""
 
 from __future__ import annotations
 
@@ -41,6 +43,8 @@ from cgrsp_simpy.rental.workload import (
 )
 
 THESIS_TERMS = Terms()
+OUTCOME = ("slot", "gpu", "status", "delay_s", "service_s", "cost_usd")
+"""Columns of JobRecord that the process of a job records, in this order."""
 AnyWorkload = Annotated[
     Workload,
     rule(
@@ -62,29 +66,35 @@ RentableTypes = Annotated[
 
 @declared()
 class Scenario(Model):
-    """Jobs with deadlines on rented GPU slots: everything that a run depends on, but
+    """Jobs with deadlines on rented GPU slots: everything that a run depends on except
     the policy and the seed.
+
+    The jobs of a log bring their execution times: `slots` and `gpus` then have those
+    instead of their own.
 
     Raises
     ------
     InputError
-        For parts that do not fit each other.
+        For parts that do not fit each other, such as a slot of an unknown GPU type.
     """
 
     name: str = parameter("Name for tables and messages.")
     workload: AnyWorkload = parameter(
-        "The jobs. Rates by hour must start at the hour of day of the market's clock."
+        "The jobs. Hourly arrival rates must start at the hour of day at which the"
+        " market's clock starts."
     )
     slots: Annotated[Entries[GpuType], rule("at least one slot", bool)] = parameter(
-        "The type of each slot; C_max is their number.", default=round_robin(5)
+        "The GPU type of each slot; their number is C_max of the thesis.",
+        default=round_robin(5),
     )
     gpus: RentableTypes = parameter(
-        "The types that can be rented; the first is the reference of estimates.",
+        "The GPU types that can be rented; the first is the reference of estimates.",
         default=THESIS_GPUS,
     )
     free_types: bool = parameter(
-        "Whether the policy chooses the type of an idle slot at each dispatch (thesis"
-        " Section 4.3 in words; the calibrated reading is False).",
+        "Whether the policy chooses the type of an idle slot at each dispatch, as the"
+        " text of thesis Section 4.3 says; the reading calibrated to its results is"
+        " False.",
         default=False,
     )
     market: Market = parameter(
@@ -101,74 +111,82 @@ class Scenario(Model):
     subject = RentalSubject
 
     def __post_init__(self) -> None:
-        allowed = f"at most {len(self.slots)}, the number of slots"
-        for job, gpus in enumerate(widths(self.workload)):
-            require(gpus <= len(self.slots), f"GPUs of job {job}", gpus, allowed)
-        names = [gpu.name for gpu in self.gpus]
-        for what, listed in (
-            ("hourly stock", self.market.stock),
-            ("a stock series", self.market.series),
-            ("a preemption", self.terms.preemption),
-        ):
-            for each in listed:
-                check_one_of(f"GPU type of {what}", each.gpu, names)
-        if isinstance(self.workload, HourlyWorkload):
-            own, start_h = self.workload.rates.start_h, self.market.clock.start_h
-            same = f"that of the market's clock, {start_h:g}"
-            require(own == start_h, "start_h of the arrival rates", own, same)
         if isinstance(self.workload, LoggedWorkload):
             self._take_times_from(self.workload)
-        for gpu in self.slots:
-            check_one_of("GPU type", gpu.name, names)
+        self._check_types()
+        self._check_workload()
+        self._check_terms()
+
+    def _take_times_from(self, log: LoggedWorkload) -> None:
+        """Replace the mean execution times of all types by those of a log: by size
+        class, divided by the speed of the type.
+        """
+        means_s = log.mean_service_s()
+        for field in ("slots", "gpus"):
+            with_times = tuple(
+                replace(gpu, mean_execution_s=tuple(s / gpu.speed for s in means_s))
+                for gpu in getattr(self, field)
+            )
+            object.__setattr__(self, field, with_times)
+
+    def _check_types(self) -> None:
+        """Check that all parts refer to GPU types that can be rented, and that these
+        have an execution time for each level of complexity.
+        """
+        names = [gpu.name for gpu in self.gpus]
+        for what, referred in (
+            ("GPU type", [gpu.name for gpu in self.slots]),
+            ("GPU type of hourly stock", [part.gpu for part in self.market.stock]),
+            ("GPU type of a stock series", [part.gpu for part in self.market.series]),
+            ("GPU type of a preemption", [part.gpu for part in self.terms.preemption]),
+        ):
+            for name in referred:
+                check_one_of(what, name, names)
         levels = len(self.workload.mix)
+        allowed = f"one time for each of {levels} levels"
         for gpu in dict.fromkeys((*self.slots, *self.gpus)):
             times = gpu.mean_execution_s
-            allowed = f"one time for each of {levels} levels"
             require(
                 len(times) >= levels, f"mean_execution_s of {gpu.name}", times, allowed
             )
-        self._check_terms()
+
+    def _check_workload(self) -> None:
+        """Check that the jobs fit the slots, the clock and the service times."""
+        allowed = f"at most {len(self.slots)}, the number of slots"
+        for job, gpus in enumerate(widths(self.workload)):
+            require(gpus <= len(self.slots), f"GPUs of job {job}", gpus, allowed)
+        if isinstance(self.workload, HourlyWorkload):
+            start_h, clock_h = self.workload.rates.start_h, self.market.clock.start_h
+            allowed = f"that of the market's clock, {clock_h:g}"
+            require(
+                start_h == clock_h, "start_h of the arrival rates", start_h, allowed
+            )
+        # the jobs of a log bring their actual times
         logged = isinstance(self.workload, LoggedWorkload)
         if self.service.distribution == "lognormal" and not logged:
-            sigma = self.service.sigma
+            levels, sigma = len(self.workload.mix), self.service.sigma
             allowed = f"one number for each of {levels} levels"
             require(len(sigma) >= levels, "sigma", sigma, allowed)
 
     def _check_terms(self) -> None:
         """Check that every job can end under the terms."""
+        terms, market = self.terms, self.market
         levels = len(self.workload.mix)
         longest_s = max(max(gpu.mean_execution_s[:levels]) for gpu in self.types)
-        self.terms.check_against(
-            self.market, [gpu.name for gpu in self.types], longest_s
-        )
-        hours = [
-            3600 * (hour - self.market.clock.start_h)
-            for hour in self.market.change_hours
+        terms.check_against(market, [gpu.name for gpu in self.types], longest_s)
+        if terms.retry_s is None:
+            return
+        # Low stock refuses a job: each type must be better stocked at some time
+        changes_s = [
+            3600 * (hour - market.clock.start_h) % DAY_S for hour in market.change_hours
         ]
-        never = {each.gpu for each in self.market.series if not each.longest_s}
+        never = {series.gpu for series in market.series if not series.longest_s}
         for gpu in self.types:
-            some = gpu.name not in never and any(
-                self.market.probabilities(gpu, at_s % DAY_S)[LOW] < 1 for at_s in hours
+            in_stock = gpu.name not in never and any(
+                market.probabilities(gpu, at_s)[LOW] < 1 for at_s in changes_s
             )
             allowed = f"left out where {gpu.name} is out of stock at every hour"
-            require(
-                self.terms.retry_s is None or some,
-                "retry_s",
-                self.terms.retry_s,
-                allowed,
-            )
-
-    def _take_times_from(self, log: LoggedWorkload) -> None:
-        """Take mean execution times from a log: by size class, over the speed."""
-        means = log.mean_service_s()
-
-        def measured(gpu: GpuType) -> GpuType:
-            return replace(
-                gpu, mean_execution_s=tuple(mean / gpu.speed for mean in means)
-            )
-
-        object.__setattr__(self, "slots", tuple(map(measured, self.slots)))
-        object.__setattr__(self, "gpus", tuple(map(measured, self.gpus)))
+            require(in_stock, "retry_s", terms.retry_s, allowed)
 
     @property
     def types(self) -> tuple[GpuType, ...]:
@@ -184,11 +202,8 @@ class Scenario(Model):
 
     @property
     def columns(self) -> dict[str, str]:  # type: ignore[override]
-        """Columns that `run.record` sets: the last ones of JobRecord, and those that
-        the terms of renting add.
-        """
-        own = dict(list(RECORD.items())[-6:])
-        return own | {
+        """OUTCOME, and the columns that the terms of renting add."""
+        return {name: RECORD[name] for name in OUTCOME} | {
             name: "i4" if is_count(name) else "f8" for name in self.terms.columns
         }
 
@@ -200,25 +215,27 @@ class Scenario(Model):
             yield job.submit_s, job, draws
 
     def job_process(self, run: Simulation, job: Job) -> Process:
-        return (
-            job_process(run, job)
-            if run.renting is None
-            else renting_job_process(run, job)
-        )
+        if run.renting is None:
+            return job_process(run, job)
+        return renting_job_process(run, job)
 
     def view(self, run: Any) -> View:
-        # what dispatches meet, and the view may show
+        # the stock is set here, as the view shows it and is made before `set_up`
         run.stock = Stock(self.market, run.seed)
+        return View(self.known(), run.stock, run.seed, run)
+
+    def set_up(self, run: Simulation) -> None:
         run.gpu_index = {gpu.name: index for index, gpu in enumerate(self.gpus)}
-        view = View(self.known(), run.stock, run.seed, run)
-        run.renting = None if self.terms == THESIS_TERMS else Renting(run, view)
+        # what rented instances share; not needed under the thesis's terms
+        run.renting = None
+        if self.terms != THESIS_TERMS:
+            run.renting = Renting(run, run.view)
         if isinstance(run.policy, Budget):
             run.policy.totals = run.records.tally
-        return view
 
     @cached_property
     def compiled_setup(self) -> Any:
-        """What the compiled loop needs in every run, as `bulk.Fixed`."""
+        """What the compiled loop needs in every run: a `bulk.Fixed`."""
         from cgrsp_simpy.rental.bulk import Fixed  # numba takes a second to load
 
         return Fixed(self)
@@ -228,10 +245,18 @@ class Scenario(Model):
     def known(self) -> OperatorKnowledge:
         """Return what an operator of this scenario knows by experience."""
         load = self.workload
-        jobs = (load.rate_per_s, load.mix, load.classes, load.gpus_per_job)
-        rates = load.rates if isinstance(load, HourlyWorkload) else None
-        more = (self.market.law, rates, self.terms)
-        return OperatorKnowledge(self.gpus, self.slots, self.free_types, *jobs, *more)
+        return OperatorKnowledge(
+            gpus=self.gpus,
+            fleet=self.slots,
+            free_types=self.free_types,
+            arrival_rate_per_s=load.rate_per_s,
+            complexity_mix=load.mix,
+            classes=load.classes,
+            gpus_per_job=load.gpus_per_job,
+            market=self.market.law,
+            arrival_rates=load.rates if isinstance(load, HourlyWorkload) else None,
+            terms=self.terms,
+        )
 
     def moment(
         self,
@@ -240,16 +265,15 @@ class Scenario(Model):
         busy: dict[int, float] | None = None,
         seed: int = 0,
     ) -> View:
-        """A view to try a policy on without a simulation.
+        """Return a view to try a policy on without a simulation.
 
-        queue: the waiting jobs. now_s: seconds from the start of the run. busy:
-        expected end in seconds by index of the busy slots; the others are idle. seed:
-        of the policy's own random numbers, and of the statuses shown. Raises InputError
-        for a job that is not allowed.
+        queue: the waiting jobs. now_s: seconds from the start of the run. busy: index
+        of each busy slot -> expected end, seconds; the others are idle. seed: of the
+        policy's own random numbers, and of the statuses shown. Raises InputError for a
+        job that is not allowed.
         """
-        # of a run that is not let go
-        view: View = Simulation(self, first_come, seed).view
-        names = [each.name for each in self.workload.classes]
+        view: View = Simulation(self, first_come, seed).view  # of a run never started
+        names = [deadline_class.name for deadline_class in self.workload.classes]
         for index, end_s in (busy or {}).items():
             view.mark_busy(index, end_s)
         for job in sorted(queue, key=lambda job: (job.submit_s, job.id)):
@@ -259,11 +283,11 @@ class Scenario(Model):
         return view
 
     def to_toml(self, path: str | Path) -> None:
-        """Write the scenario to a TOML file, from which `from_toml` makes an equal one.
+        """Write the scenario to a TOML file, from which `from_toml` reads an equal one.
 
-        path: the file; one that is there is overwritten. Raises InputError for a
-        workload that no file holds, and for a part of a class of one's own, which TOML
-        cannot name.
+        path: the file; an existing one is overwritten. Raises InputError for a workload
+        that no file can hold, and for a part of a class of your own, which TOML cannot
+        name.
         """
         Path(path).write_text(toml_text(tables(self)), encoding="utf-8")
 
@@ -271,10 +295,10 @@ class Scenario(Model):
     def from_toml(cls, path: str | Path) -> Scenario:
         """Read a scenario from a TOML file.
 
-        What the file leaves out is as in the thesis; only [workload] is needed.
+        Only [workload] is required; what the file leaves out is as in the thesis.
 
-        Result: the scenario that it describes. Raises InputError with the file's name
-        for a file that is not TOML, an unknown key or a value that is not allowed.
+        Raises InputError with the file's name for a file that is not TOML, an unknown
+        key or a value that is not allowed.
         """
         path = Path(path)
         with faults_of(path):

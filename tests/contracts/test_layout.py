@@ -15,7 +15,6 @@ SMALL = 30  # statements
 SHORT = {
     ("cluster", "subject"),
     ("hgsp", "report"),
-    ("llm", "report"),
     ("llm", "subject"),
     ("spot", "subject"),
 }

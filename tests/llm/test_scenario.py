@@ -11,7 +11,7 @@ from support import DATA, STEPS, check_refused
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.base.checks import InputError
-from cgrsp_simpy.llm.scenario import METRICS, TIMES
+from cgrsp_simpy.llm.report import LATENCIES, METRICS
 from cgrsp_simpy.llm.steps import Roofline, llama2_70b
 from cgrsp_simpy.studies.subject import subject_of
 
@@ -83,7 +83,7 @@ def test_rows_have_the_times_and_the_replica_of_each_request():
         assert row["alone_s"] <= row["e2e_s"] * 1.01
     phases = run.claims["phase"].tolist()
     assert phases.count("decoding") == phases.count("executing") == 12
-    assert set(TIMES) < set(rows[0])
+    assert set(LATENCIES) < set(rows[0])
 
 
 def test_a_request_alone_takes_as_long_as_is_told_beforehand():

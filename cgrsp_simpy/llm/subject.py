@@ -1,0 +1,25 @@
+"""How studies run a service of LLM inference."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cgrsp_simpy.llm.requests import Offered
+from cgrsp_simpy.studies.subject import Subject
+
+
+class LlmSubject(Subject):
+    """Requests are drawn, or those of a log, which needs one run only."""
+
+    pace_per_s = 3000.0
+
+    @property
+    def is_random(self) -> bool:  # type: ignore[override]
+        """Whether requests are drawn."""
+        return isinstance(self.model.source, Offered)
+
+    @property
+    def parts(self) -> dict[str, Any]:
+        return {"service": self.model.service} | (
+            {"source": self.model.source} if self.is_random else {}
+        )

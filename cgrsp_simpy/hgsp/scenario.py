@@ -1,4 +1,7 @@
-"""Tasks on GPUs (HGSP), on which schedulers are simulated."""
+"""Tasks on heterogeneous GPUs (HGSP), on which schedulers are simulated.
+
+Equations are those of hgsp.txt.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ from cgrsp_simpy.engine.resources import ResourceSpec, slots
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.engine.simulation import Process, Simulation
 from cgrsp_simpy.hgsp.generate import LEVELS, Level, generate
-from cgrsp_simpy.hgsp.instance import COLUMNS, Instance
+from cgrsp_simpy.hgsp.instance import Instance
 from cgrsp_simpy.hgsp.policies import POLICIES, TaskPolicy
 from cgrsp_simpy.hgsp.report import HgspReport
 from cgrsp_simpy.hgsp.subject import HgspSubject
@@ -31,40 +34,42 @@ from cgrsp_simpy.hgsp.view import Task, View, planned_s
 
 @declared()
 class Scenario(Model):
-    """Tasks on GPUs, and in what reality differs from the plans: all but the scheduler
-    and the seed.
+    """Tasks on GPUs, and how reality differs from the plans: everything that a run
+    depends on except the scheduler and the seed.
     """
 
     source: str | Level | Instance = parameter(
-        "A name of LEVELS or a Level, whose tasks are drawn for each seed, or an"
-        " Instance, such as that of a file, the same for every seed.",
+        "The tasks: a name of LEVELS or a Level, from which they are drawn for each"
+        " seed, or an Instance, such as one read from a file, the same for every seed.",
         default="tasks1",
     )
     noise: Annotated[float, limits("a number from 0 to 100", ge=0, le=100)] = parameter(
-        "Coefficient of variation of service times, 0 to 100. They are the planned ones"
-        " times log-normal draws of mean 1, one per task. No plan knows the draws, and"
-        " they are the same under every scheduler.",
+        "Coefficient of variation of service times, 0 to 100. A service time is the"
+        " planned one times a log-normal draw of mean 1, one per task. No plan knows"
+        " the draws, and they are the same under every scheduler.",
         default=0.0,
     )
     delay_s: NotNegative = parameter(
-        "Provisioning delay before each task, seconds, >= 0; the task holds its GPU"
-        " already.",
+        "Provisioning delay before each task, seconds, >= 0, during which the task"
+        " holds its GPU.",
         default=0.0,
     )
     unknown_arrivals: bool = parameter(
-        "Tasks are known when they arrive: no plan is frozen, a rule is asked online.",
+        "Tasks become known on arrival only: instead of following a plan made in"
+        " advance, schedulers decide online.",
         default=False,
     )
     replan_s: Positive | None = parameter(
-        "Plan again every so many seconds, unless a scheduler's text says when it"
-        " plans.",
+        "Plan again every so many seconds, unless the text of a scheduler has its own"
+        " interval.",
         default=None,
     )
     moves: Count | None = parameter(
-        "Limit of a search whose text has none.", default=None
+        "Limit of the number of moves of a search whose text has none.", default=None
     )
     seconds: Positive | None = parameter(
-        "Limit of a search or a MILP whose text has none.", default=None
+        "Limit of the wall time of a search or a MILP whose text has none, seconds.",
+        default=None,
     )
 
     policies = POLICIES
@@ -80,15 +85,15 @@ class Scenario(Model):
 
     @property
     def name(self) -> str:
-        """The tasks, and how reality differs from the plans."""
-        told = {
-            f"noise {self.noise:g}": self.noise,
-            f"delay {self.delay_s:g} s": self.delay_s,
-            "unknown arrivals": self.unknown_arrivals,
-            f"plans every {self.replan_s or 0:g} s": self.replan_s,
-        }
-        source = self.source if isinstance(self.source, str) else self.source.name
-        return ", ".join([source, *(text for text, holds in told.items() if holds)])
+        """Text of the tasks, and of how reality differs from the plans."""
+        texts = (
+            self.source if isinstance(self.source, str) else self.source.name,
+            f"noise {self.noise:g}" if self.noise else "",
+            f"delay {self.delay_s:g} s" if self.delay_s else "",
+            "unknown arrivals" if self.unknown_arrivals else "",
+            f"plans every {self.replan_s:g} s" if self.replan_s else "",
+        )
+        return ", ".join(filter(None, texts))
 
     @property
     def is_certain(self) -> bool:
@@ -96,19 +101,19 @@ class Scenario(Model):
         return self.noise == 0 and self.delay_s == 0
 
     @property
-    def level(self) -> Level | Instance:
-        """The load level, or the instance."""
+    def resolved_source(self) -> Level | Instance:
+        """The source; for the name of a level, that Level."""
         return LEVELS[self.source] if isinstance(self.source, str) else self.source
 
     @property
     def jobs(self) -> int:
         """Number of tasks of a run."""
-        return self.level.tasks
+        return self.resolved_source.tasks
 
     # ---- as a model ----
 
     def resources(self) -> tuple[ResourceSpec, ...]:
-        return slots(self.level.gpus, "GPU", first=1)
+        return slots(self.resolved_source.gpus, "GPU", first=1)
 
     def instance(self, seed: int) -> Instance:
         """Return the tasks of a seed; an instance is the same for every seed."""
@@ -124,42 +129,31 @@ class Scenario(Model):
     def arriving(
         self, instance: Instance, seed: int
     ) -> Iterator[tuple[float, Task, float]]:
-        """Yield the tasks, with service time over planned time, which no plan knows."""
-        columns = [getattr(instance, column).tolist() for column in COLUMNS]
-        rows = zip(
-            instance.task_names,
-            *columns,
-            noise_factors(self.noise, seed, instance.tasks).tolist(),
-        )
-        for id, (
-            name,
-            workload,
-            memory_gb,
-            due_s,
-            weight,
-            arrival_s,
-            factor,
-        ) in enumerate(rows, 1):
-            yield (
-                arrival_s,
-                Task(id, name, arrival_s, due_s, weight, workload, memory_gb),
-                factor,
-            )
+        """Yield the tasks of an instance, each with its service time over the planned
+        one, which no plan knows.
+        """
+        factors = noise_factors(self.noise, seed, instance.tasks).tolist()
+        columns = [getattr(instance, column).tolist() for column in Task._fields[2:]]
+        rows = zip(instance.task_names, *columns)
+        for id, (row, factor) in enumerate(zip(rows, factors), start=1):
+            task = Task(id, *row)
+            yield task.arrival_s, task, factor
 
     def job_process(self, run: Simulation, task: Task) -> Process:
+        """Wait for a GPU and its provisioning, then run the task on it."""
         with run.claim(task, request=False) as claim:
             yield claim
-            gpu = run.resources[claim.parts[0][0]]
+            number, _ = claim.parts[0]
+            gpu = run.resources[number]
             if run.listener:
-                told = f"task {task.name}, {gpu.kind.name} of {gpu.kind.memory_gb:g} GB"
-                run.emit("dispatch", claim, told)
+                kind = f"{gpu.kind.name} of {gpu.kind.memory_gb:g} GB"
+                run.emit("dispatch", claim, f"task {task.name}, {kind}")
             yield run.timeout(self.delay_s, ("start", task.id))
 
             with claim.request() as turn:
                 yield turn
-                service_s = (
-                    planned_s(run, task, gpu) * run.hidden[task]
-                )  # hgsp.txt Eq. 4
+                # Equation 4, times the noise
+                service_s = planned_s(run, task, gpu) * run.hidden[task]
                 yield run.timeout(service_s, ("finish", task.id))
         run.record(task, gpu.index)
 
@@ -168,7 +162,10 @@ class Scenario(Model):
 
 
 def noise_factors(noise: float, seed: int, tasks: int) -> Floats:
-    """Return service time over planned time per task, in order of arrival."""
+    """Return the service time over the planned time per task, in order of arrival:
+    log-normal of mean 1, whose coefficient of variation is `noise`.
+    """
+    # of the logarithm
     variance = math.log1p(noise**2)
     return stream(seed, "service noise").lognormal(
         -variance / 2, math.sqrt(variance), tasks
@@ -183,12 +180,12 @@ def solve(
     moves: int | None = None,
     seconds: float | None = None,
 ) -> Run:
-    """Schedule an instance, and carry the schedule out: `schedule_of(run)` is what was
-    measured, `run.plan` what was planned, and `run.summary()` says how far from the
-    best it can be.
+    """Schedule an instance, and simulate the schedule. `schedule_of(run)` returns the
+    measured schedule, `run.plan` is the planned one, and `run.summary()` bounds its
+    distance from the optimum.
 
-    scheduler: as of `HgspSubject.make_policy`. seed: of the searches, SEEDED. moves,
-    seconds: what a search may spend, as of `Scenario`.
+    scheduler: as for `HgspSubject.make_policy`. seed: of the schedulers in SEEDED.
+    moves, seconds: limits of a search, as in `Scenario`.
     """
     scenario = Scenario(instance, moves=moves, seconds=seconds)
     return HgspSubject(scenario).run(scheduler, seed)

@@ -93,6 +93,5 @@ class HgspSubject(Subject):
 
     @property
     def parts(self) -> dict[str, Level]:
-        return (
-            {"source": self.model.level} if isinstance(self.model.level, Level) else {}
-        )
+        source = self.model.resolved_source
+        return {"source": source} if isinstance(source, Level) else {}

@@ -399,9 +399,8 @@ class Scenario(Model):
         arguments, errors = self._closed_form_arguments(), self.errors
         runs_right = errors.run_over == errors.run_under == 0
         covered = errors == NO_ERRORS or (runs_right and self.policy.name == "sww")
-        if arguments is None or self.machines == 0 or self.work_conserving:
-            return None
-        if not (covered and self.recursive):
+        plain = self.recursive and not self.work_conserving
+        if arguments is None or self.machines == 0 or not (covered and plain):
             return None
         state = closed_form(*arguments, self.prices, errors)
         row = {name: float(getattr(state, name)) for name in WaitingReport.shown[:3]}

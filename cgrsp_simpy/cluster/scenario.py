@@ -113,7 +113,7 @@ class Scenario(Model):
 
     def view(self, run: Simulation) -> View:
         source, placement = self.source, self.placement
-        # of drawn jobs one stands for all: each needs a number of GPUs and no more
+        # drawn jobs need GPUs only: one example shows what the nodes have to offer
         needs = self.cluster.needs(source) if isinstance(source, Jobs) else (1,)
         if not callable(placement):
             placement = PLACEMENTS[placement]

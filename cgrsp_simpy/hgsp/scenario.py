@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Annotated, ClassVar
 
 from cgrsp_simpy.base.arrays import Floats
-from cgrsp_simpy.base.checks import check_one_of
+from cgrsp_simpy.base.checks import Renamed, check_one_of
 from cgrsp_simpy.base.parameters import (
     Count,
     NotNegative,
@@ -99,6 +99,8 @@ class Scenario(Model):
     def is_certain(self) -> bool:
         """Whether everything happens as planned."""
         return self.noise == 0 and self.delay_s == 0
+
+    level = Renamed("scenario.resolved_source")
 
     @property
     def resolved_source(self) -> Level | Instance:

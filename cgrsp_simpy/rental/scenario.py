@@ -227,9 +227,8 @@ class Scenario(Model):
     def set_up(self, run: Simulation) -> None:
         run.gpu_index = {gpu.name: index for index, gpu in enumerate(self.gpus)}
         # what rented instances share; not needed under the thesis's terms
-        run.renting = None
-        if self.terms != THESIS_TERMS:
-            run.renting = Renting(run, run.view)
+        renting = self.terms != THESIS_TERMS
+        run.renting = Renting(run, run.view) if renting else None
         if isinstance(run.policy, Budget):
             run.policy.totals = run.records.tally
 

@@ -206,8 +206,8 @@ class Scenario(Model):
         for change in market.changes(number):
             yield run.timeout(delay_until(run.env.now, change.from_s))
             run.view.on_change(number, change)
-            ends = isinstance(change, Stretch) and not change.up
-            if ends and not market.places[number].kept:
+            kept = market.places[number].kept
+            if isinstance(change, Stretch) and not (change.up or kept):
                 for claim in run.granted_claims:
                     if claim.assignment == number:
                         run.revoke(claim, "taken")

@@ -220,17 +220,16 @@ class Scenario(Model):
         return renting_job_process(run, job)
 
     def view(self, run: Any) -> View:
-        # the stock is set here, as the view shows it and is made before `set_up`
+        # Set here and not in `set_up`: the view shows the stock, and a scenario that
+        # derives from this one keeps `set_up` to itself.
         run.stock = Stock(self.market, run.seed)
-        return View(self.known(), run.stock, run.seed, run)
-
-    def set_up(self, run: Simulation) -> None:
         run.gpu_index = {gpu.name: index for index, gpu in enumerate(self.gpus)}
-        # what rented instances share; not needed under the thesis's terms
-        renting = self.terms != THESIS_TERMS
-        run.renting = Renting(run, run.view) if renting else None
+        view = View(self.known(), run.stock, run.seed, run)
+        # shared by rented instances; under the thesis's terms there are none
+        run.renting = None if self.terms == THESIS_TERMS else Renting(run, view)
         if isinstance(run.policy, Budget):
             run.policy.totals = run.records.tally
+        return view
 
     @cached_property
     def compiled_setup(self) -> Any:

@@ -41,7 +41,7 @@ from cgrsp_simpy.waiting.machines import (
 )
 from cgrsp_simpy.waiting.policies import (
     POLICIES,
-    RENTS,
+    RENTS_AT_ONCE,
     WAITS,
     WaitingPolicy,
     limits_of,
@@ -399,7 +399,7 @@ class Search:
         stays = fits(chunk.cores, chunk.memory_gb, owned) & (
             chunk.run_s >= policy.short_s
         )
-        kinds = np.where(stays, WAITS, RENTS).astype(np.int8)
+        kinds = np.where(stays, WAITS, RENTS_AT_ONCE).astype(np.int8)
         held = len(machines) if self.whole else machines
         fast = len(kinds) * 100 >= COMPILED_FROM
         ((_, _, starts),) = started([(chunk, kinds)], policy, held, fast=fast)

@@ -169,10 +169,10 @@ class Mispredictions:
 
 
 NO_ERRORS = Mispredictions()
-WAITS, RENTS, MISLED = 0, 1, 2
+WAITS, RENTS_AT_ONCE, MISLED = 0, 1, 2
 """Prediction for a job on its arrival. WAITS: it may wait for a fixed machine; whether
-the wait is too long for a policy that balks, the simulation finds out. RENTS: it goes
-on demand. MISLED: the wait is underestimated; it waits, in vain if it is too long.
+the wait is too long for a policy that balks follows in the simulation. RENTS_AT_ONCE:
+it goes on demand. MISLED: its wait is underestimated; it waits, in vain if too long.
 """
 Predictions = npt.NDArray[np.int8]
 

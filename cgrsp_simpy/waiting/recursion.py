@@ -21,7 +21,12 @@ from cgrsp_simpy.base.parameters import Whole, checked
 from cgrsp_simpy.engine.run import Records, Run
 from cgrsp_simpy.waiting.jobs import Chunk
 from cgrsp_simpy.waiting.machines import Size
-from cgrsp_simpy.waiting.policies import MISLED, RENTS, Predictions, WaitingPolicy
+from cgrsp_simpy.waiting.policies import (
+    MISLED,
+    RENTS_AT_ONCE,
+    Predictions,
+    WaitingPolicy,
+)
 
 COMPILED_FROM = 200_000  # number of jobs from which compilation pays
 Machines = int | Sequence[Size]  # taken as a whole, or shared by cores and memory
@@ -96,7 +101,9 @@ def started(
     state = list(map(rows, state))
     for chunk, predictions in foreseen:
         patience_s = np.where(
-            predictions == RENTS, 0.0 if work_conserving else -math.inf, policy.wait_s
+            predictions == RENTS_AT_ONCE,
+            0.0 if work_conserving else -math.inf,
+            policy.wait_s,
         )
         limits = (
             chunk.submit_s + patience_s,
@@ -111,7 +118,7 @@ def started(
 def _in_vain(predictions: Predictions, policy: WaitingPolicy) -> Bools:
     """Whether a job that gets no fixed machine waits until it gives up."""
     return np.asarray(
-        (predictions != RENTS) & ((predictions == MISLED) | (not policy.balks))
+        (predictions != RENTS_AT_ONCE) & ((predictions == MISLED) | (not policy.balks))
     )
 
 

@@ -42,7 +42,7 @@ from cgrsp_simpy.waiting.policies import (
     NO_ERRORS,
     ORDERS,
     POLICIES,
-    RENTS,
+    RENTS_AT_ONCE,
     WAITS,
     Mispredictions,
     Order,
@@ -167,7 +167,7 @@ class Scenario(Model):
             columns = (column.tolist() for column in (*chunk, predictions, patience))
             for *fields, prediction, patience_s in zip(*columns):
                 job = Job(next(ids), *fields)
-                joins = prediction != RENTS or self.work_conserving
+                joins = prediction != RENTS_AT_ONCE or self.work_conserving
                 from_arrival = balks and prediction != MISLED
                 yield (
                     job.submit_s,
@@ -177,7 +177,7 @@ class Scenario(Model):
 
     def foreseen(self, seed: int) -> Iterator[tuple[Chunk, Predictions]]:
         """Yield the jobs in order of submission, with the prediction for each: WAITS,
-        RENTS or MISLED. For a job that fits on no fixed machine it is RENTS.
+        RENTS_AT_ONCE or MISLED. A job that fits on no fixed machine rents at once.
 
         Which jobs are mispredicted depends on the seed and the shares of errors only:
         it is the same under every policy, and a larger share adds jobs. Raises
@@ -192,7 +192,7 @@ class Scenario(Model):
                 chunk = chunk._replace(memory_gb=exact_gb(chunk.memory_gb))
                 fits_fixed = fits(chunk.cores, chunk.memory_gb, self.machines)
                 self._check_fit(chunk, fits_fixed, first_id)
-            predictions[~fits_fixed] = RENTS
+            predictions[~fits_fixed] = RENTS_AT_ONCE
             yield chunk, predictions
             first_id += len(predictions)
 
@@ -207,12 +207,12 @@ class Scenario(Model):
         if policy.balks and (errors.wait_over or errors.wait_under):
             draws = waits.random(len(run_s))
             predictions[draws >= 1 - errors.wait_under] = MISLED
-            predictions[draws < errors.wait_over] = RENTS
+            predictions[draws < errors.wait_over] = RENTS_AT_ONCE
         short = run_s < policy.short_s
         if policy.short_s > 0 and (errors.run_over or errors.run_under):
             draws = runs.random(len(run_s))
             short = np.where(short, draws >= errors.run_over, draws < errors.run_under)
-        predictions[short] = RENTS
+        predictions[short] = RENTS_AT_ONCE
         return predictions
 
     def _check_fit(self, chunk: Chunk, fits_fixed: Bools, first_id: int) -> None:
@@ -242,7 +242,9 @@ class Scenario(Model):
         """
         if not (self.policy.balks and self.recursive):
             for chunk, predictions in self.foreseen(seed):
-                patience = np.where(predictions == RENTS, 0.0, self.policy.wait_s)
+                patience = np.where(
+                    predictions == RENTS_AT_ONCE, 0.0, self.policy.wait_s
+                )
                 yield chunk, predictions, patience
             return
         rules = (self.policy, self.machines, self.work_conserving)

@@ -196,9 +196,8 @@ class Scenario(Model):
         data_gb = problem.graph.data_gb.item(edge.number)
         delay_s = float(problem.transfer_s(data_gb, source, gpu))
         if delay_s and problem.contention:
-            # Request the link after all other events of the instant, which PATIENCE_PRIORITY
-            # ends, in order of the edges: then the queue of the link does not depend
-            # on the order in which simultaneous events happen.
+            # Request the link after all other events of the instant, in order of the
+            # edges: then its queue does not depend on their order.
             last = ScheduledEvent(run.env)
             run.env.schedule(last, EventPriority(PATIENCE_PRIORITY + 1 + edge.number))
             yield last

@@ -46,7 +46,9 @@ def job_process(run: Simulation, job: Job) -> Process:
             service_s = mean_s * draws.service  # thesis Eq. 3.12
             yield run.timeout(service_s)
 
-    price_usd_per_h = summed(gpu.price_usd_per_h for gpu in gpus)
+    price_usd_per_h = gpus[0].price_usd_per_h
+    for gpu in gpus[1:]:  # mostly none
+        price_usd_per_h += gpu.price_usd_per_h
     cost_usd = service_s * price_usd_per_h / 3600.0  # thesis Eq. 3.11
     slot, gpu = claim.parts[0][0], run.gpu_index[gpus[0].name]
     run.record(job, slot, gpu, status, delay_s, service_s, cost_usd)
@@ -58,8 +60,9 @@ def provisioning(
     """Return the scarcest stock status among the types of a dispatch, and the
     provisioning delay at that status, seconds.
     """
-    # thesis Eq. 3.1
-    status = max([stock.status(gpu, time_s, draws.status) for gpu in gpus])
+    status = stock.status(gpus[0], time_s, draws.status)  # thesis Eq. 3.1
+    for gpu in gpus[1:]:  # mostly none
+        status = max(status, stock.status(gpu, time_s, draws.status))
     return status, stock.market.provisioning_s(status, draws.delay)  # thesis Eq. 3.2
 
 

@@ -1,7 +1,7 @@
 """Resources of SimPy that measure themselves, and monitors of what a model observes.
 
 Each class is SimPy's of the same name with a name for its figures; the order of events
-is SimPy's.
+is SimPy's. Times are in the model's own unit, which need not be a second.
 """
 
 from __future__ import annotations
@@ -25,12 +25,13 @@ Series = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]  # times, values
 
 
 class Measured:
-    """What measures itself under a name; the figures begin again after a warm-up.
+    """Base of all that measures itself; it is registered on its environment by name.
 
     env: the environment. name: of the figures; by default the class and a number.
+    final: the figures of the measured window, once that has ended.
     """
 
-    final: Mapping[str, float] | None = None  # figures of a window that has ended
+    final: Mapping[str, float] | None = None
 
     def __init__(self, env: simpy.Environment, name: str = "") -> None:
         registered = monitors(env)
@@ -63,8 +64,8 @@ class Measured:
 
 
 def monitors(env: simpy.Environment) -> dict[str, Any]:
-    """Return what measures itself on an environment, by name."""
-    # not through vars(env): that would slow every access to its attributes down
+    """Return the monitors that are registered on an environment, by name."""
+    # vars(env) would do, but makes CPython read every attribute of env more slowly
     if not hasattr(env, "monitors"):
         env.monitors = {}  # type: ignore[attr-defined]
     return env.monitors  # type: ignore[attr-defined,no-any-return]
@@ -87,9 +88,9 @@ def figures_of(env: simpy.Environment) -> dict[str, float]:
 def warm_up(env: simpy.Environment, until: float, end: float | None = None) -> None:
     """Measure from the end of the warm-up on: statistics begin again at that time.
 
-    A wait that began during the warm-up and ends after it counts in full, as in Law,
-    Simulation Modeling and Analysis (the counters are cleared, the system is not);
-    averages over time count only the time after it.
+    The counters are cleared and the system is not, as in Law, Simulation Modeling and
+    Analysis. So a wait that began during the warm-up and ends after it counts in full.
+    Averages over time count only the time after the warm-up.
 
     Parameters
     ----------
@@ -110,25 +111,26 @@ def warm_up(env: simpy.Environment, until: float, end: float | None = None) -> N
     if end is not None:
         check_number("end", end, above=until)
     env.warm_up = until  # type: ignore[attr-defined]
-    _at(env, until, lambda monitor: monitor.reset())
+    _schedule(env, until, lambda monitor: monitor.reset())
     if end is not None:
         env.window_end = end  # type: ignore[attr-defined]
-        _at(env, end, lambda monitor: monitor.stop())
+        _schedule(env, end, lambda monitor: monitor.stop())
 
 
 def check_window(name: str, env: simpy.Environment) -> None:
     """Raise InputError if a model, by its name, has ended before its window has."""
     warm_up, end = getattr(env, "warm_up", 0.0), getattr(env, "window_end", math.inf)
-    for time, too_early in ((warm_up, env.now <= warm_up), (end, env.now < end)):
-        if too_early and 0 < time < math.inf:
-            raise InputError(
-                f"model {name} ended at {env.now:g}, but cg.warm_up measures from"
-                f" {warm_up:g}{f' to {end:g}' if end < math.inf else ''}"
-            )
+    is_too_short = env.now <= warm_up or env.now < end < math.inf
+    if warm_up > 0 and is_too_short:
+        to = f" to {end:g}" if end < math.inf else ""
+        raise InputError(
+            f"model {name} ended at {env.now:g}, but cg.warm_up measures from"
+            f" {warm_up:g}{to}"
+        )
 
 
-def _at(env: simpy.Environment, time: float, action: Any) -> None:
-    """Carry out an action on every monitor at a time."""
+def _schedule(env: simpy.Environment, time: float, action: Any) -> None:
+    """Schedule an action on every monitor at a time."""
 
     def act(_: simpy.Event) -> None:
         if env.peek() == math.inf:
@@ -255,12 +257,8 @@ class Monitor(Measured):
         """
         if at is not None:
             check_number("at", at)
-        try:
-            self.values.append(value)
-        except TypeError:
-            check_number("value", value)
-        if value != value:
-            check_number("value", value)
+        check_number("value", value)
+        self.values.append(value)
         self.times.append(self._env.now if at is None else at)
 
     def figures(self) -> dict[str, float]:
@@ -277,9 +275,9 @@ class Monitor(Measured):
         return {"value": (times[order], values[order])}
 
 
-# The events below are SimPy's, made without the calls of its generic classes: a release
-# takes effect at once and a request is granted when it is made or at a release, so that
-# nothing ever waits in a resource's get_queue.
+# The events below are SimPy's, created without the calls of its generic classes, which
+# would take longer. A release takes effect at once, so that a resource's get_queue, in
+# which SimPy looks for releases after every request, is always empty.
 
 
 class _Request(resource.Request):
@@ -358,7 +356,7 @@ class Resource(Measured, simpy.Resource):
         self, env: simpy.Environment, capacity: int = 1, name: str = ""
     ) -> None:
         check_whole("capacity", capacity, least=0)
-        simpy.Resource.__init__(self, env, max(1, capacity))
+        simpy.Resource.__init__(self, env, max(1, capacity))  # SimPy refuses 0
         self._capacity = capacity
         # requests that have ended, with the time, and changes of the capacity
         keeps_records = getattr(env, "keeps_records", False)
@@ -367,35 +365,38 @@ class Resource(Measured, simpy.Resource):
         super().__init__(env, name)
 
     def reset(self) -> None:
+        # start of the statistics, and end of the time that is in open_time
         self._since = self._measured_to = self._env.now
+        # lengths of waits that ended with a grant, of others, and of uses
         self.waits, self.withdrawn = array("d"), array("d")
-        self._uses, self._open = array("d"), 0.0
-        # what happened before is subtracted once the request has ended
+        self._uses, self._open_time = array("d"), 0.0
+        # parts of waits and uses before the start: the time averages subtract them
         self._before = self._unfinished()
 
     def _unfinished(self) -> tuple[float, float]:
         """Return the time that pending requests have waited, and users have used."""
         now = self._env.now
-        pending: Any = self.put_queue
+        waiting: Any = self.put_queue
         users: Any = self.users
         return (
-            math.fsum(now - request.since for request in pending),
+            math.fsum(now - request.since for request in waiting),
             math.fsum(now - request.usage_since for request in users),
         )
 
     def figures(self) -> dict[str, float]:
         self._measure_open()
         span = self._env.now - self._since or math.nan
-        waiting, using = self._unfinished()
-        waited, used = self._before
-        waits = math.fsum(self.waits) + math.fsum(self.withdrawn) + waiting - waited
-        uses = math.fsum(self._uses) + using - used
+        unfinished_wait, unfinished_use = self._unfinished()
+        earlier_wait, earlier_use = self._before
+        ended_wait = math.fsum(self.waits) + math.fsum(self.withdrawn)
+        wait = ended_wait + unfinished_wait - earlier_wait
+        use = math.fsum(self._uses) + unfinished_use - earlier_use
         ended = len(self.waits) + len(self.withdrawn)
         return {
             "wait": _mean(self.waits),
             "wait_p95": _p95(self.waits),
-            "queue": waits / span,
-            "utilisation_pct": 100.0 * uses / (self._open or math.nan),
+            "queue": wait / span,
+            "utilisation_pct": 100.0 * use / (self._open_time or math.nan),
             "withdrawn_pct": _share_pct(len(self.withdrawn), ended),
         }
 
@@ -405,7 +406,7 @@ class Resource(Measured, simpy.Resource):
         """
         if self.log is None:
             raise _no_records()
-        pending = [(request, math.nan) for request in (*self.users, *self.put_queue)]
+        unfinished = [(item, math.nan) for item in (*self.users, *self.put_queue)]
         rows = [
             (
                 request.proc,
@@ -413,7 +414,7 @@ class Resource(Measured, simpy.Resource):
                 math.nan if request.usage_since is None else request.usage_since,
                 end,
             )
-            for request, end in [*self.log, *pending]
+            for request, end in [*self.log, *unfinished]
         ]
         return sorted(rows, key=lambda row: row[1])
 
@@ -442,14 +443,14 @@ class Resource(Measured, simpy.Resource):
         self._measure_open()
         self._capacity = capacity
         self.capacities.append((self._env.now, capacity))
-        for _ in range(len(self.put_queue)):
+        for _ in range(len(self.put_queue)):  # each call grants one request
             self._trigger_put(None)
 
     def close(self, capacity: int = 0) -> None:
         """Lower the capacity at once: those who use what is closed are interrupted.
 
-        The last in the order of the queue are interrupted first; the cause of the
-        interrupt is a `simpy.resources.resource.Preempted`.
+        Those of the lowest priority are interrupted first, or those that were granted
+        last; the cause is a `simpy.resources.resource.Preempted`.
         """
         self.capacity = capacity
         for request in sorted(self.users, key=self._rank)[capacity:]:
@@ -458,21 +459,23 @@ class Resource(Measured, simpy.Resource):
     def _measure_open(self) -> None:
         """Add the open time of servers up to now."""
         now = self._env._now
-        self._open += max(self._capacity, len(self.users)) * (now - self._measured_to)
+        self._open_time += max(self._capacity, len(self.users)) * (
+            now - self._measured_to
+        )
         self._measured_to = now
 
     def _trigger_put(self, _: Any) -> None:
         """Grant the first request if a server is free: one per call, as in SimPy."""
         queue = self.put_queue
-        if queue and (len(self.users) < self._capacity or self._makes_way(queue[0])):
+        if queue and (len(self.users) < self._capacity or self._preempts_for(queue[0])):
             request = queue.pop(0)
             self.users.append(request)
             now = request.usage_since = self._env._now
             self.waits.append(now - request.since)
             request.succeed()
 
-    def _makes_way(self, request: Any) -> bool:
-        """Whether a user is preempted for a request."""
+    def _preempts_for(self, request: Any) -> bool:
+        """Preempt a user for a request, if one has a lower priority; return whether."""
         return False
 
     @staticmethod
@@ -510,11 +513,11 @@ class PriorityResource(Resource, simpy.PriorityResource):
 class PreemptiveResource(PriorityResource, simpy.PreemptiveResource):
     """A simpy.PreemptiveResource that measures itself."""
 
-    def _makes_way(self, request: Any) -> bool:
+    def _preempts_for(self, request: Any) -> bool:
         if not request.preempt or not self.users:
             return False
         user = max(self.users, key=self._rank)
-        if user.key > request.key:  # whose server is taken, also one that is closing
+        if user.key > request.key:  # its server is taken over, even one that closes
             self._preempt(user, request.proc)
             return True
         return False
@@ -524,7 +527,7 @@ class _Put(container.ContainerPut, store.StorePut):
     """A put of an item into a store."""
 
     def __init__(self, resource: Any, item: Any) -> None:
-        self.amount = self.item = item
+        self.amount = self.item = item  # SimPy's container reads the amount
         env = self.env = resource._env
         self.callbacks, self.resource = [resource._trigger_get], resource
         self.proc, self.since = env._active_proc, env._now
@@ -591,7 +594,7 @@ def _check_amount(amount: Any) -> None:
 
 
 class _Stock(Measured):
-    """What is filled and emptied.
+    """Base of containers and stores.
 
     Figures: level, its time average; wait of the gets that were served, and
     immediate_pct, the share of them that did not wait; put_wait of the puts;

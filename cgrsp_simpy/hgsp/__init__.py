@@ -10,6 +10,7 @@ from cgrsp_simpy.hgsp.policies import SCHEDULERS, Follow, Online, Replan
 from cgrsp_simpy.hgsp.report import plan_of, schedule_of
 from cgrsp_simpy.hgsp.rules import RULES, dispatch
 from cgrsp_simpy.hgsp.scenario import Scenario, solve
+from cgrsp_simpy.hgsp.schedule import greedy_assignment
 from cgrsp_simpy.hgsp.view import View
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "View",
     "dispatch",
     "generate",
+    "greedy_assignment",
     "plan_of",
     "read_instance",
     "schedule_of",

@@ -1,4 +1,4 @@
-"""With four places to wait instead of two, fewer customers balk, but all wait longer.
+"""With four places to wait, not two, fewer customers balk, and the others wait longer.
 
 Source: Gross and Harris, Fundamentals of Queueing Theory, Section 2.4 (M/M/c/K).
 """

@@ -1,4 +1,4 @@
-"""A third machine in group 2 almost halves the time in the job shop.
+"""A third machine in group 2 shortens the time in the job shop by about a third.
 
 Jobs of three types visit up to five groups of machines, each type in an order of its
 own. Source: Law, Simulation Modeling and Analysis, Section 2.7.

@@ -1,4 +1,4 @@
-"""If two vehicles more pass per green phase, the wait at the light is almost halved.
+"""If two more vehicles pass per green phase, the wait is two fifths shorter.
 
 Vehicles gather while the light is red; a green phase releases as many as can pass, and
 the others wait for the next. Source: Bailey (1954), Journal of the Royal Statistical

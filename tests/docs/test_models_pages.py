@@ -37,3 +37,10 @@ def test_the_table_lists_every_page_with_its_script():
     pages = {page.stem: included(page)[0].stem for page in PAGES}
     del pages["index"]
     assert dict(rows) == pages
+
+
+def test_the_table_on_random_streams_has_the_numbers_of_its_script():
+    page = (ROOT / "docs" / "howto" / "simpy.md").read_text(encoding="utf-8")
+    printed = (ROOT / "scenarios" / "random_streams.out").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (.* stream.*?) \| (-.* s) \|$", page, re.M)
+    assert [f"{streams}: {change}" for streams, change in rows] == printed.splitlines()

@@ -182,6 +182,7 @@ class Report:
     def summary_of(self, run: Any, chosen: np.ndarray[Any, Any]) -> dict[str, Any]:
         """Return the figures of some jobs of a run; chosen: a mask of shape (jobs,)."""
         tally, jobs = WaitTally(), run.jobs[chosen]
+        tally.window = getattr(run.tally, "window", tally.window)
         tally.add({name: jobs[name] for name in jobs.dtype.names or ()})
         return {"jobs": int(chosen.sum()), **tally.figures()}
 

@@ -303,6 +303,7 @@ class FunctionSubject(Subject):
         unit_s = self.model.declaration.unit_s
         observations = _observations(env, records, figures, unit_s)
         kept = Records(self.report, records)
+        kept.tally.window = env.warm_up * unit_s, env.window_end * unit_s
         if observations.requests is not None:
             kept.take(_rows(observations.requests))
             kept.claims = _claims(observations)

@@ -68,6 +68,14 @@ def test_after_a_warm_up_jobs_that_end_later_and_the_later_use_count():
     assert waits.summary()["wait_s"] == pytest.approx(late["wait_s"].mean())
 
 
+def test_figures_of_some_jobs_leave_the_warm_up_out_too():
+    run = cg.simulate(Shop(jobs=4, gap_s=10.0, starts_s=45.0), "first")
+    summary, by_claims = run.summary(), run.by("claims")
+    assert by_claims == [{"claims": 2, "jobs": 4, **by_claims[0]}]
+    for name in ("wait_s", "claim_wait_s", "response_s"):
+        assert by_claims[0][name] == pytest.approx(summary[name])
+
+
 def test_a_warm_up_longer_than_the_run_is_refused():
     with pytest.raises(
         cg.InputError, match=r"ended at 50, but cg\.warm_up measures from 90"

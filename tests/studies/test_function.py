@@ -232,6 +232,33 @@ def test_records_are_in_seconds_and_figures_in_the_models_unit():
         cg.model(unit_s=0)
 
 
+def test_figures_by_process_leave_the_warm_up_out():
+    @cg.model
+    def two_kinds(env):
+        desk = cg.Resource(env, name="desk")
+
+        def slow():
+            with desk.request() as turn:
+                yield turn
+                yield env.timeout(6)
+
+        def quick(arrival):
+            yield env.timeout(arrival)
+            with desk.request() as turn:
+                yield turn
+                yield env.timeout(1)
+
+        env.process(slow())
+        env.process(quick(2))
+        env.process(quick(10))
+        cg.warm_up(env, 6.5)
+        env.run(20)
+
+    by_kind = {row["process"]: row for row in cg.simulate(two_kinds).by("process")}
+    assert by_kind["quick"]["wait_s"] == (4 + 0) / 2
+    assert np.isnan(by_kind["slow"]["wait_s"])  # it ended during the warm-up
+
+
 def test_runs_and_studies_can_be_pickled():
     study = cg.compare(bank, {"two": {"rule": lambda works: works[0]}}, seeds=[1])
     assert pickle.loads(pickle.dumps(study)).rows == study.rows

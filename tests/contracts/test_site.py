@@ -65,6 +65,23 @@ def test_a_dollar_in_the_gallery_is_a_price_and_begins_no_formula(monkeypatch):
 
 
 @pytest.mark.slow
+def test_a_link_to_a_script_has_the_ending_of_its_page(monkeypatch):
+    for package in ("jupytext", "nbformat"):
+        pytest.importorskip(package)
+    monkeypatch.syspath_prepend(DOCS)
+    made = importlib.import_module("made")
+    links = {
+        (page.name, name)
+        for page in DOCS.rglob("*.md")
+        if "made" not in page.relative_to(DOCS).parts
+        for name in re.findall(r"made/scenarios/([\w.]+)\)", page.read_text("utf-8"))
+    }
+    pages = {made._page(script) for script in made.SCENARIOS.glob("*.py")}
+    assert len(links) > 10
+    assert {link for link in links if link[1] not in pages | {"index.md"}} == set()
+
+
+@pytest.mark.slow
 def test_of_every_constant_something_is_said(monkeypatch):
     for package in ("jupytext", "nbformat"):
         pytest.importorskip(package)

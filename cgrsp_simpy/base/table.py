@@ -1,5 +1,5 @@
-"""Results to read and to keep: rows of figures to CSV and pandas, figures to JSON,
-tables of text and of HTML in notebooks; and how work shows its progress.
+"""Results as CSV, JSON and pandas; tables as text, HTML, Markdown and LaTeX; and
+progress bars.
 """
 
 from __future__ import annotations
@@ -183,6 +183,65 @@ class Table(NamedTuple):
             f"<tbody>{''.join(f'<tr>{line}</tr>' for line in lines)}</tbody></table>"
             + (f"<p>{html_text(self.note)}</p>" if self.note else "")
         )
+
+    def markdown(self) -> str:
+        """The table in Markdown, with its title above and its note below."""
+        title, note = map(_markdown_text, (self.title, self.note))
+        head, *body = [list(map(_markdown_text, row)) for row in self.rows]
+        rule = ["---", *["---:"] * (len(head) - 1)]
+        lines = [f"| {' | '.join(row)} |" for row in (head, rule, *body)]
+        parts = [title, "\n".join(lines), note]
+        return "\n\n".join(part for part in parts if part)
+
+    def latex(self) -> str:
+        """A LaTeX table environment; it needs the package booktabs."""
+        title, note = map(_latex_text, (self.title, self.note))
+        head, *body = [" & ".join(map(_latex_text, row)) for row in self.rows]
+        columns = f"l{'r' * (len(self.rows[0]) - 1)}"
+        return "\n".join(
+            [
+                r"\begin{table}",
+                r"\centering",
+                *([rf"\caption{{{title}}}"] if title else []),
+                rf"\begin{{tabular}}{{{columns}}}",
+                r"\toprule",
+                rf"{head} \\",
+                r"\midrule",
+                *(rf"{line} \\" for line in body),
+                r"\bottomrule",
+                r"\end{tabular}",
+                *([rf"\par\small {note}"] if note else []),
+                r"\end{table}",
+            ]
+        )
+
+
+LATEX = {
+    **{letter: f"\\{letter}" for letter in "&%$#_{}"},
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    "[": "{[}",  # after a line's end it would be an argument
+    "±": r"$\pm$",
+    "×": r"$\times$",
+    "∞": r"$\infty$",
+    "…": r"\ldots{}",
+    "–": "--",
+}
+"""What a character is in LaTeX, if it is not itself."""
+
+
+def _latex_text(text: str) -> str:
+    words = " ".join(visible(text, "\n").split())
+    return "".join(LATEX.get(letter, letter) for letter in words)
+
+
+def _markdown_text(text: str) -> str:
+    words = " ".join(visible(text, "\n").split())
+    return re.sub(r"([\\`*\[<|])", r"\\\1", words)
 
 
 def figure_text(value: Any) -> str:

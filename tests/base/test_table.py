@@ -1,0 +1,30 @@
+"""Tables in the formats of papers."""
+
+from __future__ import annotations
+
+from cgrsp_simpy.base.table import Table
+
+AWKWARD = Table(
+    "10 % of a_b & c: ± 95 %",
+    [["policy", "wait_min"], ["rh:a=1|2", "1.00 ± 0.1"], ["[x] ~^\\", "<5 #$ {}"]],
+    "note: p < 0.05",
+)
+
+
+def test_markdown_has_one_row_per_line_and_escapes_what_would_be_markup():
+    lines = AWKWARD.markdown().splitlines()
+    assert lines[0] == "10 % of a_b & c: ± 95 %"
+    assert lines[2:4] == ["| policy | wait_min |", "| --- | ---: |"]
+    assert lines[4] == r"| rh:a=1\|2 | 1.00 ± 0.1 |"
+    assert lines[5] == r"| \[x] ~^\\ | \<5 #$ {} |"
+    assert lines[-1] == r"note: p \< 0.05"
+
+
+def test_latex_escapes_what_latex_would_read():
+    text = AWKWARD.latex()
+    assert r"\caption{10 \% of a\_b \& c: $\pm$ 95 \%}" in text
+    assert r"rh:a=1\textbar{}2 & 1.00 $\pm$ 0.1 \\" in text
+    assert (
+        r"{[}x] \textasciitilde{}\textasciicircum{}\textbackslash{} &"
+        r" \textless{}5 \#\$ \{\} \\"
+    ) in text

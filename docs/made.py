@@ -25,7 +25,7 @@ import nbformat
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 import cgrsp_simpy
-from cgrsp_simpy.cli import lecture_pages
+from cgrsp_simpy.exercises import pages as lecture_pages
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "cgrsp_simpy"
@@ -39,10 +39,9 @@ SINGLE = {
     "hectic_day": "python scenarios/readme_figure.py",
     "tiles": "python scenarios/tiles.py",
     "frontier": (
-        "cgrsp bound --day hectic --frontier --seeds 10 --bin 10 --report"
-        " figures/frontier"
+        "cgrsp bound hectic --frontier --seeds 10 --bin 10 --report figures/frontier"
     ),
-    "advice": "cgrsp advise --day hectic --report figures/advice",
+    "advice": "cgrsp advise hectic --report figures/advice",
 }
 
 # Lectures that run in the reader's browser, and the Python there, which brings NumPy,

@@ -18,7 +18,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-from cgrsp_simpy.cli import main, make_parser
+from cgrsp_simpy.cli import main, overview
 
 WITHIN_S = 120
 MEMORY = 4 * 2**30
@@ -37,7 +37,7 @@ class Ended(NamedTuple):
 @cache
 def load():
     """Load what commands need, once and not in each process that is forked."""
-    make_parser()
+    overview()
     for part in ("linalg", "ndimage", "optimize", "special"):
         import_module(f"scipy.{part}")
 

@@ -56,6 +56,7 @@ FLOORS = {  # share of the changes that the quick tests must notice
     "thesis": 0.95,
     "exercises": 0.95,
     "cli": 0.95,
+    "papers": 0.95,
 }
 LEFT_OUT = ("plots", "app")  # rooms of drawings and pages
 DRAWN = ("figures", "page")  # ends of the names of files of drawings

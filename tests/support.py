@@ -4,6 +4,7 @@ refusals, logs.
 
 import csv
 import io
+import json
 import os
 import re
 import struct
@@ -86,6 +87,12 @@ def canvas_of(figure, rows):
     figure.draw(canvas, rows)
     canvas.canvas.draw()
     return canvas
+
+
+def figures_of(text):
+    """The figures of the first alternative of an answer in JSON."""
+    row = json.loads(text)["figures"][0]
+    return {name: value for name, value in row.items() if name != "alternative"}
 
 
 def csv_rows(text):

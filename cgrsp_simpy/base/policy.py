@@ -8,8 +8,10 @@ from __future__ import annotations
 import importlib.util
 import inspect
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from traceback import extract_tb
 from typing import Any, NamedTuple, TypeVar, cast
 
 import cloudpickle
@@ -161,6 +163,24 @@ def chosen(
 def in_file(text: str) -> bool:
     """Whether a text names a function of a file."""
     return text.partition(":")[0].endswith(".py")
+
+
+@contextmanager
+def errors_of(text: str) -> Iterator[None]:
+    """Raise InputError, with the line, for an error in the file that a text names."""
+    try:
+        yield
+    except (InputError, PolicyError):
+        raise
+    except Exception as error:
+        if not in_file(text):
+            raise
+        path = Path(text.partition(":")[0]).resolve()
+        frames = extract_tb(error.__traceback__)
+        lines = [each.lineno for each in frames if Path(each.filename) == path]
+        where = f", line {lines[-1]}" if lines else ""
+        kind = type(error).__name__
+        raise InputError(f"{text}{where}: {kind}: {error}") from error
 
 
 def from_file(what: str, text: str) -> Callable[..., Any]:

@@ -170,7 +170,8 @@ class Table(NamedTuple):
     def text(self) -> str:
         """Lines for a terminal, columns aligned."""
         title, note = (visible(text, "\n") for text in (self.title, self.note))
-        return "\n".join([title, *aligned(self.rows), *([note] if note else [])])
+        parts = [title, *aligned(self.rows), note]
+        return "\n".join(filter(None, parts))
 
     def html(self) -> str:
         """The same for a notebook."""
@@ -188,7 +189,10 @@ class Table(NamedTuple):
         """The table in Markdown, with its title above and its note below."""
         title, note = map(_markdown_text, (self.title, self.note))
         head, *body = [list(map(_markdown_text, row)) for row in self.rows]
-        rule = ["---", *["---:"] * (len(head) - 1)]
+        rule = [
+            "---:" if all(map(NUMERIC.match, column)) else "---"
+            for column in zip(*self.rows[1:])
+        ]
         lines = [f"| {' | '.join(row)} |" for row in (head, rule, *body)]
         parts = [title, "\n".join(lines), note]
         return "\n\n".join(part for part in parts if part)
@@ -197,7 +201,10 @@ class Table(NamedTuple):
         """A LaTeX table environment; it needs the package booktabs."""
         title, note = map(_latex_text, (self.title, self.note))
         head, *body = [" & ".join(map(_latex_text, row)) for row in self.rows]
-        columns = f"l{'r' * (len(self.rows[0]) - 1)}"
+        columns = "".join(
+            "r" if all(map(NUMERIC.match, column)) else "l"
+            for column in zip(*self.rows[1:])
+        )
         return "\n".join(
             [
                 r"\begin{table}",
@@ -216,6 +223,8 @@ class Table(NamedTuple):
         )
 
 
+NUMERIC = re.compile(r"\s*([-+]?[\d.]|[-∞]?\s*$|inf)")
+"""The beginning of a cell that is aligned to the right."""
 LATEX = {
     **{letter: f"\\{letter}" for letter in "&%$#_{}"},
     "\\": r"\textbackslash{}",
@@ -249,6 +258,46 @@ def figure_text(value: Any) -> str:
     if value is None or value != value:
         return "-"
     return f"{value:z,{digits(value)}}" if isinstance(value, float) else str(value)
+
+
+def cells_of(
+    rows: Sequence[Mapping[str, Any]], shown: Callable[[Any], str] = figure_text
+) -> list[list[str]]:
+    """Return rows as table cells, below the column names. shown: formats a value."""
+    return [list(rows[0]), *([shown(value) for value in row.values()] for row in rows)]
+
+
+def short_text(value: Any) -> str:
+    """Format a number in four digits or as a whole one; a dash for None."""
+    if isinstance(value, int | float):
+        return f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.0f}"
+    return "-" if value is None else str(value)
+
+
+def document(
+    subject: str,
+    figures: Sequence[Mapping[str, Any]],
+    *,
+    parameters: Mapping[str, Any] | None = None,
+    alternatives: Sequence[str] = (),
+    seeds: Sequence[int] = (),
+    **more: Any,
+) -> dict[str, Any]:
+    """Return the content of an answer in JSON, of every command.
+
+    subject: the scenario, log or paper. figures: one row per alternative, or per row of
+    the table; a mean is an object of mean, ci95 and n. parameters: those that were
+    given. alternatives: policies, or what else is compared. seeds: of the runs. more:
+    what only this command answers.
+    """
+    return {
+        "subject": subject,
+        "parameters": dict(parameters or {}),
+        "alternatives": list(alternatives),
+        "seeds": list(seeds),
+        "figures": list(figures),
+        **more,
+    }
 
 
 def digits(size: float) -> str:

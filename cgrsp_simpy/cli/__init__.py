@@ -17,49 +17,107 @@ import signal
 import sys
 import threading
 import warnings
-from collections.abc import Sequence
-from contextlib import nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, cast
 
 from cgrsp_simpy.analysis.solver import SolverError
-from cgrsp_simpy.base.checks import InputError, check_one_of, check_whole, require
-from cgrsp_simpy.base.files import MOST_BYTES, MOST_LINES, large_files
+from cgrsp_simpy.base.checks import InputError, check_one_of, check_whole, nearest
+from cgrsp_simpy.base.files import large_files
 from cgrsp_simpy.base.policy import PolicyError
-from cgrsp_simpy.base.table import visible
-from cgrsp_simpy.cli.options import MOST_HELD, Answer, add_options, summary
-from cgrsp_simpy.cli.parsing import COMMON, Parser
-from cgrsp_simpy.cli.working import working
+from cgrsp_simpy.base.table import progress, visible
+from cgrsp_simpy.cli.answers import Answer
+from cgrsp_simpy.cli.parsing import (
+    Command,
+    Parser,
+    fill,
+    renamed,
+    wrapped,
+)
 from cgrsp_simpy.studies.executors import MOST_WORKERS, WorkerError
 
-__all__ = ["main", "make_parser"]
+__all__ = ["VERBS", "main", "overview", "parser_of"]
 
-VERBS = (  # modules of this package, each loaded on use
-    "compare",
-    "sweep",
-    "tune",
-    "month",
-    "run",
-    "bound",
-    "advise",
-    "market",
-    "verify",
-    "parameters",
-    "policies",
-    "thesis",
-    "waiting",
-    "hgsp",
-    "llm",
-    "cluster",
-    "dag",
-    "spot",
-    "redraw",
-    "lectures",
-    "sample",
-    "app",
-)
+VERBS = {  # verb -> module of this package, loaded on use, and its summary
+    "run": (
+        "run",
+        "Run one policy once: figures, rows, events, steps, or a picture.",
+    ),
+    "compare": (
+        "studies",
+        "Compare policies, or alternatives of a function, on the same "
+        "seeds: means with 95 % intervals, and paired tests against the "
+        "first.",
+    ),
+    "sweep": (
+        "studies",
+        "Compare policies at every point of a grid: words with several "
+        "values, as in slots=4,5,6 or rh:reserve=0,1.",
+    ),
+    "parameters": (
+        "parameters",
+        "List the parameters of a scenario with value, unit and meaning, "
+        "or write its file.",
+    ),
+    "policies": (
+        "parameters",
+        "List the policies of a scenario with their parameters.",
+    ),
+    "advise": (
+        "advise",
+        "Recommend a policy, a number of slots and GPU types, in USD per day.",
+    ),
+    "bound": (
+        "bound",
+        "Compute a lower bound for all policies on a scenario of rented slots.",
+    ),
+    "plan": (
+        "plan",
+        "Plan how many machines to own, and which jobs wait for them: of "
+        "a log, with the bill of a year and how sure it is, or by "
+        "formula.",
+    ),
+    "replay": (
+        "records",
+        "Replay a log of a cluster: which scheduler matches its records, "
+        "and what changes would bring.",
+    ),
+    "market": (
+        "records",
+        "Summarise recorded stock, or fit a model of stock to it.",
+    ),
+    "papers": (
+        "papers",
+        "Reproduce the tables and figures of the papers, or check them.",
+    ),
+    "redraw": (
+        "papers",
+        "Draw figures again from their CSV files, in another style, "
+        "without simulating.",
+    ),
+    "verify": (
+        "files",
+        "Repeat a sample of the tasks of a results directory, and check that"
+        " the results are identical.",
+    ),
+    "sample": (
+        "files",
+        "Write a small log of jobs, or generated tasks, to try out commands.",
+    ),
+    "lectures": (
+        "teaching",
+        "List the lectures on discrete-event simulation, print one, copy "
+        "it with its answers, or write it as a notebook or slides.",
+    ),
+    "app": (
+        "teaching",
+        "Serve a live page in the browser: days, comparisons, advice, clusters.",
+    ),
+}
+SILENT_S, EVERY_S = 1.0, 0.5  # of the line of a working command
 
 QUIET = {  # loggers, with the lowest level shown
     "matplotlib": logging.WARNING,  # it logs how it saves
@@ -84,122 +142,83 @@ class Visible(logging.Formatter):
         return visible(super().format(record))
 
 
-def make_parser(verb: str = "") -> Parser:
-    """Return the parser of all commands; or of one, in a tenth of the time."""
-    parser = Parser(
-        prog="cgrsp",
-        usage="%(prog)s VERB ... [options]",
-        description="Simulate scheduling on rented cloud GPUs.",
-        epilog="The options below are those of every command, at any position.",
-    )
-    large = (
-        f"read files of more than {MOST_LINES:,} lines or {MOST_BYTES >> 20} MiB"
-        " unpacked"
-    )
-    add_options(
-        parser,
-        (
-            "--format NAME",
-            str,
-            "of the answer: table, csv or json, unless the command has others",
-        ),
-        (
-            "--workers N",
-            int,
-            "processes (default: this one; of figures and tables one a core)",
-        ),
-        (
-            "--engine NAME",
-            str,
-            "of studies of rented slots: auto, simpy or compiled, equal bits",
-        ),
-        (
-            "--yes",
-            bool,
-            f"start even if it takes more than an hour or {MOST_HELD / 1e9:g} GB",
-        ),
-        ("--large-files", bool, large),
-    )
-    parser.add_argument(
-        "--version", action="version", version=f"cgrsp {version('cgrsp_simpy')}"
-    )
-    parser.add_argument(
-        "--completion",
-        action=Completion,
-        metavar="SHELL",
-        help=(
-            "print the completion of words for bash, zsh or tcsh (needs the extra"
-            " completion)"
-        ),
-    )
-    verbs = parser.add_subparsers(
-        dest="verb", required=True, metavar="VERB", prog="cgrsp"
-    )
-    for name in VERBS:
-        if verb not in ("", name):
-            verbs.add_parser(name)
-            continue
-        module = import_module(f"{__name__}.{name}")
-        line = summary(module.__doc__)
-        added = verbs.add_parser(name, help=line.replace("%", "%%"), description=line)
-        added.set_defaults(formats=(), parallel=False, engines=False)
-        module.add_arguments(added)
-        if hasattr(module, "carry_out"):  # otherwise each action has its own
-            added.set_defaults(carry_out=module.carry_out)
+def command_of(verb: str) -> Command:
+    """Return the command of a verb."""
+    module = import_module(f"{__name__}.{VERBS[verb][0]}")
+    command: Command = module.COMMANDS[verb]
+    return command
+
+
+def parser_of(verb: str) -> Parser:
+    """Return the parser of a verb."""
+    parser = Parser(prog=f"cgrsp {verb}", description=VERBS[verb][1])
+    fill(parser, command_of(verb))
     return parser
 
 
-class Completion(argparse.Action):
-    """Print the completion script of a shell, and exit."""
-
-    def __call__(
-        self, parser: Any, namespace: Any, values: Any, option_string: Any = None
-    ) -> None:
-        try:
-            shtab: Any = import_module("shtab")
-        except ImportError:
-            parser.error(
-                'completion needs shtab: pip install ".[completion]" in a clone'
-            )
-        if values not in shtab.SUPPORTED_SHELLS:
-            parser.error(
-                f"--completion(={values!r}) must be {', '.join(shtab.SUPPORTED_SHELLS)}"
-            )
-        print(shtab.complete(make_parser(), values), flush=True)
-        parser.exit()
+def overview() -> str:
+    """Return the help of the program: every verb with its summary."""
+    lines = ["usage: cgrsp VERB ... [options]", ""]
+    for verb, (_, summary) in VERBS.items():
+        lines += [f"  {verb}", *wrapped(summary, "      ")]
+    lines += ["", "cgrsp VERB -h is the help of a verb; cgrsp --version the version."]
+    completion = (
+        "cgrsp --completion SHELL prints the completion for bash, zsh or tcsh (needs"
+        " the extra completion)."
+    )
+    return "\n".join([*lines, *wrapped(completion)])
 
 
-def _parsed(words: Sequence[str]) -> argparse.Namespace:
-    parser = make_parser(next((word for word in words if word in VERBS), ""))
-    for word in words:
-        if word.startswith("-") and word.endswith(
-            "=--"
-        ):  # argparse would drop such a value
-            parser.error(f"argument {word[:-3]}: expected one argument")
-    # otherwise it takes the verb that follows
-    if words and COMMON.get(words[-1]):
-        parser.error(f"argument {words[-1]}: expected one argument")
-    return parser.parse_args(words)
+WORDS = """
+_cgrsp_words() {
+  local names
+  names=$(cgrsp parameters "${COMP_WORDS[2]}" --format csv 2>/dev/null)
+  compgen -S = -W "$(cut -d, -f1 <<<"$names" | tail -n +2)" -- "$1"
+}
+"""
+"""Completion of the words behind a scenario, for bash."""
 
 
-def _check_common(args: argparse.Namespace) -> None:
-    """Raise InputError for a common option that this command does not support."""
-    if args.format is not None:
-        require(bool(args.formats), "--format", args.format, "left out here")
-        check_one_of("--format", args.format, args.formats)
-    elif args.formats:
-        args.format = args.formats[0]
-    if args.workers is not None:
-        require(
-            args.parallel,
-            "--workers",
-            args.workers,
-            "left out here: one process does it",
-        )
-        check_whole("--workers", args.workers, least=1, most=MOST_WORKERS)
-    if args.engine is not None:
-        require(args.engines, "--engine", args.engine, "left out here: it is SimPy")
-        check_one_of("--engine", args.engine, ("auto", "simpy", "compiled"))
+def completion(shell: str) -> str:
+    """Return the completion script of a shell; InputError for an unknown one."""
+    try:
+        shtab: Any = import_module("shtab")
+    except ImportError:
+        needed = 'completion needs shtab: pip install ".[completion]" in a clone'
+        raise InputError(needed) from None
+    shells = shtab.SUPPORTED_SHELLS
+    check_one_of("--completion", shell, shells)
+    parser = argparse.ArgumentParser(prog="cgrsp")
+    verbs = parser.add_subparsers(dest="verb")
+    for verb, (_, summary) in VERBS.items():
+        added = verbs.add_parser(verb, help=summary.replace("%", "%%"))
+        fill(added, command_of(verb))
+        for action in added._actions:
+            if action.dest == "words":
+                action.complete = {"bash": "_cgrsp_words"}  # type: ignore[attr-defined]
+    text: str = shtab.complete(parser, shell, preamble={"bash": WORDS})
+    return text
+
+
+def _parsed(words: Sequence[str]) -> argparse.Namespace | str:
+    """Return the arguments, or a text to print."""
+    verb = words[0] if words else "-h"
+    if verb in ("-h", "--help"):
+        return overview()
+    if verb == "--version":
+        return f"cgrsp {version('cgrsp_simpy')}"
+    if verb == "--completion":
+        return completion(words[1] if len(words) > 1 else "")
+    if verb not in VERBS:
+        now = renamed(words)
+        meant = f"; it is {now} now" if now else nearest(verb, VERBS)
+        if verb.startswith("-"):
+            meant = "; options follow the verb, as in cgrsp compare hectic --seeds 5"
+        allowed = ", ".join(VERBS)
+        raise InputError(f"unknown verb {verb!r}{meant} (allowed: {allowed})")
+    args = parser_of(verb).parse_words(words[1:])
+    args.verb = verb
+    return args
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -214,9 +233,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.reconfigure(errors="cgrsp")
     try:
         args = _parsed(sys.argv[1:] if arguments is None else arguments)
+        if isinstance(args, str):
+            print(args, flush=True)
+            return 0
+    except InputError as error:
+        return _failed(f"cgrsp: {error}", 2)
     except BrokenPipeError:
         return _reader_left()
-    except OSError as error:  # a completion cannot be printed
+    except OSError as error:
         return _failed(f"cgrsp: {error.strerror}", 2)
     _end_in_order()
     to_stderr = logging.StreamHandler()
@@ -288,10 +312,11 @@ def _carried_out(args: argparse.Namespace) -> int:
             )
             with (
                 large_files() if args.large_files else nullcontext(),
-                working(_told(args)) if not _prints(args) else nullcontext(),
+                _working(f"cgrsp {args.verb}") if not _prints(args) else nullcontext(),
             ):
-                _check_common(args)
-                with studies_on(args.engine or "auto"):
+                if args.workers is not None:
+                    check_whole("--workers", args.workers, least=1, most=MOST_WORKERS)
+                with studies_on(getattr(args, "engine", "auto")):
                     text, status = cast(Answer, args.carry_out(args))
         print(visible(text, "\n\t"), flush=True)
     except (InputError, PolicyError, SolverError, WorkerError) as error:
@@ -320,15 +345,33 @@ def _carried_out(args: argparse.Namespace) -> int:
     return status
 
 
-def _told(args: argparse.Namespace) -> str:
-    """Return the name of a command and its action."""
-    words = (
-        "cgrsp",
-        args.verb,
-        getattr(args, "action", ""),
-        getattr(args, "id", ""),
-    )
-    return visible(" ".join(word for word in words if word))
+@contextmanager
+def _working(what: str) -> Iterator[None]:
+    """Show a line on the terminal with the task and its time, from the second second
+    on.
+
+    It disappears when the work ends. Nothing is shown if stderr is no terminal.
+    """
+    if not sys.stderr.isatty():
+        yield
+        return
+    ended = threading.Event()
+    clock = threading.Thread(target=_tell, args=(what, ended), daemon=True)
+    clock.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        clock.join()
+
+
+def _tell(what: str, ended: threading.Event) -> None:
+    if ended.wait(SILENT_S):
+        return
+    with progress(desc=what, bar_format="{desc}: {elapsed}", delay=0) as line:
+        line.start_t -= SILENT_S
+        while not ended.wait(EVERY_S):
+            line.refresh()
 
 
 def _prints(args: argparse.Namespace) -> bool:

@@ -6,99 +6,105 @@ from __future__ import annotations
 
 import argparse
 import logging
-from base64 import b64encode
-from html import escape
+from dataclasses import fields
 from pathlib import Path
 
 from cgrsp_simpy.base.checks import read_as, require
-from cgrsp_simpy.base.files import check_folder, write_whole
-from cgrsp_simpy.base.table import csv_text
-from cgrsp_simpy.cli.fields import add_pairs, checked, fields_of
+from cgrsp_simpy.base.files import check_folder
+from cgrsp_simpy.base.table import document
+from cgrsp_simpy.cli.answers import Answer, formatted
 from cgrsp_simpy.cli.options import (
-    Answer,
     add_options,
+    add_policies,
+    add_scenario,
     add_study,
-    answer,
     check_work,
-    policies_of,
+    checked,
+    rental_of,
     seeds_of,
 )
-from cgrsp_simpy.cli.rental import add_scenario, scenario_of
-from cgrsp_simpy.decide.advice import POLICIES, PRINT, SEARCHED, Advice, advise
+from cgrsp_simpy.cli.parsing import Command
+from cgrsp_simpy.cli.scenarios import RENTAL_NAMES, group_of
+from cgrsp_simpy.decide.advice import POLICIES, SEARCHED, advise
 from cgrsp_simpy.decide.recommend import Prices, Spot
-from cgrsp_simpy.studies.page import page
 from cgrsp_simpy.studies.subject import subject_of
 
 log = logging.getLogger(__name__)
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the command."""
-    add_scenario(parser)
-    first = "the first is the one in use (default: %(default)s)"
-    target = "such as miss<=1%%,wait<=30"
+def _add_advise(parser: argparse.ArgumentParser) -> None:
+    more = (
+        "also prices.price_miss, prices.price_late, prices.price_wait and"
+        " prices.price_slot, by which plans are ranked, in USD; and spot.share and"
+        " spot.per_h, to try spot instances at a share of the price, with interruptions"
+    )
+    add_scenario(parser, more, RENTAL_NAMES)
+    add_policies(parser, f"{','.join(POLICIES)}; the first is the one in use")
+    target = "limits to reach with the least change, such as miss<=1%%,wait<=30"
     add_options(
         parser,
-        ("--policies P,P", str, first, ",".join(POLICIES)),
-        ("--target FIGURE<=X", str, f"{target}: limits to reach with the least change"),
+        ("--target FIGURE<=X", str, target),
         ("--budget USD", float, "limit of rent and slots, USD per day"),
         (
             "--load X",
             checked(_load),
-            "multiply the arrival rate by X: 1.3, or +30%%",
+            "multiply the arrival rate, by 1.3 or by +30%%",
             1.0,
         ),
-        (
-            "--report DIR",
-            str,
-            "write advice.html, a page to print, advice.csv and figures",
-        ),
     )
-    add_pairs(
-        parser, "spot", fields_of(Spot), "try spot instances, at a share of the price"
-    )
-    add_pairs(
-        parser,
-        "prices",
-        fields_of(Prices),
-        "prices other than the rent, by which options are ranked",
-    )
+    report = "write a page to print, its figures and CSV"
+    add_options(parser, ("--report DIR", str, report))
     add_study(parser, 20)
 
 
-def carry_out(args: argparse.Namespace) -> Answer:
+def _advise(args: argparse.Namespace) -> Answer:
     """Return the advice in the requested format."""
-    scenario, seeds, spot = scenario_of(args), seeds_of(args), args.spot
-    policies = policies_of(args.policies)
+    prices = Prices(**group_of(args.words, "prices", Prices))
+    spot_words = group_of(args.words, "spot", Spot)
+    worded, seeds = rental_of(args, "advise"), seeds_of(args)
+    scenario = worded.scenario
+    policies = args.policies or [*POLICIES]
     folder = None if args.report is None else Path(args.report)
     if folder is not None:
         check_folder(folder)
-    if spot is not None:
-        require(
-            len(spot) == len(fields_of(Spot)),
-            "--spot",
-            spot,
-            "both, as in share=.4,per_h=.2",
-        )
-    check_work(
-        args, subject_of(scenario).work * (SEARCHED * len(policies) + 3 * len(seeds))
-    )
+    both = len(spot_words) in (0, len(fields(Spot)))
+    allowed = "both, as in spot.share=.4 spot.per_h=.2"
+    require(both, "words of spot", spot_words, allowed)
+    runs = SEARCHED * len(policies) + 3 * len(seeds)
+    check_work(args, subject_of(scenario).work * runs)
     advice = advise(
         scenario,
         policies,
         seeds,
         args.workers,
-        prices=Prices(**args.prices or {}),
-        spot=spot and Spot(**spot),
+        prices=prices,
+        spot=Spot(**spot_words) if spot_words else None,
         target=args.target,
         budget_usd=args.budget,
         load=args.load,
         out=args.out,
     )
+    if args.out is not None:
+        log.info("results are in %s", args.out)
     if folder is not None:
-        _report(advice, folder)
+        # loads matplotlib
+        from cgrsp_simpy.decide.figures import write_report
+
+        write_report(advice, folder)
         log.info("the report is in %s", folder)
-    return answer(advice, args)
+    content = document(
+        scenario.name,
+        advice.rows,
+        parameters=worded.parameters,
+        alternatives=policies,
+        seeds=seeds,
+        advice=advice.as_dict(),
+    )
+    if args.format == "table":
+        return Answer(str(advice).rstrip("\n"), int(bool(advice.failures)))
+    return formatted(
+        args, content, advice.rows, lambda: advice.tables, int(bool(advice.failures))
+    )
 
 
 def _load(text: str) -> float:
@@ -108,18 +114,6 @@ def _load(text: str) -> float:
     return 1 + number / 100 if text.endswith("%") else number
 
 
-def _report(found: Advice, folder: Path) -> None:
-    """Write the page with its figures, and the table."""
-    from cgrsp_simpy.decide.figures import ADVICE  # loads matplotlib
-
-    pictures = ""
-    for figure in ADVICE:
-        picture = b64encode(
-            figure.write(folder, figure.rows(found))[1].read_bytes()
-        ).decode()
-        told = escape(figure.title)
-        pictures += f'<figure><img src="data:image/png;base64,{picture}" alt="{told}">'
-        pictures += f"<figcaption>{told}</figcaption></figure>"
-    text = page(found.title, [found.html(pictures)], PRINT)
-    write_whole(folder / "advice.html", text.encode())
-    write_whole(folder / "advice.csv", csv_text(found.rows).encode())
+COMMANDS = {
+    "advise": Command(_add_advise, _advise, parallel=True),
+}

@@ -10,22 +10,21 @@ from pathlib import Path
 from typing import Any
 
 from cgrsp_simpy.analysis.statistics import Mean, mean
-from cgrsp_simpy.base.checks import InputError, check_one_of
+from cgrsp_simpy.base.checks import InputError, check_one_of, require
 from cgrsp_simpy.base.files import check_folder
-from cgrsp_simpy.base.table import Table, figure_text, progress
-from cgrsp_simpy.cli.fields import add_pairs, fields_of
+from cgrsp_simpy.base.table import Table, cells_of, document, figure_text, progress
+from cgrsp_simpy.cli.answers import Answer, formatted
 from cgrsp_simpy.cli.options import (
-    Answer,
     add_options,
+    add_policies,
+    add_scenario,
     add_study,
-    cells_of,
     check_work,
-    formatted,
-    policies_of,
-    refuse,
+    rental_of,
     seeds_of,
 )
-from cgrsp_simpy.cli.rental import add_scenario, scenario_of
+from cgrsp_simpy.cli.parsing import Command
+from cgrsp_simpy.cli.scenarios import RENTAL_NAMES, Worded, group_of
 from cgrsp_simpy.decide.bounds import BIN_S, OBJECTIVES, Bound, check_bin
 from cgrsp_simpy.decide.clairvoyant import MOST_JOBS, optimum
 from cgrsp_simpy.decide.gaps import (
@@ -60,49 +59,51 @@ NONE_KNOWN = "no bound known"
 Row = dict[str, Any]
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the command."""
-    add_scenario(parser)
+def _add_bound(parser: argparse.ArgumentParser) -> None:
+    more = "also prices.price_miss and so on, with --objective cost"
+    add_scenario(parser, more, RENTAL_NAMES)
+    objectives = parser.add_argument_group("objective")
+    knots = (
+        f"minutes between price knots (default: {BIN_S / 60:g}; not used with few jobs)"
+    )
     known = (
         f"the optimum with all draws known, of at most {MOST_JOBS} jobs, in place of"
         " the bound"
     )
-    both = (
-        "the least misses at every mean wait, with policies, instead of one objective"
-    )
-    knots = f"minutes between price knots (default: {BIN_S / 60:g}; few jobs have none)"
+    both = "the least misses at every mean wait, with policies"
     add_options(
-        parser,
+        objectives,
         ("--objective NAME", str, f"{', '.join(UNITS)} (default: mix)"),
-        ("--bin MIN", float, knots),
         ("--clairvoyant", bool, known),
         ("--frontier", bool, both),
-        ("--policies P,P", str, f"of the frontier (default: {POLICIES})"),
-        ("--report DIR", str, "draw the frontier into DIR"),
     )
-    add_pairs(
-        parser, "prices", fields_of(Prices), "of --objective cost, other than the rent"
-    )
+    add_options(parser, ("--bin MIN", float, knots))
+    add_policies(parser, f"of the frontier: {POLICIES}")
+    add_options(parser, ("--report DIR", str, "draw the frontier into DIR"))
     add_study(parser, 10, out=False)
 
 
-def carry_out(args: argparse.Namespace) -> Answer:
+def _bound(args: argparse.Namespace) -> Answer:
     """Return the bounds in the requested format."""
     _check(args)
     objective = args.objective or "mix"
     seeds = seeds_of(args)
-    scenario = scenario_of(args)
+    prices = group_of(args.words, "prices", Prices)
+    if prices and objective != "cost":
+        raise InputError(f"prices.{next(iter(prices))} goes with --objective cost")
+    worded = rental_of(args, "bound")
+    scenario = worded.scenario
     if args.clairvoyant:
-        return _clairvoyant(args, scenario, objective, seeds)
+        return _clairvoyant(args, worded, objective, seeds)
     bin_s = None if args.bin is None else 60 * args.bin
-    named = policies_of(POLICIES if args.policies is None else args.policies)
+    named = args.policies or POLICIES.split(",")
     times, runs = (len(PRICES), LUCKS * len(named)) if args.frontier else (1, 0)
     check_bounds(args, scenario, times * len(seeds), runs * len(seeds), bin_s or BIN_S)
     if args.frontier:
-        return _frontier(args, scenario, named, seeds, bin_s or BIN_S)
-    asked = Prices(**args.prices or {}) if objective == "cost" else objective
+        return _frontier(args, worded, named, seeds, bin_s or BIN_S)
+    asked = Prices(**prices) if objective == "cost" else objective
     (bounds,) = lower_bounds(scenario, [asked], seeds, args.workers, bin_s)
-    return _told(args, scenario, objective, seeds, bounds)
+    return _bounded(args, worded, objective, seeds, bounds)
 
 
 def check_bounds(
@@ -132,29 +133,27 @@ def _check(args: argparse.Namespace) -> None:
     if args.bin is not None:
         check_bin("--bin", args.bin, 60)
     if args.clairvoyant and args.frontier:
-        raise InputError(
-            "--clairvoyant and --frontier exclude each other; give one of them"
-        )
+        raise InputError("give one of --clairvoyant and --frontier, not both")
     for name in ("policies", "report"):
         if getattr(args, name) is not None and not args.frontier:
             raise InputError(f"--{name} goes with --frontier")
-    if args.prices and args.objective != "cost":
-        raise InputError("--prices goes with --objective cost")
-    for name, own in (("frontier", "objective"), ("clairvoyant", "bin")):
+    for name, option in (("frontier", "objective"), ("clairvoyant", "bin")):
         if getattr(args, name):
-            refuse(args, f"left out with --{name}", own)
+            value = getattr(args, option)
+            require(value is None, f"--{option}", value, f"left out with --{name}")
 
 
 # ---- one objective ----
 
 
-def _told(
+def _bounded(
     args: argparse.Namespace,
-    scenario: Scenario,
+    worded: Worded,
     objective: str,
     seeds: Sequence[int],
     bounds: Sequence[Bound],
 ) -> Answer:
+    scenario = worded.scenario
     value = over_seeds(scenario, seeds, [bound.value or 0.0 for bound in bounds])
     rows = [
         {"seed": seed, "value": bound.value, "program": bound.program}
@@ -170,15 +169,17 @@ def _told(
     )
     title = f"{scenario.name}: {heading if known else NONE_KNOWN}"
     table = Table(title, cells_of(rows), "\n".join(notes))
-    told = {
-        "scenario": scenario.name,
-        "objective": objective,
-        "bin_min": bounds[0].step_s / 60 if lost else None,
-        "bound": plain_mean(value) if known else None,
-        "notes": notes,
-        "seeds": rows,
-    }
-    return formatted(args, told, rows, table.text)
+    content = document(
+        scenario.name,
+        rows,
+        parameters=worded.parameters,
+        seeds=seeds,
+        objective=objective,
+        bin_min=bounds[0].step_s / 60 if lost else None,
+        bound=plain_mean(value) if known else None,
+        notes=notes,
+    )
+    return formatted(args, content, rows, lambda: [table])
 
 
 def _notes(scenario: Scenario, bounds: Sequence[Bound], value: Mean) -> list[str]:
@@ -219,21 +220,25 @@ def _notes(scenario: Scenario, bounds: Sequence[Bound], value: Mean) -> list[str
 
 
 def _clairvoyant(
-    args: argparse.Namespace, scenario: Scenario, objective: str, seeds: Sequence[int]
+    args: argparse.Namespace, worded: Worded, objective: str, seeds: Sequence[int]
 ) -> Answer:
+    scenario = worded.scenario
     tasks = {seed: (scenario, seed, objective) for seed in seeds}
     results = as_they_come(_optimum, tasks, args.workers)
     done = dict(progress(results, total=len(tasks), unit=" optima"))
     rows = [{"seed": seed, **done[seed]} for seed in seeds]
     value = over_seeds(scenario, seeds, [row["value"] for row in rows])
-    told = {
-        "scenario": scenario.name,
-        "objective": objective,
-        "optimum": plain_mean(value),
-    }
+    content = document(
+        scenario.name,
+        rows,
+        parameters=worded.parameters,
+        seeds=seeds,
+        objective=objective,
+        optimum=plain_mean(value),
+    )
     heading = f"who knows every draw has {interval(value, value.n)} {UNITS[objective]}"
     table = Table(f"{scenario.name}: {heading}", cells_of(rows))
-    return formatted(args, {**told, "seeds": rows}, rows, table.text)
+    return formatted(args, content, rows, lambda: [table])
 
 
 def _optimum(task: tuple[Scenario, int, str]) -> Row:
@@ -246,11 +251,12 @@ def _optimum(task: tuple[Scenario, int, str]) -> Row:
 
 def _frontier(
     args: argparse.Namespace,
-    scenario: Scenario,
+    worded: Worded,
     policies: Sequence[str],
     seeds: Sequence[int],
     bin_s: float,
 ) -> Answer:
+    scenario = worded.scenario
     named = check_policies(policies, scenario)
     found = frontier(scenario, seeds, args.workers, bin_s=bin_s)
     means = expected(scenario, named, seeds, args.workers)
@@ -265,14 +271,17 @@ def _frontier(
         {"price_min_a_pct": "inf" if price == inf else price, **plain_mean(value)}
         for price, value in found.means.items()
     ]
-    told = {
-        "scenario": scenario.name,
-        "bin_min": bin_s / 60,
-        "least": least,
-        "points": rows,
-    }
+    content = document(
+        scenario.name,
+        rows,
+        parameters=worded.parameters,
+        alternatives=[*named],
+        seeds=seeds,
+        bin_min=bin_s / 60,
+        least=least,
+    )
     return formatted(
-        args, told, rows, lambda: _frontier_text(scenario.name, rows, found)
+        args, content, rows, lambda: _frontier_tables(scenario.name, rows, found)
     )
 
 
@@ -303,7 +312,7 @@ def _points(found: Frontier) -> list[Row]:
     ]
 
 
-def _frontier_text(name: str, rows: Sequence[Row], found: Frontier) -> str:
+def _frontier_tables(name: str, rows: Sequence[Row], found: Frontier) -> list[Table]:
     shown = ("wait_min", "miss_pct")
     corners = [
         {each: row[each] for each in shown} for row in rows if row["kind"] == "bound"
@@ -323,14 +332,18 @@ def _frontier_text(name: str, rows: Sequence[Row], found: Frontier) -> str:
     )
     spread = ", ± 95 % over seeds" if len(found.seeds) > 1 else ""
     note = f"means over {LUCKS} draws of each seed's arrivals{spread}; -: {NONE_KNOWN}"
-    tables = (
+    return [
         Table(heading, cells_of(corners)),
         Table("policies", cells_of(policies), note),
-    )
-    return "\n\n".join(table.text() for table in tables)
+    ]
 
 
 def _spread(row: Row, figure: str) -> str:
     """Format a mean and half of its interval, which needs two seeds."""
     half = figure_text(row[f"{figure}_half"])
     return figure_text(row[figure]) + ("" if half == "-" else f" ± {half}")
+
+
+COMMANDS = {
+    "bound": Command(_add_bound, _bound, parallel=True),
+}

@@ -1,69 +1,99 @@
-"""List the parameters of a scenario: name, value, unit and meaning."""
+"""List the parameters of a scenario, and its policies."""
 
 from __future__ import annotations
 
 import argparse
+import inspect
 import re
-from collections.abc import Iterator
-from dataclasses import fields, is_dataclass
-from importlib import import_module
+from collections.abc import Iterator, Mapping
+from dataclasses import is_dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args, get_origin
 
-from cgrsp_simpy.base.checks import check_one_of
-from cgrsp_simpy.base.files import faults_of, read_toml, toml_text, write_whole
-from cgrsp_simpy.base.parts import part_of, schema, tables_of
-from cgrsp_simpy.base.table import json_text, visible
-from cgrsp_simpy.cli.fields import meanings_of
-from cgrsp_simpy.cli.options import Answer
-from cgrsp_simpy.rental.days import day
+from cgrsp_simpy.base.checks import require
+from cgrsp_simpy.base.files import is_there, toml_text, write_whole
+from cgrsp_simpy.base.parts import schema, tables_of
+from cgrsp_simpy.base.policy import is_policy
+from cgrsp_simpy.base.table import Table, document, json_text, visible
+from cgrsp_simpy.cli.answers import Answer, formatted
+from cgrsp_simpy.cli.options import add_options, add_scenario
+from cgrsp_simpy.cli.parsing import Command, wrapped
+from cgrsp_simpy.cli.scenarios import MARKET_WORDS, MODULE, SOURCE_WORDS, Worded
+from cgrsp_simpy.rental.policies import SECTIONS
 from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.rental.toml import tables, tables_schema
-from cgrsp_simpy.rental.workload import DAYS
+from cgrsp_simpy.studies.subject import Parameter, subject_of
 
-MODULES = ("waiting", "cluster", "hgsp", "llm", "dag", "spot")
-MODULE = "module"
-"""The key of a file that names its module; files of rented slots have none."""
 UNITS = {"usd": "USD", "gb": "GB", "mb": "MB"}
 UNIT = "(?:usd|gb|mb|ms|s|min|h|day|month)"
 WIDEST = 40  # in characters of a value
+Row = dict[str, str]
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the scenario, and what is printed of it."""
-    names = (
-        f"{', '.join(DAYS)}, {', '.join(MODULES)}, hgsp:LEVEL, dag:GRAPH or FILE.toml"
+def _add_parameters(parser: argparse.ArgumentParser) -> None:
+    add_scenario(parser)
+    add_options(
+        parser,
+        ("--out FILE.toml", Path, "write the scenario into a file, to be edited"),
+        ("--schema", bool, "print the JSON schema of such files"),
     )
-    parser.add_argument("scenario", metavar="SCENARIO", help=names)
-    file = "a TOML file to write, with the scenario, to be edited"
-    parser.add_argument("file", metavar="FILE", nargs="?", type=Path, help=file)
-    schema = "print a JSON schema of such files"
-    parser.add_argument("--schema", action="store_true", help=schema)
 
 
-def carry_out(args: argparse.Namespace) -> Answer:
-    """Print the parameters or the schema of a scenario, and write its file."""
-    scenario = scenario_of(args.scenario)
-    if args.file:
-        write_whole(args.file, file_text(scenario).encode())
+def _parameters(args: argparse.Namespace) -> Answer:
+    """List name, value, unit and meaning; write the scenario's file."""
+    worded = Worded(args.scenario, args.words)
+    scenario = worded.single("parameters")
+    if args.out:
+        allowed = "a file that is not there yet"
+        require(not is_there(args.out), "--out", str(args.out), allowed)
+        write_whole(args.out, file_text(scenario).encode())
     if args.schema:
         return Answer(json_text(file_schema(scenario)))
-    rows = [("name", "value", "unit", "meaning"), *_rows(scenario)]
-    widths = [max(len(row[column]) for row in rows) for column in range(3)]
-    lines = ["  ".join([*map(str.ljust, row, widths), row[3]]).rstrip() for row in rows]
-    return Answer("\n".join(map(visible, lines)))
+    rows = [*_rows(subject_of(scenario).parameters), *_of_files(scenario)]
+    content = document(scenario.name, rows, parameters=worded.parameters)
+    cells = [list(row.values()) for row in rows]
+    table = Table(scenario.name, [["name", "value", "unit", "meaning"], *cells])
+    if args.format == "table":
+        return Answer("\n".join(map(visible, _lines(rows))))
+    return formatted(args, content, rows, lambda: [table])
 
 
-def _rows(part: Any, prefix: str = "") -> Iterator[tuple[str, str, str, str]]:
-    """Yield name, value, unit and meaning of the parameters of a part and its parts."""
-    meanings = meanings_of(type(part))
-    for item in fields(part):
-        value = getattr(part, item.name)
-        if item.init and is_dataclass(value):
-            yield from _rows(value, f"{prefix}{item.name}.")
-        elif item.init:
-            meaning = meanings.get(item.name, "")
-            yield f"{prefix}{item.name}", shortened(value), unit(item.name), meaning
+def _lines(rows: list[Row]) -> Iterator[str]:
+    """Yield a line per name, value and unit, and the meaning below it."""
+    for row in rows:
+        yield " ".join(filter(None, [f"{row['name']}={row['value']}", row["unit"]]))
+        yield from wrapped(row["meaning"], "    ")
+
+
+def _rows(parameters: Mapping[str, Parameter]) -> Iterator[Row]:
+    """Yield name, value, unit and meaning of parameters, except whole parts."""
+    for name, item in parameters.items():
+        if any(other.startswith(f"{name}.") for other in parameters):
+            continue
+        options = [text for text in _options(item.hint) if text not in item.meaning]
+        meaning = f"{item.meaning} One of {', '.join(_options(item.hint))}."
+        yield {
+            "name": name,
+            "value": shortened(item.value),
+            "unit": unit(name.rpartition(".")[2]),
+            "meaning": meaning.strip() if options else item.meaning,
+        }
+
+
+def _options(hint: Any) -> list[str]:
+    """Return the texts that a type allows, if they are listed."""
+    if get_origin(hint) is Literal:
+        return [str(value) for value in get_args(hint)]
+    return [text for part in get_args(hint) for text in _options(part)]
+
+
+def _of_files(scenario: Any) -> Iterator[Row]:
+    """Yield the words that name files."""
+    module = module_of(scenario)
+    market = MARKET_WORDS if module == "rental" else {}
+    words = {**SOURCE_WORDS.get(module, {}), **market}
+    for name, meaning in words.items():
+        yield {"name": name, "value": "-", "unit": "", "meaning": meaning}
 
 
 def unit(name: str) -> str:
@@ -74,39 +104,19 @@ def unit(name: str) -> str:
 
 
 def shortened(value: Any) -> str:
-    """Format a value as one line of at most WIDEST characters."""
-    text = getattr(value, "__name__", None) or " ".join(str(value).split())
+    """Format a value as a word has it, if it can, in at most WIDEST characters."""
+    if isinstance(value, bool) or value is None:
+        return str(value).lower()
+    if isinstance(value, float):
+        return f"{value:.12g}"
+    entries = value if isinstance(value, tuple) else ()
+    if entries and all(hasattr(entry, "name") for entry in entries):
+        text = "+".join(entry.name for entry in entries)
+    elif entries and not any(map(is_dataclass, entries)):
+        text = "+".join(map(str, entries))
+    else:
+        text = getattr(value, "__name__", None) or " ".join(str(value).split())
     return text if len(text) <= WIDEST else f"{text[: WIDEST - 3]}..."
-
-
-# ---- scenarios by name, and their files ----
-
-
-def scenario_of(name: str) -> Any:
-    """Return a scenario by name: a day, a module (with a variant), or a file."""
-    if name.endswith(".toml"):
-        return from_file(Path(name))
-    short, _, source = name.partition(":")
-    if short in DAYS:
-        return day(name)
-    check_one_of("scenario", short, (*DAYS, *MODULES, "FILE.toml"))
-    module = import_module(f"cgrsp_simpy.{short}.scenario")
-    if short == "waiting":  # as its commands without options
-        jobs = import_module("cgrsp_simpy.waiting.jobs")
-        return module.Scenario(jobs.ExponentialJobs(100_000))
-    return module.Scenario(*filter(None, [source]))
-
-
-def from_file(path: Path) -> Any:
-    """Return the scenario that a TOML file of any module describes."""
-    with faults_of(path):
-        table = read_toml(path)
-        name = table.pop(MODULE, None)
-        if name is None:
-            return Scenario.from_toml(path)
-        check_one_of(MODULE, name, MODULES)
-        module = import_module(f"cgrsp_simpy.{name}.scenario")
-        return part_of(module.Scenario, table, "")
 
 
 def file_text(scenario: Any) -> str:
@@ -127,4 +137,62 @@ def file_schema(scenario: Any) -> dict[str, Any]:
 
 def module_of(scenario: Any) -> str:
     """Return the module of a scenario: "waiting" of cgrsp_simpy.waiting.scenario."""
-    return type(scenario).__module__.split(".")[1]
+    return type(scenario).__module__.partition(".")[2].partition(".")[0]
+
+
+# ---- policies ----
+
+
+def _policies(args: argparse.Namespace) -> Answer:
+    """List one line per policy of a scenario."""
+    worded = Worded(args.scenario, args.words)
+    scenario = worded.single("policies")
+    sections = SECTIONS if isinstance(scenario, Scenario) else {}
+    rows = [
+        {
+            "policy": name,
+            "parameters": _of_policy(factory),
+            "section": sections.get(name, ""),
+            "meaning": summary(inspect.getdoc(factory)),
+        }
+        for name, factory in scenario.policies.items()
+    ]
+    if not rows:
+        return Answer(f"{scenario.name} has no policies: its words are compared")
+    content = document(scenario.name, rows, parameters=worded.parameters)
+    if args.format == "table":
+        return Answer("\n".join(map(visible, _policy_lines(rows))))
+    cells = [list(row.values()) for row in rows]
+    table = Table(scenario.name, [list(rows[0]), *cells])
+    return formatted(args, content, rows, lambda: [table])
+
+
+def _of_policy(factory: Any) -> str:
+    """Return the parameters of a policy as in its text; "" if it has none."""
+    if is_policy(factory):
+        return ""
+    return ",".join(
+        f"{item.name}={item.default}".lower()
+        for item in inspect.signature(factory).parameters.values()
+        if item.default is not None
+    )
+
+
+def _policy_lines(rows: list[Row]) -> Iterator[str]:
+    for row in rows:
+        thesis = "thesis " if row["section"][:1].isdigit() else ""
+        section = f" ({thesis}{row['section']})" * bool(row["section"])
+        name = ":".join(filter(None, [row["policy"], row["parameters"]]))
+        yield f"{name}{section}"
+        yield from wrapped(row["meaning"], "    ")
+
+
+def summary(docstring: str | None) -> str:
+    """Return the first paragraph of a docstring, in one line."""
+    return " ".join((docstring or "").split("\n\n")[0].split())
+
+
+COMMANDS = {
+    "parameters": Command(_add_parameters, _parameters),
+    "policies": Command(add_scenario, _policies),
+}

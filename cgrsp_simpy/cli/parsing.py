@@ -1,144 +1,197 @@
-"""Parser of every command, with help that fits a screen and one-line errors."""
+"""Parsers of commands: complete help in 80 columns, and errors of one line."""
 
 from __future__ import annotations
 
 import argparse
 import re
 import textwrap
-from collections.abc import Sequence
-from itertools import islice
-from typing import Any, NoReturn
+from collections.abc import Callable, Iterator, Sequence
+from difflib import get_close_matches
+from typing import Any, NamedTuple, NoReturn
 
 from cgrsp_simpy.base.checks import nearest
 from cgrsp_simpy.base.table import visible
+from cgrsp_simpy.cli.answers import FORMATS, Answer
 
-WIDTH = 100  # columns of the help
-# Options of every command -> whether they have a value.
-COMMON = {"--format": True, "--workers": True, "--engine": True}
-COMMON |= {"--yes": False, "--large-files": False}
-# Option of the last release, by command -> its replacement.
-OLD = {"llm --cluster": "--service gpus=N,memory_gb=GB"}
-
-
-def _common_first(words: Sequence[str]) -> list[str]:
-    """Move the options of every command before the verb."""
-    common, others, left = list[str](), list[str](), iter(words)
-    for word in left:
-        name, equals, _ = word.partition("=")
-        if name not in COMMON:
-            others.append(word)
-            continue
-        common.append(word)
-        if not equals and COMMON[name]:
-            common += islice(left, 1)
-    return [*common, *others]
+WIDTH = 80  # columns of the help
+MODULES = ("waiting", "cluster", "hgsp", "llm", "dag", "spot")
+ACTIONS = {"solve": "run", "analyze": "plan", "optimize": "plan"}
+# Options of earlier releases that are no parameters -> how their value is written now.
+OLD = {
+    "day": "{}",
+    "level": "hgsp:{}",
+    "graph": "dag:{}",
+    "suite": "scenarios/research/suite.py",
+    "swf": "--show {}",
+    "market": "market={}, or persistence_s=...",
+    "requests": "source.{}",
+    "mix": "mix.{}",
+}
 
 
-class Full(argparse.HelpFormatter):
-    """Help with the full text of each option."""
+class Command(NamedTuple):
+    """A verb of the command line.
+
+    add_arguments: to its parser. carry_out: returns the
+    answer. formats: of the answer, the default first. parallel, engines: whether
+    --workers and --engine have an effect.
+    """
+
+    add_arguments: Callable[[argparse.ArgumentParser], None]
+    carry_out: Callable[[argparse.Namespace], Answer]
+    formats: Sequence[str] = FORMATS
+    parallel: bool = False
+    engines: bool = False
+
+
+class Help(argparse.HelpFormatter):
+    """Help in which no line is cut."""
 
     def __init__(self, prog: str) -> None:
-        super().__init__(prog, max_help_position=28, width=WIDTH)
+        super().__init__(prog, max_help_position=24, width=WIDTH)
 
     def _split_lines(self, text: str, width: int) -> list[str]:
-        wrap = textwrap.TextWrapper(width, subsequent_indent="  ")
-        return [line for each in text.split("\n") for line in wrap.wrap(each)]
-
-
-class Brief(Full):
-    """Help with one line per option, and its default."""
-
-    def _split_lines(self, text: str, width: int) -> list[str]:
-        line = text.split("\n")[0]
-        matched = re.fullmatch(r"(.*?)( \(default: [^()]*\))?", line)
-        meaning, default = matched.groups()  # type: ignore[union-attr]
-        default = default if default and len(default) < width // 2 else ""
-        room = width - len(default)
-        return [textwrap.shorten(meaning, room, placeholder=" ...") + default]
-
-
-class Help(argparse.Action):
-    """Print the help, and exit."""
-
-    def __call__(
-        self, parser: Any, namespace: Any, values: Any, option_string: Any = None
-    ) -> None:
-        parser.formatter_class = Full if values == "all" else Brief
-        parser.print_help()
-        parser.exit()
+        return [
+            line for each in text.split("\n") for line in textwrap.wrap(each, width)
+        ]
 
 
 class Parser(argparse.ArgumentParser):
     """Argument parser whose errors are one line, with the command's name."""
 
-    def __init__(self, **named: Any) -> None:
+    def __init__(self, **settings: Any) -> None:
         super().__init__(
-            add_help=False, allow_abbrev=False, formatter_class=Brief, **named
+            add_help=False, allow_abbrev=False, formatter_class=Help, **settings
         )
-        told = "this help; all: with the full text of each option"
-        self.add_argument(
-            "-h", "--help", action=Help, nargs="?", metavar="all", help=told
-        )
+        self.add_argument("-h", "--help", action="help", help="print this help")
 
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Parse options and arguments; unknown ones are an error here."""
-        if " " not in self.prog:
-            args = _common_first(args)
-        parsed, others = super().parse_known_args(args, namespace)
+    def parse_words(self, words: Sequence[str]) -> argparse.Namespace:
+        """Parse words and options in any order; unknown ones are errors."""
+        for word in words:
+            # argparse would drop such a value
+            if word.startswith("-") and word.endswith("=--"):
+                self.error(f"argument {word[:-3]}: expected one argument")
+        args, others = self.parse_known_intermixed_args(words)
         if others:
-            self.error(f"unrecognized arguments: {' '.join(others)}")
-        return parsed, others
+            self._refuse(others, words)
+        return args
+
+    def _refuse(self, others: Sequence[str], words: Sequence[str]) -> NoReturn:
+        """Name an unknown argument, and the words that an old option is now."""
+        meant = ""
+        options = [word for word in others if word.startswith("--")]
+        known = self._option_string_actions
+        close = [get_close_matches(option, known, 1, 0.75) for option in options]
+        if any(close):
+            meant = f"; did you mean {next(filter(None, close))[0]!r}?"
+        elif options:
+            now = [in_words(*_with_value(each, words)) for each in options]
+            meant = f"; parameters are words now: {' '.join(now)}"
+        self.error(f"unrecognized arguments: {' '.join(options or others)}{meant}")
 
     def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
         """Return the value of an option; paths must not be empty."""
-        if not arg_string and str(action.metavar).startswith(
-            ("DIR", "FILE", "FOLDER", "LOG", "STEM")
-        ):
+        if not arg_string and str(action.metavar).startswith(("DIR", "FILE", "LOG")):
             raise argparse.ArgumentError(
                 action, "must not be empty; . is the current folder"
             )
         return super()._get_value(action, arg_string)
 
-    def format_help(self) -> str:
-        """Return the help: positional arguments and groups first, --help last."""
-        self._action_groups.sort(key=lambda group: group is self._optionals)
-        if self._subparsers is None:
-            names = [
-                (
-                    " ".join([*each.option_strings, str(each.metavar)])
-                    if each.required
-                    else f"[{each.metavar}]"
-                )
-                for each in self._actions
-                if each.required or not each.option_strings
-            ]
-            self.usage = " ".join([self.prog, *names, "[options]"])
-            own = self.epilog if self.formatter_class is Full else None
-            formats = "|".join(self.get_default("formats") or ())
-            taken = [f"--format {formats}"] * bool(formats)
-            taken += ["--workers N"] * bool(self.get_default("parallel"))
-            taken += ["--engine NAME"] * bool(self.get_default("engines"))
-            common = (
-                f"Also {', '.join([*taken, '--yes, --large-files'])}: see cgrsp --help."
-            )
-            self.epilog = f"{own} {common}" if own else common
-        return super().format_help()
-
     def error(self, message: str) -> NoReturn:
         """Print the line, with the name that may be meant, and exit with status 2."""
         meant = ""
-        if found := re.match(r"unrecognized arguments: .*?(--[^\s=]+)", message):
-            now = OLD.get(" ".join([*self.prog.split()[1:2], found[1]]))
-            meant = (
-                f"; it is {now} now"
-                if now
-                else nearest(found[1], self._option_string_actions)
-            )
-        elif found := re.search(
-            r"invalid choice: '(.*)' \(choose from (.*)\)$", message
-        ):
+        if found := re.search(r"invalid choice: '(.*)' \(choose from (.*)\)$", message):
             meant = nearest(found[1], re.findall(r"[^\s',]+", found[2]))
-        line = " ".join(
-            f"{self.prog}: {message}{meant} (see {self.prog} --help)".split()
-        )
+        line = " ".join(f"{self.prog}: {message}{meant} (see {self.prog} -h)".split())
         self.exit(2, f"{visible(line)}\n")
+
+
+def _with_value(option: str, words: Sequence[str]) -> tuple[str, str]:
+    """Return the name of an option among words, and its value."""
+    name, _, value = option[2:].partition("=")
+    following = words[words.index(option) + 1 :][:1]
+    if not value and following and not following[0].startswith("-"):
+        value = following[0]
+    return name, value
+
+
+def in_words(name: str, value: str) -> str:
+    """Return an option of earlier releases in the present words."""
+    name, form = name.replace("-", "_"), OLD.get(name)
+    if form is not None:
+        return form.format(value or "...")
+    if "=" not in value:
+        return f"{name}={(value or 'true').replace(',', '+')}"
+    file, _, pairs = value.rpartition(":")
+    first = [f"{name}={file}"] if file else []
+    return " ".join([*first, *(f"{name}.{pair}" for pair in pairs.split(","))])
+
+
+def renamed(words: Sequence[str]) -> str:
+    """Return what a command of earlier releases is called now; "" if nothing."""
+    verb, action = [*words, "", ""][:2]
+    if verb in MODULES:
+        now = {
+            "figures": f"papers figures {verb}",
+            "table": f"papers tables {verb}",
+            "correlate": f"papers tables {verb}",
+            "replay": "replay LOG",
+            "plan": "plan LOG",
+            "generate": "sample FILE.csv hgsp",
+        }
+        return f"cgrsp {now.get(action) or f'{ACTIONS.get(action, action)} {verb}'}"
+    others = {
+        "thesis": "cgrsp papers tables|figures thesis, or cgrsp papers check",
+        "month": "cgrsp compare month",
+        "tune": "the function cgrsp_simpy.tune",
+    }
+    return others.get(verb, "")
+
+
+def fill(parser: argparse.ArgumentParser, command: Command) -> None:
+    """Add a command's arguments to its parser, then those that many commands have."""
+    command.add_arguments(parser)
+    group = parser.add_argument_group("general options")
+    if command.formats:
+        names = ", ".join(command.formats)
+        default = command.formats[0]
+        group.add_argument(
+            "--format",
+            choices=command.formats,
+            default=default,
+            metavar="NAME",
+            help=f"form of the answer: {names} (default: {default})",
+        )
+    if command.parallel:
+        group.add_argument(
+            "--workers", type=int, metavar="N", help="number of processes"
+        )
+    if command.engines:
+        group.add_argument(
+            "--engine",
+            choices=("auto", "simpy", "compiled"),
+            default="auto",
+            metavar="NAME",
+            help=(
+                "of runs of rented slots: auto, simpy or compiled, with equal results"
+                " (default: auto)"
+            ),
+        )
+    group.add_argument(
+        "--yes", action="store_true", help="start even if it may take more than an hour"
+    )
+    group.add_argument(
+        "--large-files",
+        action="store_true",
+        help="read even files of more than 2 million lines or 500 MiB",
+    )
+    parser.set_defaults(carry_out=command.carry_out)
+    if not command.parallel:
+        parser.set_defaults(workers=None)
+
+
+def wrapped(text: str, indent: str = "") -> Iterator[str]:
+    """Yield the lines of a text in the width of the help."""
+    yield from textwrap.wrap(
+        text, WIDTH, initial_indent=indent, subsequent_indent=indent
+    )

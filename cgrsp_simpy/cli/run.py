@@ -1,13 +1,253 @@
-"""Run one policy once: figures, records, events one by one, or a Gantt chart."""
+"""Run one policy once: figures, rows, events, steps, or a picture."""
 
 from __future__ import annotations
 
 import argparse
+import io
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
 
-from cgrsp_simpy.cli import pattern
-from cgrsp_simpy.cli.rental import RENTAL
+from cgrsp_simpy.base.checks import check_whole, require
+from cgrsp_simpy.base.files import write_whole
+from cgrsp_simpy.base.policy import errors_of
+from cgrsp_simpy.base.table import (
+    Table,
+    cells_of,
+    document,
+    figure_text,
+    short_text,
+    visible,
+)
+from cgrsp_simpy.cli.answers import Answer, formatted
+from cgrsp_simpy.cli.options import (
+    add_options,
+    add_scenario,
+    check_work,
+    policies_of,
+)
+from cgrsp_simpy.cli.parsing import Command
+from cgrsp_simpy.cli.scenarios import Worded
+from cgrsp_simpy.engine.events import Listener
+from cgrsp_simpy.engine.stepping import steps
+from cgrsp_simpy.studies.replicate import label
+from cgrsp_simpy.studies.subject import subject_of
+
+# Suffix of a picture -> metadata without the date, so that the same run gives the same
+# bytes.
+PICTURES: dict[str, dict[str, Any]] = {
+    ".png": {},
+    ".svg": {"Date": None},
+    ".pdf": {"CreationDate": None},
+}
+FILMS = (".html", ".gif", ".mp4")
+LISTED = ("events", "step")
+SCHEDULE = ".swf"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
-    pattern.add_run(parser, RENTAL)
+    add_scenario(parser)
+    show = (
+        "events: list them before the figures; step: also queue, resources and event"
+        " list, and wait for Enter after each; or a file to write: a Gantt chart"
+        f" ({', '.join(PICTURES)}), an animation, of up to two policies"
+        f" ({', '.join(FILMS)}), or the schedule of a cluster ({SCHEDULE}); may be"
+        " repeated"
+    )
+    add_options(
+        parser,
+        (
+            "--policy P",
+            policies_of,
+            "as in --policies of compare (default: the scenario's first)",
+        ),
+        ("--seed N", int, "default: %(default)s", 0),
+        ("--by COLUMN", str, "figures by the values of a column of the log"),
+    )
+    parser.add_argument(
+        "--show", action="append", default=[], metavar="WHAT", help=show
+    )
+
+
+def carry_out(args: argparse.Namespace) -> Answer:
+    """Run a policy, or two next to each other for an animation."""
+    check_whole("--seed", args.seed, least=0)
+    worded = Worded(args.scenario, args.words)
+    subject = subject_of(worded.single("run"))
+    policies = args.policy or [*subject.default_policies()][:1] or [subject.model.name]
+    _check_show(args, policies)
+    made = [subject.make_policy(policy) for policy in policies]
+    subject.check_effective(worded.names, policies)
+    check_work(
+        args, subject.work_of(policies), kept=subject.work, per_s=subject.pace_per_s
+    )
+    with errors_of(args.scenario):
+        if any(what in LISTED for what in args.show):
+            first = _watched(
+                args,
+                lambda listener: subject.simulation(
+                    made[0], args.seed, listener=listener
+                ),
+            )
+        else:
+            first = subject.run(policies[0], args.seed)
+    # before files are written
+    groups = first.by(args.by) if args.by is not None else None
+    runs = [first, *(subject.run(policy, args.seed) for policy in policies[1:])]
+    _draw(args, runs)
+    if groups is not None:
+        return grouped_answer(args, worded, groups, [label(policies[0])])
+    return _answer(args, worded, dict(zip(map(label, policies), runs)))
+
+
+def _answer(args: argparse.Namespace, worded: Worded, runs: dict[str, Any]) -> Answer:
+    scenario = worded.scenario
+    subject = subject_of(scenario)
+    summaries = {name: run.summary() for name, run in runs.items()}
+    tables, more = subject.details(next(iter(runs.values())))
+    content = document(
+        scenario.name,
+        [{"alternative": name, **figures} for name, figures in summaries.items()],
+        parameters=worded.parameters,
+        alternatives=[*runs],
+        seeds=[args.seed],
+        **more,
+    )
+    title = f"{scenario.name}, {', '.join(runs)}, seed {args.seed}"
+    columns = ["figure", *runs] if len(runs) > 1 else ["figure", "value"]
+    names = dict.fromkeys(name for row in summaries.values() for name in row)
+    cells = [
+        [name, *(figure_text(row.get(name)) for row in summaries.values())]
+        for name in names
+    ]
+    table = Table(title, [columns, *cells], subject.report.note)
+    rows = [row for run in runs.values() for row in run.rows()]
+    return formatted(args, content, rows, lambda: [table, *tables])
+
+
+def grouped_answer(
+    args: argparse.Namespace,
+    worded: Worded,
+    rows: Sequence[dict[str, Any]],
+    policies: Sequence[str],
+    seeds: Sequence[int] = (),
+) -> Answer:
+    """Return figures by the values of a column of a log."""
+    if args.by in rows[0]:  # of a single run
+        rows = [
+            {"by": args.by, "value": row[args.by]}
+            | {name: value for name, value in row.items() if name != args.by}
+            for row in rows
+        ]
+    figures = [
+        {"alternative" if name == "policy" else name: row[name] for name in row}
+        for row in rows
+    ]
+    for row in figures:
+        row.pop("by")
+    content = document(
+        worded.scenario.name,
+        figures,
+        parameters=worded.parameters,
+        alternatives=policies,
+        seeds=seeds or [args.seed],
+        by=args.by,
+    )
+    title = f"{worded.scenario.name} by {args.by}"
+    cells = cells_of(figures, short_text)
+    cells[0][0] = args.by
+    return formatted(args, content, rows, lambda: [Table(title, cells)])
+
+
+# ---- what is shown of a run ----
+
+
+def _check_show(args: argparse.Namespace, policies: Sequence[str]) -> None:
+    """Raise InputError for what cannot be shown, before anything is run.
+
+    Also for events in JSON or CSV, and for a second policy that nothing shows.
+    """
+    files = (*PICTURES, *FILMS, SCHEDULE)
+    allowed = f"events, step, or a file that ends in {', '.join(files)}"
+    for what in args.show:
+        require(what in LISTED or _suffix(what) in files, "--show", what, allowed)
+        if _suffix(what) == ".mp4":
+            # loads matplotlib
+            from cgrsp_simpy.plots.animation import check_film
+
+            check_film("--show", what)
+        if _suffix(what) == SCHEDULE:
+            allowed = "left out: only a run of cluster has such a schedule"
+            cluster = args.scenario.partition(":")[0] == "cluster"
+            require(cluster, "--show", what, allowed)
+    beside = any(_suffix(what) in FILMS for what in args.show) and len(policies) == 2
+    allowed = f"one, or two with --show FILE that ends in {', '.join(FILMS)}"
+    require(len(policies) == 1 or beside, "--policy", ",".join(policies), allowed)
+    listed = [what for what in args.show if what in LISTED]
+    require(len(listed) < 2, "--show", listed, "events or step, not both")
+    allowed = "left out with --show events, whose lines would be in it"
+    plain = args.format == "table" or "events" not in args.show
+    require(plain, "--format", args.format, allowed)
+
+
+def _watched(args: argparse.Namespace, set_up: Callable[[Listener | None], Any]) -> Any:
+    """Return a run's result, listing its events if requested.
+
+    set_up: returns the run with a listener, about to start.
+    """
+    if "step" in args.show:
+        return _stepped(set_up)
+    return set_up(_say if "events" in args.show else None).finish()
+
+
+def _stepped(set_up: Callable[[Listener], Any]) -> Any:
+    """Print each step and wait for Enter; at the end of the input continue without."""
+    walk = steps(set_up)
+    while True:
+        try:
+            _say(next(walk), flush=True)
+        except StopIteration as end:
+            return end.value
+        sys.stdin.readline()
+
+
+def _say(what: object, flush: bool = False) -> None:
+    print(visible(str(what), "\n"), flush=flush)
+
+
+def _draw(args: argparse.Namespace, runs: Sequence[Any]) -> None:
+    """Write the files of --show."""
+    for path in args.show:
+        if _suffix(path) in PICTURES:
+            _draw_gantt(runs[0], path)
+        elif _suffix(path) == SCHEDULE:
+            from cgrsp_simpy.cluster.logs import schedule_text
+
+            write_whole(Path(path), schedule_text(runs[0]).encode())
+        elif path not in LISTED:
+            from cgrsp_simpy.plots import animate  # loads matplotlib
+
+            animate(runs).save(path)
+
+
+def _draw_gantt(run: Any, path: str) -> None:
+    from cgrsp_simpy.plots import gantt, styled
+
+    picture = io.BytesIO()
+    with styled("print"):
+        figure: Any = gantt(run).figure
+        figure.savefig(
+            picture, format=_suffix(path)[1:], metadata=PICTURES[_suffix(path)]
+        )
+    write_whole(Path(path), picture.getvalue())
+
+
+def _suffix(path: str) -> str:
+    return Path(path).suffix.lower()
+
+
+COMMANDS = {
+    "run": Command(add_arguments, carry_out),
+}

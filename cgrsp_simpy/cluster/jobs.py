@@ -431,7 +431,7 @@ def least_of_any_law(mix: Mix) -> float:
 def mean_gpu_hours(mix: Mix) -> float:
     """GPU-hours of the mean job, of the law: mean GPUs x mean duration."""
     widths, shares = mix.width_shares
-    edges_s = np.array(mix.edges_s)
+    edges_s = np.array(mix.edges_s, float)  # whole numbers may be too long for NumPy
     # of a log-uniform law: (b - a) / ln(b / a)
     means_s = np.diff(edges_s) / np.diff(np.log(edges_s))
     return float(shares @ widths * (means_s @ mix.duration_shares)) / HOUR_S

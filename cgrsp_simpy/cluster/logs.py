@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from cgrsp_simpy.base.arrays import Ints
-from cgrsp_simpy.base.checks import check_number, refuse
+from cgrsp_simpy.base.checks import InputError, check_number, check_whole, refuse
 from cgrsp_simpy.base.parameters import checked
 from cgrsp_simpy.cluster.cluster import PAPER_CLUSTER, Cluster
 from cgrsp_simpy.cluster.jobs import HIDDEN, KINDS, MAY_LACK, Jobs
@@ -225,6 +225,27 @@ def _numbered(marks: Sequence[str], least: int) -> Ints | None:
 
 
 # ---- the cluster of a log, and a schedule as a log ----
+
+
+def nodes_of(text: str) -> Cluster:
+    """Return nodes from a text: "4x8+2x4" are four of 8 GPUs and two of 4.
+
+    A name that ends in .csv is that of a file; see `read_cluster`. Raises InputError
+    for another text.
+    """
+    if re.search(r"\.csv(\.gz)?$", text):
+        return read_cluster(text)
+    sizes: list[int] = []
+    for part in text.split("+"):
+        number, _, gpus = part.partition("x")
+        if not (number.isdecimal() and gpus.isdecimal()):
+            raise InputError(
+                f"cluster(={text!r}) must be nodes x GPUs, such as 8x8 or 4x8+2x4, or a"
+                " CSV file of nodes"
+            )
+        check_whole("number of nodes", int(number), least=1, most=100_000)
+        sizes += [int(gpus)] * int(number)
+    return Cluster(tuple(sizes))
 
 
 def cluster_of(table: Log) -> Cluster | None:

@@ -180,7 +180,8 @@ def changed(scenario: Scenario, scheduler: str, text: str) -> tuple[Scenario, st
         subject_of(scenario).make_policy(value)
         return scenario, value
     if name == "nodes":
-        require(value.isdecimal(), "what-if nodes", value, "a whole number")
+        allowed = "the number of nodes to add, a whole number >= 1"
+        require(value.isdecimal(), "what-if nodes", value, allowed)
         check_whole("what-if nodes", int(value), least=1, most=100_000)
         more = {
             key: values + values[-1:] * int(value)

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 from cgrsp_simpy.base.checks import InputError
-from cgrsp_simpy.cluster.jobs import Jobs, Offered
+from cgrsp_simpy.base.table import Table, figure_text
+from cgrsp_simpy.cluster.jobs import Jobs
+from cgrsp_simpy.cluster.logs import nodes_of
+from cgrsp_simpy.cluster.metrics import by_class
 from cgrsp_simpy.cluster.policies import COMPARED, make_scheduler
 from cgrsp_simpy.cluster.view import Scheduler
 from cgrsp_simpy.engine.events import policy_name
@@ -17,6 +23,11 @@ NEEDED = {
     "qos": "the priority of each job's quality of service (qos)",
 }
 
+OVERRUN = (
+    "easy expects such a job to end at once, conservative to run as long again; the"
+    " others look at waiting jobs only"
+)
+
 
 class ClusterSubject(Subject):
     """Schedulers run if the jobs have the columns that they need."""
@@ -26,13 +37,16 @@ class ClusterSubject(Subject):
         """Whether jobs are drawn; a log is the same for every seed."""
         return not isinstance(self.model.source, Jobs)
 
-    def default_policies(self) -> tuple[str, ...]:
-        """Return the schedulers of a comparison, except those whose columns the jobs
-        lack.
-        """
-        return tuple(
-            name for name in COMPARED if not self.model.shortage(make_scheduler(name))
-        )
+    def left_out(self) -> dict[str, str]:
+        """Return the schedulers whose columns the jobs lack."""
+        shortages = {
+            name: self.model.shortage(make_scheduler(name)) for name in COMPARED
+        }
+        return {
+            name: f"needs {' and '.join(columns)}, which the log does not have"
+            for name, columns in shortages.items()
+            if columns
+        }
 
     def make_policy(self, policy: str | Scheduler) -> Scheduler:
         """Return a scheduler from its text; InputError also if it needs a column that
@@ -47,7 +61,27 @@ class ClusterSubject(Subject):
             )
         return scheduler
 
-    @property
-    def parts(self) -> dict[str, Offered]:
-        source = self.model.source
-        return {"source": source} if isinstance(source, Offered) else {}
+    def completed(self, parameters: dict[str, Any]) -> dict[str, Any]:
+        """As `Subject.completed`: the cluster as "8x8" or "4x8+2x4", nodes times GPUs,
+        or as a CSV file of nodes.
+        """
+        if isinstance(parameters.get("cluster"), int | str):
+            parameters["cluster"] = nodes_of(str(parameters["cluster"]))
+        return parameters
+
+    def details(self, run: Any) -> tuple[Sequence[Table], Mapping[str, Any]]:
+        """Return waits by class, with what limits their meaning."""
+        classes, notes, jobs = by_class(run), list[str](), run.jobs
+        if not run.plan.settled:
+            notes.append(f"{run.policy} is {run.report.infinite}")
+        elif number := int(run.summary()["censored"]):
+            notes.append(
+                f"{number} jobs had not started when the last one came: their waits"
+                " depend on where the jobs end"
+            )
+        longer = int((jobs["estimate_s"] < jobs["duration_s"]).sum())
+        if longer and not jobs["killed"].any():
+            notes.append(f"{longer} jobs run longer than their estimates: {OVERRUN}")
+        cells = [list(map(figure_text, row.values())) for row in classes]
+        tables = [Table("waits by class", [list(classes[0]), *cells], "\n".join(notes))]
+        return (tables if classes else []), {"classes": classes, "notes": notes}

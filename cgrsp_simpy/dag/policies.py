@@ -220,6 +220,7 @@ def _factory(name: str) -> Callable[..., Planner]:
 
     full = signature(SCHEDULERS[name])
     taken = [item for item in full.parameters.values() if item.name not in GIVEN]
+    planner.__doc__ = SCHEDULERS[name].__doc__
     planner.__signature__ = full.replace(parameters=taken)  # type: ignore[attr-defined]
     return planner
 

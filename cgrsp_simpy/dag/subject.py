@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import repeat
 from typing import Any, NamedTuple
 
+from cgrsp_simpy.base.checks import require
 from cgrsp_simpy.base.policy import Named
-from cgrsp_simpy.dag.platform import Servers
-from cgrsp_simpy.dag.policies import Planner, is_search
+from cgrsp_simpy.base.table import Table
+from cgrsp_simpy.dag.platform import read_platform
+from cgrsp_simpy.dag.policies import SEARCHES, Planner, is_search
 from cgrsp_simpy.dag.problem import Plan, Problem
 from cgrsp_simpy.dag.search import Budget, Solution
 from cgrsp_simpy.dag.view import InTurn, OwnPolicy
@@ -97,18 +99,26 @@ class DagSubject(Subject):
             plan=plan,
         )
 
-    @property
-    def parts(self) -> dict[str, Servers]:
-        return (
-            {"platform": self.model.platform}
-            if isinstance(self.model.platform, Servers)
-            else {}
-        )
-
-    def varied(self, **parameters: Any) -> Any:
-        """Return the scenario with other parameters: its own (budget: a Budget, or a
-        number of evaluations), and those of its Servers, if it has them.
+    def completed(self, parameters: dict[str, Any]) -> dict[str, Any]:
+        """As `Subject.completed`: a budget as a number of evaluations, a platform as a
+        file.
         """
+        if isinstance(parameters.get("platform"), str):
+            parameters["platform"] = read_platform(parameters["platform"])
         if isinstance(parameters.get("budget"), int):
             parameters["budget"] = Budget(evaluations=parameters["budget"])
-        return super().varied(**parameters)
+        return parameters
+
+    def check_effective(self, names: Sequence[str], policies: Sequence[Any]) -> None:
+        limited = any(name.partition(".")[0] == "budget" for name in names)
+        allowed = f"left out, or given with a search: {', '.join(SEARCHES)}"
+        effective = any(map(is_search, policies)) or not limited
+        require(effective, "budget", self.model.budget, allowed)
+
+    def study_details(self, study: Any) -> tuple[Sequence[Table], Mapping[str, Any]]:
+        """Return the schedulers' ranks."""
+        # slow to import
+        from cgrsp_simpy.dag.paper.ranking import ranking
+
+        table = ranking(study)
+        return ([table] if table else []), {}

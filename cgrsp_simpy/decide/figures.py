@@ -4,8 +4,11 @@ wait and misses; recorded stock of a market.
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
+from html import escape
 from itertools import groupby
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,8 +18,9 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
-from cgrsp_simpy.base.table import grouped
-from cgrsp_simpy.decide.advice import Advice
+from cgrsp_simpy.base.files import write_whole
+from cgrsp_simpy.base.table import csv_text, grouped
+from cgrsp_simpy.decide.advice import PRINT, Advice
 from cgrsp_simpy.decide.recommend import PARTS
 from cgrsp_simpy.plots.figure import Figure, Row, numbers, where
 from cgrsp_simpy.plots.parts import dots, intervals, legend_above, whole_numbers
@@ -30,6 +34,7 @@ from cgrsp_simpy.plots.style import (
     looks,
 )
 from cgrsp_simpy.rental.measured import StockFit
+from cgrsp_simpy.studies.page import page
 
 COLOURS = dict(zip(PARTS, (EXECUTING, PROVISIONING, MISSED, DEADLINE[1], DEADLINE[0])))
 LINES = 5
@@ -107,6 +112,20 @@ ADVICE = (
         texts=("change", "types"),
     ),
 )
+
+
+def write_report(advice: Advice, folder: Path) -> None:
+    """Write advice as a page to print, with its figures and rows."""
+    pictures = ""
+    for figure in ADVICE:
+        _, picture, *_ = figure.write(folder, figure.rows(advice))
+        data = b64encode(picture.read_bytes()).decode()
+        title = escape(figure.title)
+        pictures += f'<figure><img src="data:image/png;base64,{data}" alt="{title}">'
+        pictures += f"<figcaption>{title}</figcaption></figure>"
+    text = page(advice.title, [advice.html(pictures)], PRINT)
+    write_whole(folder / "advice.html", text.encode())
+    write_whole(folder / "advice.csv", csv_text(advice.rows).encode())
 
 
 LINE: dict[str, Any] = {"color": "0.25", "lw": 1.2, "zorder": 2}

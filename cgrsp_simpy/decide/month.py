@@ -1,69 +1,34 @@
-"""Months: separate runs of days drawn from a mix of day types (thesis Section 5.6)."""
+"""Months of days drawn from a mix of day types (thesis Section 5.6)."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from functools import reduce
 from operator import add
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
-from cgrsp_simpy.base.checks import (
-    check_one_of,
-    require,
-)
-from cgrsp_simpy.base.parameters import Count, Fraction, Whole, checked, rule
+from cgrsp_simpy.base.checks import InputError, check_one_of, require
+from cgrsp_simpy.base.metric import summed
+from cgrsp_simpy.base.parameters import Count, Fraction, declared, parameter, rule
 from cgrsp_simpy.base.streams import stream
-from cgrsp_simpy.base.table import csv_text, grouped
+from cgrsp_simpy.base.table import to_pandas, visible, write_csv
+from cgrsp_simpy.engine.events import policy_name
+from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.rental.days import day
 from cgrsp_simpy.rental.record import Totals, figures
 from cgrsp_simpy.rental.report import RentalReport
 from cgrsp_simpy.rental.scenario import Scenario
-from cgrsp_simpy.rental.view import Policy
-from cgrsp_simpy.studies.replicate import (
-    Replications,
-    Runs,
-    check_policies,
-    check_seeds,
-    replicate,
-    simulate_for_study,
-)
-from cgrsp_simpy.studies.store import Store, open_store
-from cgrsp_simpy.studies.study import Row, Study
-from cgrsp_simpy.studies.subject import subject_of
+from cgrsp_simpy.studies.isolation import run_isolated
+from cgrsp_simpy.studies.replicate import simulate_for_study
+from cgrsp_simpy.studies.study import Row
+from cgrsp_simpy.studies.subject import Parameter, Subject, subject_of
 
 # inferred: the thesis does not print it
 THESIS_MIX = {"quiet": 0.20, "normal": 0.55, "hectic": 0.15, "surge": 0.10}
-
-
-class Day(NamedTuple):
-    """Day of a month.
-
-    replication: the month's seed. number: from 1. kind: a name of the mix. seed: of the
-    day's run.
-    """
-
-    replication: int
-    number: int
-    kind: str
-    seed: int
-
-
-def days_of(mix: Mapping[str, float], days: int, replication: int) -> list[Day]:
-    """Draw the days of one month, each with a kind from the mix and a seed."""
-    rng = stream(replication, "days")
-    kinds = rng.choice(list(mix), size=days, p=list(mix.values()))
-    seeds = rng.integers(2**48, size=days)
-    return [
-        Day(replication, number, str(kind), int(seed))
-        for number, (kind, seed) in enumerate(zip(kinds, seeds), start=1)
-    ]
-
-
 Mix = Annotated[
     Mapping[str, Fraction],
     rule("a mapping from day types to probabilities, not empty", bool),
@@ -75,182 +40,308 @@ Mix = Annotated[
 ]
 
 
-@checked
-def month(
-    mix: Mix = THESIS_MIX,
-    policies: Sequence[str | Policy] = ("fifo", "spt", "edf", "rh", "cadr"),
-    days: Count = 30,
-    replications: Count = 10,
-    first_seed: Whole = 0,
-    scenario: Callable[[str], Scenario] = day,
-    executor: Executor | int | None = None,
-    *,
-    out: str | Path | None = None,
-) -> Month:
-    """Simulate months of days drawn from a mix of day types; every day starts empty at
-    0 s.
+class Day(NamedTuple):
+    """Day of a month: its number, from 1, its type, and the seed of its run."""
 
-    mix: name of a day type -> probability. policies, executor, out: as in `compare`.
-    days: per month, >= 1. replications: number of months, >= 1, with the seeds
-    first_seed, first_seed + 1, ... first_seed: at least 0. scenario: returns the
-    scenario of a day type, by name. Raises WorkerError if the executor dies. Source:
-    thesis Section 5.6.
-    """
-    named = check_policies(policies, day("quiet"))
-    require(
-        callable(scenario), "scenario", scenario, "a function of the name of a day type"
-    )
-    seeds = check_seeds(range(first_seed, first_seed + replications))
-    scenarios = {kind: scenario(kind) for kind in mix}
-    for item in scenarios.values():
-        require(isinstance(item, Scenario), "scenario", item, "a Scenario")
-    calendar = [drawn for seed in seeds for drawn in days_of(mix, days, seed)]
-    store = open_store(
-        out, "month", named, seeds, mix=dict(mix), days=days, scenarios=scenarios
-    )
-    runs = replicate(
-        wanted_days(calendar, scenarios, list(named.values())), executor, store
-    )
-    rows = month_rows(calendar, scenarios, named, runs)
-    study = Month(
-        scenarios, named, rows, day_rows(calendar, scenarios, named, runs), dict(mix)
-    )
-    study.keep(store)
-    return study
+    number: int
+    kind: str
+    seed: int
 
 
-def wanted_days(
-    calendar: Sequence[Day],
-    scenarios: Mapping[str, Scenario],
-    policies: Sequence[str | Policy],
-) -> list[Replications]:
-    """Return the runs needed for a calendar."""
+def days_of(mix: Mapping[str, float], days: int, seed: int) -> list[Day]:
+    """Draw the days of a month, each with a type from the mix and a seed."""
+    rng = stream(seed, "days")
+    kinds = rng.choice(list(mix), size=days, p=list(mix.values()))
+    seeds = rng.integers(2**48, size=days)
     return [
-        Replications(scenarios[drawn.kind], policies, [drawn.seed])
-        for drawn in calendar
-    ]
-
-
-def month_rows(
-    calendar: Sequence[Day],
-    scenarios: Mapping[str, Scenario],
-    named: Mapping[str, str | Policy],
-    runs: Runs,
-) -> list[Row]:
-    """Return one row per policy and replication: figures over jobs, summed costs."""
-    months = grouped(calendar, lambda day: day.replication)
-    return [
-        {
-            "policy": name,
-            "seed": replication,
-            **_month_figures(days, scenarios, policy, runs),
-        }
-        for name, policy in named.items()
-        for replication, days in months.items()
-    ]
-
-
-def _month_figures(
-    days: Sequence[Day],
-    scenarios: Mapping[str, Scenario],
-    policy: str | Policy,
-    runs: Runs,
-) -> dict[str, Any]:
-    sums, capacity_s = [], 0.0
-    for each in days:
-        outcome = runs.outcome(scenarios[each.kind], policy, each.seed)
-        if isinstance(outcome, str):
-            return {
-                "error": f"day {each.number} ({each.kind}, seed {each.seed}): {outcome}"
-            }
-        sums.append(Totals(*outcome))
-        capacity_s += len(scenarios[each.kind].slots) * sums[-1].end_s
-    jobs = sum(scenarios[each.kind].workload.jobs for each in days)
-    return figures(reduce(add, sums), jobs, capacity_s)
-
-
-def day_rows(
-    calendar: Sequence[Day],
-    scenarios: Mapping[str, Scenario],
-    named: Mapping[str, str | Policy],
-    runs: Runs,
-) -> list[Row]:
-    """Return one row per policy and day, with the figures of its run."""
-    return [
-        {
-            "policy": name,
-            "replication": drawn.replication,
-            "day": drawn.number,
-            "kind": drawn.kind,
-            "seed": drawn.seed,
-            **runs.figures(scenarios[drawn.kind], policy, drawn.seed),
-        }
-        for name, policy in named.items()
-        for drawn in calendar
+        Day(number, str(kind), int(own))
+        for number, (kind, own) in enumerate(zip(kinds, seeds), start=1)
     ]
 
 
 @dataclass(frozen=True, repr=False)
-class Month(Study):
-    """Figures of several policies over the same months.
+class MonthRun:
+    """One month under a policy: the sums of its days.
 
-    Its rows are dicts, one per policy and replication (key seed): means over the jobs
-    of the month, costs summed. days: one dict per policy and day, with replication,
-    day, kind, seed and the figures of `Run.summary`. mix: name of a day type ->
-    probability.
+    scenario, seed: of the month. policy: its name. rule: the policy itself. days: with
+    the totals of each day's run.
     """
 
-    _scenarios: dict[str, Scenario]
-    _named: dict[str, str | Policy]
-    _rows: list[Row]
-    days: list[Row]
-    mix: dict[str, float]
-    _report = RentalReport
+    scenario: Month
+    policy: str
+    rule: Any
+    seed: int
+    days: Sequence[tuple[Day, Totals]]
 
-    @property
-    def title(self) -> str:
-        """Length of the month and its mix."""
-        number = max(row["day"] for row in self.days)
-        return f"{number} days of " + ", ".join(
-            f"{kind} {share:g}" for kind, share in self.mix.items()
+    def __repr__(self) -> str:
+        return visible(f"<{self.scenario.name}, {self.policy}, seed {self.seed}>")
+
+    def summary(self) -> dict[str, Any]:
+        """Return means over the jobs of the month, and summed costs."""
+        scenarios = self.scenario.scenarios
+        capacity_s = summed(
+            len(scenarios[each.kind].slots) * totals.end_s for each, totals in self.days
+        )
+        jobs = sum(scenarios[each.kind].workload.jobs for each, _ in self.days)
+        return figures(
+            reduce(add, (totals for _, totals in self.days)), jobs, capacity_s
         )
 
-    @property
-    def common(self) -> str:
-        """The record, where a market is replayed: every month takes its days from the
-        same one.
-        """
-        return (
-            "record"
-            if any(subject_of(each).common for each in self._scenarios.values())
-            else ""
-        )
+    def rows(self) -> list[Row]:
+        """Return one dict per day: day, kind, seed and the figures of its run."""
+        return [
+            {
+                "day": each.number,
+                "kind": each.kind,
+                "seed": each.seed,
+                **subject_of(self.scenario.scenarios[each.kind]).figures(
+                    _plain(totals)
+                ),
+            }
+            for each, totals in self.days
+        ]
 
-    @property
-    def clusters(self) -> list[int]:
-        """The seeds, or one value for all if a market is replayed."""
-        return [0] * len(self.seeds) if self.common else self.seeds
-
-    def run(self, policy: str, replication: int, day: int) -> Run:
-        """Simulate one day again, with its per-job records; equal to the bit.
-
-        policy: its name in the table. replication: the month's seed. day: of the month,
-        as in `days`. Raises InputError for a policy or day that is not in this study.
-        """
-        check_one_of("policy", policy, self._named)
-        key = {"policy": policy, "replication": replication, "day": day}
-        row = next((row for row in self.days if key.items() <= row.items()), None)
+    def day(self, number: int) -> Run:
+        """Simulate one day again with its records, equal to the bit; number: from 1."""
         require(
-            row is not None,
+            number in range(1, len(self.days) + 1),
             "day",
-            (replication, day),
-            "a replication and day of this study",
+            number,
+            f"1 to {len(self.days)}",
         )
-        assert row is not None
-        scenario = self._scenarios[row["kind"]]
-        return simulate_for_study(scenario, self._named[policy], row["seed"])
+        drawn = self.days[number - 1][0]
+        scenario = self.scenario.scenarios[drawn.kind]
+        return simulate_for_study(scenario, self.rule, drawn.seed)
 
-    def keep(self, store: Store | None) -> None:
-        super().keep(store)
-        if store:
-            store.write("days.csv", csv_text(self.days))
+    def by(self, column: str) -> list[Row]:
+        """Raise InputError: days have no log."""
+        raise InputError(f"column {column!r}: days of a month are not of a log")
+
+    def to_csv(self, path: str | Path) -> None:
+        """Write the rows to a CSV file; an existing one is overwritten."""
+        write_csv(path, self.rows())
+
+    def to_pandas(self) -> Any:
+        """Return the rows as a pandas DataFrame; needs the extra "pandas"."""
+        return to_pandas(self.rows())
+
+
+class MonthSubject(Subject):
+    """A run is a month; its days are runs of their own, each from a fresh policy."""
+
+    @property
+    def common(self) -> str:  # type: ignore[override]
+        """The record, if a market is replayed: every month takes its days from it."""
+        replayed = any(subject_of(each).common for each in self._days)
+        return "record" if replayed else ""
+
+    def in_common(self, seed: int) -> int:
+        return 0 if self.common else seed
+
+    @property
+    def _days(self) -> list[Scenario]:
+        return list(self.model.scenarios.values())
+
+    @property
+    def work(self) -> int:
+        mix, scenarios = self.model.mix, self.model.scenarios
+        mean = summed(
+            share * subject_of(scenarios[kind]).work for kind, share in mix.items()
+        )
+        return math.ceil(mean * int(self.model.days))
+
+    def draw(self, seed: int) -> None:
+        """Draw nothing: the days draw their own jobs."""
+
+    def make_policy(self, policy: Any) -> Any:
+        return subject_of(self._days[0]).make_policy(policy)
+
+    def not_compiled(self, policy: Any) -> str:
+        reasons = (subject_of(each).not_compiled(policy) for each in self._days)
+        return next(filter(None, reasons), "")
+
+    def simulation(self, policy: Any, seed: int, **how: Any) -> Any:
+        """Raise InputError: a month is not one simulation."""
+        raise InputError(
+            f"{self.model.name} is not one simulation that could be watched; its days"
+            " are, such as cgrsp run hectic"
+        )
+
+    def run(  # type: ignore[override]
+        self,
+        policy: Any,
+        seed: int = 0,
+        *,
+        drawn: None = None,
+        records: bool = True,
+        listener: Any = None,
+        engine: str = "simpy",
+    ) -> MonthRun:
+        """Run a month; records: has no effect, `MonthRun.day` simulates a day again."""
+        if listener is not None:
+            self.simulation(policy, seed)
+        days = []
+        for each in days_of(self.model.mix, self.model.days, seed):
+            scenario = self.model.scenarios[each.kind]
+            try:
+                run = run_isolated(
+                    scenario, policy, each.seed, records=False, engine=engine
+                )
+            except Exception as error:
+                place = f"day {each.number} ({each.kind}, seed {each.seed})"
+                error.args = (f"{place}: {error}",)
+                raise
+            days.append((each, Totals(*subject_of(scenario).outcome(run))))
+        name = policy if isinstance(policy, str) else policy_name(policy)
+        return MonthRun(self.model, name, policy, seed, days)
+
+    def outcome(self, run: MonthRun) -> list[list[Any]]:
+        """Return number, type, seed and sums of each day."""
+        return [[*each, _plain(totals)] for each, totals in run.days]
+
+    def figures(self, outcome: Sequence[Sequence[Any]]) -> dict[str, Any]:
+        return self.run_of("", 0, outcome).summary()
+
+    def run_of(
+        self, policy: str, seed: int, outcome: Sequence[Sequence[Any]]
+    ) -> MonthRun:
+        """Return a run from what `outcome` returned."""
+        days = [(Day(*drawn), Totals(*sums)) for *drawn, sums in outcome]
+        return MonthRun(self.model, policy, policy, seed, days)
+
+    @property
+    def parameters(self) -> dict[str, Parameter]:
+        """The number of days, the shares of the mix, and what varies in every day."""
+        month = {
+            name: item for name, item in super().parameters.items() if name == "days"
+        }
+        shares = {
+            f"mix.{kind}": Parameter(
+                f"mix.{kind}", share, Share, f"Share of {kind} days."
+            )
+            for kind, share in self.model.mix.items()
+        }
+        day_parameters = subject_of(self._days[0]).parameters
+        rest = {name: item for name, item in day_parameters.items() if name != "name"}
+        return month | shares | rest
+
+    def varied(self, **parameters: Any) -> Month:
+        """Return the month with other days, shares ("mix.quiet"), or parameters of
+        every day, such as slots.
+        """
+        full = self.full_names(parameters)
+        mix, days, other = dict(self.model.mix), self.model.days, dict[str, Any]()
+        for name, value in parameters.items():
+            if full[name].startswith("mix."):
+                mix[full[name].removeprefix("mix.")] = value
+            elif full[name] == "days":
+                days = value
+            else:
+                other[name] = value
+        scenarios = {
+            kind: subject_of(each).varied(**other) if other else each
+            for kind, each in self.model.scenarios.items()
+        }
+        month: Month = self.model
+        return replace(month, mix=mix, days=days, scenarios=scenarios)
+
+
+class Share:
+    """The type of a share of the mix."""
+
+    share: Fraction
+
+
+def _plain(totals: Totals) -> list[Any]:
+    return [getattr(totals, item.name) for item in fields(Totals)]
+
+
+class MonthReport(RentalReport):
+    """Figures of a month, as of its days."""
+
+    def __init__(self, model: Any) -> None:
+        super().__init__(next(iter(model.scenarios.values())))
+
+
+@declared()
+class Month(Model):
+    """Days drawn from a mix of day types; every day starts empty at 0 s.
+
+    References
+    ----------
+    Thesis Section 5.6.
+    """
+
+    scenarios: Mapping[str, Scenario] = parameter(
+        "Day type -> its scenario.", hash=False
+    )
+    mix: Mix = parameter("Day type -> its share of the days.", hash=False)
+    days: Count = parameter("Number of days.", default=30)
+
+    policies: ClassVar = Scenario.policies
+    compared: ClassVar = Scenario.compared
+    report = MonthReport
+    subject = MonthSubject
+
+    def __post_init__(self) -> None:
+        for kind in self.mix:
+            check_one_of("day type of the mix", kind, self.scenarios)
+
+    @property
+    def name(self) -> str:
+        """Number of days and mix."""
+        shares = ", ".join(f"{kind} {share:g}" for kind, share in self.mix.items())
+        return f"{self.days} days of {shares}"
+
+    @property
+    def jobs(self) -> int:
+        """Mean number of jobs of a month."""
+        return MonthSubject(self).work
+
+    def resources(self) -> tuple[()]:
+        """Return none: days have them."""
+        return ()
+
+
+def month(
+    mix: Mapping[str, float] = THESIS_MIX,
+    days: int = 30,
+    scenario: Callable[..., Scenario] = day,
+    **more: Any,
+) -> Month:
+    """Return months of days drawn from a mix of day types, as a scenario.
+
+        cg.compare(cg.month(slots=6), ["fifo", "rh"], seeds=range(10))
+
+    Parameters
+    ----------
+    mix : mapping
+        Name of a day type -> its share of the days; as in the thesis by default.
+    days : int
+        Number of days.
+    scenario : callable
+        Returns the scenario of a day type, by its name.
+    **more
+        Further arguments of `scenario`, the same for every day type.
+
+    Returns
+    -------
+    Month
+        A seed of it draws the days and what happens on them.
+
+    Raises
+    ------
+    InputError
+        For shares that do not sum to 1, or an argument that is not allowed.
+
+    References
+    ----------
+    Thesis Section 5.6.
+    """
+    allowed = "a function of the name of a day type"
+    require(callable(scenario), "scenario", scenario, allowed)
+    require(isinstance(mix, Mapping), "mix", mix, "a mapping of day types to shares")
+    made = {kind: scenario(kind, **more) for kind in mix}
+    for each in made.values():
+        require(isinstance(each, Scenario), "scenario", each, "a Scenario")
+    return Month(made, mix, days)

@@ -303,5 +303,21 @@ class Planner:
         )
 
 
-POLICIES = {name: partial(Planner, name) for name in SCHEDULERS}
+MEANINGS = {
+    "fifo": "Tasks in order of arrival, each on the GPU that can start it first.",
+    "greedy": "Tasks in order of arrival, each on the GPU that finishes it first.",
+    "sagreedy": "Simulated annealing over the order of Greedy, from where it starts.",
+    "search": "Local search, within a number of moves or seconds.",
+    **{name: rule.__doc__ for name, rule in RULES.items()},
+    "milp": "An integer program, for about ten tasks, within a number of seconds.",
+}
+
+
+def _factory(name: str) -> Callable[..., Planner]:
+    factory = partial(Planner, name)
+    factory.__doc__ = MEANINGS[name]
+    return factory
+
+
+POLICIES = {name: _factory(name) for name in SCHEDULERS}
 """Name -> its planner, with the parameters of `Planner`."""

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import is_dataclass, replace
 from typing import Any
 
-from cgrsp_simpy.base.checks import InputError
+from cgrsp_simpy.base.checks import InputError, require
+from cgrsp_simpy.base.table import Table, figure_text
 from cgrsp_simpy.engine.events import Listener
 from cgrsp_simpy.engine.simulation import Simulation
-from cgrsp_simpy.hgsp.generate import Level
-from cgrsp_simpy.hgsp.instance import Instance
-from cgrsp_simpy.hgsp.policies import Planner
+from cgrsp_simpy.hgsp.instance import CLUSTERS, Instance, cluster
+from cgrsp_simpy.hgsp.policies import OWNERS, Planner
+from cgrsp_simpy.hgsp.report import plan_of, schedule_of
 from cgrsp_simpy.hgsp.rules import RULES
 from cgrsp_simpy.studies.subject import Subject
 
@@ -92,6 +94,35 @@ class HgspSubject(Subject):
         return run
 
     @property
-    def parts(self) -> dict[str, Level]:
+    def parts(self) -> dict[str, Any]:
+        """The load level, also if it is given by name."""
         source = self.model.resolved_source
-        return {"source": source} if isinstance(source, Level) else {}
+        return super().parts | ({"source": source} if is_dataclass(source) else {})
+
+    def completed(self, parameters: dict[str, Any]) -> dict[str, Any]:
+        """As `Subject.completed`: the cluster of a level as a name or a file."""
+        name = parameters.get("source.cluster")
+        if isinstance(name, str) and name not in CLUSTERS:
+            parameters["source.cluster"] = cluster(name)
+        return parameters
+
+    def check_effective(self, names: Sequence[str], policies: Sequence[Any]) -> None:
+        schedulers = {str(policy).partition(":")[0] for policy in policies}
+        for name in ("replan_s", "moves", "seconds"):
+            allowed = f"given with {' or '.join(OWNERS[name])}"
+            effective = not schedulers.isdisjoint(OWNERS[name])
+            require(
+                effective or name not in names, name, getattr(self.model, name), allowed
+            )
+
+    def details(self, run: Any) -> tuple[Sequence[Table], Mapping[str, Any]]:
+        """Return the plan's figures next to those measured, if they can differ."""
+        planned, measured = plan_of(run).metrics, schedule_of(run).metrics
+        content = {"planned": planned, "measured": measured}
+        if self.model.is_certain and not run.plan.planner.replan_s:
+            return [], content
+        cells = [
+            [name, figure_text(planned[name]), figure_text(measured[name])]
+            for name in planned
+        ]
+        return [Table("plan and run", [["", "planned", "measured"], *cells])], content

@@ -73,7 +73,7 @@ FIGURES = Figures("llm_", Runs, handlelength=1.6)
         " prompts in chunks of 2,048.\n"
         "Within targets: first token in 2 s and 0.2 s a token after it"
     ),
-    options=lambda runs: " --trace FILE" * isinstance(runs.source, RequestList),
+    options=lambda runs: " trace=FILE" * isinstance(runs.source, RequestList),
     texts=("model", "source"),
 )
 def gpus(runs: Runs) -> list[Row]:
@@ -207,9 +207,10 @@ def _intro(_: Runs) -> list[str]:
         (
             "A service that batches requests, and Table II of “Heterogeneous GPU"
             " Scheduling”, Section VI. Each picture has the CSV of what is plotted"
-            " beside it: `cgrsp llm figures --out figures/llm`."
+            " beside it: `cgrsp papers figures llm --out figures/llm`."
         ),
     ]
 
 
-draw_figures = Gallery("llm", Runs, FIGURES, _intro).draw
+GALLERY = Gallery("llm", Runs, FIGURES, _intro)
+draw_figures = GALLERY.draw

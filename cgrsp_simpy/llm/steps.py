@@ -10,7 +10,7 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from statistics import fmean, median
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, cast
 
 from cgrsp_simpy.base.checks import (
     InputError,
@@ -25,6 +25,7 @@ from cgrsp_simpy.base.parameters import (
     declared,
     parameter,
 )
+from cgrsp_simpy.base.policy import made
 from cgrsp_simpy.llm.service import Service
 
 StepTime = Callable[[int, int, int, int], float]
@@ -251,3 +252,17 @@ def llama2_70b() -> StepTable:
     lies beside the file).
     """
     return read_steps(str(files("cgrsp_simpy") / "data" / "llama2_70b_steps.csv"))
+
+
+def steps_of(text: str) -> StepTable | Roofline:
+    """Return steps from a text: a file, "FILE:model=NAME" of several models in it, or
+    "roofline", with parameters as in "roofline:tflops=500,efficiency=0.4".
+
+    Raises InputError as `read_steps`, and for an unknown or wrong parameter.
+    """
+    name, _, rest = text.partition(":")
+    if name == "roofline":
+        return cast(Roofline, made("steps", text, {name: Roofline}))
+    model = rest.removeprefix("model=")
+    require(not rest or rest != model, "steps", text, "FILE, or FILE:model=NAME")
+    return read_steps(name, model or None)

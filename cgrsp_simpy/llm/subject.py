@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from cgrsp_simpy.llm.requests import Offered
+from cgrsp_simpy.llm.steps import steps_of
 from cgrsp_simpy.studies.subject import Subject
 
 
@@ -18,8 +19,8 @@ class LlmSubject(Subject):
         """Whether requests are drawn."""
         return isinstance(self.model.source, Offered)
 
-    @property
-    def parts(self) -> dict[str, Any]:
-        return {"service": self.model.service} | (
-            {"source": self.model.source} if self.is_random else {}
-        )
+    def completed(self, parameters: dict[str, Any]) -> dict[str, Any]:
+        """As `Subject.completed`: steps as a file or "roofline"; see `steps_of`."""
+        if isinstance(parameters.get("steps"), str):
+            parameters["steps"] = steps_of(parameters["steps"])
+        return parameters

@@ -54,15 +54,7 @@ class Sweep(Protocol):
         """Iterate over pairs of the varied parameters, name -> value, and the study."""
 
 
-class Month(Protocol):
-    """Days, each a separate run."""
-
-    @property
-    def days(self) -> list[dict[str, Any]]:
-        """One dict per policy and day: policy, replication, day, kind, seed, others."""
-
-
-def axis(name: str, study: Study | Month | None = None) -> str:
+def axis(name: str, study: Any = None) -> str:
     """Return the axis label of a figure or parameter, with its unit if known."""
     return str(metrics_of(study).get(name, PARAMETERS.get(name, name)))
 

@@ -245,7 +245,7 @@ class Gallery:
     runs: Callable[..., Any]
     figures: Mapping[str, Figure]
     intro: Callable[[Any], list[str]]
-    command: str = "cgrsp {name} figures --only {id}"
+    command: str = "cgrsp papers figures {name} {id}"
     moved: Mapping[str, str] = field(default_factory=dict)
 
     def figure(
@@ -285,6 +285,7 @@ class Gallery:
         width: float | None = None,
         pgf: bool = False,
         executor: Executor | int | None = None,
+        runs: Any = None,
         **sizes: Any,
     ) -> list[Path]:
         """Draw figures into a folder: CSV, PNG (200 dpi), SVG and PDF, and an index for
@@ -292,7 +293,8 @@ class Gallery:
 
         folder: created if missing. ids: names of the figures; all by default. style,
         width, executor, sizes: as in `figure`; figures too wide for a single column are
-        drawn in two. pgf: also write a PGF, which needs LaTeX. Returns the files.
+        drawn in two. pgf: also write a PGF, which needs LaTeX. runs: made before, in
+        place of sizes. Returns the files.
         Raises InputError as `figure`, and for a file that cannot be written.
         """
         check_look(style, width, pgf)
@@ -303,7 +305,7 @@ class Gallery:
                 raise InputError(f"figure {id!r} has moved: {self.moved[id]}")
             check_one_of("figure", id, self.figures)
         chosen = {id: self.figures[id] for id in ids}
-        runs = self.runs(**sizes, executor=executor)
+        runs = self.runs(**sizes, executor=executor) if runs is None else runs
         rows = {
             id: _rows(chosen[id], runs) for id in progress(ids, unit=" figures' runs")
         }

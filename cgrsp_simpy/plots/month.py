@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 
-from cgrsp_simpy.base.checks import InputError, check_one_of, entries_of, require
-from cgrsp_simpy.plots.data import Month, axis
+from cgrsp_simpy.base.checks import check_one_of, require
+from cgrsp_simpy.base.metric import Metric
+from cgrsp_simpy.plots.data import axis
 from cgrsp_simpy.plots.literal import literal
 from cgrsp_simpy.plots.marks import legend_above, lines
 from cgrsp_simpy.plots.style import axes
@@ -23,66 +25,60 @@ KINDS = {
     "surge": "#f4cbb8",
 }
 OTHERS = ("#dcebdc", "#e3d9ec", "#d5e6f0", "#e8e0d0")
-NOT_FIGURES = ("policy", "replication", "day", "kind", "seed", "error")
+NOT_FIGURES = ("day", "kind", "seed")
 
 
 @literal
 def daily(
-    month: Month,
-    metric: str = "miss_pct",
-    replication: int | None = None,
-    policies: Sequence[str] | None = None,
-    ax: Axes | None = None,
-    **style: Any,
+    months: Any, metric: str = "miss_pct", ax: Axes | None = None, **style: Any
 ) -> Axes:
     """Plot a figure of each day of one month: one line per policy, days shaded by kind.
 
-    A day whose run failed, or without the figure, is a gap.
+    A day without the figure is a gap.
 
-    month: as from `cg.month`. metric: a figure of `Run.summary`. replication: the
-    month's seed, by default the first. policies: those to draw, by default all. style:
-    of the lines. Raises InputError for an unknown metric, replication or policy.
-    Source: thesis Section 5.6.
+    months: a run of `cg.month(...)`, such as `study.run(policy, seed)`, or several of
+    one seed. metric: a figure of `Run.summary`. style: of the lines. Raises InputError
+    for an unknown metric, and for runs of different days. Source: thesis Section 5.6.
     """
-    require(hasattr(month, "days"), "month", month, "a month, such as cg.month(...)")
-    if not month.days:
-        raise InputError("month has no days")
-    check_one_of(
-        "metric",
-        metric,
-        [name for row in month.days for name in row if name not in NOT_FIGURES],
-    )
-    known = list(dict.fromkeys(row["policy"] for row in month.days))
-    chosen = (
-        known
-        if policies is None
-        else entries_of("policies", policies, "a list of policies")
-    )
-    for policy in chosen:
-        check_one_of("policy", policy, known)
-    months = list(dict.fromkeys(row["replication"] for row in month.days))
-    replication = months[0] if replication is None else replication
-    require(
-        replication in months,
-        "replication",
-        replication,
-        f"one of {', '.join(map(str, months))}",
-    )
-    rows = [row for row in month.days if row["replication"] == replication]
-    ax = axes(ax)
-    kinds = dict(sorted({row["day"]: row["kind"] for row in rows}.items()))
+    runs = months if isinstance(months, list | tuple) else [months]
+    allowed = "runs of a month, such as cg.simulate(cg.month(), 'rh')"
+    for run in runs:
+        require(hasattr(run, "rows") and hasattr(run, "day"), "months", run, allowed)
+    rows = {run.policy: run.rows() for run in runs}
+    allowed = "at least one run, each of another policy"
+    require(0 < len(rows) == len(runs), "months", [run.policy for run in runs], allowed)
+    first = next(iter(rows.values()))
+    for own in rows.values():
+        same = [(row["day"], row["seed"]) for row in own] == [
+            (row["day"], row["seed"]) for row in first
+        ]
+        require(same, "months", [run.seed for run in runs], "runs of one seed")
+    names = [name for row in first for name in row if name not in NOT_FIGURES]
+    check_one_of("metric", metric, dict.fromkeys(names))
+    metrics = runs[0].scenario.report.metrics
+    return draw_days(axes(ax), rows, metric, runs[0].seed, metrics, **style)
+
+
+def draw_days(
+    ax: Axes,
+    rows: Mapping[str, Sequence[Mapping[str, Any]]],
+    metric: str,
+    seed: int,
+    metrics: Mapping[str, Metric],
+    **style: Any,
+) -> Axes:
+    """Plot a figure by day from the rows of each policy; as `daily`."""
+    first = next(iter(rows.values()))
+    kinds = {row["day"]: row["kind"] for row in first}
     handles = _shade(ax, kinds)
     ax.set_xlim(min(kinds) - 0.5, max(kinds) + 0.5)
-    series = {}
-    for policy in chosen:
-        by_day = {
-            row["day"]: row.get(metric, np.nan)
-            for row in rows
-            if row["policy"] == policy
-        }
-        series[policy] = ([by_day[day] for day in kinds], [np.nan] * len(kinds))
+    series = {
+        policy: ([row.get(metric, np.nan) for row in own], [np.nan] * len(kinds))
+        for policy, own in rows.items()
+    }
     lines(ax, list(kinds), series, **style)
-    ax.set(xlabel=f"day (replication {replication})", ylabel=axis(metric, month))
+    label = axis(metric, SimpleNamespace(metrics=metrics))
+    ax.set(xlabel=f"day (replication {seed})", ylabel=label)
     legend_above(ax, handles)
     return ax
 

@@ -74,7 +74,7 @@ GPUS_2025: tuple[GpuType, ...] = (
     _of_2025("H100_80GB SXM5", 2.69, 0.281, 3.63),
     _of_2025("A100_80GB PCIe", 1.64, 0.109, 2.07),
 )
-# Types that can be rented, by the name that `--gpus` gives.
+# Types that can be rented, by the name of their list, as in gpus=2025.
 CATALOGUES: dict[str, tuple[GpuType, ...]] = {"thesis": THESIS_GPUS, "2025": GPUS_2025}
 
 

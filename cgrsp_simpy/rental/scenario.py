@@ -84,11 +84,13 @@ class Scenario(Model):
         " market's clock starts."
     )
     slots: Annotated[Entries[GpuType], rule("at least one slot", bool)] = parameter(
-        "The GPU type of each slot; their number is C_max of the thesis.",
+        "The GPU type of each slot; their number is C_max of the thesis. In sweeps and"
+        " on the command line also this number, with the types in turn.",
         default=round_robin(5),
     )
     gpus: RentableTypes = parameter(
-        "The GPU types that can be rented; the first is the reference of estimates.",
+        "The GPU types that can be rented; the first is the reference of estimates. In"
+        " sweeps and on the command line also a catalogue: thesis or 2025.",
         default=THESIS_GPUS,
     )
     free_types: bool = parameter(

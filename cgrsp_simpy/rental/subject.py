@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields, is_dataclass, replace
-from itertools import chain
+from dataclasses import fields
 from typing import Any
 
-from cgrsp_simpy.base.checks import check_one_of, require
+from cgrsp_simpy.base.checks import InputError, check_one_of, require
 from cgrsp_simpy.engine.events import policy_name
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.engine.simulation import Simulation
-from cgrsp_simpy.rental.deadlines import DeadlineClasses
-from cgrsp_simpy.rental.gpu import round_robin
+from cgrsp_simpy.rental.gpu import CATALOGUES, GpuType, round_robin
 from cgrsp_simpy.rental.instances import Budget
 from cgrsp_simpy.rental.market import clock_of
 from cgrsp_simpy.rental.record import Totals
@@ -21,7 +19,12 @@ from cgrsp_simpy.rental.stock import DAY_S, start_s
 from cgrsp_simpy.rental.workload import Drawn
 from cgrsp_simpy.studies.subject import Subject
 
-MARKET = ("persistence_s", "sight")  # parameters of the market that a sweep may vary
+# Term of renting -> terms of which it needs one to have an effect.
+NEEDS = {
+    "checkpoint_s": ("preemption_per_h", "taken_when_low"),
+    "checkpoint_cost_s": ("checkpoint_s",),
+    "restart_s": ("preemption_per_h", "taken_when_low", "suspension"),
+}
 
 
 class RentalSubject(Subject):
@@ -74,42 +77,33 @@ class RentalSubject(Subject):
     def figures(self, outcome: Sequence[Any]) -> dict[str, Any]:
         return figures_of(self.model, Totals(*outcome))
 
-    def varied(self, **parameters: Any) -> Any:
-        """Return the scenario with other parameters: its own (slots: a number or a list
-        of types; free_types), of its workload (jobs, rate_per_s or rates, deadlines),
-        of the thesis's two deadline classes (tight_fraction, tight_window_s,
-        loose_window_s), of the market (persistence_s, sight), of its terms (retry_s,
-        warm_s, ...), or clock: "calibrated" or "printed", started at the hour of day of
-        a log or of rates by hour.
-
-        Raises InputError for a name that is no parameter, or a value that is not
-        allowed.
+    def completed(self, parameters: dict[str, Any]) -> dict[str, Any]:
+        """As `Subject.completed`: slots as their number or a list of names of types,
+        gpus as a catalogue ("thesis" or "2025"), market.clock as "calibrated" or
+        "printed", started at the hour of day of a log or of rates by hour.
         """
-        scenario, changed = self.model, dict(parameters)
-        two = getattr(scenario.workload, "deadlines", None)
-        held: dict[str, Any] = {"market": scenario.market}
-        held |= {"deadlines": two} if isinstance(two, DeadlineClasses) else {}
-        held |= {"workload": scenario.workload, "": scenario, "terms": scenario.terms}
-        names = {
-            part: [item.name for item in fields(value) if item.init]
-            for part, value in held.items()
-            if is_dataclass(value)  # a user's workload may be of any class
-        }
-        names["market"] = ["clock", *MARKET]
-        for name in changed:
-            check_one_of("parameter of the scenario", name, chain(*names.values()))
-        if "slots" in changed:
-            changed["slots"] = round_robin(changed["slots"], scenario.gpus)
-        if "clock" in changed:
-            changed["clock"] = clock_of(changed["clock"], scenario.workload)
-        outer = names.pop("")
-        # the deadlines before the workload, which has them
-        for part, inner in names.items():
-            values = {
-                name: changed.pop(name)
-                for name in inner
-                if name in changed and name not in outer
-            }
-            if values:
-                changed[part] = replace(changed.get(part, held[part]), **values)
-        return replace(scenario, **changed)
+        gpus, clock = parameters.get("gpus"), parameters.get("market.clock")
+        if isinstance(gpus, int | str):
+            check_one_of("gpus", str(gpus), CATALOGUES)  # 2025 is a number
+            parameters["gpus"] = CATALOGUES[str(gpus)]
+            parameters.setdefault("slots", len(self.model.slots))
+        slots = parameters.get("slots")
+        if slots is not None and not _are_types(slots):
+            types = parameters.get("gpus", self.model.gpus)
+            parameters["slots"] = round_robin(slots, types)
+        if isinstance(clock, str):
+            workload = parameters.get("workload", self.model.workload)
+            parameters["market.clock"] = clock_of(clock, workload)
+        return parameters
+
+    def check_effective(self, names: Sequence[str], policies: Sequence[Any]) -> None:
+        terms = self.model.terms
+        for name, owners in NEEDS.items():
+            if f"terms.{name}" in names and not any(
+                getattr(terms, owner) or f"terms.{owner}" in names for owner in owners
+            ):
+                raise InputError(f"terms.{name} goes with {' or '.join(owners)}")
+
+
+def _are_types(slots: Any) -> bool:
+    return isinstance(slots, tuple) and all(isinstance(each, GpuType) for each in slots)

@@ -9,6 +9,7 @@ github.com/andylizf/skynomad-artifact.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import pairwise
 from math import floor, inf
 from typing import Any
@@ -173,15 +174,24 @@ def _in_time(market: Market, plan: Sequence[Stay]) -> Iterator[Stay]:
         yield stay._replace(from_s=own_s, to_s=to_s)
 
 
+def _factory(
+    kind: type[Ruled | Oracle], name: str, rule: Callable[..., Any]
+) -> Callable[..., Policy | Oracle]:
+    """Return the factory of a policy without parameters, documented as its rule."""
+    factory = partial(kind, name, rule)
+    factory.__doc__ = rule.__doc__
+    return factory
+
+
 POLICIES: dict[str, Callable[..., Policy | Oracle]] = {
-    "on-demand": lambda: Ruled("on-demand", on_demand_only),
-    "greedy": lambda: Ruled("greedy", greedy),
+    "on-demand": _factory(Ruled, "on-demand", on_demand_only),
+    "greedy": _factory(Ruled, "greedy", greedy),
     "time-sliced": time_sliced,
-    "uniform-progress": lambda: Ruled("uniform-progress", uniform_progress),
-    "uniform-failover": lambda: Ruled("uniform-failover", uniform_failover),
-    "expected-cost": lambda: Ruled("expected-cost", ExpectedCost()),
-    "next-spot": lambda: Oracle("next-spot", next_spot),
-    "optimum": lambda: Oracle("optimum", omniscient),
+    "uniform-progress": _factory(Ruled, "uniform-progress", uniform_progress),
+    "uniform-failover": _factory(Ruled, "uniform-failover", uniform_failover),
+    "expected-cost": _factory(Ruled, "expected-cost", ExpectedCost()),
+    "next-spot": _factory(Oracle, "next-spot", next_spot),
+    "optimum": _factory(Oracle, "optimum", omniscient),
 }
 """Factories by name; next-spot and optimum know the future; optimum is the bound."""
 

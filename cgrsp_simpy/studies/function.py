@@ -33,7 +33,7 @@ from cgrsp_simpy.engine.monitors import (
 )
 from cgrsp_simpy.engine.report import Report
 from cgrsp_simpy.engine.run import Records, Run
-from cgrsp_simpy.studies.subject import Subject
+from cgrsp_simpy.studies.subject import Parameter, Subject
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -225,6 +225,14 @@ class FunctionSubject(Subject):
 
     def default_policies(self) -> Sequence[str]:
         return (self.model.function.__name__,)
+
+    @property
+    def parameters(self) -> dict[str, Parameter]:
+        function = self.model.function
+        values = {**self.model.defaults, **self.model.parameters}
+        return {
+            name: Parameter(name, value, function) for name, value in values.items()
+        }
 
     def varied(self, **parameters: Any) -> Any:
         return self.model.varied(parameters)

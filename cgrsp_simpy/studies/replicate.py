@@ -144,7 +144,7 @@ def check_policies(
     policies = list(map(_kept, entries_of("policies", policies, "a list of policies")))
     names = [label(policy) for policy in policies]
     require(len(names) > 0, "policies", names, "at least one policy")
-    differ = 'names that differ; give them by name, {"mine": policy}, where they do not'
+    differ = "names that differ; in Python a dict names them"
     require(len(set(names)) == len(names), "policies", names, differ)
     for policy in policies:
         subject_of(scenario).make_policy(policy)

@@ -256,31 +256,40 @@ class Study(HoldsPolicies, Results):
 
     def as_dict(self) -> dict[str, Any]:
         content = {
-            "scenario": self.title,
+            "subject": self.title,
+            "parameters": {},
+            "alternatives": self.policies,
             "seeds": self.seeds,
-            "policies": {
-                policy: {name: plain_mean(value) for name, value in row.items()}
+            "figures": [
+                {
+                    "alternative": policy,
+                    **{name: plain_mean(value) for name, value in row.items()},
+                }
                 for policy, row in self.means().items()
-            },
-            "differences": {"from": self.policies[0], "policies": self._plain_tests()},
+            ],
+            "differences": self._plain_tests(),
         }
         content = {**content, "failures": self.failures} if self.failures else content
         return dict(or_none(content))
 
-    def _plain_tests(self) -> dict[str, dict[str, Any]]:
+    def _plain_tests(self) -> list[dict[str, Any]]:
         differences, tests = self.differences(), self.tests()
         adjusted = _holm(differences)
-        return {
-            policy: {
-                name: {
-                    **plain_mean(value),
-                    **_plain_test(tests[policy][name]),
-                    "p_holm": adjusted[policy][name],
-                }
-                for name, value in row.items()
+        return [
+            {
+                "alternative": policy,
+                "from": self.policies[0],
+                **{
+                    name: {
+                        **plain_mean(value),
+                        **_plain_test(tests[policy][name]),
+                        "p_holm": adjusted[policy][name],
+                    }
+                    for name, value in row.items()
+                },
             }
             for policy, row in differences.items()
-        }
+        ]
 
     @property
     def tables(self) -> list[Table]:

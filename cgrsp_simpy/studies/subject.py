@@ -2,18 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Sized
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import fields, is_dataclass, replace
-from itertools import chain
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
-from cgrsp_simpy.base.checks import InputError, check_one_of
+from cgrsp_simpy.base.checks import InputError, check_one_of, nearest, require
+from cgrsp_simpy.base.parameters import hints, meanings
 from cgrsp_simpy.base.policy import chosen
 from cgrsp_simpy.base.streams import Draw
+from cgrsp_simpy.base.table import Table
 from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.engine.report import Report
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.engine.simulation import Simulation
+
+AMBIGUOUS = "ambiguous"  # a short name that two parts have
+
+
+class Parameter(NamedTuple):
+    """A parameter of a model.
+
+    name: with those of the parts that hold it, as in "terms.warm_s". value: at present.
+    owner: the class that declares it. meaning: in words, if it is declared.
+    """
+
+    name: str
+    value: Any
+    owner: Any
+    meaning: str = ""
+
+    @property
+    def hint(self) -> Any:
+        """Its type; that of its value if none is declared."""
+        try:
+            return hints(self.owner)[self.name.rpartition(".")[2]]
+        except (KeyError, NameError):
+            return type(self.value)
 
 
 class Subject:
@@ -62,7 +86,12 @@ class Subject:
 
     def default_policies(self) -> Sequence[str]:
         """Return the policies that a comparison takes by default."""
-        return self.model.compared or tuple(self.model.policies)
+        names = self.model.compared or tuple(self.model.policies)
+        return tuple(name for name in names if name not in self.left_out())
+
+    def left_out(self) -> Mapping[str, str]:
+        """Return the policies that a comparison leaves out by default -> the reason."""
+        return {}
 
     def is_random_under(self, policies: Sequence[Any]) -> bool:
         """Whether results of these policies depend on the seed."""
@@ -138,30 +167,77 @@ class Subject:
         return dict(outcome)
 
     @property
-    def parts(self) -> Mapping[str, Any]:
-        """Field -> its value, a dataclass whose fields are parameters, too."""
-        return {}
+    def parts(self) -> dict[str, Any]:
+        """The parameters that are parts, which have parameters of their own."""
+        return parts_of(self.model)
+
+    @property
+    def parameters(self) -> dict[str, Parameter]:
+        """The parameters by full name; one of a part is named "terms.warm_s"."""
+        return {item.name: item for item in _parameters(self.model, self.parts)}
+
+    def full_names(self, names: Iterable[str]) -> dict[str, str]:
+        """Return the full names of parameters: "warm_s" is short for "terms.warm_s" if
+        no other part has a parameter of that name.
+
+        Raises InputError for a name that is no parameter.
+        """
+        known: dict[str, str] = {}
+        for full in sorted(self.parameters, key=lambda full: full.count(".")):
+            short = full.rpartition(".")[2]
+            level = known.get(short, full).count(".")
+            if level == full.count("."):  # otherwise a parameter of the model itself
+                known[short] = AMBIGUOUS if short in known else full
+        known = {name: full for name, full in known.items() if full != AMBIGUOUS}
+        every = known | {full: full for full in self.parameters}
+        for name in names:
+            if name not in every:
+                meant = nearest(name, known) or f" (allowed: {', '.join(known)})"
+                raise InputError(f"unknown parameter {name!r}{meant}")
+        return {name: every[name] for name in names}
+
+    def completed(self, parameters: dict[str, Any]) -> dict[str, Any]:
+        """Return parameters by full name with texts and abbreviated values written out,
+        such as a number of slots, or the name of a file.
+        """
+        return parameters
+
+    def details(self, run: Any) -> tuple[Sequence[Table], Mapping[str, Any]]:
+        """Return further tables on a run, and their content for JSON."""
+        return (), {}
+
+    def study_details(self, study: Any) -> tuple[Sequence[Table], Mapping[str, Any]]:
+        """Return further tables on a comparison, and their content for JSON."""
+        return (), {}
+
+    def check_effective(self, names: Sequence[str], policies: Sequence[Any]) -> None:
+        """Raise InputError for a parameter, by full name, that has no effect under any
+        of these policies.
+        """
 
     def varied(self, **parameters: Any) -> Any:
         """Return the model with other parameters, for sweeps.
 
-        Raises InputError for a name that is no parameter, or a value that is not
-        allowed.
+        parameters: by name; one of a part as "terms.warm_s", or as "warm_s" if no other
+        part has that name. Raises InputError for a name that is no parameter, or a
+        value that is not allowed.
         """
         if not is_dataclass(self.model):
             raise InputError(
                 f"{type(self.model).__name__} has no parameters that a sweep could vary"
             )
-        inner = {part: _names(value) for part, value in self.parts.items()}
-        known = [*_names(self.model), *chain(*inner.values())]
-        for name in parameters:
-            check_one_of("parameter", name, known)
-        for part, names in inner.items():
-            values = {n: parameters.pop(n) for n in names if n in parameters}
-            if values:
-                whole = parameters.get(part, self.parts[part])
-                parameters[part] = replace(whole, **values)
-        return replace(self.model, **parameters)  # type: ignore[type-var]
+        inner = [name for name in parameters if name.partition(".")[0] in parameters]
+        inner = [name for name in inner if "." in name]
+        if inner:  # of a part that is given as a whole, too
+            whole = {name: parameters[name] for name in parameters if name not in inner}
+            rest = {name: parameters[name] for name in inner}
+            return subject_of(self.varied(**whole)).varied(**rest)
+        changed: dict[str, Any] = {}
+        for name, full in self.full_names(parameters).items():
+            allowed = f"left out: {full} is given twice"
+            require(full not in changed, name, parameters[name], allowed)
+            changed[full] = parameters[name]
+        return replaced(self.model, self.parts, self.completed(changed))
 
 
 def subject_of(model: Model) -> Subject:
@@ -170,6 +246,43 @@ def subject_of(model: Model) -> Subject:
     return kind(model)
 
 
+def parts_of(part: Any) -> dict[str, Any]:
+    """Return the parameters of a dataclass that are dataclasses themselves."""
+    values = {name: getattr(part, name) for name in _names(part)}
+    return {name: value for name, value in values.items() if is_dataclass(value)}
+
+
+def replaced(part: Any, parts: Mapping[str, Any], parameters: Mapping[str, Any]) -> Any:
+    """Return a dataclass with other parameters, by full name.
+
+    parts: the parameters that are parts.
+    """
+    direct, inner = dict[str, Any](), dict[str, dict[str, Any]]()
+    for full, value in parameters.items():
+        name, _, rest = full.partition(".")
+        if rest:
+            inner.setdefault(name, {})[rest] = value
+        else:
+            direct[name] = value
+    for name, values in inner.items():
+        whole = direct.get(name, parts[name])
+        for other in values:
+            check_one_of(f"parameter of {name}", other.partition(".")[0], _names(whole))
+        direct[name] = replaced(whole, parts_of(whole), values)
+    return replace(part, **direct)
+
+
+def _parameters(part: Any, parts: Mapping[str, Any]) -> Iterator[Parameter]:
+    """Yield the parameters of a part, those of its parts behind each of them."""
+    texts = meanings(part) if is_dataclass(part) else {}
+    for name in _names(part):
+        yield Parameter(name, getattr(part, name), type(part), texts.get(name, ""))
+        inner = parts.get(name)
+        for item in [] if inner is None else _parameters(inner, parts_of(inner)):
+            yield item._replace(name=f"{name}.{item.name}")
+
+
 def _names(part: Any) -> list[str]:
-    """Return the names with which a dataclass is made."""
-    return [item.name for item in fields(part) if item.init]
+    """Return the names with which a dataclass is made; none of another object."""
+    items = fields(part) if is_dataclass(part) else ()
+    return [item.name for item in items if item.init]

@@ -239,8 +239,18 @@ class Sweep(Results):
         return [{**point, **row} for point, study in self for row in study.rows]
 
     def as_dict(self) -> dict[str, Any]:
-        """Return, by point, what varies and the comparison as plain values."""
-        return {"points": [{"at": point, **study.as_dict()} for point, study in self]}
+        """Return the figures of all points, each row with what varies."""
+        parts = [(point, study.as_dict()) for point, study in self]
+        first = parts[0][1]
+        rows = {
+            # point again: jobs=3 is no mean, although jobs are a figure, too
+            name: [
+                {**point, **row, **point} for point, part in parts for row in part[name]
+            ]
+            for name in ("figures", "differences")
+        }
+        content = {**first, "subject": self.studies[0].title, **rows}
+        return {**content, "failures": self.failures} if self.failures else content
 
     @property
     def _held(self) -> str:

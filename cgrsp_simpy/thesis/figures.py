@@ -214,7 +214,7 @@ def _intro(_: Results) -> list[str]:
             "Hollow marks and figures in italics are published values, below our bars"
             " or as rings around our marks; bars and lines are ours, with their 95 %"
             " intervals. Each picture has the CSV of what is plotted beside it. All of"
-            " them: `cgrsp thesis figures --out figures`."
+            " them: `cgrsp papers figures thesis --out figures`."
         ),
     ]
 
@@ -245,8 +245,15 @@ def _results(
             id, given.keys() if FIGURES[id].needs else ()
         )
         if fixed:
+            names = " and ".join(sorted(fixed))
+            others = [
+                other
+                for other, each in FIGURES.items()
+                if fixed <= OF_DAYS.get(other, fixed if each.needs else set())
+            ]
             raise InputError(
-                f"figure {id} has no runs with other {', '.join(sorted(fixed))}"
+                f"figure {id} does not depend on {names}; those that do:"
+                f" {', '.join(others)}"
             )
     named = None if policies is None else check_policies(policies, day("normal"))
     own = {
@@ -286,7 +293,11 @@ def _given(**values: Any) -> dict[str, Any]:
 # figures whose runs are not a table's, and their parameters
 OF_DAYS = {"queue": {"seeds", "policies", "scenario"}, "stock": {"seeds", "scenario"}}
 GALLERY = Gallery(
-    "thesis", _results, FIGURES, _intro, "cgrsp thesis figure {id} --out figures"
+    "thesis",
+    _results,
+    FIGURES,
+    _intro,
+    "cgrsp papers figures {name} {id} --out figures",
 )
 
 
@@ -295,8 +306,8 @@ def draw_figures(
 ) -> list[Path]:
     """Draw figures into a folder, as `Gallery.draw`.
 
-    more: as in it and `figure`; runs_from: a results directory of `cgrsp thesis tables
-    --out`, whose runs are used.
+    more: as in it and `figure`; runs_from: a results directory of `cgrsp papers
+    tables thesis --out`, whose runs are used.
     """
     return GALLERY.draw(folder, ids, drawn=ids, **more)
 

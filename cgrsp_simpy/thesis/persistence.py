@@ -130,7 +130,8 @@ class Runs:
 
 def _rows(study: Comparison, **place: Any) -> list[Row]:
     """Return means, half widths and differences from FIFO of the measures by policy."""
-    found, tests = [], study.as_dict()["differences"]["policies"]
+    found, differences = [], study.as_dict()["differences"]
+    tests = {row["alternative"]: row for row in differences}
     for policy, row in study.means().items():
         own = {**place, "policy": policy}
         for name in MEASURES:
@@ -424,7 +425,7 @@ findings = FIGURES.add(
         " or 10; in replays those\n"
         "that begin on one day count once, and the months all together"
     ),
-    options=" --market FILE ...",
+    options=" market=FILE",
     rows=Runs.judged,
     legend={"columns": len(CELLS)},
 )
@@ -584,8 +585,8 @@ def _intro(_: Runs) -> list[str]:
             " Poisson process; the chances at each hour are the thesis's. `watch` holds"
             " a slot while its type is seen out of stock and is expected to recover"
             " sooner than the delay would end. Each picture has the CSV of what is"
-            " plotted beside it. All of them: `cgrsp market figures --out"
-            " figures/market`; with `--market FILE ...` (here of H100 and A100 GPUs,"
+            " plotted beside it. All of them: `cgrsp papers figures market --out"
+            " figures/market`; with `market=FILE` (here of H100 and A100 GPUs,"
             " October and November 2025) the findings are judged on a replayed market,"
             " too: the statuses of its types, in turn for the thesis's, whose prices"
             " and times remain."
@@ -601,4 +602,5 @@ def _runs(executor: Executor | int | None, market: Sequence[str | Path] = ()) ->
     return Runs(executor=executor, replay=measured(*market) if market else None)
 
 
-draw_figures = Gallery("market", _runs, FIGURES, _intro).draw
+GALLERY = Gallery("market", _runs, FIGURES, _intro)
+draw_figures = GALLERY.draw

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from cgrsp_simpy.base.checks import check_one_of
-from cgrsp_simpy.base.table import csv_text
+from cgrsp_simpy.base.table import Table, csv_text
 from cgrsp_simpy.studies.store import Store, open_store
 from cgrsp_simpy.thesis.experiments import TABLES, Measure
 from cgrsp_simpy.thesis.findings import FINDINGS, Verdict, told
@@ -118,6 +118,36 @@ class Report:
         if len(self.tables) > 1:
             parts += [f"## {CANNOT_TITLE}", _bullets(CANNOT)]
         return "\n\n".join(filter(None, parts)) + "\n"
+
+    def as_tables(self) -> list[Table]:
+        """Return one table per table of the thesis, and one of the findings."""
+        head = ["row", "column", "published", "reproduced", "z", "verdict"]
+        tables = []
+        for id, found in self.tables.items():
+            cells = [
+                [
+                    each.row,
+                    column_of(each),
+                    each.printed,
+                    ours_of(each),
+                    z_of(each),
+                    each.verdict,
+                ]
+                for each in found
+            ]
+            tables.append(
+                Table(heading(id), [head, *cells], "\n".join(notes_of(id, found)))
+            )
+        if self.findings:
+            sentences = [
+                [each.where, each.sentence, each.verdict] for each in self.findings
+            ]
+            rows = [["where", "sentence", "verdict"], *sentences]
+            tables.append(Table(FINDINGS_TITLE, rows, FINDINGS_READING))
+        if tables and self.cells:
+            notes = [tables[-1].note, self.summary(), *self.preface()]
+            tables[-1] = tables[-1]._replace(note="\n".join(filter(None, notes)))
+        return tables
 
     def html(self) -> str:
         """Return the report as one page that needs nothing else."""

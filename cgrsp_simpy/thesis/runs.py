@@ -13,13 +13,7 @@ import numpy as np
 from cgrsp_simpy.base.checks import InputError
 from cgrsp_simpy.base.metric import summed
 from cgrsp_simpy.base.policy import PolicyError
-from cgrsp_simpy.decide.month import (
-    THESIS_MIX,
-    day_rows,
-    days_of,
-    month_rows,
-    wanted_days,
-)
+from cgrsp_simpy.decide.month import THESIS_MIX, Month, MonthSubject
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.rental.days import day
 from cgrsp_simpy.rental.market import Status
@@ -65,9 +59,9 @@ class Results:
     """
 
     replications: int | None
-    days: list[dict[str, Any]] = field(repr=False)  # days of the months, as in Month
+    days: list[dict[str, Any]] = field(repr=False)  # of the months, as in MonthRun
     _runs: Runs = field(repr=False)
-    _months: dict[tuple[str, int], dict[str, Any]] = field(repr=False)
+    _month: Month = field(repr=False)
     market: Callable[[Scenario], Scenario] = thesis_market
     policies: Mapping[str, Any] | None = None
     tables: Mapping[str, Table] = field(default_factory=lambda: TABLES, repr=False)
@@ -76,7 +70,10 @@ class Results:
     def values(self, source: Source, n: int) -> np.ndarray:
         """Return values of the seeds 0 to n - 1."""
         if isinstance(source.scenario, str):
-            rows = [self._months[label(source.policy), seed] for seed in range(n)]
+            rows = [
+                self._runs.figures(self._month, source.policy, seed)
+                for seed in range(n)
+            ]
         else:
             scenario, policy = self.market(source.scenario), source.policy
             if source.figure in OF_RECORDS:
@@ -121,23 +118,24 @@ def reproduce(
         if isinstance(scenario, Scenario)
     ]
     monthly = {policy: n for (scenario, policy), n in most.items() if scenario == MONTH}
-    calendar = [
-        each
-        for seed in range(max(monthly.values(), default=0))
-        for each in days_of(THESIS_MIX, 30, seed)
+    month = Month({kind: market(day(kind)) for kind in THESIS_MIX}, THESIS_MIX)
+    wanted += [Replications(month, [policy], range(n)) for policy, n in monthly.items()]
+    runs = replicate(wanted, executor, store)
+    days = [
+        {"policy": label(policy), "replication": seed, **row}
+        for policy, n in monthly.items()
+        for seed in range(n)
+        for row in _days_of(month, policy, seed, runs)
     ]
-    scenarios = {kind: market(day(kind)) for kind in THESIS_MIX}
-    runs = replicate(
-        [*wanted, *wanted_days(calendar, scenarios, list(monthly))], executor, store
-    )
-    named = {label(policy): policy for policy in monthly}
-    months = {
-        (row["policy"], row["seed"]): row
-        for row in month_rows(calendar, scenarios, named, runs)
-    }
-    return Results(
-        replications, day_rows(calendar, scenarios, named, runs), runs, months, market
-    )
+    return Results(replications, days, runs, month, market)
+
+
+def _days_of(month: Month, policy: str, seed: int, runs: Runs) -> list[dict[str, Any]]:
+    """Return one row per day of a month, none if a run failed."""
+    outcome = runs.outcome(month, policy, seed)
+    if isinstance(outcome, str):
+        return []
+    return MonthSubject(month).run_of(policy, seed, outcome).rows()
 
 
 def _most(
@@ -178,12 +176,12 @@ def known_directory(
             raise TypeError("of another form")
     except (OSError, ValueError, LookupError, TypeError, RecursionError):
         raise InputError(
-            f"{path} is not a results directory of cgrsp thesis tables"
+            f"{path} is not a results directory of cgrsp papers tables thesis"
         ) from None
     missing = [id for id in ids if id not in tables]
     if missing:
         raise InputError(
-            f"{path} lacks the runs of Table {missing[0]}; make it with cgrsp thesis"
-            " tables --out"
+            f"{path} lacks the runs of Table {missing[0]}; make it with cgrsp papers"
+            " tables thesis --out DIR"
         )
     return tables, replications

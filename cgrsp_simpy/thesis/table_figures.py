@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from types import SimpleNamespace
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -22,7 +21,7 @@ from cgrsp_simpy.plots.figure import (
     numbers,
     where,
 )
-from cgrsp_simpy.plots.month import daily as daily_lines
+from cgrsp_simpy.plots.month import draw_days
 from cgrsp_simpy.rental.record import METRICS
 from cgrsp_simpy.thesis import agreement
 from cgrsp_simpy.thesis.experiments import (
@@ -124,6 +123,7 @@ def benchmark(results: Results) -> list[Row]:
 
 @benchmark.draws
 def _(canvas: Canvas, rows: list[Row]) -> Handles:
+    _shorten(canvas, rows, "column", 7)
     for line, name in zip(canvas.subplots(2, 2), ("normal", "hectic")):
         for ax, (part, label), title in zip(line, LABELS.items(), (f"{name} day", "")):
             _bars(
@@ -137,6 +137,13 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
         seeds = "published: one seed" if name == "hectic" else "published: 30 seeds"
         line[1].set_title(seeds, loc="right", fontsize="small")
     return [marks.published()]
+
+
+def _shorten(canvas: Canvas, rows: Sequence[Row], by: str, usual: int) -> None:
+    """Make a figure with fewer bars than usual lower, so that they stay as thin."""
+    number = len({row[by] for row in rows})
+    if number < usual:
+        canvas.set_figheight(canvas.get_figheight() * (0.3 + 0.7 * number / usual))
 
 
 def _bars(
@@ -167,6 +174,7 @@ day_types = FIGURES.add(
 
 @day_types.draws
 def _(canvas: Canvas, rows: list[Row]) -> Handles:
+    _shorten(canvas, rows, "column", 10)
     axes = canvas.subplots(2, len(KINDS))
     parts = (("(a)", "wait, min", "mean wait (min)"), ("(b)", "miss, %", "missed (%)"))
     for line, (letter, part, label) in zip(axes, parts):
@@ -250,6 +258,7 @@ def month(results: Results) -> list[Row]:
 
 @month.draws
 def _(canvas: Canvas, rows: list[Row]) -> Handles:
+    _shorten(canvas, rows, "policy", 5)
     halves = canvas.subfigures(2, 1, height_ratios=(4, 5))
     above, below = list(halves)  # type: ignore[arg-type]
     axes = above.subplots(1, len(KINDS))
@@ -409,7 +418,8 @@ def daily_rows(
 
 @daily_rows.draws
 def _(canvas: Canvas, rows: list[Row]) -> None:
-    daily_lines(SimpleNamespace(days=rows, metrics=METRICS), ax=canvas.add_subplot())
+    by_policy = grouped(rows, lambda row: str(row["policy"]))
+    draw_days(canvas.add_subplot(), by_policy, "miss_pct", 0, METRICS)
 
 
 slots = FIGURES.add(

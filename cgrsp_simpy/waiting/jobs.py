@@ -380,8 +380,8 @@ def read_jobs(
             f"{log.path}: {np.count_nonzero(gpus):,} of {len(log):,} jobs hold GPUs"
             f" (mean {gpus[gpus > 0].mean():.3g}), but shared machines are priced by"
             " processor cores and memory; what fits: a table of machines with a column"
-            " gpus (--sizes), or each job on a machine of its own (--machine whole);"
-            " for schedulers of GPUs: cgrsp cluster"
+            " gpus (sizes=FILE), or each job on a machine of its own (machines=3, or"
+            " machine=whole of a plan); for schedulers of GPUs: cgrsp compare cluster"
         )
     log = log.usable(
         "jobs for waiting policies",

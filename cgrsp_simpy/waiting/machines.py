@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from cgrsp_simpy.base.arrays import Bools, Floats, Ints
-from cgrsp_simpy.base.checks import InputError, require
+from cgrsp_simpy.base.checks import InputError, check_whole, read_as, require
 from cgrsp_simpy.base.files import csv_rows, faults_of
 from cgrsp_simpy.base.parameters import (
     Count,
@@ -22,6 +22,9 @@ from cgrsp_simpy.base.parameters import (
     declared,
     parameter,
 )
+
+GB_PER_CORE = 4.0  # of a fixed machine, as of an m5.16xlarge
+WRITTEN = "machines(={0!r}) must be such as 3, 3x64 (cores) or 3x64x256 (GB)"
 
 
 @declared("{} price")
@@ -152,6 +155,22 @@ M5 = tuple(
         ("m5.16xlarge", 64),
     )
 )
+
+
+def shared_machines(text: str) -> tuple[Size, ...]:
+    """Return fixed machines from a text: "3x64" are three of 64 cores.
+
+    A memory in GB may follow, as in "3x64x256"; by default GB_PER_CORE times the cores.
+    Raises InputError for another text.
+    """
+    numbers = [read_as(float, part, WRITTEN.format(text)) for part in text.split("x")]
+    require(len(numbers) in (2, 3), "machines", text, "such as 3, 3x64 or 3x64x256")
+    number, cores, memory_gb = [*numbers, GB_PER_CORE * numbers[1]][:3]
+    for what, value in (("machines", number), ("cores of a machine", cores)):
+        require(value.is_integer(), what, value, "a whole number")
+    check_whole("machines", int(number), least=1, most=1_000_000)
+    size = Size("fixed machine", int(cores), memory_gb, price_per_h=0.0)
+    return (size,) * int(number)
 
 
 def read_sizes(path: str | Path) -> tuple[Size, ...]:

@@ -97,7 +97,10 @@ class Scenario(Model):
             "a source of jobs, such as ExponentialJobs",
             lambda source: hasattr(source, "jobs") and hasattr(source, "chunks"),
         ),
-    ] = parameter("The jobs: generated for each seed, or those of a log.")
+    ] = parameter(
+        "The jobs: generated for each seed, or those of a log.",
+        default=ExponentialJobs(100_000),
+    )
     policy: WaitingPolicy = parameter(
         "Which jobs wait, and how long at most; by default ajw: every job, as long as"
         " it takes.",

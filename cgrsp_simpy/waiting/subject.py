@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import is_dataclass
 from typing import Any
 
+from cgrsp_simpy.analysis.statistics import Mean
 from cgrsp_simpy.base.policy import Named, chosen
+from cgrsp_simpy.base.table import Table
 from cgrsp_simpy.engine.events import Listener
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.engine.simulation import Simulation
 from cgrsp_simpy.studies.subject import Subject
 from cgrsp_simpy.waiting.jobs import ListedJobs
+from cgrsp_simpy.waiting.machines import read_sizes, shared_machines
 from cgrsp_simpy.waiting.policies import NO_ERRORS, ORDERS, Order, WaitingPolicy
 from cgrsp_simpy.waiting.recursion import follow
 from cgrsp_simpy.waiting.report import first_of
@@ -24,6 +27,14 @@ class WaitingSubject(Subject):
     def is_random(self) -> bool:  # type: ignore[override]
         """Whether jobs are generated or predictions may be wrong."""
         return bool(self.model.steady or self.model.errors != NO_ERRORS)
+
+    def left_out(self) -> dict[str, str]:
+        """Return the policies without a steady state."""
+        reasons = {
+            name: self.model.under(self.make_policy(name)).unsteady
+            for name in self.model.compared
+        }
+        return {name: reason for name, reason in reasons.items() if reason}
 
     def draw(self, seed: int) -> None:
         """Draw nothing: jobs are drawn as they arrive."""
@@ -77,24 +88,19 @@ class WaitingSubject(Subject):
             policy, seed, drawn=drawn, records=records, listener=listener
         )
 
-    @property
-    def parts(self) -> dict[str, Any]:
-        made = {"prices": self.model.prices, "errors": self.model.errors}
-        return made | (
-            {"source": self.model.source} if is_dataclass(self.model.source) else {}
-        )
-
-    def varied(self, **parameters: Any) -> Any:
-        """Return the scenario with other parameters: its own (machines, also as a
-        number if they are shared), those of its source (jobs, rate_per_s, service_s),
-        prices (fixed, on_demand) and errors (wait_over, wait_under, run_over,
-        run_under).
+    def completed(self, parameters: dict[str, Any]) -> dict[str, Any]:
+        """As `Subject.completed`: machines that jobs share as "3x64", or with their
+        memory in GB "3x64x256"; a number of machines that are shared means so many of
+        the present size; sizes as a CSV file.
         """
-        if isinstance(parameters.get("machines"), int) and not isinstance(
-            self.model.machines, int
-        ):
-            parameters["machines"] = self.model.machines[:1] * parameters["machines"]
-        return super().varied(**parameters)
+        machines, present = parameters.get("machines"), self.model.machines
+        if isinstance(machines, str):
+            parameters["machines"] = shared_machines(machines)
+        elif isinstance(machines, int) and not isinstance(present, int):
+            parameters["machines"] = present[:1] * machines
+        if isinstance(parameters.get("sizes"), str):
+            parameters["sizes"] = read_sizes(parameters["sizes"])
+        return parameters
 
     def outcome(self, run: Run) -> dict[str, list[float]]:
         """Return by name the figure of the whole run, then of each batch."""
@@ -110,3 +116,33 @@ class WaitingSubject(Subject):
         if not self.model.recursive:
             return Subject.pace_per_s
         return 1e5 if self.model.shared else 1e6
+
+    def study_details(self, study: Any) -> tuple[Sequence[Table], Mapping[str, Any]]:
+        """Return simulation and formula side by side, if there is a formula."""
+        formulas = {name: self._formula(each) for name, each in study.named.items()}
+        if not any(formulas.values()):
+            return [], {"formula": formulas}
+        names = self.report.shown
+        cells = [["policy", *(cell for name in names for cell in (name, "formula"))]]
+        for policy, row in study.means().items():
+            closed_form = formulas[policy]
+            cells.append([policy])
+            for name in names:
+                known = f"{closed_form[name]:.4g}" if closed_form else "-"
+                cells[-1] += [_rounded(row[name]), known]
+        return [Table("simulation and formula", cells)], {"formula": formulas}
+
+    def _formula(self, policy: Any) -> dict[str, float] | None:
+        made = self.make_policy(policy)
+        if not isinstance(made, WaitingPolicy):
+            return None
+        formula: dict[str, float] | None = self.model.under(made).formula()
+        return formula
+
+
+def _rounded(value: Mean) -> str:
+    """Format a mean with the digits that its interval allows."""
+    if not value.half_width > 0:
+        return f"{value.mean:.4g}"
+    digits = max(0, 1 - math.floor(math.log10(value.half_width)))
+    return f"{value.mean:.{digits}f} ± {value.half_width:.{digits}f}"

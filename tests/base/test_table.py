@@ -14,7 +14,7 @@ AWKWARD = Table(
 def test_markdown_has_one_row_per_line_and_escapes_what_would_be_markup():
     lines = AWKWARD.markdown().splitlines()
     assert lines[0] == "10 % of a_b & c: ± 95 %"
-    assert lines[2:4] == ["| policy | wait_min |", "| --- | ---: |"]
+    assert lines[2:4] == ["| policy | wait_min |", "| --- | --- |"]
     assert lines[4] == r"| rh:a=1\|2 | 1.00 ± 0.1 |"
     assert lines[5] == r"| \[x] ~^\\ | \<5 #$ {} |"
     assert lines[-1] == r"note: p \< 0.05"
@@ -28,3 +28,9 @@ def test_latex_escapes_what_latex_would_read():
         r"{[}x] \textasciitilde{}\textasciicircum{}\textbackslash{} &"
         r" \textless{}5 \#\$ \{\} \\"
     ) in text
+
+
+def test_numbers_are_aligned_to_the_right_and_texts_to_the_left():
+    table = Table("", [["a", "b", "c"], ["x", "-1.5 ± 2", "-"], ["y", "3", "9 %"]])
+    assert r"\begin{tabular}{lrr}" in table.latex()
+    assert "| --- | ---: | ---: |" in table.markdown()

@@ -1,5 +1,5 @@
-"""What the thesis's programme costs: `cgrsp thesis tables` against bare SimPy for the
-same day-runs.
+"""What the thesis's programme costs: `cgrsp papers tables thesis` against bare SimPy
+for the same day-runs.
 
 Prints; asserts nothing.
 
@@ -80,8 +80,9 @@ def command(workers):
         sys.executable,
         "-m",
         "cgrsp_simpy",
-        "thesis",
+        "papers",
         "tables",
+        "thesis",
         "--workers",
         str(workers),
     ]

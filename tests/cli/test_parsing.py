@@ -1,168 +1,243 @@
-"""The parser: helps that fit a screen, one way to name a thing, words of the last
-release.
-"""
+"""Help, and what is refused: one line, in the present words."""
 
-import argparse
+import random
 import re
-import shutil
-import sys
 
 import pytest
 from support import check_bad_input, outcome
 
-from cgrsp_simpy.cli import make_parser
-from cgrsp_simpy.cli.parsing import WIDTH
+from cgrsp_simpy.cli import VERBS, command_of, main, overview, parser_of
+from cgrsp_simpy.cli.parsing import in_words, renamed
+from cgrsp_simpy.cli.scenarios import MARKET_WORDS, SOURCE_WORDS, Worded
+from cgrsp_simpy.studies.subject import subject_of
 
-LINES, OPTIONS = 40, 451
+REFUSED = {  # a command -> what its one line says
+    # names
+    "compar hectic": ["unknown verb 'compar'", "mean 'compare'"],
+    "compare hectik": ["unknown scenario 'hectik'", "mean 'hectic'"],
+    "compare hectic:x": ["unknown scenario 'hectic:x'"],
+    "compare hectic slotz=4": ["unknown parameter 'slotz'", "mean 'slots'"],
+    "compare waiting machine=4": ["unknown parameter 'machine'", "'machines'"],
+    "run hectic --policy fifoo": ["unknown policy 'fifoo'", "mean 'fifo'"],
+    "run hectic --policy rh:reserv=2": ["'reserv'", "mean 'reserve'"],
+    "compare none.toml": ["none.toml", "No such file"],
+    "compare none.py:shop": ["'none.py' does not exist"],
+    "compare rental": ["given with trace=LOG"],
+    "compare hgsp:tasks9": ["tasks9"],
+    "compare dag:tree": ["tree"],
+    # words and options taken for each other
+    "compare hectic seeds=3": ["seeds is an option: --seeds 3"],
+    "run hectic --policies fifo": ["did you mean '--policy'?"],
+    "compare": ["required: SCENARIO (see"],
+    "sample log.swf": ["ends in .csv"],
+    # forms and values
+    "compare hectic slots": ["word(='slots')", "name=value"],
+    "compare hectic slots=": ["word(='slots=')", "name=value"],
+    "compare hectic slots=4 slots=5": ["slots=5", "given once"],
+    "compare hectic warm_s=1 terms.warm_s=2": ["terms.warm_s is given twice"],
+    "compare hectic slots=0": ["slots(=0)", "whole number >= 1"],
+    "compare hectic slots=x": ["slots(='x')", "whole number >= 1"],
+    "compare hectic jobs=1.5": ["jobs(=1.5)", "whole number"],
+    "compare hectic free_types=perhaps": ["free_types", "true or false"],
+    "compare hectic tight_fraction=2": ["tight_fraction(=2)", "from 0 to 1"],
+    "compare hectic terms.warm_s=-1": ["warm_s(=-1)", ">= 0"],
+    "compare hectic gpus=2024": ["unknown gpus '2024'", "thesis, 2025"],
+    "compare month mix.quiet=0.5": ["mix", "sum to 1 (here 1.3)"],
+    "compare cluster cluster=8": ["cluster(='8')", "nodes x GPUs"],
+    "compare waiting machines=3x": ["machines(='3x')"],
+    "compare llm steps=none.csv": ["none.csv", "No such file"],
+    "compare hectic --seeds 0": ["--seeds", "0"],
+    "compare hectic --seeds 5:3": ["--seeds(='5:3')", "TO above FROM"],
+    "compare hectic --workers 0": ["--workers(=0)"],
+    "compare hectic --precision x": ["--precision", "'x'"],
+    "compare hectic --format xml": ["--format", "'xml'"],
+    "run hectic --seed -1": ["--seed(=-1)"],
+    # several values
+    "compare hectic slots=4,5": ["slots=4,5", "cgrsp sweep hectic slots=4,5"],
+    "run hectic slots=4,5": ["one value for run"],
+    "sweep hectic slots=4": ["needs a word with several values"],
+    "sweep hectic slots=4,4": ["values of slots", "different"],
+    "sweep hectic rh:reserve=0,1 --policies fifo": ["'rh'", "fifo"],
+    "compare hectic rh:reserve=1": ["word(='rh:reserve')", "--policies"],
+    # without effect
+    "compare hectic trace=a.csv": ["word(='trace')", "rental trace=LOG"],
+    "compare month:x": ["unknown scenario 'month:x'"],
+    "compare hgsp:": ["scenario(='hgsp:')"],
+    "compare own.py": ["scenario(='own.py')", "FILE.py:NAME"],
+    "compare waiting log.format=csv": ["log.format", "given with trace=LOG"],
+    "run hectic terms.restart_s=9": ["terms.restart_s goes with preemption_per_h"],
+    "run hgsp moves=9 --policy greedy": ["moves", "given with search"],
+    "run dag:er:n=9 budget=9 --policy heft": ["budget", "with a search"],
+    "compare hectic --by user --out x": ["--out(='x')", "left out with --by"],
+    "compare cluster --gap --seeds 2": ["--gap", "rented slots"],
+    "run hectic --policy fifo,spt": ["--policy(='fifo,spt')", "one, or two"],
+    "run hectic --show a.avi": ["--show(='a.avi')", ".png"],
+    "run hectic --show a.swf": ["only a run of cluster"],
+    "run hectic --show events --format json": ["--format(='json')", "--show events"],
+    "bound cluster": ["scenario(='cluster')", "rental with trace=LOG"],
+    "bound hectic prices.price_miss=2": ["goes with --objective cost"],
+    "bound hectic --clairvoyant --frontier": ["not both"],
+    "advise hectic spot.share=.4": ["spot.share=.4 spot.per_h=.2"],
+    "plan waiting slots=4": ["unknown parameter 'slots'"],
+    "plan waiting order=sjf": ["parameter of a plan(='order')"],
+    "plan waiting --limit p95=600": ["--limit", "left out by formula"],
+    "market report none.csv": ["none.csv", "No such file"],
+    "replay none.swf": ["none.swf", "No such file"],
+    "sample x.csv cluster": ["hgsp:LEVEL"],
+    "sample x.csv --seed 3": ["--seed(=3)", "hgsp"],
+    "verify nowhere": ["nowhere is no results directory"],
+    "lectures 99": ["unknown lecture '99'"],
+    # earlier releases
+    "compare --day hectic --slots 7": ["hectic slots=7"],
+    "compare hectic --terms warm_s=60,retry_s=30": ["terms.warm_s=60 terms.retry_s=30"],
+    "compare cluster --cluster 4x8,2x4": ["cluster=4x8+2x4"],
+    "compare hectic --seedz 4": ["mean '--seeds'"],
+    "waiting run --machines 104": ["it is cgrsp run waiting now"],
+    "dag solve": ["it is cgrsp run dag now"],
+    "hgsp table": ["it is cgrsp papers tables hgsp now"],
+    "month --days 3": ["it is cgrsp compare month now"],
+    "thesis tables": ["cgrsp papers tables"],
+    "tune slots=1:3": ["cgrsp_simpy.tune"],
+    "--format json compare hectic": ["options follow the verb"],
+}
 
 
-def every(parser, path=()):
-    """Each command, and each of its verbs: its words and its parser."""
-    yield path, parser
-    for each in parser._actions:
-        if isinstance(each, argparse._SubParsersAction):
-            for name, below in each.choices.items():
-                yield from every(below, (*path, name))
+@pytest.mark.parametrize("line", REFUSED)
+def test_wrong_use_is_one_line_and_leaves_nothing(line, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    check_bad_input(outcome(capsys, *line.split()), REFUSED[line])
+    assert not [*tmp_path.iterdir()]
 
 
-ALL = dict(every(make_parser()))
-LEAVES = {path: leaf for path, leaf in ALL.items() if leaf._subparsers is None}
+@pytest.mark.parametrize("verb", ["", *VERBS])
+def test_help_is_complete_in_80_columns(verb):
+    text = parser_of(verb).format_help() if verb else overview()
+    lines = text.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert not [line for line in lines if line.endswith(("...", "…"))] or not verb
+    assert all(name in overview() for name in VERBS)
 
 
-@pytest.mark.parametrize("path", ALL, ids=" ".join)
-def test_a_help_fits_a_screen_and_all_of_it_says_more(path, capsys):
-    brief, full = (
-        outcome(capsys, *path, *more) for more in (["--help"], ["-h", "all"])
-    )
-    (status, short, err), long = brief, full[1]
-    assert (status, err) == (0, "")
-    assert short.startswith(f"usage: {' '.join(['cgrsp', *path])}")
-    assert len(short.splitlines()) <= LINES
-    assert max(map(len, [*short.splitlines(), *long.splitlines()])) <= WIDTH
-    assert all(
-        name in short
-        for each in ALL[path]._actions
-        for name in each.option_strings[-1:]
-    )
-    # of common options the line may be broken otherwise
-    assert len(long) >= len(short) - 100
+def test_there_are_at_most_80_options_and_words_beside_the_parameters():
+    options = {
+        name
+        for verb in VERBS
+        for action in parser_of(verb)._actions
+        for name in action.option_strings
+        if name.startswith("--")
+    }
+    words = {
+        *MARKET_WORDS,
+        *(word for known in SOURCE_WORDS.values() for word in known),
+    }
+    assert len(options | words) <= 80
+
+
+def test_every_option_has_a_meaning():
+    for verb in VERBS:
+        for action in parser_of(verb)._actions:
+            assert action.help, (verb, action.dest)
 
 
 @pytest.mark.parametrize(
-    ("line", "usage"),
+    ("name", "value", "words"),
     [
-        ("cluster replay", "LOG [options]"),
-        ("run", "[FILE.toml] [options]"),
-        ("waiting analyze", "--policy P [options]"),
+        ("slots", "7", "slots=7"),
+        ("rate-per-s", "0.5", "rate_per_s=0.5"),
+        ("free-types", "", "free_types=true"),
+        ("log", "window=a:b,submit=x", "log=window=a:b,submit=x"),
+        ("instance", "a.csv:cluster=small", "instance=a.csv instance.cluster=small"),
+        ("level", "tasks2", "hgsp:tasks2"),
     ],
 )
-def test_a_usage_puts_brackets_about_what_may_be_left_out_alone(line, usage, capsys):
-    out = outcome(capsys, *line.split(), "--help")[1]
-    assert out.startswith(f"usage: cgrsp {line} {usage}\n")
+def test_an_old_option_in_the_present_words(name, value, words):
+    if name != "log":
+        assert in_words(name, value) == words
 
 
-def test_a_help_names_no_option_that_there_is_not(capsys):
-    known = {name for parser in ALL.values() for name in parser._option_string_actions}
-    for path in ALL:
-        told = re.findall(
-            r"(?<![\w-])--[a-z][a-z-]*", outcome(capsys, *path, "-h", "all")[1]
-        )
-        assert known.issuperset(told), path
+def test_what_was_never_a_verb_has_no_new_name():
+    assert renamed(["fly"]) == renamed([]) == ""
 
 
-@pytest.mark.parametrize("path", LEAVES, ids=" ".join)
-def test_every_option_says_what_it_is(path):
-    for each in LEAVES[path]._actions:
-        assert each.help, each.option_strings
-        assert not re.search(r":$|`|\[\d\]_", each.help, re.M), each.help
-        assert "_" not in "".join(each.option_strings)
+# ---- 300 commands at random ----
+
+SCENARIOS = (
+    "quiet",
+    "month",
+    "waiting",
+    "cluster",
+    "hgsp",
+    "llm",
+    "dag:er:n=9",
+    "spot",
+)
+VALUES = ("0", "-1", "1", "2", "x", "nan", "inf", "1e300", "", "true", "a+b", "1,2")
+OPTIONS = (
+    "--policies fifo",
+    "--policy fifo",
+    "--policies x",
+    "--seeds 1",
+    "--seeds x",
+    "--seed 1",
+    "--format json",
+    "--format latex",
+    "--gap",
+    "--by x",
+    "--slots 4",
+    "--show events",
+    "--precision 0.9",
+)
+SMALL = {
+    "quiet": "jobs=3",
+    "month": "days=1 jobs=2",
+    "waiting": "jobs=30 machines=105",
+    "cluster": "jobs=3 warm_up=0 after=0",
+    "hgsp": "source.tasks=3",
+    "llm": "source.requests=3",
+    "dag:er:n=9": "budget=3",
+    "spot": "hours=1 deadline=2",
+}
 
 
-def test_there_are_few_options():
-    assert (
-        sum(
-            len([a for a in leaf._actions if a.option_strings]) - 1
-            for leaf in ALL.values()
-        )
-        <= OPTIONS
-    )
+def drawn(rng):
+    name = rng.choice(SCENARIOS)
+    verb = rng.choice(("run", "compare", "sweep", "parameters", "policies", "bound"))
+    known = [*subject_of(Worded(name, []).scenario).parameters]
+    words = [
+        f"{rng.choice(known)}={rng.choice(VALUES)}" for _ in range(rng.randrange(3))
+    ]
+    rest = rng.choice((SMALL[name], SMALL[name], ""))
+    options = rng.sample(OPTIONS, rng.randrange(3))
+    seeds = "--seeds 2" * (verb in ("compare", "sweep") and not options)
+    line = " ".join([verb, name, *words, rest, *options, seeds])
+    return line if rest else f"{line} --seedz"
 
 
-def test_a_verb_of_one_module_is_the_same_in_another():
-    """Who knows the options of one comparison knows those of the others, but for the
-    scenario.
-    """
-    for verb, own in (
-        ("compare", {"--policies", "--seeds", "--out", "--by", "--precision"}),
-        ("run", {"--policy", "--seed", "--by", "--show"}),
-        ("sweep", {"--policies", "--seeds", "--out"}),
-    ):
-        for path, leaf in LEAVES.items():
-            if path[-1] == verb:
-                assert own <= set(leaf._option_string_actions), path
-
-
-def test_the_options_of_every_command_may_stand_anywhere(capsys):
-    words = ["run", "--day", "quiet", "--jobs", "3", "--policy", "spt"]
-    first = outcome(capsys, "--format", "json", *words)
-    assert first[0] == 0
-    assert outcome(capsys, *words, "--format=json") == first
-    assert (
-        outcome(
-            capsys, *words[:1], "--yes", "--format", "json", "--large-files", *words[1:]
-        )
-        == first
-    )
-
-
-def test_words_are_not_abbreviated(capsys):
-    """`--seed` of a comparison would else be taken for its number of seeds."""
-    check_bad_input(
-        outcome(capsys, "compare", "--seed", "3"), ["--seed", "mean '--seeds'"]
-    )
-
-
-@pytest.mark.parametrize("seeds", ["5:3", "5:5", "-2:3"])
-def test_seeds_that_are_none_are_told_as_they_were_given(seeds, capsys):
-    check_bad_input(
-        outcome(capsys, "compare", f"--seeds={seeds}"), [f"{seeds!r}", "FROM:TO"]
-    )
+@pytest.mark.parametrize(
+    "part",
+    [pytest.param(part, marks=[pytest.mark.slow] * (part > 0)) for part in range(10)],
+)
+def test_random_commands_end_in_order(part, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = random.Random(part)
+    for _ in range(30):
+        line = drawn(rng)
+        status, out, err = outcome(capsys, *line.split())
+        assert status in (0, 1, 2), line
+        assert status != 2 or re.fullmatch(
+            r"cgrsp[^\n]*\n", err.splitlines(True)[-1]
+        ), line
+        assert status != 2 or not out, line
+        assert "Traceback" not in out + err, line
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("shell", ["bash", "zsh"])
-def test_completion_is_a_script_of_the_shell(shell, capsys):
+def test_the_completion_of_words_is_in_the_script(capsys):
     pytest.importorskip("shtab")
-    status, out, err = outcome(capsys, "--completion", shell)
-    assert (status, err) == (0, "")
-    assert "--policies" in out and "waiting" in out
-    if (program := shutil.which(shell)) is not None:
-        import subprocess
-
-        subprocess.run([program, "-n"], input=out, text=True, check=True)
+    assert main(["--completion", "bash"]) == 0
+    assert "_cgrsp_words" in capsys.readouterr().out
+    check_bad_input(outcome(capsys, "--completion", "dos"), ["--completion", "'dos'"])
 
 
-def test_completion_without_its_library_names_the_extra(capsys, monkeypatch):
-    monkeypatch.setitem(sys.modules, "shtab", None)
-    check_bad_input(outcome(capsys, "--completion", "bash"), ["shtab", "completion"])
-
-
-PATHS = [
-    [*path, f"{action.option_strings[0]}="]
-    for path, leaf in LEAVES.items()
-    for action in leaf._actions
-    if action.option_strings and re.match("DIR|FILE|FOLDER|STEM", str(action.metavar))
-]
-
-
-@pytest.mark.parametrize(
-    "words", [*PATHS, ["redraw", ""], ["verify", ""], ["sample", ""]], ids=" ".join
-)
-def test_an_empty_path_is_refused(words, capsys):
-    check_bad_input(outcome(capsys, *words), ["must not be empty"])
-
-
-def test_an_error_shows_control_characters(capsys):
-    check_bad_input(
-        outcome(capsys, "policies", "--\x1b[31m\u202e"), [r"--\x1b[31m\u202e"]
-    )
+def test_every_verb_is_of_a_module_that_has_it():
+    assert all(command_of(verb) for verb in VERBS)

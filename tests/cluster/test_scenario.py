@@ -64,12 +64,16 @@ def own(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "action", [("run", "--policy"), ("compare", "--seeds", "2", "--policies")]
+    "action",
+    [
+        ("run", "cluster", "--policy"),
+        ("compare", "cluster", "--seeds", "2", "--policies"),
+    ],
 )
 def test_own_schedulers_on_the_command_line(own, action, capsys):
-    assert main(["cluster", *action, own, "--jobs", "20", "--warm-up", "0"]) == 0
+    assert main([*action, own, "jobs=20", "warm_up=0"]) == 0
     assert own in capsys.readouterr().out
-    assert main(["cluster", *action, own[:-1], "--jobs", "20"]) == 2
+    assert main([*action, own[:-1], "jobs=20"]) == 2
     assert "did you mean 'widest_first'?" in capsys.readouterr().err
 
 
@@ -77,12 +81,11 @@ def test_a_wrong_answer_on_the_command_line_is_one_line(own, capsys):
     assert (
         main(
             [
-                "cluster",
                 "run",
+                "cluster",
+                "jobs=20",
                 "--policy",
                 own.replace("widest_first", "overfull"),
-                "--jobs",
-                "20",
             ]
         )
         != 0
@@ -117,7 +120,7 @@ def test_a_placement_of_ones_own_is_compared_and_kept(tmp_path):
     [
         ("source", "a log", r"source\(='a log'\) must be of type Offered or of type J"),
         ("mix", "wide", r"mix\(='wide'\) must be of type Mix"),
-        ("cluster", "8x8", r"cluster\(='8x8'\) must be of type Cluster"),
+        ("cluster", "8", r"cluster\(='8'\) must be nodes x GPUs"),
         (
             "cluster",
             SMALL_NODES,
@@ -125,7 +128,7 @@ def test_a_placement_of_ones_own_is_compared_and_kept(tmp_path):
         ),
         ("placement", "bst", r"unknown placement 'bst'; did you mean 'best'"),
         ("kill_at_limit", 2, r"kill_at_limit\(=2\) must be true or false"),
-        ("lod", 1.0, "unknown parameter 'lod'"),
+        ("lod", 1.0, "unknown parameter 'lod'; did you mean 'load'"),
         ("load", 0.0, r"load\(=0.0\) must be a number >= 1e-06"),
     ],
 )
@@ -271,7 +274,7 @@ def test_a_scheduler_that_is_not_stable_is_named_and_its_waits_are_infinite(caps
     ] == late.sum() > 0
     assert max(row["wait_s"] for row in by_class(run)) == inf
     assert np.isfinite([found[name] for name in ("throughput_per_h", "starved")]).all()
-    options = "cluster run --policy hps --load 1.4 --jobs 200 --warm-up 0 --after 300"
+    options = "run cluster jobs=200 warm_up=0 after=300 load=1.4 --policy hps"
     assert main(options.split()) == 0
     assert f"hps is {Scenario.report.infinite}" in capsys.readouterr().out
 
@@ -290,12 +293,10 @@ def test_a_log_says_which_waits_depend_on_its_end(capsys, tmp_path):
     assert (
         main(
             [
-                "cluster",
                 "run",
-                "--trace",
-                str(swf_of_three(tmp_path)),
-                "--cluster",
-                "1x8",
+                "cluster",
+                f"trace={swf_of_three(tmp_path)!s}",
+                "cluster=1x8",
             ]
         )
         == 0
@@ -399,13 +400,11 @@ def test_kill_at_limit_on_the_command_line(tmp_path, capsys):
     assert (
         main(
             [
-                "cluster",
                 "run",
-                "--trace",
-                str(log),
-                "--kill-at-limit",
-                "--cluster",
-                "1x8",
+                "cluster",
+                f"trace={log!s}",
+                "kill_at_limit=true",
+                "cluster=1x8",
             ]
         )
         == 0

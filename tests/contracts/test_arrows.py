@@ -31,7 +31,8 @@ ARROWS = {
     "thesis": BELOW_THESIS | {"__init__"},
     "exercises": BELOW_THESIS | {"__init__"},
     "app": BELOW_THESIS,
-    "cli": BELOW_THESIS | {"thesis", "exercises", "app", "__init__"},
+    "papers": BELOW_THESIS | {"thesis", "__init__"},
+    "cli": BELOW_THESIS | {"thesis", "papers", "exercises", "app", "__init__"},
     "__init__": BELOW_THESIS | {"exercises", "thesis"},
     "__main__": {"cli"},
 }

@@ -15,7 +15,6 @@ import pytest
 from support import outcome
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.cli import VERBS
 from cgrsp_simpy.rental.deadlines import DeadlineClasses
 from cgrsp_simpy.rental.view import SlotView
 
@@ -79,175 +78,9 @@ def holds(text, words):
 
 # ---- options ----
 
-OPTIONS = [
-    # (command line, what its one line must name)
-    # not a policy; the nearest is offered
-    ("compare --policies fifoo", ["policy", "'fifoo'", "mean 'fifo'", "cadr-oo"]),
-    ("compare --policies", ["--policies", "expected one argument"]),  # no value
-    # nor has an option that is read before the verb, which is none
-    ("compare --day quiet --format", ["--format", "expected one argument"]),
-    ("dag compare --seeds 1 --workers", ["--workers", "expected one argument"]),
-    # an empty name after the comma
-    ("compare --policies fifo,", ["policy", "''", "fifo"]),
-    # the same twice
-    (
-        "compare --policies fifo,spt,fifo --day quiet",
-        ["policies", "'fifo', 'spt', 'fifo'", "differ"],
-    ),
-    # the same parameters twice
-    (
-        "compare --policies rh:reserve=1,rh:reserve=1",
-        ["policies", "'rh:reserve=1'", "differ"],
-    ),
-    ("run --policy fifoo", ["policy", "'fifoo'", "mean 'fifo'"]),  # not a policy
-    ("run --policy FIFO", ["policy", "'FIFO'", "fifo"]),  # names are in lower case
-    # not a parameter; the nearest
-    (
-        "run --policy rh:reserv=1",
-        ["parameter", "rh", "'reserv'", "mean 'reserve'", "gate"],
-    ),
-    # a policy without parameters
-    ("run --policy fifo:reserve=1", ["parameter", "fifo", "'reserve'"]),
-    ("run --policy rh:reserve", ["rh:reserve", "parameter=value"]),  # no value
-    ("run --policy rh:reserve=x", ["reserve", "'x'", "whole number"]),  # a text
-    ("run --policy rh:reserve=1.5", ["reserve", "'1.5'", "whole number"]),  # a fraction
-    ("run --policy rh:reserve=-1", ["reserve", "-1", "whole number >= 0"]),  # negative
-    # twice: which of them holds?
-    ("run --policy rh:reserve=1,reserve=2", ["rh:reserve=1,reserve=2", "reserve"]),
-    ("run --policy rh:gate=nan", ["gate", "nan", "number >= 0"]),  # not a number
-    ("run --policy rh:gate=x", ["gate", "'x'", "a number"]),  # a text
-    # below 1
-    ("run --policy cadr:critical_ratio=0.5", ["critical_ratio", "0.5", "number >= 1"]),
-    # not finite
-    (
-        "run --policy cadr-oo:critical_ratio=inf",
-        ["critical_ratio", "inf", "number >= 1"],
-    ),
-    # negative
-    ("run --policy adaptive:pressure=-1", ["pressure", "-1", "whole number >= 0"]),
-    # not a number
-    (
-        "run --policy spt-rescue:threshold_s=nan",
-        ["threshold_s", "nan", "finite number"],
-    ),
-    ("run --policy spt-rescue:cost_weight=nan", ["cost_weight", "nan"]),  # not a number
-    ("run --policy spt:cost_weight=nan", ["cost_weight", "nan"]),  # not a number
-    ("run --policy balanced:alpha=nan", ["alpha", "nan"]),  # not a number
-    # not a day; the nearest
-    ("run --day hectik", ["day", "'hectik'", "mean 'hectic'", "surge"]),
-    # not a clock; the nearest
-    (
-        "run --market clock=calibratd",
-        ["clock", "'calibratd'", "mean 'calibrated'", "printed"],
-    ),
-    # not a format; the nearest
-    (
-        "run --trace x.csv --log format=cvs",
-        ["trace format", "'cvs'", "mean 'csv'", "gentd26"],
-    ),
-    ("run --format xml", ["--format", "'xml'", "json"]),  # not a format of results
-    ("run --rate-per-s -1", ["rate_per_s", "-1.0", "number > 0"]),  # negative
-    ("run --rate-per-s 0", ["rate_per_s", "0.0", "number > 0"]),  # zero
-    ("run --rate-per-s nan", ["rate_per_s", "nan", "number > 0"]),  # not a number
-    ("run --rate-per-s inf", ["rate_per_s", "inf", "number > 0"]),  # not finite
-    # so rare that the times overflow
-    ("run --rate-per-s 1e-320 --jobs 5", ["rate_per_s", "1e-320"]),
-    ("run --rate-per-s fast", ["--rate-per-s", "'fast'", "float"]),  # a text
-    ("run --slots 0", ["slots", "0", "whole number >= 1"]),  # none
-    ("run --slots -1", ["slots", "-1", "whole number >= 1"]),  # negative
-    ("run --slots 1.5", ["--slots", "'1.5'", "int"]),  # a fraction
-    # negative
-    ("run --tight-fraction -0.1", ["tight_fraction", "-0.1", "from 0 to 1"]),
-    # more than all
-    ("run --tight-fraction 1.1", ["tight_fraction", "1.1", "from 0 to 1"]),
-    # not a number
-    ("run --tight-fraction nan", ["tight_fraction", "nan", "from 0 to 1"]),
-    ("run --jobs 0", ["jobs", "0", "whole number >= 1"]),  # none
-    ("run --jobs -5", ["jobs", "-5", "whole number >= 1"]),  # negative
-    ("run --jobs 1.5", ["--jobs", "'1.5'", "int"]),  # a fraction
-    ("run --seed -1", ["seed", "-1", "whole number >= 0"]),  # negative
-    ("compare --seeds 0", ["--seeds", "0", "whole number >= 1"]),  # none
-    ("compare --seeds -3", ["--seeds", "-3", "whole number >= 1"]),  # negative
-    # none
-    ("compare --day quiet --workers 0", ["--workers", "0", "whole number >= 1"]),
-    # negative
-    ("compare --day quiet --workers -2", ["--workers", "-2", "whole number >= 1"]),
-    ("compare --day quiet --workers two", ["--workers", "'two'", "int"]),  # a text
-    # a log has its own rate
-    ("run --trace x.csv --rate-per-s 1", ["--rate-per-s", "--trace"]),
-    ("run --trace x.csv --jobs 5", ["--jobs", "--trace"]),  # a log has its own jobs
-    # a day has no window
-    ("run --day hectic --log window=0:10", ["--log", "window", "--trace"]),
-    # nor has the default day
-    ("run --log window=0:10", ["--log", "window", "--trace"]),
-    # nothing to be strict about
-    (
-        "run --day hectic --log strict=yes",
-        ["--log", "strict", "--trace"],
-    ),
-    # no log, no format
-    ("run --day hectic --log format=csv", ["--log", "format", "--trace"]),
-    ("run --day hectic --trace x.csv", ["--day", "--trace", "one of"]),  # two scenarios
-    ("run x.toml --day hectic", ["--day", "file", "one of"]),  # two scenarios
-    ("run x.toml --gpus 2025", ["--gpus", "file"]),  # a file names its types itself
-    # no such term; the nearest
-    ("run --terms warm=3", ["--terms", "'warm'", "mean 'warm_s'"]),
-    ("run --terms warm_s=x", ["--terms", "warm_s", "'x'", "a number"]),  # a text
-    ("run --terms warm_s=1,warm_s=2", ["--terms", "warm_s", "twice"]),
-    (
-        "run --terms warm_s=1,retry_s=2 --terms warm_s=2",
-        ["--terms: warm_s is given twice"],
-    ),
-    # a text
-    (
-        "waiting plan --trace x.csv --limit p95=1h --growth x",
-        ["--growth", "'x'", "20%"],
-    ),
-    ("run --terms warm_s", ["--terms", "'warm_s'", "name=value"]),  # no value
-    ("run --market persistance_s=9", ["'persistance_s'", "mean 'persistence_s'"]),
-    ("run --log window=0:9,windw=0:9", ["--log", "'windw'", "mean 'window'"]),
-    # no picture
-    ("run --show x.docx", ["--show", "'x.docx'", "events, step", ".html"]),
-    ("run --show events --show step", ["--show", "events or step"]),  # which?
-    # no picture, and no schedule, of a run whose column is not there
-    ("run --day quiet --jobs 3 --by x --show g.svg", ["unknown column 'x'"]),
-    ("cluster run --jobs 3 --by x --swf s.swf", ["unknown column 'x'"]),
-    ("run --workers 2", ["--workers", "2", "one process"]),  # of one run
-    # no such one
-    ("compare --engine fast", ["--engine", "'fast'", "auto, simpy, compiled"]),
-    # SimPy shows its steps
-    ("run --engine compiled", ["--engine", "'compiled'", "left out"]),
-    # there is no other
-    ("waiting compare --engine simpy", ["--engine", "'simpy'", "left out"]),
-    ("compare --engine compiled --policies watch", ["engine", "watch", "not made of"]),
-    ("policies --format json", ["--format", "'json'", "left out"]),  # it has one form
-    ("compare --seeds x:9", ["--seeds", "'x:9'", "FROM:TO"]),  # a text
-    ("run nowhere.toml", ["nowhere.toml", "No such file"]),  # no such scenario
-    ("run .", [".", "directory"]),  # a directory in place of a scenario
-    ("run --trace nowhere.csv", ["nowhere.csv", "No such file"]),  # no such log
-    ("run --trace .", [".", "directory"]),  # a directory in place of a log
-    # no such file of policies
-    ("run --policy nowhere.py:rule", ["nowhere.py", "does not exist"]),
-    # neither file nor function
-    ("run --policy nowhere.py", ["nowhere.py", "does not exist"]),
-    ("run --bogus", ["--bogus"]),  # not an option
-    # not a command; newer Pythons list what is one without quotes
-    ("simulate", ["'simulate'", *VERBS]),
-    ("", ["VERB", "required"]),  # no command at all
-    *(
-        (verb, ["ACTION", "required"])
-        for verb in "cluster dag hgsp llm market spot thesis waiting".split()
-    ),
-]
-
-
-@pytest.mark.parametrize(("line", "words"), OPTIONS, ids=[line for line, _ in OPTIONS])
-def test_a_wrong_option_is_one_line(refused, line, words):
-    holds(refused(*line.split()), words)
-
 
 def test_an_error_in_a_process_of_its_own_is_one_line_too():
-    command = [sys.executable, "-m", "cgrsp_simpy", "run", "--slots", "0"]
+    command = [sys.executable, "-m", "cgrsp_simpy", "run", "hectic", "slots=0"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "cgrsp run: slots(=0) must be a whole number >= 1\n"
@@ -542,7 +375,7 @@ LOGS = [
     # another format's file
     (
         HEADER + "0,5\n",
-        "--log format=gentd26",
+        "log.format=gentd26",
         ["line 1", "gmt_create", "submit_s, service_s"],
     ),
     (HEADER + '0,5\n1,"6\n', "", ["line 3", "not CSV"]),  # cut off within quotes
@@ -550,148 +383,148 @@ LOGS = [
     # the last row is cut off
     (
         HEADER + "0,5\n1,6\n2\n",
-        "--log strict=yes",
+        "log.strict=yes",
         ["line 4", "1 fields, not 2", "strict"],
     ),
     # a field too many
     (
         HEADER + "0,5\n1,6,7\n",
-        "--log strict=yes",
+        "log.strict=yes",
         ["line 3", "3 fields, not 2"],
     ),
     # not a number
     (
         HEADER + "0,5\n1,nan\n",
-        "--log strict=yes",
+        "log.strict=yes",
         ["line 3", "service_s", "nan", "number >= 0"],
     ),
     # negative
     (
         HEADER + "0,5\n1,-6\n",
-        "--log strict=yes",
+        "log.strict=yes",
         ["line 3", "service_s", "-6", "number >= 0"],
     ),
     # no work at all
     (
         HEADER + "1,0\n",
-        "--log strict=yes",
+        "log.strict=yes",
         ["no usable job", "1 of run time 0"],
     ),
     # never ends
     (
         HEADER + "0,5\n1,inf\n",
-        "--log strict=yes",
+        "log.strict=yes",
         ["line 3", "service_s", "inf", "number >= 0"],
     ),
     # a text
     (
         HEADER + "0,5\n1,long\n",
-        "--log strict=yes",
+        "log.strict=yes",
         ["line 3", "service_s", "'long'", "number"],
     ),
     # an empty cell
     (
         HEADER + "1,\n",
-        "--log strict=yes",
+        "log.strict=yes",
         ["no usable job", "1 of no run time"],
     ),
     # before the start
     (
         HEADER + "0,5\n-1,6\n",
-        "--log strict=yes",
+        "log.strict=yes",
         ["line 3", "submit_s", "-1", "number >= 0"],
     ),
     # no time
     (
         HEADER + "0,5\nnan,6\n",
-        "--log strict=yes",
+        "log.strict=yes",
         ["line 3", "submit_s", "nan", "number >= 0"],
     ),
     # no time
     (
         "timestamp,service_s\nsoon,5\n",
-        "--log strict=yes",
+        "log.strict=yes",
         ["line 2", "timestamp", "'soon'", "YYYY-MM-DD HH:MM:SS"],
     ),
     # due before it comes
     (
         "submit_s,service_s,deadline_s\n9,5,8\n",
-        "--log strict=yes",
+        "log.strict=yes",
         ["line 2", "deadline_s", "'8'", "submission"],
     ),
     # a text
     (
         "submit_s,service_s,deadline_s\n9,5,x\n",
-        "--log strict=yes",
+        "log.strict=yes",
         ["line 2", "deadline_s", "'x'", "number"],
     ),
     # a fraction
     (
         "submit_s,service_s,gpus\n0,5,1.5\n",
-        "--log strict=yes",
+        "log.strict=yes",
         ["line 2", "gpus", "'1.5'", "whole number"],
     ),
     # none
     (
         "submit_s,service_s,gpus\n0,5,0\n",
-        "--log strict=yes",
+        "log.strict=yes",
         ["no usable job", "1 of no GPU"],
     ),
     # negative
     (
         "submit_s,service_s,weight\n0,5,-1\n",
-        "--log strict=yes",
+        "log.strict=yes",
         ["line 2", "weight", "-1", "number >= 0"],
     ),
     # the second row comes first
     (
         HEADER + "5,5\n3,5\n9,5\n",
-        "--log strict=yes",
+        "log.strict=yes",
         ["out of order", "line 3", "strict"],
     ),
     # one bound
-    (HEADER + "0,5\n", "--log window=0", ["window", "'0'", "FROM:TO", "seconds"]),
-    (HEADER + "0,5\n", "--log window=:", ["window", "':'", "FROM:TO"]),  # none
+    (HEADER + "0,5\n", "log.window=0", ["window", "'0'", "FROM:TO", "seconds"]),
+    (HEADER + "0,5\n", "log.window=:", ["window", "':'", "FROM:TO"]),  # none
     # not finite
-    (HEADER + "0,5\n", "--log window=0:inf", ["window", "'0:inf'", "FROM:TO"]),
+    (HEADER + "0,5\n", "log.window=0:inf", ["window", "'0:inf'", "FROM:TO"]),
     # three bounds
-    (HEADER + "0,5\n", "--log window=0:9:12", ["window", "'0:9:12'", "FROM:TO"]),
+    (HEADER + "0,5\n", "log.window=0:9:12", ["window", "'0:9:12'", "FROM:TO"]),
     # reversed
-    (HEADER + "0,5\n", "--log window=9:0", ["window", "'9:0'", "FROM before TO"]),
+    (HEADER + "0,5\n", "log.window=9:0", ["window", "'9:0'", "FROM before TO"]),
     # nothing between
     (
         HEADER + "0,5\n",
-        "--log window=9:9",
+        "log.window=9:9",
         ["window", "'9:9'", "FROM before TO"],
     ),
     # no job in it
-    (HEADER + "0,5\n", "--log window=10:20", ["no usable job", "10:20"]),
+    (HEADER + "0,5\n", "log.window=10:20", ["no usable job", "10:20"]),
     # the axis is seconds
     (
         HEADER + "0,5\n",
-        "--log window=2024-11-20:2024-11-22",
+        "log.window=2024-11-20:2024-11-22",
         ["window", "'2024-11-20:2024-11-22'", "seconds"],
     ),
     # the axis is time
     (
         "timestamp,service_s\n2024-11-20,5\n",
-        "--log window=0:10",
+        "log.window=0:10",
         ["window", "'0:10'", "timestamps"],
     ),
     # reversed
     (
         "timestamp,service_s\n2024-11-20,5\n",
-        "--log window=2024-11-22:2024-11-20",
+        "log.window=2024-11-22:2024-11-20",
         ["window", "FROM before TO"],
     ),
     # no such day
     (
         "timestamp,service_s\n2024-11-20,5\n",
-        "--log window=2024-11-31:2024-12-02",
+        "log.window=2024-11-31:2024-12-02",
         ["window", "'2024-11-31:2024-12-02'"],
     ),
     # the window is right, the file is empty
-    ("timestamp,service_s\n", "--log window=2024-11-20:2024-11-22", ["no usable job"]),
+    ("timestamp,service_s\n", "log.window=2024-11-20:2024-11-22", ["no usable job"]),
 ]
 
 
@@ -704,7 +537,10 @@ def test_a_log_that_cannot_be_used_is_one_line(
     refused, tmp_path, caplog, text, options, words
 ):
     (tmp_path / "bad.csv").write_bytes(text.encode("latin-1"))
-    holds(refused("run", "--trace", "bad.csv", *options.split()), ["bad.csv", *words])
+    holds(
+        refused("run", "rental", "trace=bad.csv", *options.split()),
+        ["bad.csv", *words],
+    )
 
 
 def test_bad_rows_are_left_out_counted_and_reported_with_their_lines(tmp_path, caplog):
@@ -931,7 +767,10 @@ PYTHON = [
         ["seed", "1.5", "whole number >= 0"],
     ),
     # none
-    (lambda: cg.compare(cg.day("quiet"), [], [0]), ["policies", "[]", "at least one"]),
+    (
+        lambda: cg.compare(cg.day("quiet"), [], [0]),
+        ["policies", "[]", "at least one"],
+    ),
     # none
     (
         lambda: cg.compare(cg.day("quiet"), ["fifo"], []),
@@ -1183,14 +1022,18 @@ FILES = [
 )
 def test_a_wrong_file_of_policies_is_one_line(refused, tmp_path, text, policy, words):
     (tmp_path / "my_rules.py").write_text(textwrap.dedent(text))
-    holds(refused("run", "--day", "quiet", "--policy", policy), words)
+    holds(refused("run", "quiet", "--policy", policy), words)
 
 
 # ---- a job that no fleet of the scenario can hold ----
 
 WIDE = [
     # (file, text, options): job 1 takes eight GPUs of five slots
-    ("wide.csv", "submit_s,service_s,gpus\n0,5,1\n1,5,8\n", ["--trace", "wide.csv"]),
+    (
+        "wide.csv",
+        "submit_s,service_s,gpus\n0,5,1\n1,5,8\n",
+        ["rental", "trace=wide.csv"],
+    ),
     (
         "wide.toml",
         (
@@ -1216,7 +1059,7 @@ def test_a_worker_process_that_dies_is_one_line(tmp_path):
     (tmp_path / "my_rules.py").write_text(
         "import os\ndef rule(view):\n    os._exit(1)\n"
     )
-    words = "compare --day hectic --seeds 60 --workers 2 --policies my_rules.py:rule"
+    words = "compare hectic --seeds 60 --workers 2 --policies my_rules.py:rule"
     command = words.split()
     done = subprocess.run(
         [sys.executable, "-m", "cgrsp_simpy", *command],

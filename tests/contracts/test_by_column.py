@@ -167,14 +167,14 @@ def test_nodes_of_a_graph_are_reported_by_a_column_of_their_log(file, scheduler)
     [
         (
             tasks,
-            "hgsp {} --instance FILE --noise 0.2",
+            "{} hgsp instance=FILE noise=0.2",
             "atc:online=true,greedy",
             "customer",
         ),
-        (requests, "llm {} --trace FILE --service gpus=4", "wsrpt,fifo", "customer"),
+        (requests, "{} llm trace=FILE service.gpus=4", "wsrpt,fifo", "customer"),
         pytest.param(
             nodes,
-            "dag {} --graph FILE:j_1 --platform gpus=2",
+            "{} dag:FILE:j_1 platform.gpus=2",
             "heft,rtgs",
             "task_type",
             marks=pytest.mark.slow,
@@ -197,12 +197,13 @@ def test_the_commands_report_by_a_column(file, capsys, rows, words, policies, co
     status, out, _ = told(
         "compare", "--policies", policies, "--by", column, "--format", "json"
     )
-    found = json.loads(out)["rows"]
+    found = json.loads(out)["figures"]
     assert status == 0
-    assert {row["policy"] for row in found} == set(policies.split(","))
+    assert {row["alternative"] for row in found} == set(policies.split(","))
     assert len(found) == 2 * len(alone)
     status, out, _ = told("compare", "--policies", policies, "--by", column)
-    assert (status, out.split()[:3]) == (0, [column, "policy", "jobs"])
+    assert status == 0
+    assert out.splitlines()[1].split()[:3] == [column, "alternative", "jobs"]
     status, out, err = told("compare", "--policies", policies, "--by", column + "s")
     assert (status, out) == (2, "")
     assert re.search(

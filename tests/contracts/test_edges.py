@@ -34,33 +34,33 @@ def ended(tmp_path, monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("line", "word"),
     [
-        ("compare --seeds 1000000000000", "1,000,000,000"),
-        ("compare --workers 1000000 --seeds 2", "1,024"),
-        ("month --days 1000000000000", "--yes"),
-        ("month --days 0", "days"),
-        ("cluster run --jobs 1000000000000", "1,000,000,000"),
-        ("cluster run --jobs 900000000", "--yes"),
-        ("cluster run --load 1e-300", "load"),
-        ("cluster run --cluster 1000000x8", "nodes"),
-        ("waiting run --policy ajw --machines 1000000000000", "1,000,000,000"),
-        ("waiting compare --machines 105 --jobs 900000000", "--yes"),
-        ("waiting compare --machines 105 --seeds 900000", "--yes"),
-        ("waiting run --machines 5 --jobs 900000000", "--yes"),
-        ("waiting optimize --service-s 1e18", "1,000,000 machines"),
-        ("waiting optimize --policies sww:wait_s=1e300", "out of range"),
-        ("waiting analyze --policy ajw --service-s 1e308", "1,000,000 machines"),
-        ("waiting optimize --policies=--", "expected one argument"),
-        ("bound --day quiet --seeds 1 --bin 1e-9", "--bin(=1e-09)"),
-        ("bound --day quiet --seeds 1000000", "--yes"),
-        (f"hgsp generate --out x.csv --level tasks1:tasks={ENDLESS}", "tasks"),
-        (f"hgsp generate --out x.csv --level tasks1:tasks={'9' * 5000}", "tasks"),
-        ("hgsp solve --policy wspt --level tasks1:tasks=900000000", "--yes"),
-        ("run --slots 1000000000000", "slots"),
-        ("run --jobs 900000000", "--yes"),
-        ("dag run --platform gpus=1000000", "gpus"),
-        ("dag correlate --graph er:n=8 --concentration 1e308", "concentration"),
-        ("thesis check --seeds 1000000", "10,000"),
-        ("sweep slots=1000000000000 --day quiet", "slots"),
+        ("compare hectic --seeds 1000000000000", "1,000,000,000"),
+        ("compare hectic --workers 1000000 --seeds 2", "1,024"),
+        ("compare month days=1000000000000", "1,000,000,000"),
+        ("compare month days=0", "days"),
+        ("run cluster jobs=1000000000000", "1,000,000,000"),
+        ("run cluster jobs=900000000", "--yes"),
+        ("run cluster load=1e-300", "load"),
+        ("run cluster cluster=1000000x8", "nodes"),
+        ("run waiting machines=1000000000000 --policy ajw", "1,000,000,000"),
+        ("compare waiting machines=105 jobs=900000000", "--yes"),
+        ("compare waiting machines=105 --seeds 900000", "--yes"),
+        ("run waiting machines=5 jobs=900000000", "--yes"),
+        ("plan waiting service_s=1e18", "1,000,000 machines"),
+        ("plan waiting --policies sww:wait_s=1e300", "out of range"),
+        ("plan waiting service_s=1e308 --policies ajw", "1,000,000 machines"),
+        ("plan waiting --policies=--", "expected one argument"),
+        ("bound quiet --seeds 1 --bin 1e-9", "--bin(=1e-09)"),
+        ("bound quiet --seeds 1000000", "--yes"),
+        (f"sample x.csv hgsp:tasks1 source.tasks={ENDLESS}", "tasks"),
+        (f"sample x.csv hgsp:tasks1 source.tasks={'9' * 5000}", "tasks"),
+        ("run hgsp:tasks1 source.tasks=900000000 --policy wspt", "--yes"),
+        ("run hectic slots=1000000000000", "slots"),
+        ("run hectic jobs=900000000", "--yes"),
+        ("run dag platform.gpus=1000000", "gpus"),
+        ("papers tables dag graph=er:n=8 concentration=1e308", "concentration"),
+        ("papers check --seeds 1000000", "10,000"),
+        ("sweep quiet slots=1000000000000", "slots"),
     ],
 )
 def test_what_has_no_end_is_one_line(ended, line, word):
@@ -71,16 +71,16 @@ def test_work_of_more_than_a_minute_is_told_before_it_starts(
     ended, caplog, monkeypatch
 ):
     monkeypatch.setattr(
-        "cgrsp_simpy.cli.pattern.compare", lambda *_, **__: pytest.skip("begun")
+        "cgrsp_simpy.cli.studies.compare", lambda *_, **__: pytest.skip("begun")
     )
     with caplog.at_level("INFO"), pytest.raises(pytest.skip.Exception):
-        ended("compare --day quiet --policies fifo,spt --seeds 200000 --jobs 9")
+        ended("compare quiet jobs=9 --policies fifo,spt --seeds 200000")
     assert [record.getMessage() for record in caplog.records] == [
         "3,600,000 jobs are to be simulated, 2 minutes or so"
     ]
     caplog.clear()
     with caplog.at_level("INFO"), pytest.raises(pytest.skip.Exception):
-        ended("compare --day quiet --policies fifo,spt --seeds 120000 --jobs 9")
+        ended("compare quiet jobs=9 --policies fifo,spt --seeds 120000")
     assert [record.getMessage() for record in caplog.records] == [
         "2,160,000 jobs are to be simulated, a minute or so"
     ]
@@ -105,23 +105,27 @@ def test_numbers_without_end_are_refused_in_python_with_a_short_message():
         ("x.toml", f"[workload]\njobs = {ENDLESS}\nrate_per_s = 1", "run x.toml"),
         ("x.toml", f"[workload]\njobs = 3\nrate_per_s = {ENDLESS}", "run x.toml"),
         ("x.toml", "a = " + "[" * 100_000, "run x.toml"),
-        ("x.toml", "a = " + "[" * 100_000, "dag run --platform x.toml"),
-        ("x.toml", f"a = {'9' * 5000}", "hgsp run --level tasks1:cluster=x.toml"),
-        ("x.toml", "a = " + "[" * 100_000, "hgsp run --level tasks1:cluster=x.toml"),
-        ("x.json", "[" * 100_000, "dag run --graph x.json"),
-        ("x.csv", f"submit_s,service_s,{'x' * 140_000}\n0,5,1\n", "run --trace x.csv"),
+        ("x.toml", "a = " + "[" * 100_000, "run dag platform=x.toml"),
+        ("x.toml", f"a = {'9' * 5000}", "run hgsp:tasks1 source.cluster=x.toml"),
+        ("x.toml", "a = " + "[" * 100_000, "run hgsp:tasks1 source.cluster=x.toml"),
+        ("x.json", "[" * 100_000, "run dag:x.json"),
+        (
+            "x.csv",
+            f"submit_s,service_s,{'x' * 140_000}\n0,5,1\n",
+            "run rental trace=x.csv",
+        ),
         (
             "x.csv",
             f"name,memory_gb,{'x' * 140_000}\n0,5,1\n",
-            "hgsp run --level tasks1:cluster=x.csv",
+            "run hgsp:tasks1 source.cluster=x.csv",
         ),
-        ("x.csv", f"submit_s,{'x' * 140_000}\n", "hgsp run --instance x.csv"),
+        ("x.csv", f"submit_s,{'x' * 140_000}\n", "run hgsp instance=x.csv"),
         (
             "x.csv",
             f"name,cores,{'x' * 140_000}\n",
-            "waiting plan --limit p95=60 --trace x.csv --sizes x.csv",
+            "plan x.csv sizes=x.csv --limit p95=60",
         ),
-        ("x.swf", "1 0 0 10 2\n", "run --trace x.swf --log submit=service_s"),
+        ("x.swf", "1 0 0 10 2\n", "run rental trace=x.swf log.submit=service_s"),
     ],
 )
 def test_a_file_without_end_is_one_line(ended, tmp_path, name, text, line):
@@ -172,7 +176,7 @@ def leaving(tmp_path):
 @pytest.mark.usefixtures("leaving")
 @pytest.mark.parametrize("name", ["leaves", "closes", "own", "late"])
 def test_a_policy_that_leaves_is_one_line_or_a_failed_run(ended, name):
-    day = "--day quiet --jobs 9"
+    day = "quiet jobs=9"
     check_bad_input(
         ended(f"run {day} --policy own.py:{name}"),
         [f"policy {name!r} at t = ", " raised "],
@@ -182,7 +186,7 @@ def test_a_policy_that_leaves_is_one_line_or_a_failed_run(ended, name):
     )
     found = json.loads(out)
     assert status == 1
-    assert found["policies"]["fifo"]["wait_min"]["n"] == 2
+    assert found["figures"][1]["wait_min"]["n"] == 2
 
 
 @pytest.mark.usefixtures("leaving")
@@ -190,21 +194,22 @@ def test_a_file_that_leaves_when_it_is_loaded_is_one_line(ended, tmp_path):
     for text in ("import sys; sys.exit(0)", "raise GeneratorExit"):
         (tmp_path / "own.py").write_text(text)
         check_bad_input(
-            ended("compare --policies own.py:leaves --seeds 1"), ["cannot be loaded"]
+            ended("compare hectic --policies own.py:leaves --seeds 1"),
+            ["cannot be loaded"],
         )
 
 
 @pytest.mark.usefixtures("leaving")
 def test_an_interrupt_ends_the_command_wherever_it_comes(ended):
     status, out, err = ended(
-        "compare --day quiet --policies fifo,own.py:interrupts --seeds 2"
+        "compare quiet --policies fifo,own.py:interrupts --seeds 2"
     )
     assert (status, out, err) == (130, "", "cgrsp compare: interrupted\n")
 
 
 @pytest.mark.usefixtures("leaving")
 def test_advice_over_runs_that_failed_is_refused(ended):
-    line = "--day quiet --jobs 9 --policies fifo,own.py:leaves --seeds 1"
+    line = "quiet jobs=9 --policies fifo,own.py:leaves --seeds 1"
     check_bad_input(
         ended(f"advise {line}"), ["own.py:leaves on 5 slots, fixed types, seed "]
     )
@@ -228,7 +233,7 @@ def test_the_name_of_a_policy_is_no_formula(ended, tmp_path):
         "def first(view):\n    return zip(view.queue, view.idle)\n"
     )
     status, out, _ = ended(
-        "compare --day quiet --policies =own.py:first --seeds 1 --format csv"
+        "compare quiet --policies =own.py:first --seeds 1 --format csv"
     )
     assert status == 0
     assert out.splitlines()[1].startswith("'=own.py:first,0,")
@@ -248,7 +253,7 @@ def test_names_of_tasks_are_read_as_they_were_written(tmp_path):
 
 
 def test_two_processes_in_one_results_directory_give_the_files_of_one(tmp_path):
-    line = "compare --day quiet --policies fifo,spt --seeds 12 --out"
+    line = "compare quiet --policies fifo,spt --seeds 12 --out"
     command = [sys.executable, "-m", "cgrsp_simpy", *line.split()]
     both = [
         subprocess.Popen(
@@ -279,7 +284,7 @@ def test_two_processes_in_one_results_directory_give_the_files_of_one(tmp_path):
     "text", ["[" * 100_000, '{"a":' * 500 + "1" + "}" * 500, "3", '{"x": 1}']
 )
 def test_a_results_directory_nested_deeply_is_one_line(ended, tmp_path, name, text):
-    line = "compare --day quiet --policies fifo --seeds 2 --jobs 9 --out out"
+    line = "compare quiet jobs=9 --policies fifo --seeds 2 --out out"
     assert ended(line)[0] == 0
     (tmp_path / "out" / name).write_text(text)
     status, out, err = ended(line)
@@ -292,11 +297,11 @@ def test_a_results_directory_nested_deeply_is_one_line(ended, tmp_path, name, te
 LONG_FILES = {  # a file of ten lines or more, and the command that reads it
     "log.csv": (
         "submit_s,service_s\n" + "1,1\n" * 20,
-        "compare --trace {} --policies fifo --seeds 1",
+        "compare rental trace={} --policies fifo --seeds 1",
     ),
     "log.swf": (
         "1 0 0 5 1 -1 -1 1 9 -1 1 1 1 -1 1 -1 -1 -1\n" * 20,
-        "cluster run --trace {}",
+        "run cluster trace={}",
     ),
     "market.csv": (
         "time,type,status\n" + "".join(f"{1800 * n},G,high\n" for n in range(200)),
@@ -304,22 +309,19 @@ LONG_FILES = {  # a file of ten lines or more, and the command that reads it
     ),
     "series.csv": (
         "time,status\n" + "".join(f"{600 * n},up\n" for n in range(700)),
-        "spot run --trace {} --policy greedy --hours 2 --deadline 3",
+        "run spot trace={} hours=2 deadline=3 --policy greedy",
     ),
     "tasks.csv": (
         "workload,memory_gb,deadline_s,weight,arrival_s\n" + "9,1,99,1,0\n" * 20,
-        "hgsp solve --policy fifo --instance {}",
+        "run hgsp instance={} --policy fifo",
     ),
     "sizes.csv": (
         "name,cores,memory_gb,price_per_h\n" + "a,4,16,1\n" * 20,
-        (
-            "waiting run --trace small.csv --machines 1 --machine cores=4 --machine"
-            " memory_gb=16 --sizes {}"
-        ),
+        "run waiting trace=small.csv machines=1x4x16 sizes={}",
     ),
     "platform.csv": (
         "server,tflops,memory_gb\n" + "1,9,9\n" * 20,
-        "dag compare --graph er:n=9 --policies heft --platform {} --seeds 1",
+        "compare dag:er:n=9 platform={} --policies heft --seeds 1",
     ),
 }
 
@@ -364,14 +366,14 @@ def raw(text):
 @pytest.mark.parametrize(
     "line",
     [
-        "compare --trace log.csv --policies fifo --seeds 1 --by user",
-        "compare --trace log.csv --policies fifo --seeds 1 --by user --format csv",
-        "compare --trace log.csv --policies fifo --by user\x1b[31m",
-        "compare --trace log.csv --policies fifo,\x1b[31m.py:f",
-        "compare --trace none\x1b[31m.csv --policies fifo",
+        "compare rental trace=log.csv --policies fifo --seeds 1 --by user",
+        "compare rental trace=log.csv --policies fifo --seeds 1 --by user --format csv",
+        "compare rental trace=log.csv --policies fifo --by user\x1b[31m",
+        "compare rental trace=log.csv --policies fifo,\x1b[31m.py:f",
+        "compare rental trace=none\x1b[31m.csv --policies fifo",
         "compare escapes.toml --policies fifo --seeds 2",
         "run escapes.toml --policy fifo",
-        "cluster run --trace log.csv --by user",
+        "run cluster trace=log.csv --by user",
         "verify escapes\x1b[31m",
     ],
 )
@@ -388,7 +390,7 @@ def test_names_are_printed_visibly(ended, tmp_path, line):
 
 def test_logged_lines_name_files_visibly(tmp_path):
     (tmp_path / f"a{ESCAPES}.csv").write_text("submit_s,service_s\n1,1\n")
-    line = ["run", "--trace", f"a{ESCAPES}.csv", "--policy", "fifo"]
+    line = ["run", "rental", f"trace=a{ESCAPES}.csv", "--policy", "fifo"]
     ran = subprocess.run(
         [sys.executable, "-m", "cgrsp_simpy", *line],
         cwd=tmp_path,
@@ -416,7 +418,6 @@ def test_a_study_in_a_script_is_printed_visibly():
         (
             [
                 "compare",
-                "--day",
                 "quiet",
                 "--policies",
                 "fifo",
@@ -428,7 +429,7 @@ def test_a_study_in_a_script_is_printed_visibly():
         ),
         pytest.param(["lectures", "3", "--copy"], "answers", marks=pytest.mark.slow),
         pytest.param(
-            ["dag", "figures", "--only", "gantt", "--out"], None, marks=pytest.mark.slow
+            ["papers", "figures", "dag", "gantt", "--out"], None, marks=pytest.mark.slow
         ),
     ],
 )

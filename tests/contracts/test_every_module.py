@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from support import CGRSP, check_bad_input, csv_rows, outcome, output
+from support import CGRSP, csv_rows, output
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
@@ -26,37 +26,31 @@ from cgrsp_simpy.studies.subject import subject_of
 class Case(NamedTuple):
     """A module: a small scenario, its words, and what fits it.
 
-    command: its words on the command line, between `cgrsp` and the action. options:
-    those that name the scenario. policies: two names. parameter: a policy with a
-    parameter, where one has any. own: the source of a policy of one's own. grid: of a
-    sweep. misspelt: nearly the first policy.
+    words: its name and words on the command line. policies: two names. parameter: a
+    policy with a parameter, where one has any. own: the source of a policy of one's
+    own. grid: of a sweep.
     """
 
     scenario: Any
-    command: tuple[str, ...]
-    options: str
+    words: str
     policies: tuple[str, str]
     parameter: str
     own: str
     grid: dict[str, list[Any]]
-    misspelt: str
 
 
 CASES = {
     "rental": lambda: Case(
         cg.day("normal", jobs=30),
-        (),
-        "--day normal --jobs 30",
+        "normal jobs=30",
         ("edf", "fifo"),
         "rh:reserve=2",
         "def oldest(view):\n    return list(zip(view.queue, view.idle))\n",
         {"slots": [2, 3]},
-        "edff",
     ),
     "waiting": lambda: Case(
         cg.waiting.Scenario(cg.waiting.ExponentialJobs(400, 0.02, 500.0), machines=8),
-        ("waiting",),
-        "--jobs 400 --rate-per-s 0.02 --service-s 500 --machines 8",
+        "waiting jobs=400 rate_per_s=0.02 service_s=500 machines=8",
         ("ajw-t", "njw"),
         "sww:wait_s=60",
         "def oldest(view):\n"
@@ -64,12 +58,10 @@ CASES = {
         " is not None:\n"
         "        yield job, machine\n",
         {"machines": [4, 8]},
-        "ajw-tt",
     ),
     "hgsp": lambda: Case(
         cg.hgsp.Scenario(cg.hgsp.Level(**{**vars(LEVELS["tasks1"]), "tasks": 30})),
-        ("hgsp",),
-        "--level tasks1:tasks=30",
+        "hgsp:tasks1 source.tasks=30",
         ("atc", "greedy"),
         "search:moves=50",
         "def oldest(view):\n"
@@ -79,12 +71,10 @@ CASES = {
         "                yield task, gpu\n"
         "                break\n",
         {"tasks": [20, 30]},
-        "att",
     ),
     "llm": lambda: Case(
         cg.llm.Scenario(cg.llm.Offered(30, rate_per_s=9.0), cg.llm.Service(gpus=4)),
-        ("llm",),
-        "--requests requests=30,rate_per_s=9 --service gpus=4",
+        "llm source.requests=30 source.rate_per_s=9 service.gpus=4",
         ("wsrpt", "fifo"),
         "sjf",
         "def oldest(view):\n"
@@ -93,24 +83,20 @@ CASES = {
         "            if view.room(replica) >= request.tokens:\n"
         "                yield request, replica\n",
         {"gpus": [2, 4]},
-        "wsrtp",
     ),
     "cluster": lambda: Case(
         cg.cluster.Scenario(cg.cluster.Offered(jobs=30, warm_up=0, after=0)),
-        ("cluster",),
-        "--jobs 30 --warm-up 0 --after 0",
+        "cluster jobs=30 warm_up=0 after=0",
         ("easy", "sjf"),
         "hps:monotone=true",
         "def oldest(view):\n"
         "    while jobs := view.fitting():\n"
         "        yield jobs[0], view.room(view.gpus[jobs[0]])\n",
         {"load": [0.5, 1.0]},
-        "eassy",
     ),
     "dag": lambda: Case(
         cg.dag.Scenario("er:n=20", cg.dag.Servers(3), budget=cg.dag.Budget(50)),
-        ("dag",),
-        "--graph er:n=20 --platform gpus=3",
+        "dag:er:n=20 platform.gpus=3",
         ("heft", "rtgs"),
         "rtgs:b=0.5",
         "def oldest(view):\n"
@@ -118,19 +104,16 @@ CASES = {
         "        for gpu in view.rooms(node)[:1]:\n"
         "            yield node, gpu\n",
         {"gpus": [2, 3]},
-        "hefft",
     ),
     "spot": lambda: Case(
         cg.spot.Scenario(hours=8.0, deadline=10.0),
-        ("spot",),
-        "--hours 8 --deadline 10",
+        "spot hours=8 deadline=10",
         ("greedy", "uniform-progress"),
         "time-sliced:slices=4",
         "def oldest(view):\n"
         "    if view.on is None:\n"
         "        yield view.job, (view.up or [view.on_demand])[0]\n",
         {"hours": [6.0, 8.0]},
-        "greedyy",
     ),
 }
 every_module = pytest.mark.parametrize(
@@ -155,20 +138,6 @@ def own_file(tmp_path):
         return f"{path}:oldest", namespace(case)["oldest"]
 
     return made
-
-
-def beside(case):
-    """The options that may stand beside the sweep's grid: those of other parameters."""
-    taken = [f"{name}=" for name in case.grid]
-    words = case.options.split()
-    given = [f"{option[2:]}= {value}" for option, value in zip(words[::2], words[1::2])]
-    pairs = zip(words[::2], words[1::2], given)
-    return [
-        word
-        for option, value, text in pairs
-        if not any(name in text for name in taken)
-        for word in (option, value)
-    ]
 
 
 def namespace(case):
@@ -251,7 +220,7 @@ def test_rows_go_to_csv_and_json(case, tmp_path):
     study.to_csv(tmp_path / "rows.csv")
     rows = csv_rows((tmp_path / "rows.csv").read_text())
     assert len(rows) == len(study.rows)
-    found = json.loads(study.json())["policies"][case.policies[0]][
+    found = json.loads(study.json())["figures"][0][
         subject_of(case.scenario).report.precise
     ]
     assert set(found) == {"mean", "ci95", "n"}
@@ -297,30 +266,12 @@ def test_rows_go_to_pandas(case):
 
 
 @every_module
-def test_an_unknown_name_is_one_line_with_the_nearest(case, capsys):
-    case = case()
-    with pytest.raises(cg.InputError, match=case.policies[0]):
-        cg.simulate(case.scenario, case.misspelt)
-    study = cg.compare(case.scenario, case.policies, range(2))
-    with pytest.raises(cg.InputError, match=subject_of(case.scenario).report.precise):
-        study.values(case.policies[0], subject_of(case.scenario).report.precise + "s")
-    line = [
-        *case.command,
-        "compare",
-        *case.options.split(),
-        "--policies",
-        case.misspelt,
-    ]
-    check_bad_input(outcome(capsys, *line), [case.policies[0]])
-
-
-@every_module
 def test_the_commands_do_the_same(case, capsys, own_file, tmp_path, monkeypatch):
     case = case()
     monkeypatch.chdir(tmp_path)
     text, _ = own_file(case)
     seeds = ["--seeds", "2"] if subject_of(case.scenario).is_random else []
-    words = [*case.command, "run", *case.options.split()]
+    words = ["run", *case.words.split()]
     assert main([*words, "--policy", case.policies[0], "--show", "events"]) == 0
     listed = capsys.readouterr().out.splitlines()
     # some jobs of waiting policies go elsewhere
@@ -328,9 +279,8 @@ def test_the_commands_do_the_same(case, capsys, own_file, tmp_path, monkeypatch)
     assert main([*words, "--policy", text, "--format", "csv"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == case.scenario.jobs + 1
     words = [
-        *case.command,
         "compare",
-        *case.options.split(),
+        *case.words.split(),
         "--policies",
         ",".join(case.policies),
         *seeds,
@@ -340,20 +290,14 @@ def test_the_commands_do_the_same(case, capsys, own_file, tmp_path, monkeypatch)
     study = cg.compare(case.scenario, case.policies, range(2))
     name = subject_of(case.scenario).report.precise
     assert (
-        found["policies"][case.policies[0]][name]["mean"]
-        == study.means()[case.policies[0]][name].mean
+        found["figures"][0][name]["mean"] == study.means()[case.policies[0]][name].mean
     )
     [(name, values)] = case.grid.items()
     grid = f"{name}={','.join(map(str, values))}"
-    words = [
-        *case.command,
-        "sweep",
-        grid,
-        *beside(case),
-        "--policies",
-        case.policies[0],
-        *seeds,
+    rest = [
+        word for word in case.words.split() if word.split(".")[-1].split("=")[0] != name
     ]
+    words = ["sweep", *rest, grid, "--policies", case.policies[0], *seeds]
     assert main([*words, "--format", "csv"]) == 0
     rows = csv_rows(capsys.readouterr().out)
     each = 2 if subject_of(case.scenario).is_random else 1
@@ -371,9 +315,8 @@ def test_a_command_steps_through_and_draws_the_run_that_it_lists(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sys.stdin", io.StringIO())
     words = [
-        *case.command,
         "run",
-        *case.options.split(),
+        *case.words.split(),
         "--policy",
         case.policies[0],
         "--show",
@@ -400,9 +343,8 @@ def test_a_killed_command_goes_on_to_the_same_bytes(case, tmp_path):
         pytest.skip("one run a policy is all there is")
     line = [
         *CGRSP,
-        *case.command,
         "compare",
-        *case.options.split(),
+        *case.words.split(),
         "--policies",
         ",".join(case.policies),
         "--seeds",
@@ -515,7 +457,7 @@ def test_runs_and_studies_of_policies_without_a_name_survive_the_standard_pickle
     assert pickled(cg.simulate(day, rule())).rule is not None
     for study in (
         cg.compare(day, policies, range(2)),
-        cg.month({"quiet": 1.0}, policies, 2, 2),
+        cg.compare(cg.month({"quiet": 1.0}, 2), policies, range(2)),
     ):
         assert pickled(study).json() == study.json()
         assert list(pickled(study)._named) == list(policies)

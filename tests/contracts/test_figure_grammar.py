@@ -25,7 +25,8 @@ from matplotlib.ticker import FixedFormatter
 from cgrsp_simpy.base.checks import InputError
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.cli.options import STYLES
-from cgrsp_simpy.cli.redraw import GALLERIES as PREFIXES
+from cgrsp_simpy.cli.papers import OTHERS
+from cgrsp_simpy.papers.catalogue import PAPERS
 from cgrsp_simpy.plots import marks, styled
 from cgrsp_simpy.plots.style import COLUMNS_MM, LOOKS, STYLE, ink
 
@@ -33,6 +34,7 @@ FOLDER = Path(__file__).parents[2] / "figures"
 pytestmark = pytest.mark.skipif(
     not FOLDER.is_dir(), reason="the figures are in the repository alone"
 )
+PREFIXES = {paper.prefix: paper.gallery for paper in PAPERS.values()} | OTHERS
 GALLERIES = {
     "thesis" if prefix == "figure" else prefix: (
         import_module(f"cgrsp_simpy.{place}").FIGURES

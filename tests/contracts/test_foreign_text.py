@@ -32,8 +32,9 @@ from cgrsp_simpy.base.table import (
     visible,
     write_csv,
 )
-from cgrsp_simpy.cli.redraw import GALLERIES
+from cgrsp_simpy.cli.papers import OTHERS
 from cgrsp_simpy.dag.paper import figures as dag
+from cgrsp_simpy.papers.catalogue import PAPERS
 from cgrsp_simpy.plots import marks
 from cgrsp_simpy.plots.animation import animate
 from cgrsp_simpy.plots.beside import Mark
@@ -126,7 +127,8 @@ def sweep():
 @pytest.fixture(scope="module")
 def month():
     types = [policy(name) for name in NAMES[:3]]
-    return cg.month({name: 1 / len(NAMES) for name in NAMES}, types, 6, 2, scenario=day)
+    month = cg.month({name: 1 / len(NAMES) for name in NAMES}, 6, day)
+    return cg.compare(month, types, range(2))
 
 
 @pytest.fixture(scope="module")
@@ -176,7 +178,9 @@ PLOTS = {
     ),
     "pareto": lambda of: plots.pareto(of["study"], "wait_min", "cost_usd"),
     "sweep_lines": lambda of: plots.sweep_lines(of["sweep"], "wait_min"),
-    "daily": lambda of: plots.daily(of["month"], "wait_min"),
+    "daily": lambda of: plots.daily(
+        [of["month"].run(name, 0) for name in of["month"].policies], "wait_min"
+    ),
     "monitor": lambda of: plots.monitor(cg.simulate(foreign_bank), NAMES[0]),
     "welch": lambda of: plots.welch(
         cg.warm_up_time(foreign_bank, what="in use", seeds=[0], spans=20)
@@ -278,7 +282,8 @@ def hostile(figure, path, column):
 
 def of_galleries():
     """Every figure with its committed CSV, and a column of texts."""
-    for prefix, name in GALLERIES.items():
+    galleries = {paper.prefix: paper.gallery for paper in PAPERS.values()} | OTHERS
+    for prefix, name in galleries.items():
         module = import_module(f"cgrsp_simpy.{name}")
         others = [
             value for value in vars(module).values() if isinstance(value, Declared)
@@ -501,11 +506,11 @@ def test_a_command_prints_and_draws_each_name(
 @pytest.mark.parametrize(
     "words",
     [
-        "cluster run --trace log.csv --by user",
-        "cluster run --trace log.csv --show run.svg --show run.html --format csv",
-        "cluster replay log.csv",
-        "run --trace log.csv --policy edf --by user --format json",
-        "compare --trace log.csv --policies fifo,edf --seeds 2",
+        "run cluster trace=log.csv --by user",
+        "run cluster trace=log.csv --show run.svg --show run.html --format csv",
+        "replay log.csv",
+        "run rental trace=log.csv --policy edf --by user --format json",
+        "compare rental trace=log.csv --policies fifo,edf --seeds 2",
     ],
 )
 def test_a_command_prints_and_draws_each_name_of_a_log(
@@ -535,11 +540,11 @@ LOGGED = [name for name in WHOLE if "\0" not in name]  # NUL is in no text file
 @pytest.mark.parametrize("name", NAMES)
 def test_an_error_is_one_visible_line(name, capsys):
     for words in (
-        ["compare", "--policies", name],
+        ["compare", "hectic", "--policies", name],
         ["compare", f"--{name}"],
         [name],
         ["run", name],
-        ["cluster", "replay", name],
+        ["replay", name],
         ["redraw", name],
     ):
         status, out, err = outcome(capsys, *words)

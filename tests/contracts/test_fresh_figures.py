@@ -105,7 +105,7 @@ def test_what_is_plotted_is_what_the_package_gives(module, id):
 
 @pytest.mark.slow
 def test_the_advice_is_what_the_package_gives():
-    """That of `cgrsp advise --day hectic --report figures/advice`."""
+    """That of `cgrsp advise hectic --report figures/advice`."""
     folder = FOLDER / "advice"
     found = cg.advise(cg.day("hectic"))
     assert not stale(found.rows, folder / "advice.csv")
@@ -133,7 +133,7 @@ def test_the_page_on_advice_quotes_its_report():
 
 @pytest.mark.long
 def test_the_frontier_is_what_the_package_gives(capsys):
-    """That of `cgrsp bound --day hectic --frontier --seeds 10 --bin 10 --report
+    """That of `cgrsp bound hectic --frontier --seeds 10 --bin 10 --report
     figures/frontier`.
     """
     options = (
@@ -147,7 +147,7 @@ def test_the_frontier_is_what_the_package_gives(capsys):
         "--format",
         "csv",
     )
-    assert main(["bound", "--day", "hectic", *options]) == 0
+    assert main(["bound", "hectic", *options]) == 0
     rows = csv_rows(capsys.readouterr().out)
     assert not stale(rows, FOLDER / "frontier" / "frontier.csv")
 

@@ -222,38 +222,46 @@ CASES = [
     ("listed.toml", LISTED, "run listed.toml --policy edf --format json"),
     ("hourly.toml", HOURLY, "run hourly.toml --policy cadr"),
     ("log.toml", '[workload]\ntrace = "jobs.csv"\nwindow = "0:50"\n', "run log.toml"),
-    ("jobs.csv", JOBS, "run --trace jobs.csv --policy spt --by user"),
+    ("jobs.csv", JOBS, "run rental trace=jobs.csv --policy spt --by user"),
     (
         "jobs.csv",
         JOBS,
-        "waiting run --trace jobs.csv --machine whole --machines 1 --format json",
+        "run waiting trace=jobs.csv machines=1 --format json",
     ),
-    ("jobs.csv", JOBS, "cluster compare --trace jobs.csv --seeds 1 --format json"),
-    ("stamps.csv", STAMPS, "run --trace stamps.csv --log window=2024-11-20:2024-11-22"),
-    ("log.swf", SWF, "cluster run --trace log.swf --policy easy"),
-    ("log.swf", SWF, "cluster run --trace log.swf --policy conservative --swf out.swf"),
+    ("jobs.csv", JOBS, "compare cluster trace=jobs.csv --seeds 1 --format json"),
+    (
+        "stamps.csv",
+        STAMPS,
+        "run rental trace=stamps.csv log.window=2024-11-20:2024-11-22",
+    ),
+    ("log.swf", SWF, "run cluster trace=log.swf --policy easy"),
+    ("log.swf", SWF, "run cluster trace=log.swf --policy conservative --show out.swf"),
     (
         "log.swf",
         SWF,
-        "waiting compare --trace log.swf --machines 2 --machine whole --seeds 1",
+        "compare waiting trace=log.swf machines=2 --seeds 1",
     ),
-    ("log.trace", PHILLY, "cluster run --trace log.trace --log format=philly"),
-    ("log.txt", SACCT, "cluster run --trace log.txt --log format=sacct --policy easy"),
-    ("llm.csv", AZURE, "llm run --trace llm.csv --format json"),
-    ("tasks.csv", TASKS, "hgsp run --instance tasks.csv --policy greedy"),
-    ("tasks.csv", TASKS, "hgsp solve --instance tasks.csv --policy atc --format json"),
-    ("cluster.toml", CLUSTER, "hgsp run --level tasks1:cluster=cluster.toml,tasks=5"),
-    ("wt.txt", NUMBERED, "hgsp run --orlib wt.txt:tasks=2 --policy wspt"),
-    ("flow.json", FLOW, "dag run --graph flow.json --platform gpus=2 --format json"),
-    ("batch.csv", BATCH, "dag run --graph batch.csv:j_1 --platform gpus=2"),
-    ("gpus.toml", LINKS, "dag run --graph er:n=8 --platform gpus.toml"),
-    ("gpus.csv", LINKED, "dag run --graph er:n=8 --platform gpus.csv"),
+    ("log.trace", PHILLY, "run cluster trace=log.trace log.format=philly"),
+    ("log.txt", SACCT, "run cluster trace=log.txt log.format=sacct --policy easy"),
+    ("llm.csv", AZURE, "run llm trace=llm.csv --format json"),
+    ("tasks.csv", TASKS, "run hgsp instance=tasks.csv --policy greedy"),
+    ("tasks.csv", TASKS, "run hgsp instance=tasks.csv --policy atc --format json"),
+    (
+        "cluster.toml",
+        CLUSTER,
+        "run hgsp:tasks1 source.cluster=cluster.toml source.tasks=5",
+    ),
+    ("wt.txt", NUMBERED, "run hgsp orlib=wt.txt orlib.tasks=2 --policy wspt"),
+    ("flow.json", FLOW, "run dag:flow.json platform.gpus=2 --format json"),
+    ("batch.csv", BATCH, "run dag:batch.csv:j_1 platform.gpus=2"),
+    ("gpus.toml", LINKS, "run dag:er:n=8 platform=gpus.toml"),
+    ("gpus.csv", LINKED, "run dag:er:n=8 platform=gpus.csv"),
     (
         "prices.csv",
         PRICES,
-        "waiting run --trace log.swf --machines 1 --policy compound --sizes prices.csv",
+        "run waiting trace=log.swf machines=1 sizes=prices.csv --policy compound",
     ),
-    ("own.py", OWN, "run --day quiet --jobs 4 --policy own.py:first"),
+    ("own.py", OWN, "run quiet jobs=4 --policy own.py:first"),
 ]
 
 
@@ -395,13 +403,10 @@ def test_altered_files_are_read_or_refused_in_order(tmp_path, seed):
 
 
 STUDIES = [
-    "compare --day quiet --jobs 5 --policies fifo,spt --seeds 3 --out out",
-    "sweep slots=1,2 --day quiet --jobs 5 --policies fifo --seeds 2 --out out",
-    "month --days 2 --seeds 2 --policies fifo,spt --out out",
-    (
-        "dag compare --graph er:n=8 --platform gpus=2 --budget evaluations=20 --seeds 2"
-        " --out out"
-    ),
+    "compare quiet jobs=5 --policies fifo,spt --seeds 3 --out out",
+    "sweep quiet slots=1,2 jobs=5 --policies fifo --seeds 2 --out out",
+    "compare month days=2 --seeds 2 --policies fifo,spt --out out",
+    ("compare dag:er:n=8 platform.gpus=2 budget.evaluations=20 --seeds 2 --out out"),
 ]
 
 

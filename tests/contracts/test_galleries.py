@@ -101,7 +101,7 @@ def test_every_figure_has_its_files_and_a_place_in_the_index(name, tmp_path):
     index = (tmp_path / "README.md").read_text(encoding="utf-8")
     for id, figure in figures.items():
         assert f"({figure.stem}.png)" in index
-        assert f"`cgrsp {name} figures --only {id}" in index
+        assert f"`cgrsp papers figures {name} {id}" in index
     assert not re.search(r"[{}]|\bnan\b", index)
 
 
@@ -150,31 +150,8 @@ def test_what_is_not_allowed_is_refused_before_anything_is_written(name, tmp_pat
     assert list(tmp_path.iterdir()) == []
 
 
-@every
-def test_the_command_names_every_figure_and_answers_bad_input_in_one_line(
-    name, tmp_path, capsys
-):
-    figures, soon = CASES[name].module.FIGURES, CASES[name].soon[0]
-    (tmp_path / "file").write_text("", encoding="utf-8")
-    for words, told in (
-        (("--only", f"{soon},none"), ("unknown figure 'none'", *figures)),
-        (("--style", "poster"), ("poster", "lecture")),
-        (("--workers", "0"), ("--workers(=0)",)),
-    ):
-        made = ("--out", tmp_path / "made", *words)
-        check_bad_input(outcome(capsys, name, "figures", *made), told)
-    assert [path.name for path in tmp_path.iterdir()] == ["file"]
-
-
 @pytest.mark.slow
 def test_a_folder_that_cannot_be_is_one_line_and_status_2(tmp_path, capsys):
     (tmp_path / "file").write_text("", encoding="utf-8")
-    words = ("--out", tmp_path / "file", "--only", "gantt")
-    check_bad_input(outcome(capsys, "hgsp", "figures", *words), ())
-
-
-def test_a_figure_that_has_moved_is_answered_with_its_command(capsys, tmp_path):
-    words = ("--out", tmp_path, "--only", "table2")
-    told = ["cgrsp llm figures --only table2"]
-    check_bad_input(outcome(capsys, "hgsp", "figures", *words), told)
-    assert list(tmp_path.iterdir()) == []
+    words = ("gantt", "--out", tmp_path / "file")
+    check_bad_input(outcome(capsys, "papers", "figures", "hgsp", *words), ())

@@ -13,7 +13,6 @@ SMALL = 30  # statements
 # without tests of their own: short, named by a test of several files, or part of
 # the scenario's file
 SHORT = {
-    ("cluster", "subject"),
     ("hgsp", "report"),
     ("llm", "subject"),
     ("spot", "subject"),
@@ -30,6 +29,7 @@ ELSEWHERE = {  # file, or folder -> the tests of what has none of its own, and w
     "engine/resources.py": "engine/test_run.py",
     "exercises": "docs/test_lectures.py",  # each exercise with its lecture
     "hgsp/view.py": "hgsp/test_policies.py",  # what a policy is shown
+    "papers": "cli/test_papers.py",  # runs what it makes
     "logs": "logs/test_formats.py",  # the same rules for every format
     "base/compiled.py": "rental/test_bulk.py",  # what is compiled with it
     "base/metric.py": "conftest.py",  # no float of the package is added in another way

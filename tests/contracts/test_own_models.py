@@ -238,7 +238,7 @@ def test_policies_have_names_of_their_own():
     )
     assert study.policies == ["a", "b"]
     assert study.rows[0]["wait_s"] == study.rows[1]["wait_s"] == 10
-    with pytest.raises(cg.InputError, match="give them by name"):
+    with pytest.raises(cg.InputError, match="a dict names them"):
         cg.compare(Waiting(), [lambda view: (), lambda view: ()], [0])
 
 

@@ -281,8 +281,8 @@ def answered(page, folder, size):
         "--headless --no-sandbox --disable-gpu --disable-background-networking"
         " --no-first-run"
     )
-    page_of = f"--window-size={size} --virtual-time-budget=4000 --dump-dom"
-    profile = f"--user-data-dir={folder / 'profile'}"
+    page_of = f"window_size={size} virtual_time_budget=4000 --dump-dom"
+    profile = f"user_data_dir={folder / 'profile'}"
     command = [BROWSER, *options.split(), profile, *page_of.split(), path.as_uri()]
     dom = subprocess.run(command, capture_output=True, text=True, timeout=120).stdout
     found = json.loads(Read(dom).texts["answer"])

@@ -14,7 +14,7 @@ import pytest
 pytestmark = pytest.mark.skipif(
     not Path("/proc").is_dir(), reason="processes are counted in /proc"
 )
-COMMAND = "compare --day hectic --policies fifo,spt,rh --seeds 1000 --workers 2"
+COMMAND = "compare hectic --policies fifo,spt,rh --seeds 1000 --workers 2"
 
 
 def group(number):

@@ -7,14 +7,14 @@ import simpy
 
 from cgrsp_simpy.cli import main
 
-LOAD = "--machines 101 --jobs 200"
-DAG = "--graph er:n=12 --platform gpus=3"
+LOAD = "machines=101 jobs=200"
+DAG = "dag:er:n=20 platform.gpus=3"
 RUNS = {
-    f"waiting compare {LOAD} --order sjf --policies ajw-t --seeds 3": 3,
-    f"waiting compare {LOAD} --policies ajw-t --seeds 3": 0,  # by the recursion
-    f"waiting run {LOAD} --policy ajw-t": 1,
-    f"dag solve {DAG} --policies heft,cpop,work": 3,
-    f"dag run {DAG} --policy heft": 1,
+    f"compare waiting {LOAD} order=sjf --policies ajw-t --seeds 3": 3,
+    f"compare waiting {LOAD} --policies ajw-t --seeds 3": 0,  # by the recursion
+    f"run waiting {LOAD} --policy ajw-t": 1,
+    f"compare {DAG} --policies heft,cpop,work --seeds 1": 3,
+    f"run {DAG} --policy heft": 1,
 }
 
 

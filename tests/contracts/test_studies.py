@@ -141,7 +141,7 @@ def test_files_and_frames(subject, tmp_path):
     assert len((tmp_path / "rows.csv").read_text().splitlines()) == 5
     study.to_json(tmp_path / "study.json")
     stored = json.loads((tmp_path / "study.json").read_text())
-    assert stored["policies"]["two"][figure]["n"] == 2
+    assert stored["figures"][1][figure]["n"] == 2
     assert study.to_pandas()[figure].tolist() == [row[figure] for row in study.rows]
     assert "<table" in study._repr_html_()
     run = study.run("two", 0)

@@ -16,7 +16,6 @@ from support import CGRSP, process
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.base.table import csv_text
-from cgrsp_simpy.decide.month import Month
 from cgrsp_simpy.studies import replicate as module
 from cgrsp_simpy.studies.executors import WorkerError
 from cgrsp_simpy.studies.replicate import Replications, replicate
@@ -84,17 +83,21 @@ def swept(**more):
 
 
 def over_months(**more):
-    return cg.month({"quiet": 0.8, "normal": 0.2}, ["spt", "rh"], 5, 2, **more)
+    month = cg.month({"quiet": 0.8, "normal": 0.2}, 5)
+    return cg.compare(month, ["spt", "rh"], range(2), **more)
 
 
-STUDIES = {"compare": compared, "sweep": swept, "month": over_months}
+STUDIES = {
+    "compare": compared,
+    "sweep": swept,
+    "month": over_months,
+}
 each_study = pytest.mark.parametrize("study", STUDIES.values(), ids=STUDIES)
 
 
 def text(study):
     """Every figure of every row in full, and what the study says of them."""
-    days = csv_text(study.days) if isinstance(study, Month) else ""
-    return "\n".join([csv_text(study.rows), days, study.json(), str(study)])
+    return "\n".join([csv_text(study.rows), study.json(), str(study)])
 
 
 # ---- the same rows ----
@@ -443,8 +446,8 @@ def test_a_users_own_pool_that_breaks_is_told(small_tasks, tmp_path):
 def test_a_worker_that_dies_ends_the_command_with_one_line_and_keeps_the_rest(tmp_path):
     deadly(tmp_path, "hectic", 80)  # of tasks of 22 seeds, the last
     line = (
-        "compare --day hectic --policies my_rules.py:rule --seeds 88 --workers 2 --out"
-        " results"
+        "compare hectic --policies my_rules.py:rule --seeds 88 --workers 2"
+        " --out results"
     )
     done = process([*CGRSP, *line.split()], tmp_path, timeout=60)
     assert (done.returncode, done.stdout) == (2, "")

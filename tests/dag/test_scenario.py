@@ -12,7 +12,7 @@ import cgrsp_simpy as cg
 from cgrsp_simpy.analysis.ranks import rank_test
 from cgrsp_simpy.base.checks import InputError
 from cgrsp_simpy.cli import main
-from cgrsp_simpy.dag.paper.ranking import ranking_text
+from cgrsp_simpy.dag.paper.ranking import ranking
 from cgrsp_simpy.dag.policies import COMPARED, SCHEDULERS
 from cgrsp_simpy.dag.report import METRICS
 from cgrsp_simpy.studies.subject import subject_of
@@ -148,7 +148,7 @@ def test_ranks_are_of_makespans_on_the_same_graphs():
     below = (table[:, None] > table).sum(axis=1)
     equal = (table[:, None] == table).sum(axis=1)
     ranks = (below + (equal + 1) / 2).mean(axis=1)
-    heading, _, *rows = ranking_text(study).splitlines()
+    heading, _, *rows = ranking(study).text().splitlines()
     assert "Friedman chi-square" in heading
     assert [row.split() for row in rows] == [
         [name, f"{rank:.2f}"] for rank, name in sorted(zip(ranks, study.policies))
@@ -163,30 +163,29 @@ def test_nothing_is_said_of_the_ranks_of_one_graph_that_is_repeated():
     scenario = cg.dag.Scenario(graph, cg.dag.Servers(3))
     study = cg.compare(scenario, ["heft", "round-robin", "work"], range(10))
     values = [study.values(name, "makespan_s") for name in study.policies]
-    assert rank_test(np.transpose(values)).p < 0.01 and ranking_text(study) == ""
-    assert ranking_text(cg.compare(SMALL, ["heft", "work"], range(3))) == ""
+    assert rank_test(np.transpose(values)).p < 0.01 and ranking(study) is None
+    assert ranking(cg.compare(SMALL, ["heft", "work"], range(3))) is None
     searched = cg.compare(
         subject_of(scenario).varied(budget=10),
         ["heft", "random-search", "rtgs"],
         range(4),
     )
-    assert "Friedman" in ranking_text(searched)
+    assert "Friedman" in ranking(searched).text()
 
 
 @pytest.mark.parametrize(
     ("options", "schedulers", "seeds"),
     [
-        ("--graph star:n=5", "heft,random", 4),
-        ("--graph star:n=5 --budget evaluations=9", "heft,rtgs:b=0.5", 4),
-        ("--graph star:n=5 --state busy", "heft,work", 4),
-        ("--graph er:n=9", "heft,work", 4),
+        ("dag:star:n=5", "heft,random", 4),
+        ("dag:star:n=5 budget.evaluations=9", "heft,rtgs:b=0.5", 4),
+        ("dag:star:n=5 state=busy", "heft,work", 4),
+        ("dag:er:n=9", "heft,work", 4),
     ],
 )
 def test_seeds_are_taken_where_they_draw_something(capsys, options, schedulers, seeds):
     assert (
         main(
             [
-                "dag",
                 "compare",
                 *options.split(),
                 "--policies",
@@ -206,7 +205,7 @@ def test_one_run_is_all_there_is_where_the_seed_draws_nothing(capsys):
     """One makespan repeated has no interval, and a test of its differences would show
     what is not there.
     """
-    words = "dag compare --graph star:n=5 --policies heft,work --format json".split()
+    words = "compare dag:star:n=5 --policies heft,work --format json".split()
     assert len(json.loads(output(capsys, *words))["seeds"]) == 1
     check_bad_input(
         outcome(capsys, *words, "--seeds", "4"),

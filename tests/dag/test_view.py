@@ -270,8 +270,8 @@ def test_a_wrong_answer_is_one_line(words):
 # ---- the command ----
 
 RUN = (
-    "dag run --graph er:n=12,degree=2 --platform gpus=3 --platform inter_gb_per_s=1"
-    " --platform intra_gb_per_s=2".split()
+    "run dag:er:n=12,degree=2 platform.gpus=3 platform.inter_gb_per_s=1"
+    " platform.intra_gb_per_s=2".split()
 )
 OWN = (
     "def soonest(view):\n"
@@ -288,8 +288,8 @@ def said(capsys, *more):
 def test_the_command_runs_the_plan_of_a_scheduler(capsys):
     rows = csv_rows(said(capsys, "--policy", "cpop", "--format", "csv"))
     found = json.loads(said(capsys, "--policy", "cpop", "--format", "json"))
-    assert found["scheduler"] == "cpop" and len(rows) == 12
-    figures = found["summary"]
+    assert found["alternatives"] == ["cpop"] and len(rows) == 12
+    [figures] = found["figures"]
     assert (
         figures["makespan_s"]
         == max(float(row["finish_s"]) for row in rows)

@@ -2,16 +2,13 @@
 command.
 """
 
-import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from support import csv_rows
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.analysis.statistics import paired_difference
-from cgrsp_simpy.cli import main
 from cgrsp_simpy.decide.judge import Judgement, judge
 from cgrsp_simpy.decide.recommend import Prices
 from cgrsp_simpy.decide.suite import scenario
@@ -171,68 +168,3 @@ def test_a_judgement_resumes_from_its_directory(tmp_path):
 
 
 # ---- the command ----
-
-
-@pytest.fixture
-def few(monkeypatch):
-    monkeypatch.setitem(
-        __import__("cgrsp_simpy.cli.compare", fromlist=["SUITES"]).SUITES,
-        "test",
-        SMALL[2:4],
-    )
-
-
-def test_the_command_judges(few, capsys):
-    options = [
-        "compare",
-        "--suite",
-        "test",
-        "--policies",
-        "edf,cadr,triage",
-        "--seeds",
-        "2",
-    ]
-    assert main(options) == 0
-    table = capsys.readouterr().out
-    assert "suite test: means of 2 scenarios, 2 seeds each" in table
-    rows = {line.split()[0]: float(line.split()[1]) for line in table.splitlines()[2:5]}
-    least = min(rows, key=rows.__getitem__)
-    assert (
-        f"{least} beside the best of the others, points missed: where it is worst"
-        in table
-    )
-    assert main([*options, "--format", "csv"]) == 0
-    found = csv_rows(capsys.readouterr().out)
-    assert len(found) == 2 * 3 * 2
-    assert main([*options, "--format", "json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert [row["policy"] for row in told["policies"]] == ["edf", "cadr", "triage"]
-    wanted = judge(
-        [scenario(seed) for seed in SMALL[2:4]], ["edf", "cadr", "triage"], range(2)
-    )
-    assert told["policies"][2]["regret_usd"] == pytest.approx(
-        wanted.regret("triage").mean
-    )
-    assert [float(row["usd_per_job"]) for row in found] == [
-        row["usd_per_job"] for row in wanted.rows
-    ]
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ("--suite tes", "unknown --suite 'tes'"),
-        ("--suite test --day surge", "--day"),
-        ("--suite test --gap", "--gap"),
-        ("--suite test --by user", "--by"),
-        ("--suite test --precision 0.1", "--precision"),
-        ("--suite test --free-types", "--free-types"),
-        ("--suite test own.toml", "scenario"),
-        ("--suite test --policies edf", "two or more"),
-        ("--suite test --seeds 10000", "--yes"),
-    ],
-)
-def test_options_without_effect_are_refused(options, message, capsys):
-    assert main(["compare", *options.split()]) == 2
-    told = capsys.readouterr()
-    assert message in told.err and told.out == "" and told.err.count("\n") == 1

@@ -1,7 +1,6 @@
 """Months: days of kinds that a mix draws, compared as days are."""
 
-from dataclasses import FrozenInstanceError
-from functools import partial
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -10,8 +9,8 @@ from studies.runs import same
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.analysis import statistics
-from cgrsp_simpy.base.table import csv_text
 from cgrsp_simpy.decide.month import THESIS_MIX, days_of
+from cgrsp_simpy.studies.subject import subject_of
 
 # ---- months ----
 
@@ -26,9 +25,13 @@ def day_of(kind):
 
 @pytest.fixture(scope="module")
 def months():
-    return cg.month(
-        MIX, ["fifo", "spt", "rh:reserve=2"], 8, 3, first_seed=5, scenario=day_of
+    return cg.compare(
+        cg.month(MIX, 8, day_of), ["fifo", "spt", "rh:reserve=2"], [5, 6, 7]
     )
+
+
+def days_behind(study, row):
+    return study.run(row["policy"], row["seed"]).rows()
 
 
 def test_days_depend_on_the_replication_alone():
@@ -40,11 +43,7 @@ def test_days_depend_on_the_replication_alone():
 
 
 def test_a_month_is_the_same_among_others(months):
-    alone = cg.month(MIX, ["rh:reserve=2", "fifo"], 8, 1, first_seed=6, scenario=day_of)
-    days = [row for row in months.days if row["replication"] == 6]
-    assert same(
-        alone.days[:8], [row for row in days if row["policy"] == "rh:reserve=2"]
-    )
+    alone = cg.compare(cg.month(MIX, 8, day_of), ["rh:reserve=2", "fifo"], [6])
     assert same(
         alone.rows[1:],
         [row for row in months.rows if (row["policy"], row["seed"]) == ("fifo", 6)],
@@ -80,42 +79,21 @@ def test_kinds_follow_the_mix_over_many_months():
 
 
 def test_every_day_is_a_run_of_its_own(months):
-    assert len(months.days) == 3 * 3 * 8
-    for row in months.days:
-        run = cg.simulate(day_of(row["kind"]), row["policy"], row["seed"])
-        assert same(
-            [
-                {
-                    name: value
-                    for name, value in row.items()
-                    if name not in ("policy", "replication", "day", "kind", "seed")
-                }
-            ],
-            [run.summary()],
-        )
+    for policy in months.policies:
+        for row in months.run(policy, 6).rows():
+            run = cg.simulate(day_of(row["kind"]), policy, row["seed"])
+            drawn = ("day", "kind", "seed")
+            figures = {name: row[name] for name in row if name not in drawn}
+            assert same([figures], [run.summary()])
 
 
 def test_every_policy_meets_the_same_days(months):
-    days = [
-        [
-            (row["replication"], row["day"], row["kind"], row["seed"])
-            for row in months.days
-            if row["policy"] == policy
-        ]
-        for policy in months.policies
-    ]
-    assert days[0] == [
-        tuple(each) for seed in (5, 6, 7) for each in days_of(MIX, 8, seed)
-    ]
-    assert days[0] == days[1] == days[2]
-
-
-def days_behind(study, row):
-    return [
-        each
-        for each in study.days
-        if (each["policy"], each["replication"]) == (row["policy"], row["seed"])
-    ]
+    for seed in months.seeds:
+        for policy in months.policies:
+            assert [
+                (row["day"], row["kind"], row["seed"])
+                for row in months.run(policy, seed).rows()
+            ] == [tuple(each) for each in days_of(MIX, 8, seed)]
 
 
 def weighted(days, figure, weights):
@@ -148,10 +126,8 @@ def test_figures_of_a_month_are_those_of_its_jobs(months):
 
 def test_misses_of_a_month_are_those_of_its_tight_and_loose_jobs(months):
     for row in months.rows:
-        records = [
-            months.run(row["policy"], row["seed"], each["day"]).jobs
-            for each in days_behind(months, row)
-        ]
+        run = months.run(row["policy"], row["seed"])
+        records = [run.day(each["day"]).jobs for each in run.rows()]
         jobs = np.concatenate(records)
         late = jobs["finish_s"] > jobs["deadline_s"]
         assert row["miss_pct"] == pytest.approx(100 * late.mean(), rel=1e-12)
@@ -171,21 +147,6 @@ def test_some_job_of_the_months_misses(months):
     assert any(row["miss_pct"] > 0 for row in months.rows)
 
 
-def test_what_a_study_has_found_stands_for_nothing_else_later(months):
-    day = cg.day("quiet", jobs=2)
-    found = [
-        (months, "mix"),
-        (cg.compare(day, ["fifo"], range(1)), "scenario"),
-        (
-            cg.sweep(cg.day, {"name": "quiet", "jobs": [2]}, ["fifo"], range(1)),
-            "points",
-        ),
-    ]
-    for study, name in found:
-        with pytest.raises(FrozenInstanceError):
-            setattr(study, name, None)
-
-
 def test_months_are_compared_as_days_are(months):
     assert months.seeds == [5, 6, 7]
     assert months.title == "8 days of quiet 0.6, normal 0.3, hectic 0.1"
@@ -199,17 +160,24 @@ def test_months_are_compared_as_days_are(months):
     )
 
 
-def test_the_command_compares_months(printed):
-    line = "month --mix quiet=0.9,normal=0.1 --days 3 --seeds 4:6 --slots 3"
-    line += " --policies fifo,rh:reserve=2,gate=0.9"
-    study = cg.month(
-        {"quiet": 0.9, "normal": 0.1},
-        ["fifo", "rh:reserve=2,gate=0.9"],
-        3,
-        2,
-        4,
-        partial(cg.day, slots=3),
+def test_days_and_shares_and_parameters_of_days_vary():
+    month = subject_of(cg.month(days=5)).varied(
+        **{"mix.quiet": 0.3, "mix.normal": 0.45, "days": 2, "slots": 3}
     )
-    assert printed(line) == f"{study}\n"
-    assert printed(f"{line} --format csv") == csv_text(study.rows)
-    assert printed(f"{line} --format json") == study.json()
+    assert (month.days, month.mix["quiet"], month.mix["normal"]) == (2, 0.3, 0.45)
+    assert {len(each.slots) for each in month.scenarios.values()} == {3}
+    with pytest.raises(cg.InputError, match=r"sum to 1 \(here 1\.1\)"):
+        subject_of(month).varied(**{"mix.quiet": 0.4})
+    with pytest.raises(cg.InputError, match="unknown parameter 'slotz'"):
+        subject_of(month).varied(slotz=3)
+
+
+def test_a_month_is_not_one_simulation():
+    with pytest.raises(cg.InputError, match="not one simulation"):
+        cg.simulate(cg.month(days=2), "fifo", listener=print)
+    run = cg.simulate(cg.month(days=2), "fifo", 3)
+    with pytest.raises(cg.InputError, match="not of a log"):
+        run.by("user")
+    if find_spec("pandas"):
+        assert len(run.to_pandas()) == 2
+    assert repr(run).startswith("<2 days of quiet 0.2")

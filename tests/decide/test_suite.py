@@ -419,8 +419,3 @@ def test_on_five_small_wide_scenarios_triage_costs_less_than_each_of_three():
     ]
     assert [each.mean for each in certain] == pytest.approx([0.00024], abs=0.0001)
     assert not study.behind("triage")
-
-
-def test_the_train_and_the_test_suite_are_the_commands():
-    command = __import__("cgrsp_simpy.cli.compare", fromlist=["SUITES"])
-    assert command.SUITES == {"train": suite.TRAIN, "test": suite.TEST}

@@ -76,7 +76,7 @@ def test_what_the_papers_table_implies_is_as_cluster_table_prints():
             least_of_any_law(Mix()),
         )
     )
-    assert ".venv/bin/cgrsp cluster table" in SECTION
+    assert ".venv/bin/cgrsp papers tables cluster" in SECTION
 
 
 def test_on_the_philly_log_hps_waits_less_uses_less_and_somebody_waits_for_five_weeks():

@@ -14,10 +14,8 @@ from pathlib import Path
 from shutil import which
 
 import pytest
-from support import needs
 
-from cgrsp_simpy.cli import make_parser
-from cgrsp_simpy.cli.parsing import COMMON
+from cgrsp_simpy.cli import VERBS, parser_of
 
 ROOT = Path(__file__).parents[2]
 README, HOWTOS = ROOT / "README.md", sorted((ROOT / "docs" / "howto").glob("*.md"))
@@ -54,13 +52,15 @@ SHOWN = {
     if kind == "text"
 }
 QUICK = re.compile(  # a few of every kind; the others: pytest -m slow
-    r"cgrsp (waiting optimize|hgsp run|cluster run|dag correlate|lectures$|sample|run"
-    r" .*--(step|by))"
+    r"cgrsp (plan waiting|run (hgsp|cluster)|policies|lectures$|sample|run .*--(show"
+    r" step|by))"
 )
 INSTALL = re.compile(r"pip install (\S+)")
-CALLED = re.compile(r"\bcgrsp ([a-z]+(?: (?:--)?[a-z-]+)*)")
+CALLED = re.compile(
+    r"(?<!\.)\bcgrsp ([a-z]+)((?: [a-z_.:]+(?:=\S+)?)*)((?: --[a-z-]+)*)"
+)
 # minutes
-LONG = re.compile(r"cgrsp (bound|compare) --day hectic .*--(bin|free-types|terms susp)")
+LONG = re.compile(r"cgrsp (bound|compare) hectic .*(--bin|free_types|suspension)")
 DATA = ROOT.parent / "shared" / "data"
 LOGS = {  # not carried
     "lora_request_trace.csv": DATA / "alibaba_genai_2026",
@@ -117,7 +117,7 @@ def folder_of(command, place):
     (place / "scenarios").symlink_to(ROOT / "scenarios")
     for name in re.findall(r"(\w+)(?:/\w+)?\.(?:csv|swf)\b", command):
         made = next(
-            c for c in COMMANDS if re.search(rf"(sample|--out|--swf) {name}\b", c)
+            c for c in COMMANDS if re.search(rf"(sample|--out|--show) {name}\b", c)
         )
         if made != command:
             run(calls(made)[0], place)
@@ -126,17 +126,16 @@ def folder_of(command, place):
             text for _, text in BLOCKS["market"] if 'to_toml("own.toml")' in text
         )
         run([sys.executable, "-c", script], place)
+    if "bank.py" in command:
+        [script] = (text for _, text in BLOCKS["README"] if "def bank(" in text)
+        (place / "bank.py").write_text(script, encoding="utf-8")
     return place
 
 
 @pytest.mark.parametrize(
     "command",
     [
-        (
-            pytest.param(command, marks=tier(command))
-            if "cgrsp tune" not in command
-            else pytest.param(command, marks=needs("pymoo", tier(command)))
-        )
+        pytest.param(command, marks=tier(command))
         for command in COMMANDS
         if "pytest" not in command and command not in SCENARIOS
     ],
@@ -158,7 +157,8 @@ def test_every_command_is_one_that_there_is():
     for command in COMMANDS:
         for words in calls(command):
             if words[1:3] == ["-m", "cgrsp_simpy"]:
-                assert make_parser(words[3]).parse_args(words[3:]).verb == words[3]
+                verb = words[3]
+                assert parser_of(verb).parse_words(words[4:])
                 checked += 1
     assert checked >= 40
     assert all(
@@ -200,21 +200,12 @@ def test_what_messages_advise_can_be_done():
     }
     assert {found[1] for found in installs} <= extras.keys()
     assert "cgrsp_simpy[" not in text
-    commands = {tuple(words.split()) for words in CALLED.findall(text)}
-    assert ("thesis", "tables", "--out") in commands and len(commands) > 10
-    for command in commands:
-        parser = make_parser(command[0])
-        for word in command:
-            actions = [
-                each.choices
-                for each in parser._actions
-                if isinstance(each.choices, dict)
-            ]
-            if word.startswith("--"):
-                assert word in {**parser._option_string_actions, **COMMON}, command
-            elif actions:
-                assert word in actions[0], command
-                parser = actions[0][word]
+    commands = set(CALLED.findall(text))
+    assert ("papers", " tables thesis", " --out") in commands and len(commands) > 10
+    for verb, _, options in commands:
+        assert verb in VERBS
+        known = parser_of(verb)._option_string_actions
+        assert {*options.split()} <= known.keys(), (verb, options)
 
 
 def test_set_up_commands_install_and_run_in_one_line():
@@ -230,7 +221,11 @@ def test_set_up_commands_install_and_run_in_one_line():
 @pytest.mark.slow
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_script(script, tmp_path):
-    for name, sign in (("distributed", "distributed"), ("gymnasium", "gym_env")):
+    for name, sign in (
+        ("distributed", "distributed"),
+        ("gymnasium", "gym_env"),
+        ("pymoo", "cg.tune("),
+    ):
         if sign in script:
             pytest.importorskip(name)
     (tmp_path / "script.py").write_text(script, encoding="utf-8")

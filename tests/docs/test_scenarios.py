@@ -34,7 +34,11 @@ LOGS = {
     "waiting_on_a_log.py": DATA / "swf" / "NASA-iPSC-1993-3.1-cln.swf.gz",
 }
 NEEDS = {"adaptive_threshold.py": "pymoo", "train_agent.py": "gymnasium"}
-SCRIPTS = sorted([*SCENARIOS.glob("*.py"), *SCENARIOS.glob("textbook/*.py")])
+SCRIPTS = sorted(
+    script
+    for folder in (".", "textbook", "research")
+    for script in (SCENARIOS / folder).glob("*.py")
+)
 QUICK = ("buy_or_rent", "own_policy")  # the others: pytest -m slow
 # about 8 s or more: pytest -m long
 LONG = (

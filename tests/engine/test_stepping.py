@@ -114,7 +114,7 @@ def test_a_wrong_policy_or_seed_is_an_error():
 def stepped(capsys, monkeypatch, *options, typed="\n" * 1000):
     keyboard = io.StringIO(typed)
     monkeypatch.setattr(sys, "stdin", keyboard)
-    assert main(["run", "--day", "quiet", "--jobs", "3", *options]) == 0
+    assert main(["run", "quiet", "jobs=3", *options]) == 0
     return capsys.readouterr().out.splitlines(), keyboard.tell()
 
 

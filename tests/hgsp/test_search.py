@@ -227,7 +227,7 @@ def test_the_first_search_says_that_it_compiles_and_spends_its_second_on_the_sea
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     words = [
         *CGRSP,
-        *"hgsp solve --policy search --level tasks1 --seconds 1 --format json".split(),
+        *"run hgsp:tasks1 seconds=1 --policy search --format json".split(),
     ]
     first, second = (process(words, tmp_path) for _ in range(2))
     assert (first.stderr.count("compiling the search, once"), second.stderr) == (1, "")

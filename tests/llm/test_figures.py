@@ -61,8 +61,8 @@ def test_latencies_are_those_of_runs_on_1_to_16_gpus(folder):
 
 
 def test_the_command_tells_what_it_wrote(capsys, tmp_path):
-    words = ("--out", str(tmp_path), "--only", "table2", "--workers", "1")
-    status, out, err = outcome(capsys, "llm", "figures", *words)
+    words = ("table2", "--out", str(tmp_path), "--workers", "1")
+    status, out, err = outcome(capsys, "papers", "figures", "llm", *words)
     assert (status, err) == (0, "")
     names = [f"llm_table2.{ending}" for ending in ("csv", "png", "svg", "pdf")]
     assert out.split() == [str(tmp_path / name) for name in names]
@@ -85,5 +85,5 @@ def test_the_log_of_the_figure_is_named_with_its_licence():
     assert "AzureLLMInferenceTrace_code (Azure Public Dataset, CC BY 4.0)" in gpus.seen(
         rows
     )
-    assert gpus.options(runs) == " --trace FILE"
+    assert gpus.options(runs) == " trace=FILE"
     assert gpus.options(llm.Runs()) == ""

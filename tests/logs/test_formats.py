@@ -496,15 +496,13 @@ def test_columns_of_other_names_are_mapped(file, told):
         "org": ("acme", "bco"),
         "line": ("2", "3"),
     }
-    text = ",".join(f"{ours}={theirs}" for ours, theirs in mapping.items())
+    words = [f"log.{ours}={theirs}" for ours, theirs in mapping.items()]
     for command in (
-        ["run"],
-        ["cluster", "run"],
-        ["waiting", "run", "--policy", "njw", "--machines", "1", "--machine", "whole"],
+        ["run", "rental"],
+        ["run", "cluster"],
+        ["run", "waiting", "machines=1", "--policy", "njw"],
     ):
-        status, out, _ = told(
-            *command, "--trace", path, "--log", text, "--format", "csv"
-        )
+        status, out, _ = told(*command, f"trace={path}", *words, "--format", "csv")
         assert status == 0
         assert [row["job_id"] for row in csv_rows(out)] == ["a", "b"]
 
@@ -514,25 +512,6 @@ def test_a_mapped_log_comes_back_from_a_scenario_file(file, tmp_path):
     scenario = cg.trace(path, columns={"submit": "created"})
     scenario.to_toml(tmp_path / "s.toml")
     assert cg.Scenario.from_toml(tmp_path / "s.toml") == scenario
-
-
-@pytest.mark.parametrize(
-    ("columns", "said"),
-    [
-        (
-            "service=seconds,submit=when",
-            "line 1: no column when (columns: 'created, seconds')",
-        ),
-        ("submt=created", "unknown name 'submt'; did you mean 'submit'?"),
-        ("submit", "argument --log: 'submit' must be of the form name=value"),
-        ("submit=created,submit=seconds", "argument --log: submit is given twice"),
-        ("", "argument --log: '' must be of the form name=value"),
-    ],
-)
-def test_a_mapping_that_cannot_be_is_one_line(file, told, columns, said):
-    check_bad_input(
-        told("run", "--trace", file("created,seconds\n1,5\n"), "--log", columns), [said]
-    )
 
 
 # ---- what is refused ----
@@ -583,7 +562,7 @@ REFUSED = [
 
 def test_where_no_row_is_usable_three_faults_are_told(file, told):
     path = file(HEAD + "a,0,0:05:00\n" * 2000)
-    _, _, err = told("run", "--trace", path)
+    _, _, err = told("run", "rental", f"trace={path}")
     assert (
         "no usable job (bad rows: 2000; left out: none): line 2: service_s(='0:05:00')"
         in err
@@ -597,11 +576,11 @@ def test_where_no_row_is_usable_three_faults_are_told(file, told):
 def test_a_log_that_cannot_be_read_is_one_line(file, told, text, said):
     path = file(text)
     for command in (
-        ["run"],
-        ["cluster", "run"],
-        ["waiting", "run", "--policy", "njw", "--machines", "1"],
+        ["run", "rental"],
+        ["run", "cluster"],
+        ["run", "waiting", "machines=1", "--policy", "njw"],
     ):
-        check_bad_input(told(*command, "--trace", path), [said, str(path)])
+        check_bad_input(told(*command, f"trace={path}"), [said, str(path)])
 
 
 @pytest.mark.parametrize(
@@ -659,15 +638,15 @@ def test_bytes_that_are_not_utf8_are_latin1_so_that_names_stay_apart(file):
 @pytest.mark.parametrize(
     ("name", "who", "command", "column"),
     [
-        ("azure", "jobs on rented GPUs", ["run"], "service_s"),
-        ("azure", "jobs of a cluster", ["cluster", "run"], "service_s"),
+        ("azure", "jobs on rented GPUs", ["run", "rental"], "service_s"),
+        ("azure", "jobs of a cluster", ["run", "cluster"], "service_s"),
         (
             "alibaba",
             "jobs for waiting policies",
-            ["waiting", "run", "--policy", "njw", "--machines", "1"],
+            ["run", "waiting", "machines=1", "--policy", "njw"],
             "submit_s",
         ),
-        ("csv", "jobs of a cluster", ["cluster", "run"], "gpus"),
+        ("csv", "jobs of a cluster", ["run", "cluster"], "gpus"),
         ("csv", "LLM requests", None, "prompt_tokens"),
     ],
 )
@@ -681,7 +660,7 @@ def test_a_column_that_a_module_needs_and_the_format_does_not_tell_is_one_line(
             read_requests(path, format=name)
         return
     check_bad_input(
-        told(*command, "--trace", path, "--log", f"format={name}"),
+        told(*command, f"trace={path}", f"log.format={name}"),
         [said, f"which {who} need"],
     )
 
@@ -817,18 +796,18 @@ def test_reports_of_waiting_and_cluster_add_up_too(file):
 @pytest.mark.parametrize(
     "command",
     [
-        ["run"],
-        ["cluster", "run"],
-        ["waiting", "run", *"--policy njw --machines 1 --machine whole".split()],
+        ["run", "rental"],
+        ["run", "cluster"],
+        ["run", "waiting", "machines=1", "--policy", "njw"],
     ],
 )
 @pytest.mark.parametrize("form", ["table", "csv", "json"])
 def test_a_command_reports_by_a_column(file, told, command, form):
     path = file("job_id,submit_s,service_s,gpus,who\na,0,5,1,x\nb,1,5,1,y\nc,2,5,1,x\n")
-    status, out, _ = told(*command, "--trace", path, "--by", "who", "--format", form)
+    status, out, _ = told(*command, f"trace={path}", "--by", "who", "--format", form)
     assert status == 0
     if form == "json":
-        assert [(row["value"], row["jobs"]) for row in json.loads(out)["rows"]] == [
+        assert [(row["value"], row["jobs"]) for row in json.loads(out)["figures"]] == [
             ("x", 2),
             ("y", 1),
         ]
@@ -838,12 +817,12 @@ def test_a_command_reports_by_a_column(file, told, command, form):
             ("y", "1"),
         ]
     else:
-        assert [line.split()[:2] for line in out.splitlines()] == [
+        assert [line.split()[:2] for line in out.splitlines()[1:]] == [
             ["who", "jobs"],
             ["x", "2"],
             ["y", "1"],
         ]
-    status, out, err = told(*command, "--trace", path, "--by", "whom")
+    status, out, err = told(*command, f"trace={path}", "--by", "whom")
     assert (status, out) == (2, "")
     assert re.search(r"unknown (tag|column) 'whom'; did you mean 'who'\?", err)
 
@@ -859,16 +838,12 @@ def test_a_column_whose_name_a_result_has_stands_behind_log(file):
 def test_rows_of_waiting_jobs_have_the_ids_of_the_file(file, told):
     path = file("job_id,submit_s,service_s\nlate,9,5\nearly,0,5\nnone,3,\n")
     status, out, _ = told(
-        "waiting",
         "run",
+        "waiting",
+        f"trace={path}",
+        "machines=1",
         "--policy",
         "njw",
-        "--machines",
-        "1",
-        "--machine",
-        "whole",
-        "--trace",
-        path,
         "--format",
         "csv",
     )
@@ -905,11 +880,10 @@ def test_the_header_of_a_log_tells_the_cluster(file, header, sizes):
 
 def test_a_command_takes_the_cluster_of_the_header_unless_one_is_given(told):
     """Jobs of 128 processors do not fit on the 64 GPUs that are the default."""
-    status, out, _ = told("cluster", "run", "--trace", HERE / "nasa_ipsc.swf")
+    status, out, _ = told("run", "cluster", f"trace={HERE / 'nasa_ipsc.swf'}")
     assert status == 0 and out.startswith("nasa_ipsc.swf, 128 GPUs on 128 nodes, fifo")
     assert (
-        told("cluster", "run", "--trace", HERE / "nasa_ipsc.swf", "--cluster", "8x8")[0]
-        == 2
+        told("run", "cluster", f"trace={HERE / 'nasa_ipsc.swf'}", "cluster=8x8")[0] == 2
     )
 
 
@@ -932,15 +906,13 @@ def test_a_schedule_is_written_as_swf_and_read_again(told, tmp_path):
     assert [float(text) for text in back.tags["wait time"]] == waited(outcome).tolist()
     assert (
         told(
-            "cluster",
             "run",
-            "--trace",
-            HERE / "nasa_ipsc.swf",
-            "--cluster",
-            "1x128",
+            "cluster",
+            f"trace={HERE / 'nasa_ipsc.swf'}",
+            "cluster=1x128",
             "--policy",
             "sjf",
-            "--swf",
+            "--show",
             path,
         )[0]
         == 0
@@ -982,13 +954,17 @@ def test_a_study_of_a_log_in_a_results_directory_is_told_apart_by_its_tags(
 def test_a_job_wider_than_the_fleet_is_refused_before_anything_runs(tmp_path, capsys):
     (tmp_path / "wide.csv").write_text("submit_s,service_s,gpus\n0,60,1\n5,60,1000\n")
     told = "cgrsp run: GPUs of job 1(=1000) must be at most 5, the number of slots\n"
-    assert outcome(capsys, "run", "--trace", tmp_path / "wide.csv") == (2, "", told)
+    assert outcome(capsys, "run", "rental", f"trace={tmp_path / 'wide.csv'}") == (
+        2,
+        "",
+        told,
+    )
 
 
 def test_a_log_of_one_job_has_no_rate(tmp_path, capsys, caplog):
     (tmp_path / "one.csv").write_text("submit_s,service_s\n0,60\n")
     with caplog.at_level("INFO"):
-        assert main(["run", "--trace", str(tmp_path / "one.csv")]) == 0
+        assert main(["run", "rental", f"trace={tmp_path / 'one.csv'!s}"]) == 0
     assert "inf an hour" not in caplog.text
     assert "1 job over 0 s; service" in caplog.text
 
@@ -999,7 +975,15 @@ def test_a_comparison_by_column_equals_the_runs_and_refuses_a_wrong_column(
     rows = [f"{60 * number},{50 + number},{'ab'[number % 2]}" for number in range(20)]
     path = tmp_path / "log.csv"
     path.write_text("\n".join(["submit_s,service_s,customer", *rows]) + "\n")
-    line = ["compare", "--trace", str(path), "--policies", "fifo,edf", "--seeds", "3"]
+    line = [
+        "compare",
+        "rental",
+        f"trace={path!s}",
+        "--policies",
+        "fifo,edf",
+        "--seeds",
+        "3",
+    ]
     assert main([*line, "--by", "customer", "--format", "csv"]) == 0
     found = csv_rows(capsys.readouterr().out)
     assert [(row["value"], row["policy"]) for row in found] == [
@@ -1020,39 +1004,3 @@ def test_a_comparison_by_column_equals_the_runs_and_refuses_a_wrong_column(
         assert main([*line, *more]) == 2
         assert capsys.readouterr().err.splitlines()[-1].startswith("cgrsp compare: ")
     assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.parametrize(
-    ("line", "told"),
-    [
-        (
-            "sweep slots=3,4 --slots 5",
-            "--slots(=5) must be left out if the grid has slots",
-        ),
-        ("sweep name=quiet jobs=3 --jobs 9", "--jobs(=9) must be left out"),
-        ("cluster sweep load=0.5,0.9 --load 0.7", "--load(=0.7) must be left out"),
-        (
-            "dag sweep gpus=2,4 --platform gpus=3",
-            "--platform(={'gpus': 3}) must be left out",
-        ),
-        (
-            "sweep persistence_s=9,40 --market persistence_s=3",
-            "--market(=[{'persistence_s': 3.0}])",
-        ),
-        (
-            "hgsp sweep tasks=9,40 --level tasks1:tasks=3",
-            "--level(=('tasks1', {'tasks': 3}))",
-        ),
-        ("hgsp sweep delay_s=0,1 --delay-s 2", "--delay-s(=2.0) must be left out"),
-        ("llm sweep gpus=4,8 --service gpus=4", "--service(={'gpus': 4})"),
-        ("waiting sweep machines=4,8 --machines 5", "--machines(=5) must be left out"),
-        ("hgsp sweep tasks=900000,99000000 --seeds 9", "jobs are to be simulated"),
-        ("sweep name=surge slots=4,5 --seeds 900000", "jobs are to be simulated"),
-        ("advise --day surge --seeds 900000", "jobs are to be simulated"),
-        ("cluster table --seeds 900000", "jobs are to be simulated"),
-    ],
-)
-def test_an_option_beside_its_own_parameter_or_hours_of_work_are_one_line(
-    capsys, line, told
-):
-    check_bad_input(outcome(capsys, *line.split()), [told])

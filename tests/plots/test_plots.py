@@ -163,8 +163,8 @@ def sweep():
 
 @pytest.fixture(scope="module")
 def month():
-    return cg.month(
-        {"quiet": 0.5, "normal": 0.5}, ["fifo", "rh"], days=6, replications=2
+    return cg.compare(
+        cg.month({"quiet": 0.5, "normal": 0.5}, days=6), ["fifo", "rh"], range(2)
     )
 
 
@@ -492,17 +492,13 @@ def test_pareto_draws_the_front_of_what_no_policy_beats(ax):
 
 @pytest.mark.parametrize("replication", [0, 1])
 def test_daily_draws_the_days_of_one_month_and_their_kinds(replication, month, ax):
-    plots.daily(month, "wait_min", replication=replication, ax=ax)
-    for policy in ("fifo", "rh"):
-        (line,) = [line for line in ax.lines if line.get_label() == policy]
-        rows = [
-            row
-            for row in month.days
-            if row["policy"] == policy and row["replication"] == replication
-        ]
-        assert list(line.get_xdata()) == [row["day"] for row in rows]
-        assert list(line.get_ydata()) == [row["wait_min"] for row in rows]
-    kinds = {row["kind"] for row in month.days if row["replication"] == replication}
+    runs = [month.run(policy, replication) for policy in ("fifo", "rh")]
+    plots.daily(runs, "wait_min", ax=ax)
+    for run in runs:
+        (line,) = [line for line in ax.lines if line.get_label() == run.policy]
+        assert list(line.get_xdata()) == [row["day"] for row in run.rows()]
+        assert list(line.get_ydata()) == [row["wait_min"] for row in run.rows()]
+    kinds = {row["kind"] for row in runs[0].rows()}
     assert {text.get_text() for text in ax.get_legend().texts} == kinds
     assert len(ax.patches) == 6
 
@@ -521,23 +517,29 @@ DRAW = {
     "pareto": lambda **more: plots.pareto(
         study_of(MADE_UP), published={"rh": (8.0, 20.3)}, **more
     ),
-    "daily": lambda **more: plots.daily(SimpleNamespace(days=DAYS), **more),
+    "daily": lambda **more: plots.daily(MONTH, "miss_pct", **more),
     "monitor": lambda **more: plots.monitor(cg.simulate(bank, seed=1), "desk", **more),
     "welch": lambda **more: plots.welch(
         WarmUp(3.0, "desk queue", 2, np.arange(1.0, 11.0), np.arange(10.0)), **more
     ),
 }
-DAYS = [
-    {
-        "policy": policy,
-        "replication": 7,
-        "day": day,
-        "kind": ("quiet", "hectic", "mine")[day % 3],
-        "seed": day,
-        "miss_pct": 3.0 * day,
-    }
+MONTH = [
+    SimpleNamespace(
+        policy=policy,
+        seed=7,
+        day=None,
+        scenario=SimpleNamespace(report=SimpleNamespace(metrics={})),
+        rows=lambda: [
+            {
+                "day": day,
+                "kind": ("quiet", "hectic", "mine")[day % 3],
+                "seed": day,
+                "miss_pct": 3.0 * day,
+            }
+            for day in range(1, 8)
+        ],
+    )
     for policy in ("fifo", "my_rules.py:youngest_first")
-    for day in range(1, 8)
 ]
 every_function = pytest.mark.parametrize("draw", DRAW.values(), ids=DRAW)
 
@@ -730,20 +732,9 @@ def test_a_picture_is_the_same_when_it_is_drawn_again(tmp_path):
             lambda: plots.sweep_lines(three_jobs(), "miss_pct"),
             "must be a sweep, such as cg.sweep",
         ),
-        (lambda: plots.daily(study_of(MADE_UP)), "must be a month, such as cg.month"),
-        (
-            lambda: plots.daily(SimpleNamespace(days=DAYS), "kind"),
-            "unknown metric 'kind'",
-        ),
-        (
-            lambda: plots.daily(SimpleNamespace(days=DAYS), replication=1),
-            "replication(=1) must be one of 7",
-        ),
-        (
-            lambda: plots.daily(SimpleNamespace(days=DAYS), policies=["rh"]),
-            "unknown policy 'rh'",
-        ),
-        (lambda: plots.daily(SimpleNamespace(days=[])), "month has no days"),
+        (lambda: plots.daily(study_of(MADE_UP)), "must be runs of a month, such as"),
+        (lambda: plots.daily(MONTH, "kind"), "unknown metric 'kind'"),
+        (lambda: plots.daily([*MONTH, MONTH[0]]), "each of another policy"),
         (
             lambda: plots.gantt(three_jobs(), colour_by="colour"),
             "unknown colour_by 'colour'",
@@ -884,8 +875,6 @@ def test_failed_runs_leave_gaps():
     )
     ax = plots.sweep_lines(sweep, "wait_min")
     assert sorted(drawn(ax)) == ["broken", "fifo"]
-    month = cg.month({"hectic": 1.0}, ["fifo", broken], days=1, replications=1)
-    assert drawn(plots.daily(month)) == ["fifo"]
 
 
 def test_a_study_in_which_every_run_failed_is_told():
@@ -996,11 +985,11 @@ def test_policies_of_one_name_in_one_figure_differ():
 def test_run_writes_the_gantt_chart(name, begin, tmp_path, capsys, caplog):
     path = tmp_path / name
     caplog.set_level("INFO")
-    assert main(["run", "--day", "quiet", "--show", str(path)]) == 0
+    assert main(["run", "quiet", "--show", str(path)]) == 0
     assert capsys.readouterr().out.startswith("quiet, fifo, seed 0\n")
     written = path.read_bytes()
     assert written.startswith(begin)
-    main(["run", "--day", "quiet", "--show", str(path)])
+    main(["run", "quiet", "--show", str(path)])
     assert path.read_bytes() == written
     assert [each.name for each in tmp_path.iterdir()] == [name]
     # those who draw tell how
@@ -1017,7 +1006,7 @@ def test_run_writes_the_gantt_chart(name, begin, tmp_path, capsys, caplog):
 def test_run_refuses_a_picture_that_it_cannot_write(name, message, tmp_path, capsys):
     (tmp_path / "folder.png").mkdir()
     (tmp_path / "file").touch()
-    assert main(["run", "--day", "quiet", "--show", str(tmp_path / name)]) == 2
+    assert main(["run", "quiet", "--show", str(tmp_path / name)]) == 2
     out, err = capsys.readouterr()
     assert out == ""
     assert message in err

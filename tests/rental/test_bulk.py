@@ -576,7 +576,7 @@ def test_small_studies_stay_with_simpy_unless_told(engine, within, jobs, runs):
 
 
 def test_months_are_the_same_by_either_engine(capsys):
-    words = "month --days 2 --seeds 2 --policies fifo,cadr --format json".split()
+    words = "compare month days=2 --seeds 2 --policies fifo,cadr --format json".split()
     said = []
     for engine in ("simpy", "compiled"):
         assert main([*words, "--engine", engine]) == 0
@@ -674,14 +674,14 @@ def read_only(tmp_path, monkeypatch):
     ("study", "figure"),
     [
         (
-            "hgsp compare --policies greedy,search:moves=2000 --seeds 2",
+            "compare hgsp --policies greedy,search:moves=2000 --seeds 2",
             "weighted_tardiness",
         ),
         (
-            "compare --policies fifo,edf --day quiet --seeds 2 --engine compiled",
+            "compare quiet --policies fifo,edf --seeds 2 --engine compiled",
             "wait_min",
         ),
-        ("compare --policies fifo,edf --seeds 200", "wait_min"),
+        ("compare hectic --policies fifo,edf --seeds 200", "wait_min"),
     ],
 )
 def test_a_study_on_a_read_only_installation_is_compiled_without_a_cache(

@@ -9,6 +9,7 @@ from itertools import pairwise
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support import figures_of
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
@@ -277,14 +278,14 @@ def test_a_recorded_market_takes_instances_on_the_command_line(
     path = tmp_path / "zone.json"
     polls = ([1] * 20 + [0] * 7 + [1] * 9 + [0] * 4) * 8
     path.write_text(json.dumps({"metadata": {"gap_seconds": 600}, "data": polls}))
-    types = ",".join(f"{gpu.name}=zone" for gpu in cg.THESIS_GPUS)
+    types = [f"market.{gpu.name}=zone" for gpu in cg.THESIS_GPUS]
     line = (
-        f"run --day hectic --market {path} --terms taken_when_low=yes --terms"
-        " checkpoint_s=20 --format json"
+        f"run hectic market={path} terms.taken_when_low=yes terms.checkpoint_s=20"
+        " --format json"
     )
     with caplog.at_level("INFO"):
-        assert main([*line.split(), "--market", types, "--policy", "edf"]) == 0
-    found = json.loads(capsys.readouterr().out)["summary"]
+        assert main([*line.split(), *types, "--policy", "edf"]) == 0
+    found = figures_of(capsys.readouterr().out)
     own = {gpu.name: "zone" for gpu in cg.THESIS_GPUS}
     day = cg.on_market(cg.day("hectic"), cg.measured(path), own)
     terms = cg.Terms(taken_when_low=True, checkpoint_s=20)
@@ -292,8 +293,7 @@ def test_a_recorded_market_takes_instances_on_the_command_line(
         subject_of(subject_of(day).varied(terms=terms)).run("edf", 0).summary()
     )
     assert found["preemptions"] > 0
-    longer = line.replace("hectic", "quiet --jobs 200")
-    long = [*longer.split(), "--market", types]
+    long = [*line.replace("hectic", "quiet jobs=200").split(), *types]
     with caplog.at_level("INFO"):
         assert main(long) == 0
     assert (
@@ -336,8 +336,8 @@ def test_what_cannot_be_is_one_line(make, words):
 
 
 def test_wrong_options_are_one_line(capsys):
-    assert main("run --day quiet --terms taken_when_low=yes".split()) == 2
+    assert main("run quiet terms.taken_when_low=yes".split()) == 2
     [line] = capsys.readouterr().err.splitlines()
     assert "taken_when_low(='RTX 3090') must be left out where the stock" in line
-    words = "run --day normal --market persistence_s=3600 --terms taken_when_low=yes"
+    words = "run normal persistence_s=3600 terms.taken_when_low=yes"
     assert main(words.split()) == 0

@@ -163,7 +163,7 @@ def test_halves_that_differ_are_told_and_the_second_stands_beside_the_law_of_the
         assert main(["market", "fit", str(path), "--format", "json"]) == 0
     assert "zone drifts: +33 ± " in caplog.text
     found = json.loads(capsys.readouterr().out)
-    [row], [later] = found["types"], found["second_halves"]
+    [row], [later] = found["figures"], found["second_halves"]
     assert row["low_pct"] == pytest.approx(row["low_pct_law"], abs=0.1)
     assert later["low_pct"] > later["low_pct_law"] + 30
     assert cg.fit_stock(made(status[: 144 * 3])).later is None
@@ -362,9 +362,6 @@ def snapshots(tmp_path):
     return path
 
 
-TYPES = "RTX 3090=new,RTX A4000=old"
-
-
 def test_laws_go_to_a_file_and_come_back(snapshots, tmp_path, capsys):
     path = tmp_path / "laws.toml"
     assert main(["market", "fit", str(snapshots), "--out", str(path)]) == 0
@@ -402,44 +399,11 @@ def test_a_replayed_scenario_goes_to_toml_and_back(snapshots, tmp_path):
     assert cg.Scenario.from_toml(tmp_path / "day.toml") == day
 
 
-def test_every_rental_study_takes_a_market(snapshots, tmp_path, capsys):
-    laws = tmp_path / "laws.toml"
-    assert main(["market", "fit", str(snapshots), "--out", str(laws)]) == 0
-    day = "--day quiet --jobs 20".split()
-    for market in (snapshots, laws):
-        own = [
-            *day,
-            "--market",
-            str(market),
-            "--market",
-            TYPES,
-            "--market",
-            "sight=poll:600",
-        ]
-        assert main(["compare", *own, "--policies", "fifo,watch", "--seeds", "2"]) == 0
-        assert main(["run", *own, "--policy", "watch"]) == 0
-        assert (
-            main(["sweep", "slots=3,4", *own, "--policies", "watch", "--seeds", "1"])
-            == 0
-        )
-    cg.day("quiet", jobs=5).to_toml(tmp_path / "day.toml")
-    on_file = [
-        "run",
-        str(tmp_path / "day.toml"),
-        "--market",
-        str(laws),
-        "--market",
-        TYPES,
-    ]
-    assert main(on_file) == 0
-    capsys.readouterr()
-
-
 def test_a_series_that_is_shorter_than_the_run_is_told(tmp_path, caplog):
     path = tmp_path / "short.json"
     path.write_text(trace([0, 1] * 150))
-    command = ["run", "--day", "quiet", "--jobs", "3000", "--policy", "fifo"]
-    command += ["--market", str(path), "--market", "RTX 3090=short", "--format", "json"]
+    command = ["run", "quiet", "jobs=3000", "--policy", "fifo"]
+    command += [f"market={path}", "market.RTX 3090=short", "--format", "json"]
     with caplog.at_level("INFO"):
         assert main(command) == 0
     assert (
@@ -447,47 +411,7 @@ def test_a_series_that_is_shorter_than_the_run_is_told(tmp_path, caplog):
     )
 
 
-@pytest.mark.parametrize(
-    ("options", "told"),
-    [
-        ("--market FILE", "the market has new, old, and the scenario RTX 3090"),
-        (
-            "--market FILE --market RTX=new",
-            "unknown name in --market 'RTX'; did you mean 'RTX 3090'?",
-        ),
-        ("--market FILE --market RTX_3090=newer", "unknown type of the market 'newer'"),
-        ("--market FILE --market new", "new: No such file"),
-        ("--market RTX_3090=new", "must be given with a file that has these types"),
-        (
-            "--market FILE --market RTX_3090=new --market persistence_s=9",
-            "persistence_s(=9.0) must be left out with a file",
-        ),
-        (
-            "--market FILE --market FILE",
-            "types of the market(=['new', 'old', 'new', 'old'])",
-        ),
-        ("--market FILE --market x.toml", "must be one file of laws"),
-        ("--market none.toml", "none.toml: No such file"),
-        ("--gpus 2024", "unknown catalogue '2024'"),
-    ],
-)
-def test_options_that_do_not_fit_are_told(options, told, snapshots, capsys):
-    given = [
-        str(snapshots) if part == "FILE" else part.replace("RTX_", "RTX ")
-        for part in options.split()
-    ]
-    assert main(["run", "--day", "quiet", *given]) == 2
-    [line] = capsys.readouterr().err.splitlines()
-    assert told in line
-
-
 LAWS = f"[[stock]]\ngpu = 'A'\nchances = {[[0.5, 0.25, 0.25]] * 24}\n"
-
-
-def test_a_market_beside_days_by_name_is_refused(snapshots, capsys):
-    options = ["--market", str(snapshots), "--market", "RTX 3090=new", "--seeds", "1"]
-    assert main(["sweep", "name=quiet,normal", *options]) == 2
-    assert "must be without files if days are swept" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -535,7 +459,7 @@ def test_the_report_tells_shares_runs_gaps_and_correlations(tmp_path, capsys):
     path = tmp_path / "zone.json"
     path.write_text(trace([0, 0, 1, 1] * 100, 900))
     assert main(["market", "report", str(path), "--format", "json"]) == 0
-    [row] = json.loads(capsys.readouterr().out)["types"]
+    [row] = json.loads(capsys.readouterr().out)["figures"]
     assert (row["type"], row["snapshots"], row["gaps"]) == ("zone", 400, 0)
     assert (row["high_pct"], row["low_pct"]) == (50, 50)
     assert row["low_run_h"] == pytest.approx(0.5, rel=0.01)
@@ -549,7 +473,7 @@ def test_the_report_tells_shares_runs_gaps_and_correlations(tmp_path, capsys):
 @pytest.mark.slow
 def test_the_figure_is_drawn_from_the_rows_beside_it(snapshots, tmp_path, capsys):
     stem = tmp_path / "figures" / "market"
-    assert main(["market", "report", str(snapshots), "--figure", str(stem)]) == 0
+    assert main(["market", "report", str(snapshots), "--out", str(stem)]) == 0
     assert {path.suffix for path in stem.parent.iterdir()} == {
         ".csv",
         ".png",

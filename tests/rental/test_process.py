@@ -2,13 +2,12 @@
 suspended.
 """
 
-import json
 from itertools import repeat
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from support import utilisation
+from support import figures_of, utilisation
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
@@ -283,14 +282,9 @@ def test_preemptive_policies_need_terms_that_allow_suspension(policy, capsys):
     with pytest.raises(cg.InputError) as error:
         cg.compare(cg.day("quiet"), ["fifo", policy], range(2))
     assert str(error.value) == words
-    assert main(["run", "--policy", policy]) == 2
+    assert main(["run", "hectic", "--policy", policy]) == 2
     assert words in capsys.readouterr().err
-    assert (
-        main(
-            ["run", "--day", "normal", "--policy", policy, "--terms", "suspension=yes"]
-        )
-        == 0
-    )
+    assert main(["run", "normal", "terms.suspension=yes", "--policy", policy]) == 0
 
 
 def test_a_policy_that_suspends_where_it_may_not_is_told_so():
@@ -312,17 +306,17 @@ def test_a_policy_that_suspends_where_it_may_not_is_told_so():
 
 def test_spot_on_the_command_line(capsys):
     line = (
-        "run --day normal --terms preemption_per_h=1 --terms checkpoint_s=20 --terms"
-        " restart_s=5 --format json"
+        "run normal terms.preemption_per_h=1 terms.checkpoint_s=20 terms.restart_s=5"
+        " --format json"
     )
     assert main(line.split()) == 0
-    found = json.loads(capsys.readouterr().out)["summary"]
+    found = figures_of(capsys.readouterr().out)
     terms = cg.Terms(preemption_per_h=1, checkpoint_s=20, restart_s=5)
     assert found == pytest.approx(
         cg.simulate(cg.day("normal", terms=terms), "fifo").summary()
     )
     swept = (
-        "sweep preemption_per_h=0.5,1 --terms checkpoint_s=20 --day quiet --seeds 1"
+        "sweep quiet preemption_per_h=0.5,1 terms.checkpoint_s=20 --seeds 1"
         " --format csv"
     )
     assert main(swept.split()) == 0

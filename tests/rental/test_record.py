@@ -182,7 +182,7 @@ def test_an_animation_shows_a_job_on_all_its_slots(wide):
 
 
 def test_records_in_a_file_name_all_slots(wide, tmp_path, capsys):
-    assert main(["run", "--trace", str(wide), "--format", "csv"]) == 0
+    assert main(["run", "rental", f"trace={wide!s}", "--format", "csv"]) == 0
     [row] = csv_rows(capsys.readouterr().out)
     assert (row["slot"], row["slots"]) == ("0", "0 1 2 3")
     run = cg.simulate(gangs(1), "fifo")

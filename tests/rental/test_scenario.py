@@ -652,7 +652,7 @@ def test_what_is_beside_a_workload_of_ones_own_varies():
 
     own = cg.Scenario("own", Own())
     assert subject_of(own).varied(slots=2, warm_s=60.0).slots == own.slots[:2]
-    with pytest.raises(cg.InputError, match="unknown parameter of the scenario 'jobs'"):
+    with pytest.raises(cg.InputError, match="unknown parameter 'jobs'"):
         subject_of(own).varied(jobs=4)
 
 

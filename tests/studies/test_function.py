@@ -272,7 +272,7 @@ def test_files_of_a_study_and_of_a_run(tmp_path):
     assert len((tmp_path / "study.csv").read_text().splitlines()) == 7
     study.to_json(tmp_path / "study.json")
     stored = json.loads((tmp_path / "study.json").read_text())
-    assert stored["scenario"] == "bank"
+    assert stored["subject"] == "bank"
     cg.simulate(bank).to_csv(tmp_path / "run.csv")
     assert (tmp_path / "run.csv").read_text().startswith("job,submit_s,")
 

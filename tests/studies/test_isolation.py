@@ -206,7 +206,9 @@ def by_customer(tmp_path):
 
 STUDIES = {
     "sweep": lambda _: cg.sweep(normal, {"slots": [2, 3]}, [only_forward], range(2)),
-    "month": lambda _: cg.month({"quiet": 1.0}, [only_forward], 2, 2),
+    "month": lambda _: cg.compare(
+        cg.month({"quiet": 1.0}, 2), [only_forward], range(2)
+    ),
     "select": lambda _: cg.select(quiet, ["fifo", only_forward], 5.0, first=3),
     "order and place": lambda _: (
         order_by_place(

@@ -50,16 +50,10 @@ def test_a_policy_that_leaves_the_program_does_not_end_a_command_with_status_0(
 ):
     monkeypatch.chdir(tmp_path)
     Path("my_rules.py").write_text("def rule(view):\n    raise SystemExit(0)\n")
-    assert (
-        main("compare --day quiet --policies fifo,my_rules.py:rule --seeds 2".split())
-        == 1
-    )
+    assert main("compare quiet --policies fifo,my_rules.py:rule --seeds 2".split()) == 1
     assert "2 of 4 runs failed" in capsys.readouterr().out
     Path("my_rules.py").write_text("raise SystemExit(0)\n")
-    assert (
-        main("compare --day quiet --policies fifo,my_rules.py:rule --seeds 2".split())
-        == 2
-    )
+    assert main("compare quiet --policies fifo,my_rules.py:rule --seeds 2".split()) == 2
     assert "cannot be loaded: SystemExit" in capsys.readouterr().err
 
 
@@ -162,12 +156,12 @@ def rule(view):
 """
 FAILING = [
     (
-        "compare --day quiet --policies fifo,my_rules.py:rule --seeds 3",
+        "compare quiet --policies fifo,my_rules.py:rule --seeds 3",
         "1 of 6",
         "seed 1",
     ),
     (
-        "sweep name=quiet slots=3,5 --policies fifo,my_rules.py:rule --seeds 3",
+        "sweep hectic name=quiet slots=3,5 --policies fifo,my_rules.py:rule --seeds 3",
         "2 of 12",
         "seed 1",
     ),
@@ -233,13 +227,15 @@ def test_where_no_run_of_a_policy_succeeds_there_are_no_numbers(policies, seeds)
     if seeds > 1:
         assert [study.policies[1]] + ["-"] * 4 in rows
     plain = json.loads(study.json())
-    assert plain["policies"]["never"]["wait_min"] == {
+    figures = {row["alternative"]: row for row in plain["figures"]}
+    assert figures["never"]["wait_min"] == {
         "mean": None,
         "ci95": [None, None],
         "n": 0,
     }
-    [told] = plain["differences"]["policies"].values()
-    for value in told.values():
+    [row] = plain["differences"]
+    assert [row.pop("from"), row.pop("alternative")] == study.policies
+    for value in row.values():
         assert value.pop("ci95") == [None, None]
         assert (value.pop("n"), value.pop("note")) == (0, "fewer than 2 pairs")
         assert set(value.values()) == {None}
@@ -259,7 +255,7 @@ def test_where_every_run_fails_the_table_still_says_so(policies):
         )
     )
     assert study.figures == []
-    assert json.loads(study.json())["policies"]["never"] == {}
+    assert json.loads(study.json())["figures"][0] == {"alternative": "never"}
 
 
 class Jobless:
@@ -322,15 +318,13 @@ def test_a_point_of_a_sweep_at_which_every_run_fails_is_shown(slots):
 def test_a_month_with_a_failed_day_is_a_failed_month():
     days = days_of({"quiet": 1.0}, 3, 1)
     rule = unlucky(quiet, [days[1].seed])
-    study = cg.month({"quiet": 1.0}, ["fifo", rule], 3, 3)
+    month = cg.month({"quiet": 1.0}, 3)
+    study = cg.compare(month, ["fifo", rule], range(3))
     assert [(row["policy"], row["seed"]) for row in study.failures] == [("rule", 1)]
     assert study.failures[0]["error"].startswith(
-        f"day 2 (quiet, seed {days[1].seed}): PolicyError: policy 'rule' at t = "
+        f"PolicyError: day 2 (quiet, seed {days[1].seed}): policy 'rule' at t = "
     )
-    assert [
-        (row["replication"], row["day"]) for row in study.days if "error" in row
-    ] == [(1, 2)]
-    assert same(study.rows[:3], cg.month({"quiet": 1.0}, ["fifo"], 3, 3).rows)
+    assert same(study.rows[:3], cg.compare(month, ["fifo"], range(3)).rows)
     assert study.means()["rule"]["wait_min"].n == 2
 
 
@@ -366,28 +360,14 @@ def test_a_run_of_a_policy_that_is_not_there_is_refused(failed):
 
 
 def test_the_run_behind_a_day_of_a_month_is_the_same_to_the_bit():
-    study = cg.month({"quiet": 0.5, "normal": 0.5}, ["fifo", "rh"], 4, 2, first_seed=3)
-    [row] = [
-        row
-        for row in study.days
-        if (row["policy"], row["replication"], row["day"]) == ("rh", 4, 2)
-    ]
-    run = study.run("rh", 4, 2)
+    month = cg.month({"quiet": 0.5, "normal": 0.5}, 4)
+    found = cg.compare(month, ["fifo", "rh"], [3, 4]).run("rh", 4)
+    row = found.rows()[1]
+    run = found.day(2)
+    for wrong in (0, 5):
+        with pytest.raises(cg.InputError, match="1 to 4"):
+            found.day(wrong)
     assert np.array_equal(
         run.jobs, cg.simulate(cg.day(row["kind"]), "rh", row["seed"]).jobs
     )
     assert same([run.summary()], [{name: row[name] for name in run.summary()}])
-
-
-@pytest.mark.parametrize(
-    ("where", "words"),
-    [
-        (("rhh", 0, 1), "unknown policy 'rhh'"),
-        (("rh", 2, 1), "day"),
-        (("rh", 0, 3), "day"),
-    ],
-)
-def test_a_day_that_is_not_in_the_study_is_refused(where, words):
-    study = cg.month({"quiet": 1.0}, ["rh"], 2, 2)
-    with pytest.raises(cg.InputError, match=words):
-        study.run(*where)

@@ -49,7 +49,9 @@ def over_months(
     out=None, mix=None, policies=("fifo", "spt"), days=4, replications=3, **more
 ):
     mix = mix or {"quiet": 0.75, "normal": 0.25}
-    return cg.month(mix, policies, days, replications, out=out, **more)
+    return cg.compare(
+        cg.month(mix, days, **more), policies, range(replications), out=out
+    )
 
 
 precise = partial(compared, scenario=cg.day("hectic", 2, jobs=6), precision=0.1)
@@ -95,17 +97,8 @@ def test_the_files_of_a_study(study, tmp_path):
     chunks = {name for name in names if name.startswith("chunks/")}
     assert chunks == {f"chunks/{number:06}.json" for number in range(len(chunks))}
     assert len(chunks) > 2
-    days = {"days.csv"} if study is over_months else set()
-    assert (
-        names - chunks
-        == {
-            "configuration.json",
-            "manifest.json",
-            "rows.csv",
-            "summary.json",
-        }
-        | days
-    )
+    others = {"configuration.json", "manifest.json", "rows.csv", "summary.json"}
+    assert names - chunks == others
     assert csv_text(found.rows) == csv_text(study().rows)  # a directory changes nothing
     assert study is not precise or len(found.seeds) > 5
 
@@ -119,12 +112,6 @@ def test_rows_and_summary_are_those_of_the_study(study, tmp_path):
         assert (tmp_path / "results" / name).read_bytes() == (
             tmp_path / name
         ).read_bytes()
-
-
-def test_a_month_keeps_its_days(tmp_path):
-    found = over_months(tmp_path)
-    assert (tmp_path / "days.csv").read_text() == csv_text(found.days)
-    assert len(found.days) == 2 * 4 * 3
 
 
 def test_the_manifest_tells_versions_seeds_and_command(tmp_path, monkeypatch):
@@ -187,22 +174,19 @@ def test_folders_on_the_way_are_made(tmp_path, kind):
 
 
 @pytest.mark.parametrize(
-    ("line", "extra"),
+    "line",
     [
-        ("compare --day quiet --policies fifo,spt --seeds 3", []),
-        ("sweep name=quiet slots=2,3 --policies fifo --seeds 3", []),
-        (
-            "month --mix quiet=0.5,normal=0.5 --days 2 --seeds 3 --policies fifo",
-            ["days.csv"],
-        ),
+        "compare quiet --policies fifo,spt --seeds 3",
+        "sweep quiet slots=2,3 --policies fifo --seeds 3",
+        "compare month days=2 --seeds 3 --policies fifo",
     ],
 )
-def test_each_command_keeps_and_resumes(line, extra, tmp_path, capsys, caplog, runs):
+def test_each_command_keeps_and_resumes(line, tmp_path, capsys, caplog, runs):
     caplog.set_level("INFO")
     argv = [*line.split(), "--out", str(tmp_path / "results")]
     assert main(argv) == 0
     first, kept, done = capsys.readouterr().out, files(tmp_path / "results"), len(runs)
-    assert {"rows.csv", "summary.json", *extra} <= set(kept)
+    assert {"rows.csv", "summary.json"} <= set(kept)
     assert caplog.messages == [f"results are in {tmp_path / 'results'}"]
     assert main(argv) == 0
     assert (capsys.readouterr().out, files(tmp_path / "results"), len(runs)) == (
@@ -346,8 +330,16 @@ OTHERS = [
     # another policy
     (compared, partial(compared, policies=("fifo", "edf")), ["policies", "spt"]),
     # one more
-    (compared, partial(compared, policies=("fifo", "spt", "edf")), ["policies", "edf"]),
-    (compared, partial(compared, policies=("fifo",)), ["policies", "spt"]),  # one less
+    (
+        compared,
+        partial(compared, policies=("fifo", "spt", "edf")),
+        ["policies", "edf"],
+    ),
+    (
+        compared,
+        partial(compared, policies=("fifo",)),
+        ["policies", "spt"],
+    ),  # one less
     # another order
     (
         compared,
@@ -375,8 +367,8 @@ OTHERS = [
         ["precision.wait_min", "0.9", "0.8"],
     ),
     (compared, swept, ["study", '"compare"', '"sweep"']),  # another kind
-    (compared, over_months, ["study", '"compare"', '"month"']),  # another kind
-    (over_months, swept, ["study", '"month"', '"sweep"']),  # another kind
+    (compared, over_months, ["scenario.class"]),  # another kind
+    (over_months, swept, ["study", '"compare"', '"sweep"']),  # another kind
     # another value in the grid
     (swept, partial(swept, slots=[2, 4]), ["points", "slots", " 3", " 4"]),
     (swept, partial(swept, slots=[2, 3, 4]), ["points"]),  # one more
@@ -404,27 +396,7 @@ OTHERS = [
         partial(over_months, mix={"quiet": 0.5, "normal": 0.5}),
         ["mix.quiet", "0.75", "0.5"],
     ),
-    # another day in it
-    (
-        over_months,
-        partial(over_months, mix={"quiet": 0.75, "surge": 0.25}),
-        ["mix.normal", "0.25"],
-    ),
-    # another order
-    (
-        over_months,
-        partial(over_months, mix={"normal": 0.25, "quiet": 0.75}),
-        ["mix", '"quiet", "normal"'],
-    ),
     (over_months, partial(over_months, days=5), ["days", " 4", " 5"]),  # longer months
-    # more of them
-    (
-        over_months,
-        partial(over_months, replications=4),
-        ["seeds", "[0, 1, 2]", "[0, 1, 2, 3]"],
-    ),
-    # others
-    (over_months, partial(over_months, first_seed=1), ["seeds[0]", " 0", " 1"]),
     # another scenario
     (
         partial(over_months, scenario=five_slots),
@@ -575,7 +547,6 @@ DAMAGE = [
 def test_a_damaged_file_is_one_line(name, text, tmp_path, capsys):
     command = [
         "compare",
-        "--day",
         "quiet",
         "--policies",
         "fifo,spt",
@@ -659,7 +630,7 @@ def test_a_place_that_cannot_be_written_is_one_line(
 ):
     monkeypatch.chdir(tmp_path)
     Path("file").write_text("mine")
-    assert main(["compare", "--day", "quiet", "--seeds", "2", "--out", where]) == 2
+    assert main(["compare", "quiet", "--seeds", "2", "--out", where]) == 2
     out, err = capsys.readouterr()
     assert out == ""
     assert len(err.splitlines()) == 1
@@ -741,7 +712,7 @@ def limited():
 def test_a_file_that_cannot_grow_ends_the_command_with_one_line(tmp_path, workers):
     command = [
         *CGRSP,
-        *"compare --day quiet --policies fifo,spt --seeds 150 --out results".split(),
+        *"compare quiet --policies fifo,spt --seeds 150 --out results".split(),
         *workers,
     ]
     options = {
@@ -794,9 +765,7 @@ def test_two_commands_in_one_directory_do_not_disturb_each_other(tmp_path, monke
 
 # ---- a sudden end ----
 
-KILLED = (
-    "compare --day hectic --policies fifo,spt,rh --seeds 24 --workers 2 --out results"
-)
+KILLED = "compare hectic --policies fifo,spt,rh --seeds 24 --workers 2 --out results"
 
 
 def killed(folder, enough):

@@ -104,7 +104,13 @@ def test_a_log_of_one_job_shows_no_0_that_differs_and_no_infinite_load(
 ):
     caplog.set_level("INFO")
     (tmp_path / "one.csv").write_text("submit_s,service_s\n0,60\n")
-    line = ["compare", "--trace", str(tmp_path / "one.csv"), "--policies", "fifo,spt"]
+    line = [
+        "compare",
+        "rental",
+        f"trace={tmp_path / 'one.csv'!s}",
+        "--policies",
+        "fifo,spt",
+    ]
     assert main([*line, "--seeds", "10"]) == 0
     out = capsys.readouterr().out
     assert "-0.00 " not in out and "0.00 ***" not in out and "***" in out
@@ -138,8 +144,8 @@ def test_a_log_of_one_job_shows_no_0_that_differs_and_no_infinite_load(
             "<Sweep of slots, 3 points: policies fifo, rh, 2 seeds>",
         ),
         (
-            lambda: cg.month({"quiet": 1.0}, ["fifo"], days=2, replications=2),
-            "<Month of 2 days of quiet 1: policy fifo, 2 seeds>",
+            lambda: cg.compare(cg.month({"quiet": 1.0}, 2), ["fifo"], range(2)),
+            "<Comparison of 2 days of quiet 1: policy fifo, 2 seeds>",
         ),
     ],
     ids=["comparison", "schedulers", "many", "sweep", "month"],
@@ -245,7 +251,7 @@ def test_an_unknown_name_is_refused_with_the_nearest(looked_up, words, kind):
 @functools.cache
 def tried(kind):
     if kind == "month":
-        return cg.month({"quiet": 1.0}, ["fifo", "spt"], days=1, replications=2)
+        return cg.compare(cg.month({"quiet": 1.0}, 1), ["fifo", "spt"], range(2))
     return cg.compare(quiet, ["fifo", "spt"], range(2))
 
 
@@ -281,7 +287,9 @@ def study():
 
 
 def told(study):
-    return json.loads(study.json())["differences"]["policies"]
+    rows = json.loads(study.json())["differences"]
+    assert {row.pop("from") for row in rows} == {study.policies[0]}
+    return {row.pop("alternative"): row for row in rows}
 
 
 def test_the_tests_are_those_of_the_values(study):

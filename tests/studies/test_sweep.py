@@ -87,7 +87,10 @@ def test_a_grid_takes_an_array():
             id="sweep",
         ),
         pytest.param(
-            partial(cg.month, {"quiet": 1.0}, ["fifo"], np.int64(2), 2), id="month"
+            partial(
+                cg.compare, cg.month({"quiet": 1.0}, np.int64(2)), ["fifo"], range(2)
+            ),
+            id="month",
         ),
     ],
 )
@@ -252,16 +255,19 @@ def test_the_table_of_a_sweep_has_a_line_a_point_and_policy():
     assert "±" not in str(one)
 
 
-def test_a_sweep_as_json_holds_a_comparison_a_point():
+def test_a_sweep_as_json_holds_the_figures_of_every_point():
     study = cg.sweep(
         cg.day, {"name": "quiet", "slots": [2, 3]}, ["fifo", "rh"], range(2)
     )
     found = json.loads(study.json())
-    assert [point.pop("at") for point in found["points"]] == [
-        {"slots": 2},
-        {"slots": 3},
-    ]
-    assert found["points"] == [json.loads(each.json()) for each in study.studies]
+    for name in ("figures", "differences"):
+        rows = [
+            {"slots": slots, **row}
+            for slots, part in zip((2, 3), study.studies)
+            for row in json.loads(part.json())[name]
+        ]
+        assert found[name] == rows
+    assert (found["subject"], found["seeds"]) == ("quiet", [0, 1])
 
 
 @pytest.mark.parametrize("name", ["policy", "seed", "cost_usd", "error"])
@@ -281,29 +287,33 @@ def test_a_parameter_that_is_called_like_a_column_is_not_hidden(name):
 
 
 def test_the_command_sweeps(printed):
-    line = "sweep name=quiet slots=3,5 rh:reserve=0,1 --policies fifo,rh --seeds 2"
+    line = (
+        "sweep hectic name=quiet slots=3,5 rh:reserve=0,1 --policies fifo,rh --seeds 2"
+    )
     study = cg.sweep(
         cg.day,
-        {"name": ["quiet"], "slots": [3, 5], "rh:reserve": [0, 1]},
+        {"name": "quiet", "slots": [3, 5], "rh:reserve": [0, 1]},
         ["fifo", "rh"],
         range(2),
     )
     assert printed(line) == f"{study}\n"
     assert printed(f"{line} --format csv") == csv_text(study.rows)
-    assert json.loads(printed(f"{line} --format json")) == json.loads(study.json())
+    found = json.loads(printed(f"{line} --format json"))
+    words = {"name": "quiet", "slots": [3, 5], "rh:reserve": [0, 1]}
+    assert found == json.loads(study.json()) | {"parameters": words}
 
 
 def test_the_command_reads_values_as_what_they_are(printed):
     line = (
-        "sweep name=quiet,normal jobs=9 free_types=true,false clock=printed"
+        "sweep hectic name=quiet,normal jobs=9 free_types=true,false clock=printed"
         " tight_fraction=0.5 --policies spt --seeds 1"
     )
     grid = {
         "name": ["quiet", "normal"],
-        "jobs": [9],
+        "jobs": 9,
         "free_types": [True, False],
-        "clock": ["printed"],
-        "tight_fraction": [0.5],
+        "clock": "printed",
+        "tight_fraction": 0.5,
     }
     assert printed(f"{line} --format csv") == csv_text(
         cg.sweep(cg.day, grid, ["spt"], [0]).rows
@@ -311,10 +321,17 @@ def test_the_command_reads_values_as_what_they_are(printed):
 
 
 def test_the_command_sweeps_a_hectic_day_unless_told(printed):
-    rows = csv_rows(printed("sweep jobs=9,10 --policies fifo --seeds 1 --format csv"))
+    rows = csv_rows(
+        printed("sweep hectic jobs=9,10 --policies fifo --seeds 1 --format csv")
+    )
     assert "name" not in rows[0]
     waits = [
         cg.simulate(cg.day("hectic", jobs=jobs), "fifo").summary()["wait_min"]
         for jobs in (9, 10)
     ]
     assert [float(row["wait_min"]) for row in rows] == waits
+
+
+def test_the_point_of_a_sweep_stands_in_json_although_a_figure_has_its_name():
+    found = cg.sweep(cg.day("quiet"), {"jobs": [3, 4]}, ["fifo"], range(2)).as_dict()
+    assert [row["jobs"] for row in found["figures"]] == [3, 4]

@@ -16,7 +16,8 @@ from support import drawn
 import cgrsp_simpy as cg
 from cgrsp_simpy.base.checks import InputError
 from cgrsp_simpy.cli import bound as verb
-from cgrsp_simpy.cli import make_parser
+from cgrsp_simpy.cli import parser_of
+from cgrsp_simpy.cli.scenarios import Worded
 from cgrsp_simpy.decide.bounds import OBJECTIVES, Bound, _Program, _units, lower_bound
 from cgrsp_simpy.decide.dispatches import Dispatches
 from cgrsp_simpy.decide.gaps import Frontier
@@ -480,20 +481,22 @@ def test_jobs_of_several_gpus_are_refused():
 
 
 def answered(line):
-    given = make_parser("bound").parse_args(["bound", *line.split()])
-    given.format = given.format or "table"
-    return verb.carry_out(given).text
+    return (
+        verb.COMMANDS["bound"]
+        .carry_out(parser_of("bound").parse_words(line.split()))
+        .text
+    )
 
 
 @pytest.mark.slow
 def test_the_command_tells_each_seed_and_the_mean():
-    line = "--day quiet --objective wait --bin 30 --jobs 3"
+    line = "quiet jobs=3 --objective wait --bin 30"
     told = json.loads(answered(f"{line} --seeds 3:5 --format json"))
     own = lower_bound(cg.day("quiet", jobs=3), 3, "wait", 1800).value
-    assert [row["seed"] for row in told["seeds"]] == [3, 4]
-    assert told["seeds"][0]["value"] == own and told["bin_min"] == 30
+    assert [row["seed"] for row in told["figures"]] == [3, 4]
+    assert told["figures"][0]["value"] == own and told["bin_min"] == 30
     assert told["bound"]["mean"] == pytest.approx(
-        np.mean([row["value"] for row in told["seeds"]])
+        np.mean([row["value"] for row in told["figures"]])
     )
     assert (
         answered(f"{line} --seeds 3:4 --format csv")
@@ -505,14 +508,15 @@ def test_the_command_tells_each_seed_and_the_mean():
     )
     for wrong in ("0", "1441"):
         with pytest.raises(InputError, match="--bin"):
-            answered(f"--day quiet --bin {wrong}")
+            answered(f"quiet --bin {wrong}")
 
 
 def test_the_frontier_of_one_seed_has_no_intervals():
     found = Frontier(cg.day("quiet"), (0,), 600.0, {0.0: [1.0], inf: [0.5]})
     means = {("fifo", "wait_min", 0): 2.0, ("fifo", "miss_pct", 0): 0.6}
     rows = [*verb._points(found), verb._point("fifo", means, found)]
-    table = verb._frontier_text("quiet", rows, found)
+    tables = verb._frontier_tables("quiet", rows, found)
+    table = "\n".join(each.text() for each in tables)
     assert "; 1 seed, prices" in table and "nan" not in table and "±" not in table
     assert table.splitlines()[-2].split() == ["fifo", "2.00", "0.60", "0.50"]
 
@@ -520,9 +524,10 @@ def test_the_frontier_of_one_seed_has_no_intervals():
 def told(values):
     """What the table and the JSON say of bounds of seeds."""
     bounds = [Bound(value, value or 0.0, 600.0) for value in values]
-    own = cg.day("quiet"), "miss", range(len(values)), bounds
+    worded = Worded("quiet", [])
+    own = worded, "miss", range(len(values)), bounds
     table, plain = (
-        verb._told(Namespace(format=form), *own).text for form in ("table", "json")
+        verb._bounded(Namespace(format=form), *own).text for form in ("table", "json")
     )
     return table, json.loads(plain)
 
@@ -551,7 +556,7 @@ def test_an_interval_that_reaches_below_0_is_reported_as_too_few_seeds():
 def test_where_no_bound_is_known_none_is_shown():
     table, found = told([None, None])
     assert table.splitlines()[0] == "quiet: no bound known" and found["bound"] is None
-    assert [row["value"] for row in found["seeds"]] == [None, None]
+    assert [row["value"] for row in found["figures"]] == [None, None]
     assert table.splitlines()[2].split() == ["0", "-", "0.00"]
     table, found = told([None, 0.4, 0.5])
     assert "no bound known for 1 seed, which count as 0" in table

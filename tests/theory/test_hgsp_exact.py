@@ -185,7 +185,7 @@ def test_the_bound_of_a_day_is_refused_where_its_solver_fails(failing, capsys):
     ):
         day_bounds.lower_bound(day("quiet", jobs=5))
     assert failing == [True, False]
-    assert main(["bound", "--day", "quiet", "--jobs", "5", "--seeds", "2"]) == 2
+    assert main(["bound", "quiet", "jobs=5", "--seeds", "2"]) == 2
     out, err = capsys.readouterr()
     assert (out, err.count("\n")) == ("", 1)
     assert "the solver failed" in err

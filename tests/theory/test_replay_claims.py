@@ -12,9 +12,7 @@ from support import output
 HOWTO = Path(__file__).parents[2] / "docs" / "howto" / "cluster.md"
 TEXT = " ".join(HOWTO.read_text(encoding="utf-8").split())
 COMMANDS = [
-    re.search(
-        rf"venv/bin/cgrsp (cluster {action} .*mine.swf.*)", HOWTO.read_text("utf-8")
-    )[1]
+    re.search(rf"venv/bin/cgrsp ({action} .*mine.swf.*)", HOWTO.read_text("utf-8"))[1]
     for action in ("run", "replay")
 ]
 
@@ -44,7 +42,7 @@ def hours(seconds):
 
 def test_easy_is_named_and_how_far_the_next_is_behind(found, capsys):
     told = found(capsys)
-    recorded, best, following, *_ = told["schedulers"]
+    recorded, best, following, *_ = told["figures"]
     assert (told["best"], best["scheduler"], following["scheduler"]) == (
         "easy",
         "easy",

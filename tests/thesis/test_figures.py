@@ -77,8 +77,8 @@ def test_all_figures_are_drawn_from_existing_runs_with_an_index(
     for id, figure in FIGURES.items():
         assert f"({figure.stem}.png)" in index
         assert (
-            f"cgrsp thesis figure {id}`" in index
-            or f"cgrsp thesis figure {id} " in index
+            f"cgrsp papers figures thesis {id}`" in index
+            or f"cgrsp papers figures thesis {id} " in index
         )
         width, height = size_of(tmp_path / f"{figure.stem}.png")
         assert (width, height) == pytest.approx(
@@ -130,9 +130,9 @@ def test_what_is_plotted_are_the_cells_of_the_table(id, runs, results, tmp_path)
 @pytest.mark.slow
 def test_the_days_of_the_month_are_those_of_its_first_replication(results):
     rows = daily_rows.rows(results, ["rh"])
-    month = cg.month(policies=["rh"], replications=1)
-    assert [row["miss_pct"] for row in rows] == [row["miss_pct"] for row in month.days]
-    assert [row["kind"] for row in rows] == [row["kind"] for row in month.days]
+    days = cg.simulate(cg.month(), "rh").rows()
+    assert [row["miss_pct"] for row in rows] == [row["miss_pct"] for row in days]
+    assert [row["kind"] for row in rows] == [row["kind"] for row in days]
 
 
 @pytest.mark.slow
@@ -385,13 +385,21 @@ def test_settings_of_the_caller_stay():
             "the figure itself does not vary",
         ),
         ("slots", {"scenario": {"slots": 6}}, "the figure itself does not vary"),
-        ("5.2", {"seeds": 3}, "figure 5.2 has no runs with other seeds"),
-        ("thresholds", {"policies": ["fifo"]}, "Table 5.8 has no choice of them"),
+        (
+            "5.2",
+            {"seeds": 3},
+            "figure 5.2 does not depend on seeds; those that do: 5.4",
+        ),
+        (
+            "thresholds",
+            {"policies": ["fifo"]},
+            "Table 5.8 has no choice of them",
+        ),
         ("5.6", {"scenario": {"slots": 5}}, "other values"),  # as many as there are
         (
             "stock",
             {"policies": ["edf"]},
-            "figure stock has no runs with other policies",
+            "figure stock does not depend on policies; those that do: 5.4",
         ),
         ("5.6", {"seeds": 1}, "a whole number >= 2"),
         ("5.6", {"csv": "none.csv"}, "none.csv cannot be read"),
@@ -418,10 +426,8 @@ def test_what_cannot_be_drawn_is_told(id, given, words):
 
 
 def test_a_figure_is_changed_and_redrawn_by_command(capsys, tmp_path):
-    changed = (
-        "--seeds 2 --policies cadr,spt --scenario jobs=40 --style font.size=8,width=100"
-    )
-    assert command(f"figure 5.9 {changed} --out {tmp_path}", capsys)[0] == 0
+    changed = "jobs=40 --seeds 2 --policies cadr,spt --style font.size=8,width=100"
+    assert command(f"figures thesis 5.9 {changed} --out {tmp_path}", capsys)[0] == 0
     assert size_of(tmp_path / "figure_5_9.png")[0] == pytest.approx(
         200 * 100 / 25.4, abs=1
     )
@@ -463,7 +469,7 @@ def test_a_damaged_file_of_a_figure_is_one_line(text, told, capsys, tmp_path):
 @pytest.mark.parametrize(
     ("file", "words"),
     [
-        ("mine.csv", "whose name begins with advice, figure"),
+        ("mine.csv", "whose name begins with figure, waiting"),
         ("figure_9_9.csv", "unknown figure 'figure_9_9'"),
         ("figure_5_6.csv", "cannot be read"),
     ],
@@ -502,7 +508,18 @@ def test_a_pgf_without_latex_is_refused_before_the_work(monkeypatch, capsys, tmp
     monkeypatch.setenv("PATH", "")
     monkeypatch.setattr("cgrsp_simpy.studies.replicate._carry_out", None)
     assert (
-        main(["thesis", "figure", "5.6", "--style", "pgf=yes", "--out", str(tmp_path)])
+        main(
+            [
+                "papers",
+                "figures",
+                "thesis",
+                "5.6",
+                "--style",
+                "pgf=yes",
+                "--out",
+                str(tmp_path),
+            ]
+        )
         == 2
     )
     assert "a LaTeX that is installed" in capsys.readouterr().err
@@ -510,13 +527,15 @@ def test_a_pgf_without_latex_is_refused_before_the_work(monkeypatch, capsys, tmp
 
 
 def command(line, capsys):
-    status = main(["thesis", *line.split()])
+    status = main(["papers", *line.split()])
     out, err = capsys.readouterr()
     return status, out, err
 
 
 def test_one_figure_by_command_in_lecture_style(capsys, tmp_path):
-    status, out, err = command(f"figure 4.1 --style lecture --out {tmp_path}", capsys)
+    status, out, err = command(
+        f"figures thesis 4.1 --style lecture --out {tmp_path}", capsys
+    )
     assert (status, err) == (0, "")
     assert out.splitlines() == [
         str(tmp_path / f"figure_4_1.{ending}")
@@ -525,24 +544,9 @@ def test_one_figure_by_command_in_lecture_style(capsys, tmp_path):
     assert size_of(tmp_path / "figure_4_1.png")[0] == 2000  # ten inches
 
 
-@pytest.mark.parametrize(
-    ("line", "words"),
-    [
-        ("figure 5.77", ["'5.77'", "'5.7'"]),  # no such figure; the nearest is offered
-        ("figure 3.2 --out /dev/null/x", ["/dev/null", "Not a directory"]),  # no folder
-        ("figure 5.5 --from /dev", ["/dev", "not a results directory"]),  # no runs
-        ("figure 3.2 --workers 0", ["--workers", "0"]),  # no process
-    ],
-)
-def test_bad_input_is_one_line(capsys, line, words):
-    status, out, err = command(line, capsys)
-    assert (status, out, err.count("\n")) == (2, "", 1)
-    assert all(word in err for word in words)
-
-
 def test_a_directory_that_lacks_tables_is_refused(capsys, tmp_path):
     make_report(("5.9",), 2, None, tmp_path / "one")
-    status, _, err = command(f"figure 5.9 --from {tmp_path / 'one'}", capsys)
+    status, _, err = command(f"figures thesis 5.9 --from {tmp_path / 'one'}", capsys)
     assert status == 2
     assert "lacks the runs of Table 4.1" in err
 

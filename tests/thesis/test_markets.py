@@ -293,14 +293,8 @@ def test_months_are_of_days_on_the_market():
         )[0][0]
         for tau_min in (0, 102)
     ]
-
-    def scenario(kind):
-        return cg.day(kind, persistence_s=6120.0)
-
-    expected = [
-        cg.month(policies=["fifo"], replications=1, scenario=each).rows[0]["wait_min"]
-        for each in (cg.day, scenario)
-    ]
+    months = cg.month(), cg.month(persistence_s=6120.0)
+    expected = [cg.simulate(month, "fifo").summary()["wait_min"] for month in months]
     assert found == pytest.approx(expected)
     assert found[0] != found[1]
 
@@ -357,14 +351,13 @@ def test_what_one_group_leaves_undecided_does_not_hide_what_another_decides():
 def test_a_market_that_cannot_be_read_is_one_line(tmp_path, capsys):
     out = tmp_path / "drawn"
     line = [
-        "market",
+        "papers",
         "figures",
-        "--only",
+        "market",
         "findings",
+        "market=none.csv",
         "--out",
         str(out),
-        "--market",
-        "none.csv",
     ]
     assert main(line) == 2
     [told] = capsys.readouterr().err.splitlines()

@@ -56,9 +56,9 @@ def test_the_command_draws_one_figure(tmp_path, capsys):
     assert (
         main(
             [
-                "market",
+                "papers",
                 "figures",
-                "--only",
+                "market",
                 "sight",
                 "--out",
                 str(tmp_path),
@@ -69,4 +69,4 @@ def test_the_command_draws_one_figure(tmp_path, capsys):
         == 0
     )
     assert len(capsys.readouterr().out.splitlines()) == 4
-    assert main(["market", "figures", "--only", "night", "--out", str(tmp_path)]) == 2
+    assert main(["papers", "figures", "market", "night", "--out", str(tmp_path)]) == 2

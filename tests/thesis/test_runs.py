@@ -57,6 +57,5 @@ def test_a_run_that_tables_share_is_run_once(monkeypatch):
 def test_the_month_is_that_of_month():
     measure = Measure(average, (Source(MONTH, "fifo", "cost_usd"),))
     found = reproduce([(measure, 2)]).values(measure.sources[0], 2)
-    assert found.tolist() == cg.month(policies=["fifo"], replications=2).values(
-        "fifo", "cost_usd"
-    )
+    study = cg.compare(cg.month(), ["fifo"], range(2))
+    assert found.tolist() == study.values("fifo", "cost_usd")

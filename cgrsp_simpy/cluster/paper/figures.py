@@ -784,9 +784,10 @@ def _intro(runs: Runs) -> list[str]:
             " static schedulers, hps, pbs and sbs its dynamic ones, adaptive the one"
             " that it gave up; fifo-skip, easy, conservative and las are beside them"
             " for comparison. Each picture has the CSV of what is plotted beside it."
-            " All of them: `cgrsp cluster figures --out figures/cluster`."
+            " All of them: `cgrsp papers figures cluster --out figures/cluster`."
         ),
     ]
 
 
-draw_figures = Gallery("cluster", Runs, FIGURES, _intro).draw
+GALLERY = Gallery("cluster", Runs, FIGURES, _intro)
+draw_figures = GALLERY.draw

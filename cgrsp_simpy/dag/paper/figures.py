@@ -641,11 +641,12 @@ def _intro(runs: Runs) -> list[str]:
             " 19 the first figure's, with its table. Figures 7 to 9 and Tables 7 to 12,"
             " of the parameters of WORL-RTGS, are not drawn: where its best plan is one"
             " of those that it began with, no parameter of its moves matters; `cgrsp"
-            " dag sweep worl-rtgs:gamma=0.9,0.97 --policies worl-rtgs` and the like"
+            " sweep dag worl-rtgs:gamma=0.9,0.97 --policies worl-rtgs` and the like"
             " compare them. Each picture has the CSV of what is plotted beside it. All"
-            " of them: `cgrsp dag figures --out figures/dag`."
+            " of them: `cgrsp papers figures dag --out figures/dag`."
         ),
     ]
 
 
-draw_figures = Gallery("dag", Runs, FIGURES, _intro).draw
+GALLERY = Gallery("dag", Runs, FIGURES, _intro)
+draw_figures = GALLERY.draw

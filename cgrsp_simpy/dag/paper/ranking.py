@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from cgrsp_simpy.base.table import aligned
+from cgrsp_simpy.base.table import Table
 from cgrsp_simpy.studies.compare import Comparison
 
 
-def ranking_text(study: Comparison) -> str:
-    """Return mean ranks as a table, with Friedman's test and Nemenyi's critical
-    difference.
+def ranking(study: Comparison) -> Table | None:
+    """Return mean ranks, with Friedman's test and Nemenyi's critical difference.
 
-    The text is empty for fewer than 3 schedulers, after failed runs, and if all seeds
+    None for fewer than 3 schedulers, after failed runs, and if all seeds
     gave the same: they are then one block.
     """
     values = np.array([study.values(name, "makespan_s") for name in study.policies])
     if len(study.policies) < 3 or study.failures or (values == values[:, :1]).all():
-        return ""
+        return None
     # slow to import
     from cgrsp_simpy.analysis.ranks import rank_test
 
@@ -28,11 +27,5 @@ def ranking_text(study: Comparison) -> str:
         f" {test.critical_difference:.2f} differ (Nemenyi, 5 %)"
     )
     rows = sorted(zip(test.mean.tolist(), study.policies))
-    return "\n".join(
-        [
-            heading,
-            *aligned(
-                [["policy", "rank"], *([name, f"{rank:.2f}"] for rank, name in rows)]
-            ),
-        ]
-    )
+    cells = [[name, f"{rank:.2f}"] for rank, name in rows]
+    return Table(heading, [["policy", "rank"], *cells])

@@ -270,11 +270,12 @@ def _intro(runs: Runs) -> list[str]:
             f" {MARKET.step_s // 60} min, the mean times of one of those traces."
             " next-spot, a heuristic, knows the next instance; the optimum, the bound,"
             " knows all that is to come. expected-cost is ours, and learns the law"
-            " from two weeks before each run. With files of zones: `cgrsp spot compare"
-            " --trace FILE`. Each picture has the CSV of what is plotted beside it."
-            " All of them: `cgrsp spot figures --out figures/spot`."
+            " from two weeks before each run. With files of zones: `cgrsp compare spot"
+            " trace=FILE`. Each picture has the CSV of what is plotted beside it."
+            " All of them: `cgrsp papers figures spot --out figures/spot`."
         ),
     ]
 
 
-draw_figures = Gallery("spot", Runs, FIGURES, _intro).draw
+GALLERY = Gallery("spot", Runs, FIGURES, _intro)
+draw_figures = GALLERY.draw

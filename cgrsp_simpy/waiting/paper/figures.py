@@ -206,7 +206,7 @@ def over_servers(
 
 
 def _options(runs: Runs) -> str:
-    return " --trace FILE" if runs.trace else ""
+    return " trace=FILE" if runs.trace else ""
 
 
 def declare(
@@ -1043,7 +1043,7 @@ def _intro(runs: Runs) -> list[str]:
             " renting for every job; an opportunity cost is P w with P in US cents per"
             " hour of an m5.large; what stands after ± is half of a 95 % interval. Each"
             " picture has the CSV of what is plotted beside it. All of them: `cgrsp"
-            " waiting figures --out figures/waiting`."
+            " papers figures waiting --out figures/waiting`."
         ),
         (
             f"Figures 15 to 22: {runs.told}. One run each, of {runs.source.jobs:,} jobs"
@@ -1055,7 +1055,8 @@ def _intro(runs: Runs) -> list[str]:
     ]
 
 
-draw_figures = Gallery("waiting", Runs, FIGURES, _intro).draw
+GALLERY = Gallery("waiting", Runs, FIGURES, _intro)
+draw_figures = GALLERY.draw
 
 # ---- the figure of a plan ----
 

@@ -136,11 +136,11 @@ def test_the_index_names_the_log_where_it_is_drawn(tmp_path):
     index = (tmp_path / "README.md").read_text(encoding="utf-8")
     assert "\nFigures 15 to 22: log mine. " in index
     for heading, command in (
-        ("Table 1", "--only table1"),
-        ("Figure 15", "--only 15 --trace FILE"),
+        ("Table 1", "table1"),
+        ("Figure 15", "15 trace=FILE"),
     ):
         assert f"\n## {heading}. " in index
-        assert f"`cgrsp waiting figures {command}`" in index
+        assert f"`cgrsp papers figures waiting {command}`" in index
 
 
 @pytest.mark.slow

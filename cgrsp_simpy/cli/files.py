@@ -1,8 +1,4 @@
-"""Repeat a sample of the tasks of a results directory, and compare them to the bit.
-
-The tasks come from plain values of the directory's configuration: no code in it is run,
-and nothing is written.
-"""
+"""Verify results directories, and write small files to try out commands."""
 
 from __future__ import annotations
 
@@ -10,19 +6,26 @@ import argparse
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.base.checks import InputError, require
-from cgrsp_simpy.base.files import is_there, naming_nothing
-from cgrsp_simpy.cli.options import Answer, add_options
+from cgrsp_simpy.base.checks import InputError, check_whole, require
+from cgrsp_simpy.base.files import is_there, naming_nothing, write_whole
+from cgrsp_simpy.cli.answers import Answer
+from cgrsp_simpy.cli.options import add_options
+from cgrsp_simpy.cli.parsing import Command
+from cgrsp_simpy.cli.scenarios import Worded
 from cgrsp_simpy.decide.judge import judge
 from cgrsp_simpy.decide.recommend import Prices, Spot
+from cgrsp_simpy.hgsp.instance import write_instance
+from cgrsp_simpy.hgsp.scenario import Scenario
 from cgrsp_simpy.rental.policies import later
 from cgrsp_simpy.studies.identity import Restored
 from cgrsp_simpy.studies.store import kept_json, verifying
 from cgrsp_simpy.studies.study import many
+from cgrsp_simpy.studies.subject import subject_of
 from cgrsp_simpy.thesis.report import run_tables
 
 # modules with classes of a configuration, each imported when its name is looked up
@@ -30,8 +33,7 @@ CLASSES = (cg.Scenario, cg.cluster, cg.dag, cg.hgsp, cg.spot, cg.waiting, later)
 DIGEST = frozenset("0123456789abcdef")
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the command."""
+def _add_verify(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("directory", metavar="DIR", help="made by a command with --out")
     add_options(
         parser,
@@ -45,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def carry_out(args: argparse.Namespace) -> Answer:
+def _verify(args: argparse.Namespace) -> Answer:
     """Report how many tasks were reproduced; status 1 if one was not."""
     out = Path(args.directory)
     if not is_there(out / "configuration.json"):
@@ -75,10 +77,10 @@ def carry_out(args: argparse.Namespace) -> Answer:
     if found.differing:
         number = f"{len(found.differing)} of {len(found.tasks)}"
         return Answer(
-            f"{out}: task {found.differing[0]} came out otherwise ({number})", 1
+            f"{out}: task {found.differing[0]} gave another result ({number})", 1
         )
     tasks = many(len(found.tasks), "task")
-    return Answer(f"{out}: {tasks} run again, all as they are kept, to the bit")
+    return Answer(f"{out}: {tasks} run again, with identical results")
 
 
 def _run_again(out: Path, configuration: Any) -> None:
@@ -144,15 +146,6 @@ AGAIN: dict[str, Callable[[Mapping[str, Any], Sequence[Any], Path], Any]] = {
         precision=told["precision"] or None,
     ),
     "sweep": _swept,
-    "month": lambda told, policies, out: cg.month(
-        told["mix"],
-        policies,
-        told["days"],
-        len(told["seeds"]),
-        told["seeds"][0],
-        told["scenarios"].__getitem__,
-        out=out,
-    ),
     "suite": lambda told, policies, out: judge(
         told["scenarios"],
         policies,
@@ -184,4 +177,55 @@ AGAIN: dict[str, Callable[[Mapping[str, Any], Sequence[Any], Path], Any]] = {
     "thesis": lambda told, _, out: run_tables(
         told["tables"], told["replications"], None, out
     ),
+}
+
+
+def _add_sample(parser: argparse.ArgumentParser) -> None:
+    file = "to write; another existing file is kept"
+    parser.add_argument("file", metavar="FILE.csv", help=file)
+    scenario = (
+        "hgsp or hgsp:LEVEL, for its tasks in place of a log (default: a log of 600"
+        " jobs of two days)"
+    )
+    parser.add_argument("scenario", nargs="?", metavar="SCENARIO", help=scenario)
+    words = "parameters of the level, as in source.tasks=50"
+    parser.add_argument(
+        "words", nargs="*", default=[], metavar="NAME=VALUE", help=words
+    )
+    add_options(parser, ("--seed N", int, "of the tasks (default: 0)"))
+
+
+def _sample(args: argparse.Namespace) -> Answer:
+    """Report what was written."""
+    file = Path(args.file)
+    require(file.suffix == ".csv", "FILE.csv", args.file, "a file that ends in .csv")
+    if args.scenario is not None:
+        return _tasks(args, file)
+    require(args.seed is None, "--seed", args.seed, "given with hgsp")
+    text = (files("cgrsp_simpy") / "data" / "studio.csv").read_bytes()
+    if not (file.is_file() and file.read_bytes() == text):
+        allowed = "a file that is not there yet, or this log"
+        require(not is_there(file), "FILE.csv", args.file, allowed)
+        write_whole(file, text)
+    columns, *jobs = text.decode().splitlines()
+    return Answer(f"{file}: {len(jobs)} generated jobs; columns {columns}")
+
+
+def _tasks(args: argparse.Namespace, file: Path) -> Answer:
+    seed = args.seed or 0
+    check_whole("--seed", seed, least=0)
+    scenario = Worded(args.scenario, args.words).single("sample")
+    is_hgsp = isinstance(scenario, Scenario)
+    require(is_hgsp, "scenario", args.scenario, "hgsp or hgsp:LEVEL")
+    require(not is_there(file), "FILE.csv", args.file, "a file that is not there yet")
+    instance = subject_of(scenario).draw(seed)
+    write_instance(instance, file)
+    hours = instance.arrival_s[-1] / 3600
+    gpus = ", ".join(gpu.name for gpu in instance.gpus)
+    return Answer(f"{file}: {instance.tasks} tasks over {hours:.1f} h for {gpus}")
+
+
+COMMANDS = {
+    "verify": Command(_add_verify, _verify, formats=()),
+    "sample": Command(_add_sample, _sample, formats=()),
 }

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from cgrsp_simpy.cli import lecture_pages, main
+from cgrsp_simpy.cli import main
+from cgrsp_simpy.exercises import pages
 
 FOLDER = Path(__file__).parents[2] / "scenarios" / "lectures"
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -18,7 +19,7 @@ SCRIPTS = [*sorted(FOLDER.glob("[0-9]*.py")), FOLDER / "lab_own_log.py"]
 
 def on_slides(script):
     """The first lines of the slides of a lecture's notebook."""
-    cells = lecture_pages.notebook(script.read_text(encoding="utf-8")).cells
+    cells = pages.notebook(script.read_text(encoding="utf-8")).cells
     texts = [cell.source for cell in cells if cell.cell_type == "markdown"]
     return [text.splitlines()[0] for text in texts if text.startswith("#")]
 
@@ -43,8 +44,8 @@ def test_a_notebook_is_the_same_each_time_and_valid():
     nbformat = pytest.importorskip("nbformat")
     pytest.importorskip("jupytext")
     text = SCRIPTS[2].read_text(encoding="utf-8")
-    assert lecture_pages.notebook(text) == lecture_pages.notebook(text)
-    nbformat.validate(lecture_pages.notebook(text))
+    assert pages.notebook(text) == pages.notebook(text)
+    nbformat.validate(pages.notebook(text))
 
 
 @pytest.mark.slow
@@ -61,8 +62,8 @@ def test_a_notebook_prints_the_out_file_and_shows_the_picture_inline_once(
 ):
     for package in ("jupytext", "nbclient", "ipykernel"):
         pytest.importorskip(package)
-    notebook = lecture_pages.notebook(script.read_text(encoding="utf-8"))
-    lecture_pages.run(notebook, tmp_path)
+    notebook = pages.notebook(script.read_text(encoding="utf-8"))
+    pages.run(notebook, tmp_path)
     outputs = [each for cell in notebook.cells for each in cell.get("outputs", [])]
     printed = [each.text for each in outputs if each.get("name") == "stdout"]
     assert "".join(printed) == script.with_suffix(".out").read_text(encoding="utf-8")
@@ -129,7 +130,7 @@ def test_no_slide_is_higher_than_the_screen(script, tmp_path):
     for package in ("jupytext", "nbconvert", "nbclient", "ipykernel"):
         pytest.importorskip(package)
     text = script.read_text(encoding="utf-8")
-    heights = slide_heights(lecture_pages.slides(text), tmp_path)
+    heights = slide_heights(pages.slides(text), tmp_path)
     assert len(heights) >= len(on_slides(script))
     assert max(heights) <= 720
 

@@ -1,18 +1,23 @@
-"""Lectures on discrete-event simulation and a lab with your own log: list, read, copy
-with answers, or write as notebooks or slides.
-"""
+"""Lectures, and a live page in the browser."""
 
 from __future__ import annotations
 
 import argparse
 import ast
 import logging
+import subprocess
+import sys
+from importlib.util import find_spec
 from pathlib import Path
 
-from cgrsp_simpy.base.checks import InputError, check_one_of, require
+from cgrsp_simpy.app import SCRIPT
+from cgrsp_simpy.base.checks import InputError, check_one_of, check_whole, require
 from cgrsp_simpy.base.files import write_whole
-from cgrsp_simpy.cli.lecture_pages import notebook_text, slides
-from cgrsp_simpy.cli.options import Answer, add_options, summary
+from cgrsp_simpy.cli.answers import Answer
+from cgrsp_simpy.cli.options import add_options
+from cgrsp_simpy.cli.parameters import summary
+from cgrsp_simpy.cli.parsing import Command
+from cgrsp_simpy.exercises.pages import notebook_text, slides
 
 log = logging.getLogger(__name__)
 PACKAGE = Path(__file__).parents[1]
@@ -20,8 +25,7 @@ PACKAGE = Path(__file__).parents[1]
 PLACES = (PACKAGE / "lectures", PACKAGE.parent / "scenarios" / "lectures")
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the command."""
+def _add_lectures(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "number",
         nargs="?",
@@ -49,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def carry_out(args: argparse.Namespace) -> Answer:
+def _lectures(args: argparse.Namespace) -> Answer:
     """Return the list, the script, or the files written."""
     scripts = _scripts()
     asked = {
@@ -62,9 +66,11 @@ def carry_out(args: argparse.Namespace) -> Answer:
     )
     if args.number is None:
         require(not option, option, folder, "given with the number of a lecture")
-        return Answer(
-            "\n".join(f"{name:3}  {_finds(path)}" for name, path in scripts.items())
+        trees = {name: ast.parse(path.read_bytes()) for name, path in scripts.items()}
+        lines = (
+            f"{name:3}  {summary(ast.get_docstring(trees[name]))}" for name in trees
         )
+        return Answer("\n".join(lines))
     check_one_of("lecture", args.number, scripts)
     script = scripts[args.number]
     text = script.read_text(encoding="utf-8")
@@ -101,11 +107,6 @@ def _scripts() -> dict[str, Path]:
     return {**numbered, "lab": folder / "lab_own_log.py"}
 
 
-def _finds(script: Path) -> str:
-    """Return the summary of a script."""
-    return summary(ast.get_docstring(ast.parse(script.read_text(encoding="utf-8"))))
-
-
 def _copy(script: Path, folder: Path) -> list[Path]:
     """Copy a lecture, unless one of its files already exists."""
     number = script.name[:2]
@@ -118,3 +119,43 @@ def _copy(script: Path, folder: Path) -> list[Path]:
     for name in names:
         write_whole(folder / name, (script.parent / name).read_bytes())
     return [folder / name for name in names]
+
+
+OPTIONS = {  # Streamlit's settings
+    "server.address": "localhost",  # not reachable from other computers
+    "server.showEmailPrompt": "false",
+    "server.fileWatcherType": "none",
+    "browser.gatherUsageStats": "false",  # it works offline and sends nothing
+    "client.toolbarMode": "minimal",
+    "theme.base": "light",
+}
+
+
+def _add_app(parser: argparse.ArgumentParser) -> None:
+    add_options(
+        parser,
+        ("--port N", int, "of this computer (default: %(default)s)", 8501),
+        ("--headless", bool, "open no browser"),
+    )
+
+
+def _app(args: argparse.Namespace) -> Answer:
+    """Serve the page until it is interrupted."""
+    check_whole("--port", args.port, least=1, most=65535)
+    if find_spec("streamlit") is None:
+        raise InputError('Streamlit is missing: pip install ".[app]" in a clone')
+    told = OPTIONS | {
+        "server.port": str(args.port),
+        "server.headless": str(args.headless).lower(),
+    }
+    words = [f"--{name}={value}" for name, value in told.items()]
+    status = subprocess.call(
+        [sys.executable, "-m", "streamlit", "run", str(SCRIPT), *words]
+    )
+    return Answer("", min(status, 1))
+
+
+COMMANDS = {
+    "lectures": Command(_add_lectures, _lectures, formats=()),
+    "app": Command(_add_app, _app, formats=()),
+}

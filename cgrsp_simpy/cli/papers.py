@@ -1,0 +1,317 @@
+"""Reproduce the tables and figures of the papers."""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import logging
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from cgrsp_simpy.base.checks import InputError, check_one_of, check_whole, require
+from cgrsp_simpy.base.parameters import hints
+from cgrsp_simpy.base.table import Table, cells_of, document
+from cgrsp_simpy.cli.answers import FORMATS, Answer, formatted
+from cgrsp_simpy.cli.options import (
+    add_options,
+    add_policies,
+    check_work,
+    checked,
+    executor_of,
+    style_of,
+    styles,
+)
+from cgrsp_simpy.cli.parsing import Command
+from cgrsp_simpy.cli.scenarios import Worded, split, value_of
+from cgrsp_simpy.papers.catalogue import PAPERS, Paper, make_all, with_seeds
+from cgrsp_simpy.thesis.experiments import COUNTED, TABLES
+from cgrsp_simpy.thesis.report import IDS, Report, make_report, wanted_of
+from cgrsp_simpy.thesis.runs import work_of
+from cgrsp_simpy.thesis.verdict import DIFFERS
+
+log = logging.getLogger(__name__)
+
+MOST_SEEDS = 10_000  # takes hours
+LEAST_SHARE_PCT, MOST_RMS_Z = 93.0, 1.15
+EFFECTIVE = {  # option -> actions on which it has an effect
+    "seeds": ("tables", "figures", "check", "all"),
+    "out": ("tables", "figures", "check", "all"),
+    "policies": ("tables", "figures"),
+    "style": ("figures", "all"),
+    "runs_from": ("figures",),
+}
+OTHERS = {"advice": "decide.figures", "frontier": "decide.figures"}
+"""Prefix of further files that can be redrawn -> module of their figures."""
+
+
+def _add_papers(parser: argparse.ArgumentParser) -> None:
+    actions = (
+        "list: the papers with their tables and figures; tables, figures: of a PAPER,"
+        " or one by its ID; check: count the cells of the thesis that agree, status 1"
+        f" below {LEAST_SHARE_PCT:g} %%, above an rms z of {MOST_RMS_Z:g} or with fewer"
+        " seeds than printed; all: every table and figure, of a PAPER or of all, with a"
+        " manifest of what was printed and what came out"
+    )
+    parser.add_argument("action", choices=[*ACTIONS], metavar="ACTION", help=actions)
+    words = (
+        f"PAPER is {', '.join(PAPERS)}; list shows every ID; NAME=VALUE are parameters"
+        " of tables or figures, such as slots=6 of the thesis, trace=LOG of waiting and"
+        " llm, or jobs=200 of cluster"
+    )
+    parser.add_argument(
+        "words", nargs="*", default=[], metavar="PAPER [ID] [NAME=VALUE]", help=words
+    )
+    seeds = "replications (default: as printed, or as many as are needed)"
+    add_options(parser, ("--seeds N", int, seeds))
+    add_policies(parser, "the paper's")
+    out = (
+        "where figures and all are written; of tables of the thesis, where runs are"
+        " kept, so that the same command continues"
+    )
+    add_options(
+        parser,
+        ("--out DIR", str, out),
+        ("--style NAME|A=X,B=Y", checked(style_of), styles()),
+    )
+    runs = "of figures of the thesis: use the runs that tables thesis --out DIR kept"
+    parser.add_argument("--from", dest="runs_from", metavar="DIR", help=runs)
+
+
+def _papers(args: argparse.Namespace) -> Answer:
+    names = [word for word in args.words if "=" not in word]
+    args.words = [word for word in args.words if "=" in word]
+    for name in names[:1]:
+        check_one_of("paper", name, PAPERS)
+    for option, actions in EFFECTIVE.items():
+        value = getattr(args, option)
+        allowed = f"left out with {args.action}"
+        flag = "--from" if option == "runs_from" else f"--{option}"
+        require(value is None or args.action in actions, flag, value, allowed)
+    if args.seeds is not None:
+        check_whole("--seeds", args.seeds, least=1, most=MOST_SEEDS)
+    if args.action in ("check", "all", "list"):
+        surplus = [*names[args.action != "check" :], *args.words]
+        require(not surplus, "words", " ".join(surplus), f"left out with {args.action}")
+    if args.action in ("tables", "figures"):
+        require(bool(names), "paper", None, f"one of {', '.join(PAPERS)}")
+    if args.action in ("figures", "check", "all"):
+        allowed = f"left out with {args.action}"
+        require(args.format == "table", "--format", args.format, allowed)
+    return ACTIONS[args.action](args, names)
+
+
+def _list(args: argparse.Namespace, names: Sequence[str]) -> Answer:
+    rows = [
+        {
+            "paper": name,
+            "title": paper.title,
+            "tables": ", ".join(paper.ids) or "none",
+            "figures": ", ".join(paper.module.FIGURES),
+        }
+        for name, paper in PAPERS.items()
+        if name in names or not names
+    ]
+    if args.format == "table":
+        form = "{paper}: {title}\n    tables: {tables}\n    figures: {figures}"
+        return Answer("\n".join(form.format(**row) for row in rows))
+    tables = [Table("papers", cells_of(rows))]
+    return formatted(args, document("papers", rows), rows, lambda: tables)
+
+
+# ---- tables ----
+
+
+def _tables(args: argparse.Namespace, names: Sequence[str]) -> Answer:
+    name, *ids = names
+    paper = PAPERS[name]
+    if paper.table is None:
+        others = ", ".join(other for other, each in PAPERS.items() if each.table)
+        raise InputError(f"{name} has no tables; those of {others} have")
+    for id in ids:
+        check_one_of("table", id, paper.ids)
+    if name == "thesis":
+        return _thesis(args, ids or IDS)
+    require(args.format != "html", "--format", args.format, ", ".join(FORMATS))
+    parameters = inspect.signature(paper.table).parameters
+    how: dict[str, Any] = with_seeds(parameters, args.seeds)
+    for option in ("seeds", "policies", "out"):
+        value = getattr(args, option)
+        allowed = f"left out: tables of {name} do not take it"
+        require(value is None or option in parameters, f"--{option}", value, allowed)
+    how |= {"policies": args.policies} if args.policies else {}
+    how |= {"executor": executor_of(args)} if "executor" in parameters else {}
+    known = parameters.keys() - {"seeds", "policies", "out", "executor"}
+    for word, texts in split(args.words).items():
+        allowed = " or ".join(sorted(known)) or f"left out: {name} takes none"
+        require(word in known, "word", word, allowed)
+        hint = hints(paper.table)[word]
+        several = "tuple" in str(hint)
+        require(several or len(texts) == 1, word, ",".join(texts), "one value")
+        how[word] = value_of("+".join(texts), hint)
+    output = paper.table(**how)
+    return formatted(args, output.content, output.rows, lambda: output.tables)
+
+
+def _thesis(args: argparse.Namespace, ids: Sequence[str]) -> Answer:
+    """Return the tables of the thesis, with its longer texts in Markdown and HTML."""
+    for name in (*args.words, *(args.policies or ())):
+        raise InputError(
+            f"{name} must be left out: tables of the thesis are as printed"
+        )
+    report = _report(args, ids, args.seeds)
+    if args.format in ("markdown", "html"):
+        text = report.html() if args.format == "html" else report.markdown()
+        return Answer(text.rstrip("\n"))
+    content = document(
+        "thesis", report.rows(), seeds=range(args.seeds or 0), summary=report.summary()
+    )
+    return formatted(args, content, report.rows(), report.as_tables)
+
+
+def _report(args: argparse.Namespace, ids: Sequence[str], seeds: int | None) -> Report:
+    if seeds is not None:
+        # a verdict needs an interval, which needs two seeds
+        check_whole("--seeds", seeds, least=2, most=MOST_SEEDS)
+    check_work(args, work_of(wanted_of(ids, seeds)))
+    report = make_report(ids, seeds, executor_of(args), args.out)
+    if args.out is not None:
+        log.info("report.html, report.md and cells.csv are in %s", args.out)
+    return report
+
+
+def _check(args: argparse.Namespace, names: Sequence[str]) -> Answer:
+    report = _report(args, COUNTED, args.seeds or 100)
+    far = [cell for cell in report.cells if cell.counted and cell.verdict == DIFFERS]
+    lines = [
+        f"Table {cell.table}, {cell.row},"
+        f" {cell.column}{', ' * bool(cell.part)}{cell.part}: published {cell.printed},"
+        f" reproduced {cell.ours} (n {cell.n}), z {cell.z:+.2f}; {cell.note}"
+        for cell in far
+    ]
+    tally, seeds = report.tally, report.replications or 0
+    differing_pct = 100 * (tally.cells - tally.agreeing - tally.undecided) / tally.cells
+    printed = max(TABLES[id].n for id in report.tables)
+    if differing_pct > 100 - LEAST_SHARE_PCT:
+        verdict = "not reproduced"
+    elif seeds < printed:
+        verdict = f"undecided: {seeds} seeds, fewer than the {printed} that are printed"
+    else:
+        verdict = "not reproduced" if tally.rms_z > MOST_RMS_Z else "reproduced"
+    status = int(verdict != "reproduced")
+    return Answer("\n".join([*lines, report.summary(), verdict]), status)
+
+
+# ---- figures ----
+
+
+def _figures(args: argparse.Namespace, names: Sequence[str]) -> Answer:
+    name, *ids = names
+    paper = PAPERS[name]
+    sizes = _sizes(args, name, paper)
+    if not ids:
+        log.info("all figures are to be drawn, which may take minutes")
+    folder = args.out or ("figures" if name == "thesis" else f"figures/{name}")
+    module = paper.module
+    drawn = module.draw_figures(
+        folder,
+        tuple(ids or module.FIGURES),
+        executor=executor_of(args),
+        **(args.style or {"style": "print"}),
+        **sizes,
+    )
+    return Answer("\n".join(map(str, drawn)))
+
+
+def _sizes(args: argparse.Namespace, name: str, paper: Paper) -> dict[str, Any]:
+    """Return the arguments of the runs behind figures, from words and options."""
+    parameters = paper.figure_parameters
+    sizes: dict[str, Any] = with_seeds(parameters, args.seeds)
+    allowed = f"left out: the figures of {name} do not take it"
+    require(args.seeds is None or bool(sizes), "--seeds", args.seeds, allowed)
+    for option, flag in (("policies", "--policies"), ("runs_from", "--from")):
+        value = getattr(args, option)
+        require(value is None or option in parameters, flag, value, allowed)
+        sizes |= {option: value} if value else {}
+    words = list(args.words)
+    if "scenario" in parameters and words:  # of the thesis
+        worded = Worded("hectic", words)
+        worded.single("papers figures")
+        return {**sizes, "scenario": worded.parameters}
+    sources = {"waiting": "trace", "llm": "source"}
+    of_log = [word for word in words if word.startswith(("trace=", "log."))]
+    if name in sources and of_log:
+        sizes[sources[name]] = Worded(name, of_log).single("papers figures").source
+        words = [word for word in words if word not in of_log]
+    taken = {"executor", "trace", "source", "seeds", "instances", "graphs"}
+    known = sorted(parameters.keys() - taken) + ["trace"] * (name in sources)
+    for word, texts in split(words).items():
+        allowed = " or ".join(known) or "left out: these figures take none"
+        require(word in known, "word", word, allowed)
+        require(len(texts) == 1, word, ",".join(texts), "one value")
+        files = word == "market"
+        sizes[word] = texts[0].split("+") if files else value_of(texts[0], int)
+    return sizes
+
+
+def _all(args: argparse.Namespace, names: Sequence[str]) -> Answer:
+    require(args.out is not None, "--out", None, "the directory to write")
+    manifest = make_all(
+        args.out, names or (*PAPERS,), args.seeds, executor_of(args), args.style
+    )
+    items = manifest["items"]
+    failed = [item for item in items if item["error"]]
+    lines = [
+        f"{item['paper']}, {item['kind']} {item['id']}: {item['error']}"
+        for item in failed
+    ]
+    files = sum(len(item["files"]) for item in items)
+    lines.append(f"{Path(args.out) / 'manifest.md'}: {len(items)} items, {files} files")
+    return Answer("\n".join(lines), int(bool(failed)))
+
+
+ACTIONS: dict[str, Callable[[argparse.Namespace, Sequence[str]], Answer]] = {
+    "list": _list,
+    "tables": _tables,
+    "figures": _figures,
+    "check": _check,
+    "all": _all,
+}
+
+
+# ---- redraw ----
+
+
+def _add_redraw(parser: argparse.ArgumentParser) -> None:
+    files = "CSV files of figures, under the names that they were written with"
+    parser.add_argument("files", nargs="+", metavar="FILE.csv", help=files)
+    add_options(parser, ("--style NAME|A=X,B=Y", checked(style_of), styles()))
+
+
+def _redraw(args: argparse.Namespace) -> Answer:
+    """Return the files written."""
+    from cgrsp_simpy.plots.figure import Figure, check_look  # loads matplotlib
+
+    style = args.style or {"style": "print"}
+    check_look(**{"style": "print", "width": None, **style})
+    galleries = {paper.prefix: paper.gallery for paper in PAPERS.values()} | OTHERS
+    drawn = []
+    for path in map(Path, args.files):
+        prefix = path.stem.partition("_")[0]
+        allowed = f"a CSV file whose name begins with {', '.join(galleries)}"
+        require(prefix in galleries, "FILE.csv", str(path), allowed)
+        module = import_module(f"cgrsp_simpy.{galleries[prefix]}")
+        single = [each for each in vars(module).values() if isinstance(each, Figure)]
+        known = {figure.stem: figure for figure in (*module.FIGURES.values(), *single)}
+        check_one_of("figure", path.stem, known)
+        drawn += known[path.stem].write(path.parent, None, **style)
+    return Answer("\n".join(map(str, drawn)))
+
+
+COMMANDS = {
+    "papers": Command(
+        _add_papers, _papers, (*FORMATS, "html"), parallel=True, engines=True
+    ),
+    "redraw": Command(_add_redraw, _redraw, formats=()),
+}

@@ -1,0 +1,265 @@
+"""Plan how many machines to own and which jobs wait for them."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from typing import Any
+
+import numpy as np
+
+from cgrsp_simpy.base.checks import InputError, check_number, read_as, require
+from cgrsp_simpy.base.table import Table, document
+from cgrsp_simpy.cli.answers import Answer, formatted
+from cgrsp_simpy.cli.options import add_options, add_policies, checked
+from cgrsp_simpy.cli.parsing import Command
+from cgrsp_simpy.cli.scenarios import Worded
+from cgrsp_simpy.studies.study import many
+from cgrsp_simpy.waiting.formulas import OBJECTIVES, analyze, optimum
+from cgrsp_simpy.waiting.machines import Size, rent_per_h, shared_machines
+from cgrsp_simpy.waiting.plan import Limit, bounds, plan, policy_text
+from cgrsp_simpy.waiting.policies import POLICIES
+
+log = logging.getLogger(__name__)
+SHOWN = (
+    "wait_s",
+    "wait_s_as_printed",
+    "price",
+    "on_demand_fraction",
+    "cost",
+    "servers",
+)
+FORMULA = ("source.rate_per_s", "source.service_s", "machines", "prices", "errors")
+OF_LOG = ("prices", "sizes")
+
+
+def _add_plan(parser: argparse.ArgumentParser) -> None:
+    log_text = (
+        "a log of jobs, to be planned for (status 1 if it is too short to say); or"
+        " waiting: generated jobs, by formula"
+    )
+    words = (
+        "parameters of waiting (cgrsp parameters waiting lists them): of a log sizes,"
+        " prices and log.NAME, and machine=CORESxGB, or machine=whole if each job takes"
+        " a machine; by formula rate_per_s, service_s, prices, errors, and machines, by"
+        " default the best number"
+    )
+    parser.add_argument("scenario", metavar="LOG", help=log_text)
+    parser.add_argument(
+        "words", nargs="*", default=[], metavar="NAME=VALUE", help=words
+    )
+    add_policies(parser, "all")
+    goal = parser.add_argument_group("goal: of a log one of --limit and --budget")
+    add_options(
+        goal,
+        (
+            "--limit NAME=TIME",
+            checked(Limit.read),
+            "of the waits, as in p95=30min, mean=600 or p99=2h",
+        ),
+        (
+            "--budget AMOUNT",
+            float,
+            "money a year below which the bill's interval is to lie",
+        ),
+        (
+            "--objective NAME",
+            str,
+            f"by formula: {', '.join(OBJECTIVES)} (default: price)",
+        ),
+    )
+    add_options(
+        parser,
+        ("--duration H", float, "by formula: add the cost over so many hours"),
+        (
+            "--growth SHARE",
+            checked(_share),
+            "of a log: growth of the load from year to year, such as 20%%",
+        ),
+        ("--seed N", int, "of a log's resampling (default: 0)"),
+        ("--out DIR", str, "of a log: draw money against wait there"),
+    )
+
+
+def _share(text: str) -> float:
+    """Parse 20% or 0.2."""
+    message = f"{text!r} must be a share, such as 0.2 or 20%"
+    number = read_as(float, text.removesuffix("%"), message)
+    return number / (100 if text.endswith("%") else 1)
+
+
+def _plan(args: argparse.Namespace) -> Answer:
+    by_formula = args.scenario == "waiting"
+    others = ("limit", "budget", "growth", "seed", "out")
+    for option in others if by_formula else ("objective", "duration"):
+        allowed = "left out by formula" if by_formula else "left out with a log"
+        value = getattr(args, option)
+        require(value is None, f"--{option}", value, allowed)
+    return _by_formula(args) if by_formula else _of_log(args)
+
+
+def _check_words(worded: Worded, known: tuple[str, ...]) -> None:
+    """Raise InputError for a parameter without an effect; warn of odd prices."""
+    for note in worded.scenario.prices.notes:
+        log.warning("%s", note)
+    for name in worded.names:
+        allowed = f"one of {', '.join(known)}"
+        effective = name in known or name.partition(".")[0] in known
+        require(effective, "parameter of a plan", name, allowed)
+
+
+# ---- by formula ----
+
+
+def _by_formula(args: argparse.Namespace) -> Answer:
+    worded = Worded("waiting", args.words)
+    scenario = worded.single("plan")
+    _check_words(worded, FORMULA)
+    if args.duration is not None:
+        check_number("--duration", args.duration, above=0)
+    source, policies = scenario.source, args.policies or [*POLICIES]
+    differ = len({*policies}) == len(policies)
+    require(differ, "--policies", ",".join(policies), "names that differ")
+    given: dict[str, Any] = {
+        "rate_per_s": source.rate_per_s,
+        "service_s": source.service_s,
+        "prices": scenario.prices,
+        "errors": scenario.errors,
+        "duration_h": args.duration,
+    }
+    if "machines" in worded.names:
+        allowed = "left out where machines are given"
+        require(args.objective is None, "--objective", args.objective, allowed)
+        number = scenario.machines
+        rows = {text: analyze(text, servers=number, **given) for text in policies}
+    else:
+        objective = args.objective or "price"
+        rows = {text: optimum(text, by=objective, **given) for text in policies}
+        for name, row in rows.items():
+            if row["wait_s"] > source.service_s:
+                log.warning(
+                    "%s: best by %s: %s; but jobs wait longer in the mean (%.3g h) than"
+                    " they run",
+                    *(name, objective, many(int(row["servers"]), "fixed machine")),
+                    row["wait_s"] / 3600,
+                )
+    return _formula_answer(args, worded, rows)
+
+
+def _formula_answer(
+    args: argparse.Namespace, worded: Worded, found: Mapping[str, Mapping[str, float]]
+) -> Answer:
+    """Return one row per policy, with the opportunity cost and the figures."""
+    figures = {
+        name: {
+            **{key: row[key] for key in SHOWN if key in row},
+            "opportunity": row["price"] * row["wait_s"] / 3600,
+        }
+        for name, row in found.items()
+    }
+    names = [
+        key
+        for key in (*SHOWN, "opportunity")
+        if all(key in row for row in figures.values())
+    ]
+    cells = [
+        [name, *(f"{row[key]:.6g}" for key in names)] for name, row in figures.items()
+    ]
+    content = document(
+        "waiting, by formula",
+        [{"alternative": name, **row} for name, row in figures.items()],
+        parameters=worded.parameters,
+        alternatives=[*figures],
+    )
+    rows = [{"policy": name, **row} for name, row in figures.items()]
+    table = Table("steady state by formula", [["policy", *names], *cells])
+    return formatted(args, content, rows, lambda: [table])
+
+
+# ---- of a log ----
+
+
+def _of_log(args: argparse.Namespace) -> Answer:
+    words = [word for word in args.words if not word.startswith("machine=")]
+    given = [word.partition("=")[2] for word in args.words if word not in words]
+    require(len(given) <= 1, "machine", " and ".join(given), "given once")
+    machine = "".join(given)
+    if (args.limit is None) == (args.budget is None):
+        raise InputError("give one of --limit NAME=TIME and --budget AMOUNT")
+    whole = machine == "whole"
+    # otherwise jobs share machines by their cores
+    shared = [] if whole else [f"machines=1x{machine or 64}"]
+    worded = Worded("waiting", [f"trace={args.scenario}", *words, *shared])
+    scenario = worded.single("plan")
+    _check_words(worded, (*OF_LOG, *(["machines"] if shared else [])))
+    jobs, sizes = scenario.source, scenario.sizes
+    if whole:
+        usual = Size("machine", 1, 0.0, scenario.prices.on_demand)
+        size = sizes[0] if "sizes" in worded.names else usual
+        allowed = "of one size, which each job takes as a whole"
+        alone = "sizes" not in worded.names or len(sizes) == 1
+        require(alone, "sizes", ", ".join(size.name for size in sizes), allowed)
+        sizes = (replace(size, cores=1, memory_gb=0.0),)
+        ones = np.ones(jobs.jobs, np.int64)
+        jobs = replace(jobs, cores=ones, memory_gb=np.zeros(jobs.jobs))
+    elif machine:
+        (size,) = shared_machines(f"1x{machine}")
+        needs = np.array([size.cores]), np.array([size.memory_gb])
+        rent = float(rent_per_h(*needs, sizes)[0])
+        reserved = scenario.prices.share * rent
+        sizes += (replace(size, price_per_h=rent, reserved_1y_per_h=reserved),)
+    options = {
+        name: getattr(args, name)
+        for name in ("limit", "budget", "growth", "seed")
+        if getattr(args, name) is not None
+    }
+    policies = args.policies or [*POLICIES]
+    planned = plan(
+        jobs, sizes=sizes, prices=scenario.prices, policies=policies, **options
+    )
+    if args.out is not None:
+        # loads matplotlib
+        from cgrsp_simpy.waiting.paper.figures import PLANNED
+
+        for path in PLANNED.write(args.out, PLANNED.rows(planned)):
+            log.info("%s", path)
+    parameters = {
+        word: value for word, value in worded.parameters.items() if word != "machines"
+    } | ({"machine": machine} if machine else {})
+    return _planned_answer(args, scenario.name, parameters, planned)
+
+
+def _planned_answer(
+    args: argparse.Namespace, name: str, parameters: Mapping[str, Any], planned: Any
+) -> Answer:
+    names = ("p95_wait_s", "wait_s", "price", "bill", "machines", "policy")
+    cells = [
+        [*(f"{row[name]:,.6g}" for name in names[:-1]), str(row["policy"])]
+        for row in planned.frontier
+    ]
+    load = f"load: {planned.load.mean:.3g} ({bounds(planned.load, '.3g')})"
+    if planned.range is not None:
+        few, most = planned.range
+        load += (
+            f"; in 95 % of resampled logs {few:,} to {most:,} machines are best, and"
+            f" this plan is at most {planned.regret:.1%} dearer than the best"
+        )
+    title = f"{planned}\n\n{load}\n\nleast money for a wait"
+    content = document(
+        name,
+        [{**row, "policy": str(row["policy"])} for row in planned.frontier],
+        parameters=parameters,
+        alternatives=args.policies or [*POLICIES],
+        seeds=[args.seed or 0],
+        plan={**asdict(planned), "policy": policy_text(planned.policy)},
+    )
+    table = Table(title, [list(names), *cells])
+    status = int(bool(planned.reason))
+    return formatted(args, content, planned.frontier, lambda: [table], status)
+
+
+COMMANDS = {
+    "plan": Command(_add_plan, _plan),
+}

@@ -1,0 +1,273 @@
+"""What was recorded: logs of clusters, and the stock of markets."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+from collections.abc import Sequence
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+from cgrsp_simpy.base.checks import require
+from cgrsp_simpy.base.files import write_whole
+from cgrsp_simpy.base.metric import summed
+from cgrsp_simpy.base.table import Table, cells_of, document, short_text
+from cgrsp_simpy.cli.answers import Answer, formatted
+from cgrsp_simpy.cli.options import add_options, add_policies, check_work
+from cgrsp_simpy.cli.parsing import Command
+from cgrsp_simpy.cli.scenarios import Worded
+from cgrsp_simpy.cluster.policies import SCHEDULERS
+from cgrsp_simpy.cluster.replay import Replay, replay
+from cgrsp_simpy.rental.measured import (
+    LAGS_H,
+    Polls,
+    StockFit,
+    fit_stock,
+    measured_toml,
+    snapshots_of,
+)
+from cgrsp_simpy.studies.subject import subject_of
+
+log = logging.getLogger(__name__)
+
+Row = dict[str, Any]
+
+
+def _add_market(parser: argparse.ArgumentParser) -> None:
+    actions = (
+        "report: shares, prices, runs, gaps, correlations, and shares by hour, per"
+        " type; fit: chances by hour and persistence per type, how well they fit, and"
+        " whether the halves differ"
+    )
+    files = (
+        "snapshots: JSON of spot traces, JSON lines of GPU offers, or CSV; or gzipped"
+    )
+    parser.add_argument("action", choices=[*ACTIONS], metavar="ACTION", help=actions)
+    parser.add_argument("files", nargs="+", metavar="FILE", help=files)
+    out = (
+        "of report STEM: draw STEM.png and STEM.svg, and write their data; of fit"
+        " FILE.toml: write the models, for market=FILE.toml"
+    )
+    add_options(parser, ("--out FILE", str, out))
+
+
+def _market(args: argparse.Namespace) -> Answer:
+    return ACTIONS[args.action](args)
+
+
+def _report(args: argparse.Namespace) -> Answer:
+    """Summarise the snapshots."""
+    listed = snapshots_of(args.files)
+    polls = [Polls(each) for each in listed]
+    if args.out is not None:
+        from cgrsp_simpy.decide.figures import market  # loads matplotlib
+
+        stem, fits = Path(args.out), [fit_stock(each) for each in listed]
+        figure = market(stem.name, len(fits))
+        figure.write(stem.parent, figure.rows(fits))
+    rows = [_summary(each) for each in polls]
+    hours = [_by_hour(each) for each in polls]
+    merged = [row | hour for row, hour in zip(rows, hours)]
+    found = [
+        row | {"low_pct_by_hour": list(own.values())[1:]}
+        for row, own in zip(rows, hours)
+    ]
+    content = document(", ".join(map(str, args.files)), found)
+    by_hour = _table("share of Low stock by hour of day, %", hours, digits=0)
+    return formatted(args, content, merged, lambda: [_table("", rows), by_hour])
+
+
+def _summary(polls: Polls) -> Row:
+    """Summarise the snapshots of a type."""
+    own, gaps = polls.snapshots, polls.gaps_h
+    shares = zip(("high_pct", "medium_pct", "low_pct"), polls.shares)
+    row: Row = {
+        "type": own.gpu,
+        "snapshots": len(own.time_s),
+        "from": "-" if own.start is None else f"{own.start:%Y-%m-%d}",
+        "days": float(own.time_s[-1]) / 86400,
+        "step_s": polls.step_s,
+        "gaps": len(gaps),
+        "gaps_h": summed(gaps),
+        **{name: 100 * share for name, share in shares},
+        "usd_per_h": polls.price_usd_per_h,
+        "low_run_h": polls.run_h(low=True),
+        "other_run_h": polls.run_h(low=False),
+        "short_runs_pct": polls.short_pct,
+    }
+    for lag_h in LAGS_H:
+        row[f"r_{lag_h:g}h"], row[f"r_{lag_h:g}h_half_width"] = polls.correlation(lag_h)
+    return row
+
+
+def _by_hour(polls: Polls) -> Row:
+    found: Row = {"type": polls.snapshots.gpu}
+    for hour in range(24):
+        own = polls.status[polls.seen & (polls.hour == hour)]
+        found[f"{hour:02}"] = (
+            100 * float((own == 2).mean()) if len(own) else float("nan")
+        )
+    return found
+
+
+def _fit(args: argparse.Namespace) -> Answer:
+    """Fit stock models."""
+    fits = [fit_stock(each) for each in snapshots_of(args.files)]
+    if args.out is not None:
+        require(
+            args.out.endswith(".toml"), "--out", args.out, "a file that ends in .toml"
+        )
+        write_whole(Path(args.out), measured_toml(fits).encode())
+        log.info("the laws are in %s: market=%s", args.out, args.out)
+    for fit in fits:
+        apart, width = fit.polls.drift_pct
+        if abs(apart) > width:
+            told = (
+                "%s drifts: %+.0f ± %.0f points in its share of Low stock, from the"
+                " days of the"
+            )
+            told += " first half to those of the second; one fit describes neither"
+            log.warning(told, fit.stock.gpu, apart, width)
+    rows = [_goodness(fit) for fit in fits]
+    later = [_goodness(fit.later) for fit in fits if fit.later]
+    heads = [
+        "snapshots | law: mean runs, hours, shares, %, and correlations of the status"
+    ]
+    heads += ["the second half of the snapshots | the law of the first"] * bool(later)
+    content = document(", ".join(map(str, args.files)), rows, second_halves=later)
+    shown = [
+        _table(head, [_beside(row) for row in half])
+        for head, half in zip(heads, (rows, later))
+    ]
+    return formatted(args, content, rows, lambda: shown)
+
+
+def _beside(row: Row) -> Row:
+    """Format figures of the data next to those of the model."""
+    return {
+        name: (
+            f"{_cell(row[name])}{_error(row, name)} | {_cell(row[f'{name}_law'])}"
+            if f"{name}_law" in row
+            else row[name]
+        )
+        for name in row
+        if not name.endswith(("_law", "_half_width"))
+    }
+
+
+def _goodness(fit: StockFit) -> Row:
+    """Compare the model of a type with its data."""
+    polls, own = fit.polls, fit.stock
+    row: Row = {
+        "type": own.gpu,
+        "persistence_s": own.persistence_s,
+        "switch_s": own.switch_s,
+        "first_share": own.first_share,
+        "low_pct": 100 * polls.shares[2],
+        "low_pct_law": fit.low_pct,
+        "low_run_h": polls.run_h(low=True),
+        "low_run_h_law": fit.run_h(low=True),
+        "other_run_h": polls.run_h(low=False),
+        "other_run_h_law": fit.run_h(low=False),
+        "short_runs_pct": polls.short_pct,
+        "short_runs_pct_law": fit.short_pct,
+    }
+    for lag_h in LAGS_H:
+        name = f"r_{lag_h:g}h"
+        row[name], row[f"{name}_half_width"] = polls.correlation(lag_h)
+        row[f"{name}_law"] = fit.correlation(lag_h)
+    return row
+
+
+def _table(title: str, rows: Sequence[Row], digits: int = 2) -> Table:
+    shown = [name for name in rows[0] if not name.endswith("_half_width")]
+    cells = [
+        [_cell(row[name], digits) + _error(row, name) for name in shown] for row in rows
+    ]
+    return Table(title, [shown, *cells])
+
+
+def _cell(value: Any, digits: int = 2) -> str:
+    if isinstance(value, float):
+        return f"{value:,.{digits}f}" if isfinite(value) else "-"
+    return str(value)
+
+
+def _error(row: Row, name: str) -> str:
+    own = row.get(f"{name}_half_width")
+    return f" ± {own:.2f}" if own is not None and isfinite(own) else ""
+
+
+ACTIONS = {"report": _report, "fit": _fit}
+
+
+def _add_replay(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("trace", metavar="LOG", help="a log of jobs, plain or gzipped")
+    words = (
+        "parameters of cluster, as in cluster=4x8 or log.window=2020-01-01:2020-02-01;"
+        " cgrsp parameters cluster lists them"
+    )
+    parser.add_argument(
+        "words", nargs="*", default=[], metavar="NAME=VALUE", help=words
+    )
+    add_policies(parser, "all that the log has columns for")
+    change = (
+        "also under a change: nodes=4 (four nodes more), scheduler=easy:depth=10,"
+        " placement=pack or kill_at_limit=true; may be repeated"
+    )
+    parser.add_argument(
+        "--what-if", metavar="NAME=VALUE", action="append", default=[], help=change
+    )
+
+
+def _replay(args: argparse.Namespace) -> Answer:
+    worded = Worded("cluster", [f"trace={args.trace}", *args.words])
+    scenario = worded.single("replay")
+    # each is simulated, and called twice at each of two moments per job
+    number = len(args.policies or SCHEDULERS)
+    check_work(args, 5 * scenario.jobs * number, kept=scenario.jobs)
+    found = replay(scenario, args.policies)
+    rows, changes = found.rows, found.what_if(args.what_if)
+    content = document(
+        scenario.name,
+        rows,
+        parameters={**worded.parameters, "placement": found.scenario.placement},
+        alternatives=[row["scheduler"] for row in rows],
+        best=found.best,
+        what_if=changes,
+    )
+
+    def tables() -> list[Table]:
+        judged = len(found.agreement[found.best]) if found.best else 0
+        agrees = (
+            f"{found.best} agrees most often with what was recorded, at {judged:,}"
+            f" moments; simulated with placement {found.scenario.placement}"
+        )
+        none = f"{_unjudged(found)}: no scheduler agrees more than another"
+        title = f"{scenario.name}\n{agrees if found.best else none}"
+        note = subject_of(scenario).report.note
+        first = Table(title, cells_of(rows, short_text), note)
+        second = [Table("what if", cells_of(changes, short_text))] if changes else []
+        return [first, *second]
+
+    return formatted(args, content, [*rows, *changes], tables)
+
+
+def _unjudged(found: Replay) -> str:
+    """Explain why no moment of a replayed log is judged."""
+    recorded_s: Any = found.waits_s.get("recorded")
+    if recorded_s is None:
+        return "the log records no starts"
+    if not (recorded_s > 0).any():
+        return "no job waited"
+    return (
+        "no moment of the log can be judged, because jobs hardly waited or their"
+        " recorded starts do not fit the cluster"
+    )
+
+
+COMMANDS = {
+    "replay": Command(_add_replay, _replay),
+    "market": Command(_add_market, _market),
+}

@@ -1,0 +1,508 @@
+"""Scenarios from words: `hectic slots=7 terms.warm_s=60`."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import fields
+from importlib import import_module
+from inspect import isfunction
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+import numpy as np
+
+from cgrsp_simpy.base import policy
+from cgrsp_simpy.base.checks import InputError, check_one_of, check_whole, require
+from cgrsp_simpy.base.files import faults_of, number_or_text, read_toml
+from cgrsp_simpy.base.parameters import hints
+from cgrsp_simpy.base.parts import part_of
+from cgrsp_simpy.cli.parsing import MODULES
+from cgrsp_simpy.decide.month import month
+from cgrsp_simpy.engine.model import Model
+from cgrsp_simpy.logs import COLUMNS, FORMATS, read_log
+from cgrsp_simpy.rental.days import day, trace
+from cgrsp_simpy.rental.scenario import Scenario
+from cgrsp_simpy.rental.workload import DAYS, LoggedWorkload
+from cgrsp_simpy.studies.function import as_model, model
+from cgrsp_simpy.studies.subject import subject_of
+
+log = logging.getLogger(__name__)
+
+FILES = {"trace", "instance", "orlib"}  # words that name files of jobs
+VARIED = ("hgsp", "dag")  # scenarios with a variant behind a colon
+MODULE = "module"
+"""The key of a scenario file that names its module; files of rented slots have none."""
+NAMES = (
+    f"{', '.join(DAYS)}, month, rental (with trace=LOG), {', '.join(MODULES)},"
+    " hgsp:LEVEL, dag:GRAPH, FILE.toml or script.py:function"
+)
+RENTAL_NAMES = f"{', '.join(DAYS)}, rental with trace=LOG, or a file of one: FILE.toml"
+OPTIONS = ("seeds", "seed", "policies", "policy", "workers", "engine", "out", "format")
+BOOLEANS = {"true": True, "yes": True, "false": False, "no": False}
+LOG_WORDS = {
+    "trace": "a log of jobs, plain or gzipped",
+    "log.format": f"{', '.join(FORMATS)}; by default that of the file's name",
+    "log.window": "FROM:TO, two dates or numbers of seconds",
+    "log.strict": "refuse bad rows",
+    "log.COLUMN": "the name of a column in the log, as in log.submit=created",
+}
+SOURCE_WORDS = {
+    "rental": LOG_WORDS,
+    "waiting": LOG_WORDS,
+    "cluster": {
+        **LOG_WORDS,
+        "cluster": "nodes: 4x8+2x4 are four of 8 GPUs and two of 4",
+        "log.skip_wide": "leave out jobs that are too wide for the cluster",
+        "qos.NAME": "the priority of a quality of service of the log",
+    },
+    "llm": {**LOG_WORDS, "log.weight": "of a request: equal or short"},
+    "spot": {
+        "trace": "files of zones, joined by +: JSON, CSV or JSON lines",
+        "log.needed": "how many instances the job needs at once",
+        "log.history": "the share of the series before every run",
+        "log.on_demand": "a file that tells when on-demand instances exist",
+    },
+    "hgsp": {
+        "instance": "a CSV file of tasks",
+        "instance.cluster": "their GPUs: small, medium, large or a file",
+        "instance.skip_unfit": "leave out tasks that fit on no GPU",
+        "orlib": "a weighted tardiness file of the OR-Library",
+        "orlib.index": "of the instance in the file, from 1",
+        "orlib.machines": "number of identical machines",
+        "orlib.tasks": "tasks of each instance in the file",
+    },
+}
+"""Module -> words that say from which files its jobs are -> their meaning."""
+MARKET_WORDS = {
+    "market": "files of stock and prices, joined by +",
+    "market.TYPE": "the name of a GPU type in the market's files",
+}
+
+
+class Words(dict[str, str]):
+    """Words by name, as texts.
+
+    Attributes
+    ----------
+    used : set of str
+        The names on which what is read from files depends.
+    """
+
+    def __init__(self, words: Mapping[str, str]) -> None:
+        super().__init__(words)
+        self.used: set[str] = set()
+
+    def take(self, name: str, keep: bool = False) -> str:
+        """Return the text of a word, "" if it is not there; it is removed unless it is
+        to be kept, as a parameter.
+        """
+        self.used.add(name)
+        return self.get(name, "") if keep else self.pop(name, "")
+
+    def group(self, prefix: str, known: Any = None) -> dict[str, Any]:
+        """Remove the words that begin with prefix and a dot, and return their values by
+        the rest of their names.
+
+        known: the function whose parameters they are.
+        """
+        names = [name for name in self if name.startswith(f"{prefix}.")]
+        values = {name.partition(".")[2]: self.take(name) for name in names}
+        if known is None:
+            return values
+        types = hints(known)
+        for name in values:
+            check_one_of(f"word {prefix}.", name, types)
+        return {name: value_of(text, types[name]) for name, text in values.items()}
+
+
+class Worded:
+    """A scenario by its name and words, which may have several values.
+
+    Attributes
+    ----------
+    scenario : Model
+        With the first value of each word.
+    grid : dict
+        Name of a word, or of a parameter of a policy -> its values.
+    names : list of str
+        The full names of the words that are parameters.
+    """
+
+    def __init__(self, name: str, texts: Sequence[str]) -> None:
+        self.name = name
+        values = split(texts)
+        first = {
+            word: entries[0] for word, entries in values.items() if ":" not in word
+        }
+        words = Words(first)
+        base = source_of(name, words)
+        self._taken = first.keys() - words.keys()
+        self._used = sorted(words.used & first.keys())
+        self._bases = {tuple(first[word] for word in self._used): base}
+        heads = [word for word in words if any(w.startswith(f"{word}.") for w in words)]
+        subject = subject_of(base)
+        if heads:  # parts whose parameters are given, too
+            subject = subject_of(
+                subject.varied(**{word: words[word] for word in heads})
+            )
+        for word in words:
+            if word in OPTIONS and word not in subject.parameters:
+                raise InputError(f"{word} is an option: --{word} {words[word]}")
+        full = subject.full_names(words)
+        hint = {word: subject.parameters[full[word]].hint for word in words}
+        self.names = list(full.values())
+        self.grid = {
+            word: [
+                text if word in self._taken else value_of(text, hint.get(word, Any))
+                for text in entries
+            ]
+            for word, entries in values.items()
+        }
+        self.scenario = self.made(**{word: self.grid[word][0] for word in first})
+        if isinstance(self.scenario, Scenario):
+            _announce(self.scenario)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The words with their values, for JSON."""
+        return {
+            word: values if len(values) > 1 else values[0]
+            for word, values in self.grid.items()
+        }
+
+    def single(self, verb: str) -> Any:
+        """Return the scenario, if each word has one value."""
+        for word, values in self.grid.items():
+            allowed = "left out: policies have parameters as in --policies rh:reserve=2"
+            require(":" not in word, "word", word, allowed)
+            if len(values) > 1:
+                text = f"{word}={','.join(map(str, values))}"
+                raise InputError(
+                    f"{text} must be one value for {verb}; several make a sweep: cgrsp"
+                    f" sweep {self.name} {text}"
+                )
+        return self.scenario
+
+    def made(self, **words: Any) -> Any:
+        """Return the scenario with one value for each word."""
+        key = tuple(str(words[word]) for word in self._used)
+        if key not in self._bases:
+            texts = {word: str(words[word]) for word in self._used}
+            self._bases[key] = source_of(self.name, Words(texts))
+        varied = {
+            word: value for word, value in words.items() if word not in self._taken
+        }
+        base = self._bases[key]
+        return subject_of(base).varied(**varied) if varied else base
+
+
+# ---- where the jobs are from ----
+
+
+def source_of(name: str, words: Words) -> Any:
+    """Return the scenario of a name, with the words that say where its jobs are from;
+    these are removed.
+
+    Raises InputError for an unknown name, or a wrong file.
+    """
+    short, colon, variant = name.partition(":")
+    require(bool(short and (variant or not colon)), "scenario", name, NAMES)
+    if policy.in_file(name):
+        return _of_script(name)
+    if short.endswith(".toml"):
+        return _on_market(from_file(Path(name)), words)
+    names = (*DAYS, "month", "rental", *MODULES, "FILE.toml", "script.py:function")
+    check_one_of("scenario", short if short in VARIED else name, names)
+    if name in DAYS:
+        allowed = "given with rental in place of a day: rental trace=LOG"
+        require("trace" not in words, "word", "trace", allowed)
+        return _on_market(day(words.take("name") or name), words)
+    if name == "month":
+        return month()
+    if name == "rental" or not FILES.isdisjoint(words):
+        check_one_of("scenario that reads a file", short, READERS)
+        return READERS[short](variant, words)
+    for word in words:
+        allowed = "given with trace=LOG"
+        require(word.partition(".")[0] not in ("log", "qos"), "word", word, allowed)
+    return scenario_class(short)(*filter(None, [variant]))
+
+
+def scenario_class(module: str) -> Any:
+    """Return the class of the scenarios of a module."""
+    return import_module(f"cgrsp_simpy.{module}.scenario").Scenario
+
+
+def _of_script(name: str) -> Any:
+    """Return the model that a script defines, as a function or a class."""
+    require(":" in name, "scenario", name, "FILE.py:NAME")
+    made = as_model(policy.from_file("scenario", name))
+    if isfunction(made):  # one without @cg.model
+        made = as_model(model(made))
+    if isinstance(made, type) and issubclass(made, Model):
+        made = made()
+    if not isinstance(made, Model):
+        raise InputError(f"{name} must be a function, or a cgrsp_simpy.Model")
+    return made
+
+
+def _rental(variant: str, words: Words) -> Any:
+    require(
+        "trace" in words, "scenario", "rental", "given with trace=LOG, a log of jobs"
+    )
+    scenario = trace(words.take("trace"), **_reading(words, "class_column"))
+    return _on_market(scenario, words)
+
+
+def _on_market(scenario: Any, words: Words) -> Any:
+    """Set the stock and the prices to those of files."""
+    files = words.take("market")
+    if not files:
+        return scenario
+    allowed = "given with a scenario of rented slots"
+    require(isinstance(scenario, Scenario), "word", "market", allowed)
+    parameters = subject_of(scenario).parameters
+    types = {
+        word.partition(".")[2]: words.take(word)
+        for word in [*words]
+        if word.startswith("market.") and word not in parameters
+    }
+    # loads SciPy's solvers
+    from cgrsp_simpy.rental.measured import measured, on_market
+
+    for key in ("persistence_s", "market.persistence_s"):
+        require(
+            key not in words, key, words.get(key), "left out: the market has its own"
+        )
+    if "gpus" in words:
+        scenario = subject_of(scenario).varied(gpus=words.take("gpus"))
+    return on_market(scenario, measured(*files.split("+")), types or None)
+
+
+def _waiting(variant: str, words: Words) -> Any:
+    from cgrsp_simpy.waiting.jobs import describe, read_jobs
+    from cgrsp_simpy.waiting.machines import M5, read_sizes
+    from cgrsp_simpy.waiting.scenario import Scenario
+
+    sizes = words.take("sizes", keep=True)
+    unit = (read_sizes(sizes) if sizes else M5)[0].unit
+    how: dict[str, Any] = {
+        "whole": "x" not in words.take("machines", keep=True),
+        "unit": unit,
+    }
+    path = words.take("trace")
+    jobs = read_jobs(path, **how, **_reading(words)).jobs
+    log.info("%s: %s", path, describe(jobs, unit))
+    if not jobs.run_s.any():
+        raise InputError(
+            f"{jobs.name}: an hour of work has no price: its {jobs.jobs:,} jobs run"
+            " for 0 s"
+        )
+    return Scenario(jobs)
+
+
+def _cluster(variant: str, words: Words) -> Any:
+    from cgrsp_simpy.cluster.cluster import PAPER_CLUSTER
+    from cgrsp_simpy.cluster.logs import cluster_of, jobs_of, nodes_of
+    from cgrsp_simpy.cluster.scenario import Scenario
+
+    text, first, path = words.take("cluster"), words.take("jobs"), words.take("trace")
+    ranks = words.group("qos")
+    reading = _reading(words, "skip_wide")
+    skip_wide = reading.pop("skip_wide", False)
+    table = read_log(path, **reading)
+    nodes = nodes_of(text) if text else cluster_of(table)
+    if nodes and not text:
+        said = "%s: its header has %d processors on %d nodes, which are taken as GPUs"
+        log.info(said, path, nodes.gpus, len(nodes.sizes))
+    nodes = nodes or PAPER_CLUSTER
+    qos: dict[str, Any] = {name: number_or_text(rank) for name, rank in ranks.items()}
+    jobs = jobs_of(table, nodes, skip_wide=skip_wide, qos=qos or None)
+    if first:
+        number = value_of(first, int)
+        check_whole("jobs", number, least=1)
+        jobs = jobs.chosen(range(min(number, jobs.jobs)), jobs.name)
+    return Scenario(jobs, nodes)
+
+
+def _hgsp(variant: str, words: Words) -> Any:
+    from cgrsp_simpy.hgsp.instance import cluster, read_instance, read_orlib
+    from cgrsp_simpy.hgsp.scenario import Scenario
+
+    files = {word: words.take(word) for word in ("instance", "orlib") if word in words}
+    sources = [*files, *([f"hgsp:{variant}"] if variant else [])]
+    require(len(sources) <= 1, "sources of tasks", " and ".join(sources), "one of them")
+    if "orlib" in files:
+        return Scenario(read_orlib(files["orlib"], **words.group("orlib", read_orlib)))
+    gpus = cluster(words.take("instance.cluster") or "small")
+    how = words.group("instance", read_instance)
+    return Scenario(read_instance(files["instance"], gpus, **how))
+
+
+def _llm(variant: str, words: Words) -> Any:
+    from cgrsp_simpy.llm.requests import read_requests
+    from cgrsp_simpy.llm.scenario import Scenario
+
+    return Scenario(read_requests(words.take("trace"), **_reading(words, "weight")))
+
+
+def _spot(variant: str, words: Words) -> Any:
+    from cgrsp_simpy.spot.market import read_traces
+    from cgrsp_simpy.spot.scenario import Scenario
+
+    paths = words.take("trace").split("+")
+    return Scenario(read_traces(paths, **words.group("log", read_traces)))
+
+
+READERS: dict[str, Callable[[str, Words], Any]] = {
+    "rental": _rental,
+    "waiting": _waiting,
+    "cluster": _cluster,
+    "hgsp": _hgsp,
+    "llm": _llm,
+    "spot": _spot,
+}
+"""Name of a scenario -> what makes it of its variant and of words that name files."""
+
+
+def _reading(words: Words, *more: str) -> dict[str, Any]:
+    """Return the arguments of a reader of logs; more: beyond those of every log."""
+    texts = words.group("log")
+    kinds = {"format": str, "window": str, "strict": bool, "skip_wide": bool}
+    known = ("format", "window", "strict", *more)
+    how = {
+        name: value_of(texts.pop(name), kinds.get(name, str))
+        for name in known
+        if name in texts
+    }
+    fields = [each.name for form in FORMATS.values() for each in form.fields]
+    names = [*COLUMNS, *fields]
+    short = [name.removesuffix("_s").removesuffix("_gb") for name in names]
+    for name in texts:
+        check_one_of("word log.", name, [*known, *dict.fromkeys([*names, *short])])
+    return {**how, "columns": texts}
+
+
+def _announce(scenario: Scenario) -> None:
+    """Log what a log holds, and which series are too short for it."""
+    if isinstance(scenario.workload, LoggedWorkload):
+        log.info("%s", _summary(scenario, scenario.workload))
+    for series in scenario.market.series:
+        if series.length_s < scenario.jobs / scenario.workload.rate_per_s:
+            text = "%s: the series of %.1f h is shorter than the run, and starts again"
+            log.info(text, series.gpu, series.length_s / 3600)
+
+
+def _summary(scenario: Scenario, jobs: LoggedWorkload) -> str:
+    """Summarise a log: jobs, span, rate, service quantiles, offered load."""
+    load, slots = scenario.known().offered_load, f"on {len(scenario.slots)} slots"
+    span_h = (jobs.submit_s[-1] - jobs.submit_s[0]) / 3600
+    span = f"{span_h:.1f} h" if span_h >= 0.1 else f"{3600 * span_h:.3g} s"
+    pace = f", {jobs.rate_per_s * 3600:.1f} an hour" if span_h else ""
+    median, ninety, most = np.quantile(jobs.service_s, [0.5, 0.9, 0.99])
+    lead_h = jobs.submit_s[0] / 3600
+    begun = f", the first {lead_h:,.1f} h after time 0" if lead_h > span_h > 0 else ""
+    return (
+        f"{scenario.name}: {jobs.jobs} job{'s' * (jobs.jobs > 1)} over"
+        f" {span}{pace}{begun}; service median {median:.0f} s, 90 % {ninety:.0f} s, 99"
+        f" % {most:.0f} s; "
+        + (
+            f"offered load {load:.3f} {slots} (execution time only)"
+            if span_h
+            else f"all at once, {slots}"
+        )
+    )
+
+
+def from_file(path: Path) -> Any:
+    """Return the scenario that a TOML file of any module describes."""
+    with faults_of(path):
+        table = read_toml(path)
+        name = table.pop(MODULE, None)
+        if name is not None:
+            check_one_of(MODULE, name, MODULES)
+            return part_of(scenario_class(name), table, "")
+    return Scenario.from_toml(path)
+
+
+# ---- words and values ----
+
+
+def group_of(texts: list[str], prefix: str, owner: Any) -> dict[str, Any]:
+    """Remove the words that begin with prefix and a dot from texts; return values by
+    the rest of their names.
+
+    owner: the class whose parameters they are. Raises InputError for an unknown name,
+    and for several values.
+    """
+    inside = [text for text in texts if text.startswith(f"{prefix}.")]
+    texts[:] = [text for text in texts if text not in inside]
+    types, found = hints(owner), {}
+    for word, values in split(inside).items():
+        name = word.partition(".")[2]
+        check_one_of(f"word {prefix}.", name, [item.name for item in fields(owner)])
+        require(len(values) == 1, word, ",".join(values), "one value")
+        found[name] = value_of(values[0], types[name])
+    return found
+
+
+def split(texts: Sequence[str]) -> dict[str, list[str]]:
+    """Return name -> values of words such as "slots=5,7"; InputError for another form.
+
+    In "graph=er:n=60,degree=3" the last part belongs to the value before it.
+    """
+    words: dict[str, list[str]] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        allowed = "name=value, as in slots=7"
+        require(bool(name and equals and value), "word", text, allowed)
+        require(name not in words, "word", text, f"given once: {name} is there already")
+        values: list[str] = []
+        for part in value.split(","):
+            if values and "=" in part and ":" not in part:
+                values[-1] += f",{part}"
+            else:
+                values.append(part)
+        words[name] = values
+    return words
+
+
+def value_of(text: str, hint: Any) -> Any:
+    """Return the value of a text, for a parameter of a type."""
+    kinds = [*_kinds(hint)]
+    entries = [kind for kind in kinds if isinstance(kind, tuple)]
+    if text == "none" and NoneType in kinds:
+        return None
+    if bool in kinds and text in BOOLEANS:
+        return BOOLEANS[text]
+    if entries and "+" in text:
+        return [number_or_text(part) for part in text.split("+")]
+    if int in kinds or float in kinds:
+        return number_or_text(text)
+    if entries and not {int, float}.isdisjoint(entries[0]):
+        return [number_or_text(text)]
+    if str in kinds:
+        return text
+    return (
+        BOOLEANS.get(text, number_or_text(text))
+        if Any in kinds
+        else number_or_text(text)
+    )
+
+
+def _kinds(hint: Any) -> Iterator[Any]:
+    """Yield the types that a type allows; a tuple of types for a list of these."""
+    origin, parts = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        yield from _kinds(parts[0])
+    elif origin in (Union, UnionType):
+        for part in parts:
+            yield from _kinds(part)
+    elif origin is Literal:
+        yield str
+    elif origin in (tuple, list, Sequence):
+        yield tuple(kind for part in parts for kind in _kinds(part))
+    else:
+        yield hint

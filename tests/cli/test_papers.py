@@ -1,0 +1,124 @@
+"""The tables and figures of papers, by command and with a manifest."""
+
+import json
+
+import pytest
+from support import check_bad_input, outcome, output
+
+from cgrsp_simpy.papers import catalogue
+from cgrsp_simpy.papers.catalogue import PAPERS
+
+REFUSED = {  # a command -> what its one line says
+    "papers": ["arguments are required"],
+    "papers tables": ["paper(=None)", "thesis, waiting"],
+    "papers tables nope": ["unknown paper 'nope'"],
+    "papers tables spot": ["spot has no tables"],
+    "papers tables llm 3": ["unknown table '3'"],
+    "papers tables llm --seeds 3": ["--seeds(=3)", "do not take it"],
+    "papers tables llm slots=3": ["word(='slots')", "takes none"],
+    "papers tables cluster loads=0.5,a": ["loads", "'a'"],
+    "papers tables cluster --policies fifo": ["--policies", "do not take it"],
+    "papers tables dag pairs=2": ["pairs(=2)", ">= 4"],
+    "papers tables thesis 5.9 --seeds 1": ["--seeds(=1)", ">= 2"],
+    "papers tables thesis slots=6": ["slots=6", "as printed"],
+    "papers tables hgsp --format html": ["--format(='html')"],
+    "papers figures thesis 5.77": ["unknown figure '5.77'", "'5.7'"],
+    "papers figures thesis 5.6 --slots 6": ["slots=6"],
+    "papers figures thesis 5.3 --seeds 5 --policies fifo": [
+        "figure 5.3 does not depend on policies and seeds",
+        "5.4",
+    ],
+    "papers figures spot slots=6": ["word(='slots')", "take none"],
+    "papers figures spot --policies fifo": ["--policies", "do not take it"],
+    "papers figures llm trace=none.csv": ["none.csv: No such file"],
+    "papers figures llm --format json": ["--format(='json')", "left out"],
+    "papers figures thesis 5.5 --from /dev": ["not a results directory"],
+    "papers check 5.2": ["unknown paper '5.2'"],
+    "papers all": ["--out(=None)"],
+    "papers all nope --out x": ["unknown paper 'nope'"],
+    "papers list --out x": ["--out(='x')", "left out with list"],
+    "redraw none.csv": ["none.csv", "figure, waiting"],
+}
+
+
+@pytest.mark.parametrize("line", REFUSED)
+def test_wrong_use_is_one_line(line, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    check_bad_input(outcome(capsys, *line.split()), REFUSED[line])
+    assert not [*tmp_path.iterdir()]
+
+
+@pytest.mark.parametrize(
+    ("line", "parts"),
+    {
+        "papers list": ("thesis: ", "5.14", "cluster: ", "gantt"),
+        "papers list dag --format json": ('"paper": "dag"',),
+        "papers tables thesis 4.1": ("Table 4.1. ",),
+        "papers tables thesis 4.1 --format latex": (r"\begin{table}", r"\toprule"),
+        "papers tables thesis 4.1 --format html": ("<html",),
+        "papers tables thesis 4.1 --format markdown": ("## Table 4.1",),
+        "papers tables llm": ("requests that run twice", "108.04", "agrees"),
+        "papers tables llm --format markdown": ("| policy | double_count |",),
+        "papers tables hgsp --policies fifo --seeds 1": ("tasks3   ", "4.40M"),
+    }.items(),
+)
+def test_a_command_prints_what_it_names(line, parts, capsys):
+    text = output(capsys, *line.split())
+    assert [part for part in parts if part not in text] == []
+
+
+@pytest.mark.slow
+def test_the_table_of_clusters_marks_the_closest_load(capsys):
+    line = "papers tables cluster loads=0.5,0.9 --seeds 2 --workers 1"
+    text = output(capsys, *line.split())
+    rows = [each.split() for each in text.splitlines() if each.startswith("hps ")]
+    assert [row[1:3] for row in rows] == [
+        [load, setting] for setting in ("cut", "uncut") for load in ("0.5", "0.9")
+    ]
+    assert sum("*" in row for row in rows) == 2
+
+
+def test_all_of_a_paper_is_made_once_and_a_failure_is_reported(
+    capsys, tmp_path, monkeypatch
+):
+    gallery, made = PAPERS["llm"].module, []
+
+    def draw(folder, ids, **_):
+        made.append(ids)
+        if len(made) == 1:
+            raise OSError("no room")
+        folder.mkdir(exist_ok=True)
+        (folder / f"{ids[0]}.png").write_bytes(b"picture")
+        return [folder / f"{ids[0]}.png"]
+
+    monkeypatch.setattr(gallery, "draw_figures", draw)
+    line = ["papers", "all", "llm", "--out", str(tmp_path / "out")]
+    status, text, _ = outcome(capsys, *line)
+    assert status == 1 and "llm, figure gpus: no room" in text
+    assert outcome(capsys, *line)[0] == 0
+    assert made == [("gpus",), ("table2",), ("gpus",)]  # what is there is kept
+    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
+    table, *figures = manifest["items"]
+    assert {row["printed"] for row in table["numbers"]} >= {336.4, 108.04}
+    assert [item["id"] for item in figures] == ["gpus", "table2"]
+    assert all(
+        (tmp_path / "out" / name).is_file()
+        for item in manifest["items"]
+        for name in item["files"]
+    )
+    assert {"numpy", "simpy", "python"} <= manifest["versions"].keys()
+    assert "llm, table II" in (tmp_path / "out" / "manifest.md").read_text()
+    # another number of seeds is another manifest
+    assert catalogue.make_all(tmp_path / "out", ["llm"], 3)["seeds"] == 3
+    assert len(made) == 5
+
+
+@pytest.mark.slow
+def test_the_thesis_is_made_from_one_set_of_runs(tmp_path, capsys, monkeypatch):
+    gallery = PAPERS["thesis"].module
+    few = {id: gallery.FIGURES[id] for id in ("5.4", "5.9")}
+    monkeypatch.setattr(gallery, "FIGURES", few)
+    line = f"papers all thesis --seeds 2 --out {tmp_path / 'out'} --workers 1"
+    assert outcome(capsys, *line.split())[0] == 0
+    names = {path.name for path in (tmp_path / "out" / "thesis").iterdir()}
+    assert {"tables.tex", "tables.csv", "figure_5_4.png", "runs"} <= names

@@ -1,0 +1,179 @@
+"""Words: names and values of parameters, and files that are named by words."""
+
+import pytest
+from support import csv_rows, output
+
+import cgrsp_simpy as cg
+from cgrsp_simpy.cli import main
+from cgrsp_simpy.cli.scenarios import Worded, split, value_of
+from cgrsp_simpy.studies.subject import subject_of
+
+OWN = """
+import cgrsp_simpy as cg
+
+class Shop(cg.Model):
+    "One counter."
+    compared = ()
+    policies = {}
+
+made = cg.day("quiet", jobs=7)
+number = 3
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "hint", "value"),
+    [
+        ("7", int, 7),
+        ("7", str, "7"),
+        ("7.5", float, 7.5),
+        ("1e3", float, 1000.0),
+        ("true", bool, True),
+        ("no", bool, False),
+        ("none", int | None, None),
+        ("none", str, "none"),
+        ("a+b", tuple[str, ...], ["a", "b"]),
+        ("0.1+0.2", tuple[float, ...], [0.1, 0.2]),
+        ("0.1", tuple[float, ...], [0.1]),
+        ("x", int, "x"),  # which is then refused
+        ("a+b", str, "a+b"),
+    ],
+)
+def test_the_type_of_a_parameter_says_how_its_text_is_read(text, hint, value):
+    found = value_of(text, hint)
+    assert (found, type(found)) == (value, type(value))
+
+
+def test_a_comma_separates_values_except_within_one():
+    assert split(["slots=4,5", "name=x"]) == {"slots": ["4", "5"], "name": ["x"]}
+    assert split(["graph=er:n=6,degree=2,star:n=3"]) == {
+        "graph": ["er:n=6,degree=2", "star:n=3"]
+    }
+
+
+@pytest.mark.parametrize("words", [["slots"], ["slots="], ["=4"], ["a=1", "a=2"]])
+def test_a_word_of_another_form_is_refused(words):
+    with pytest.raises(cg.InputError, match="word"):
+        split(words)
+
+
+def test_lists_are_joined_by_a_plus():
+    worded = Worded("hectic", ["slots=RTX A4000+RTX 3090", "sigma=0.1+0.2+0.3"])
+    assert [gpu.name for gpu in worded.scenario.slots] == ["RTX A4000", "RTX 3090"]
+    assert worded.scenario.service.sigma == (0.1, 0.2, 0.3)
+
+
+def test_words_are_kept_for_json():
+    worded = Worded("hectic", ["slots=4,5", "terms.warm_s=60", "rh:reserve=0,1"])
+    assert worded.parameters == {
+        "slots": [4, 5],
+        "terms.warm_s": 60,
+        "rh:reserve": [0, 1],
+    }
+    assert worded.names == ["slots", "terms.warm_s"]
+
+
+def test_one_parameter_by_two_names_is_refused():
+    with pytest.raises(cg.InputError, match=r"terms\.warm_s is given twice"):
+        Worded("hectic", ["warm_s=1", "terms.warm_s=2"])
+
+
+@pytest.mark.parametrize("name", ["Shop", "made"])
+def test_a_script_gives_a_class_or_an_object(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own.py").write_text(OWN)
+    if name == "made":
+        # an object is no function of the file: it is refused with what there is
+        with pytest.raises(cg.InputError, match="Shop"):
+            Worded(f"own.py:{name}", [])
+    else:
+        assert type(Worded(f"own.py:{name}", []).scenario).__name__ == "Shop"
+
+
+SCENARIOS = (
+    "hectic",
+    "waiting",
+    "cluster",
+    "hgsp:tasks1",
+    "llm",
+    "dag:er:n=20",
+    "spot",
+)
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_a_scenario_is_written_to_a_file_and_read_from_it(name, tmp_path, capsys):
+    path = str(tmp_path / "scenario.toml")
+    assert main(["parameters", name, "--out", path]) == 0
+    capsys.readouterr()
+    assert Worded(path, []).scenario == Worded(name, []).scenario
+    assert main(["parameters", name, "--out", path]) == 2
+    assert "a file that is not there yet" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_every_policy_has_a_meaning(name, capsys):
+    rows = csv_rows(output(capsys, "policies", name, "--format", "csv"))
+    assert rows and all(row["meaning"] for row in rows)
+
+
+@pytest.mark.parametrize("name", [*SCENARIOS, "month"])
+def test_every_parameter_has_a_meaning_and_can_be_given_by_its_name(name):
+    scenario = Worded(name, []).scenario
+    parameters = subject_of(scenario).parameters
+    for full, item in parameters.items():
+        assert item.meaning, full
+        if isinstance(item.value, int | float | str) and full != "name":
+            again = Worded(name, [f"{full}={str(item.value).lower()}"]).scenario
+            assert subject_of(again).parameters[full].value == item.value
+
+
+def test_the_parts_of_a_log_are_words(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = "created,seconds,who\n" + "".join(
+        f"{60 * n},{30 + n},{'ab'[n % 2]}\n" for n in range(9)
+    )
+    (tmp_path / "log.csv").write_text(rows)
+    words = ["trace=log.csv", "log.submit=created", "log.service=seconds", "slots=2"]
+    assert Worded("rental", words).scenario == cg.trace(
+        "log.csv", columns={"submit": "created", "service": "seconds"}, slots=2
+    )
+    other = (tmp_path / "log.csv").read_text().replace("60", "61")
+    (tmp_path / "other.csv").write_text(other)
+    worded = Worded("rental", [*words[1:], "trace=log.csv,other.csv"])
+    made = [
+        worded.made(
+            **{word: values[0] for word, values in worded.grid.items()}
+            | {"trace": path}
+        )
+        for path in worded.grid["trace"]
+    ]
+    assert [scenario.name for scenario in made] == ["log.csv", "other.csv"]
+
+
+def test_a_market_of_a_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = "time,type,status,price\n" + "".join(
+        f"{600 * n},new,{'High' if n % 7 else 'Low'},0.5\n" for n in range(600)
+    )
+    (tmp_path / "stock.csv").write_text(rows)
+    words = ["market=stock.csv", "market.RTX 3090=new", "sight=now", "slots=2"]
+    scenario = Worded("hectic", words).scenario
+    expected = cg.on_market(
+        cg.day("hectic"), cg.measured("stock.csv"), {"RTX 3090": "new"}
+    )
+    expected = subject_of(expected).varied(sight="now", slots=2)
+    assert scenario == expected
+
+
+def test_instances_of_files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main("sample tasks.csv hgsp:tasks1 source.tasks=9 --seed 3".split()) == 0
+    instance = Worded("hgsp", ["instance=tasks.csv", "noise=0.5"]).scenario
+    level = subject_of(cg.hgsp.Scenario("tasks1")).varied(tasks=9)
+    drawn = subject_of(level).draw(3)
+    assert (instance.source.arrival_s == drawn.arrival_s).all()
+    (tmp_path / "wt40.txt").write_text(" ".join(["3"] * 40 + ["1"] * 40 + ["9"] * 40))
+    words = ["orlib=wt40.txt", "orlib.machines=3"]
+    assert Worded("hgsp", words).scenario.source.tasks == 40
+    assert len(Worded("hgsp", words).scenario.source.gpus) == 3

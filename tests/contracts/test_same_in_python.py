@@ -1,0 +1,214 @@
+"""The same scenario gives the same figures on the command line and in Python."""
+
+import json
+
+import pytest
+from support import csv_rows
+
+import cgrsp_simpy as cg
+from cgrsp_simpy.base.table import csv_text
+from cgrsp_simpy.cli import main
+from cgrsp_simpy.decide.recommend import Prices
+from cgrsp_simpy.studies.subject import subject_of
+from cgrsp_simpy.waiting.jobs import ExponentialJobs, read_jobs
+
+LOG = "job,submit_s,service_s,cores,memory_gb\n" + "".join(
+    f"{n},{40 * n},{200 + 17 * (n % 5)},{1 + n % 3},{n % 4}\n" for n in range(30)
+)
+BANK = """
+import cgrsp_simpy as cg
+
+@cg.model
+def bank(env, draw, tellers=2, work_s=3.0):
+    desk, times = cg.Resource(env, tellers, name="desk"), draw("bank")
+
+    def customer():
+        with desk.request() as claim:
+            yield claim
+            yield env.timeout(times.exponential(work_s))
+
+    def arrivals():
+        while True:
+            yield env.timeout(times.exponential(2.0))
+            env.process(customer())
+
+    env.process(arrivals())
+    env.run(100)
+"""
+
+
+def jobs(number):
+    return ExponentialJobs(number)
+
+
+COMPARED = {  # words -> the scenario in Python
+    "hectic slots=7 jobs=40": lambda: cg.day("hectic", slots=7, jobs=40),
+    "quiet jobs=20 terms.warm_s=60 retry_s=30": lambda: cg.day(
+        "quiet", jobs=20, terms=cg.Terms(warm_s=60, retry_s=30)
+    ),
+    "surge jobs=30 gpus=2025 slots=3 tight_fraction=0.5": lambda: cg.day(
+        "surge", 3, 0.5, 30, gpus="2025"
+    ),
+    "normal jobs=20 persistence_s=1800 sight=now clock=printed": lambda: cg.day(
+        "normal", jobs=20, persistence_s=1800, sight="now", clock="printed"
+    ),
+    "rental trace=log.csv slots=2 tight_fraction=0.4": lambda: cg.trace(
+        "log.csv", slots=2, tight_fraction=0.4
+    ),
+    "month days=3 slots=3 jobs=9 mix.quiet=0.25 mix.normal=0.5": lambda: cg.month(
+        {"quiet": 0.25, "normal": 0.5, "hectic": 0.15, "surge": 0.1},
+        3,
+        slots=3,
+        jobs=9,
+    ),
+    "waiting jobs=400 machines=104 prices.fixed=3": lambda: cg.waiting.Scenario(
+        jobs(400), machines=104, prices=cg.waiting.Prices(fixed=3)
+    ),
+    "waiting trace=log.csv machines=2x4": lambda: subject_of(
+        cg.waiting.Scenario(read_jobs("log.csv").jobs)
+    ).varied(machines="2x4"),
+    "waiting trace=log.csv machines=2": lambda: cg.waiting.Scenario(
+        read_jobs("log.csv", whole=True).jobs, machines=2
+    ),
+    "cluster jobs=40 load=0.7": lambda: subject_of(cg.cluster.Scenario()).varied(
+        jobs=40, load=0.7
+    ),
+    "cluster jobs=30 cluster=4x8+2x4 placement=pack": lambda: subject_of(
+        cg.cluster.Scenario(placement="pack")
+    ).varied(jobs=30, cluster="4x8+2x4"),
+    "hgsp:tasks1 source.tasks=20 noise=0.2": lambda: subject_of(
+        cg.hgsp.Scenario("tasks1")
+    ).varied(tasks=20, noise=0.2),
+    "llm source.requests=30 service.gpus=4": lambda: subject_of(
+        cg.llm.Scenario()
+    ).varied(requests=30, gpus=4),
+    "dag:er:n=20,degree=2 platform.gpus=4": lambda: subject_of(
+        cg.dag.Scenario("er:n=20,degree=2")
+    ).varied(gpus=4),
+    "spot hours=4 deadline=6 up_h=5": lambda: subject_of(
+        cg.spot.Scenario(hours=4, deadline=6)
+    ).varied(up_h=5),
+}
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "log.csv").write_text(LOG)
+    (tmp_path / "bank.py").write_text(BANK)
+
+
+def told(capsys, line):
+    assert main(line.split()) == 0
+    return capsys.readouterr().out
+
+
+@pytest.mark.parametrize("words", COMPARED)
+def test_compare_and_run_are_those_of_python(words, capsys):
+    scenario = COMPARED[words]()
+    policies = [*subject_of(scenario).default_policies()][:2]
+    names = ",".join(policies)
+    random = subject_of(scenario).is_random_under(policies)
+    seeds = range(3 if random else 1)
+    out = told(
+        capsys, f"compare {words} --policies {names} --seeds {len(seeds)} --format csv"
+    )
+    assert out == csv_text(cg.compare(scenario, policies, seeds).rows)
+    run = cg.simulate(scenario, policies[-1], 0)
+    out = told(capsys, f"run {words} --policy {policies[-1]} --format csv")
+    assert out == csv_text(run.rows())
+
+
+@pytest.mark.parametrize(
+    ("line", "study"),
+    [
+        (
+            "hectic slots=2,3 jobs=20 --policies fifo,rh",
+            lambda: cg.sweep(
+                cg.day("hectic"),
+                {"slots": [2, 3], "jobs": 20},
+                ["fifo", "rh"],
+                range(2),
+            ),
+        ),
+        (
+            "hectic name=quiet,surge jobs=9 --policies fifo",
+            lambda: cg.sweep(
+                cg.day, {"name": ["quiet", "surge"], "jobs": 9}, ["fifo"], range(2)
+            ),
+        ),
+        (
+            "hectic rh:reserve=0,1 jobs=20 terms.warm_s=0,60 --policies rh",
+            lambda: cg.sweep(
+                cg.day("hectic"),
+                {"rh:reserve": [0, 1], "jobs": 20, "terms.warm_s": [0, 60]},
+                ["rh"],
+                range(2),
+            ),
+        ),
+        (
+            "bank.py:bank tellers=2,3 work_s=2.5",
+            lambda: cg.sweep(
+                bank(), {"tellers": [2, 3], "work_s": 2.5}, seeds=range(2)
+            ),
+        ),
+    ],
+)
+def test_a_sweep_is_that_of_python(line, study, capsys):
+    out = told(capsys, f"sweep {line} --seeds 2 --format csv")
+    assert out == csv_text(study().rows)
+
+
+def bank():
+    space = {}
+    exec(BANK, space)
+    return space["bank"]
+
+
+def test_alternatives_of_a_function_are_those_of_python(capsys):
+    out = told(
+        capsys, "compare bank.py:bank tellers=2,3 work_s=2.5 --seeds 3 --format csv"
+    )
+    alternatives = [{"tellers": 2}, {"tellers": 3}]
+    from functools import partial
+
+    study = cg.compare(partial(bank(), work_s=2.5), alternatives, range(3))
+    assert [row["desk_wait"] for row in study.rows] == [
+        float(row["desk_wait"]) for row in csv_rows(out)
+    ]
+    assert [row["policy"] for row in csv_rows(out)] == [
+        row["policy"] for row in study.rows
+    ]
+
+
+def test_without_options_the_seeds_are_those_of_python(capsys):
+    out = told(capsys, "compare quiet jobs=5 --policies fifo --format csv")
+    assert out == csv_text(cg.compare(cg.day("quiet", jobs=5), ["fifo"]).rows)
+
+
+def test_the_bounds_and_gaps_of_a_day(capsys):
+    found = json.loads(told(capsys, "bound hectic jobs=40 --seeds 2 --format json"))
+    compared = told(
+        capsys, "compare hectic jobs=40 --seeds 2 --policies fifo --gap --format csv"
+    )
+    for bound, row in zip(found["figures"], csv_rows(compared)):
+        assert bound["value"] > 0 and float(row["wait_gap_min"]) > 0
+    line = "bound quiet jobs=6 --seeds 2 --clairvoyant --format json"
+    optimum = json.loads(told(capsys, line))
+    for row in optimum["figures"]:
+        run = cg.simulate(cg.day("quiet", jobs=6), "rh", row["seed"]).summary()
+        total = run["wait_min"] + run["miss_pct"] + run["tardiness_min"]
+        assert row["value"] <= total + 1e-9
+
+
+def test_advice_is_that_of_python(capsys):
+    line = "advise hectic jobs=30 --seeds 2 --policies fifo,spt prices.price_miss=2"
+    found = json.loads(told(capsys, f"{line} --format json"))
+    prices = Prices(price_miss=2)
+    advice = cg.advise(
+        cg.day("hectic", jobs=30), ["fifo", "spt"], range(2), prices=prices
+    )
+    assert found["advice"]["lines"] == advice.lines
+    assert [row["total_usd"] for row in found["figures"]] == [
+        row["total_usd"] for row in advice.rows
+    ]

@@ -189,6 +189,7 @@ def write_whole(path: Path, content: bytes) -> None:
     Raises InputError, and leaves no part, if it cannot be written.
     """
     path = output_path("file", path)
+    require(bool(path.name), "file", str(path), "the name of a file, not of a folder")
     part = path.with_name(f"{path.name}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

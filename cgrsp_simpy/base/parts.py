@@ -81,6 +81,11 @@ def _plain(value: Any, hint: Any, whole: bool) -> Any:
     if _is_part(value):
         only = list(classes_of(hint)) == [type(value)]
         kind = {} if only else {KIND: type(value).__name__}
+        if kind and hasattr(value, KIND):
+            raise InputError(
+                f"{type(value).__name__} cannot be written to TOML: it has a parameter"
+                f" {KIND}, which is the name of a class there"
+            )
         return kind | _table(value, whole)
     if isinstance(value, np.ndarray):
         return value.tolist()

@@ -191,7 +191,7 @@ class Table(NamedTuple):
         head, *body = [list(map(_markdown_text, row)) for row in self.rows]
         rule = [
             "---:" if all(map(NUMERIC.match, column)) else "---"
-            for column in zip(*self.rows[1:])
+            for column in zip(*(self.rows[1:] or self.rows))
         ]
         lines = [f"| {' | '.join(row)} |" for row in (head, rule, *body)]
         parts = [title, "\n".join(lines), note]
@@ -203,7 +203,7 @@ class Table(NamedTuple):
         head, *body = [" & ".join(map(_latex_text, row)) for row in self.rows]
         columns = "".join(
             "r" if all(map(NUMERIC.match, column)) else "l"
-            for column in zip(*self.rows[1:])
+            for column in zip(*(self.rows[1:] or self.rows))
         )
         return "\n".join(
             [

@@ -196,8 +196,7 @@ def completion(shell: str) -> str:
         for action in added._actions:
             if action.dest == "words":
                 action.complete = {"bash": "_cgrsp_words"}  # type: ignore[attr-defined]
-    text: str = shtab.complete(parser, shell, preamble={"bash": WORDS})
-    return text
+    return str(shtab.complete(parser, shell, preamble={"bash": WORDS}))
 
 
 def _parsed(words: Sequence[str]) -> argparse.Namespace | str:

@@ -10,14 +10,14 @@ from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
-from cgrsp_simpy.base.checks import require
+from cgrsp_simpy.base.checks import check_one_of, require
 from cgrsp_simpy.base.files import is_there, toml_text, write_whole
 from cgrsp_simpy.base.parts import schema, tables_of
 from cgrsp_simpy.base.policy import is_policy
 from cgrsp_simpy.base.table import Table, document, json_text, visible
 from cgrsp_simpy.cli.answers import Answer, formatted
 from cgrsp_simpy.cli.options import add_options, add_scenario
-from cgrsp_simpy.cli.parsing import Command, wrapped
+from cgrsp_simpy.cli.parsing import MODULES, Command, wrapped
 from cgrsp_simpy.cli.scenarios import MARKET_WORDS, MODULE, SOURCE_WORDS, Worded
 from cgrsp_simpy.rental.policies import SECTIONS
 from cgrsp_simpy.rental.scenario import Scenario
@@ -43,6 +43,10 @@ def _parameters(args: argparse.Namespace) -> Answer:
     """List name, value, unit and meaning; write the scenario's file."""
     worded = Worded(args.scenario, args.words)
     scenario = worded.single("parameters")
+    if args.out or args.schema:
+        check_one_of(
+            "module of a scenario file", module_of(scenario), ("rental", *MODULES)
+        )
     if args.out:
         allowed = "a file that is not there yet"
         require(not is_there(args.out), "--out", str(args.out), allowed)

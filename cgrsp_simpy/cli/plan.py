@@ -114,6 +114,8 @@ def _check_words(worded: Worded, known: tuple[str, ...]) -> None:
 
 
 def _by_formula(args: argparse.Namespace) -> Answer:
+    for word in args.words:
+        require(not word.startswith("trace="), "word", word, "left out by formula")
     worded = Worded("waiting", args.words)
     scenario = worded.single("plan")
     _check_words(worded, FORMULA)

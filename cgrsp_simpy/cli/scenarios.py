@@ -62,7 +62,7 @@ SOURCE_WORDS = {
         "trace": "files of zones, joined by +: JSON, CSV or JSON lines",
         "log.needed": "how many instances the job needs at once",
         "log.history": "the share of the series before every run",
-        "log.on_demand": "a file that tells when on-demand instances exist",
+        "log.on_demand": "a file with the times at which on-demand instances exist",
     },
     "hgsp": {
         "instance": "a CSV file of tasks",
@@ -315,8 +315,10 @@ def _cluster(variant: str, words: Words) -> Any:
     table = read_log(path, **reading)
     nodes = nodes_of(text) if text else cluster_of(table)
     if nodes and not text:
-        said = "%s: its header has %d processors on %d nodes, which are taken as GPUs"
-        log.info(said, path, nodes.gpus, len(nodes.sizes))
+        log.info(
+            "%s: its header has %d processors on %d nodes, which are taken as GPUs",
+            *(path, nodes.gpus, len(nodes.sizes)),
+        )
     nodes = nodes or PAPER_CLUSTER
     qos: dict[str, Any] = {name: number_or_text(rank) for name, rank in ranks.items()}
     jobs = jobs_of(table, nodes, skip_wide=skip_wide, qos=qos or None)
@@ -391,8 +393,10 @@ def _announce(scenario: Scenario) -> None:
         log.info("%s", _summary(scenario, scenario.workload))
     for series in scenario.market.series:
         if series.length_s < scenario.jobs / scenario.workload.rate_per_s:
-            text = "%s: the series of %.1f h is shorter than the run, and starts again"
-            log.info(text, series.gpu, series.length_s / 3600)
+            log.info(
+                "%s: the series of %.1f h is shorter than the run, and starts again",
+                *(series.gpu, series.length_s / 3600),
+            )
 
 
 def _summary(scenario: Scenario, jobs: LoggedWorkload) -> str:

@@ -1,4 +1,4 @@
-"""What each paper has, and all of it made anew, with a manifest."""
+"""The tables and figures of each paper, and how all are made, with a manifest."""
 
 from __future__ import annotations
 

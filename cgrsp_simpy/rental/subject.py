@@ -90,6 +90,8 @@ class RentalSubject(Subject):
         slots = parameters.get("slots")
         if slots is not None and not _are_types(slots):
             types = parameters.get("gpus", self.model.gpus)
+            if slots in [gpu.name for gpu in types]:  # one slot
+                slots = [slots]
             parameters["slots"] = round_robin(slots, types)
         if isinstance(clock, str):
             workload = parameters.get("workload", self.model.workload)

@@ -345,11 +345,12 @@ class Restored:
         held = {name: self.of(part) for name, part in plain.items() if name != "class"}
         if "class" not in plain:
             return held
-        if (kind := _own_class(plain["class"])) is None:
+        kind, function = _own_class(plain["class"]), plain.get("function")
+        if kind is None or isinstance(function, str):  # a model of a script
+            name = plain["class"] if kind is None else function
             raise InputError(
-                f"it holds {plain['class']!r}, which only the script that made it can"
-                " make: there, run the study within"
-                " cgrsp_simpy.studies.store.verifying"
+                f"it holds {name!r}, which only the script that made it can make:"
+                " there, run the study within cgrsp_simpy.studies.store.verifying"
             )
         return kind(**held)
 

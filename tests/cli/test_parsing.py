@@ -30,6 +30,9 @@ REFUSED = {  # a command -> what its one line says
     "run hectic --policies fifo": ["did you mean '--policy'?"],
     "compare": ["required: SCENARIO (see"],
     "sample log.swf": ["ends in .csv"],
+    "parameters month --out month.toml": ["module of a scenario file"],
+    "parameters month --schema": ["allowed: rental, waiting"],
+    "plan waiting trace=jobs.csv": ["left out by formula"],
     # forms and values
     "compare hectic slots": ["word(='slots')", "name=value"],
     "compare hectic slots=": ["word(='slots=')", "name=value"],

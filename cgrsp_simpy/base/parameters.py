@@ -359,7 +359,7 @@ def _refusal(
     called = label.format(entry, **values) if known else f"{entry} of {owner.__name__}"
     value = faults[0]["input"]
     if faults[0]["type"] == "literal_error":
-        allowed = ", ".join(map(str, _options(hints(owner)[name])))
+        allowed = ", ".join(options_of(hints(owner)[name]))
         return InputError(
             f"unknown {called} {value!r}{nearest(str(value), allowed.split(', '))}"
             f" (allowed: {allowed})"
@@ -375,7 +375,8 @@ def _depth(fault: Mapping[str, Any]) -> int:
     return sum(isinstance(key, int) for key in fault["loc"])
 
 
-def _options(hint: Any) -> list[Any]:
-    """The values of the Literal in a type."""
-    parts = get_args(hint)
-    return [value for part in parts for value in _options(part) or [part]]
+def options_of(hint: Any) -> list[str]:
+    """Return the texts that a type allows, if they are listed."""
+    if get_origin(hint) is Literal:
+        return [str(value) for value in get_args(hint)]
+    return [text for part in get_args(hint) for text in options_of(part)]

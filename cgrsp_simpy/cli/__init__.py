@@ -171,12 +171,31 @@ def overview() -> str:
 
 WORDS = """
 _cgrsp_words() {
-  local names
-  names=$(cgrsp parameters "${COMP_WORDS[2]}" --format csv 2>/dev/null)
-  compgen -S = -W "$(cut -d, -f1 <<<"$names" | tail -n +2)" -- "$1"
+  local words names short
+  read -ra words <<<"$COMP_LINE"
+  case ${words[1]} in
+    plan) words[2]=waiting ;;
+    replay) words[2]=cluster ;;
+  esac
+  names=$(cgrsp parameters "${words[2]}" --format csv 2>/dev/null |
+    cut -d, -f1 | tail -n +2)
+  short=$(sed 's/.*[.]//' <<<"$names" | sort | uniq -u)
+  compgen -S = -W "$(sort -u <<<"$names"$'\\n'"$short")" -- "$1"
 }
 """
-"""Completion of the words behind a scenario, for bash."""
+"""Completion of the words behind a scenario, for bash, by full and by short names.
+
+It reads the line, because bash divides words such as dag:er at the colon.
+"""
+JOINED = """
+_cgrsp() {
+  _shtab_cgrsp
+  [[ ${COMPREPLY[0]} == *= ]] && compopt -o nospace 2>/dev/null
+  return 0
+}
+complete -o bashdefault -F _cgrsp cgrsp
+"""
+"""Completion in bash that leaves no space between a name and its value."""
 
 
 def completion(shell: str) -> str:
@@ -196,7 +215,8 @@ def completion(shell: str) -> str:
         for action in added._actions:
             if action.dest == "words":
                 action.complete = {"bash": "_cgrsp_words"}  # type: ignore[attr-defined]
-    return str(shtab.complete(parser, shell, preamble={"bash": WORDS}))
+    text: str = shtab.complete(parser, shell, preamble={"bash": WORDS})
+    return text + (JOINED if shell == "bash" else "")
 
 
 def _parsed(words: Sequence[str]) -> argparse.Namespace | str:

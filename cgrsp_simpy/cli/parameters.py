@@ -8,10 +8,11 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import is_dataclass
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin
+from typing import Any
 
-from cgrsp_simpy.base.checks import check_one_of, require
+from cgrsp_simpy.base.checks import require
 from cgrsp_simpy.base.files import is_there, toml_text, write_whole
+from cgrsp_simpy.base.parameters import options_of
 from cgrsp_simpy.base.parts import schema, tables_of
 from cgrsp_simpy.base.policy import is_policy
 from cgrsp_simpy.base.table import Table, document, json_text, visible
@@ -44,12 +45,13 @@ def _parameters(args: argparse.Namespace) -> Answer:
     worded = Worded(args.scenario, args.words)
     scenario = worded.single("parameters")
     if args.out or args.schema:
-        check_one_of(
-            "module of a scenario file", module_of(scenario), ("rental", *MODULES)
-        )
+        allowed = f"rental or of {', '.join(MODULES)}, which have files"
+        has_file = module_of(scenario) in ("rental", *MODULES)
+        require(has_file, "module of the scenario", args.scenario, allowed)
     if args.out:
-        allowed = "a file that is not there yet"
-        require(not is_there(args.out), "--out", str(args.out), allowed)
+        out, allowed = str(args.out), "a file that is not there yet"
+        require(args.out.suffix == ".toml", "--out", out, "a file that ends in .toml")
+        require(not is_there(args.out), "--out", out, allowed)
         write_whole(args.out, file_text(scenario).encode())
     if args.schema:
         return Answer(json_text(file_schema(scenario)))
@@ -74,21 +76,14 @@ def _rows(parameters: Mapping[str, Parameter]) -> Iterator[Row]:
     for name, item in parameters.items():
         if any(other.startswith(f"{name}.") for other in parameters):
             continue
-        options = [text for text in _options(item.hint) if text not in item.meaning]
-        meaning = f"{item.meaning} One of {', '.join(_options(item.hint))}."
+        options = [text for text in options_of(item.hint) if text not in item.meaning]
+        meaning = f"{item.meaning} One of {', '.join(options_of(item.hint))}."
         yield {
             "name": name,
             "value": shortened(item.value),
             "unit": unit(name.rpartition(".")[2]),
             "meaning": meaning.strip() if options else item.meaning,
         }
-
-
-def _options(hint: Any) -> list[str]:
-    """Return the texts that a type allows, if they are listed."""
-    if get_origin(hint) is Literal:
-        return [str(value) for value in get_args(hint)]
-    return [text for part in get_args(hint) for text in _options(part)]
 
 
 def _of_files(scenario: Any) -> Iterator[Row]:
@@ -161,13 +156,13 @@ def _policies(args: argparse.Namespace) -> Answer:
         }
         for name, factory in scenario.policies.items()
     ]
-    if not rows:
-        return Answer(f"{scenario.name} has no policies: its words are compared")
     content = document(scenario.name, rows, parameters=worded.parameters)
     if args.format == "table":
-        return Answer("\n".join(map(visible, _policy_lines(rows))))
+        none = f"{scenario.name} has no policies: its words are compared"
+        return Answer("\n".join(map(visible, _policy_lines(rows))) or none)
     cells = [list(row.values()) for row in rows]
-    table = Table(scenario.name, [list(rows[0]), *cells])
+    columns = ["policy", "parameters", "section", "meaning"]
+    table = Table(scenario.name, [columns, *cells])
     return formatted(args, content, rows, lambda: [table])
 
 

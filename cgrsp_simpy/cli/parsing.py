@@ -26,6 +26,7 @@ OLD = {
     "market": "market={}, or persistence_s=...",
     "requests": "source.{}",
     "mix": "mix.{}",
+    "only": "{}",
 }
 
 

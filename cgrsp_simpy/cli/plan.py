@@ -115,7 +115,8 @@ def _check_words(worded: Worded, known: tuple[str, ...]) -> None:
 
 def _by_formula(args: argparse.Namespace) -> Answer:
     for word in args.words:
-        require(not word.startswith("trace="), "word", word, "left out by formula")
+        allowed = "left out by formula; cgrsp plan LOG plans for a log"
+        require(not word.startswith("trace="), "word", word, allowed)
     worded = Worded("waiting", args.words)
     scenario = worded.single("plan")
     _check_words(worded, FORMULA)
@@ -135,6 +136,9 @@ def _by_formula(args: argparse.Namespace) -> Answer:
         allowed = "left out where machines are given"
         require(args.objective is None, "--objective", args.objective, allowed)
         number = scenario.machines
+        allowed = "a number: by formula each job takes a whole machine"
+        shared = ", ".join(map(str, worded.grid["machines"]))
+        require(isinstance(number, int), "machines", shared, allowed)
         rows = {text: analyze(text, servers=number, **given) for text in policies}
     else:
         objective = args.objective or "price"
@@ -188,6 +192,9 @@ def _of_log(args: argparse.Namespace) -> Answer:
     given = [word.partition("=")[2] for word in args.words if word not in words]
     require(len(given) <= 1, "machine", " and ".join(given), "given once")
     machine = "".join(given)
+    for word in words:
+        allowed = "machine=CORES or machine=CORESxGB; their number is planned"
+        require(not word.startswith("machines="), "word", word, allowed)
     if (args.limit is None) == (args.budget is None):
         raise InputError("give one of --limit NAME=TIME and --budget AMOUNT")
     whole = machine == "whole"

@@ -64,6 +64,7 @@ def _report(args: argparse.Namespace) -> Answer:
         from cgrsp_simpy.decide.figures import market  # loads matplotlib
 
         stem, fits = Path(args.out), [fit_stock(each) for each in listed]
+        require(bool(stem.name), "--out", args.out, "the STEM of the files' names")
         figure = market(stem.name, len(fits))
         figure.write(stem.parent, figure.rows(fits))
     rows = [_summary(each) for each in polls]

@@ -16,7 +16,7 @@ import numpy as np
 from cgrsp_simpy.base import policy
 from cgrsp_simpy.base.checks import InputError, check_one_of, check_whole, require
 from cgrsp_simpy.base.files import faults_of, number_or_text, read_toml
-from cgrsp_simpy.base.parameters import hints
+from cgrsp_simpy.base.parameters import hints, options_of
 from cgrsp_simpy.base.parts import part_of
 from cgrsp_simpy.cli.parsing import MODULES
 from cgrsp_simpy.decide.month import month
@@ -25,8 +25,8 @@ from cgrsp_simpy.logs import COLUMNS, FORMATS, read_log
 from cgrsp_simpy.rental.days import day, trace
 from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.rental.workload import DAYS, LoggedWorkload
-from cgrsp_simpy.studies.function import as_model, model
-from cgrsp_simpy.studies.subject import subject_of
+from cgrsp_simpy.studies.function import FunctionModel, as_model, model
+from cgrsp_simpy.studies.subject import Parameter, subject_of
 
 log = logging.getLogger(__name__)
 
@@ -112,8 +112,9 @@ class Words(dict[str, str]):
         if known is None:
             return values
         types = hints(known)
+        names = [f"{prefix}.{name}" for name in types]
         for name in values:
-            check_one_of(f"word {prefix}.", name, types)
+            check_one_of("word", f"{prefix}.{name}", names)
         return {name: value_of(text, types[name]) for name, text in values.items()}
 
 
@@ -160,6 +161,10 @@ class Worded:
             ]
             for word, entries in values.items()
         }
+        if isinstance(base, FunctionModel):
+            for word in words:
+                for value in self.grid[word]:
+                    _check_value(word, value, subject.parameters[full[word]])
         self.scenario = self.made(**{word: self.grid[word][0] for word in first})
         if isinstance(self.scenario, Scenario):
             _announce(self.scenario)
@@ -382,8 +387,9 @@ def _reading(words: Words, *more: str) -> dict[str, Any]:
     fields = [each.name for form in FORMATS.values() for each in form.fields]
     names = [*COLUMNS, *fields]
     short = [name.removesuffix("_s").removesuffix("_gb") for name in names]
+    allowed = [f"log.{name}" for name in dict.fromkeys([*known, *names, *short])]
     for name in texts:
-        check_one_of("word log.", name, [*known, *dict.fromkeys([*names, *short])])
+        check_one_of("word", f"log.{name}", allowed)
     return {**how, "columns": texts}
 
 
@@ -446,7 +452,7 @@ def group_of(texts: list[str], prefix: str, owner: Any) -> dict[str, Any]:
     types, found = hints(owner), {}
     for word, values in split(inside).items():
         name = word.partition(".")[2]
-        check_one_of(f"word {prefix}.", name, [item.name for item in fields(owner)])
+        check_one_of("word", word, [f"{prefix}.{item.name}" for item in fields(owner)])
         require(len(values) == 1, word, ",".join(values), "one value")
         found[name] = value_of(values[0], types[name])
     return found
@@ -465,7 +471,8 @@ def split(texts: Sequence[str]) -> dict[str, list[str]]:
         require(name not in words, "word", text, f"given once: {name} is there already")
         values: list[str] = []
         for part in value.split(","):
-            if values and "=" in part and ":" not in part:
+            within = "=" in part and ":" not in part
+            if values and within and ":" in values[-1]:
                 values[-1] += f",{part}"
             else:
                 values.append(part)
@@ -496,6 +503,26 @@ def value_of(text: str, hint: Any) -> Any:
     )
 
 
+def _check_value(word: str, value: Any, item: Parameter) -> None:
+    """Raise InputError for a value that a function's parameter does not have.
+
+    Models check theirs themselves; a function would fail, or ignore it.
+    """
+    hint = item.hint
+    kinds, options = {*_kinds(hint)}, options_of(hint)
+    if options and not (value is None and NoneType in kinds):
+        check_one_of(word, str(value), options)
+    allowed = "left out: functions are passed in Python"
+    require(not callable(item.value), word, value, allowed)
+    simple = kinds - {NoneType}
+    if not simple or not simple <= {bool, int, float}:
+        return
+    is_number = not isinstance(value, bool) and isinstance(value, int | float)
+    numbers = not simple.isdisjoint({int, float})
+    fits = type(value) in kinds or (numbers and is_number)
+    require(fits, word, value, "a number" if numbers else "true or false")
+
+
 def _kinds(hint: Any) -> Iterator[Any]:
     """Yield the types that a type allows; a tuple of types for a list of these."""
     origin, parts = get_origin(hint), get_args(hint)
@@ -506,6 +533,8 @@ def _kinds(hint: Any) -> Iterator[Any]:
             yield from _kinds(part)
     elif origin is Literal:
         yield str
+    elif hint in (tuple, list):
+        yield int, float, str
     elif origin in (tuple, list, Sequence):
         yield tuple(kind for part in parts for kind in _kinds(part))
     else:

@@ -1,12 +1,16 @@
 """Help, and what is refused: one line, in the present words."""
 
+import os
 import random
 import re
+import shlex
+import subprocess
+from shutil import which
 
 import pytest
-from support import check_bad_input, outcome
+from support import CGRSP, check_bad_input, outcome, output
 
-from cgrsp_simpy.cli import VERBS, command_of, main, overview, parser_of
+from cgrsp_simpy.cli import VERBS, command_of, overview, parser_of
 from cgrsp_simpy.cli.parsing import in_words, renamed
 from cgrsp_simpy.cli.scenarios import MARKET_WORDS, SOURCE_WORDS, Worded
 from cgrsp_simpy.studies.subject import subject_of
@@ -30,9 +34,6 @@ REFUSED = {  # a command -> what its one line says
     "run hectic --policies fifo": ["did you mean '--policy'?"],
     "compare": ["required: SCENARIO (see"],
     "sample log.swf": ["ends in .csv"],
-    "parameters month --out month.toml": ["module of a scenario file"],
-    "parameters month --schema": ["allowed: rental, waiting"],
-    "plan waiting trace=jobs.csv": ["left out by formula"],
     # forms and values
     "compare hectic slots": ["word(='slots')", "name=value"],
     "compare hectic slots=": ["word(='slots=')", "name=value"],
@@ -55,6 +56,11 @@ REFUSED = {  # a command -> what its one line says
     "compare hectic --precision x": ["--precision", "'x'"],
     "compare hectic --format xml": ["--format", "'xml'"],
     "run hectic --seed -1": ["--seed(=-1)"],
+    "run": ["arguments are required: SCENARIO (see"],
+    "papers": ["arguments are required: ACTION (see"],
+    "advise hectic prices.nope=2": ["unknown word 'prices.nope'", "prices.price_miss"],
+    "parameters hectic --out .": ["--out(='.')", ".toml"],
+    "parameters hectic --out a.json": ["--out(='a.json')", ".toml"],
     # several values
     "compare hectic slots=4,5": ["slots=4,5", "cgrsp sweep hectic slots=4,5"],
     "run hectic slots=4,5": ["one value for run"],
@@ -84,6 +90,11 @@ REFUSED = {  # a command -> what its one line says
     "plan waiting slots=4": ["unknown parameter 'slots'"],
     "plan waiting order=sjf": ["parameter of a plan(='order')"],
     "plan waiting --limit p95=600": ["--limit", "left out by formula"],
+    "plan waiting trace=a.csv": ["trace=a.csv", "left out by formula"],
+    "plan waiting machines=3x4": ["machines(='3x4')", "a number"],
+    "plan a.csv machines=3 --limit p95=600": ["machines=3", "machine=CORES"],
+    "parameters month --out a.toml": ["'month'", "which have files"],
+    "parameters month --schema": ["'month'", "which have files"],
     "market report none.csv": ["none.csv", "No such file"],
     "replay none.swf": ["none.swf", "No such file"],
     "sample x.csv cluster": ["hgsp:LEVEL"],
@@ -95,6 +106,7 @@ REFUSED = {  # a command -> what its one line says
     "compare hectic --terms warm_s=60,retry_s=30": ["terms.warm_s=60 terms.retry_s=30"],
     "compare cluster --cluster 4x8,2x4": ["cluster=4x8+2x4"],
     "compare hectic --seedz 4": ["mean '--seeds'"],
+    "papers tables thesis --only 4.1": ["words now: 4.1 ("],
     "waiting run --machines 104": ["it is cgrsp run waiting now"],
     "dag solve": ["it is cgrsp run dag now"],
     "hgsp table": ["it is cgrsp papers tables hgsp now"],
@@ -234,11 +246,52 @@ def test_random_commands_end_in_order(part, capsys, tmp_path, monkeypatch):
         assert "Traceback" not in out + err, line
 
 
+COMPLETION = """
+. ./completion
+for COMP_LINE in "cgrsp compare hectic sl" "cgrsp run quiet jobs=3 rate" \\
+    "cgrsp compare dag:er:n=9 platform.g" "cgrsp plan log.csv prices.f" \\
+    "cgrsp replay log.csv plac" "cgrsp compare hectic --se" "cgrsp comp"; do
+  read -ra COMP_WORDS <<<"$COMP_LINE"
+  COMP_CWORD=$(( ${#COMP_WORDS[@]} - 1 )) COMPREPLY=()
+  _cgrsp
+  echo "${COMPREPLY[@]}"
+done
+complete -p cgrsp
+"""
+
+
 @pytest.mark.slow
-def test_the_completion_of_words_is_in_the_script(capsys):
+@pytest.mark.skipif(which("bash") is None, reason="needs bash")
+def test_bash_completes_verbs_options_and_words_of_a_scenario(tmp_path, capsys):
     pytest.importorskip("shtab")
-    assert main(["--completion", "bash"]) == 0
-    assert "_cgrsp_words" in capsys.readouterr().out
+    (tmp_path / "completion").write_text(output(capsys, "--completion", "bash"))
+    program = tmp_path / "cgrsp"
+    program.write_text(f'#!/bin/sh\nexec {shlex.join(CGRSP)} "$@"\n')
+    program.chmod(0o755)
+    path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        ["bash", "-c", COMPLETION],
+        env={**os.environ, "PATH": path},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    *replies, registered = done.stdout.splitlines()
+    assert replies == [
+        "slots=",
+        "rate_per_s=",
+        "platform.gpus=",
+        "prices.fixed=",
+        "placement=",
+        "--seeds",
+        "compare",
+    ]
+    assert registered.split()[-3:] == ["-F", "_cgrsp", "cgrsp"]
+
+
+@pytest.mark.slow
+def test_a_shell_without_completion_is_refused(capsys):
+    pytest.importorskip("shtab")
     check_bad_input(outcome(capsys, "--completion", "dos"), ["--completion", "'dos'"])
 
 

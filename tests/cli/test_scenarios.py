@@ -1,7 +1,9 @@
 """Words: names and values of parameters, and files that are named by words."""
 
+import json
+
 import pytest
-from support import csv_rows, output
+from support import check_refused, outcome, output, swf_of_three
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
@@ -51,6 +53,10 @@ def test_a_comma_separates_values_except_within_one():
     }
 
 
+def test_names_of_files_with_an_equals_sign_are_values():
+    assert split(["trace=a.csv,b=c.csv"]) == {"trace": ["a.csv", "b=c.csv"]}
+
+
 @pytest.mark.parametrize("words", [["slots"], ["slots="], ["=4"], ["a=1", "a=2"]])
 def test_a_word_of_another_form_is_refused(words):
     with pytest.raises(cg.InputError, match="word"):
@@ -61,6 +67,8 @@ def test_lists_are_joined_by_a_plus():
     worded = Worded("hectic", ["slots=RTX A4000+RTX 3090", "sigma=0.1+0.2+0.3"])
     assert [gpu.name for gpu in worded.scenario.slots] == ["RTX A4000", "RTX 3090"]
     assert worded.scenario.service.sigma == (0.1, 0.2, 0.3)
+    worded = Worded("hectic", ["slots=RTX 3090"])
+    assert [gpu.name for gpu in worded.scenario.slots] == ["RTX 3090"]
 
 
 def test_words_are_kept_for_json():
@@ -90,6 +98,79 @@ def test_a_script_gives_a_class_or_an_object(name, tmp_path, monkeypatch):
         assert type(Worded(f"own.py:{name}", []).scenario).__name__ == "Shop"
 
 
+FUNCTION = """
+from __future__ import annotations
+from typing import Literal
+import cgrsp_simpy as cg
+
+@cg.model
+def walk(
+    env,
+    steps: int = 3,
+    pause: float | None = None,
+    rule: Literal["long", "short"] = "long",
+    deep=False,
+    parts=(1, 2),
+    order=max,
+    label=None,
+):
+    env.run(steps)
+    return {"parts_sum": order(sum(parts), 0)}
+"""
+
+
+@pytest.fixture
+def function(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own.py").write_text(FUNCTION)
+    return "own.py:walk"
+
+
+@pytest.mark.parametrize(
+    ("word", "value"),
+    [
+        ("steps=4", 4),
+        ("steps=2.5", 2.5),
+        ("pause=none", None),
+        ("pause=2", 2),
+        ("rule=short", "short"),
+        ("deep=yes", True),
+        ("parts=1+2.5+3", [1, 2.5, 3]),
+        ("parts=7", [7]),
+        ("label=x", "x"),
+    ],
+)
+def test_a_word_of_a_function_has_the_type_of_its_parameter(word, value, function):
+    assert Worded(function, [word]).scenario.parameters == {
+        word.partition("=")[0]: value
+    }
+
+
+@pytest.mark.parametrize(
+    ("word", "message"),
+    [
+        ("steps=x", "steps(='x') must be a number"),
+        ("steps=4,x", "steps(='x') must be a number"),
+        ("steps=none", "steps(='none') must be a number"),
+        ("steps=true", "steps(='true') must be a number"),
+        ("rule=medium", "unknown rule 'medium' (allowed: long, short)"),
+        ("deep=perhaps", "deep(='perhaps') must be true or false"),
+        ("deep=1", "deep(=1) must be true or false"),
+        ("order=own.py:walk", "functions are passed in Python"),
+    ],
+)
+def test_a_word_that_a_function_does_not_take_is_refused(word, message, function):
+    check_refused(lambda: Worded(function, [word]), [message])
+
+
+def test_a_function_has_no_policies_in_any_format(function, capsys):
+    assert "no policies" in output(capsys, "policies", function)
+    answer = json.loads(output(capsys, "policies", function, "--format", "json"))
+    assert answer["figures"] == []
+    latex = output(capsys, "policies", function, "--format", "latex")
+    assert r"\begin{tabular}{llll}" in latex
+
+
 SCENARIOS = (
     "hectic",
     "waiting",
@@ -111,12 +192,6 @@ def test_a_scenario_is_written_to_a_file_and_read_from_it(name, tmp_path, capsys
     assert "a file that is not there yet" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("name", SCENARIOS)
-def test_every_policy_has_a_meaning(name, capsys):
-    rows = csv_rows(output(capsys, "policies", name, "--format", "csv"))
-    assert rows and all(row["meaning"] for row in rows)
-
-
 @pytest.mark.parametrize("name", [*SCENARIOS, "month"])
 def test_every_parameter_has_a_meaning_and_can_be_given_by_its_name(name):
     scenario = Worded(name, []).scenario
@@ -126,6 +201,29 @@ def test_every_parameter_has_a_meaning_and_can_be_given_by_its_name(name):
         if isinstance(item.value, int | float | str) and full != "name":
             again = Worded(name, [f"{full}={str(item.value).lower()}"]).scenario
             assert subject_of(again).parameters[full].value == item.value
+
+
+@pytest.mark.parametrize("name", [*SCENARIOS, "month"])
+def test_every_policy_has_a_meaning(name, capsys):
+    answer = output(capsys, "policies", name, "--format", "json")
+    rows = json.loads(answer)["figures"]
+    assert rows and all(row["meaning"] for row in rows)
+    assert not [row for row in rows if row["meaning"].startswith("partial(")]
+
+
+def test_a_word_of_a_log_is_named_in_full(tmp_path):
+    (tmp_path / "log.csv").write_text("submit_s,service_s\n0,5\n9,5\n")
+    words = [f"trace={tmp_path / 'log.csv'}", "log.nodez=x"]
+    line = "unknown word 'log.nodez'; did you mean 'log.nodes'?"
+    check_refused(lambda: Worded("rental", words), [line])
+
+
+def test_jobs_of_a_cluster_s_log_have_no_file(tmp_path, capsys):
+    swf = swf_of_three(tmp_path)
+    words = ["parameters", "cluster", f"trace={swf}", "--out", tmp_path / "a.toml"]
+    _, out, err = outcome(capsys, *words)
+    assert err.splitlines()[-1].startswith("cgrsp parameters: Jobs cannot be written")
+    assert not out and not (tmp_path / "a.toml").exists()
 
 
 def test_the_parts_of_a_log_are_words(tmp_path, monkeypatch):

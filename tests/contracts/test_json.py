@@ -5,6 +5,7 @@ the package writes JSON.
 import json
 from pathlib import Path
 
+import jsonschema
 import pytest
 
 import cgrsp_simpy
@@ -87,6 +88,12 @@ LINES = [
 ]
 
 
+def valid_answer(answer):
+    """Raise an error for an answer that the schema does not allow."""
+    path = Path(cgrsp_simpy.__file__).parent / "data" / "answer.schema.json"
+    jsonschema.Draft202012Validator(json.loads(path.read_text())).validate(answer)
+
+
 @pytest.mark.parametrize("line", LINES)
 def test_commands_print_json_that_any_program_reads(line, capsys, tmp_path):
     market = tmp_path / "market.csv"
@@ -101,6 +108,7 @@ def test_commands_print_json_that_any_program_reads(line, capsys, tmp_path):
     words = [files.get(word, word) for word in line.split()]
     assert main([*words, "--format", "json"]) == 0
     found = strict(capsys.readouterr().out)
+    valid_answer(found)
     assert [*found][:2] == ["subject", "parameters"]
     assert {"alternatives", "seeds", "figures"} <= found.keys()
     assert all(isinstance(row, dict) for row in found["figures"])

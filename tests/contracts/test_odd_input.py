@@ -3,12 +3,14 @@ line.
 """
 
 import dataclasses
+from pathlib import Path
 
 import numpy as np
 import pytest
 from support import check_bad_input, check_refused, outcome
 
 import cgrsp_simpy as cg
+from cgrsp_simpy.base.files import write_whole
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.cluster.jobs import mean_gpu_hours
 from cgrsp_simpy.decide.judge import judge
@@ -351,6 +353,13 @@ def test_events_are_not_listed_into_json_or_csv(form, capsys):
     check_bad_input(
         outcome(capsys, *line.split()), ["must be left out with --show events"]
     )
+
+
+@pytest.mark.parametrize("name", [".", "/", "../"])
+def test_a_file_without_a_name_is_not_written(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    check_refused(lambda: write_whole(Path(name), b"x"), [])
+    assert not [*tmp_path.parent.glob("*.part"), *tmp_path.iterdir()]
 
 
 def test_a_time_of_a_mix_may_be_a_whole_number_of_any_length():

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rental.snapshots import trace
+from support import check_bad_input, outcome
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.base.files import naming_nothing
@@ -487,6 +488,11 @@ def test_the_figure_is_drawn_from_the_rows_beside_it(snapshots, tmp_path, capsys
 def test_out_must_be_a_toml_file(snapshots, capsys):
     assert main(["market", "fit", str(snapshots), "--out", "laws.json"]) == 2
     assert "must be a file that ends in .toml" in capsys.readouterr().err
+
+
+def test_a_report_s_files_have_a_name(snapshots, capsys):
+    found = outcome(capsys, "market", "report", snapshots, "--out", ".")
+    check_bad_input(found, ["--out(='.')", "STEM"])
 
 
 # ---- the catalogue ----

@@ -293,6 +293,18 @@ def test_going_on_with_a_hostile_folder_runs_nothing_of_it(made, capsys, spoilt)
     assert not (made.parent / "hostile" / "was_run").exists()
 
 
+def test_a_study_of_a_function_is_verified_in_its_script(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own.py").write_text(
+        "import cgrsp_simpy as cg\n\n@cg.model\ndef walk(env, steps=3):\n"
+        "    env.run(steps)\n    return {'sum': steps}\n"
+    )
+    assert main("compare own.py:walk steps=2,3 --seeds 1 --out out".split()) == 0
+    capsys.readouterr()
+    found = outcome(capsys, "verify", "out")
+    check_bad_input(found, ["own:walk', which only the script that made it can make"])
+
+
 def test_policies_of_files_are_run_again_where_that_is_allowed(
     tmp_path, monkeypatch, capsys
 ):

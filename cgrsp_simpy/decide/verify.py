@@ -1,0 +1,158 @@
+"""Repeat a sample of the tasks of a results directory."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+from cgrsp_simpy.base.checks import InputError, require
+from cgrsp_simpy.base.files import is_there, naming_nothing
+from cgrsp_simpy.decide.advice import advise
+from cgrsp_simpy.decide.judge import judge
+from cgrsp_simpy.decide.recommend import Prices, Spot
+from cgrsp_simpy.studies.compare import compare
+from cgrsp_simpy.studies.identity import Restored
+from cgrsp_simpy.studies.store import Checked, kept_json, verifying
+from cgrsp_simpy.studies.sweep import sweep
+from cgrsp_simpy.studies.tune import tune
+
+DIGEST = frozenset("0123456789abcdef")
+Again = Callable[[Mapping[str, Any], Sequence[Any], Path], Any]
+"""Runs a study from its record, with policies, into a directory."""
+
+
+def verify(
+    out: Path,
+    sample: int = 5,
+    seed: int = 0,
+    run_code: bool = False,
+    studies: Mapping[str, Again] | None = None,
+) -> Checked:
+    """Repeat tasks of a results directory, and compare the results.
+
+    sample: number of tasks, drawn by the seed. run_code: import the policy files that
+    the directory names, which runs their code. studies: kinds of studies besides
+    STUDIES. Raises InputError for a directory that is damaged or of no study.
+    """
+    if not is_there(out / "configuration.json"):
+        raise InputError(f"{out} is no results directory of a command")
+    try:
+        with (
+            nullcontext() if run_code else naming_nothing(),
+            verifying(sample, seed) as found,
+        ):
+            configuration = kept_json(out / "configuration.json")
+            _run_again(out, configuration, STUDIES | dict(studies or {}))
+    except InputError as error:
+        told = str(error)
+        raise InputError(
+            told if told.startswith(str(out)) else f"{out}: {told}"
+        ) from None
+    except (
+        LookupError,
+        TypeError,
+        ValueError,
+        AttributeError,
+        ArithmeticError,
+        RecursionError,
+    ):
+        raise InputError(
+            f"{out / 'configuration.json'} is damaged or altered"
+        ) from None
+    return found
+
+
+def _run_again(out: Path, configuration: Any, studies: Mapping[str, Again]) -> None:
+    require(isinstance(configuration, dict), "configuration", configuration, "a table")
+    code = configuration.pop("code", {})
+    own = [_policy(told, code) for told in configuration.pop("policies").values()]
+
+    def data(name: Any) -> Any:
+        if not isinstance(name, str) or not set(name) <= DIGEST:
+            raise InputError(f"data {name!r} is no digest")
+        return kept_json(out / "data" / f"{name}.json")
+
+    restored = Restored(data)
+    policies = [restored.of(policy) for policy in own]
+    told = {name: restored.of(part) for name, part in configuration.items()}
+    studies[told["study"]](told, policies, out)
+
+
+def _policy(told: Any, code: Mapping[str, Any]) -> Any:
+    """Return a policy from its record; a function has a name and digest."""
+    if isinstance(told, list):
+        return told[0]
+    if isinstance(told, str) and told in code:
+        raise InputError(
+            f"the policy {told!r} is of a script: there, run the study within"
+            " cgrsp_simpy.studies.store.verifying"
+        )
+    return told
+
+
+def _swept(told: Mapping[str, Any], policies: Sequence[Any], out: Path) -> None:
+    points = [point for point, _ in told["points"]]
+    places = {_arguments(point): place for point, place in told["points"]}
+    grid = {
+        name: list(dict.fromkeys(point[name] for point in points)) for name in points[0]
+    }
+    number = math.prod(map(len, grid.values()))
+    require(
+        number == len(points), "points", len(points), f"{number}, those of the grid"
+    )
+    sweep(
+        lambda **point: places[_arguments(point)],
+        grid,
+        policies,
+        told["seeds"],
+        out=out,
+    )
+
+
+def _arguments(point: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return the scenario's arguments at a point of a grid."""
+    return tuple(item for item in point.items() if ":" not in item[0])
+
+
+# kind of study -> runs it from its record, with policies, into DIR
+STUDIES: dict[str, Again] = {
+    "compare": lambda told, policies, out: compare(
+        told["scenario"],
+        policies,
+        told["seeds"],
+        out=out,
+        precision=told["precision"] or None,
+    ),
+    "sweep": _swept,
+    "suite": lambda told, policies, out: judge(
+        told["scenarios"],
+        policies,
+        told["seeds"],
+        prices=Prices(**told["prices"]),
+        out=out,
+    ),
+    "advice": lambda told, policies, out: advise(
+        told["scenario"],
+        policies,
+        told["seeds"],
+        prices=Prices(**told["prices"]),
+        spot=told["spot"] and Spot(**told["spot"]),
+        target=told["target"],
+        budget_usd=told["budget_usd"],
+        out=out,
+    ),
+    "tune": lambda told, policies, out: tune(
+        told["scenario"],
+        told["ranges"],
+        policies[0],
+        told["seeds"],
+        out=out,
+        training=told["training"],
+        population=told["population"],
+        generations=told["generations"],
+        figures=told["figures"],
+    ),
+}

@@ -1,0 +1,125 @@
+"""Answers in five formats, of every command that answers with rows."""
+
+import csv
+import json
+import re
+
+import pytest
+from support import csv_rows, output, swf_of_three
+
+from cgrsp_simpy.cli import VERBS, command_of
+from cgrsp_simpy.cli.answers import FORMATS
+
+LINES = {  # a command -> how many rows its figures have
+    "run quiet jobs=3": 1,
+    "run waiting jobs=3 machines=105": 1,
+    "run rental trace=log.csv --by user": 2,
+    "compare quiet jobs=5 --policies fifo,rh:reserve=2 --seeds 2": 2,
+    "compare rental trace=log.csv --policies fifo,spt --by user --seeds 2": 4,
+    "sweep quiet jobs=3,4 rh:reserve=0,1 --policies rh,fifo --seeds 2": 8,
+    "parameters spot": None,
+    "policies spot": None,
+    "advise quiet jobs=5 --policies fifo,spt --seeds 2": None,
+    "bound quiet jobs=1 --seeds 2": 2,
+    "bound quiet jobs=3 --seeds 2 --clairvoyant": 2,
+    "plan waiting --policies ajw,njw": 2,
+    "replay three.swf cluster=1x8 --policies fifo,easy --what-if nodes=1": None,
+    "market report stock.csv": 1,
+    "papers tables llm": None,
+}
+SLOW = ("advise", "bound quiet")
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = "".join(f"{60 * n},{30 + n},a_{n % 2}\n" for n in range(8))
+    (tmp_path / "log.csv").write_text(f"submit_s,service_s,user\n{rows}")
+    rows = "".join(f"{3600 * hour},{hour % 5 and 1}\n" for hour in range(60))
+    (tmp_path / "stock.csv").write_text(f"time,status\n{rows}")
+    swf_of_three(tmp_path)
+
+
+def check_csv(text):
+    """Every row of a CSV has a cell per column."""
+    head, *rows = csv.reader(text.splitlines())
+    assert len({*head}) == len(head) > 1 and rows
+    assert {len(row) for row in rows} == {len(head)}
+
+
+def check_markdown(text):
+    """Every table has a rule below its head, and rows of as many cells."""
+    lines = [line for line in text.splitlines() if line.startswith("|")]
+    cells = [len(re.findall(r"(?<!\\)\|", line)) - 1 for line in lines]
+    rules = [n for n, line in enumerate(lines) if re.fullmatch(r"(\| -+:? )+\|", line)]
+    assert rules
+    for rule, end in zip(rules, [*(n - 1 for n in rules[1:]), len(lines)]):
+        assert len({*cells[rule - 1 : end]}) == 1
+
+
+def check_latex(text):
+    """Environments end in the order in which they begin; rows have all their cells."""
+    begun = []
+    for what, name in re.findall(r"\\(begin|end)\{(\w+)\}", text):
+        if what == "begin":
+            begun.append(name)
+        else:
+            assert begun.pop() == name
+    assert not begun
+    for table in re.split(r"(?=\\begin\{tabular\})", text)[1:]:
+        columns = re.match(r"\\begin\{tabular\}\{([lr]+)\}", table)[1]
+        rows = [line for line in table.splitlines() if line.endswith(r" \\")]
+        counts = {len(re.findall(r"(?<!\\)&", row)) + 1 for row in rows}
+        assert rows and counts == {len(columns)}
+    assert not re.search(r"(?<!\\)[_%#]", re.sub(r"\\\w+\{\w+\}", "", text))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        pytest.param(line, marks=[pytest.mark.slow] * line.startswith(SLOW))
+        for line in LINES
+    ],
+)
+def test_an_answer_has_five_formats(line, folder, capsys):
+    texts = {name: output(capsys, *line.split(), "--format", name) for name in FORMATS}
+    check_csv(texts["csv"])
+    check_markdown(texts["markdown"])
+    check_latex(texts["latex"])
+    figures = json.loads(texts["json"])["figures"]
+    assert len(figures) == (LINES[line] or len(figures)) > 0
+
+
+def test_every_verb_with_formats_is_tried():
+    verbs = {line.split()[0] for line in LINES}
+    assert verbs == {verb for verb in VERBS if command_of(verb).formats}
+    assert all(command_of(verb).formats[:5] in ((), FORMATS) for verb in VERBS)
+
+
+def test_a_row_of_a_sweep_names_its_point_by_plain_values(capsys):
+    line = "sweep quiet jobs=3,4 --policies fifo,spt --seeds 2 --format json"
+    answer = json.loads(output(capsys, *line.split()))
+    assert [row["jobs"] for row in answer["figures"]] == [3, 3, 4, 4]
+    assert [row["jobs"] for row in answer["differences"]] == [3, 4]
+
+
+def test_csv_of_a_run_has_a_row_per_job_and_of_a_study_one_per_seed(folder, capsys):
+    run = csv_rows(output(capsys, *"run quiet jobs=3 --format csv".split()))
+    assert [row["job"] for row in run] == ["0", "1", "2"]
+    line = "compare quiet jobs=3 --policies fifo,spt --seeds 7:9 --format csv"
+    study = csv_rows(output(capsys, *line.split()))
+    assert [(row["policy"], row["seed"]) for row in study] == [
+        ("fifo", "7"),
+        ("fifo", "8"),
+        ("spt", "7"),
+        ("spt", "8"),
+    ]
+
+
+def test_a_figure_that_does_not_exist_is_null_in_json_and_a_dash_in_the_table(capsys):
+    line = "compare quiet jobs=3 tight_fraction=0 --policies fifo,spt --seeds 2"
+    text = output(capsys, *line.split(), "--format", "json")
+    assert "NaN" not in text
+    row = json.loads(text)["figures"][0]
+    assert row["tight_miss_pct"] == {"mean": None, "ci95": [None, None], "n": 0}
+    assert "nan" not in output(capsys, *line.split())

@@ -1,0 +1,301 @@
+"""How commands end, what goes to stdout and stderr, and what a terminal shows."""
+
+import codecs
+import io
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from argparse import Namespace
+from pathlib import Path
+
+import pytest
+from support import CGRSP, outcome, output, process, seen_on_a_terminal
+
+import cgrsp_simpy as cg
+from cgrsp_simpy import cli
+from cgrsp_simpy.cli.answers import Answer
+from cgrsp_simpy.cli.options import executor_of
+
+posix = pytest.mark.skipif(
+    os.name != "posix", reason="signals and process groups are those of POSIX"
+)
+
+
+def test_the_version_is_that_of_the_package(capsys):
+    assert output(capsys, "--version") == f"cgrsp {cg.__version__}\n"
+
+
+@pytest.mark.parametrize("words", [[], ["-h"], ["--help"]])
+def test_the_overview_is_printed_without_a_verb(words, capsys):
+    assert output(capsys, *words).startswith("usage: cgrsp VERB")
+
+
+@pytest.mark.parametrize(("workers", "processes"), [(None, 7), (3, 3), (1, None)])
+def test_figures_are_drawn_in_one_process_per_core(monkeypatch, workers, processes):
+    monkeypatch.setattr(os, "cpu_count", lambda: 7)
+    assert executor_of(Namespace(workers=workers)) == processes
+
+
+# ---- stdout and stderr ----
+
+
+def test_messages_on_a_log_go_to_stderr(tmp_path):
+    rows = "submit_s,service_s\n0,5\n9,x\n7200,6\n3600,7\n"
+    (tmp_path / "log.csv").write_text(rows)
+    line = "run rental trace=log.csv --format json"
+    done = process([*CGRSP, *line.split()], tmp_path)
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["figures"][0]["completed"] == 3
+    bad, order, loaded = done.stderr.splitlines()
+    assert all(text.startswith("cgrsp: ") for text in (bad, order, loaded))
+    assert "line 3" in bad and "line 5" in order
+    assert "3 jobs over 2.0 h" in loaded and "5 slots" in loaded
+
+
+@pytest.mark.parametrize(
+    ("line", "enough"),
+    [
+        ("run surge --format csv", 1),
+        # a short text fits the pipe: its reader leaves before the first line
+        pytest.param("policies hectic", 0, marks=pytest.mark.slow),
+        pytest.param("run hectic --show events", 1, marks=pytest.mark.slow),
+    ],
+)
+def test_a_reader_that_leaves_early_ends_the_command_quietly(line, enough):
+    command = subprocess.Popen(
+        [*CGRSP, *line.split()],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    with command:
+        assert len([command.stdout.readline() for _ in range(enough)]) == enough
+        command.stdout.close()
+        assert command.stderr.read() == ""
+    assert command.returncode == 0
+
+
+def in_a_shell(line, folder):
+    return process(["sh", "-c", f"{shlex.join(CGRSP)} {line}"], folder)
+
+
+@posix
+@pytest.mark.parametrize(
+    ("closed", "message"),
+    [
+        (">&-", "cgrsp: stdout is closed, so that no result can be printed\n"),
+        pytest.param(">&- 2>&-", "", marks=pytest.mark.slow),
+    ],
+)
+def test_a_command_without_stdout_is_refused(closed, message, tmp_path):
+    line = f"compare quiet --policies fifo --seeds 2 --out out {closed}"
+    done = in_a_shell(line, tmp_path)
+    assert (done.returncode, done.stderr) == (2, message)
+    assert not [*tmp_path.iterdir()]
+
+
+@posix
+@pytest.mark.slow
+def test_results_are_printed_without_stderr(tmp_path):
+    usual, closed = (
+        in_a_shell(f"policies hectic {more}", tmp_path) for more in ("", "2>&-")
+    )
+    assert closed.returncode == 0 and closed.stdout == usual.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux")
+@pytest.mark.parametrize("line", ["-h", "policies hectic"])
+def test_a_full_disk_is_one_line(line, tmp_path):
+    done = in_a_shell(f"{line} >/dev/full", tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.endswith(": No space left on device\n")
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_terminal_of_ascii_gets_what_it_can_show():
+    words = "compare quiet jobs=5 --policies fifo --seeds 3".split()
+    ascii_only = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    done = subprocess.run(
+        [*CGRSP, *words], env=os.environ | ascii_only, capture_output=True
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"quiet: mean of 3 seeds +- 95 % half width" in done.stdout
+
+
+def test_letters_that_an_encoding_lacks_are_escaped():
+    codecs.register_error("cgrsp", cli._in_ascii)
+    assert "0.5 ± 0.1 é".encode("ascii", "cgrsp") == rb"0.5 +- 0.1 \xe9"
+    assert "± é".encode("latin-1", "cgrsp") == "± é".encode("latin-1")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="names of files are Unicode")
+def test_results_go_into_a_folder_whose_name_is_no_utf8(tmp_path):
+    out = os.fsencode(tmp_path) + b"/out\xff"
+    words = "compare quiet jobs=5 --policies fifo --seeds 2 --out".split()
+    for _ in range(2):  # the second continues the first
+        done = subprocess.run([*CGRSP, *words, out], capture_output=True)
+        assert done.returncode == 0, done.stderr
+    manifest = json.loads(Path(os.fsdecode(out), "manifest.json").read_bytes())
+    assert os.fsdecode(out) in manifest["command"]
+
+
+# ---- interrupts ----
+
+# Each process that loads this leaves a file with its number.
+RULE = """
+import os, pathlib
+pathlib.Path(f"{os.getpid()}.loaded").touch()
+def rule(view):
+    return zip(view.queue, view.idle)
+"""
+# One run takes longer than an interrupt may: workers are ended in the middle of one.
+LONG = "compare surge jobs=2000000 --policies own.py:rule --seeds 9 --workers 2"
+ALONE = "run hectic rate_per_s=0.01 jobs=3000000 --policy own.py:rule"
+
+
+@posix
+@pytest.mark.parametrize(
+    ("line", "send", "processes"),
+    [
+        (ALONE, os.kill, 1),
+        pytest.param(LONG, os.kill, 3, marks=pytest.mark.slow),
+        pytest.param(LONG, os.killpg, 3, marks=pytest.mark.slow),
+        # while the workers start
+        pytest.param(LONG, os.killpg, 1, marks=pytest.mark.slow),
+    ],
+)
+def test_an_interrupt_ends_command_and_workers_with_one_line(
+    line, send, processes, tmp_path
+):
+    (tmp_path / "own.py").write_text(RULE)
+    command = subprocess.Popen(
+        [*CGRSP, *line.split()],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        until = time.monotonic() + 20
+        while len([*tmp_path.glob("*.loaded")]) < processes:
+            assert time.monotonic() < until
+            time.sleep(0.01)
+        time.sleep(0.3)
+        send(command.pid, signal.SIGINT)
+        sent = time.monotonic()
+        # workers hold the same stderr: its end shows that none is left
+        out, err = command.communicate(timeout=20)
+    finally:
+        if command.poll() is None:
+            os.killpg(command.pid, signal.SIGKILL)
+            command.communicate()
+    verb = line.split()[0]
+    assert (command.returncode, out) == (130, "")
+    assert time.monotonic() - sent < 5
+    # the first line estimates the time
+    assert err.splitlines()[1:] == [f"cgrsp {verb}: interrupted"]
+
+
+# ---- what a terminal shows ----
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def terminal(monkeypatch):
+    """Put a terminal in the place of stderr, without a second of silence."""
+    stderr = Terminal()
+    monkeypatch.setattr("sys.stderr", stderr)
+    monkeypatch.setattr(cli, "SILENT_S", 0.0)
+    return stderr
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "compare quiet jobs=5 --seeds 2 --policies fifo",
+        "parameters waiting",
+        pytest.param("sweep quiet slots=2,3 --seeds 1", marks=pytest.mark.slow),
+        pytest.param("papers tables thesis 4.1", marks=pytest.mark.slow),
+    ],
+)
+def test_a_terminal_shows_which_command_works(line, monkeypatch, capsys):
+    stderr = terminal(monkeypatch)
+    assert cli.main(line.split()) == 0
+    assert f"cgrsp {line.split()[0]}: 00:0" in stderr.getvalue()
+
+
+def test_the_line_counts_and_disappears(monkeypatch, capsys):
+    def work(args):
+        time.sleep(0.3)
+        return Answer("done")
+
+    command = cli.command_of("policies")._replace(carry_out=work)
+    monkeypatch.setattr(cli, "EVERY_S", 0.05)
+    monkeypatch.setattr(cli, "command_of", lambda verb: command)
+    stderr = terminal(monkeypatch)
+    assert cli.main(["policies", "hectic"]) == 0
+    shown = stderr.getvalue()
+    assert shown.count("cgrsp policies: 00:0") >= 3
+    *_, blank, end = shown.split("\r")
+    assert not blank.strip() and not end.strip()
+    assert capsys.readouterr().out == "done\n"
+
+
+def test_a_quick_command_a_file_and_a_listing_show_no_line(monkeypatch, capsys):
+    quick, file, listing = Terminal(), io.StringIO(), Terminal()
+    for stderr, line in (
+        (quick, "policies hectic"),
+        (file, "policies hectic"),
+        (listing, "run quiet jobs=3 --show events"),
+    ):
+        monkeypatch.setattr("sys.stderr", stderr)
+        assert cli.main(line.split()) == 0
+        assert stderr.getvalue() == ""
+        monkeypatch.setattr(cli, "SILENT_S", 0.0)
+
+
+@posix
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        ("run hectic jobs=40000", b"cgrsp run: 00:01"),
+        ("compare hectic --policies fifo --seeds 100", b"%|"),
+    ],
+)
+def test_a_terminal_shows_after_a_second_how_far_a_command_is(line, shown):
+    assert shown in seen_on_a_terminal(line, lambda seen: shown in seen, 80)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "compare hectic --seeds 1000000",
+        "sweep hectic slots=3,4 --seeds 1000000",
+        "compare month --seeds 1000000",
+        "compare waiting machines=104 jobs=1000000 --seeds 10000",
+        "compare cluster --seeds 1000000",
+        "compare dag:er:n=300 budget=10000000 --seeds 100",
+        "compare hgsp:tasks4 --seeds 1000000",
+        "compare llm --seeds 1000000",
+        "compare spot --seeds 100000000",
+        "bound hectic --seeds 100000",
+        "advise hectic --seeds 1000000",
+        "papers tables thesis --seeds 10000",
+        "papers check --seeds 10000",
+    ],
+)
+def test_work_of_hours_starts_only_with_yes(line, capsys):
+    status, out, err = outcome(capsys, *line.split())
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert " are to be " in err and "--yes" in err

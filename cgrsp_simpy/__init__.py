@@ -40,12 +40,12 @@ from cgrsp_simpy.engine.report import Report
 from cgrsp_simpy.engine.resources import pools, slots
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.engine.view import first_come
+from cgrsp_simpy.market.gpu import THESIS_GPUS, GpuType, round_robin
+from cgrsp_simpy.market.law import Clock, HourlyStock, Market, Status, StockSeries
 from cgrsp_simpy.rental.arrivals import ArrivalRates, arrival_rates
-from cgrsp_simpy.rental.days import day, trace
+from cgrsp_simpy.rental.days import day, on_market, trace
 from cgrsp_simpy.rental.deadlines import DeadlineClass
-from cgrsp_simpy.rental.gpu import THESIS_GPUS, GpuType, round_robin
 from cgrsp_simpy.rental.job import Job, Service
-from cgrsp_simpy.rental.market import Clock, HourlyStock, Market, Status, StockSeries
 from cgrsp_simpy.rental.policies import POLICIES, ListPolicy, make_policy, rules
 from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.rental.terms import Preemption, Terms
@@ -71,7 +71,6 @@ if TYPE_CHECKING:
         llm,
         plots,
         spot,
-        thesis,
         waiting,
     )
     from cgrsp_simpy.analysis import queueing, statistics
@@ -79,8 +78,9 @@ if TYPE_CHECKING:
     from cgrsp_simpy.decide.bounds import lower_bound
     from cgrsp_simpy.decide.environment import gym_env
     from cgrsp_simpy.decide.month import month
-    from cgrsp_simpy.logs.market import read_market
-    from cgrsp_simpy.rental.measured import fit_stock, measured, on_market
+    from cgrsp_simpy.market.measured import fit_stock, measured
+    from cgrsp_simpy.market.series import read_market
+    from cgrsp_simpy.papers import thesis
     from cgrsp_simpy.studies.tune import tune
 
 __version__ = version("cgrsp_simpy")
@@ -171,18 +171,17 @@ MODULES = {
     name.rpartition(".")[2]: name
     for name in (
         "analysis.queueing analysis.statistics cluster dag exercises hgsp llm plots"
-        " spot thesis waiting"
+        " papers.thesis spot waiting"
     ).split()
 }
 LATER = {
     "advise": "decide.advice",
     "gym_env": "decide.environment",
-    "fit_stock": "rental.measured",
+    "fit_stock": "market.measured",
     "lower_bound": "decide.bounds",
-    "measured": "rental.measured",
+    "measured": "market.measured",
     "month": "decide.month",
-    "on_market": "rental.measured",
-    "read_market": "logs.market",
+    "read_market": "market.series",
     "tune": "studies.tune",
 }
 # Names of the last release, each of them at its own place now.

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.spot.study import deadline_study
+from cgrsp_simpy.papers.spot.table import deadline_study
 
 if __name__ == "__main__":
     markets = {

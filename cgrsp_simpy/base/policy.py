@@ -10,6 +10,8 @@ import inspect
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from traceback import extract_tb
 from typing import Any, NamedTuple, TypeVar, cast
@@ -158,6 +160,15 @@ def chosen(
     if not callable(value):
         raise InputError(f"{what}(={value!r}) must be a name or a function of a view")
     return cast(Made, value)
+
+
+@cache
+def offered(module: str) -> dict[str, EntryPoint]:
+    """Return the schedulers that installed packages offer to a module, by name: their
+    entry points of the group "cgrsp_simpy.MODULE". They are imported when first used.
+    """
+    found = entry_points(group=f"cgrsp_simpy.{module}")
+    return {entry.name: entry for entry in sorted(found, key=lambda each: each.name)}
 
 
 def in_file(text: str) -> bool:

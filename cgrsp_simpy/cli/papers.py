@@ -26,10 +26,10 @@ from cgrsp_simpy.cli.options import (
 from cgrsp_simpy.cli.parsing import Command
 from cgrsp_simpy.cli.scenarios import Worded, split, value_of
 from cgrsp_simpy.papers.catalogue import PAPERS, Paper, make_all, with_seeds
-from cgrsp_simpy.thesis.experiments import COUNTED, TABLES
-from cgrsp_simpy.thesis.report import IDS, Report, make_report, wanted_of
-from cgrsp_simpy.thesis.runs import work_of
-from cgrsp_simpy.thesis.verdict import DIFFERS
+from cgrsp_simpy.papers.thesis.experiments import COUNTED, TABLES
+from cgrsp_simpy.papers.thesis.report import IDS, Report, make_report, wanted_of
+from cgrsp_simpy.papers.thesis.runs import work_of
+from cgrsp_simpy.papers.thesis.verdict import DIFFERS
 
 log = logging.getLogger(__name__)
 

@@ -230,7 +230,7 @@ def _of_log(args: argparse.Namespace) -> Answer:
     )
     if args.out is not None:
         # loads matplotlib
-        from cgrsp_simpy.waiting.paper.figures import PLANNED
+        from cgrsp_simpy.papers.waiting.figures import PLANNED
 
         for path in PLANNED.write(args.out, PLANNED.rows(planned)):
             log.info("%s", path)

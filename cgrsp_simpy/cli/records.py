@@ -19,7 +19,7 @@ from cgrsp_simpy.cli.parsing import Command
 from cgrsp_simpy.cli.scenarios import Worded
 from cgrsp_simpy.cluster.policies import SCHEDULERS
 from cgrsp_simpy.cluster.replay import Replay, replay
-from cgrsp_simpy.rental.measured import (
+from cgrsp_simpy.market.measured import (
     LAGS_H,
     Polls,
     StockFit,
@@ -61,7 +61,7 @@ def _report(args: argparse.Namespace) -> Answer:
     listed = snapshots_of(args.files)
     polls = [Polls(each) for each in listed]
     if args.out is not None:
-        from cgrsp_simpy.decide.figures import market  # loads matplotlib
+        from cgrsp_simpy.market.figures import market  # loads matplotlib
 
         stem, fits = Path(args.out), [fit_stock(each) for each in listed]
         require(bool(stem.name), "--out", args.out, "the STEM of the files' names")

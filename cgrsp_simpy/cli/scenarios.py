@@ -22,7 +22,7 @@ from cgrsp_simpy.cli.parsing import MODULES
 from cgrsp_simpy.decide.month import month
 from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.logs import COLUMNS, FORMATS, read_log
-from cgrsp_simpy.rental.days import day, trace
+from cgrsp_simpy.rental.days import day, on_market, trace
 from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.rental.workload import DAYS, LoggedWorkload
 from cgrsp_simpy.studies.function import FunctionModel, as_model, model
@@ -275,7 +275,7 @@ def _on_market(scenario: Any, words: Words) -> Any:
         if word.startswith("market.") and word not in parameters
     }
     # loads SciPy's solvers
-    from cgrsp_simpy.rental.measured import measured, on_market
+    from cgrsp_simpy.market.measured import measured
 
     for key in ("persistence_s", "market.persistence_s"):
         require(
@@ -356,7 +356,7 @@ def _llm(variant: str, words: Words) -> Any:
 
 
 def _spot(variant: str, words: Words) -> Any:
-    from cgrsp_simpy.spot.market import read_traces
+    from cgrsp_simpy.market.zones import read_traces
     from cgrsp_simpy.spot.scenario import Scenario
 
     paths = words.take("trace").split("+")

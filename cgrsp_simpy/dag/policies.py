@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from inspect import signature
+from inspect import Signature, signature
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from cgrsp_simpy.base.checks import (
     check_one_of,
 )
 from cgrsp_simpy.base.parameters import Fraction, Positive, checked
-from cgrsp_simpy.base.policy import made
+from cgrsp_simpy.base.policy import made, offered
 from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.dag.graph import Graph
 from cgrsp_simpy.dag.listing import (
@@ -32,7 +32,6 @@ from cgrsp_simpy.dag.listing import (
     round_robin,
     run_order,
 )
-from cgrsp_simpy.dag.paper.searches import ddqn, rtgs, woa, worl_rtgs
 from cgrsp_simpy.dag.problem import Plan, Problem, carried_out, latest
 from cgrsp_simpy.dag.search import Budget, Search, Solution, random_units
 
@@ -162,16 +161,13 @@ CONSTRUCTIVE: dict[str, Callable[..., Plan]] = {
     "best-simple": best_simple,
 }
 """By name, the schedulers that make one plan."""
-SEARCHES: dict[str, Callable[..., Solution]] = {
+OWN_SEARCHES: dict[str, Callable[..., Solution]] = {
     "annealing": anneal,
     "random-search": random_search,
-    "woa": woa,
-    "rtgs": rtgs,
-    "ddqn": ddqn,
-    "worl-rtgs": worl_rtgs,
 }
-"""By name, the schedulers that try many plans within a budget."""
-SCHEDULERS: dict[str, Callable[..., Plan | Solution]] = {**CONSTRUCTIVE, **SEARCHES}
+SEARCHES = (*OWN_SEARCHES, *offered("dag"))
+"""Names of the schedulers that try many plans within a budget."""
+SCHEDULERS = (*CONSTRUCTIVE, *SEARCHES)
 """All schedulers by name."""
 COMPARED = (
     "best-simple",
@@ -193,6 +189,13 @@ def is_search(policy: Any) -> bool:
 GIVEN = ("problem", "budget", "seed")  # parameters that a text cannot set
 
 
+def function_of(name: str) -> Callable[..., Any]:
+    """Return the function of a scheduler; one that a package offers is imported."""
+    functions: dict[str, Callable[..., Any]] = {**CONSTRUCTIVE, **OWN_SEARCHES}
+    function: Callable[..., Any] = functions.get(name) or offered("dag")[name].load()
+    return function
+
+
 @dataclass(frozen=True)
 class Planner:
     """A scheduler that knows the whole graph, with its parameters.
@@ -205,28 +208,39 @@ class Planner:
 
     def __call__(self, problem: Problem, budget: Budget, seed: int = 0) -> Solution:
         """Run the scheduler; one that constructs a plan takes a single evaluation."""
+        function = function_of(self.name)
         if self.name in SEARCHES:
-            return SEARCHES[self.name](problem, budget, seed, **self.given)
+            solution: Solution = function(problem, budget, seed, **self.given)
+            return solution
         begin = time.perf_counter()
-        plan = CONSTRUCTIVE[self.name](problem, seed, **self.given)
+        plan = function(problem, seed, **self.given)
         makespan_s = carried_out(problem, plan).makespan_s
         seconds = time.perf_counter() - begin
         return Solution(plan, makespan_s, 1, seconds, ((1, seconds, makespan_s),))
 
 
-def _factory(name: str) -> Callable[..., Planner]:
-    def planner(**values: Any) -> Planner:
-        return Planner(name, values)
+class Factory:
+    """Makes the planner of a scheduler, with the parameters of its function."""
 
-    full = signature(SCHEDULERS[name])
-    taken = [item for item in full.parameters.values() if item.name not in GIVEN]
-    planner.__doc__ = SCHEDULERS[name].__doc__
-    planner.__signature__ = full.replace(parameters=taken)  # type: ignore[attr-defined]
-    return planner
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __call__(self, **values: Any) -> Planner:
+        return Planner(self._name, values)
+
+    @property
+    def __signature__(self) -> Signature:
+        full = signature(function_of(self._name))
+        taken = [item for item in full.parameters.values() if item.name not in GIVEN]
+        return full.replace(parameters=taken)
+
+    @property
+    def __doc__(self) -> str | None:  # type: ignore[override]
+        return function_of(self._name).__doc__
 
 
-POLICIES = {name: _factory(name) for name in SCHEDULERS}
-"""Name -> its planner, with the parameters of the scheduler."""
+POLICIES = {name: Factory(name) for name in SCHEDULERS}
+"""Name -> what makes its planner, with the parameters of the scheduler."""
 
 
 def find(problem: Problem, scheduler: str, budget: Budget, seed: int = 0) -> Solution:

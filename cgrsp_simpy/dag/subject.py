@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from itertools import repeat
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from cgrsp_simpy.base.checks import require
 from cgrsp_simpy.base.policy import Named
 from cgrsp_simpy.base.table import Table
@@ -116,9 +118,23 @@ class DagSubject(Subject):
         require(effective, "budget", self.model.budget, allowed)
 
     def study_details(self, study: Any) -> tuple[Sequence[Table], Mapping[str, Any]]:
-        """Return the schedulers' ranks."""
-        # slow to import
-        from cgrsp_simpy.dag.paper.ranking import ranking
+        """Return mean ranks, with Friedman's test and Nemenyi's critical difference.
 
-        table = ranking(study)
-        return ([table] if table else []), {}
+        None for fewer than 3 schedulers, after failed runs, and if all seeds gave the
+        same: they are then one block.
+        """
+        values = np.array([study.values(name, "makespan_s") for name in study.policies])
+        same = (values == values[:, :1]).all()
+        if len(study.policies) < 3 or study.failures or same:
+            return [], {}
+        from cgrsp_simpy.analysis.ranks import rank_test  # loads part of SciPy
+
+        test = rank_test(values.T)
+        heading = (
+            f"mean ranks of makespan_s: Friedman chi-square {test.statistic:.1f}, p"
+            f" {test.p:.2g}; ranks that differ by more than"
+            f" {test.critical_difference:.2f} differ (Nemenyi, 5 %)"
+        )
+        rows = sorted(zip(test.mean.tolist(), study.policies))
+        cells = [[name, f"{rank:.2f}"] for rank, name in rows]
+        return [Table(heading, [["policy", "rank"], *cells])], {}

@@ -67,8 +67,8 @@ from cgrsp_simpy.base.table import grouped
 from cgrsp_simpy.decide.dispatches import STEP_S, Dispatches, Group, Units
 from cgrsp_simpy.decide.recommend import Prices, days_of
 from cgrsp_simpy.decide.recursion import grid, least_cost
+from cgrsp_simpy.market.stock import DAY_S
 from cgrsp_simpy.rental.scenario import Scenario
-from cgrsp_simpy.rental.stock import DAY_S
 
 BIN_S = 600.0
 GROUPS_PER_BIN = 2

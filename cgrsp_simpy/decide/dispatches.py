@@ -23,10 +23,10 @@ import numpy as np
 
 from cgrsp_simpy.base.checks import require
 from cgrsp_simpy.decide.occupation import Laws, levels_of, longest_execution_s
-from cgrsp_simpy.rental.gpu import GpuType
+from cgrsp_simpy.market.gpu import GpuType
+from cgrsp_simpy.market.stock import DAY_S, Stock
 from cgrsp_simpy.rental.job import Draws, Job
 from cgrsp_simpy.rental.scenario import Scenario
-from cgrsp_simpy.rental.stock import DAY_S, Stock
 
 STEP_S = 10.0
 MOST_STEPS = 30_000  # per horizon, three and a half days of STEP_S

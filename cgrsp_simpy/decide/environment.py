@@ -13,8 +13,8 @@ from cgrsp_simpy.base.checks import needed, require
 from cgrsp_simpy.base.policy import Wake
 from cgrsp_simpy.decide.recommend import COST, Prices, given_or_usual
 from cgrsp_simpy.engine.simulation import Simulation
+from cgrsp_simpy.market.law import Status
 from cgrsp_simpy.rental.job import Job
-from cgrsp_simpy.rental.market import Status
 from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.rental.view import SlotView, View
 from cgrsp_simpy.rental.workload import widths

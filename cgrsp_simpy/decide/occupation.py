@@ -11,7 +11,7 @@ import numpy as np
 import scipy
 
 from cgrsp_simpy.base.table import grouped
-from cgrsp_simpy.rental.gpu import GpuType
+from cgrsp_simpy.market.gpu import GpuType
 from cgrsp_simpy.rental.job import Draws, Job, Service
 from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.rental.workload import LoggedWorkload

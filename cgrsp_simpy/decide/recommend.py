@@ -31,12 +31,12 @@ from cgrsp_simpy.base.parameters import (
     parameter,
 )
 from cgrsp_simpy.base.policy import PolicyError
-from cgrsp_simpy.rental.gpu import GpuType, round_robin
+from cgrsp_simpy.market.gpu import GpuType, round_robin
+from cgrsp_simpy.market.stock import DAY_S
 from cgrsp_simpy.rental.policies import POLICIES
 from cgrsp_simpy.rental.policies.later import LooseLater, scarce_spans
 from cgrsp_simpy.rental.record import Totals
 from cgrsp_simpy.rental.scenario import Scenario
-from cgrsp_simpy.rental.stock import DAY_S
 from cgrsp_simpy.rental.terms import Preemption
 from cgrsp_simpy.rental.view import Policy
 from cgrsp_simpy.rental.workload import (

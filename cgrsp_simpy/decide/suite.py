@@ -20,9 +20,9 @@ from numpy.random import Generator
 
 from cgrsp_simpy.base.metric import summed
 from cgrsp_simpy.base.streams import stream
+from cgrsp_simpy.market.gpu import THESIS_GPUS, GpuType, round_robin
+from cgrsp_simpy.market.law import CLOCKS, Clock, HourlyStock, Market
 from cgrsp_simpy.rental.deadlines import DeadlineClass, DeadlineClasses, Deadlines
-from cgrsp_simpy.rental.gpu import THESIS_GPUS, GpuType, round_robin
-from cgrsp_simpy.rental.market import CLOCKS, Clock, HourlyStock, Market
 from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.rental.terms import Terms
 from cgrsp_simpy.rental.workload import (

@@ -15,10 +15,10 @@ from cgrsp_simpy.base.policy import PolicyError, Wake
 from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.exercises.exercise import Exercise, Mistake, code, number
+from cgrsp_simpy.market.gpu import GpuType
+from cgrsp_simpy.market.law import Market
 from cgrsp_simpy.rental.days import day
-from cgrsp_simpy.rental.gpu import GpuType
 from cgrsp_simpy.rental.job import Job, Service
-from cgrsp_simpy.rental.market import Market
 from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.rental.view import Assignment, Policy, View
 from cgrsp_simpy.rental.workload import JobList, LoggedWorkload, Workload

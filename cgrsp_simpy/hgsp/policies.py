@@ -20,13 +20,12 @@ from cgrsp_simpy.base.checks import (
     require,
 )
 from cgrsp_simpy.base.parameters import NotNegative, Whole, declared, parameter
-from cgrsp_simpy.base.policy import Wake
+from cgrsp_simpy.base.policy import Wake, offered
 from cgrsp_simpy.engine.events import policy_name
 from cgrsp_simpy.engine.resources import ResourceSpec
 from cgrsp_simpy.hgsp.exact import solve_exact
 from cgrsp_simpy.hgsp.instance import COLUMNS, Instance
 from cgrsp_simpy.hgsp.rules import RULES, Priority, decide, dispatch
-from cgrsp_simpy.hgsp.sagreedy import sagreedy
 from cgrsp_simpy.hgsp.schedule import Schedule, Solution, greedy_assignment
 from cgrsp_simpy.hgsp.search import search
 from cgrsp_simpy.hgsp.view import Task, View
@@ -154,7 +153,15 @@ def _by_rule(priority: Priority) -> Scheduler:
     return lambda instance, *_: Solution(dispatch(instance, priority))
 
 
-SEEDED = ("sagreedy", "search")  # whose answer depends on the seed
+def _offered(name: str) -> Scheduler:
+    def scheduler(*given: Any) -> Solution:
+        solution: Solution = offered("hgsp")[name].load()(*given)
+        return solution
+
+    return scheduler
+
+
+SEEDED = ("search", *offered("hgsp"))  # whose answer depends on the seed
 
 # Name -> scheduler, in the order of hgsp.txt Section III, then the others.
 SCHEDULERS: dict[str, Scheduler] = {
@@ -164,7 +171,7 @@ SCHEDULERS: dict[str, Scheduler] = {
     "greedy": lambda instance, *_: Solution(
         greedy_assignment(instance, range(instance.tasks))
     ),
-    "sagreedy": lambda instance, seed, *_: Solution(*sagreedy(instance, seed)),
+    **{name: _offered(name) for name in offered("hgsp")},
     "search": _search,
     **{name: _by_rule(priority) for name, priority in RULES.items()},
     "milp": lambda instance, _, __, seconds: solve_exact(instance, seconds or MILP_S),
@@ -306,18 +313,20 @@ class Planner:
 MEANINGS = {
     "fifo": "Tasks in order of arrival, each on the GPU that can start it first.",
     "greedy": "Tasks in order of arrival, each on the GPU that finishes it first.",
-    "sagreedy": "Simulated annealing over the order of Greedy, from where it starts.",
     "search": "Local search, within a number of moves or seconds.",
     **{name: rule.__doc__ for name, rule in RULES.items()},
     "milp": "An integer program, for about ten tasks, within a number of seconds.",
 }
 
 
-def _factory(name: str) -> Callable[..., Planner]:
-    factory = partial(Planner, name)
-    factory.__doc__ = MEANINGS[name]
-    return factory
+class Factory(partial[Planner]):
+    """Makes the planner of a scheduler."""
+
+    @property
+    def __doc__(self) -> str | None:  # type: ignore[override]
+        (name,) = self.args
+        return MEANINGS.get(name) or offered("hgsp")[name].load().__doc__
 
 
-POLICIES = {name: _factory(name) for name in SCHEDULERS}
+POLICIES = {name: Factory(Planner, name) for name in SCHEDULERS}
 """Name -> its planner, with the parameters of `Planner`."""

@@ -16,6 +16,15 @@ from cgrsp_simpy.engine.claim import claims_table
 from cgrsp_simpy.hgsp.instance import Instance
 
 
+@dataclass(frozen=True)
+class Iteration:
+    """One step of a search. objective: of the current solution. best: least so far."""
+
+    iteration: int
+    objective: float
+    best: float
+
+
 @dataclass(frozen=True, eq=False)
 class Schedule:
     """Where and when each task runs; arrays of shape (tasks,), times in seconds.

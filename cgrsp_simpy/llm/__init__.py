@@ -2,7 +2,7 @@
 
 A `Scenario` of requests is used like that of any module. Table II of "Heterogeneous GPU
 Scheduling", Section VI, cited as hgsp.txt, has another model, in which a request owns
-its GPUs (`cgrsp_simpy.llm.paper`).
+its GPUs (`cgrsp_simpy.papers.llm.table`).
 """
 
 from cgrsp_simpy.base.checks import renamed

@@ -31,7 +31,7 @@ from cgrsp_simpy.base.parameters import (
 )
 from cgrsp_simpy.base.streams import Draw
 from cgrsp_simpy.logs import Tags, read_log
-from cgrsp_simpy.logs.market import name_of
+from cgrsp_simpy.logs.fields import name_of
 
 TOKENS = ("prompt_tokens", "output_tokens")
 MOST_DRAWN = 8192  # tokens of a prompt or an output; longer draws are cut

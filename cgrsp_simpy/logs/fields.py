@@ -341,3 +341,8 @@ class Format:
     start: Callable[[Mapping[str, str]], datetime | None] | None = None
     none: str = ""
     whole: Callable[[TextIO], Any] | None = None
+
+
+def name_of(path: Path) -> str:
+    """Return the name of a series without a type, from the file's."""
+    return path.name.removesuffix(".gz").rpartition(".")[0] or path.name

@@ -19,7 +19,7 @@ from cgrsp_simpy.base.policy import PolicyError
 from cgrsp_simpy.base.table import Table, cells_of, csv_text, json_text
 from cgrsp_simpy.papers import tables
 from cgrsp_simpy.papers.tables import Output
-from cgrsp_simpy.thesis.report import IDS
+from cgrsp_simpy.papers.thesis.report import IDS
 
 log = logging.getLogger(__name__)
 SEEDS = ("seeds", "instances", "graphs")  # what runs of figures call their number
@@ -53,51 +53,51 @@ class Paper(NamedTuple):
 PAPERS = {
     "thesis": Paper(
         "Cloud GPU rendering scheduling, the master's thesis",
-        "thesis.figures",
+        "papers.thesis.figures",
         "figure",
         tables.thesis,
         IDS,
     ),
     "waiting": Paper(
         "Waiting policies for fixed and on-demand machines",
-        "waiting.paper.figures",
+        "papers.waiting.figures",
         "waiting",
     ),
     "cluster": Paper(
         "Schedulers of multi-GPU clusters",
-        "cluster.paper.figures",
+        "papers.cluster.figures",
         "cluster",
         tables.cluster,
         ("II",),
     ),
     "hgsp": Paper(
         "Weighted tardiness on heterogeneous GPUs",
-        "hgsp.paper.figures",
+        "papers.hgsp.figures",
         "hgsp",
         tables.hgsp,
         ("I",),
     ),
     "llm": Paper(
         "LLM inference, in the paper of hgsp",
-        "llm.figures",
+        "papers.llm.figures",
         "llm",
         tables.llm,
         ("II",),
     ),
     "dag": Paper(
         "Training graphs on GPUs (WORL-RTGS)",
-        "dag.paper.figures",
+        "papers.dag.figures",
         "dag",
         tables.dag,
         ("correlation",),
     ),
     "spot": Paper(
         "One job under a deadline on spot instances (Can't Be Late)",
-        "spot.paper.figures",
+        "papers.spot.figures",
         "spot",
     ),
     "market": Paper(
-        "The thesis's findings if stock persists", "thesis.persistence", "market"
+        "The thesis's findings if stock persists", "papers.thesis.persistence", "market"
     ),
 }
 

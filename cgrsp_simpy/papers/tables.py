@@ -10,13 +10,13 @@ from typing import Any, Literal, NamedTuple
 from cgrsp_simpy.base.checks import check_one_of
 from cgrsp_simpy.base.parameters import Count, Entries, Positive, TwoOrMore, checked
 from cgrsp_simpy.base.table import Table, cells_of, document, short_text
-from cgrsp_simpy.cluster.paper import table as cluster_paper
-from cgrsp_simpy.dag.paper.distance import correlate
 from cgrsp_simpy.dag.scenario import Scenario as DagScenario
-from cgrsp_simpy.hgsp.paper.table import PRINTED, table_one
-from cgrsp_simpy.llm.paper import table_two
+from cgrsp_simpy.papers.cluster import table as cluster_paper
+from cgrsp_simpy.papers.dag.distance import correlate
+from cgrsp_simpy.papers.hgsp.table import PRINTED, table_one
+from cgrsp_simpy.papers.llm.table import table_two
+from cgrsp_simpy.papers.thesis.report import IDS, make_report
 from cgrsp_simpy.studies.subject import subject_of
-from cgrsp_simpy.thesis.report import IDS, make_report
 
 NOTE_OF_LLM = (
     "response: from arrival to completion, which the paper calls waiting. double count:"

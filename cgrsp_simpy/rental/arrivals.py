@@ -18,7 +18,7 @@ from cgrsp_simpy.base.parameters import (
     prepared,
     rule,
 )
-from cgrsp_simpy.rental.market import CLOCKS
+from cgrsp_simpy.market.law import CLOCKS
 
 if TYPE_CHECKING:
     from cgrsp_simpy.rental.workload import LoggedWorkload

@@ -22,9 +22,10 @@ from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.engine.claim import ClaimRecord
 from cgrsp_simpy.engine.events import policy_name
 from cgrsp_simpy.engine.run import BLOCK, Records, Run
+from cgrsp_simpy.market.law import HourlyStock, Market
+from cgrsp_simpy.market.stock import Stock
 from cgrsp_simpy.rental import kernel
 from cgrsp_simpy.rental.kernel import FIGURES, LAST, TIERS, Array
-from cgrsp_simpy.rental.market import HourlyStock, Market
 from cgrsp_simpy.rental.policies import law, triage
 from cgrsp_simpy.rental.policies.classic import AtRandom
 from cgrsp_simpy.rental.policies.law import Delay, Law, Outlook
@@ -32,7 +33,6 @@ from cgrsp_simpy.rental.policies.rule import Index, Rule, Score, Tiers
 from cgrsp_simpy.rental.policies.rules import ListPolicy, by_submission, first_idle
 from cgrsp_simpy.rental.policies.triage import Triage
 from cgrsp_simpy.rental.record import RECORD
-from cgrsp_simpy.rental.stock import Stock
 from cgrsp_simpy.rental.terms import PARTS, Terms
 from cgrsp_simpy.rental.view import own_stream
 from cgrsp_simpy.rental.workload import Columns, Drawn, widths

@@ -1,23 +1,21 @@
-"""Scenarios of the thesis's days, and of logs of real jobs."""
+"""Scenarios of the thesis's days, of logs of real jobs, and on measured markets."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
 from cgrsp_simpy.base.checks import (
+    InputError,
     check_one_of,
     require,
 )
+from cgrsp_simpy.market.gpu import CATALOGUES, GpuType, round_robin
+from cgrsp_simpy.market.law import Market, Measured, clock_of
 from cgrsp_simpy.rental.deadlines import DeadlineClass, DeadlineClasses
-from cgrsp_simpy.rental.gpu import CATALOGUES, GpuType, round_robin
-from cgrsp_simpy.rental.market import (
-    Market,
-    clock_of,
-)
 from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.rental.terms import Terms
 from cgrsp_simpy.rental.workload import (
@@ -177,3 +175,58 @@ def _fleet(
     check_one_of("catalogue", str(gpus), CATALOGUES)  # 2025 is a number in a grid
     types = CATALOGUES[str(gpus)]
     return round_robin(slots, types), types, free_types
+
+
+def on_market(
+    scenario: Scenario,
+    market: Measured,
+    types: Mapping[str, str] | None = None,
+    sight: str = "none",
+) -> Scenario:
+    """Return the scenario on a measured market.
+
+    scenario: its jobs, types, delays and clock remain; prices become the market's if
+    known. market: models, prices and series. types: the scenario's types -> the
+    market's; by default those of the same name. Others keep their model. sight: what is
+    seen of the stock; see `Market`. The scenario itself stays as it is. Raises
+    InputError for unknown names.
+    """
+    ours = [gpu.name for gpu in scenario.gpus]
+    theirs = [model.gpu for model in market.stock]
+    if types is None:
+        types = {name: name for name in ours if name in theirs}
+    if not types:
+        raise InputError(
+            f"the market has {', '.join(theirs)}, and the scenario {', '.join(ours)}:"
+            f" assign types, such as {ours[0]}={theirs[0]}"
+        )
+    for name, their_name in types.items():
+        check_one_of("GPU type of the scenario", name, ours)
+        check_one_of("type of the market", their_name, theirs)
+    laws = {model.gpu: model for model in market.stock}
+    replays = {model.gpu: model for model in market.series}
+    measured_market = replace(
+        scenario.market,
+        stock=tuple(
+            replace(laws[their_name], gpu=name) for name, their_name in types.items()
+        ),
+        series=tuple(
+            replace(replays[their_name], gpu=name)
+            for name, their_name in types.items()
+            if replays
+        ),
+        sight=sight,
+    )
+    dear = {
+        name: market.prices[their_name]
+        for name, their_name in types.items()
+        if their_name in market.prices
+    }
+    gpus, slots = (
+        tuple(
+            replace(gpu, price_usd_per_h=dear.get(gpu.name, gpu.price_usd_per_h))
+            for gpu in fleet
+        )
+        for fleet in (scenario.gpus, scenario.slots)
+    )
+    return replace(scenario, market=measured_market, gpus=gpus, slots=slots)

@@ -14,11 +14,11 @@ from cgrsp_simpy.base.policy import Wake
 from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.engine.events import delay_until, policy_name
 from cgrsp_simpy.engine.simulation import Simulation
+from cgrsp_simpy.market.gpu import GpuType
+from cgrsp_simpy.market.law import Clock
+from cgrsp_simpy.market.stock import DAY_S
 from cgrsp_simpy.rental.arrivals import ArrivalRates
-from cgrsp_simpy.rental.gpu import GpuType
-from cgrsp_simpy.rental.market import Clock
 from cgrsp_simpy.rental.record import Totals
-from cgrsp_simpy.rental.stock import DAY_S
 from cgrsp_simpy.rental.terms import rounding_s
 from cgrsp_simpy.rental.view import SlotView, View
 

@@ -16,11 +16,11 @@ from cgrsp_simpy.base.policy import Suspend
 from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.engine.claim import Claim
 from cgrsp_simpy.engine.simulation import Process, Simulation
-from cgrsp_simpy.rental.gpu import GpuType
+from cgrsp_simpy.market.gpu import GpuType
+from cgrsp_simpy.market.law import HIGH, LOW, Status
+from cgrsp_simpy.market.stock import Stock
 from cgrsp_simpy.rental.instances import Instance, Renting
 from cgrsp_simpy.rental.job import Draws, Job
-from cgrsp_simpy.rental.market import HIGH, LOW, Status
-from cgrsp_simpy.rental.stock import Stock
 from cgrsp_simpy.rental.terms import PARTS
 from cgrsp_simpy.rental.view import SlotView
 

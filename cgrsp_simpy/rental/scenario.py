@@ -22,15 +22,15 @@ from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.engine.resources import ResourceSpec, slots
 from cgrsp_simpy.engine.simulation import Process, Simulation
 from cgrsp_simpy.engine.view import first_come
-from cgrsp_simpy.rental.gpu import THESIS_GPUS, GpuType, round_robin
+from cgrsp_simpy.market.gpu import THESIS_GPUS, GpuType, round_robin
+from cgrsp_simpy.market.law import LOW, Market
+from cgrsp_simpy.market.stock import DAY_S, Stock
 from cgrsp_simpy.rental.instances import Budget, Renting
 from cgrsp_simpy.rental.job import Draws, Job, Service, check_job
-from cgrsp_simpy.rental.market import LOW, Market
 from cgrsp_simpy.rental.policies import POLICIES, PREEMPTIVE
 from cgrsp_simpy.rental.process import job_process, renting_job_process
 from cgrsp_simpy.rental.record import RECORD, is_count
 from cgrsp_simpy.rental.report import RentalReport
-from cgrsp_simpy.rental.stock import DAY_S, Stock
 from cgrsp_simpy.rental.subject import RentalSubject
 from cgrsp_simpy.rental.terms import Terms
 from cgrsp_simpy.rental.toml import described, tables

@@ -10,12 +10,12 @@ from cgrsp_simpy.base.checks import InputError, check_one_of, require
 from cgrsp_simpy.engine.events import policy_name
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.engine.simulation import Simulation
-from cgrsp_simpy.rental.gpu import CATALOGUES, GpuType, round_robin
+from cgrsp_simpy.market.gpu import CATALOGUES, GpuType, round_robin
+from cgrsp_simpy.market.law import clock_of
+from cgrsp_simpy.market.stock import DAY_S, start_s
 from cgrsp_simpy.rental.instances import Budget
-from cgrsp_simpy.rental.market import clock_of
 from cgrsp_simpy.rental.record import Totals
 from cgrsp_simpy.rental.report import figures_of
-from cgrsp_simpy.rental.stock import DAY_S, start_s
 from cgrsp_simpy.rental.workload import Drawn
 from cgrsp_simpy.studies.subject import Subject
 

@@ -20,8 +20,8 @@ from cgrsp_simpy.base.parameters import (
     listed,
     parameter,
 )
+from cgrsp_simpy.market.law import Market, one_per_type
 from cgrsp_simpy.rental.arrivals import HOURS
-from cgrsp_simpy.rental.market import Market, one_per_type
 
 ROUNDING = 1e-9  # of an increment: sums of doubles
 MOST_S = 1e9  # between two attempts, thirty years

@@ -18,10 +18,10 @@ from cgrsp_simpy.base.files import (
     mapping,
 )
 from cgrsp_simpy.base.parts import check_own, part_of, schema, tables_of
+from cgrsp_simpy.market.gpu import THESIS_GPUS, GpuType, round_robin
+from cgrsp_simpy.market.law import CLOCKS, Clock, Market, clock_of
 from cgrsp_simpy.rental.deadlines import DeadlineClass, DeadlineClasses, Deadlines
-from cgrsp_simpy.rental.gpu import THESIS_GPUS, GpuType, round_robin
 from cgrsp_simpy.rental.job import Job, Service
-from cgrsp_simpy.rental.market import CLOCKS, Clock, Market, clock_of
 from cgrsp_simpy.rental.terms import Terms
 from cgrsp_simpy.rental.workload import (
     HourlyWorkload,

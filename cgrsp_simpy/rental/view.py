@@ -18,12 +18,12 @@ from cgrsp_simpy.base.streams import stream, uniforms
 from cgrsp_simpy.engine.claim import Claim
 from cgrsp_simpy.engine.resources import ResourceSubset, lowest_bit
 from cgrsp_simpy.engine.view import SealedDict, SealedList, read_only
+from cgrsp_simpy.market.gpu import GpuType
+from cgrsp_simpy.market.law import Market, Status
+from cgrsp_simpy.market.stock import Stock
 from cgrsp_simpy.rental.arrivals import ArrivalRates
 from cgrsp_simpy.rental.deadlines import DeadlineClass
-from cgrsp_simpy.rental.gpu import GpuType
 from cgrsp_simpy.rental.job import Job
-from cgrsp_simpy.rental.market import Market, Status
-from cgrsp_simpy.rental.stock import Stock
 from cgrsp_simpy.rental.terms import Terms
 
 if TYPE_CHECKING:

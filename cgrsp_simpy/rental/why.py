@@ -8,12 +8,12 @@ from typing import Any, cast
 
 from cgrsp_simpy.base.metric import summed
 from cgrsp_simpy.base.timeline import Bands, Choice, Reasons
-from cgrsp_simpy.rental.gpu import GpuType
+from cgrsp_simpy.market.gpu import GpuType
+from cgrsp_simpy.market.law import LOW, Market
+from cgrsp_simpy.market.stock import DAY_S, Stock, law_changes_s
 from cgrsp_simpy.rental.job import Job
-from cgrsp_simpy.rental.market import LOW, Market
 from cgrsp_simpy.rental.policies.rule import Index, Rule, Score, Tiers, sentence
 from cgrsp_simpy.rental.policies.rules import ListPolicy, by_submission
-from cgrsp_simpy.rental.stock import DAY_S, Stock, law_changes_s
 from cgrsp_simpy.rental.view import Assignment, SlotView, View
 
 RANKED = 5  # waiting jobs listed per decision

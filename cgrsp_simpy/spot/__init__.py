@@ -13,7 +13,7 @@ module; a policy is a name of POLICIES, or any function of a `View`.
 Wu et al., "Can't Be Late: Optimizing Spot Instance Savings under Deadlines", NSDI 2024.
 """
 
-from cgrsp_simpy.spot.market import Traces, TwoState, read_traces
+from cgrsp_simpy.market.zones import Traces, TwoState, read_traces
 from cgrsp_simpy.spot.optimum import optimum
 from cgrsp_simpy.spot.policies import POLICIES
 from cgrsp_simpy.spot.scenario import Scenario

@@ -17,8 +17,8 @@ import numpy.typing as npt
 import scipy
 
 from cgrsp_simpy.base.arrays import Floats
-from cgrsp_simpy.logs.market import Series
-from cgrsp_simpy.spot.market import HOUR_S
+from cgrsp_simpy.market.series import Series
+from cgrsp_simpy.market.zones import HOUR_S
 from cgrsp_simpy.spot.view import Choice, View, ZoneView
 
 STEPS = 600  # of the time until the deadline

@@ -32,17 +32,9 @@ import scipy
 
 from cgrsp_simpy.base.arrays import Floats, Ints
 from cgrsp_simpy.base.checks import require
-from cgrsp_simpy.logs.market import Series
-from cgrsp_simpy.spot.market import (
-    FREE,
-    HOUR_S,
-    Checkpoints,
-    Job,
-    Price,
-    Stay,
-    Stretch,
-    Zone,
-)
+from cgrsp_simpy.market.series import Series
+from cgrsp_simpy.market.zones import HOUR_S, Price, Stretch, Zone
+from cgrsp_simpy.spot.job import FREE, Checkpoints, Job, Stay
 
 ON_DEMAND = Zone(
     "on demand", (Stretch(0.0, True),), Series("on demand", 1, 1, True), kept=True

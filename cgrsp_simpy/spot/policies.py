@@ -16,8 +16,9 @@ from typing import Any
 
 from cgrsp_simpy.base.parameters import Count, checked
 from cgrsp_simpy.base.policy import Wake
+from cgrsp_simpy.market.zones import Stretch
 from cgrsp_simpy.spot.expected import ExpectedCost
-from cgrsp_simpy.spot.market import Stay, Stretch
+from cgrsp_simpy.spot.job import Stay
 from cgrsp_simpy.spot.optimum import Market, at
 from cgrsp_simpy.spot.view import ROUNDING_S, Choice, Oracle, Policy, Ruled, View
 

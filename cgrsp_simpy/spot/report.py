@@ -11,7 +11,8 @@ from cgrsp_simpy.base.timeline import Timeline
 from cgrsp_simpy.engine.claim import Claim
 from cgrsp_simpy.engine.report import Report
 from cgrsp_simpy.engine.run import Run
-from cgrsp_simpy.spot.market import HOUR_S, Job, Stay
+from cgrsp_simpy.market.zones import HOUR_S
+from cgrsp_simpy.spot.job import Job, Stay
 from cgrsp_simpy.spot.optimum import Market
 
 LATE_S = 1e-3  # who ends later than the deadline by less is in time: sums of doubles

@@ -22,17 +22,8 @@ from cgrsp_simpy.engine.events import delay_until
 from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.engine.resources import ResourceSpec, slots
 from cgrsp_simpy.engine.simulation import Process, Simulation
-from cgrsp_simpy.spot.market import (
-    FREE,
-    HOUR_S,
-    MOST_HOURS,
-    Checkpoints,
-    Job,
-    Stay,
-    Stretch,
-    Traces,
-    TwoState,
-)
+from cgrsp_simpy.market.zones import HOUR_S, MOST_HOURS, Stretch, Traces, TwoState
+from cgrsp_simpy.spot.job import FREE, Checkpoints, Job, Stay
 from cgrsp_simpy.spot.optimum import Market
 from cgrsp_simpy.spot.policies import COMPARED, POLICIES
 from cgrsp_simpy.spot.report import Course, SpotReport

@@ -25,8 +25,9 @@ from cgrsp_simpy.base.policy import AssignmentError, Wake
 from cgrsp_simpy.engine import view
 from cgrsp_simpy.engine.claim import Claim, Part
 from cgrsp_simpy.engine.simulation import Simulation
-from cgrsp_simpy.logs.market import Series
-from cgrsp_simpy.spot.market import Checkpoints, Job, Price, Stretch
+from cgrsp_simpy.market.series import Series
+from cgrsp_simpy.market.zones import Price, Stretch
+from cgrsp_simpy.spot.job import Checkpoints, Job
 from cgrsp_simpy.spot.optimum import Market
 
 # of sums of doubles: less computing left is none, a rule holds so much earlier

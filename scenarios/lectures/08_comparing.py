@@ -21,10 +21,10 @@ from scipy.stats import t
 import cgrsp_simpy as cg
 from cgrsp_simpy.analysis import statistics
 from cgrsp_simpy.exercises import claim
+from cgrsp_simpy.papers.thesis.experiments import TABLES
+from cgrsp_simpy.papers.thesis.runs import reproduce
+from cgrsp_simpy.papers.thesis.verdict import judged, tally, z_limit
 from cgrsp_simpy.plots.style import MISSED
-from cgrsp_simpy.thesis.experiments import TABLES
-from cgrsp_simpy.thesis.runs import reproduce
-from cgrsp_simpy.thesis.verdict import judged, tally, z_limit
 
 day = cg.day("normal")
 study = cg.compare(day, ["fifo", "edf", "spt"], seeds=range(30))

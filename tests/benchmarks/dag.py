@@ -20,12 +20,12 @@ import time
 
 import numpy as np
 
-from cgrsp_simpy.dag.paper.distance import correlate
 from cgrsp_simpy.dag.platform import Servers
 from cgrsp_simpy.dag.policies import CONSTRUCTIVE, SEARCHES, find
 from cgrsp_simpy.dag.problem import Plan, makespans
 from cgrsp_simpy.dag.scenario import Scenario, simulate
 from cgrsp_simpy.dag.search import Budget, random_units
+from cgrsp_simpy.papers.dag.distance import correlate
 
 
 def cpu_s(call, repeats):

@@ -23,10 +23,10 @@ from cgrsp_simpy.hgsp.generate import generate
 from cgrsp_simpy.hgsp.instance import Gpu, Instance
 from cgrsp_simpy.hgsp.policies import Follow
 from cgrsp_simpy.hgsp.report import schedule_of
-from cgrsp_simpy.hgsp.sagreedy import sagreedy
 from cgrsp_simpy.hgsp.scenario import Scenario
 from cgrsp_simpy.hgsp.schedule import greedy_assignment
 from cgrsp_simpy.hgsp.search import search
+from cgrsp_simpy.papers.hgsp.sagreedy import sagreedy
 
 
 def tell(what, number, unit, seconds, ratio="", reference=""):

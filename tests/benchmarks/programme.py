@@ -23,7 +23,7 @@ from skeleton import skeleton
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.decide.month import THESIS_MIX
-from cgrsp_simpy.thesis.experiments import MONTH, TABLES
+from cgrsp_simpy.papers.thesis.experiments import MONTH, TABLES
 
 SEEDS = 3
 MONTHS = 30  # days of each

@@ -22,7 +22,7 @@ from cgrsp_simpy.cluster.jobs import (
     least_of_any_law,
     mean_gpu_hours,
 )
-from cgrsp_simpy.cluster.paper.table import PUBLISHED, gpu_hours, implied
+from cgrsp_simpy.papers.cluster.table import PUBLISHED, gpu_hours, implied
 
 MANY = 20_000
 COLUMNS = (

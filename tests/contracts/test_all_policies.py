@@ -15,7 +15,7 @@ from random_scenarios import scenarios
 from support import several
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.rental.stock import Stock
+from cgrsp_simpy.market.stock import Stock
 from cgrsp_simpy.rental.view import SlotView
 
 QUICK = settings(max_examples=25)

@@ -17,23 +17,24 @@ from cgrsp_simpy.base.streams import stream
 PACKAGE = Path(cgrsp_simpy.__file__).parent
 SCENARIO_MODULES = {"waiting", "hgsp", "llm", "cluster", "dag", "spot"}
 BELOW_SCENARIOS = {"engine", "analysis", "logs", "base", "studies", "plots"}
-BELOW_THESIS = BELOW_SCENARIOS | SCENARIO_MODULES | {"rental", "decide"}
+BELOW_PAPERS = BELOW_SCENARIOS | SCENARIO_MODULES | {"market", "rental", "decide"}
 ARROWS = {
     "base": set(),
     "logs": {"base"},
     "engine": {"base"},
     "analysis": {"base"},
-    "rental": {"engine", "analysis", "logs", "base", "studies"},
+    "market": {"analysis", "logs", "base", "plots"},
+    "rental": {"engine", "analysis", "logs", "base", "studies", "market"},
     "studies": {"engine", "analysis", "base"},
     "plots": {"engine", "analysis", "base"},
     **dict.fromkeys(SCENARIO_MODULES, BELOW_SCENARIOS),
-    "decide": BELOW_SCENARIOS | {"rental"},
-    "thesis": BELOW_THESIS | {"__init__"},
-    "exercises": BELOW_THESIS | {"__init__"},
-    "app": BELOW_THESIS,
-    "papers": BELOW_THESIS | {"thesis", "__init__"},
-    "cli": BELOW_THESIS | {"thesis", "papers", "exercises", "app", "__init__"},
-    "__init__": BELOW_THESIS | {"exercises", "thesis"},
+    "spot": BELOW_SCENARIOS | {"market"},
+    "decide": BELOW_SCENARIOS | {"market", "rental"},
+    "papers": BELOW_PAPERS | {"__init__"},
+    "exercises": BELOW_PAPERS | {"__init__"},
+    "app": BELOW_PAPERS,
+    "cli": BELOW_PAPERS | {"papers", "exercises", "app", "__init__"},
+    "__init__": BELOW_PAPERS | {"exercises", "papers"},
     "__main__": {"cli"},
 }
 
@@ -181,7 +182,7 @@ def test_simpy_only_in_the_engine_and_the_scenario_modules(module, tree):
 
 @every_module
 def test_matplotlib_only_where_figures_are_drawn(module, tree):
-    drawing = room_of(module) in {"plots", "thesis"} or Path(module).stem.endswith(
+    drawing = room_of(module) in {"plots", "papers"} or Path(module).stem.endswith(
         "figures"
     )
     assert not {"matplotlib", "mpl_toolkits"} & outsiders(module, tree) or drawing

@@ -16,18 +16,18 @@ from matplotlib.figure import Figure
 import cgrsp_simpy as cg
 from cgrsp_simpy import plots
 from cgrsp_simpy.analysis.statistics import Mean
-from cgrsp_simpy.cluster.paper import figures as cluster
-from cgrsp_simpy.cluster.paper.figures import COURSE
-from cgrsp_simpy.cluster.paper.table import PUBLISHED
 from cgrsp_simpy.cluster.policies import SCHEDULERS as CLUSTER
-from cgrsp_simpy.dag.paper import figures as dag
 from cgrsp_simpy.dag.policies import SCHEDULERS as DAG
-from cgrsp_simpy.hgsp.paper import figures as hgsp
-from cgrsp_simpy.hgsp.paper.figures import COMPARED
 from cgrsp_simpy.hgsp.policies import SCHEDULERS as HGSP
+from cgrsp_simpy.papers.cluster import figures as cluster
+from cgrsp_simpy.papers.cluster.figures import COURSE
+from cgrsp_simpy.papers.cluster.table import PUBLISHED
+from cgrsp_simpy.papers.dag import figures as dag
+from cgrsp_simpy.papers.hgsp import figures as hgsp
+from cgrsp_simpy.papers.hgsp.figures import COMPARED
+from cgrsp_simpy.papers.waiting import figures as waiting
 from cgrsp_simpy.plots.style import _OWN, LOOKS, POLICY, colour_of, looks
 from cgrsp_simpy.spot.policies import POLICIES as SPOT
-from cgrsp_simpy.waiting.paper import figures as waiting
 from cgrsp_simpy.waiting.policies import POLICIES as WAITING
 
 MODULES = {

@@ -16,8 +16,8 @@ from cgrsp_simpy.base import files
 from cgrsp_simpy.base.checks import InputError, check_number, check_whole
 from cgrsp_simpy.base.files import write_whole
 from cgrsp_simpy.base.table import csv_text, from_cell
-from cgrsp_simpy.dag.paper.figures import FIGURES
 from cgrsp_simpy.hgsp.instance import CLUSTERS, Instance, read_instance, write_instance
+from cgrsp_simpy.papers.dag.figures import FIGURES
 from cgrsp_simpy.studies.subject import subject_of
 
 ENDLESS = "9" * 400

@@ -33,8 +33,8 @@ from cgrsp_simpy.base.table import (
     write_csv,
 )
 from cgrsp_simpy.cli.papers import OTHERS
-from cgrsp_simpy.dag.paper import figures as dag
 from cgrsp_simpy.papers.catalogue import PAPERS
+from cgrsp_simpy.papers.dag import figures as dag
 from cgrsp_simpy.plots import marks
 from cgrsp_simpy.plots.animation import animate
 from cgrsp_simpy.plots.beside import Mark

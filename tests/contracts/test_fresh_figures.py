@@ -20,16 +20,16 @@ from support import DATA, csv_rows
 import cgrsp_simpy as cg
 from cgrsp_simpy.base.table import csv_text
 from cgrsp_simpy.cli import main
-from cgrsp_simpy.cluster.paper import figures as cluster
-from cgrsp_simpy.dag.paper import figures as dag
 from cgrsp_simpy.decide.figures import ADVICE
-from cgrsp_simpy.hgsp.paper import figures as hgsp
-from cgrsp_simpy.llm import figures as llm
-from cgrsp_simpy.spot.paper import figures as spot
-from cgrsp_simpy.thesis import figures as thesis
-from cgrsp_simpy.thesis import persistence as market
-from cgrsp_simpy.thesis.report import run_tables
-from cgrsp_simpy.waiting.paper import figures as waiting
+from cgrsp_simpy.papers.cluster import figures as cluster
+from cgrsp_simpy.papers.dag import figures as dag
+from cgrsp_simpy.papers.hgsp import figures as hgsp
+from cgrsp_simpy.papers.llm import figures as llm
+from cgrsp_simpy.papers.spot import figures as spot
+from cgrsp_simpy.papers.thesis import figures as thesis
+from cgrsp_simpy.papers.thesis import persistence as market
+from cgrsp_simpy.papers.thesis.report import run_tables
+from cgrsp_simpy.papers.waiting import figures as waiting
 
 FOLDER = Path(__file__).parents[2] / "figures"
 pytestmark = pytest.mark.skipif(

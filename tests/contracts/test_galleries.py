@@ -11,15 +11,15 @@ import pytest
 from support import check_bad_input, check_lecture, outcome
 
 from cgrsp_simpy.base.checks import InputError
-from cgrsp_simpy.cluster.paper import figures as cluster
-from cgrsp_simpy.dag.paper import figures as dag
 from cgrsp_simpy.hgsp.generate import LEVELS
-from cgrsp_simpy.hgsp.paper import figures as hgsp
 from cgrsp_simpy.llm import Offered as LlmJobs
-from cgrsp_simpy.llm import figures as llm
+from cgrsp_simpy.papers.cluster import figures as cluster
+from cgrsp_simpy.papers.dag import figures as dag
+from cgrsp_simpy.papers.hgsp import figures as hgsp
+from cgrsp_simpy.papers.llm import figures as llm
+from cgrsp_simpy.papers.spot import figures as spot
+from cgrsp_simpy.papers.waiting import figures as waiting
 from cgrsp_simpy.spot import expected
-from cgrsp_simpy.spot.paper import figures as spot
-from cgrsp_simpy.waiting.paper import figures as waiting
 
 
 class Case(NamedTuple):

@@ -28,6 +28,7 @@ ELSEWHERE = {  # file, or folder -> the tests of what has none of its own, and w
     "engine/watchdog.py": "contracts/test_user_code.py",
     "engine/resources.py": "engine/test_run.py",
     "exercises": "docs/test_lectures.py",  # each exercise with its lecture
+    "market/figures.py": "market/test_measured.py",  # draws a report
     "hgsp/view.py": "hgsp/test_policies.py",  # what a policy is shown
     "papers": "cli/test_papers.py",  # runs what it makes
     "logs": "logs/test_formats.py",  # the same rules for every format
@@ -37,10 +38,10 @@ ELSEWHERE = {  # file, or folder -> the tests of what has none of its own, and w
     "rental/arrivals.py": "theory/test_arrival_rates.py",
     "rental/kernel.py": "rental/test_bulk.py",  # compiled, by whole runs
     "rental/toml.py": "rental/test_scenario.py",
-    "thesis/day_figures.py": "thesis/test_figures.py",
-    "thesis/page.py": "thesis/test_report.py",
-    "thesis/table_figures.py": "thesis/test_figures.py",
-    "waiting/paper/run_figures.py": "waiting/paper/test_figures.py",
+    "papers/thesis/day_figures.py": "papers/thesis/test_figures.py",
+    "papers/thesis/page.py": "papers/thesis/test_report.py",
+    "papers/thesis/table_figures.py": "papers/thesis/test_figures.py",
+    "papers/waiting/run_figures.py": "papers/waiting/test_figures.py",
     "waiting/view.py": "waiting/test_scenario.py",
     # figures and rows of a room's runs, and how studies run them
     **{

@@ -17,8 +17,8 @@ from cgrsp_simpy.decide.judge import judge
 from cgrsp_simpy.decide.recommend import Prices, Spot, Trials
 from cgrsp_simpy.hgsp.schedule import greedy_assignment
 from cgrsp_simpy.logs import read_log
-from cgrsp_simpy.logs.market import Series, Snapshots
-from cgrsp_simpy.rental.gpu import GPUS_2025
+from cgrsp_simpy.market.gpu import GPUS_2025
+from cgrsp_simpy.market.series import Series, Snapshots
 from cgrsp_simpy.rental.terms import rounding_s
 from cgrsp_simpy.studies.subject import subject_of
 

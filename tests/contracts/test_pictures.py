@@ -19,13 +19,13 @@ from matplotlib.transforms import Bbox
 
 import cgrsp_simpy as cg
 from cgrsp_simpy import plots
-from cgrsp_simpy.dag.paper import figures as dag
-from cgrsp_simpy.hgsp.paper import figures as hgsp
-from cgrsp_simpy.hgsp.paper.figures import COLOURS
-from cgrsp_simpy.llm import figures as llm
+from cgrsp_simpy.papers.dag import figures as dag
+from cgrsp_simpy.papers.hgsp import figures as hgsp
+from cgrsp_simpy.papers.hgsp.figures import COLOURS
+from cgrsp_simpy.papers.llm import figures as llm
+from cgrsp_simpy.papers.thesis import example_figures as data
+from cgrsp_simpy.papers.thesis.figures import FIGURES
 from cgrsp_simpy.plots import marks
-from cgrsp_simpy.thesis import example_figures as data
-from cgrsp_simpy.thesis.figures import FIGURES
 
 PICTURES = Path(__file__).parents[2] / "figures"
 WITH_BARS = {"5.4": 4, "5.5": 8, "5.7": 6}  # figures of the thesis, and their panels

@@ -12,9 +12,9 @@ import cgrsp_simpy as cg
 from cgrsp_simpy.analysis.ranks import rank_test
 from cgrsp_simpy.base.checks import InputError
 from cgrsp_simpy.cli import main
-from cgrsp_simpy.dag.paper.ranking import ranking
 from cgrsp_simpy.dag.policies import COMPARED, SCHEDULERS
 from cgrsp_simpy.dag.report import METRICS
+from cgrsp_simpy.papers.dag.ranking import ranking
 from cgrsp_simpy.studies.subject import subject_of
 
 SMALL = cg.dag.Scenario("er:n=12,degree=2", cg.dag.Servers(3), budget=cg.dag.Budget(20))

@@ -15,8 +15,8 @@ from cgrsp_simpy.cli import main
 from cgrsp_simpy.decide.advice import BAD_DAYS, POLICIES, WORTH, advise, limits_of
 from cgrsp_simpy.decide.judge import judge
 from cgrsp_simpy.decide.recommend import COST, PARTS, Option, Prices, Spot, Trials
-from cgrsp_simpy.rental.gpu import round_robin
-from cgrsp_simpy.rental.market import Market
+from cgrsp_simpy.market.gpu import round_robin
+from cgrsp_simpy.market.law import Market
 
 AT_ONCE = Market(delay_s=((0, 0), (0, 0), (0, 0)))
 GPU = cg.GpuType("one", 0.3, (60.0, 70.0, 100.0), 1.0)

@@ -28,8 +28,8 @@ from cgrsp_simpy.decide.recommend import (
     under_load,
     variant,
 )
-from cgrsp_simpy.rental.gpu import round_robin
-from cgrsp_simpy.rental.market import Clock, Market
+from cgrsp_simpy.market.gpu import round_robin
+from cgrsp_simpy.market.law import Clock, Market
 from cgrsp_simpy.rental.record import Totals
 from cgrsp_simpy.rental.workload import LoggedWorkload
 from cgrsp_simpy.studies.subject import subject_of

@@ -5,7 +5,7 @@ from math import inf
 from pathlib import Path
 
 from cgrsp_simpy.cluster.jobs import Mix, least_gpu_hours, least_of_any_law
-from cgrsp_simpy.cluster.paper.table import PUBLISHED, gpu_hours, implied
+from cgrsp_simpy.papers.cluster.table import PUBLISHED, gpu_hours, implied
 
 ROOT = Path(__file__).parents[2]
 SECTION = " ".join(

@@ -14,12 +14,12 @@ from cgrsp_simpy.hgsp.instance import (
 from cgrsp_simpy.hgsp.policies import SCHEDULERS, Online
 from cgrsp_simpy.hgsp.report import schedule_of
 from cgrsp_simpy.hgsp.rules import RULES, columns_of, dispatch
-from cgrsp_simpy.hgsp.sagreedy import sagreedy
 from cgrsp_simpy.hgsp.scenario import solve
 from cgrsp_simpy.hgsp.schedule import (
     greedy_assignment,
 )
 from cgrsp_simpy.hgsp.search import search
+from cgrsp_simpy.papers.hgsp.sagreedy import sagreedy
 
 
 @given(instances())

@@ -24,10 +24,10 @@ from cgrsp_simpy.hgsp.instance import Gpu, Instance
 from cgrsp_simpy.hgsp.policies import SCHEDULERS, Follow, Online, Replan
 from cgrsp_simpy.hgsp.report import plan_of, schedule_of
 from cgrsp_simpy.hgsp.rules import RULES, atc, dispatch
-from cgrsp_simpy.hgsp.sagreedy import inserter, sagreedy
 from cgrsp_simpy.hgsp.scenario import Scenario, noise_factors, solve
 from cgrsp_simpy.hgsp.schedule import Schedule, Solution, greedy_assignment
 from cgrsp_simpy.hgsp.search import search
+from cgrsp_simpy.papers.hgsp.sagreedy import inserter, sagreedy
 from cgrsp_simpy.studies.subject import subject_of
 
 ROOT = Path(__file__).parents[2]

@@ -22,16 +22,17 @@ import cgrsp_simpy as cg
 from cgrsp_simpy.cluster.jobs import Mix
 from cgrsp_simpy.cluster.metrics import STARVED_S
 from cgrsp_simpy.dag import generate as dag_generate
-from cgrsp_simpy.dag.paper import searches as network
 from cgrsp_simpy.decide.month import THESIS_MIX
 from cgrsp_simpy.exercises import EXERCISES
-from cgrsp_simpy.hgsp import sagreedy
 from cgrsp_simpy.hgsp.generate import LEVELS
 from cgrsp_simpy.hgsp.instance import CLUSTERS
-from cgrsp_simpy.llm import paper as llm_paper
+from cgrsp_simpy.market.law import CLOCKS
+from cgrsp_simpy.papers.dag import searches as network
+from cgrsp_simpy.papers.hgsp import sagreedy
+from cgrsp_simpy.papers.llm import table as llm_paper
+from cgrsp_simpy.papers.thesis import findings, verdict
 from cgrsp_simpy.rental import workload
 from cgrsp_simpy.rental.deadlines import DeadlineClasses
-from cgrsp_simpy.rental.market import CLOCKS
 from cgrsp_simpy.rental.policies import classic, rules
 from cgrsp_simpy.rental.policies.rolling_horizon import (
     COST_WEIGHT,
@@ -39,7 +40,6 @@ from cgrsp_simpy.rental.policies.rolling_horizon import (
     QOS_WEIGHT,
     WAIT_WEIGHT,
 )
-from cgrsp_simpy.thesis import findings, verdict
 from cgrsp_simpy.waiting.jobs import BurstyJobs
 from cgrsp_simpy.waiting.machines import Prices
 

@@ -13,8 +13,8 @@ from support import figures_of
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
-from cgrsp_simpy.rental.market import CLOCKS
-from cgrsp_simpy.rental.stock import Stock
+from cgrsp_simpy.market.law import CLOCKS
+from cgrsp_simpy.market.stock import Stock
 from cgrsp_simpy.studies.subject import subject_of
 
 GPU, OTHER = cg.GpuType("G", 3.6, (100.0,), 1.0), cg.GpuType("H", 3.6, (100.0,), 1.0)

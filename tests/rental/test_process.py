@@ -11,8 +11,8 @@ from support import figures_of, utilisation
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
+from cgrsp_simpy.market.law import CLOCKS
 from cgrsp_simpy.rental.instances import PreemptionTimes
-from cgrsp_simpy.rental.market import CLOCKS
 from cgrsp_simpy.rental.policies import PREEMPTIVE
 from cgrsp_simpy.studies.subject import subject_of
 

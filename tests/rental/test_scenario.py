@@ -12,8 +12,8 @@ import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.decide.bounds import lower_bound
 from cgrsp_simpy.decide.clairvoyant import optimum
+from cgrsp_simpy.market.law import CLOCKS
 from cgrsp_simpy.rental.deadlines import DeadlineClasses
-from cgrsp_simpy.rental.market import CLOCKS
 from cgrsp_simpy.rental.policies.law import Outlook, delay_of
 from cgrsp_simpy.rental.record import Totals, by_class
 from cgrsp_simpy.studies.subject import subject_of

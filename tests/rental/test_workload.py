@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import cgrsp_simpy as cg
+from cgrsp_simpy.market.law import CLOCKS
 from cgrsp_simpy.rental.deadlines import DeadlineClasses
-from cgrsp_simpy.rental.market import CLOCKS
 
 NAN = float("nan")
 # Read, not carried: a folder beside the project that holds the log of

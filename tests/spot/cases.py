@@ -1,7 +1,8 @@
 """Small markets whose whole course is known."""
 
-from cgrsp_simpy.logs.market import Series
-from cgrsp_simpy.spot.market import Job, Stretch, Zone
+from cgrsp_simpy.market.series import Series
+from cgrsp_simpy.market.zones import Stretch, Zone
+from cgrsp_simpy.spot.job import Job
 from cgrsp_simpy.spot.optimum import Market
 from cgrsp_simpy.spot.scenario import Scenario
 from cgrsp_simpy.studies.subject import subject_of

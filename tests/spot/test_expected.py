@@ -8,18 +8,11 @@ import numpy as np
 import pytest
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.logs.market import Series
+from cgrsp_simpy.market.series import Series
+from cgrsp_simpy.market.zones import Price, Stretch, Traces, TwoState, Zone
 from cgrsp_simpy.spot import expected
 from cgrsp_simpy.spot.expected import classes_of, hazards, seen, transitions
-from cgrsp_simpy.spot.market import (
-    Checkpoints,
-    Job,
-    Price,
-    Stretch,
-    Traces,
-    TwoState,
-    Zone,
-)
+from cgrsp_simpy.spot.job import Checkpoints, Job
 from cgrsp_simpy.spot.optimum import Market
 from cgrsp_simpy.spot.scenario import Scenario
 from cgrsp_simpy.studies.subject import subject_of

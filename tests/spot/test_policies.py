@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 from spot.cases import DOWN_UP_DOWN, carried_out, course, zone
 
-from cgrsp_simpy.spot.market import Checkpoints, Price
+from cgrsp_simpy.market.zones import Price
+from cgrsp_simpy.spot.job import Checkpoints
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,9 @@ from spot.cases import DOWN_UP_DOWN, HISTORY, carried_out, course, zone
 from support import check_refused, output
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.logs.market import Series
-from cgrsp_simpy.spot.market import Checkpoints, Traces, TwoState, read_traces
+from cgrsp_simpy.market.series import Series
+from cgrsp_simpy.market.zones import Traces, TwoState, read_traces
+from cgrsp_simpy.spot.job import Checkpoints
 from cgrsp_simpy.spot.policies import COMPARED
 from cgrsp_simpy.spot.scenario import Scenario
 from cgrsp_simpy.studies.subject import subject_of

@@ -17,9 +17,9 @@ from studies.directories import compared, quiet, refused
 import cgrsp_simpy as cg
 from cgrsp_simpy.base.metric import users_part
 from cgrsp_simpy.base.table import csv_text
-from cgrsp_simpy.rental.gpu import GpuType
+from cgrsp_simpy.market.gpu import GpuType
+from cgrsp_simpy.market.law import Clock, Market, Status
 from cgrsp_simpy.rental.job import Service
-from cgrsp_simpy.rental.market import Clock, Market, Status
 from cgrsp_simpy.rental.workload import DeadlineClasses, PoissonWorkload
 
 # ---- code of one's own ----

@@ -23,9 +23,9 @@ from cgrsp_simpy.decide.dispatches import Dispatches
 from cgrsp_simpy.decide.gaps import Frontier
 from cgrsp_simpy.decide.occupation import Laws, levels_of
 from cgrsp_simpy.decide.recommend import Prices
-from cgrsp_simpy.rental.gpu import THESIS_GPUS, GpuType
+from cgrsp_simpy.market.gpu import THESIS_GPUS, GpuType
+from cgrsp_simpy.market.law import Clock, Market
 from cgrsp_simpy.rental.job import Job, Service
-from cgrsp_simpy.rental.market import Clock, Market
 from cgrsp_simpy.rental.record import Totals
 from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.rental.terms import Terms

@@ -10,9 +10,9 @@ import pytest
 import cgrsp_simpy as cg
 from cgrsp_simpy.base.checks import InputError
 from cgrsp_simpy.decide.clairvoyant import MOST_JOBS, optimum
-from cgrsp_simpy.rental.gpu import GpuType
+from cgrsp_simpy.market.gpu import GpuType
+from cgrsp_simpy.market.law import Clock, Market
 from cgrsp_simpy.rental.job import Job, Service
-from cgrsp_simpy.rental.market import Clock, Market
 from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.rental.workload import JobList
 

@@ -20,7 +20,12 @@ import pytest
 from cgrsp_simpy.analysis.statistics import mean
 from cgrsp_simpy.dag.generate import erdos_renyi
 from cgrsp_simpy.dag.listing import ORDERS, heft, run_order
-from cgrsp_simpy.dag.paper.figures import (
+from cgrsp_simpy.dag.platform import Servers
+from cgrsp_simpy.dag.policies import find
+from cgrsp_simpy.dag.problem import Problem, carried_out, lower_bound_s, makespans
+from cgrsp_simpy.dag.scenario import Scenario
+from cgrsp_simpy.dag.search import Budget
+from cgrsp_simpy.papers.dag.figures import (
     FIGURES,
     ORDERED,
     SEARCHED,
@@ -29,12 +34,7 @@ from cgrsp_simpy.dag.paper.figures import (
     by,
     ended,
 )
-from cgrsp_simpy.dag.paper.searches import ddqn, worl_rtgs
-from cgrsp_simpy.dag.platform import Servers
-from cgrsp_simpy.dag.policies import find
-from cgrsp_simpy.dag.problem import Problem, carried_out, lower_bound_s, makespans
-from cgrsp_simpy.dag.scenario import Scenario
-from cgrsp_simpy.dag.search import Budget
+from cgrsp_simpy.papers.dag.searches import ddqn, worl_rtgs
 from cgrsp_simpy.studies.compare import compare
 from cgrsp_simpy.studies.subject import subject_of
 

@@ -8,15 +8,15 @@ import pytest
 from cgrsp_simpy.base.checks import InputError
 from cgrsp_simpy.dag.generate import star
 from cgrsp_simpy.dag.graph import Graph
-from cgrsp_simpy.dag.paper.distance import (
+from cgrsp_simpy.dag.platform import Platform, Servers
+from cgrsp_simpy.dag.problem import Problem
+from cgrsp_simpy.dag.scenario import Scenario
+from cgrsp_simpy.papers.dag.distance import (
     correlate,
     finish_time_gap_s,
     node_loads_s,
     plan_distance_s,
 )
-from cgrsp_simpy.dag.platform import Platform, Servers
-from cgrsp_simpy.dag.problem import Problem
-from cgrsp_simpy.dag.scenario import Scenario
 
 
 def star_problem(nodes):

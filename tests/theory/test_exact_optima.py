@@ -18,9 +18,9 @@ from cgrsp_simpy.decide.gaps import over_lucks
 from cgrsp_simpy.decide.recommend import Prices
 from cgrsp_simpy.decide.recursion import grid
 from cgrsp_simpy.decide.suite import scenario as suite
-from cgrsp_simpy.rental.gpu import GpuType
+from cgrsp_simpy.market.gpu import GpuType
+from cgrsp_simpy.market.law import Clock, Market
 from cgrsp_simpy.rental.job import Job, Service
-from cgrsp_simpy.rental.market import Clock, Market
 from cgrsp_simpy.rental.record import Totals
 from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.rental.workload import JobList

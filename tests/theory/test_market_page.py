@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.logs.market import read_market
-from cgrsp_simpy.rental.gpu import GPUS_2025
-from cgrsp_simpy.rental.measured import Measured, Polls, StockFit, _Law, series_of
+from cgrsp_simpy.market.gpu import GPUS_2025
+from cgrsp_simpy.market.measured import Measured, Polls, StockFit, _Law, series_of
+from cgrsp_simpy.market.series import read_market
 from cgrsp_simpy.studies.subject import subject_of
 
 ROOT = Path(__file__).parents[2]

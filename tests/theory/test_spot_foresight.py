@@ -8,7 +8,7 @@ import pytest
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.analysis.statistics import mean
-from cgrsp_simpy.spot.market import TwoState
+from cgrsp_simpy.market.zones import TwoState
 from cgrsp_simpy.spot.scenario import Scenario
 
 # divides work, deadline and overhead, so that who decides at polls can do all

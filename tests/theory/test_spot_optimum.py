@@ -11,9 +11,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from support import check_refused
 
-from cgrsp_simpy.logs.market import Series
+from cgrsp_simpy.market.series import Series
+from cgrsp_simpy.market.zones import Price, Stretch, Zone
 from cgrsp_simpy.spot import expected
-from cgrsp_simpy.spot.market import FREE, Checkpoints, Job, Price, Stretch, Zone
+from cgrsp_simpy.spot.job import FREE, Checkpoints, Job
 from cgrsp_simpy.spot.optimum import Market, optimum
 from cgrsp_simpy.spot.policies import POLICIES
 from cgrsp_simpy.spot.scenario import Scenario

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from cgrsp_simpy.analysis.statistics import mean
-from cgrsp_simpy.logs.market import read_series
-from cgrsp_simpy.spot.market import Traces
+from cgrsp_simpy.market.series import read_series
+from cgrsp_simpy.market.zones import Traces
+from cgrsp_simpy.papers.spot.table import deadline_study
 from cgrsp_simpy.spot.policies import COMPARED
-from cgrsp_simpy.spot.study import deadline_study
 
 TRACES = Path(__file__).parents[3] / "shared" / "data" / "spot_traces"
 GANGS = {"16-node": 16, "4-node": 4}  # all instances at once

@@ -8,10 +8,10 @@ from dataclasses import replace
 import pytest
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.thesis.experiments import COUNTED, HECTIC, TABLES
-from cgrsp_simpy.thesis.report import make_report
-from cgrsp_simpy.thesis.runs import reproduce
-from cgrsp_simpy.thesis.verdict import judged, tally
+from cgrsp_simpy.papers.thesis.experiments import COUNTED, HECTIC, TABLES
+from cgrsp_simpy.papers.thesis.report import make_report
+from cgrsp_simpy.papers.thesis.runs import reproduce
+from cgrsp_simpy.papers.thesis.verdict import judged, tally
 
 CORES = os.cpu_count() or 1
 

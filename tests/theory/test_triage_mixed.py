@@ -11,8 +11,8 @@ from support import several
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.analysis.statistics import paired_difference
+from cgrsp_simpy.market.law import LOW
 from cgrsp_simpy.rental.deadlines import DeadlineClasses
-from cgrsp_simpy.rental.market import LOW
 from cgrsp_simpy.rental.policies.law import Outlook, rent_usd
 
 

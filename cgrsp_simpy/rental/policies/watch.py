@@ -27,8 +27,8 @@ from math import inf
 from cgrsp_simpy.base.checks import check_number
 from cgrsp_simpy.base.metric import summed
 from cgrsp_simpy.base.policy import Wake
+from cgrsp_simpy.market.law import LOW
 from cgrsp_simpy.rental.job import Job
-from cgrsp_simpy.rental.market import LOW
 from cgrsp_simpy.rental.policies.law import ROUNDING, next_look_s, seen_chances
 from cgrsp_simpy.rental.policies.rule import Tier, tiers
 from cgrsp_simpy.rental.policies.rules import assign

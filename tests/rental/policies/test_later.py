@@ -7,8 +7,8 @@ import pytest
 import cgrsp_simpy as cg
 from cgrsp_simpy.base.policy import Wake
 from cgrsp_simpy.decide.recommend import later
+from cgrsp_simpy.market.law import Clock, Market
 from cgrsp_simpy.rental.job import Job
-from cgrsp_simpy.rental.market import Clock, Market
 from cgrsp_simpy.rental.policies.later import LooseLater, scarce_spans
 from cgrsp_simpy.studies.subject import subject_of
 

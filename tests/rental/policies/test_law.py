@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.rental.market import LOW, Status
+from cgrsp_simpy.market.law import LOW, Status
+from cgrsp_simpy.market.stock import Stock
 from cgrsp_simpy.rental.policies.law import (
     NO_DELAY,
     Band,
@@ -27,7 +28,6 @@ from cgrsp_simpy.rental.policies.law import (
     rent_usd,
     seen_chances,
 )
-from cgrsp_simpy.rental.stock import Stock
 
 HOUR, DAY_S, QUARTER_S = 3600.0, 86_400.0, 900.0
 PEAK_S, END_S = 6 * HOUR, 10 * HOUR  # of 4 h to 10 h, in which every type may be Low

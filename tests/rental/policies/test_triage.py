@@ -14,11 +14,11 @@ from random_scenarios import scenarios
 from support import several
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.rental.market import LOW, Status
+from cgrsp_simpy.market.law import LOW, Status
+from cgrsp_simpy.market.stock import Stock
 from cgrsp_simpy.rental.policies import triage
 from cgrsp_simpy.rental.policies.law import Outlook, completed, expected_work_s
 from cgrsp_simpy.rental.policies.triage import Triage, line_of, moment_of, queue_of
-from cgrsp_simpy.rental.stock import Stock
 from cgrsp_simpy.rental.terms import Preemption
 
 HOUR = 3600.0

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.rental.market import CLOCKS
-from cgrsp_simpy.rental.stock import Stock
+from cgrsp_simpy.market.law import CLOCKS
+from cgrsp_simpy.market.stock import Stock
 
 GPU = cg.THESIS_GPUS[0]
 

@@ -1,0 +1,440 @@
+"""Snapshots of a market: stock and price of a type, recorded over weeks, or the
+availability of spot instances at each poll.
+
+Three formats, plain or gzipped, distinguished by their content:
+
+    SkyPilot's spot traces   one JSON object, {"metadata": {"gap_seconds": 600},
+                             "data": [1, 0]}: the number of available instances at
+                             each poll; and optionally "prices", USD/h each. The type
+                             is named after the file.
+    GPU price tracker        one JSON object per line: timestamp, gpu_type,
+                             socket_type, availability {low, medium, high: numbers of
+                             offers}, price_stats {median: USD/h}.
+    CSV                      columns time (seconds or timestamps) and status; optional
+                             type and price (USD/h). status: high, medium, low, ""
+                             (not fetched), the number of available instances, or up
+                             and down for 1 and 0.
+
+A number of instances means Low at 0, High at the greatest of the series, and Medium
+between. Of offers by label the best counts, since one instance is wanted. A snapshot
+without any labelled offer was not fetched. All timestamps have a zone, and are
+converted to UTC, or none has.
+
+A series of spot instances is a file with numbers of instances, of one type, in even
+steps.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from itertools import pairwise
+from operator import attrgetter
+from pathlib import Path
+from typing import Any, NamedTuple, TextIO
+
+import numpy as np
+import numpy.typing as npt
+
+from cgrsp_simpy.base.arrays import Bools, Floats, Ints
+from cgrsp_simpy.base.checks import (
+    InputError,
+    check_number,
+    check_one_of,
+    check_whole,
+    read_as,
+    require,
+    tried,
+)
+from cgrsp_simpy.base.files import Zones, faults_of, zoned
+from cgrsp_simpy.base.parameters import Count, Entries, checked, declared
+from cgrsp_simpy.base.table import grouped
+from cgrsp_simpy.logs.fields import comma_rows, name_of, opened, parted_by
+
+NOT_FETCHED = -1  # status of a snapshot without data
+STATUSES = {"high": 0, "medium": 1, "low": 2, "": NOT_FETCHED}
+INSTANCES = {"up": 1, "down": 0}
+
+
+@dataclass(frozen=True, eq=False)
+class Snapshots:
+    """Records of a type.
+
+    gpu: name of the type. time_s: of each snapshot, seconds from the first of the
+    series, increasing. status: 0 High, 1 Medium, 2 Low, -1 not fetched; one per
+    snapshot. price_usd_per_h: one per snapshot, NaN if unknown. start: the moment of
+    second 0 (UTC); None without a calendar. begins_s: seconds from the first snapshot
+    of the file, of any type, to second 0.
+    """
+
+    gpu: str
+    time_s: Floats
+    status: Ints
+    price_usd_per_h: Floats
+    start: datetime | None = None
+    begins_s: float = 0.0
+
+    @property
+    def start_h(self) -> float:
+        """Hour of day at second 0.
+
+        Without a calendar, hours count from the file's first snapshot.
+        """
+        own = self.start
+        if own is None:
+            return self.begins_s / 3600 % 24
+        return own.hour + own.minute / 60 + own.second / 3600
+
+
+class Row(NamedTuple):
+    """Snapshot as in the file.
+
+    moment: a date, or seconds. instances: their number, if the file has one instead of
+    a status. zoned: whether the date has a zone.
+    """
+
+    line: int
+    gpu: str
+    moment: datetime | float
+    status: int
+    price_usd_per_h: float
+    instances: int | None = None
+    zoned: bool = False
+
+
+def read_market(path: str | Path) -> list[Snapshots]:
+    """Read the snapshots of a file, one series per type in order of appearance.
+
+    path: in one of the three formats, plain or gzipped. Raises InputError with the
+    file's name and, if any, line, for an invalid format, times that do not increase,
+    unknown statuses and negative prices.
+    """
+    path = Path(path)
+    with faults_of(path), opened(path) as file:
+        rows = rows_of(path, file)
+        require(bool(rows), "snapshots", 0, "at least one")
+        first = min(rows, key=lambda row: seconds_between(rows[0], row))
+        by_type = grouped(rows, attrgetter("gpu"))
+        return [_series(gpu, own, first) for gpu, own in by_type.items()]
+
+
+def rows_of(path: Path, file: TextIO) -> list[Row]:
+    """Return the snapshots of an open file, of all types, in its order.
+
+    The format is JSON if it begins with {. Raises InputError for an invalid one.
+    """
+    start = file.read(1)
+    while start.isspace():
+        start = file.read(1)
+    file.seek(0)
+    rows = list(_of_json(path, file) if start == "{" else _of_csv(path, file))
+    zones = Zones()
+    for row in rows:
+        if isinstance(row.moment, datetime):
+            zones.see(row.line, row.zoned)
+    zones.check()
+    return rows
+
+
+def seconds_between(before: Row, after: Row) -> float:
+    """Return the seconds between two snapshots; InputError if only one has a date."""
+    if isinstance(before.moment, datetime) and isinstance(after.moment, datetime):
+        return (after.moment - before.moment).total_seconds()
+    if isinstance(before.moment, float) and isinstance(after.moment, float):
+        return after.moment - before.moment
+    raise InputError(f"line {after.line}: time must be all timestamps, or all seconds")
+
+
+def _series(gpu: str, rows: Sequence[Row], of_all: Row) -> Snapshots:
+    """Return the rows of a type. of_all: the first row of the file, by its time."""
+    first = rows[0].moment
+    for before, after in pairwise(rows):
+        if not seconds_between(before, after) > 0:
+            raise InputError(
+                f"line {after.line}: the time of {gpu} must be after that of line"
+                f" {before.line}"
+            )
+    most = max((row.instances for row in rows if row.instances is not None), default=0)
+    return Snapshots(
+        gpu,
+        np.array([seconds_between(rows[0], row) for row in rows]),
+        np.array([_status(row, most) for row in rows], np.int64),
+        np.array([row.price_usd_per_h for row in rows], float),
+        first if isinstance(first, datetime) else None,
+        seconds_between(of_all, rows[0]),
+    )
+
+
+def _status(row: Row, most: int) -> int:
+    """Return the status of a snapshot, from instances by the greatest of the series."""
+    if row.instances is None:
+        return row.status
+    return 2 if not row.instances else 0 if row.instances == most else 1
+
+
+# ---- JSON ----
+
+
+def _of_json(path: Path, file: TextIO) -> Iterable[Row]:
+    text = file.read()
+    try:
+        whole = json.loads(text)
+    except (json.JSONDecodeError, RecursionError):
+        whole = None  # several objects, or none
+    if isinstance(whole, dict) and "timestamp" not in whole:
+        return _of_trace(path, whole)
+    lines = [
+        (line, each) for line, each in enumerate(text.splitlines(), 1) if each.strip()
+    ]
+    return [_tracked(line, each) for line, each in lines]
+
+
+def _of_trace(path: Path, trace: dict[str, Any]) -> list[Row]:
+    """Return the polls of a spot trace."""
+    about: Any = trace.get("metadata")
+    data: Any = trace.get("data")
+    require(isinstance(about, dict), "metadata", about, "an object with gap_seconds")
+    gap_s = about.get("gap_seconds")
+    check_whole("metadata.gap_seconds", gap_s, least=1)
+    require(isinstance(data, list), "data", data, "a list of numbers of instances")
+    prices = trace.get("prices", [None] * len(data))
+    allowed = f"a list of {len(data)} prices, one a poll"
+    right = isinstance(prices, list) and len(prices) == len(data)
+    require(right, "prices", prices, allowed)
+    rows = []
+    for place, (count, usd) in enumerate(zip(data, prices)):
+        check_whole(f"entry {place} of data", count, least=0)
+        price = _price(f"entry {place} of prices", usd)
+        rows.append(Row(1, name_of(path), place * float(gap_s), 0, price, count))
+    return rows
+
+
+def _tracked(line: int, text: str) -> Row:
+    """Parse a line of the GPU price tracker."""
+    try:
+        found = json.loads(text)
+        offers, prices = found["availability"], found["price_stats"]
+        gpu = f"{found['gpu_type']} {found['socket_type']}"
+        numbers = [offers["high"], offers["medium"], offers["low"]]
+        (moment, has), price = zoned(found["timestamp"]), prices["median"]
+    except json.JSONDecodeError as error:
+        raise InputError(f"line {line}: not JSON ({error.msg})") from None
+    except KeyError as error:
+        raise InputError(f"line {line}: {error.args[0]} is missing") from None
+    except (TypeError, ValueError) as error:
+        raise InputError(f"line {line}: not of the format ({error})") from None
+    for name, number in zip(("high", "medium", "low"), numbers):
+        check_whole(f"line {line}: {name}", number, least=0)
+    status = next(
+        (place for place, number in enumerate(numbers) if number), NOT_FETCHED
+    )
+    return Row(
+        line, gpu, moment, status, _price(f"line {line}: price", price), zoned=has
+    )
+
+
+def _price(name: str, value: object) -> float:
+    if value is None:
+        return math.nan
+    check_number(name, value, least=0)
+    return float(value)  # type: ignore[arg-type]
+
+
+# ---- CSV ----
+
+
+def _of_csv(path: Path, file: TextIO) -> Iterable[Row]:
+    table = comma_rows(file, {})
+    _, header = next(table, (0, ""))
+    names = [cell.strip() for cell in header] if isinstance(header, list) else []
+    for name in ("time", "status"):
+        allowed = f"time, status, type, price: no {name}{parted_by(names, [name])}"
+        require(name in names, "columns", ",".join(names), allowed)
+    for line, cells in table:
+        if isinstance(cells, str) or len(cells) != len(names):
+            told = (
+                cells
+                if isinstance(cells, str)
+                else f"{len(cells)} cells, not {len(names)}"
+            )
+            raise InputError(f"line {line}: {told}")
+        yield _listed(
+            line, dict(zip(names, (cell.strip() for cell in cells))), name_of(path)
+        )
+
+
+def _listed(line: int, cells: dict[str, str], name: str) -> Row:
+    """Parse a row of a CSV table."""
+    text, price = cells["status"].lower(), cells.get("price", "")
+    gpu = cells.get("type") or name
+    moment, has = _moment(line, cells["time"])
+    allowed = f"line {line}: price(={price!r}) must be a number >= 0"
+    paid = _price(
+        f"line {line}: price", read_as(float, price, allowed) if price else None
+    )
+    if text in INSTANCES or (text.isascii() and text.isdigit()):
+        instances = INSTANCES[text] if text in INSTANCES else int(text)
+        return Row(line, gpu, moment, 0, paid, instances, has)
+    if text not in STATUSES:
+        words = [*filter(None, STATUSES), *INSTANCES, "a whole number"]
+        check_one_of(f"status in line {line}", text, words)
+    return Row(line, gpu, moment, STATUSES[text], paid, zoned=has)
+
+
+def _moment(line: int, text: str) -> tuple[datetime | float, bool]:
+    """Parse a date, or seconds, and return whether it has a zone."""
+    seconds = tried(float, text)
+    if seconds is None:
+        told = f"line {line}: time(={text!r}) must be seconds, or a timestamp"
+        return read_as(zoned, text, told)
+    check_number(f"line {line}: time", seconds, least=0)
+    return seconds, False
+
+
+@declared()
+class Series:
+    """Availability of a spot instance by poll, constant between polls.
+
+    name: of the zone, or the file. step_s: between polls, seconds. steps: number of
+    polls. up: whether it was available at the first. changes: the polls at which that
+    changes, in order. prices: the polls at which the price changes, from 0 on, with the
+    price in USD per hour; empty if unknown. kept: whether a running instance survives
+    when it is down, which then only prevents new ones.
+    """
+
+    name: str
+    step_s: Count
+    steps: Count
+    up: bool
+    changes: Entries[int] = field(default=(), repr=False)
+    prices: tuple[tuple[int, float], ...] = field(default=(), repr=False)
+    kept: bool = False
+
+    def __post_init__(self) -> None:
+        edges = (0, *self.changes, self.steps)
+        require(
+            all(one < other for one, other in pairwise(edges)),
+            "changes",
+            self.changes,
+            "in order",
+        )
+
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        step_s: int,
+        status: Sequence[bool] | Bools,
+        usd_per_h: npt.ArrayLike = (),
+        kept: bool = False,
+    ) -> Series:
+        """Build the series of a status at each poll.
+
+        name, step_s, kept: as in the class. status: whether an instance was available,
+        by poll. usd_per_h: its price, by poll; empty if unknown.
+        """
+        polled, prices = np.asarray(status, bool), np.asarray(usd_per_h, float)
+        steps = len(polled)
+        require(steps > 0, "status", status, "that of at least one poll")
+        require(
+            len(prices) in (0, steps),
+            "number of prices",
+            len(prices),
+            f"{steps}, one a poll",
+        )
+        for poll in np.flatnonzero(~(np.isfinite(prices) & (prices >= 0)))[:1]:
+            check_number(f"price of poll {poll}", float(prices[poll]), least=0)
+        turns, moves = (np.flatnonzero(np.diff(each)) + 1 for each in (polled, prices))
+        listed = (
+            (poll, float(prices[poll])) for poll in [0, *moves.tolist()] if len(prices)
+        )
+        own = steps, bool(polled[0]), tuple(turns.tolist())
+        return cls(name, step_s, *own, tuple(listed), kept)
+
+    @property
+    def length_s(self) -> int:
+        """Length of all polls, seconds."""
+        return self.steps * self.step_s
+
+    @property
+    def status(self) -> Bools:
+        """Status at each poll, shape (steps,)."""
+        turned = np.zeros(self.steps, int)
+        turned[list(self.changes)] = 1
+        return np.asarray((np.cumsum(turned) % 2 == 1) != self.up)
+
+    @property
+    def availability(self) -> float:
+        """Share of the time in which an instance is available."""
+        return float(self.status.mean())
+
+    def first(self, steps: int) -> Series:
+        """Return the series of the first polls only."""
+        changes = tuple(change for change in self.changes if change < steps)
+        prices = tuple(each for each in self.prices if each[0] < steps)
+        return replace(self, steps=steps, changes=changes, prices=prices)
+
+    def runs_s(self, up: bool) -> Floats:
+        """Return the lengths of runs up or down, shape (runs,); the last may be cut."""
+        edges = np.array((0, *self.changes, self.steps)) * float(self.step_s)
+        return np.diff(edges)[0 if up == self.up else 1 :: 2]
+
+    def ended(self, up: bool) -> Bools:
+        """Return which of the runs of `runs_s` end within the series, shape (runs,)."""
+        found = np.ones(len(self.runs_s(up)), bool)
+        if up == (self.up != (len(self.changes) % 2 == 1)):
+            found[-1] = False
+        return found
+
+
+@checked
+def read_series(path: str | Path, needed: Count = 1) -> Series:
+    """Read a series of spot instances, named after the file.
+
+    path: JSON or CSV, plain or gzipped; see the module's docstring. needed: instances
+    at once that count as available. Raises InputError for a file that is missing, empty
+    or damaged; for polls that are missing, out of order or at uneven steps; for invalid
+    numbers of instances, prices at only some polls, and several types.
+    """
+    path = Path(path)
+    with faults_of(path), opened(path) as file:
+        rows = rows_of(path, file)
+        require(len(rows) > 1, "polls", len(rows), "at least two, to have a step")
+        types = list(dict.fromkeys(row.gpu for row in rows))
+        require(len(types) == 1, "types", types, "one, for a series")
+        prices = [row.price_usd_per_h for row in rows]
+        unknown = [row.line for row in rows if math.isnan(row.price_usd_per_h)]
+        if 0 < len(unknown) < len(rows):
+            raise InputError(
+                f"line {unknown[0]}: its price is missing, where others have one"
+            )
+        for row in rows:
+            if row.instances is None:
+                raise InputError(
+                    f"line {row.line}: status must be up, down, or a whole number >= 0"
+                )
+        there = np.array([row.instances or 0 for row in rows]) >= needed
+        return Series.of(name_of(path), _step_s(rows), there, () if unknown else prices)
+
+
+def _step_s(rows: Sequence[Row]) -> int:
+    """Return the step between polls; InputError if it varies."""
+    steps = [
+        (after.line, seconds_between(before, after)) for before, after in pairwise(rows)
+    ]
+    step_s = steps[0][1]
+    for line, step in steps:
+        if not step > 0:
+            raise InputError(
+                f"line {line}: its time must be after that of the row before"
+            )
+        if step != step_s:
+            raise InputError(
+                f"line {line}: {step:g} s after the row before, where the first step is"
+                f" {step_s:g} s: polls must be at even steps, without gaps"
+            )
+    require(step_s == int(step_s), "the step between polls", step_s, "whole seconds")
+    return int(step_s)

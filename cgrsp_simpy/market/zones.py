@@ -1,0 +1,351 @@
+"""Spot instances by zone: recorded series with their prices, or a generated market of
+two states, and what a run meets of them.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+
+from cgrsp_simpy.base.arrays import Ints
+from cgrsp_simpy.base.checks import (
+    InputError,
+    check_number,
+    check_whole,
+    require,
+)
+from cgrsp_simpy.base.files import faults_of, zoned
+from cgrsp_simpy.base.metric import summed
+from cgrsp_simpy.base.parameters import (
+    Count,
+    Entries,
+    Positive,
+    checked,
+    declared,
+    limits,
+    parameter,
+    rule,
+)
+from cgrsp_simpy.base.streams import stream
+from cgrsp_simpy.logs.fields import opened
+from cgrsp_simpy.market.series import Series, read_series
+
+log = logging.getLogger(__name__)
+HOUR_S = 3600.0
+MOST_HOURS = 87_600  # ten years
+
+
+class Stretch(NamedTuple):
+    """A time in which a zone has spot instances, up, or has none, from a time on,
+    seconds on the clock of the run.
+    """
+
+    from_s: float
+    up: bool
+
+
+class Price(NamedTuple):
+    """A price from a time on, seconds on the clock of the run."""
+
+    from_s: float
+    usd_per_h: float
+
+
+@dataclass(frozen=True)
+class Zone:
+    """A zone, or another place with instances, as a run meets it.
+
+    Parameters
+    ----------
+    name : str
+        Of the zone.
+    stretches : sequence of Stretch
+        What happens to it, in order, up and down in turn, on the clock of the run; the
+        first began at its start or before.
+    history : Series
+        What was seen of it before the run began.
+    prices : sequence of Price
+        What an instance costs, from the start on; none: the job's price.
+    kept : bool
+        As of `Series`.
+    """
+
+    name: str
+    stretches: tuple[Stretch, ...]
+    history: Series
+    prices: tuple[Price, ...] = ()
+    kept: bool = False
+
+    @property
+    def region(self) -> str:
+        """That of a zone such as us-east-1f or us-central1-a; else its own name."""
+        found = re.match(r"([a-z]+-[a-z]+-?\d+)-?[a-z](_|$)", self.name)
+        return found[1] if found else self.name
+
+    def usd(self, from_s: float, to_s: float) -> float:
+        """What an instance costs from one time to another."""
+        ends_s = [*(price.from_s for price in self.prices[1:]), math.inf]
+        return summed(
+            max(0.0, min(to_s, end_s) - max(from_s, price.from_s))
+            / HOUR_S
+            * price.usd_per_h
+            for price, end_s in zip(self.prices, ends_s)
+        )
+
+
+@declared()
+class Traces:
+    """Zones whose series are known: a run begins at a poll drawn from the later part of
+    these.
+    """
+
+    series: Annotated[Entries[Series], rule("a list of at least one Series", bool)] = (
+        parameter(
+            "One per zone, all from the same time on; all are cut to the shortest."
+        )
+    )
+    history: Positive = parameter(
+        "The share of the series, from their start, that lies before every run; above 0"
+        " and below 1. Policies may learn from all that lies before their run.",
+        default=0.5,
+    )
+    on_demand: Series | None = parameter(
+        "When an instance on demand is available; None: always.", default=None
+    )
+
+    def __post_init__(self) -> None:
+        allowed = f"a share that leaves polls on both sides, here of {self.steps}"
+        both = 1 <= self.before < self.steps
+        require(both, "history", self.history, allowed)
+
+    def __str__(self) -> str:
+        return ", ".join(each.name for each in self.series)
+
+    @property
+    def zones(self) -> int:
+        """How many zones there are."""
+        return len(self.series)
+
+    @property
+    def all_series(self) -> tuple[Series, ...]:
+        """Those of the zones, then that of on demand if there is one."""
+        return self.series if self.on_demand is None else (*self.series, self.on_demand)
+
+    @property
+    def step_s(self) -> int:
+        """Between polls, seconds; of series of several steps, what divides all of
+        them.
+        """
+        return math.gcd(*(each.step_s for each in self.all_series))
+
+    @property
+    def steps(self) -> int:
+        """Polls of all."""
+        return min(each.length_s for each in self.all_series) // self.step_s
+
+    @property
+    def before(self) -> int:
+        """Polls that lie before every run."""
+        return int(self.history * self.steps)
+
+    def check(self, length_s: float) -> None:
+        """Warn where series are shorter than a run of so many seconds, or not of one
+        length.
+        """
+        later_s = (self.steps - self.before) * self.step_s
+        if later_s < length_s:
+            log.warning(
+                "%s: %.1f h after its history are shorter than a run of %.1f h: the"
+                " series begins anew there",
+                self,
+                later_s / HOUR_S,
+                length_s / HOUR_S,
+            )
+        if len({each.length_s for each in self.all_series}) > 1:
+            log.warning("%s: series of different length, cut to the shortest", self)
+
+    def draw(self, zones: int, length_s: float, seed: int) -> tuple[Zone, ...]:
+        """What a run of so many seconds meets in the first so many zones: from a poll
+        on that the seed draws, the same in all zones. Behind them on demand, where it
+        has a series.
+        """
+        later, wanted = self.steps - self.before, int(-(-length_s // self.step_s))
+        starts = later - wanted + 1 if wanted <= later else later
+        start = int(stream(seed, "spot start").integers(starts))
+        polls = self.before + (start + np.arange(wanted)) % later
+        seen = self.before + start if wanted <= later else self.before
+        chosen = *self.series[:zones], *self.all_series[self.zones :]
+        return tuple(_zone(each, polls, self.step_s, seen) for each in chosen)
+
+
+def read_traces(
+    paths: Sequence[str | Path],
+    needed: int = 1,
+    history: float = 0.5,
+    on_demand: str = "",
+) -> Traces:
+    """The zones of files, and their prices where these tell them.
+
+    paths: one a zone, JSON or CSV, see `market.series.read_series`; or of offers, JSON
+    lines as of `cgrsp market`, then a zone a provider, whose instances are kept once
+    rented. needed: how many instances at once the job needs. history: the share of the
+    series that lies before every run. on_demand: a file that tells when an instance on
+    demand can be had, of one series. Raises InputError for what is wrong with a file,
+    or with files together.
+    """
+    found = [series for path in paths for series in read_zones(path, needed)]
+    dear = read_zones(on_demand, needed) if on_demand else [None]
+    require(
+        len(dear) == 1, "on_demand", on_demand, f"a file of one series, not {len(dear)}"
+    )
+    return Traces(tuple(found), history, dear[0])
+
+
+@checked
+def read_zones(path: str | Path, needed: Count = 1) -> list[Series]:
+    """The zones of a file, as of `read_traces`: one, or one a provider."""
+    path = Path(path)
+    with faults_of(path), opened(path) as file:
+        start = file.readline()
+        if '"by_provider"' in start:
+            return _providers([start, *file], needed)
+    return [read_series(path, needed)]
+
+
+def _providers(lines: Sequence[str], needed: int) -> list[Series]:
+    """A series a provider, from snapshots of offers: polled at the middle one of their
+    steps, up where so many offers are listed, at the lowest price.
+    """
+    times_s, found = list[float](), list[dict[str, Any]]()
+    for line, text in enumerate(lines, 1):
+        try:
+            told = json.loads(text)
+            times_s.append(zoned(told["timestamp"])[0].replace(tzinfo=UTC).timestamp())
+            found.append(
+                {
+                    name: (own["count"], own["min"])
+                    for name, own in told["by_provider"].items()
+                }
+            )
+        except (
+            AttributeError,
+            KeyError,
+            RecursionError,
+            TypeError,
+            ValueError,
+        ) as error:
+            raise InputError(f"line {line}: not of the format ({error})") from None
+        for count, price in found[-1].values():
+            check_whole(f"line {line}: count", count, least=0)
+            check_number(f"line {line}: min", price, least=0)
+    steps_s = np.diff(times_s)
+    require(
+        bool(min(steps_s, default=0) > 0), "times", len(times_s), "two or more, rising"
+    )
+    step_s = max(60, 60 * round(float(np.median(steps_s)) / 60))
+    polls = np.arange(times_s[0], times_s[-1], step_s)
+    last = np.searchsorted(times_s, polls, "right") - 1
+    series = list[Series]()
+    for name in sorted({name for each in found for name in each}):
+        usd = next(each[name][1] for each in found if name in each)
+        prices = [usd := each[name][1] if name in each else usd for each in found]
+        up = np.array([each.get(name, (0, 0))[0] >= needed for each in found])
+        series.append(
+            Series.of(name, step_s, up[last], np.array(prices)[last], kept=True)
+        )
+    return series
+
+
+Hours = Annotated[
+    float,
+    limits(f"a number > 0, at most {MOST_HOURS:,}, ten years", gt=0, le=MOST_HOURS),
+]
+
+
+@declared()
+class TwoState:
+    """A synthetic market: each zone is up and down in turn, for times that are
+    geometric in polls, zones independent of each other.
+    """
+
+    up_h: Hours = parameter("Mean time up, hours; at least a step.", default=3.0)
+    down_h: Hours = parameter("Mean time down, hours; at least a step.", default=3.0)
+    step_s: Count = parameter("Time between polls, seconds.", default=300)
+    history_h: Hours = parameter(
+        "How long the market has been watched before a run, hours.", default=336.0
+    )
+
+    def __post_init__(self) -> None:
+        for name in ("up_h", "down_h", "history_h"):
+            check_number(name, getattr(self, name), least=self.step_s / HOUR_S)
+
+    def __str__(self) -> str:
+        return (
+            f"made-up market, {self.up_h:g} h up and {self.down_h:g} h down on average"
+        )
+
+    zones = 1
+    """How many zones a run has unless told."""
+
+    def check(self, length_s: float) -> None:
+        """There is nothing to say: the market is as long as a run."""
+
+    def draw(self, zones: int, length_s: float, seed: int) -> tuple[Zone, ...]:
+        """What a run of so many seconds meets in so many zones, each of its own stream,
+        and what was seen before.
+        """
+        before = int(self.history_h * HOUR_S // self.step_s)
+        wanted = int(-(-length_s // self.step_s))
+        polls = before + np.arange(wanted)
+        every = (self._series(zone, before + wanted, seed) for zone in range(zones))
+        return tuple(_zone(series, polls, self.step_s, before) for series in every)
+
+    def _series(self, zone: int, steps: int, seed: int) -> Series:
+        """A zone's series, of its own stream."""
+        random = stream(seed, f"spot zone {zone}")
+        up = bool(random.random() < self.up_h / (self.up_h + self.down_h))
+        end, changes = 0, list[int]()
+        while end < steps:
+            mean_h = self.up_h if up != (len(changes) % 2 == 1) else self.down_h
+            end += int(random.geometric(self.step_s / HOUR_S / mean_h))
+            changes.append(end)
+        return Series(f"zone {zone + 1}", self.step_s, steps, up, tuple(changes[:-1]))
+
+
+def _zone(series: Series, polls: Ints, step_s: int, seen: int) -> Zone:
+    """A zone from the polls that a run meets, `step_s` apart, and what was seen before
+    poll `seen`.
+    """
+    finer, first = series.step_s // step_s, int(polls[0])
+    own = polls // finer
+    status = series.status[own]
+    changes = (np.flatnonzero(status[1:] != status[:-1]) + 1).tolist()
+    earlier: Sequence[int] = [
+        change for change in series.changes if change * finer <= first
+    ]
+    since = (earlier[-1] if earlier else 0) * finer - first
+    prices: list[Price] = []
+    if series.prices:
+        at, usd_per_h = np.array(series.prices).T
+        now = usd_per_h[np.searchsorted(at, own, "right") - 1]
+        moves = [0, *(np.flatnonzero(np.diff(now)) + 1).tolist()]
+        prices = [Price(float(poll * step_s), float(now[poll])) for poll in moves]
+    return Zone(
+        series.name,
+        tuple(
+            Stretch(float(step * step_s), bool(status[max(step, 0)]))
+            for step in (since, *changes)
+        ),
+        series.first(max(seen // finer, 1)),
+        tuple(prices),
+        series.kept,
+    )

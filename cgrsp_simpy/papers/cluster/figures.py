@@ -1,0 +1,793 @@
+"""The figures of GPU clusters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain, pairwise
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure as Canvas
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch, Rectangle
+from matplotlib.ticker import LogLocator, MultipleLocator, NullFormatter
+
+from cgrsp_simpy.analysis.statistics import paired_difference
+from cgrsp_simpy.base.arrays import Floats, Ints
+from cgrsp_simpy.base.table import half, with_halves
+from cgrsp_simpy.cluster.cluster import PAPER_CLUSTER
+from cgrsp_simpy.cluster.metrics import STARVED_S, measured
+from cgrsp_simpy.cluster.policies import hps_aging
+from cgrsp_simpy.papers.cluster import table
+from cgrsp_simpy.papers.cluster.table import (
+    CLAIMS,
+    CUT,
+    FULL,
+    LOAD,
+    PUBLISHED,
+    SETTINGS,
+    UNCUT,
+    Runs,
+    implied,
+    scenario,
+    verdict,
+)
+from cgrsp_simpy.plots import marks
+from cgrsp_simpy.plots.figure import (
+    Figures,
+    Gallery,
+    Handles,
+    Row,
+    markdown,
+    numbers,
+    where,
+)
+from cgrsp_simpy.plots.lanes import bars
+from cgrsp_simpy.plots.literal import math
+from cgrsp_simpy.plots.parts import FAINT, decimals, dots, few_ticks, hollow, name_rows
+from cgrsp_simpy.plots.style import LOOKS, kind_colours
+from cgrsp_simpy.studies.executors import as_they_come
+from cgrsp_simpy.studies.subject import subject_of
+
+COURSE = GANTT = ("fifo", "hps", "easy")
+GANTT_H = 24.0
+BLOCK = ["job", "resource", "low", "high", "from_s", "to_s"]  # of a bar
+# the paper's classes of GPUs, and the largest number of each
+WIDTHS = {"1": 1.0, "2": 2.0, "4": 4.0, "8": 8.0, "16+": np.inf}
+SPAN_S = 12 * 3600.0  # a time course is averaged over such spans
+HPS = (300.0, 2.0, 1800.0)  # default aging threshold, boost and longest wait
+# jobs whose scores are drawn, GPUs and seconds, and their colours
+AGED = {(1, 600.0): "#009E73", (2, 3600.0): "#C04A00", (8, 14_400.0): "#0B4F9C"}
+FORMS: dict[str, tuple[str, Any]] = {
+    "program": ("authors' program", "-"),
+    "monotone": ("monotone, ours", (0, (4, 1.5))),
+}
+WIDTH_COLOURS = list(kind_colours(WIDTHS).values())
+WAITS = ("fifo-skip", "sjf", "hps", "pbs", "easy", "conservative")
+CARRIED = ("fifo", "fifo-skip", "shortest", "hps", "easy", "conservative")
+MEDIAN: dict[str, Any] = {  # an upright line
+    **{"color": "black", "marker": "|", "linestyle": "none"},
+    **{"markersize": 13, "markeredgewidth": 2.6},
+}
+QUANTILES = (5, 25, 50, 75, 95)
+# Column -> label, factor to its unit, and whether its axis is logarithmic; UNITS of
+# Table II.
+METRICS = {
+    "throughput_per_h": ("throughput (jobs/h)", 1.0, False),
+    "utilisation_pct": ("utilisation (%)", 1.0, False),
+    "starved": ("starved (jobs)", 1.0, False),
+    "wait_s": ("mean wait (h)", 1 / 3600, True),
+    "wait_variance_min2": ("wait variance (1000 min²)", 1e-3, True),
+    "fragmentation_pct": ("fragmentation (%)", 1.0, False),
+}
+# Column -> unit, if less is better.
+LEAST = {"starved": "", "wait_s": " s", "wait_variance_min2": " min²"}
+UNITS = {
+    "throughput_per_h": ("throughput (jobs/h)", 1.0, False),
+    "utilisation_pct": ("utilisation (%)", 1.0, False),
+    "starved": ("starved (jobs)", 1.0, True),
+    "wait_s": ("mean wait (s)", 1.0, True),
+    "wait_variance_s2": ("wait variance (min²)", 1 / 3600, True),
+}
+HOLDS = {
+    "yes": ("#0B4F9C", "o", "dynamic is better"),
+    "open": ("#7F7F7F", "s", "no difference shown"),
+    "no": ("#D55E00", "X", "dynamic is worse"),
+}
+MEASURED = {
+    CUT: "as in the paper, none after the 1,000th job",
+    UNCUT: "without the cut",
+}
+SHAPES, ASIDE = {CUT: "o", UNCUT: "s"}, {CUT: 0.0, UNCUT: 0.28}
+KINDS = {"mean": "means", "best": "worst dynamic, best static"}
+CLAIMED = {
+    "throughput_per_h": "More jobs per hour",
+    "starved": "Fewer starved jobs",
+    "wait_variance_s2": "Less variance of waits",
+}
+
+
+FIGURES = Figures("cluster_", Runs, handlelength=2.6)
+
+
+@FIGURES.add(
+    "loads",
+    "Which load a scheduler can carry",
+    (6.3, 3.6),
+    note=lambda runs: (
+        f"{every(runs)}, 95 % intervals.\n"
+        "A line ends at the highest load tried at which no run shows that the"
+        " scheduler is not stable"
+    ),
+)
+def loads(runs: Runs) -> list[Row]:
+    """Mean wait per scheduler and load without the paper's cut; or infinity."""
+    return [
+        {"scheduler": name, "load": load, **with_halves({"wait_s": row["wait_s"]})}
+        for (setting, load), study in runs.tabled.items()
+        if setting == UNCUT
+        for name, row in study.means().items()
+    ]
+
+
+@loads.draws
+def _(canvas: Canvas, rows: list[Row]) -> None:
+    """One line per scheduler, shifted so that intervals do not overlap."""
+    ax, ends = canvas.subplots(), {}
+    for place, name in enumerate(CARRIED):
+        own = [row for row in where(rows, scheduler=name) if np.isfinite(row["wait_s"])]
+        at = np.array(numbers(own, "load")) + 0.008 * (place - 2.5)
+        hours, halves = (
+            np.array(numbers(own, name)) / 3600 for name in ("wait_s", half("wait_s"))
+        )
+        ax.plot(at, hours, linestyle=LOOKS[name].line, **dots(LOOKS[name]))
+        marks.intervals(
+            ax, at, hours, y_half=halves, colour=LOOKS[name].colour, caps=False
+        )
+        ends[name] = (float(at[-1]), float(hours[-1]))
+    ax.set(xlabel="offered load", ylabel="mean wait (h)", yscale="log", ylim=(0.03, 30))
+    ax.yaxis.set_major_formatter("{x:g}")
+    marks.labels_at_ends(ax, ends, [LOOKS[name].colour for name in ends])
+
+
+@loads.says
+def _(rows: list[Row]) -> str:
+    most = {  # the rows of a scheduler are in the order of the loads
+        row["scheduler"]: row["load"] for row in rows if np.isfinite(row["wait_s"])
+    }
+    parts = [
+        f"up to {load:g} {', '.join(name for name in most if most[name] == load)}"
+        for load in sorted(set(most.values()), reverse=True)
+    ]
+    return f"No run shows that a scheduler is not stable {'; '.join(parts)}."
+
+
+@FIGURES.add(
+    "metrics",
+    "All schedulers at one load",
+    (6.3, 5.6),
+    note=lambda runs: (
+        f"offered load {LOAD:g}, {every(runs)}, 95 % intervals.\n"
+        "Throughput, utilisation, fragmentation: while the measured jobs arrive.\n"
+        "Starved: waits of more than 30 min. Fragmentation: share of the free GPUs"
+        " that\n"
+        "the widest waiting job cannot use, mean over the time in which jobs wait"
+    ),
+)
+def metrics(runs: Runs) -> list[Row]:
+    """Metrics per scheduler, and paired differences from the best; 95 % half widths."""
+    study = runs.tabled[UNCUT, LOAD]
+    means = study.means()
+    least = {
+        metric: study.values(
+            min(means, key=lambda name: means[name][metric].mean), metric
+        )
+        for metric in LEAST
+    }
+    more = {
+        name: {
+            f"{metric}_above_least": paired_difference(
+                study.values(name, metric), values
+            )
+            for metric, values in least.items()
+        }
+        for name in means
+    }
+    return [
+        {
+            **{"scheduler": name, "load": LOAD, "jobs": runs.jobs, "seeds": runs.seeds},
+            **with_halves({metric: known[metric] for metric in METRICS} | more[name]),
+        }
+        for name, known in means.items()
+    ]
+
+
+@metrics.draws
+def _(canvas: Canvas, rows: list[Row]) -> None:
+    """One panel per metric."""
+    names = [row["scheduler"] for row in rows]
+    panels(canvas, METRICS, names, [(row, at, "o") for at, row in enumerate(rows)])
+
+
+@metrics.says
+def _(rows: list[Row]) -> str:
+    fewest, soonest, evenest = (
+        _least(rows, metric, unit) for metric, unit in LEAST.items()
+    )
+    return (
+        "Who keeps up completes and uses what arrives, whatever the scheduler. Fewest"
+        f" jobs starve under {fewest}; the mean wait is shortest under {soonest}; waits"
+        f" vary least under {evenest}."
+    )
+
+
+@metrics.tables
+def _(rows: list[Row]) -> str:
+    head = (
+        "scheduler | jobs/h | utilisation, % | starved | mean wait, s | variance of"
+        " waits, min² | fragmentation, %"
+    )
+    told = ([spread(row[name], row[half(name)]) for name in METRICS] for row in rows)
+    return markdown(
+        head, 1, [[row["scheduler"], *cells] for row, cells in zip(rows, told)]
+    )
+
+
+def _least(rows: Sequence[Row], metric: str, unit: str) -> str:
+    """Describe the scheduler of least mean, and those not shown to differ from it."""
+    least, *others = sorted(rows, key=lambda row: float(row[metric]))
+    more = f"{metric}_above_least"
+    near = [row["scheduler"] for row in others if not row[more] > row[half(more)]]
+    also = f" (not shown to differ, paired by seed: {', '.join(near)})" if near else ""
+    return (
+        f"{least['scheduler']}, {least[metric]:,.0f} ±"
+        f" {least[half(metric)]:,.0f}{unit}{also}"
+    )
+
+
+@FIGURES.add(
+    "waits",
+    "Who waits how long: waits by the GPUs of a job",
+    (6.3, 4.2),
+    note=lambda runs: f"offered load {LOAD:g}, {every(runs)} taken together",
+    texts=("gpus",),
+)
+def waits(runs: Runs) -> list[Row]:
+    """Quantiles of the waits by scheduler and class of GPUs, over all seeds."""
+    tasks = {
+        (name, seed): (name, runs.jobs, seed)
+        for name in WAITS
+        for seed in range(runs.seeds)
+    }
+    found = dict(as_they_come(_waits, tasks, runs.executor))
+    return [
+        {
+            "scheduler": name,
+            "gpus": gpus,
+            "jobs": len(chosen),
+            **{f"p{q}_s": float(np.percentile(chosen, q)) for q in QUANTILES},
+            "longest_s": float(chosen.max()),
+        }
+        for name in WAITS
+        for own in [[found[name, seed] for seed in range(runs.seeds)]]
+        for width, wait_s in [map(np.concatenate, zip(*own))]
+        for number, gpus in enumerate(WIDTHS)
+        if len(chosen := wait_s[width == number])
+    ]
+
+
+@waits.draws
+def _(canvas: Canvas, rows: list[Row]) -> Handles:
+    """One panel per scheduler: middle half, middle nine tenths and median per class."""
+    axes = canvas.subplots(2, 3, sharex=True, sharey=True)
+    for ax, name in zip(axes.flat, WAITS):
+        for row in where(rows, scheduler=name):
+            at, colour = list(WIDTHS).index(row["gpus"]), LOOKS[name].colour
+            low, left, middle, right, high = (row[f"p{q}_s"] / 60 for q in QUANTILES)
+            ax.plot([low, high], [at, at], color=colour, solid_capstyle="butt")
+            ax.barh(at, right - left, 0.6, left, color=colour, alpha=0.55)
+            ax.plot([middle], [at], zorder=3, **MEDIAN)
+        ax.axvline(STARVED_S / 60, color=HOLDS["no"][0], ls="--", lw=1.2, zorder=0)
+        ax.set_title(name, loc="left", fontsize="medium")
+        ax.set_xscale("symlog", linthresh=1, linscale=0.5)
+        texts = ["0", "1", "10", "100", "$10^3$", "$10^4$"]
+        for tick in ax.set_xticks([0, 1, 10, 100, 1e3, 1e4], texts):
+            math(tick.label1)
+        ax.set_axisbelow(True)
+        ax.grid(axis="x", color="0.9")
+    axes[0, 0].set_yticks(range(len(WIDTHS)), list(WIDTHS))
+    axes[0, 0].set(ylim=(len(WIDTHS) - 0.5, -0.5), xlim=(-0.3, 4e4))
+    canvas.supxlabel("wait (min), logarithmic from 1 min on", fontsize="medium")
+    canvas.supylabel("GPUs of the job", fontsize="medium")
+    first = LOOKS[WAITS[0]].colour
+    return [
+        Patch(color=first, alpha=0.55, label="middle half"),
+        Line2D([], [], color=first, label="5 to 95 %"),
+        Line2D([], [], label="median", **MEDIAN),
+        Line2D(
+            [], [], color=HOLDS["no"][0], linestyle="--", label="starved from here on"
+        ),
+    ]
+
+
+@waits.says
+def _(rows: list[Row]) -> str:
+    found = {(row["scheduler"], row["gpus"]): row["p50_s"] / 60 for row in rows}
+    narrow, *_, wide = WIDTHS
+    medians = ", ".join(
+        f"{found[name, narrow]:,.0f} and {found[name, wide]:,.0f} min under {name}"
+        for name in dict.fromkeys(row["scheduler"] for row in rows)
+        if (name, narrow) in found and (name, wide) in found
+    )
+    return (
+        f"The median waits of jobs of {narrow} GPU, and of {wide} GPUs, are {medians}."
+    )
+
+
+def _waits(task: tuple[str, int, int]) -> tuple[Ints, Floats]:
+    """Class of GPUs, as an index, and wait of each measured job."""
+    jobs = measured(subject_of(scenario(UNCUT, LOAD, task[1])).run(task[0], task[2]))
+    return (
+        np.searchsorted(list(WIDTHS.values()), jobs["gpus"]),
+        jobs["start_s"] - jobs["submit_s"],
+    )
+
+
+@FIGURES.add(
+    "table2",
+    "Table II: published, as the paper measures, and without its cut",
+    (6.3, 5.4),
+    note=lambda runs: (
+        f"{every(runs)}, 95 % intervals.\n"
+        "Beside a scheduler: the load at which its utilisation is as published.\n"
+        "Hollow: published, at a load that is not printed; the variance, without a"
+        " unit, as if in min².\n"
+        "At the right edge, ∞: not stable at this load, without a cut there is no"
+        " mean wait"
+    ),
+)
+def table_two(runs: Runs) -> list[Row]:
+    """Table II over loads, published next to reproduced."""
+    return table.rows(runs.tabled)
+
+
+@table_two.draws
+def _(canvas: Canvas, rows: list[Row]) -> Handles:
+    """One panel per metric, one line per scheduler, published and by both settings."""
+    near = where(rows, closest=True)
+    loads = {row["scheduler"]: row["load"] for row in near}
+    places = list(PUBLISHED)
+    points = [
+        (
+            row,
+            places.index(row["scheduler"]) + ASIDE[row["setting"]],
+            SHAPES[row["setting"]],
+        )
+        for row in near
+    ]
+    names = [f"{name}, {load:g}" for name, load in loads.items()]
+    panels(canvas, UNITS, names, points, PUBLISHED.values())
+    canvas.axes[-1].axis("off")
+    ours = [
+        Line2D(
+            [],
+            [],
+            linestyle="none",
+            color="black",
+            marker=shape,
+            label=MEASURED[setting],
+        )
+        for setting, shape in SHAPES.items()
+    ]
+    return [marks.published(), *ours]
+
+
+def panels(
+    canvas: Canvas,
+    units: Mapping[str, tuple[str, float, bool]],
+    names: Sequence[str],
+    points: Sequence[tuple[Row, float, str]],
+    published: Iterable[Mapping[str, float]] = (),
+) -> None:
+    """Draw one panel per metric with one line per name.
+
+    points: rows of schedulers, their positions and marks; an infinite value is a sign
+    at the right edge. published: by name, in the unit of the panel.
+    """
+    axes = canvas.subplots(2, 3, sharey=True).flat
+    for ax, (figure, (label, unit, logarithmic)) in zip(axes, units.items()):
+        for row, at, shape in points:
+            x, colour = row[figure] * unit, LOOKS[row["scheduler"]].colour
+            if np.isfinite(x):
+                marks.intervals(
+                    ax, [x], [at], x_half=[row[half(figure)] * unit], colour=colour
+                )
+                ax.plot([x], [at], shape, color=colour, label=row["scheduler"])
+            else:
+                right = {
+                    "transform": ax.get_yaxis_transform(),
+                    "ha": "right",
+                    "va": "center",
+                }
+                math(ax.text(0.99, at, r"$\infty$", color=colour, **right))
+        for at, printed in enumerate(published):
+            if figure in printed:
+                ax.plot([printed[figure]], [at - 0.28], clip_on=False, **hollow())
+        ax.set_xlabel(label)
+        drawn = np.array([line.get_xdata()[0] for line in ax.lines], float)
+        if logarithmic and len(known := np.log10(drawn[drawn > 0])):
+            low, high = np.floor(known.min() - 0.3), np.ceil(known.max() + 0.3)
+            ax.set(xscale="log", xlim=(10**low, 10**high))
+            ax.xaxis.set_major_locator(LogLocator(numticks=5))
+            ax.xaxis.set_minor_formatter(NullFormatter())
+        else:
+            few_ticks(ax.xaxis)
+            ax.set_xlim(left=0)
+        name_rows(ax, names)
+
+
+@table_two.tables
+def _(rows: list[Row]) -> str:
+    names = [each[0] for each in UNITS.values()]
+    lines = [
+        [
+            *(row["scheduler"], row["setting"], f"{row['load']:g}"),
+            *chain.from_iterable(
+                (
+                    spread(row[name] * unit, row[half(name)] * unit),
+                    "" if printed is None else f"{printed:g}",
+                )
+                for name, (_, unit, _) in UNITS.items()
+                for printed in [row[f"published_{name}"]]
+            ),
+        ]
+        for row in where(rows, closest=True)
+    ]
+    told = (
+        f"Cut: {MEASURED[CUT]}. Of each scheduler the load at which its utilisation, so"
+        " measured, is closest to the published one; where none is published,"
+        f" {FULL:g}. The published variance has no unit. ∞: not stable at this load."
+    )
+    points = "\n".join(f"- {line}" for line in implied())
+    head = " | ".join(
+        ["scheduler | measured | load", *(f"{name} | published" for name in names)]
+    )
+    return "\n\n".join([markdown(head, 2, lines), told, points])
+
+
+@FIGURES.add(
+    "claims",
+    "Do dynamic schedulers beat static ones?",
+    (6.3, 3.2),
+    note=lambda runs: (
+        "dynamic (hps, pbs, sbs) minus static (fifo, sjf, shortest, shortest-gpu),"
+        " paired by seed;\n"
+        f"{every(runs)}, 95 % intervals; below 1 also without the paper's cut"
+    ),
+)
+def claims(runs: Runs) -> list[Row]:
+    """Dynamic minus static over loads, with 95 % half widths."""
+    return table.claims(runs.tabled)
+
+
+@claims.draws
+def _(canvas: Canvas, rows: list[Row]) -> Handles:
+    """One panel per setting: verdicts by claim and load."""
+    asked = [(figure, kind) for figure in CLAIMS for kind in KINDS]
+    names = [f"{CLAIMED[figure]}:\n{KINDS[kind]}" for figure, kind in asked]
+    loads = sorted({row["load"] for row in rows})
+    for ax, (setting, title) in zip(
+        canvas.subplots(1, 2, sharey=True), MEASURED.items()
+    ):
+        for row in where(rows, setting=setting):
+            for kind in KINDS:
+                colour, mark, _ = HOLDS[row[f"{kind}_holds"]]
+                place = asked.index((row["figure"], kind))
+                ax.plot(
+                    loads.index(row["load"]), place, mark, color=colour, markersize=8
+                )
+        ax.set_title(title.partition(",")[0], loc="left", fontsize="medium")
+        ax.set_xticks(range(len(loads)), [f"{load:g}" for load in loads])
+        ax.set(xlabel="offered load", xlim=(-0.5, len(loads) - 0.5))
+        name_rows(ax, names, together=len(KINDS))
+    return [
+        Line2D([], [], linestyle="none", color=colour, marker=mark, label=text)
+        for colour, mark, text in HOLDS.values()
+    ]
+
+
+@claims.says
+def _(rows: list[Row]) -> str:
+    said = {
+        setting: "; ".join(
+            f"{text.lower()}: of the means of both groups it"
+            f" {verdict(rows, figure, 'mean', setting)}; of the worst dynamic and the"
+            f" best static scheduler it {verdict(rows, figure, 'best', setting)}"
+            for figure, text in CLAIMED.items()
+        )
+        for setting in SETTINGS
+    }
+    parts = [
+        f"{MEASURED[setting].capitalize()}: {text}." for setting, text in said.items()
+    ]
+    return f"The claim that dynamic schedulers do better. {' '.join(parts)}"
+
+
+def every(runs: Runs) -> str:
+    """Jobs and seeds, for a note."""
+    return f"{runs.jobs} jobs on 8 nodes of 8 GPUs, {runs.seeds} seeds"
+
+
+def spread(value: float, half_width: float) -> str:
+    """A mean and its half width to about three digits; ∞ if infinite."""
+    if not np.isfinite(value):
+        return "∞"
+    return " ± ".join(f"{each:,.{decimals(each)}f}" for each in (value, half_width))
+
+
+def _one(runs: Runs) -> str:
+    return f"offered load {FULL:g}, {3 * runs.jobs} jobs on 8 nodes of 8 GPUs, one seed"
+
+
+@FIGURES.add(
+    "course",
+    "Which schedulers keep up with what arrives",
+    (6.3, 3.6),
+    note=lambda runs: (
+        f"{_one(runs)}, means over 12 h.\n"
+        "Grey line: last arrival. Waiting: work, in hours of all GPUs"
+    ),
+)
+def course(runs: Runs) -> list[Row]:
+    """Means over spans of twelve hours of busy GPUs and waiting work, by scheduler."""
+    rows = []
+    for name in COURSE:
+        jobs = runs.run(name).jobs
+        submit_s, start_s, finish_s = (
+            jobs[each] for each in ("submit_s", "start_s", "finish_s")
+        )
+        share = jobs["gpus"] / PAPER_CLUSTER.gpus
+        work_h = share * jobs["duration_s"] / 3600
+        edges_s = np.append(np.arange(0, finish_s.max(), SPAN_S), finish_s.max())
+        rows += [
+            {
+                "scheduler": name,
+                "from_h": span[0] / 3600,
+                "to_h": span[1] / 3600,
+                "last_arrival_h": float(submit_s[-1]) / 3600,
+                "utilisation_pct": 100 * _mean(start_s, finish_s, share, *span),
+                "waiting_h": _mean(submit_s, start_s, work_h, *span),
+            }
+            for span in pairwise(edges_s.tolist())
+        ]
+    return rows
+
+
+def _mean(
+    begin_s: Floats, end_s: Floats, weight: Floats, from_s: float, to_s: float
+) -> float:
+    """Mean over a span of the sum of weights, each present from begin to end."""
+    until_s, since_s = np.clip((end_s, begin_s), from_s, to_s)
+    return float(weight @ (until_s - since_s)) / (to_s - from_s)
+
+
+@course.draws
+def _(canvas: Canvas, rows: list[Row]) -> Handles:
+    """Utilisation above waiting work."""
+    axes = canvas.subplots(2, 1, sharex=True)
+    for ax, column in zip(axes, ("utilisation_pct", "waiting_h")):
+        for name in COURSE:
+            own, look = where(rows, scheduler=name), LOOKS[name]
+            style: Row = {"color": look.colour, "linestyle": look.line, "label": name}
+            edges_h = [own[0]["from_h"], *numbers(own, "to_h")]
+            ax.step(edges_h, numbers([*own, own[-1]], column), where="post", **style)
+        ax.axvline(rows[0]["last_arrival_h"], **FAINT)
+        few_ticks(ax.yaxis)
+    axes[0].set(
+        ylabel="utilisation\n(%)",
+        ylim=(0, 103),
+        xlim=(0, rows[-1]["last_arrival_h"] * 1.3),
+    )
+    axes[1].set(ylabel="waiting\n(h of all GPUs)", ylim=(0, None), xlabel="time (h)")
+    return list(axes[0].lines[: len(COURSE)])
+
+
+@course.says
+def _(rows: list[Row]) -> str:
+    last_h = rows[0]["last_arrival_h"]
+    after = {
+        name: [row for row in where(rows, scheduler=name) if row["to_h"] > last_h]
+        for name in COURSE
+    }
+    parts = [
+        f"{own[0]['waiting_h']:.0f} h of work wait under {name}, whose last job ends"
+        f" {own[-1]['to_h'] - last_h:.0f} h later"
+        for name, own in after.items()
+    ]
+    return f"When the last job comes {'; '.join(parts)}. (Hours of all GPUs.)"
+
+
+@FIGURES.add(
+    "gantt",
+    "A day of the cluster, GPU by GPU",
+    (6.3, 5.0),
+    note=lambda runs: (
+        f"{_one(runs)}.\n"
+        "A day of it, a line a GPU; white is idle. The colour tells how many GPUs"
+        " the job has:"
+    ),
+    legend={"columns": len(WIDTHS)},
+)
+def gantt(runs: Runs) -> list[Row]:
+    """Where jobs run in a day amid the arrivals; one row per block of GPUs."""
+    sizes = PAPER_CLUSTER.sizes
+    first = np.cumsum([0, *sizes]).tolist()
+    return [
+        {
+            "scheduler": name,
+            "begin_h": begin_h,
+            "job": job,
+            "job_gpus": int(run.jobs["gpus"][job]),
+            "gpu": first[node] + round(low * sizes[node]),
+            "gpus": round((high - low) * sizes[node]),
+            "start_h": from_s / 3600,
+            "finish_h": to_s / 3600,
+        }
+        for name in GANTT
+        for run in [runs.run(name)]
+        for begin_h in [float(np.floor(run.jobs["submit_s"][-1] / 7200))]
+        for job, node, low, high, from_s, to_s in bars(run.timeline)[BLOCK].tolist()
+        if from_s < 3600 * (begin_h + GANTT_H) and to_s > 3600 * begin_h
+    ]
+
+
+@gantt.draws
+def _(canvas: Canvas, rows: list[Row]) -> Handles:
+    """One panel per scheduler, one line per GPU; blocks coloured by the job's GPUs."""
+    edges, most = np.cumsum([0, *PAPER_CLUSTER.sizes]), list(WIDTHS.values())
+    span_h = (rows[0]["begin_h"], rows[0]["begin_h"] + GANTT_H)
+    axes = canvas.subplots(1, len(GANTT), sharex=True, sharey=True)
+    for ax, name in zip(axes, GANTT):
+        for row in where(rows, scheduler=name):
+            corner = (row["start_h"], row["gpu"])
+            length_h = row["finish_h"] - row["start_h"]
+            colour = WIDTH_COLOURS[np.searchsorted(most, row["job_gpus"])]
+            ax.add_patch(
+                Rectangle(corner, length_h, row["gpus"], fc=colour, ec="white", lw=0.3)
+            )
+        ax.hlines(edges[1:-1], *span_h, color="black", linewidth=0.5)
+        ax.set_title(name, loc="left", fontsize="medium")
+        ax.xaxis.set_major_locator(MultipleLocator(6))
+        ax.tick_params(axis="y", length=0)
+    axes[0].set(xlim=span_h, ylim=(edges[-1], 0))
+    nodes = [f"node {node}" for node in range(1, len(edges))]
+    axes[0].set_yticks((edges[:-1] + edges[1:]) / 2, nodes)
+    axes[len(axes) // 2].set_xlabel("time (h)")
+    there = {int(np.searchsorted(most, row["job_gpus"])) for row in rows}
+    return [
+        Patch(facecolor=WIDTH_COLOURS[number], label=name)
+        for number, name in enumerate(WIDTHS)
+        if number in there
+    ]
+
+
+@gantt.says
+def _(rows: list[Row]) -> str:
+    idle, wide = [], []
+    for name in GANTT:
+        own = where(rows, scheduler=name)
+        start_h, finish_h, gpus, job_gpus, begin_h = (
+            np.array(numbers(own, column))
+            for column in ("start_h", "finish_h", "gpus", "job_gpus", "begin_h")
+        )
+        end_h = begin_h + GANTT_H
+        gpu_h = gpus * (np.minimum(finish_h, end_h) - np.maximum(start_h, begin_h))
+        idle_pct = 100 - 100 * gpu_h.sum() / (PAPER_CLUSTER.gpus * GANTT_H)
+        idle.append(f"{idle_pct:.0f} % under {name}")
+        wide.append(f"{100 * gpu_h[job_gpus >= 16].sum() / gpu_h.sum():.0f} %")
+    return (
+        f"Idle are {', '.join(idle)}; of the work of this day jobs of 16 and more GPUs"
+        f" have {', '.join(wide)}."
+    )
+
+
+@FIGURES.add(
+    "aging",
+    "HPS: how waiting changes the score of a job",
+    (6.3, 3.2),
+    note="HPS by default; aging begins at 5 min and ends at 30 min (grey lines)",
+    legend={"columns": 3},
+)
+def aging(runs: Runs) -> list[Row]:  # noqa: ARG001, one signature for all figures
+    """Aging and score of jobs by wait, in the authors' form and in our monotone one."""
+    wait_s = np.sort(
+        np.append(np.arange(0.0, 2401.0, 30.0), np.nextafter(HPS[0], np.inf))
+    )
+    return [
+        {
+            "form": form,
+            "gpus": gpus,
+            "time_s": time_s,
+            "wait_s": wait,
+            "aging": factor,
+            "score": factor * fresh,
+        }
+        for form in FORMS
+        for gpus, time_s in AGED
+        for fresh in [1 / (1 + time_s / 3600) / (1 + gpus / 4)]
+        for wait, factor in zip(
+            wait_s.tolist(), hps_aging(wait_s, *HPS, form == "monotone").tolist()
+        )
+    ]
+
+
+@aging.draws
+def _(canvas: Canvas, rows: list[Row]) -> Handles:
+    """The aging factor, and the scores of some jobs, in both forms."""
+    left, right = canvas.subplots(1, 2, sharex=True)
+    for form, (_, line) in FORMS.items():
+        for job, colour in AGED.items():
+            own = [
+                row
+                for row in rows
+                if (row["form"], row["gpus"], row["time_s"]) == (form, *job)
+            ]
+            minutes = [wait_s / 60 for wait_s in numbers(own, "wait_s")]
+            right.plot(minutes, numbers(own, "score"), color=colour, linestyle=line)
+        left.plot(minutes, numbers(own, "aging"), color="black", linestyle=line)
+    left.set(ylabel="aging factor", ylim=(0, None), xlim=(0, minutes[-1]))
+    right.set(ylabel="score (the largest starts first)", ylim=(0, None))
+    for ax in (left, right):
+        ax.set_xlabel("waited (min)")
+        ax.set_xticks([*range(0, 41, 10), 5])
+        for at_s in (HPS[0], HPS[2]):
+            ax.axvline(at_s / 60, **FAINT)
+    looks = {label: ("black", line) for label, line in FORMS.values()}
+    looks |= {
+        f"{gpus} GPU{'s' * (gpus > 1)}, {time_s / 60:g} min": (colour, "-")
+        for (gpus, time_s), colour in AGED.items()
+    }
+    return [
+        Line2D([], [], color=colour, linestyle=line, label=label)
+        for label, (colour, line) in looks.items()
+    ]
+
+
+@aging.says
+def _(rows: list[Row]) -> str:
+    own = [row for row in rows if row["form"] == "program" and row["gpus"] == 1]
+    low = min(own, key=lambda row: float(row["aging"]))
+    back = next(row for row in own if row["wait_s"] > HPS[0] and row["aging"] >= 1)
+    return (
+        f"In the authors' program a job that has waited just over {HPS[0]:g} s falls to"
+        f" {low['aging']:.2f} of its score, behind jobs that have just come, and is"
+        f" back at all of it after {back['wait_s']:g} s; a monotone form, ours, never"
+        " falls."
+    )
+
+
+def _intro(runs: Runs) -> list[str]:
+    return [
+        "# Figures of GPU clusters, drawn from this package's runs",
+        (
+            "After “Reducing Fragmentation and Starvation in GPU Clusters through"
+            " Dynamic Multi-Objective Scheduling”: its mix of jobs on 8 nodes of 8"
+            f" GPUs, {runs.jobs} jobs measured, {runs.seeds} seeds. The paper prints"
+            " neither how its jobs arrive nor the law of durations within its classes;"
+            " both are ours, and what is published belongs to other jobs. Nor does it"
+            " say over what time throughput and utilisation are measured; here it is"
+            " while the measured jobs arrive. The paper submits its jobs to an empty"
+            " cluster, and none after them: wide jobs that starve are served when"
+            " arrivals end. Where that is not said, the measured jobs follow others,"
+            " and jobs arrive until they have ended. What stands after ± is half of a"
+            " 95 % interval. fifo, sjf, shortest and shortest-gpu are the paper's"
+            " static schedulers, hps, pbs and sbs its dynamic ones, adaptive the one"
+            " that it gave up; fifo-skip, easy, conservative and las are beside them"
+            " for comparison. Each picture has the CSV of what is plotted beside it."
+            " All of them: `cgrsp papers figures cluster --out figures/cluster`."
+        ),
+    ]
+
+
+GALLERY = Gallery("cluster", Runs, FIGURES, _intro)
+draw_figures = GALLERY.draw

@@ -1,0 +1,578 @@
+"""The paper's searches: whales that move by the loads that their nodes aim at (RTGS;
+WORL-RTGS, in which a double deep Q-network builds the plans), whales on GPU numbers
+(WOA), and the network alone (DDQN).
+
+Source: worl-rtgs.txt Sections 4.1 and 4.3, Algorithms 1 and 2; RTGS also Du, Ji, Wu,
+Hou and Nie (2025), Scheduling DAG-structured workloads based on whale optimization
+algorithm, J. Supercomput. 81, 911. A whale is a plan, a GPU per unit. A hope is the
+load that a unit aims at. If nodes share a unit, the unit, with the work of its nodes,
+plays the part of a node (ours).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from inspect import Parameter, signature
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+
+from cgrsp_simpy.base.arrays import Bools, Floats, Ints
+from cgrsp_simpy.base.parameters import (
+    Count,
+    Finite,
+    Fraction,
+    Positive,
+    checked,
+    declared,
+    parameter,
+)
+from cgrsp_simpy.base.streams import stream
+from cgrsp_simpy.dag.listing import run_order
+from cgrsp_simpy.dag.problem import Problem
+from cgrsp_simpy.dag.search import Budget, Search, Solution, random_units
+from cgrsp_simpy.papers.dag.distance import node_loads_s
+
+HIDDEN = (128, 64)  # units of the hidden layers, printed
+Move = Callable[[Generator, Any, Any, Floats, Bools], Any]
+"""(generator, target, current positions, factor, spiral) -> next positions.
+
+The target is the leader or a random whale, the factor A or e^{bl} cos(2 pi l). Shape
+(whales, units); spiral, whether the factor is a spiral's: (whales, 1).
+"""
+
+
+class Turns:
+    """The order in which plans are built, and the forecast of GPU loads.
+
+    unit: at each turn, shape (units,), by first node in topological order. turn: per
+    unit. first: first node per unit. time_s: per unit and GPU, seconds, shape (units,
+    gpus). mean_s: load per GPU, seconds, if all ended together: work over speed of all
+    (ours).
+
+    part: a GPU's load with a unit is divided by this before it is compared with the
+    unit's hope. 1 in the authors' program, which thus compares a partial load with an
+    estimate of the total: GPUs are filled one after the other, each to about twice its
+    hope. If paced (ours), the share of all work that is then placed.
+    """
+
+    @checked
+    def __init__(self, problem: Problem, paced: bool = False) -> None:
+        graph = problem.graph
+        place = np.unique(graph.unit[graph.order], return_index=True)[1]
+        self.problem = problem
+        self.first = graph.order[place]
+        self.unit = np.argsort(place)
+        self.turn = np.argsort(self.unit)
+        self.time_s = problem.unit_s
+        self.mean_s = float(graph.work_tflop.sum() / problem.platform.tflops.sum())
+        self.work_tflop = np.bincount(graph.unit, graph.work_tflop)
+        self.part = np.ones(graph.units)
+        if paced:
+            done = np.cumsum(self.work_tflop[self.unit])
+            self.part[self.unit] = np.where(done > 0, done / (done[-1] or 1.0), 1.0)
+
+
+# ---- whales ----
+
+
+def hopes(
+    target: Floats, current: Floats, factor: Floats, generator: Generator
+) -> Floats:
+    """Target +- factor (target - current), with a random sign per number (Equations 43,
+    45, 50).
+
+    All are loads, seconds. Negative hopes stay, as in the authors' program.
+    """
+    sign = generator.choice((-1.0, 1.0), current.shape)
+    return target + sign * factor * (target - current)
+
+
+def greedy(turns: Turns, hopes: Floats) -> Ints:
+    """Build plans turn by turn: each unit on the GPU whose load with it is nearest to
+    its hope.
+
+    Ties go to the first GPU. The rule is the authors' program's, for nodes; ours: a
+    unit is placed at once, with the time of all its nodes and the hope of its first, on
+    a GPU with the memory. hopes and result: shape (plans, units), seconds.
+    """
+    load_s, rows = np.zeros((len(hopes), turns.time_s.shape[1])), np.arange(len(hopes))
+    answer = np.empty(hopes.shape, dtype=np.int64)
+    for unit in turns.unit.tolist():
+        gap_s = np.abs(
+            hopes[:, unit, None] - (load_s + turns.time_s[unit]) / turns.part[unit]
+        )
+        answer[:, unit] = on = np.where(turns.problem.fits[unit], gap_s, np.inf).argmin(
+            axis=1
+        )
+        load_s[rows, on] += turns.time_s[unit, on]
+    return answer
+
+
+def _by_hopes(
+    turns: Turns,
+    build: Callable[[Floats], Ints],
+    generator: Generator,
+    target: Any,
+    current: Any,
+    factor: Floats,
+    spiral: Bools,  # noqa: ARG001, one signature for all moves
+) -> Ints:
+    """Move whales to plans built from the hopes of their units' first nodes."""
+    lead_s, current_s = (
+        node_loads_s(turns.problem, plans[:, turns.problem.graph.unit])[:, turns.first]
+        for plans in (target, current)
+    )
+    return build(hopes(lead_s, current_s, factor, generator))
+
+
+def by_number(
+    gpus: int,
+    generator: Generator,
+    target: Any,
+    current: Any,
+    factor: Floats,
+    spiral: Bools,
+) -> Floats:
+    """Move whales as in Section 4.1: positions are real GPU numbers, clipped (ours).
+
+    C is drawn per unit and not used in the spiral. A and -A are equally likely.
+    """
+    c = np.where(spiral, 1.0, 2 * generator.random(current.shape))
+    return np.asarray(
+        np.clip(target + factor * np.abs(c * target - current), 0, gpus - 1)
+    )
+
+
+def _plans(problem: Problem, positions: Any) -> Ints:
+    """Round positions to the nearest GPU that has the memory."""
+    away = (
+        np.where(
+            problem.fits,
+            np.abs(row[:, None] - np.arange(problem.platform.gpus)),
+            np.inf,
+        )
+        for row in positions
+    )
+    return np.array([distance.argmin(axis=1) for distance in away])
+
+
+def factors(
+    a: float, b: float, shape: tuple[int, int], generator: Generator
+) -> tuple[Floats, Bools]:
+    """Return the factor of each whale, shape (whales, units), and whether it is a
+    spiral's, shape (whales, 1) (Equations 33, 45 and 46).
+
+    A is drawn per whale, l per unit.
+    """
+    around = 2 * a * generator.random((shape[0], 1)) - a
+    turn = generator.uniform(-1, 1, shape)
+    spiral = generator.random((shape[0], 1)) >= 0.5
+    return np.where(spiral, np.exp(b * turn) * np.cos(2 * np.pi * turn), around), spiral
+
+
+@checked
+def _hunt(
+    search: Search, seed: int, move: Move, whales: Count, iterations: Count, b: Finite
+) -> Solution:
+    """Run Algorithm 2.
+
+    The leader is the best plan so far. All whales of an iteration move at once (ours).
+    a falls from 2 to 0 over the iterations, or over the budget if that ends first;
+    after them, new whales start with the rest of the budget and the same leader (ours).
+    """
+    generator = stream(seed, "whales")
+    while not search.over:
+        positions: Any = random_units(search.problem, whales, generator)
+        search.evaluate(positions)
+        begun = search.spent
+        for done in range(iterations):
+            if search.over:
+                break
+            a = 2 * (1 - max(done / iterations, (search.spent - begun) / (1 - begun)))
+            factor, spiral = factors(a, b, positions.shape, generator)
+            others = positions[generator.integers(whales, size=whales)]
+            target = np.where(spiral | (np.abs(factor) < 1), search.best, others)
+            positions = move(generator, target, positions, factor, spiral)
+            search.evaluate(_plans(search.problem, positions))
+    return search.found()
+
+
+def rtgs(
+    problem: Problem,
+    budget: Budget,
+    seed: int = 0,
+    whales: int = 10,
+    iterations: int = 300,
+    b: float = 1.0,
+    paced: bool = False,
+    order: str = "graph",
+) -> Solution:
+    """Whales whose plans are built by `greedy`.
+
+    whales: their number, >= 1. iterations: of moves, >= 1. b: of the spiral. paced:
+    forecast the load of a GPU by the share of all work that is placed (ours), not as in
+    the authors' program. order: of the run, see `run_order`; plans are always built in
+    the order of `Turns`. worl-rtgs.txt Sections 4.1 and 4.3, Algorithm 2.
+    """
+    turns = Turns(problem, paced)
+    search = Search(problem, budget, "rtgs", run_order(problem, order))
+    move = partial(_by_hopes, turns, partial(greedy, turns))
+    return _hunt(search, seed, move, whales, iterations, b)
+
+
+def woa(
+    problem: Problem,
+    budget: Budget,
+    seed: int = 0,
+    whales: int = 10,
+    iterations: int = 300,
+    b: float = 1.0,
+    order: str = "graph",
+) -> Solution:
+    """Whale optimisation alone, on the numbers of the GPUs.
+
+    whales: their number, >= 1. iterations: of moves, >= 1. b: of the spiral. order: of
+    the run, see `run_order`. worl-rtgs.txt Section 4.1.
+    """
+    search = Search(problem, budget, "woa", run_order(problem, order))
+    return _hunt(
+        search, seed, partial(by_number, problem.platform.gpus), whales, iterations, b
+    )
+
+
+# ---- the network ----
+
+
+class Network:
+    """Fully connected layers with ReLU between them and none after the last (printed).
+
+    sizes: units per layer, with inputs and outputs. Initial weights as in He, Zhang,
+    Ren and Sun (2015), Delving Deep into Rectifiers (ours; the paper prints none),
+    biases 0. flat: all parameters, changed in place; `layers`: views (weights, biases).
+    """
+
+    def __init__(self, sizes: Sequence[int], generator: Generator) -> None:
+        self.sizes = tuple(sizes)
+        self.flat = np.zeros(
+            sum((inputs + 1) * outputs for inputs, outputs in pairwise(sizes))
+        )
+        self.layers = self._split(self.flat)
+        for weights, _ in self.layers:
+            weights[:] = generator.normal(0.0, np.sqrt(2 / len(weights)), weights.shape)
+
+    def _split(self, flat: Floats) -> list[tuple[Floats, Floats]]:
+        """View a vector of all parameters as (weights, biases) per layer."""
+        numbers = [
+            size for one, other in pairwise(self.sizes) for size in (one * other, other)
+        ]
+        parts = np.split(flat, np.cumsum(numbers)[:-1])
+        return [
+            (one.reshape(-1, len(other)), other)
+            for one, other in zip(parts[::2], parts[1::2])
+        ]
+
+    def ahead(self, last_inputs: Floats) -> Floats:
+        """Return what the last inputs and the bias add to the first layer."""
+        weights, biases = self.layers[0]
+        return last_inputs @ weights[-last_inputs.shape[1] :] + biases
+
+    def through(self, inputs: Floats, ahead: Floats | None = None) -> list[Floats]:
+        """Return the inputs of each layer and the outputs, shape (rows, units of the
+        layer).
+
+        With `ahead` of the last inputs, only the others are needed.
+        """
+        weights, biases = self.layers[0]
+        layers = [
+            inputs,
+            inputs @ weights[: inputs.shape[1]] + (biases if ahead is None else ahead),
+        ]
+        for weights, biases in self.layers[1:]:
+            layers[-1:] = (
+                (activations := np.maximum(layers[-1], 0.0)),
+                activations @ weights + biases,
+            )
+        return layers
+
+    def gradient(self, inputs: Floats, chosen: Ints, goal: Floats) -> Floats:
+        """Return the gradient of the mean of (goal - chosen output)^2, as `flat`."""
+        *seen, outputs = self.through(inputs)
+        rows = np.arange(len(inputs))
+        slope = np.zeros_like(outputs)
+        answer = self.flat.copy()
+        slope[rows, chosen] = 2 * (outputs[rows, chosen] - goal) / len(inputs)
+        for (weights, _), activations, (by_weight, by_bias) in zip(
+            self.layers[::-1], seen[::-1], self._split(answer)[::-1]
+        ):
+            np.matmul(activations.T, slope, out=by_weight)
+            by_bias[:] = slope.sum(axis=0)
+            if activations is not inputs:
+                slope = slope @ weights.T * (activations > 0)
+        return answer
+
+
+class Adam:
+    """Adam: steps of about the learning rate along the mean gradient; changes `flat` in
+    place.
+
+    Kingma and Ba (2015), Adam: A Method for Stochastic Optimization, Algorithm 1.
+    """
+
+    def __init__(self, flat: Floats, learning_rate: float = 1e-3) -> None:
+        self.flat, self.learning_rate, self.steps = flat, learning_rate, 0
+        self._mean, self._square, self._change = np.zeros((3, *flat.shape))
+
+    def step(self, gradient: Floats) -> None:
+        """Take a step down the gradient, without new arrays."""
+        self.steps += 1
+        change = self._change
+        for moment, of, by in ((self._mean, 0.9, 1.0), (self._square, 0.999, gradient)):
+            moment *= of
+            moment += np.multiply(
+                np.multiply(gradient, 1 - of, out=change), by, out=change
+            )
+        np.multiply(
+            np.sqrt(self._square, out=change),
+            1 / np.sqrt(1 - 0.999**self.steps),
+            change,
+        )
+        np.divide(self._mean, np.add(change, 1e-8, out=change), out=change)
+        self.flat -= np.multiply(
+            change, self.learning_rate / (1 - 0.9**self.steps), out=change
+        )
+
+
+@declared()
+class Training:
+    """How the agent learns; parameters of `ddqn` and `worl_rtgs`, too."""
+
+    gamma: Fraction = parameter(
+        "Discount of the next rewards, 0 to 1, printed; all others are ours.",
+        default=0.97,
+    )
+    epsilon: Fraction = parameter(
+        "Share of the choices that are random while it explores, 0 to 1.", default=0.1
+    )
+    learning_rate: Positive = parameter(
+        "Step size of the network's training, > 0.", default=1e-3
+    )
+    updates: Count = parameter(
+        "Mini-batches after each episode, or after those of all whales; the paper draws"
+        " one per node.",
+        default=32,
+    )
+    batch: Count = parameter("Transitions per mini-batch.", default=32)
+    buffer: Count = parameter(
+        "Episodes that are remembered, with all their transitions.", default=50
+    )
+    sync_every: Count = parameter(
+        "Updates from one copy of the network to the target network to the next.",
+        default=100,
+    )
+
+
+AS_SET = Training()
+FIELDS = signature(Training).parameters.values()
+
+
+class Agent:
+    """A network that estimates the value of each GPU for the next unit, and learns by
+    trial.
+
+    State: turn, GPU loads, hopes and works of all units, 2n + m + 1 numbers as printed,
+    scaled to about 1 (ours). Reward: -|hope - load of the GPU with the unit|, scaled
+    likewise; the minus sign is missing in print. GPUs without the memory are never
+    chosen. deviations: LoD per explored episode, seconds.
+    """
+
+    def __init__(
+        self, turns: Turns, seed: int = 0, training: Training = AS_SET
+    ) -> None:
+        self.turns, self.training, (units, gpus) = turns, training, turns.time_s.shape
+        self._scale_s = turns.mean_s or 1.0
+        self._works = turns.work_tflop[turns.unit] / (turns.work_tflop.mean() or 1.0)
+        self._time = turns.time_s[turns.unit] / self._scale_s
+        self._part = turns.part[turns.unit]
+        self._fits = turns.problem.fits[turns.unit]
+        self._random = stream(seed, "exploration")
+        self.online, self.target = (
+            Network((2 * units + gpus + 1, *HIDDEN, gpus), stream(seed, "network"))
+            for _ in range(2)
+        )
+        self._adam = Adam(self.online.flat, training.learning_rate)
+        # buffer: one row per episode, one column per turn; loads also after the last
+        self._hopes = np.empty((training.buffer, units))
+        self._loads = np.empty((training.buffer, units + 1, gpus))
+        self._chosen = np.empty((training.buffer, units), dtype=np.int64)
+        self.deviations: list[float] = []
+
+    def explore(self, hopes: Floats) -> Ints:
+        """Run and remember one episode per row of hopes; return their plans.
+
+        hopes and result: shape (plans, units); hopes in seconds.
+        """
+        hopes = hopes[:, self.turns.unit] / self._scale_s
+        loads, chosen = self._act(hopes, self.training.epsilon)
+        rows = (len(self.deviations) + np.arange(len(hopes))) % self.training.buffer
+        self._hopes[rows], self._loads[rows], self._chosen[rows] = hopes, loads, chosen
+        reached = np.take_along_axis(loads[:, -1], chosen, axis=1)
+        self.deviations += (
+            np.abs(hopes - reached).sum(axis=1) * self._scale_s
+        ).tolist()
+        return chosen[:, self.turns.turn]
+
+    def plan(self, hopes: Floats) -> Ints:
+        """Return the current network's plans, (plans, units) (Algorithm 1, line 18)."""
+        return self._act(hopes[:, self.turns.unit] / self._scale_s, 0.0)[1][
+            :, self.turns.turn
+        ]
+
+    def _act(self, hopes: Floats, epsilon: float) -> tuple[Floats, Ints]:
+        """Return loads (plans, units + 1, gpus) and chosen GPUs (plans, units)."""
+        plans, units = hopes.shape
+        loads = np.zeros((plans, units + 1, self._time.shape[1]))
+        rows = np.arange(plans)
+        chosen = random_units(self.turns.problem, plans, self._random)[
+            :, self.turns.unit
+        ]
+        greedy = self._random.random((plans, units)) >= epsilon
+        ahead = self.online.ahead(self._constant(hopes))
+        for turn in range(units):
+            worth = self.online.through(
+                self._moving(np.full(plans, turn), loads[:, turn]), ahead
+            )
+            best = np.where(self._fits[turn], worth[-1], -np.inf).argmax(axis=1)
+            on = chosen[:, turn] = np.where(greedy[:, turn], best, chosen[:, turn])
+            loads[:, turn + 1] = loads[:, turn]
+            loads[rows, turn + 1, on] += self._time[turn, on]
+        return loads, chosen
+
+    def _moving(self, turn: Ints, loads: Floats) -> Floats:
+        """Part of the state that changes from turn to turn."""
+        return np.column_stack((turn / len(self._works), loads))
+
+    def _constant(self, hopes: Floats) -> Floats:
+        return np.column_stack((hopes, np.broadcast_to(self._works, hopes.shape)))
+
+    def learn(self) -> None:
+        """Learn from remembered mini-batches (Algorithm 1, lines 12 to 17).
+
+        Ours: between episodes, not at each turn.
+        """
+        draw, training, units = self._random.integers, self.training, len(self._works)
+        for _ in range(training.updates):
+            row = draw(min(len(self.deviations), training.buffer), size=training.batch)
+            turn = draw(units, size=training.batch)
+            constant = self._constant(self._hopes[row])
+            on = self._chosen[row, turn]
+            last = turn + 1 == units
+            state, after = (
+                np.hstack((self._moving(at, self._loads[row, at]), constant))
+                for at in (turn, turn + 1)
+            )
+            load = self._loads[row, turn + 1, on] / self._part[turn]
+            goal = double_q(
+                -np.abs(self._hopes[row, turn] - load),
+                training.gamma * ~last,
+                np.where(
+                    self._fits[np.where(last, turn, turn + 1)],
+                    self.online.through(after)[-1],
+                    -np.inf,
+                ),
+                self.target.through(after)[-1],
+            )
+            self._adam.step(self.online.gradient(state, on, goal))
+            if self._adam.steps % training.sync_every == 0:
+                self.target.flat[:] = self.online.flat
+
+
+def double_q(reward: Floats, gamma: Floats, online: Floats, target: Floats) -> Floats:
+    """Return the goals of double Q-learning (worl-rtgs.txt Section 4.3.4, equation of
+    y).
+
+    reward, gamma: shape (rows,), gamma 0 at the end of an episode. online, target:
+    values of both networks in the next state, shape (rows, actions).
+    """
+    best = online.argmax(axis=1)
+    return np.asarray(reward + gamma * target[np.arange(len(reward)), best])
+
+
+def _learns(search: Callable[..., Solution]) -> Callable[..., Solution]:
+    """Add the fields of `Training` to the signature of a search."""
+    plain = signature(search)
+    *named, _ = plain.parameters.values()
+    more = [field.replace(kind=Parameter.KEYWORD_ONLY) for field in FIELDS]
+    extended = plain.replace(parameters=[*named, *more])
+    search.__signature__ = extended  # type: ignore[attr-defined]
+    return search
+
+
+@_learns
+@checked
+def ddqn(
+    problem: Problem,
+    budget: Budget,
+    seed: int = 0,
+    episodes: Count = 1000,
+    paced: bool = False,
+    order: str = "graph",
+    **training: Any,
+) -> Solution:
+    """The agent alone, all units hoping for the mean load: one plan per episode until
+    the budget is spent (ours).
+
+    episodes: after so many (printed), >= 1, the agent stops learning but keeps
+    exploring. paced, order: as in `rtgs`; the agent does not see the order. training:
+    fields of `Training`. worl-rtgs.txt Section 4.3.4, Algorithm 1.
+    """
+    search = Search(problem, budget, "ddqn", run_order(problem, order))
+    agent = Agent(Turns(problem, paced), seed, Training(**training))
+    hopes = np.full((1, problem.graph.units), agent.turns.mean_s)
+    while not search.over:
+        search.evaluate(agent.explore(hopes))
+        if len(agent.deviations) <= episodes:
+            agent.learn()
+    return search.found()
+
+
+@_learns
+@checked
+def worl_rtgs(
+    problem: Problem,
+    budget: Budget,
+    seed: int = 0,
+    whales: int = 10,
+    iterations: int = 300,
+    b: float = 1.0,
+    episodes: Count = 1,
+    paced: bool = False,
+    order: str = "graph",
+    **training: Any,
+) -> Solution:
+    """Whales whose plans are built by the agent, after so many episodes with their
+    hopes.
+
+    One agent serves the whole search; the whales of an iteration are parallel episodes.
+    Algorithm 1 trains a new network for each position in 1000 episodes, which takes
+    days per search of 300 nodes, so 1 is ours.
+
+    whales, iterations, b, paced, order: as in `rtgs`. episodes: of the agent with the
+    whales' hopes before each plan, >= 1. training: fields of `Training`. worl-rtgs.txt
+    Sections 4.1 and 4.3, Algorithms 1 and 2.
+    """
+    search = Search(problem, budget, "worl-rtgs", run_order(problem, order))
+    agent = Agent(Turns(problem, paced), seed, Training(**training))
+
+    def build(hopes: Floats) -> Ints:
+        for _ in range(episodes):
+            agent.explore(hopes)
+            agent.learn()
+        return agent.plan(hopes)
+
+    return _hunt(
+        search, seed, partial(_by_hopes, agent.turns, build), whales, iterations, b
+    )

@@ -1,0 +1,600 @@
+"""Figures of HGSP from our own instances and runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Executor
+from functools import cached_property
+from math import nan
+
+import numpy as np
+from matplotlib import rcParams
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Canvas
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+from matplotlib.ticker import LogLocator, NullFormatter
+
+from cgrsp_simpy.analysis.statistics import mean
+from cgrsp_simpy.base.metric import summed
+from cgrsp_simpy.base.parameters import Count, checked
+from cgrsp_simpy.base.table import half, with_halves
+from cgrsp_simpy.hgsp.bounds import lower_bound
+from cgrsp_simpy.hgsp.generate import LEVELS, Level, generate
+from cgrsp_simpy.hgsp.instance import Instance
+from cgrsp_simpy.hgsp.report import schedule_of
+from cgrsp_simpy.hgsp.scenario import Scenario, solve
+from cgrsp_simpy.hgsp.schedule import Schedule
+from cgrsp_simpy.papers.hgsp.table import PRINTED, printed_value
+from cgrsp_simpy.plots import marks
+from cgrsp_simpy.plots.figure import Figures, Gallery, Handles, Row, markdown, where
+from cgrsp_simpy.plots.parts import few_ticks, on_dark_bars
+from cgrsp_simpy.plots.style import LOOKS, MISSED
+from cgrsp_simpy.studies.executors import as_they_come
+from cgrsp_simpy.studies.subject import subject_of
+
+GANTT = ("fifo", "greedy", "sagreedy", "search")
+# few enough to see each task; twice the capacity of three GPUs
+FIFTY = Level(50, "small", 2.0, (0.5, 1.5))
+WINDOW_S = 600.0
+ON_TIME, LATE = "#009E73", MISSED
+COMPARED = ("fifo", "greedy", "sagreedy", "wspt", "edd", "atc", "search")
+UTILISED = MEDIUM, HIGH = "tasks1", "tasks3"  # loads on the same three GPUs
+MOVES = 1_000_000  # of the search
+METRICS = ("weighted_tardiness", "dmr_pct", "utilisation_pct", "lower_bound", "gap_pct")
+PUBLISHED = {key: tuple(map(printed_value, cells)) for key, cells in PRINTED.items()}
+PUBLISHED_OF_FIFO = {
+    (level, name): value / PUBLISHED[level, "fifo"][0]
+    for (level, name), (value, _) in PUBLISHED.items()
+}
+
+
+class Runs:
+    """Runs that figures share; instances per level, moves of the search."""
+
+    @checked
+    def __init__(
+        self,
+        instances: Count = 10,
+        moves: Count = MOVES,
+        executor: Executor | int | None = None,
+    ) -> None:
+        self.instances, self.moves, self.executor = instances, moves, executor
+
+    @cached_property
+    def measured(self) -> dict[tuple[str, str], list[Row]]:
+        """Figures per (level, scheduler) and instance, in order of seeds."""
+        seeds = range(self.instances)
+        tasks = {
+            (level, seed): (level, seed, self.moves)
+            for level in LEVELS
+            for seed in seeds
+        }
+        found = dict(as_they_come(_measure, tasks, self.executor))
+        return {
+            (level, name): [found[level, seed][name] for seed in seeds]
+            for level in LEVELS
+            for name in COMPARED
+        }
+
+
+COLOURS = {name: LOOKS[name].colour for name in COMPARED}
+# from slow to fast, light to dark
+MODELS = {"A30": "#9ecae1", "L40": "#4292c6", "A100": "#084594"}
+LEVEL_NAMES = dict(zip(LEVELS, ("medium", "medium", "high", "extreme")))
+
+
+def _measure(task: tuple[str, int, int]) -> dict[str, Row]:
+    level, seed, moves = task
+    scenario = Scenario(level, moves=moves)
+    instance = scenario.instance(seed)
+    runs = {
+        name: subject_of(scenario).run(name, seed, drawn=instance) for name in COMPARED
+    }
+    return {
+        name: {**run.summary(), "busy_pct": _busy_pct(schedule_of(run))}
+        for name, run in runs.items()
+    }
+
+
+def _busy_pct(schedule: Schedule) -> dict[str, float]:
+    """Utilisation of each model's GPUs from the first arrival to the last end."""
+    gpus, busy_s = schedule.instance.gpus, schedule.finish_s - schedule.start_s
+    span_s = schedule.finish_s.max() - schedule.instance.arrival_s.min()
+    models = {
+        gpu.name: [j for j, other in enumerate(gpus) if other == gpu] for gpu in gpus
+    }
+    return {
+        model: (
+            100
+            * summed(float(busy_s[schedule.gpu == j].sum()) for j in own)
+            / (len(own) * float(span_s))
+        )
+        for model, own in models.items()
+    }
+
+
+FIGURES = Figures("hgsp_", Runs, handlelength=1.6)
+
+
+@FIGURES.add(
+    "gantt",
+    "Fifty tasks on three GPUs",
+    (6.3, 5.4),
+    note="50 tasks, twice as much work as three GPUs can do",
+)
+def gantt(runs: Runs) -> list[Row]:
+    """When and where each of fifty tasks runs, by scheduler."""
+    return [row for name in GANTT for row in _bars(generate(FIFTY), name, runs.moves)]
+
+
+@gantt.draws
+def _(canvas: Canvas, rows: list[Row]) -> Handles:
+    """One panel per scheduler: green bars end in time, red ones late."""
+    axes = canvas.subplots(len(GANTT), 1, sharex=True)
+    for ax, name in zip(axes, GANTT):
+        own = where(rows, scheduler=name)
+        for place, gpu in enumerate(MODELS):
+            tasks = where(own, gpu=gpu)
+            bars = [
+                (row["start_s"] / 60, (row["finish_s"] - row["start_s"]) / 60)
+                for row in tasks
+            ]
+            colours = [LATE if row["late"] else ON_TIME for row in tasks]
+            style = {"facecolors": colours, "edgecolors": "white", "linewidth": 0.5}
+            ax.broken_barh(bars, (place - 0.4, 0.8), **style)
+        ax.set_yticks(range(len(MODELS)), list(MODELS))
+        ax.set_ylim(-0.5, len(MODELS) - 0.5)
+        ax.set_title(_headed(name, own), loc="left", fontsize="small")
+    axes[-1].set_xlabel("time (min)")
+    last_s = max(row["finish_s"] for row in rows)
+    axes[-1].set_xlim(min(row["start_s"] for row in rows) // 60, last_s / 60)
+    return [
+        Patch(color=ON_TIME, label="ends in time"),
+        Patch(color=LATE, label="ends late"),
+    ]
+
+
+@gantt.says
+def _(rows: list[Row]) -> str:
+    found = {row["scheduler"]: row for row in rows}
+    late = ", ".join(
+        f"{row['late_of_all']} under {name}" for name, row in found.items()
+    )
+    return f"Late of {rows[0]['tasks']} tasks: {late}."
+
+
+def _bars(instance: Instance, name: str, moves: int) -> list[Row]:
+    schedule = schedule_of(solve(instance, name, moves=moves))
+    shown = ("gpu", "task", "start_s", "finish_s", "deadline_s")
+    late = schedule.tardiness_s > 0
+    return [
+        {
+            "scheduler": name,
+            **{column: row[column] for column in shown},
+            "late": int(is_late),
+            "late_of_all": int(late.sum()),
+            "tasks": instance.tasks,
+            "weighted_tardiness": schedule.weighted_tardiness,
+        }
+        for row, is_late in zip(schedule.rows(), late.tolist())
+    ]
+
+
+def _headed(name: str, rows: Sequence[Row]) -> str:
+    one, there = rows[0], sum(row["late"] for row in rows)
+    here = "" if len(rows) == one["tasks"] else f", {there} of them here"
+    late = f"{one['late_of_all']} of {one['tasks']} late{here}"
+    return f"{name}: {late}; weighted tardiness {amount(one['weighted_tardiness'])} s"
+
+
+@FIGURES.add(
+    "gantt_window",
+    "Medium load (tasks1): FIFO's worst ten minutes",
+    (6.3, 5.4),
+    note="tasks1, 1000 tasks by its law: what starts in FIFO's worst ten minutes",
+    draw=gantt.draw,
+    seen=gantt.seen,
+)
+def gantt_window(runs: Runs) -> list[Row]:
+    """Tasks of tasks1 that start in the ten minutes of most late tasks under FIFO."""
+    by_name = {name: _bars(generate(MEDIUM), name, runs.moves) for name in GANTT}
+    late_s = [row["start_s"] for row in by_name["fifo"] if row["late"]]
+    begin_s = max(
+        late_s,
+        key=lambda begin: sum(begin <= other < begin + WINDOW_S for other in late_s),
+    )
+    return [
+        row
+        for rows in by_name.values()
+        for row in rows
+        if begin_s <= row["start_s"] < begin_s + WINDOW_S
+    ]
+
+
+# ---- what schedulers make of the instances of each load level ----
+
+
+def _generated(runs: Runs) -> str:
+    return f"{runs.instances} instances a level by its law, 95 % intervals"
+
+
+@FIGURES.add(
+    "comparison",
+    "Weighted tardiness beside FIFO's, by load",
+    (6.3, 3.6),
+    note=_generated,
+)
+def comparison(runs: Runs) -> list[Row]:
+    """Weighted tardiness over FIFO's per instance, and the published ratio."""
+    return [
+        {
+            "level": level,
+            "scheduler": name,
+            **_known(
+                "of_fifo",
+                [own / fifo for own, fifo in _pairs(runs, level, name, "fifo")],
+            ),
+            "published_of_fifo": PUBLISHED_OF_FIFO.get((level, name)),
+        }
+        for level, name in runs.measured
+    ]
+
+
+@comparison.draws
+def _(canvas: Canvas, rows: list[Row]) -> Handles:
+    """Bars of weighted tardiness over FIFO's, with published ratios as hollow marks."""
+    axes = canvas.subplots(1, len(LEVELS), sharex=True, sharey=True)
+    for ax, level in zip(axes, LEVELS):
+        _level_bars(ax, where(rows, level=level), "of_fifo")
+    _heads(axes)
+    canvas.supxlabel("weighted tardiness (FIFO = 1)", fontsize="medium")
+    return [_as_published()]
+
+
+@comparison.says
+def _(rows: list[Row]) -> str:
+    found = {(row["level"], row["scheduler"]): row for row in rows}
+    least = [
+        f"{best['of_fifo']:.2g} at {level} ({best['scheduler']})"
+        for level in LEVELS
+        for best in [
+            min(where(rows, level=level), key=lambda row: float(row["of_fifo"]))
+        ]
+    ]
+    printed, ours = (
+        ", ".join(f"{found[level, 'sagreedy'][key]:.2g}" for level in LEVELS)
+        for key in ("published_of_fifo", "of_fifo")
+    )
+    return (
+        f"The least that remains of FIFO's weighted tardiness is {', '.join(least)}."
+        f" Under SAGreedy it is {ours}; printed are {printed}."
+    )
+
+
+def _pairs(
+    runs: Runs, level: str, name: str, other: str
+) -> Iterator[tuple[float, float]]:
+    """Weighted tardiness of two schedulers on each instance of a level."""
+    found = (runs.measured[level, each] for each in (name, other))
+    return zip(*([each["weighted_tardiness"] for each in own] for own in found))
+
+
+def _known(metric: str, values: Sequence[float]) -> Row:
+    """Mean and half width; empty if an instance lacks the metric, such as the gap."""
+    return {} if np.isnan(values).any() else with_halves({metric: mean(values)})
+
+
+def _as_published() -> Line2D:
+    return Line2D([], [], label="as printed", **marks.hollow())
+
+
+def _heads(axes: Sequence[Axes]) -> None:
+    for ax, (level, load) in zip(axes, LEVEL_NAMES.items()):
+        ax.set_title(f"{level}\n{load} load", loc="left", fontsize="small")
+
+
+def _level_bars(ax: Axes, rows: Sequence[Row], metric: str) -> None:
+    names = [row["scheduler"] for row in rows]
+    columns = (metric, half(metric), f"published_{metric}")
+    values, halves, published = (
+        [row.get(column, nan) for row in rows] for column in columns
+    )
+    marks.bars(ax, names, values, halves, published, [COLOURS[name] for name in names])
+    ax.set_xlim(left=0)
+    if metric.endswith("_pct"):  # the room for the values in figures has no percentages
+        ax.set_xticks(
+            [tick for tick in ax.get_xticks() if tick <= min(100, ax.get_xlim()[1])]
+        )
+
+
+@FIGURES.add(
+    "table1",
+    "Weighted tardiness and missed deadlines, by load (Table I)",
+    (6.3, 6.2),
+    note=_generated,
+)
+def table_one(runs: Runs) -> list[Row]:
+    """Table I with 95 % half widths, and the printed values, which are of one instance.
+
+    minus_greedy: weighted tardiness less Greedy's on the same instance, seconds.
+    """
+    return [
+        {
+            "level": level,
+            "scheduler": name,
+            "instances": len(found),
+            **{
+                column: value
+                for metric in METRICS
+                for column, value in _known(
+                    metric, [each[metric] for each in found]
+                ).items()
+            },
+            **_known(
+                "minus_greedy",
+                [own - other for own, other in _pairs(runs, level, name, "greedy")],
+            ),
+            "published_weighted_tardiness": printed,
+            "published_dmr_pct": printed_pct,
+        }
+        for (level, name), found in runs.measured.items()
+        for printed, printed_pct in [PUBLISHED.get((level, name), (None, None))]
+    ]
+
+
+@table_one.draws
+def _(canvas: Canvas, rows: list[Row]) -> Handles:
+    """Points of weighted tardiness on a logarithmic axis; bars of missed deadlines."""
+    axes = canvas.subplots(2, len(LEVELS), sharey=True)
+    for (upper, lower), level in zip(axes.T, LEVELS):
+        _points(upper, where(rows, level=level))
+        _level_bars(lower, where(rows, level=level), "dmr_pct")
+    _heads(axes[0])
+    for ax, label in zip(
+        axes[:, 1], ("weighted tardiness (s)", "missed deadlines (%)")
+    ):
+        ax.set_xlabel(label, x=1.1)  # of all four
+    return [_as_published()]
+
+
+@table_one.says
+def _(rows: list[Row]) -> str:
+    found = {(row["level"], row["scheduler"]): row for row in rows}
+    search = [found[level, "search"] for level in LEVELS]
+    gaps = " and ".join(
+        f"{row['gap_pct']:.1f} % at {row['level']}"
+        for row in search
+        if "gap_pct" in row
+    )
+    none = " and ".join(str(row["level"]) for row in search if "gap_pct" not in row)
+    own, greedy = found[MEDIUM, "sagreedy"], found[MEDIUM, "greedy"]
+    high, wspt = found[HIGH, "sagreedy"], found[HIGH, "wspt"]
+    return (
+        f"On average no schedule can be better than the search's by more than {gaps};"
+        f" no gap is known at {none}. At medium load ({MEDIUM}) SAGreedy is better than"
+        f" Greedy: {_claimed(greedy, own)}; printed are"
+        f" {own['published_weighted_tardiness']:,.0f} for"
+        f" {greedy['published_weighted_tardiness']:,.0f}. At {HIGH} SAGreedy misses"
+        f" {high['dmr_pct']:.1f} % of the deadlines (printed:"
+        f" {high['published_dmr_pct']} %); wspt, which looks at no deadline, misses"
+        f" {wspt['dmr_pct']:.1f} %, and its weighted tardiness is"
+        f" {amount(wspt['weighted_tardiness'])} for"
+        f" {amount(high['weighted_tardiness'])}. The paper's own tasks, cell by cell:"
+        " `cgrsp papers tables hgsp`."
+    )
+
+
+@table_one.tables
+def _(rows: list[Row]) -> str:
+    head = (
+        "level | scheduler | weighted tardiness, s | printed* | missed, % | printed*"
+        " | utilisation, % | lower bound, s"
+    )
+    lines = [
+        [
+            *(row["level"], row["scheduler"]),
+            (
+                f"{amount(tardiness)} ±"
+                f" {amount(row[half('weighted_tardiness')], tardiness)}"
+            ),
+            "" if printed is None else amount(printed),
+            f"{row['dmr_pct']:.1f} ± {row[half('dmr_pct')]:.1f}",
+            str(row.get("published_dmr_pct", "")),
+            f"{row['utilisation_pct']:.1f}",
+            amount(row["lower_bound"]) if row["lower_bound"] else "none known",
+        ]
+        for row in rows
+        for tardiness, printed in [
+            (row["weighted_tardiness"], row.get("published_weighted_tardiness"))
+        ]
+    ]
+    return markdown(head, 2, lines) + "\n\n\\* of one instance of the law"
+
+
+def _points(ax: Axes, rows: Sequence[Row]) -> None:
+    for place, row in enumerate(rows):
+        value, colour = row["weighted_tardiness"], COLOURS[row["scheduler"]]
+        ax.plot([value], [place], "o", color=colour)
+        spread = [row[half("weighted_tardiness")]]
+        marks.intervals(ax, [value], [place], x_half=spread, colour=colour)
+    published = [row.get("published_weighted_tardiness", nan) for row in rows]
+    ax.plot(published, range(len(rows)), **marks.hollow())
+    ax.set_xscale("log")
+    ours = [row["weighted_tardiness"] for row in rows]
+    decades = np.log10([value for value in (*ours, *published) if value > 0])
+    most = np.ceil(decades.max())
+    ax.set_xlim(10 ** min(np.floor(decades.min()), most - 2), 10**most)
+    ax.xaxis.set_major_locator(LogLocator(numticks=4))
+    ax.xaxis.set_minor_formatter(NullFormatter())
+    ax.set_axisbelow(True)
+    ax.grid(axis="x", color="0.9")
+
+
+def _claimed(greedy: Row, own: Row) -> str:
+    """Whether SAGreedy is better than Greedy, beyond its interval."""
+    difference, spread = own["minus_greedy"], own[half("minus_greedy")]
+    told = f"{own['weighted_tardiness']:,.0f} for {greedy['weighted_tardiness']:,.0f} s"
+    better, no_better = difference + spread < 0, difference - spread >= 0
+    verdict = "it holds" if better else "it fails" if no_better else "it is not shown"
+    return f"{verdict} ({told}, difference {difference:,.0f} ± {spread:,.0f} s)"
+
+
+@FIGURES.add("utilisation", "How busy the GPUs are", (6.3, 4.4), note=_generated)
+def utilisation(runs: Runs) -> list[Row]:
+    """Utilisation of each model's GPUs by level and scheduler, with half widths."""
+    return [
+        {
+            "level": level,
+            "scheduler": name,
+            "gpu": gpu,
+            **_known("busy_pct", [each["busy_pct"][gpu] for each in found]),
+        }
+        for (level, name), found in runs.measured.items()
+        if level in UTILISED
+        for gpu in found[0]["busy_pct"]
+    ]
+
+
+@utilisation.draws
+def _(canvas: Canvas, rows: list[Row]) -> Handles:
+    """One panel per level: bars of each model of GPU, by scheduler."""
+    axes = canvas.subplots(len(UTILISED), 1, sharex=True, sharey=True)
+    for ax, level in zip(axes, UTILISED):
+        for place, (model, colour) in enumerate(MODELS.items()):
+            own = where(rows, level=level, gpu=model)
+            at = np.arange(len(own)) + 0.27 * (place - 1)
+            values = [row["busy_pct"] for row in own]
+            halves = [row[half("busy_pct")] for row in own]
+            bars = list(ax.bar(at, values, 0.25, color=colour))
+            marks.intervals(ax, at, values, y_half=halves)
+            on_dark_bars(ax, bars, halves, upright=True)
+        ax.set_title(
+            f"{level}, {LEVEL_NAMES[level]} load", loc="left", fontsize="small"
+        )
+        ax.set_ylim(0, 100)
+    axes[-1].set_xticks(range(len(COMPARED)), COMPARED)
+    canvas.supylabel("busy (% of the makespan)", fontsize="medium")
+    return [Patch(color=colour, label=model) for model, colour in MODELS.items()]
+
+
+@utilisation.says
+def _(rows: list[Row]) -> str:
+    found = {
+        (row["level"], row["scheduler"], row["gpu"]): row["busy_pct"] for row in rows
+    }
+    slow = {
+        name: f"{found[MEDIUM, name, 'A30']:.0f} %"
+        for name in ("fifo", "greedy", "edd")
+    }
+    least = min(value for (level, _, _), value in found.items() if level == HIGH)
+    return (
+        f"Under medium load the slow A30 is busy {slow['fifo']} of the time under fifo,"
+        f" {slow['greedy']} under greedy and {slow['edd']} under edd; under high load"
+        f" every model works at least {least:.0f} % of the makespan, whoever schedules."
+    )
+
+
+def amount(value: float, beside: float = 0.0) -> str:
+    """A weighted tardiness in few digits; in millions if it or `beside` has so many."""
+    if max(value, beside) >= 1e6:
+        return f"{value / 1e6:.2f} M"
+    return f"{value:,.0f}" if value >= 10 else f"{value:.2g}"
+
+
+# ---- the searches ----
+
+
+@FIGURES.add(
+    "searches",
+    "The course of both searches",
+    (6.3, 3.2),
+    note="the paper's tasks3 (1500 tasks, high load), and the fifty of the Gantt chart",
+)
+def searches(runs: Runs) -> list[Row]:
+    """Tardiness over FIFO's in the course of both searches."""
+    rows = []
+    for name, level in (("sagreedy", HIGH), ("search", HIGH), ("search", FIFTY)):
+        instance = generate(level)
+        fifo = solve(instance, "fifo").summary()["weighted_tardiness"]
+        bound = lower_bound(instance) / fifo
+        found = solve(
+            instance, name, **({"moves": runs.moves} if name == "search" else {})
+        )
+        rows += [
+            {
+                "search": name,
+                "on": f"{instance.tasks} tasks",
+                "move": step.iteration,
+                "of_fifo": step.objective / fifo,
+                "best_of_fifo": step.best / fifo,
+                "bound_of_fifo": bound,
+            }
+            for step in found.plan.solution.course
+        ]
+    return rows
+
+
+@searches.draws
+def _(canvas: Canvas, rows: list[Row]) -> Handles:
+    """One column per search: tardiness over FIFO's."""
+    kinds = list(dict.fromkeys((row["search"], row["on"]) for row in rows))
+    axes = canvas.subplots(1, len(kinds), sharey=True)
+    for ax, (name, on) in zip(axes, kinds):
+        ax.set_title(f"{name}\n{on}", loc="left", fontsize="small")
+        _course(ax, where(rows, search=name, on=on))
+    axes[0].set_ylabel("weighted tardiness\n(FIFO = 1)")
+    return list(axes[0].lines)
+
+
+@searches.says
+def _(rows: list[Row]) -> str:
+    last = {(row["search"], row["on"]): row for row in rows}
+    first = {(row["search"], row["on"]): row for row in reversed(rows)}
+    steps = (
+        f"{name} from {first[name, on]['of_fifo']:.4f} to {row['best_of_fifo']:.4f} on"
+        f" {on} (bound {row['bound_of_fifo']:.4f})"
+        for (name, on), row in last.items()
+    )
+    return f"Weighted tardiness, FIFO's being 1: {', '.join(steps)}."
+
+
+def _course(ax: Axes, rows: Sequence[Row]) -> None:
+    thousands = rows[-1]["move"] >= 10_000
+    moves = [row["move"] / (1000 if thousands else 1) for row in rows]
+    best = [row["best_of_fifo"] for row in rows]
+    thin = 0.7 * rcParams["lines.linewidth"]
+    ax.plot(
+        moves, [row["of_fifo"] for row in rows], color="0.65", lw=thin, label="current"
+    )
+    ax.plot(moves, best, color="black", label="best so far")
+    ax.axhline(
+        rows[0]["bound_of_fifo"], color="0.3", lw=thin, ls=":", label="lower bound"
+    )
+    ax.set_ylim(0, 1.05)
+    ax.set_xlabel("moves (thousand)" if thousands else "moves")
+    few_ticks(ax.xaxis)
+
+
+def _intro(runs: Runs) -> list[str]:
+    return [
+        "# Figures of HGSP, drawn from this package's instances and runs",
+        (
+            "After “Heterogeneous GPU Scheduling”. tasks1 to tasks4 are drawn by the"
+            f" laws of the paper's sets, {runs.instances} instances each; of tasks3 and"
+            " tasks4 the first is the paper's own. A printed value is of one instance;"
+            " `cgrsp papers tables hgsp` compares cell by cell on the paper's. What"
+            " stands after ± is half of a 95 % interval. fifo, greedy and sagreedy are"
+            " the paper's; wspt, edd and atc are dispatch rules, search is ours. Each"
+            " picture has the CSV of what is plotted beside it. All of them: `cgrsp"
+            " papers figures hgsp --out figures/hgsp`."
+        ),
+    ]
+
+
+MOVED = {
+    "table2": "cgrsp papers figures llm table2",
+    "annealing": "cgrsp papers figures hgsp searches",
+}
+GALLERY = Gallery("hgsp", Runs, FIGURES, _intro, moved=MOVED)
+draw_figures = GALLERY.draw

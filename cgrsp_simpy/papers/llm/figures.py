@@ -1,0 +1,216 @@
+"""Figures of LLM inference: latency by number of GPUs, and the paper's Table II."""
+
+from __future__ import annotations
+
+from concurrent.futures import Executor
+from dataclasses import dataclass, replace
+from math import nan
+
+from matplotlib.figure import Figure as Canvas
+from matplotlib.lines import Line2D
+
+from cgrsp_simpy.llm.requests import Offered, RequestList
+from cgrsp_simpy.llm.scenario import Scenario
+from cgrsp_simpy.llm.service import Service
+from cgrsp_simpy.llm.steps import Roofline
+from cgrsp_simpy.papers.llm.table import table_two
+from cgrsp_simpy.plots import marks
+from cgrsp_simpy.plots.figure import (
+    Figures,
+    Gallery,
+    Handles,
+    Row,
+    markdown,
+    numbers,
+    where,
+)
+from cgrsp_simpy.plots.style import LOOKS
+from cgrsp_simpy.studies.sweep import sweep
+
+# requests per second and tokens per request as in Azure's code log of 2023
+LIKE_AZURE = Offered(
+    requests=4000, rate_per_s=2.57, prompt_tokens=2048, output_tokens=28
+)
+# 8 billion parameters of two bytes; the cache of 32 layers of 8 heads of 128
+SMALL = Service(1, 1, weights_gb=16.0, kv_mb=0.131072)
+SERVICES = [
+    *(("70B", Scenario(service=Service(8, degree))) for degree in (2, 4, 8)),
+    ("8B", Scenario(service=SMALL, steps=Roofline())),
+]
+GPUS = {"70B": (2, 4, 6, 8, 12, 16), "8B": (1, 2, 4, 8, 16)}
+MODELS = {"70B": "#0072b2", "8B": "#d55e00"}
+MARKERS = {1: "o", 2: "o", 4: "s", 8: "^"}  # by GPUs per replica
+SHOWN = (
+    "ttft_s",
+    "ttft_p99_s",
+    "tpot_s",
+    "e2e_s",
+    "e2e_p50_s",
+    "e2e_p99_s",
+    "goodput_pct",
+)
+
+
+@dataclass(frozen=True)
+class Runs:
+    """Inputs of the figures. source: the requests. executor: of the runs."""
+
+    source: Offered | RequestList = LIKE_AZURE
+    executor: Executor | int | None = None
+
+
+FIGURES = Figures("llm_", Runs, handlelength=1.6)
+
+
+@FIGURES.add(
+    "gpus",
+    "LLM inference: latency against the number of GPUs",
+    (6.3, 3.7),
+    note=(
+        "70B: Llama 2 70B on H100, steps as measured; its weights, 140 GB, take two"
+        " GPUs.\n"
+        "8B: 8 billion parameters, a replica a GPU, steps by the roofline. FIFO,"
+        " prompts in chunks of 2,048.\n"
+        "Within targets: first token in 2 s and 0.2 s a token after it"
+    ),
+    options=lambda runs: " trace=FILE" * isinstance(runs.source, RequestList),
+    texts=("model", "source"),
+)
+def gpus(runs: Runs) -> list[Row]:
+    """Times of requests on each number of GPUs."""
+    rows: list[Row] = []
+    for model, scenario in SERVICES:
+        degree, source = scenario.service.tensor_parallel, runs.source
+        own = {"gpus": [number for number in GPUS[model] if number % degree == 0]}
+        for point, study in sweep(
+            replace(scenario, source=source), own, ["fifo"], [0], runs.executor
+        ):
+            head = {
+                "source": source.name,
+                "model": model,
+                "tensor_parallel": degree,
+                **point,
+            }
+            rows.append(head | {name: study.rows[0][name] for name in SHOWN})
+    return rows
+
+
+@gpus.draws
+def _(canvas: Canvas, rows: list[Row]) -> Handles:
+    """Mean and 99th percentile of the response, and goodput, by number of GPUs."""
+    response, goodput = canvas.subplots(1, 2)
+    handles = []
+    for model, degree in dict.fromkeys(
+        (row["model"], row["tensor_parallel"]) for row in rows
+    ):
+        own = where(rows, model=model, tensor_parallel=degree)
+        colour, marker, x = MODELS[model], MARKERS[degree], numbers(own, "gpus")
+        for ax, name, line in (
+            (response, "e2e_s", "-"),
+            (response, "e2e_p99_s", ":"),
+            (goodput, "goodput_pct", "-"),
+        ):
+            ax.plot(
+                x, numbers(own, name), line, color=colour, marker=marker, markersize=4
+            )
+        each = f"{model}, {degree} GPU{'s' * (degree > 1)} a replica"
+        handles.append(
+            Line2D([], [], color=colour, marker=marker, markersize=4, label=each)
+        )
+    response.set(yscale="log", ylabel="from arrival to completion (s)")
+    goodput.set(ylim=(0, 103), ylabel="requests within targets (%)")
+    for ax in (response, goodput):
+        ax.set(xscale="log", xlabel="GPUs")
+        ax.set_xticks([1, 2, 4, 8, 16], ["1", "2", "4", "8", "16"])
+        ax.minorticks_off()
+    canvas.supxlabel(f"requests: {rows[0]['source']}", fontsize="small")
+    return [
+        *handles,
+        Line2D([], [], color=MODELS["70B"], label="mean"),
+        Line2D([], [], color=MODELS["70B"], linestyle=":", label="99th percentile"),
+    ]
+
+
+@gpus.says
+def _(rows: list[Row]) -> str:
+    source = rows[0]["source"]
+    pairs = where(rows, model="70B", tensor_parallel=2)
+    told = ", ".join(f"{row['e2e_s']:.3g} s on {row['gpus']}" for row in pairs)
+    azure = " (Azure Public Dataset, CC BY 4.0)" if source.startswith("Azure") else ""
+    return (
+        f"Requests: {source}{azure}. Mean response of the 70B in pairs of GPUs: {told}."
+    )
+
+
+table2 = FIGURES.add(
+    "table2",
+    "LLM inference: the printed workload by the authors' loop (Table II)",
+    (6.3, 3.2),
+    note=(
+        "20 requests on 16 GPUs, two each from start to end, decisions every 0.01 s.\n"
+        "double count: what runs is counted twice, as in the authors' program.\n"
+        "Response: from arrival to completion, printed as waiting"
+    ),
+    rows=lambda _: table_two(),
+    texts=("figure", "verdict"),
+)
+
+
+@table2.draws
+def _(canvas: Canvas, rows: list[Row]) -> Handles:
+    """Bars of both measures, with and without the double count; hollow: printed."""
+    labels = {
+        "weighted_response": "weighted response (s)",
+        "mean_response_s": "mean response (s)",
+    }
+    for ax, (figure, label) in zip(canvas.subplots(1, 2, sharey=True), labels.items()):
+        own = where(rows, figure=figure)
+        names = [row["policy"] + ", double count" * row["double_count"] for row in own]
+        colours = [LOOKS[row["policy"]].colour for row in own]
+        found, printed = numbers(own, "found"), numbers(own, "printed")
+        marks.bars(ax, names, found, [nan] * len(own), printed, colours)
+        ax.set_xlabel(label)
+    return [Line2D([], [], label="as printed", **marks.hollow())]
+
+
+@table2.says
+def _(rows: list[Row]) -> str:
+    without = where(rows, policy="wsrpt", double_count=False)
+    found = {row["figure"]: row["found"] for row in without}
+    agree = [row["verdict"] == "agrees" for row in where(rows, double_count=True)]
+    return (
+        f"{sum(agree)} of {len(agree)} printed figures come out if requests that run"
+        " are counted twice; if they are not, those of WSRPT are"
+        f" {found['weighted_response']:g} and {found['mean_response_s']:g} s."
+    )
+
+
+@table2.tables
+def _(rows: list[Row]) -> str:
+    head = "policy | double count | figure | verdict | found | printed"
+    lines = [
+        [
+            row["policy"],
+            "yes" if row["double_count"] else "no",
+            row["figure"],
+            row["verdict"],
+            *(f"{row[name]:.3f}" for name in ("found", "printed")),
+        ]
+        for row in rows
+    ]
+    return markdown(head, 4, lines)
+
+
+def _intro(_: Runs) -> list[str]:
+    return [
+        "# The figures of LLM inference, drawn from this package's runs",
+        (
+            "A service that batches requests, and Table II of “Heterogeneous GPU"
+            " Scheduling”, Section VI. Each picture has the CSV of what is plotted"
+            " beside it: `cgrsp papers figures llm --out figures/llm`."
+        ),
+    ]
+
+
+GALLERY = Gallery("llm", Runs, FIGURES, _intro)
+draw_figures = GALLERY.draw

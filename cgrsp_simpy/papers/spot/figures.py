@@ -1,0 +1,281 @@
+"""Figures of jobs on spot instances, from runs on a generated market."""
+
+from __future__ import annotations
+
+from concurrent.futures import Executor
+
+from matplotlib.figure import Figure as Canvas
+from matplotlib.patches import Patch
+
+from cgrsp_simpy.base.metric import summed
+from cgrsp_simpy.base.parameters import TwoOrMore, checked
+from cgrsp_simpy.market.zones import HOUR_S, TwoState
+from cgrsp_simpy.papers.spot.table import deadline_study
+from cgrsp_simpy.plots import marks
+from cgrsp_simpy.plots.figure import (
+    Figures,
+    Gallery,
+    Handles,
+    Row,
+    markdown,
+    numbers,
+    where,
+)
+from cgrsp_simpy.spot.policies import COMPARED
+from cgrsp_simpy.spot.scenario import Scenario
+from cgrsp_simpy.studies.replicate import simulate
+
+# mean times up and down of the zone us-east-1f, V100, February 2023, in SkyPilot's spot
+# traces
+MARKET = TwoState(up_h=2.3, down_h=1.6)
+DEADLINES_H = (50.0, 52.0, 56.0, 62.0, 70.0)  # deadlines of the figure of costs, hours
+OVERHEADS_H = (0.05, 0.2)  # changeover delays of the figure of costs, hours
+DRAWN = ("greedy", "uniform-progress", "expected-cost", "optimum")
+"""Policies in the figure of courses."""
+COLUMNS = (
+    "deadline_h",
+    "overhead_h",
+    "policy",
+    "cost_pct",
+    "cost_pct_half",
+    "saving_pct",
+    "saving_pct_half",
+    "missed",
+)
+SEED = 1  # of the drawn runs
+
+
+KINDS = {  # label and colour, distinct for the colour-blind and in grey
+    "market": ("spot to be had", "#c7e9c0"),
+    "spot": ("computes on spot", "#41ab5d"),
+    "on demand": ("computes on demand", "#08519c"),
+    "changeover": ("changeover", "#7f7f7f"),
+    "wasted": ("changeover cut short", "#000000"),
+}
+MADE_UP = (
+    f"made-up market of one zone: up {MARKET.up_h:g} h, down {MARKET.down_h:g} h on"
+    " average,\n"
+    "geometric, as long as those of us-east-1f (V100, February 2023) in SkyPilot's"
+    " spot traces"
+)
+
+
+class Runs:
+    """Inputs of the figures. seeds: their number, from 0."""
+
+    @checked
+    def __init__(
+        self, seeds: TwoOrMore = 20, executor: Executor | int | None = None
+    ) -> None:
+        self.seeds, self.executor = seeds, executor
+
+
+FIGURES = Figures("spot_", Runs)
+
+
+@FIGURES.add(
+    "course",
+    "One job, four policies",
+    (6.3, 3.8),
+    note=(
+        "48 h of computing within 52 h, 12 min of overhead a start; below each name"
+        " its cost,\n"
+        f"% of on demand only; one seed; a {MADE_UP}"
+    ),
+    legend={"columns": 3},
+)
+def course(runs: Runs) -> list[Row]:  # noqa: ARG001, one seed is drawn
+    """Resource of one job over time by policy, and spot availability, hours."""
+    scenario = Scenario(MARKET, deadline=52.0, overhead=0.2)
+    found = {name: simulate(scenario, name, SEED) for name in DRAWN}
+    market = found[DRAWN[0]].plan.market
+    [zone] = market.zones
+    ends = [change.from_s for change in market.changes(0)]
+    there = [
+        ("market", None, 0, "spot to be had", max(stretch.from_s, 0.0), to_s)
+        for stretch, to_s in zip(zone.stretches, ends)
+        if stretch.up
+    ]
+    held = [
+        (name, cost_pct, place, phase, from_s, to_s)
+        for name, run in found.items()
+        for cost_pct in [run.summary()["cost_pct"]]
+        for _, place, _, phase, from_s, to_s in run.claims.tolist()
+    ]
+    return [
+        {
+            "policy": policy,
+            "place": ("spot", "on demand")[place],
+            "phase": phase,
+            "from_h": from_s / HOUR_S,
+            "to_h": to_s / HOUR_S,
+            "cost_pct": cost_pct,
+        }
+        for policy, cost_pct, place, phase, from_s, to_s in there + held
+    ]
+
+
+@course.draws
+def _(canvas: Canvas, rows: list[Row]) -> Handles:
+    """One line per policy: the job's resource over time; top: availability."""
+    ax = canvas.add_subplot()
+    lanes = ["market", *DRAWN]
+    names = [(row["phase"], row["policy"], row["place"]) for row in rows]
+    kinds = [next(name for name in own if name in KINDS) for own in names]
+    for row, kind in zip(rows, kinds):
+        ax.barh(
+            lanes.index(row["policy"]),
+            row["to_h"] - row["from_h"],
+            left=row["from_h"],
+            height=0.66,
+            color=KINDS[kind][1],
+        )
+    cost_pct = {row["policy"]: row.get("cost_pct") for row in rows}
+    told = [f"{name}\n{cost_pct[name]:.0f} %" for name in DRAWN]
+    ax.set_yticks(range(len(lanes)), ["market", *told])
+    ax.axvline(52, color="0.3", linewidth=1, linestyle=":")
+    ax.annotate(
+        "deadline",
+        (52, -0.45),
+        xytext=(-3, 0),
+        textcoords="offset points",
+        ha="right",
+        va="bottom",
+        fontsize="small",
+    )
+    ax.set(
+        xlabel="time since the start (h)",
+        xlim=(0, 52.6),
+        ylim=(len(lanes) - 0.5, -0.75),
+    )
+    return [
+        Patch(color=colour, label=label)
+        for kind, (label, colour) in KINDS.items()
+        if kind in kinds
+    ]
+
+
+@course.says
+def _(rows: list[Row]) -> str:
+    cost_pct = {
+        row["policy"]: row["cost_pct"] for row in rows if row["policy"] != "market"
+    }
+    told = ", ".join(f"{name} {value:.0f}" for name, value in cost_pct.items())
+    return f"Cost, % of on demand only: {told}."
+
+
+@FIGURES.add(
+    "costs",
+    "What waiting for spot instances costs, by deadline and overhead",
+    (6.3, 3.8),
+    note=lambda runs: (
+        f"48 h of computing, 0.97 USD/h on spot, 3.06 on demand; {runs.seeds} seeds,"
+        " 95 % intervals;\n"
+        f"{MADE_UP}"
+    ),
+)
+def costs(runs: Runs) -> list[Row]:
+    """Cost of each policy by deadline and overhead, percent of on demand only."""
+    study = deadline_study(
+        {"made up": MARKET},
+        DEADLINES_H,
+        OVERHEADS_H,
+        [name for name in COMPARED if name != "on-demand"],
+        range(runs.seeds),
+        executor=runs.executor,
+    )
+    return [
+        {name: row[name] for name in COLUMNS}
+        for row in study.rows()
+        if row["market"] == "all"
+    ]
+
+
+@costs.draws
+def _(canvas: Canvas, rows: list[Row]) -> None:
+    """One panel per overhead: cost by deadline, one line per policy."""
+    overheads = list(dict.fromkeys(row["overhead_h"] for row in rows))
+    axes = canvas.subplots(1, len(overheads), sharey=True)
+    for ax, overhead in zip(axes, overheads):
+        own = where(rows, overhead_h=overhead)
+        deadlines = list(dict.fromkeys(row["deadline_h"] for row in own))
+        series = {
+            name: (numbers(line, "cost_pct"), numbers(line, "cost_pct_half"))
+            for name in dict.fromkeys(row["policy"] for row in own)
+            for line in [where(own, policy=name)]
+        }
+        marks.lines(ax, deadlines, series)
+        ax.set_title(f"overhead {60 * overhead:g} min", loc="left", fontsize="medium")
+        ax.set(xlabel="deadline (h), for 48 h of computing")
+    axes[0].set_ylabel("cost (% of on demand only)")
+
+
+@costs.says
+def _(rows: list[Row]) -> str:
+    missed = summed(row["missed"] for row in rows)
+    saving_pct = {
+        (row["deadline_h"], row["overhead_h"], row["policy"]): row["saving_pct"]
+        for row in rows
+    }
+    parts = [
+        f"deadline {deadline:g} h and overhead {60 * overhead:g} min: {told}"
+        for overhead in OVERHEADS_H
+        for deadline in (DEADLINES_H[1], DEADLINES_H[-1])
+        for told in [
+            ", ".join(
+                f"{name} {saving_pct[deadline, overhead, name]:.0f}"
+                for name in DRAWN[:-1]
+            )
+        ]
+    ]
+    return (
+        f"Share of the optimum's saving, %: {'; '.join(parts)}. Deadlines missed:"
+        f" {missed:g}."
+    )
+
+
+@costs.tables
+def _(rows: list[Row]) -> str:
+    policies = list(dict.fromkeys(row["policy"] for row in rows))
+    cost = {
+        (
+            row["overhead_h"],
+            row["deadline_h"],
+            row["policy"],
+        ): f"{row['cost_pct']:.1f} ± {row['cost_pct_half']:.1f}"
+        for row in rows
+    }
+    lines = [
+        [
+            f"{overhead:g}",
+            f"{deadline:g}",
+            *(cost[overhead, deadline, name] for name in policies),
+        ]
+        for overhead, deadline in sorted(
+            {(overhead, deadline) for overhead, deadline, _ in cost}
+        )
+    ]
+    return markdown(" | ".join(("overhead, h", "deadline, h", *policies)), 0, lines)
+
+
+def _intro(runs: Runs) -> list[str]:
+    return [
+        "# Figures of jobs on spot instances, drawn from this package's runs",
+        (
+            "After Wu et al., “Can't Be Late: Optimizing Spot Instance Savings under"
+            f" Deadlines” (NSDI 2024): one job of 48 h under a deadline, {runs.seeds}"
+            " seeds. Its traces are not part of this package; the market here is made"
+            f" up: a zone that is up for {MARKET.up_h:g} h and down for"
+            f" {MARKET.down_h:g} h on average, geometric in steps of"
+            f" {MARKET.step_s // 60} min, the mean times of one of those traces."
+            " next-spot, a heuristic, knows the next instance; the optimum, the bound,"
+            " knows all that is to come. expected-cost is ours, and learns the law"
+            " from two weeks before each run. With files of zones: `cgrsp compare spot"
+            " trace=FILE`. Each picture has the CSV of what is plotted beside it."
+            " All of them: `cgrsp papers figures spot --out figures/spot`."
+        ),
+    ]
+
+
+GALLERY = Gallery("spot", Runs, FIGURES, _intro)
+draw_figures = GALLERY.draw

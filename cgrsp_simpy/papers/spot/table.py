@@ -1,0 +1,170 @@
+"""Markets x deadlines x overheads: costs, and shares of the omniscient saving."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cgrsp_simpy.analysis.statistics import Mean, mean
+from cgrsp_simpy.base.arrays import Floats
+from cgrsp_simpy.base.checks import require
+from cgrsp_simpy.base.metric import summed
+from cgrsp_simpy.base.table import aligned
+from cgrsp_simpy.market.zones import Traces, TwoState
+from cgrsp_simpy.spot.policies import COMPARED
+from cgrsp_simpy.spot.scenario import Scenario
+from cgrsp_simpy.studies.compare import Comparison
+from cgrsp_simpy.studies.sweep import sweep
+
+DEADLINES_H = (52.0, 70.0)  # default deadlines, hours
+OVERHEADS_H = (0.05, 0.2)  # default changeover delays, hours
+Terms = tuple[float, float]
+"""Deadline and overhead, hours."""
+
+
+@dataclass(frozen=True)
+class DeadlineStudy:
+    """Comparisons by market, deadline and overhead, all on the same seeds."""
+
+    studies: Mapping[str, Mapping[Terms, Comparison]]
+
+    @property
+    def terms(self) -> list[Terms]:
+        """The pairs of deadline and overhead."""
+        return list(next(iter(self.studies.values())))
+
+    @property
+    def policies(self) -> list[str]:
+        """The names of the policies."""
+        return next(iter(next(iter(self.studies.values())).values())).policies
+
+    def mean_values(
+        self, terms: Terms, policy: str, figure: str, market: str = "all"
+    ) -> Floats:
+        """Return a figure by seed, of a market or averaged over all, shape (seeds,)."""
+        studies = self.studies.values() if market == "all" else [self.studies[market]]
+        return np.asarray(
+            np.mean([study[terms].values(policy, figure) for study in studies], axis=0)
+        )
+
+    def saving(self, terms: Terms, policy: str) -> Mean:
+        """Return the saving over that of the optimum, percent, over all markets."""
+        cost, best = (
+            self.mean_values(terms, name, "cost_pct") for name in (policy, "optimum")
+        )
+        return mean(100 * (100 - cost) / (100 - best))
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return one row per market, deadline, overhead and policy: means and half
+        widths.
+
+        Market "all": means over markets, with the share of the optimum's saving.
+        """
+        return [
+            {
+                "market": market,
+                "deadline_h": terms[0],
+                "overhead_h": terms[1],
+                "policy": policy,
+                "cost_usd": usd.mean,
+                "cost_usd_half": usd.half_width,
+                "cost_pct": pct.mean,
+                "cost_pct_half": pct.half_width,
+                "missed": missed.mean,
+                **(self._saved(terms, policy) if market == "all" else {}),
+            }
+            for terms in self.terms
+            for market in (*self.studies, "all")
+            for policy in self.policies
+            for usd, pct, missed in [
+                [
+                    mean(self.mean_values(terms, policy, figure, market))
+                    for figure in ("cost_usd", "cost_pct", "missed")
+                ]
+            ]
+        ]
+
+    def _saved(self, terms: Terms, policy: str) -> dict[str, float]:
+        if "optimum" not in self.policies:
+            return {}
+        saving = self.saving(terms, policy)
+        return {"saving_pct": saving.mean, "saving_pct_half": saving.half_width}
+
+    def __str__(self) -> str:
+        """Costs, percent of on demand: one line per market, one column per policy."""
+        parts, every = [], self.rows()
+        for deadline, overhead in self.terms:
+            rows = [
+                row
+                for row in every
+                if (row["deadline_h"], row["overhead_h"]) == (deadline, overhead)
+            ]
+            sections = [
+                (name, "cost_pct", [row for row in rows if row["market"] == name])
+                for name in [*self.studies, *(["all"] if len(self.studies) > 1 else [])]
+            ]
+            saved = [row for row in rows if "saving_pct" in row]
+            sections += [("saving, % of the optimum's", "saving_pct", saved)] * bool(
+                saved
+            )
+            table = [["market", *self.policies]] + [
+                [
+                    name,
+                    *(
+                        f"{row[figure]:.1f} ±{row[f'{figure}_half']:4.1f}"
+                        for row in members
+                    ),
+                ]
+                for name, figure, members in sections
+            ]
+            missed = summed(
+                summed(by_terms[deadline, overhead].values(policy, "missed"))
+                for by_terms in self.studies.values()
+                for policy in self.policies
+            )
+            head = (
+                f"deadline {deadline:g} h, overhead {overhead:g} h: cost, % of on"
+                " demand only,"
+            )
+            lines = [
+                f"{head} ± 95 % half width",
+                *aligned(table),
+                f"deadlines missed: {missed:g}",
+            ]
+            parts.append("\n".join(lines))
+        return "\n\n".join(parts)
+
+
+def deadline_study(
+    markets: Mapping[str, Traces | TwoState],
+    deadlines: Sequence[float] = DEADLINES_H,
+    overheads: Sequence[float] = OVERHEADS_H,
+    policies: Sequence[Any] = COMPARED,
+    seeds: Iterable[int] = range(30),
+    *,
+    hours: float = 48.0,
+    executor: Executor | int | None = None,
+) -> DeadlineStudy:
+    """Compare policies in every named market, for every deadline and overhead.
+
+    deadlines, overheads, hours: see `Scenario`, hours. policies, seeds, executor: see
+    `cg.compare`. Raises InputError for what is not allowed.
+    """
+    require(len(markets) > 0, "markets", markets, "at least one")
+    require(
+        "all" not in markets, "markets", "all", "names other than that of their mean"
+    )
+    seeds, studies = list(seeds), {}
+    for name, market in markets.items():
+        base = Scenario(
+            market, hours, max(deadlines, default=hours), min(overheads, default=0)
+        )
+        grid = {"deadline": list(deadlines), "overhead": list(overheads)}
+        swept = sweep(base, grid, policies, seeds, executor)
+        points = [(point["deadline"], point["overhead"]) for point in swept.points]
+        studies[name] = dict(zip(points, swept.studies))
+    return DeadlineStudy(studies)

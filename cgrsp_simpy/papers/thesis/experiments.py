@@ -1,0 +1,398 @@
+"""Experiments of the thesis: the runs behind each printed cell, and its statistic.
+
+A cell is a statistic of figures by seed; most are plain means.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from cgrsp_simpy.base.checks import require
+from cgrsp_simpy.papers.thesis.published import PRINTED
+from cgrsp_simpy.rental.days import day
+from cgrsp_simpy.rental.scenario import Scenario
+
+# of arrays of figures, reduced over their last axis, the seeds
+Statistic = Callable[..., np.ndarray]
+
+# The thesis's names -> ours.
+NAMES = {
+    "RH": "rh",
+    "CADR": "cadr",
+    "SPT+Rescue": "spt-rescue",
+    "Adaptive": "adaptive",
+    "SPT": "spt",
+    "EDF": "edf",
+    "LCF": "lcf",
+    "Balanced": "balanced",
+    "FIFO": "fifo",
+    "Random": "random",
+    "CADR-order-only": "cadr-oo",
+}
+PRINTED_AS = {policy: name for name, policy in NAMES.items()}  # and back
+# The thesis's columns -> figures of a run.
+FIGURES = {
+    "wait, min": "wait_min",
+    "miss, %": "miss_pct",
+    "tight miss, %": "tight_miss_pct",
+    "loose miss, %": "loose_miss_pct",
+    "tardiness, min": "tardiness_min",
+    "cost, USD": "cost_usd",
+    "completed": "completed",
+    "d of wait": "wait_min",
+    "d of miss": "miss_pct",
+}
+HECTIC = day("hectic")  # the thesis's hectic day
+MONTH = "month"  # instead of a scenario: 30 days of the thesis's mix
+SINGLE_SEED = 42  # seed of Table 5.1
+SPREAD_SEEDS = 200  # seeds for the distribution that contains Table 5.1's seed
+
+
+class Source(NamedTuple):
+    """Source of values by seed: a figure of a policy on a scenario, or over months."""
+
+    scenario: Scenario | str
+    policy: str
+    figure: str
+
+
+class Measure(NamedTuple):
+    """Statistic of values by seed that gives a cell's figure."""
+
+    statistic: Statistic
+    sources: tuple[Source, ...]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Printed figure and its measure.
+
+    part: which of two figures in one printed cell. printed: the figure as text, with
+    its interval if printed. again: whether another table has the same figure of the
+    same runs, so that it is not counted twice.
+    """
+
+    row: str
+    column: str
+    part: str
+    printed: str
+    measure: Measure
+    again: bool = False
+
+    @property
+    def figure(self) -> str:
+        """The printed figure without its interval."""
+        return self.printed.split()[0]
+
+
+@dataclass(frozen=True)
+class Table:
+    """Table of the thesis.
+
+    n: replications behind each printed cell. cells: by row, then column.
+    """
+
+    id: str
+    n: int
+    cells: tuple[Cell, ...]
+
+    def seeds(self, wanted: int | None) -> int:
+        """Return the replications to run: those wanted, or the printed number."""
+        return max(wanted or 0, SPREAD_SEEDS) if self.n == 1 else wanted or self.n
+
+
+# ---- Measures ----
+
+
+def measure_of(
+    statistic: Statistic, scenario: Scenario | str, figure: str, *policies: str
+) -> Measure:
+    """Return a statistic of one figure of policies on a scenario."""
+    return Measure(
+        statistic, tuple(Source(scenario, policy, figure) for policy in policies)
+    )
+
+
+def mean_of(scenario: Scenario | str, policy: str, figure: str) -> Measure:
+    """Return the mean of a figure."""
+    return measure_of(average, scenario, figure, policy)
+
+
+def average(values: np.ndarray) -> np.ndarray:
+    """Return the mean over seeds."""
+    return np.asarray(values.mean(axis=-1))
+
+
+@dataclass(frozen=True)
+class Excess:
+    """Mean over seeds of a figure less a multiple, `factor`, of another by seed."""
+
+    factor: float = 1.0
+
+    def __call__(self, values: np.ndarray, others: np.ndarray) -> np.ndarray:
+        """Return the mean difference."""
+        return average(self.by_seed(values, others))
+
+    def by_seed(self, values: np.ndarray, others: np.ndarray) -> np.ndarray:
+        """Return the differences."""
+        return values - self.factor * others
+
+
+@dataclass(frozen=True)
+class OfMeans:
+    """Function of the means over seeds of several figures.
+
+    function: of an array of means, with figures on its first axis.
+    """
+
+    function: Callable[[np.ndarray], np.ndarray]
+
+    def __call__(self, *figures: np.ndarray) -> np.ndarray:
+        """Return the function of the means of figures by seed."""
+        return np.asarray(
+            self.function(np.stack([average(values) for values in figures]))
+        )
+
+
+def pooled_d(values: np.ndarray, reference: np.ndarray) -> np.ndarray:
+    """Cohen's d with pooled deviation, equal sample sizes (thesis Section 5.1.3)."""
+    pooled = np.sqrt((values.var(axis=-1, ddof=1) + reference.var(axis=-1, ddof=1)) / 2)
+    return _ratio(average(values) - average(reference), pooled)
+
+
+def paired_t(n: int) -> Statistic:
+    """Return the t statistic of n paired differences, proportional to the root of n."""
+
+    def statistic(values: np.ndarray, reference: np.ndarray) -> np.ndarray:
+        differences = values - reference
+        return np.asarray(
+            np.sqrt(n) * _ratio(average(differences), differences.std(axis=-1, ddof=1))
+        )
+
+    return statistic
+
+
+# the six policies of Tables 5.11 and 5.12
+SCORED = ("fifo", "spt", "edf", "spt-rescue", "rh", "cadr")
+
+
+def composite(policy: int, cost_weight: float, ratio: float) -> Statistic:
+    """Return the normalised objective of a scored policy (thesis Section 5.5.7).
+
+    As in the printed figures it uses wait in minutes, miss in per cent (Table 5.12:
+    tardiness in minutes) and cost, of each policy in turn. Eq. 3.10 has seconds and
+    numbers of misses, which do not reproduce its Table 5.11.
+    """
+
+    def function(means: np.ndarray) -> np.ndarray:
+        wait, late, cost = (means[place::3] for place in range(3))
+        return np.asarray(composites(wait, late, cost, cost_weight, ratio)[policy])
+
+    return OfMeans(function)
+
+
+def composites(
+    wait: np.ndarray,
+    late: np.ndarray,
+    cost: np.ndarray,
+    cost_weight: float,
+    ratio: float,
+) -> np.ndarray:
+    """Return w_cost x minmax(cost) + (1 - w_cost) x minmax(wait + ratio x late).
+
+    Policies are the first axis.
+    """
+    return cost_weight * _minmax(cost) + (1 - cost_weight) * _minmax(
+        wait + ratio * late
+    )
+
+
+def _minmax(values: np.ndarray) -> np.ndarray:
+    return _ratio(values - values.min(axis=0), np.ptp(values, axis=0))
+
+
+def _ratio(above: np.ndarray, below: np.ndarray) -> np.ndarray:
+    """Return NaN or infinity if the values do not differ."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(above / below)
+
+
+# ---- Tables: from row and column to measures ----
+
+Rule = Callable[[str, str], list[Measure]]
+
+
+def _by_policy(scenario: Scenario | str) -> Rule:
+    """Map policies (rows) and figures (columns) to measures."""
+    return lambda row, column: [mean_of(scenario, NAMES[row], FIGURES[column])]
+
+
+def _ablation(row: str, column: str) -> list[Measure]:
+    if not column.startswith("d of"):
+        return _by_policy(HECTIC)(row, column)
+    reference = "spt" if row == "SPT+Rescue" else "fifo"  # as in the caption
+    return [measure_of(pooled_d, HECTIC, FIGURES[column], NAMES[row], reference)]
+
+
+def _wait_and_miss(scenario_of: Callable[[str], Scenario]) -> Rule:
+    """Map scenarios (rows) and policies (columns) to wait / miss."""
+    return lambda row, column: [
+        mean_of(scenario_of(row), NAMES[column], figure)
+        for figure in ("wait_min", "miss_pct")
+    ]
+
+
+def _tightness(row: str, column: str) -> list[Measure]:
+    return [
+        mean_of(
+            day("surge", tight_fraction=number_in(row) / 100), NAMES[column], "miss_pct"
+        )
+    ]
+
+
+def _swept(
+    policy: str, parameter: str, default: float, row: str, column: str
+) -> list[Measure]:
+    """Map values of a policy's parameter (rows) and figures (columns) to measures.
+
+    At its default the policy has its plain name.
+    """
+    value = number_in(row)
+    text = policy if value == default else f"{policy}:{parameter}={value:g}"
+    return [mean_of(HECTIC, text, FIGURES[column])]
+
+
+def _reservations(row: str, column: str) -> list[Measure]:
+    name, reserve = row.split(",")[0], int(number_in(row))
+    return [
+        mean_of(
+            day(name),
+            "rh" if reserve == 1 else f"rh:reserve={reserve}",
+            FIGURES[column],
+        )
+    ]
+
+
+def _tests(row: str, column: str) -> list[Measure]:
+    pair, figure = row.split(", ")
+    sources = tuple(
+        Source(HECTIC, NAMES[name], FIGURES[f"d of {figure}"])
+        for name in pair.split(" vs ")
+    )
+    return [Measure(pooled_d if column == "d" else paired_t(PRINTED["5.3"].n), sources)]
+
+
+def _composite(late: str, row: str, column: str) -> list[Measure]:
+    cost_weight, ratio = weights_in(row)
+    sources = tuple(
+        Source(HECTIC, policy, figure)
+        for policy in SCORED
+        for figure in ("wait_min", late, "cost_usd")
+    )
+    return [
+        Measure(composite(SCORED.index(NAMES[column]), cost_weight, ratio), sources)
+    ]
+
+
+def weights_in(row: str) -> tuple[float, float]:
+    """Return w_cost and the ratio of lateness to wait of a row of Tables 5.11, 5.12."""
+    return (number_in(row), 10.0) if row.startswith("w_cost") else (0.5, number_in(row))
+
+
+def number_in(row: str) -> float:
+    """Return the number in a row's name."""
+    found = re.search(r"[\d.]+", row)
+    assert found is not None, row
+    return float(found[0])
+
+
+RULES: dict[str, Rule] = {
+    "5.1": _by_policy(HECTIC),
+    "5.2": _by_policy(HECTIC),
+    "5.3": _tests,
+    "5.4": _ablation,
+    "5.5": _wait_and_miss(day),
+    "5.6": _tightness,
+    "5.7": _wait_and_miss(lambda row: day("hectic", slots=int(number_in(row)))),
+    "5.8": partial(_swept, "spt-rescue", "threshold_s", 600),
+    "5.9": partial(_swept, "cadr", "critical_ratio", 3),
+    "5.10": _reservations,
+    "5.11": partial(_composite, "miss_pct"),
+    "5.12": partial(_composite, "tardiness_min"),
+    "5.13": _by_policy(MONTH),
+}
+
+# Rows whose means are in an earlier table already, from the same runs; the hectic day
+# of 5.10 has the same ones four times. (Three rows that are printed twice, but to
+# different decimals, count twice: 5.7 and 5.8, 5.7 and 5.9, 5.5 and 5.10.)
+AGAIN = {
+    "5.4": tuple(name for name in NAMES if name != "CADR-order-only"),
+    "5.5": ("hectic",),
+    "5.10": ("hectic, 1 reserved", "hectic, 2 reserved", "hectic, 3 reserved"),
+}
+# tables of means over seeds
+COUNTED = ("5.2", "5.4", "5.5", "5.6", "5.7", "5.8", "5.9", "5.10", "5.13")
+# judged in other ways
+NO_MEASURE = {("5.1", "utilisation, %"), ("5.3", "p"), ("5.3", "significant")}
+
+
+def _cells(id: str) -> Iterator[Cell]:
+    printed = PRINTED[id]
+    for row, texts in printed.rows.items():
+        for column, text in zip(printed.columns, texts):
+            if not text or (id, column) in NO_MEASURE:
+                continue
+            numbers = text.split("/") if column != "completed" else [text.split("/")[0]]
+            parts = ("wait, min", "miss, %") if len(numbers) == 2 else ("",)
+            for part, number, measure in zip(parts, numbers, RULES[id](row, column)):
+                yield Cell(row, column, part, number, measure, row in AGAIN.get(id, ()))
+
+
+TABLES = {
+    id: Table(id, printed.n, tuple(_cells(id))) for id, printed in PRINTED.items()
+}
+"""The thesis's tables by number, with the run behind each cell."""
+
+
+def of_policies(table: Table, policies: Mapping[str, Any]) -> Table:
+    """Return the table with these policies, by name.
+
+    A policy that is not printed has the cells of the first printed one, without
+    figures. Raises InputError for a table without a choice of policies.
+    """
+    by: dict[str, list[Cell]] = {}
+    for cell in table.cells:
+        for name in {cell.row, cell.column} & NAMES.keys():
+            by.setdefault(NAMES[name], []).append(cell)
+    fixed = f"left out: Table {table.id} has no choice of them"
+    require(len(by) > 0, "policies", ",".join(policies), fixed)
+    (first, own), *_ = by.items()
+    found = [
+        each
+        for name, policy in policies.items()
+        for each in by.get(name) or _of(own, first, name, policy)
+    ]
+    return replace(table, cells=tuple(found))
+
+
+def _of(cells: Sequence[Cell], first: str, name: str, policy: Any) -> Iterator[Cell]:
+    """Return the cells of a policy, in place of another's."""
+    named = {PRINTED_AS[first]: name}
+    for each in cells:
+        sources = tuple(
+            source._replace(policy=policy) if source.policy == first else source
+            for source in each.measure.sources
+        )
+        yield replace(
+            each,
+            row=named.get(each.row, each.row),
+            column=named.get(each.column, each.column),
+            printed="nan",
+            measure=each.measure._replace(sources=sources),
+        )

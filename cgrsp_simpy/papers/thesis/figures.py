@@ -1,0 +1,349 @@
+"""Figures of the thesis, drawn from this package's runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Canvas
+from matplotlib.patches import FancyBboxPatch
+
+from cgrsp_simpy.base.checks import InputError, require
+from cgrsp_simpy.base.parameters import TwoOrMore, checked
+from cgrsp_simpy.engine.resources import Slot
+from cgrsp_simpy.engine.run import Records, Run
+from cgrsp_simpy.engine.simulation import Simulation
+from cgrsp_simpy.market.gpu import THESIS_GPUS
+from cgrsp_simpy.market.law import Market
+from cgrsp_simpy.papers.thesis import day_figures, example_figures, table_figures
+from cgrsp_simpy.papers.thesis.experiments import MONTH, TABLES, of_policies
+from cgrsp_simpy.papers.thesis.report import IDS, run_tables
+from cgrsp_simpy.papers.thesis.runs import Results, known_directory, reproduce
+from cgrsp_simpy.plots.figure import (
+    Figure,
+    Figures,
+    Gallery,
+    Row,
+    where,
+)
+from cgrsp_simpy.plots.style import Style
+from cgrsp_simpy.rental.days import day
+from cgrsp_simpy.rental.scenario import Scenario
+from cgrsp_simpy.rental.view import Policy, View
+from cgrsp_simpy.rental.workload import PoissonWorkload
+from cgrsp_simpy.studies.replicate import check_policies
+from cgrsp_simpy.studies.subject import subject_of
+
+QUEUE = "event queue"
+# as in Section 4.1: component, code and task
+PARTS: dict[str, tuple[tuple[Any, ...], str]] = {
+    QUEUE: (
+        ("simpy.Environment",),
+        "submit, start and finish of each job, by time",
+    ),
+    "Job Generator": ((PoissonWorkload,), "jobs with draws of their own"),
+    "DES Core": ((Simulation,), "a job's life; one decision an instant"),
+    "Scheduler": ((Policy, View), "a function of what may be seen"),
+    "Fleet Manager": ((Slot, Market), "who holds a slot; stock and delay"),
+    "Metrics Collector": ((Records, Run), "a row a job; means by class"),
+}
+MESSAGES = (  # from, to, text
+    ("Job Generator", QUEUE, "arrivals"),
+    (QUEUE, "DES Core", "next event"),
+    ("DES Core", QUEUE, "start, finish"),
+    ("DES Core", "Scheduler", "View"),
+    ("Scheduler", "DES Core", "(job, slot)"),
+    ("Scheduler", "Fleet Manager", "idle slots?"),
+    ("DES Core", "Fleet Manager", "claim, release"),
+    ("DES Core", "Metrics Collector", "records"),
+)
+PLACES = {  # in Figure 5.2: left, low, width, height
+    QUEUE: (0.0, 6.6, 12.0, 1.15),
+    "Job Generator": (0.0, 3.9, 3.3, 1.6),
+    "DES Core": (4.1, 3.9, 3.7, 1.6),
+    "Metrics Collector": (8.9, 3.9, 3.1, 1.6),
+    "Scheduler": (1.6, 1.0, 3.5, 1.6),
+    "Fleet Manager": (7.6, 1.0, 3.5, 1.6),
+}
+# of Section 4.1
+COMPONENTS = ("Job Generator", "DES Core", "Scheduler", "Fleet Manager")
+# from and to in Figure 5.2, and the start of the label, in the order of the messages
+ARROWS = (
+    ((1.65, 5.5), (1.65, 6.6), (1.8, 6.05)),
+    ((5.3, 6.6), (5.3, 5.5), (5.15, 6.05)),
+    ((6.6, 5.5), (6.6, 6.6), (6.75, 6.05)),
+    ((4.4, 3.9), (4.4, 2.6), (4.25, 3.25)),
+    ((4.9, 2.6), (4.9, 3.9), (5.05, 3.25)),
+    ((5.1, 1.8), (7.6, 1.8), (6.35, 2.05)),
+    ((7.5, 3.9), (8.4, 2.6), (8.15, 3.3)),
+    ((7.8, 4.7), (8.9, 4.7), (8.35, 4.92)),
+)
+ROUND = "round,pad=0.02,rounding_size=0.12"
+
+
+ARCHITECTURE = Figures("figure_")
+
+
+@ARCHITECTURE.add(
+    "5.2",
+    "The four components and the event queue, with the names that carry them out",
+    (6.3, 4.6),
+)
+def architecture(_results: Results | None) -> list[Row]:
+    """Return the components of Section 4.1 with code, messages and fleet types."""
+    rows: list[Row] = [
+        {
+            "what": "part",
+            "name": part,
+            "to": "",
+            "names": " ".join(
+                each if isinstance(each, str) else each.__name__ for each in by
+            ),
+            "text": does,
+        }
+        for part, (by, does) in PARTS.items()
+    ]
+    rows += [
+        {"what": "message", "name": one, "to": other, "names": "", "text": said}
+        for one, other, said in MESSAGES
+    ]
+    return rows + [
+        {
+            "what": "type",
+            "name": gpu.name,
+            "to": "Fleet Manager",
+            "names": "GpuType",
+            "text": "",
+        }
+        for gpu in THESIS_GPUS
+    ]
+
+
+@architecture.draws
+def _(canvas: Canvas, rows: list[Row]) -> None:
+    ax = canvas.add_subplot()
+    for row in where(rows, what="part"):
+        _part(
+            ax,
+            row,
+            PLACES[row["name"]],
+            "#dbe9f6" if row["name"] in COMPONENTS else "#f4f4f4",
+        )
+    for row, (begin, end, at) in zip(where(rows, what="message"), ARROWS):
+        ax.annotate(
+            "", end, begin, arrowprops={"arrowstyle": "-|>", "lw": 1.0, "color": "0.25"}
+        )
+        level = begin[1] == end[1]
+        side = "center" if level else "right" if at[0] < begin[0] else "left"
+        ax.text(
+            *at, row["text"], ha=side, va="center", fontsize="x-small", style="italic"
+        )
+    left, low, width, _ = PLACES["Fleet Manager"]
+    ax.add_patch(
+        FancyBboxPatch(
+            (left - 0.9, -0.85),
+            width + 1.8,
+            1.15,
+            boxstyle=ROUND,
+            facecolor="none",
+            edgecolor="0.4",
+            linestyle="--",
+        )
+    )
+    types = [row["name"].removeprefix("RTX ") for row in where(rows, what="type")]
+    text = f"GPU fleet: GpuType\n{', '.join(types)}"
+    ax.text(left + width / 2, -0.28, text, ha="center", va="center", fontsize="small")
+    ax.plot([left + width / 2] * 2, [0.3, low], color="0.4", lw=1.0, ls="--")
+    ax.text(
+        -0.05,
+        -0.3,
+        "blue: the four components\nof Section 4.1",
+        fontsize="small",
+        va="center",
+    )
+    ax.set(xlim=(-0.15, 12.15), ylim=(-0.95, 7.85))
+    ax.axis("off")
+
+
+def _part(
+    ax: Axes, row: Row, place: tuple[float, float, float, float], colour: str
+) -> None:
+    """Draw a box: what it is, the names that carry it out, and what it does."""
+    left, low, width, height = place
+    ax.add_patch(
+        FancyBboxPatch(
+            (left, low),
+            width,
+            height,
+            boxstyle=ROUND,
+            facecolor=colour,
+            edgecolor="0.3",
+            linewidth=0.8,
+        )
+    )
+    lines: tuple[tuple[str, float, dict[str, str]], ...] = (
+        (row["name"], 0.8, {"fontweight": "bold", "fontsize": "medium"}),
+        (
+            row["names"].replace(" ", ", "),
+            0.48,
+            {"fontsize": "small", "family": "monospace"},
+        ),
+        (row["text"], 0.18, {"fontsize": "x-small"}),
+    )
+    for text, share, own in lines:
+        at = (left + width / 2, low + share * height)
+        ax.text(*at, text, ha="center", va="center", **own)  # type: ignore[arg-type]
+
+
+_EVERY = (
+    ARCHITECTURE | example_figures.FIGURES | day_figures.FIGURES | table_figures.FIGURES
+)
+FIGURES: dict[str, Figure] = dict(sorted(_EVERY.items()))
+for _id, _figure in FIGURES.items():
+    _figure.head = f"Figure {_id}" if _id[0].isdigit() else "More"
+
+
+def _intro(_: Results) -> list[str]:
+    return [
+        "# Figures of the thesis, drawn from this package's runs",
+        (
+            "Hollow marks and figures in italics are published values, below our bars"
+            " or as rings around our marks; bars and lines are ours, with their 95 %"
+            " intervals. Each picture has the CSV of what is plotted beside it. All of"
+            " them: `cgrsp papers figures thesis --out figures`."
+        ),
+    ]
+
+
+@checked
+def _results(
+    executor: Executor | int | None,
+    drawn: Sequence[str],
+    runs_from: str | Path | None = None,
+    seeds: TwoOrMore | None = None,
+    policies: Sequence[Any] | None = None,
+    scenario: Mapping[str, Any] | None = None,
+) -> Results:
+    """Return the runs behind figures, or those of a results directory.
+
+    The arguments are those of `figure`.
+    """
+    needs = dict.fromkeys(table for id in drawn for table in FIGURES[id].needs)
+    given = _given(seeds=seeds, policies=policies, scenario=scenario)
+    if runs_from is not None:
+        require(not given, "runs_from", runs_from, f"left out with {', '.join(given)}")
+        tables, replications = known_directory(runs_from, IDS)
+        return run_tables(tables, replications, executor, runs_from)[0]
+    if not given:
+        return run_tables(list(needs), None, executor)[0]
+    for id in drawn:
+        fixed = given.keys() - OF_DAYS.get(
+            id, given.keys() if FIGURES[id].needs else ()
+        )
+        if fixed:
+            names = " and ".join(sorted(fixed))
+            others = [
+                other
+                for other, each in FIGURES.items()
+                if fixed <= OF_DAYS.get(other, fixed if each.needs else set())
+            ]
+            raise InputError(
+                f"figure {id} does not depend on {names}; those that do:"
+                f" {', '.join(others)}"
+            )
+    named = None if policies is None else check_policies(policies, day("normal"))
+    own = {
+        id: TABLES[id] if named is None else of_policies(TABLES[id], named)
+        for id in needs
+    }
+    by_name = "values by the names of parameters"
+    require(isinstance(scenario or {}, Mapping), "scenario", scenario, by_name)
+    changes = dict(scenario or {})
+
+    def put(own: Scenario) -> Any:
+        return subject_of(own).varied(**changes)
+
+    wanted = [
+        (cell.measure, table.seeds(seeds))
+        for table in own.values()
+        for cell in table.cells
+    ]
+    usual = {source.scenario for each, _ in wanted for source in each.sources} - {MONTH}
+    varied = {put(each) for each in usual if isinstance(each, Scenario)}
+    allowed = "other values, of what the figure itself does not vary"
+    same = scenario is not None and varied == usual != set()
+    require(len(varied) == len(usual) and not same, "scenario", changes, allowed)
+    other = ", ".join(f"{name} = {value}" for name, value in changes.items())
+    return replace(
+        reproduce(wanted, seeds, executor, market=put),
+        policies=named,
+        tables=own,
+        other=f"here {other}, other than in the thesis" if other else "",
+    )
+
+
+def _given(**values: Any) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}
+
+
+# figures whose runs are not a table's, and their parameters
+OF_DAYS = {"queue": {"seeds", "policies", "scenario"}, "stock": {"seeds", "scenario"}}
+GALLERY = Gallery(
+    "thesis",
+    _results,
+    FIGURES,
+    _intro,
+    "cgrsp papers figures {name} {id} --out figures",
+)
+
+
+def draw_figures(
+    folder: str | Path, ids: Sequence[str] = (*FIGURES,), **more: Any
+) -> list[Path]:
+    """Draw figures into a folder, as `Gallery.draw`.
+
+    more: as in it and `figure`; runs_from: a results directory of `cgrsp papers
+    tables thesis --out`, whose runs are used.
+    """
+    return GALLERY.draw(folder, ids, drawn=ids, **more)
+
+
+def figure(
+    id: str,
+    *,
+    seeds: int | None = None,
+    policies: Sequence[Any] | None = None,
+    scenario: Mapping[str, Any] | None = None,
+    style: Style = "print",
+    width: float | None = None,
+    csv: str | Path | None = None,
+    executor: Executor | int | None = None,
+) -> Canvas:
+    """Draw a figure of the thesis, optionally with other parameters; published marks
+    stay.
+
+    id: its number, or "slots", "thresholds", "reservations", "stock", "queue" or
+    "cells". seeds: replications, from 2 on, by default those of the thesis. policies:
+    by default those of the thesis; others have no published marks. scenario: parameters
+    to change in each scenario, such as {"slots": 7}: those of `Scenario.varied` that
+    the figure itself does not vary. style: "print", "lecture", "single" or "double"
+    (columns of a journal), or settings of matplotlib by name ({"font.size": 10}); the
+    caller's settings stay, and no text is below 7 pt. width: mm, by default the
+    style's. csv: CSV file to draw from, without simulating. executor: as in `compare`.
+    Returns a figure that pyplot does not manage. Raises InputError for what is not
+    allowed, or has no effect.
+    """
+    given = _given(seeds=seeds, policies=policies, scenario=scenario)
+    look: dict[str, Any] = {
+        "style": style,
+        "width": width,
+        "csv": csv,
+        "executor": executor,
+    }
+    if csv is None:
+        given["drawn"] = (id,)
+    return GALLERY.figure(id, **look, **given)

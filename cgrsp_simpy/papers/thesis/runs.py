@@ -1,0 +1,187 @@
+"""Runs behind the tables, each simulated once for all tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cgrsp_simpy.base.checks import InputError
+from cgrsp_simpy.base.metric import summed
+from cgrsp_simpy.base.policy import PolicyError
+from cgrsp_simpy.decide.month import THESIS_MIX, Month, MonthSubject
+from cgrsp_simpy.engine.run import Run
+from cgrsp_simpy.market.law import Status
+from cgrsp_simpy.papers.thesis.experiments import MONTH, TABLES, Measure, Source, Table
+from cgrsp_simpy.rental.days import day
+from cgrsp_simpy.rental.policies import make_policy
+from cgrsp_simpy.rental.scenario import Scenario
+from cgrsp_simpy.studies.replicate import Replications, Runs, label, replicate, simulate
+from cgrsp_simpy.studies.store import Store, kept_json
+from cgrsp_simpy.studies.subject import subject_of
+
+LONG_QUEUE = 10  # in jobs
+
+
+def low_stock_pct(run: Run) -> float:
+    """Return the share of dispatches with Low stock."""
+    return 100 * float(np.mean(run.jobs["status"] == Status.LOW))
+
+
+def queue_pct(run: Run) -> float:
+    """Return the share of dispatches with over ten jobs in the queue, incl. itself."""
+    jobs = run.jobs
+    arrived = np.searchsorted(np.sort(jobs["submit_s"]), jobs["dispatch_s"], "right")
+    gone = np.searchsorted(np.sort(jobs["dispatch_s"]), jobs["dispatch_s"], "left")
+    return 100 * float(np.mean(arrived - gone > LONG_QUEUE))
+
+
+OF_RECORDS = {"low_stock_pct": low_stock_pct, "queue_pct": queue_pct}
+"""Figures that need the records of a run, not only its sums."""
+
+
+def thesis_market(scenario: Scenario) -> Scenario:
+    """Return the scenario unchanged."""
+    return scenario
+
+
+@dataclass(frozen=True)
+class Results:
+    """Figures by seed, for the simulated tables.
+
+    replications: for every table; None for the printed numbers. market: changes each
+    scenario's market. policies: by name; None for the thesis's. tables: with these
+    policies. other: differences of the scenarios from the thesis's.
+    """
+
+    replications: int | None
+    days: list[dict[str, Any]] = field(repr=False)  # of the months, as in MonthRun
+    _runs: Runs = field(repr=False)
+    _month: Month = field(repr=False)
+    market: Callable[[Scenario], Scenario] = thesis_market
+    policies: Mapping[str, Any] | None = None
+    tables: Mapping[str, Table] = field(default_factory=lambda: TABLES, repr=False)
+    other: str = ""
+
+    def values(self, source: Source, n: int) -> np.ndarray:
+        """Return values of the seeds 0 to n - 1."""
+        if isinstance(source.scenario, str):
+            rows = [
+                self._runs.figures(self._month, source.policy, seed)
+                for seed in range(n)
+            ]
+        else:
+            scenario, policy = self.market(source.scenario), source.policy
+            if source.figure in OF_RECORDS:
+                runs = [
+                    simulate(scenario, make_policy(policy), seed) for seed in range(n)
+                ]
+                return np.array([OF_RECORDS[source.figure](run) for run in runs])
+            rows = [self._runs.figures(scenario, policy, seed) for seed in range(n)]
+        failed = next((row["error"] for row in rows if "error" in row), None)
+        if failed:
+            raise PolicyError(f"{source.policy}: {failed}")
+        return np.array([row[source.figure] for row in rows])
+
+    def sample(self, measure: Measure, n: int) -> list[np.ndarray]:
+        """Return values by seed of each source of a measure."""
+        return [self.values(source, n) for source in measure.sources]
+
+    def clusters(self, measure: Measure, n: int) -> list[int]:
+        """Return the cluster of each seed of a measure, as in `Study.clusters`."""
+        scenario = measure.sources[0].scenario
+        own = self.market(day("normal") if isinstance(scenario, str) else scenario)
+        # each month has all days of the record
+        whole = isinstance(scenario, str) and subject_of(own).common
+        return [0 if whole else subject_of(own).in_common(seed) for seed in range(n)]
+
+
+def reproduce(
+    measures: Sequence[tuple[Measure, int]],
+    replications: int | None = None,
+    executor: Executor | int | None = None,
+    store: Store | None = None,
+    market: Callable[[Scenario], Scenario] = thesis_market,
+) -> Results:
+    """Simulate the runs behind measures, each on a number of seeds, every run once.
+
+    market: changes the market of each scenario, and of each day of a month.
+    """
+    most = _most(measures)
+    wanted = [
+        Replications(market(scenario), [policy], range(n))
+        for (scenario, policy), n in most.items()
+        if isinstance(scenario, Scenario)
+    ]
+    monthly = {policy: n for (scenario, policy), n in most.items() if scenario == MONTH}
+    month = Month({kind: market(day(kind)) for kind in THESIS_MIX}, THESIS_MIX)
+    wanted += [Replications(month, [policy], range(n)) for policy, n in monthly.items()]
+    runs = replicate(wanted, executor, store)
+    days = [
+        {"policy": label(policy), "replication": seed, **row}
+        for policy, n in monthly.items()
+        for seed in range(n)
+        for row in _days_of(month, policy, seed, runs)
+    ]
+    return Results(replications, days, runs, month, market)
+
+
+def _days_of(month: Month, policy: str, seed: int, runs: Runs) -> list[dict[str, Any]]:
+    """Return one row per day of a month, none if a run failed."""
+    outcome = runs.outcome(month, policy, seed)
+    if isinstance(outcome, str):
+        return []
+    return MonthSubject(month).run_of(policy, seed, outcome).rows()
+
+
+def _most(
+    measures: Sequence[tuple[Measure, int]],
+) -> dict[tuple[Scenario | str, str], int]:
+    """Return the greatest number of seeds by scenario, or month, and policy."""
+    most: dict[tuple[Scenario | str, str], int] = {}
+    for measure, n in measures:
+        for scenario, policy, figure in measure.sources:
+            if figure not in OF_RECORDS:
+                most[scenario, policy] = max(n, most.get((scenario, policy), 0))
+    return most
+
+
+def work_of(measures: Sequence[tuple[Measure, int]]) -> int:
+    """How many jobs `reproduce` simulates for measures; of the month the mean day's."""
+    month = 30 * summed(
+        share * subject_of(day(kind)).work for kind, share in THESIS_MIX.items()
+    )
+    each = (
+        n * (subject_of(scenario).work if isinstance(scenario, Scenario) else month)
+        for (scenario, _), n in _most(measures).items()
+    )
+    return round(summed(each))
+
+
+def known_directory(
+    path: str | Path, ids: Sequence[str]
+) -> tuple[list[str], int | None]:
+    """Return tables and replications of a results directory of the thesis.
+
+    Raises InputError for any other directory.
+    """
+    try:
+        configuration = kept_json(Path(path) / "configuration.json")
+        tables, replications = configuration["tables"], configuration["replications"]
+        if not isinstance(tables, list) or type(replications) not in (int, type(None)):
+            raise TypeError("of another form")
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+        raise InputError(
+            f"{path} is not a results directory of cgrsp papers tables thesis"
+        ) from None
+    missing = [id for id in ids if id not in tables]
+    if missing:
+        raise InputError(
+            f"{path} lacks the runs of Table {missing[0]}; make it with cgrsp papers"
+            " tables thesis --out DIR"
+        )
+    return tables, replications

@@ -1,0 +1,470 @@
+"""Verdicts on printed and reproduced figures: is the difference sampling noise?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import scipy
+
+from cgrsp_simpy.analysis.statistics import holm, paired_test
+from cgrsp_simpy.base.streams import stream
+from cgrsp_simpy.engine.run import Run
+from cgrsp_simpy.market.gpu import THESIS_GPUS
+from cgrsp_simpy.papers.thesis.experiments import (
+    COUNTED,
+    HECTIC,
+    NAMES,
+    SCORED,
+    SINGLE_SEED,
+    Cell,
+    Excess,
+    OfMeans,
+    Statistic,
+    Table,
+    average,
+    composites,
+    weights_in,
+)
+from cgrsp_simpy.papers.thesis.notes import (
+    CHANCE,
+    KNOWN,
+    STANDARDISED,
+    STANDARDISED_NOTE,
+)
+from cgrsp_simpy.papers.thesis.published import INPUTS, PRINTED
+from cgrsp_simpy.papers.thesis.runs import Results
+from cgrsp_simpy.rental.policies import make_policy
+from cgrsp_simpy.studies.replicate import simulate
+
+RESAMPLES = 1000  # bootstrap samples, for the deviation of functions of means
+COARSEST = 2.0  # see `too_few`
+AGREES = "agrees"
+DIFFERS = "differs"
+UNDECIDED = "undecided"
+INPUT = "inferred"
+SHOWN = ""
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Printed figure compared with ours.
+
+    row, column, part: as in Cell. printed, ours: as text. half_width: of the 95 %
+    interval of ours; n: its replications. z: (printed - ours) / error, less the
+    rounding of the printed figure, where error^2 is the sum of the statistic's
+    variances over the printed number of seeds and over ours, for a mean sd^2 (1 /
+    printed n + 1 / n); NaN if it does not exist. verdict: agrees, differs, undecided
+    (too few seeds), inferred (an input that is not printed) or empty. counted: in the
+    tally.
+    """
+
+    table: str
+    row: str
+    column: str
+    part: str
+    printed: str
+    ours: str
+    half_width: float = math.nan
+    n: int = 0
+    z: float = math.nan
+    verdict: str = SHOWN
+    counted: bool = False
+    note: str = ""
+    value: float = math.nan  # ours, unrounded
+
+
+def judged(table: Table, results: Results) -> list[Judged]:
+    """Judge every figure of a table."""
+    n = table.seeds(results.replications)
+    if table.n == 1:
+        found = [_single(table.id, cell, results, n) for cell in table.cells]
+        found += _event_utilisation(table.id)
+    else:
+        found = [_judge(table, cell, results, n) for cell in table.cells]
+        found += _significance(table, results, n) if table.id == "5.3" else []
+    # stable: two figures of a cell stay in their order
+    return sorted(found, key=_place)
+
+
+def _place(each: Judged) -> tuple[int, int]:
+    """Return the position in the printed table; figures that only we have come last."""
+    printed = PRINTED[each.table]
+    columns = [*printed.columns, each.column]
+    return [*printed.rows, each.row].index(each.row), columns.index(each.column)
+
+
+def _judge(table: Table, cell: Cell, results: Results, n: int) -> Judged:
+    values = results.sample(cell.measure, n)
+    statistic, printed = cell.measure.statistic, float(cell.figure)
+    ours, sd = float(statistic(*values)), deviation(statistic, values, n)
+    printed_sd = sd if table.n == n else deviation(statistic, values, table.n)
+    z = z_score(printed, ours, math.hypot(sd, printed_sd), rounding(cell.figure))
+    verdict = SHOWN if math.isnan(printed) else verdict_of(z, n, table.n)
+    return Judged(
+        table.id,
+        cell.row,
+        cell.column,
+        cell.part,
+        cell.printed,
+        f"{ours:.{max(2, decimals(cell.figure))}f}",
+        half_width(sd, n) if math.isfinite(sd) else math.nan,
+        n,
+        z if math.isfinite(z) or verdict == DIFFERS else math.nan,
+        verdict,
+        table.id in COUNTED and statistic is average and not cell.again,
+        _note(table.id, cell) if verdict == DIFFERS else "",
+        ours,
+    )
+
+
+def deviation(statistic: Statistic, values: Sequence[np.ndarray], n: int) -> float:
+    """Estimate the standard deviation of a statistic over n seeds from ours.
+
+    A mean, or a mean difference by seed, has s / sqrt(n). A function of means, which
+    need not be smooth, is bootstrapped with n of our seeds, and its variance corrected
+    as a sample variance. Other statistics divide by a deviation and are jackknifed,
+    because a bootstrap of few seeds can draw one seed n times, without deviation. The
+    jackknife is infinite for fewer than three seeds, and NaN if the statistic does not
+    exist.
+    """
+    if isinstance(statistic, Excess):
+        values, statistic = [statistic.by_seed(*values)], average
+    seeds = len(values[0])
+    if statistic is average:
+        return float(values[0].std(ddof=1)) / math.sqrt(n)
+    if isinstance(statistic, OfMeans):
+        drawn = stream(0, "bootstrap").integers(seeds, size=(RESAMPLES, n))
+        resampled = statistic(*(figure[drawn] for figure in values))
+        resampled = resampled[np.isfinite(resampled)]
+        few = len(resampled) < 2 or seeds < 2
+        return (
+            math.nan
+            if few
+            else float(resampled.std(ddof=1)) * math.sqrt(seeds / (seeds - 1))
+        )
+    if seeds < 3:
+        return math.inf
+    return float(
+        pseudo_values(statistic, values, range(seeds)).std(ddof=1)
+    ) / math.sqrt(n)
+
+
+def pseudo_values(
+    statistic: Statistic, values: Sequence[np.ndarray], clusters: Sequence[int]
+) -> np.ndarray:
+    """Pseudo-values n T - (n - 1) T_i of the jackknife, where T_i leaves out cluster i
+    of n.
+
+    clusters: the cluster of each seed. One value per cluster, in order; NaN or infinite
+    if the statistic is. Source: Tukey (1958), Annals of Mathematical Statistics 29,
+    614.
+    """
+    names = sorted(set(clusters))
+    kept = [np.not_equal(clusters, name) for name in names]
+    without = np.array(
+        [float(statistic(*(figure[rest] for figure in values))) for rest in kept]
+    )
+    with np.errstate(invalid="ignore"):  # two infinities
+        return np.asarray(len(names) * statistic(*values) - (len(names) - 1) * without)
+
+
+def z_score(printed: float, ours: float, error: float, rounded: float) -> float:
+    """Return by how many standard errors the printed figure exceeds ours.
+
+    Its rounding is subtracted: 0 within it; NaN without a finite error.
+    """
+    beyond = max(abs(printed - ours) - rounded, 0.0)  # NaN if nothing is printed
+    if not math.isfinite(error):
+        return math.nan
+    if beyond == 0:
+        return 0.0
+    return math.copysign(
+        beyond / error if error > 0 else math.inf * beyond, printed - ours
+    )
+
+
+def half_width(sd: float, n: float) -> float:
+    """Half of the 95 % interval of a statistic over n seeds (thesis Section 5.1.3)."""
+    return z_limit(n) * sd
+
+
+def z_limit(n: float) -> float:
+    """Return t* of n seeds, which bounds |z| in 95 % of cells: 2.045 for 30."""
+    return float(scipy.special.stdtrit(n - 1, 0.975))
+
+
+def too_few(n: int, printed: int) -> bool:
+    """Whether n seeds are too few to confirm a figure of `printed` seeds.
+
+    They are if a difference must be more than COARSEST times as large to be noticed.
+    """
+    least, usual = (
+        z_limit(seeds) * math.sqrt(1 / seeds + 1 / printed) for seeds in (n, printed)
+    )
+    return not least <= COARSEST * usual  # NaN for one seed
+
+
+def verdict_of(z: float, n: int, printed: int) -> str:
+    """Return the verdict on a figure, given its z over n of our seeds.
+
+    Too few seeds can show a difference, but no agreement. If all of them are equal,
+    that does not show a deviation of 0.
+    """
+    beyond = abs(z) > z_limit(n)
+    if too_few(n, printed):
+        return DIFFERS if beyond and math.isfinite(z) else UNDECIDED
+    return UNDECIDED if math.isnan(z) else DIFFERS if beyond else AGREES
+
+
+def decimals(printed: str) -> int:
+    """Return the decimals of a printed figure."""
+    return len(printed.partition(".")[2])
+
+
+def rounding(printed: str) -> float:
+    """Return the greatest rounding error of a printed figure."""
+    return 0.5 * 10.0 ** -decimals(printed) * (1 + 1e-9)
+
+
+def _note(table: str, cell: Cell) -> str:
+    if cell.column in STANDARDISED and any(
+        source.policy == "fifo" for source in cell.measure.sources
+    ):
+        return STANDARDISED_NOTE
+    return KNOWN.get((table, cell.row, cell.column, cell.part), CHANCE)
+
+
+# ---- Table 5.1: one seed ----
+
+
+def _single(table: str, cell: Cell, results: Results, n: int) -> Judged:
+    """Judge a figure of the printed seed by the distribution over our seeds."""
+    (values,) = results.sample(cell.measure, n)
+    low, high = np.quantile(values, [0.025, 0.975])
+    printed, digits = float(cell.figure), decimals(cell.figure)
+    if low == high:
+        ours, note = f"{low:.{digits}f} at every seed", ""
+    else:
+        below = 100 * float(np.mean(values < printed))
+        ours = (
+            f"{values[SINGLE_SEED]:.{digits}f} ({low:.{digits}f} to {high:.{digits}f};"
+            f" {below:.0f} %)"
+        )
+        note = (
+            f"wait, miss and cost: our seed {SINGLE_SEED} (95 % of {n} seeds; share of"
+            " these below the printed figure)"
+        )
+    verdict = (
+        AGREES
+        if low - rounding(cell.figure) <= printed <= high + rounding(cell.figure)
+        else DIFFERS
+    )
+    return Judged(
+        table,
+        cell.row,
+        cell.column,
+        cell.part,
+        cell.printed,
+        ours,
+        n=n,
+        verdict=verdict,
+        note=note,
+    )
+
+
+def _event_utilisation(table: str) -> Iterator[Judged]:
+    column = "utilisation, %"
+    place = PRINTED[table].columns.index(column)
+    for row, cells in PRINTED[table].rows.items():
+        runs = [
+            simulate(HECTIC, make_policy(NAMES[row]), seed)
+            for seed in (SINGLE_SEED, *range(4))
+        ]
+        values = [event_utilisation_pct(run) for run in runs]
+        error = float(np.std(values, ddof=1)) * math.sqrt(1 + 1 / len(values))
+        z = z_score(
+            float(cells[place]), float(np.mean(values)), error, rounding(cells[place])
+        )
+        over_time = runs[0].summary()["utilisation_pct"]
+        note = (
+            "utilisation: as printed, a mean over events; in brackets our average over"
+            " time"
+        )
+        verdict = AGREES if abs(z) <= z_limit(len(values)) else DIFFERS
+        ours = f"{values[0]:.2f} ({over_time:.1f})"
+        yield Judged(
+            table, row, column, "", cells[place], ours, n=1, verdict=verdict, note=note
+        )
+
+
+def event_utilisation_pct(run: Run) -> float:
+    """Return the held slots, averaged over events: arrival, two decisions, start,
+    completion.
+
+    The printed 95.7 % is this figure for every policy; it is not an average over time.
+    """
+    jobs = run.jobs
+    taken, freed = np.sort(jobs["dispatch_s"]), np.sort(jobs["finish_s"])
+
+    def held(at: str, side: Literal["left", "right"] = "right") -> np.ndarray:
+        """side: "left" for before the decision of the instant, else after it."""
+        started = np.searchsorted(taken, jobs[at], side)
+        return np.asarray(started - np.searchsorted(freed, jobs[at], "right"))
+
+    events = [held("submit_s", "left"), held("submit_s"), held("start_s")]
+    events += [held("finish_s", "left"), held("finish_s")]
+    return 100 * float(np.mean(events)) / len(run.scenario.slots)
+
+
+# ---- Table 5.3: tests ----
+
+
+def _significance(table: Table, results: Results, n: int) -> Iterator[Judged]:
+    """Return p-values of our pairs, at most as many as printed, and their conclusions.
+
+    With Holm's step-down over the printed family.
+    """
+    cells, pairs = [cell for cell in table.cells if cell.column == "t"], min(n, table.n)
+    samples = {cell.row: results.sample(cell.measure, n) for cell in cells}
+    t = [
+        float(cell.measure.statistic(*samples[cell.row])) * math.sqrt(pairs / table.n)
+        for cell in cells
+    ]
+    p_values = [float(2 * scipy.special.stdtr(pairs - 1, -abs(value))) for value in t]
+    for row, p, adjusted in zip(samples, p_values, holm(p_values)):
+        printed = dict(zip(PRINTED[table.id].columns, PRINTED[table.id].rows[row]))
+        test = paired_test(*(values.tolist() for values in samples[row]))
+        ours = "Yes" if adjusted < 0.05 else "No"
+        same = ours == printed["significant"]
+        otherwise = (
+            "these seeds give another conclusion; z of t and d shows whether that is"
+            " noise"
+        )
+        thin = too_few(n, table.n) and bool(ours == "No" or test.note)
+        matches = UNDECIDED if thin else AGREES if same else SHOWN
+        for column, value, verdict, note in (
+            ("p", p_text(p), SHOWN, ""),
+            ("Holm's p", p_text(adjusted), SHOWN, ""),
+            ("Wilcoxon's p", p_text(test.wilcoxon_p), SHOWN, ""),
+            ("paired d", f"{test.d_paired:.3f}", SHOWN, ""),
+            ("significant", ours, matches, "" if same or thin else otherwise),
+        ):
+            theirs = printed.get(column, "")
+            yield Judged(
+                table.id,
+                row,
+                column,
+                "",
+                theirs,
+                value,
+                n=n,
+                verdict=verdict,
+                note=note,
+            )
+
+
+def p_text(p: float) -> str:
+    """Format a p-value to three decimals."""
+    return "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+# ---- Table 4.1: inputs ----
+
+
+def inputs() -> list[Judged]:
+    """Return the inputs of Table 4.1, printed or inferred."""
+    rows = []
+    for gpu in THESIS_GPUS:
+        values = (
+            gpu.price_usd_per_h,
+            *gpu.mean_execution_s,
+            100 * gpu.high_stock_probability,
+        )
+        for column, printed, ours in zip(INPUTS.columns, INPUTS.rows[gpu.name], values):
+            text = f"{ours:.{decimals(printed)}f}" if printed else f"{ours:.1f}"
+            note = (
+                ""
+                if printed
+                else "inferred: not printed, and no table is sensitive to it"
+            )
+            same = AGREES if printed == text else DIFFERS
+            rows.append(
+                Judged(
+                    INPUTS.id,
+                    gpu.name,
+                    column,
+                    "",
+                    printed,
+                    text,
+                    verdict=same if printed else INPUT,
+                    note=note,
+                )
+            )
+    return rows
+
+
+# ---- The whole ----
+
+
+@dataclass(frozen=True)
+class Tally:
+    """Numbers of counted cells that agree or are undecided. rms_z: NaN without z."""
+
+    cells: int
+    agreeing: int
+    rms_z: float
+    undecided: int = 0
+
+    @property
+    def share_pct(self) -> float:
+        """Share of the cells that agree."""
+        return 100 * self.agreeing / self.cells if self.cells else math.nan
+
+    def __str__(self) -> str:
+        undecided = f", {self.undecided} are undecided" if self.undecided else ""
+        return (
+            f"{self.agreeing} of {self.cells} cells agree ({self.share_pct:.1f}"
+            f" %){undecided}, rms z {self.rms_z:.2f}"
+        )
+
+
+def tally(figures: Iterable[Judged]) -> Tally:
+    """Return the tally of the counted cells."""
+    cells = [figure for figure in figures if figure.counted]
+    z = np.array([cell.z for cell in cells if not math.isnan(cell.z)])
+    rms = math.sqrt(float(np.mean(z**2))) if len(z) else math.nan
+    agreeing, undecided = (
+        sum(cell.verdict == verdict for cell in cells)
+        for verdict in (AGREES, UNDECIDED)
+    )
+    return Tally(len(cells), agreeing, rms, undecided)
+
+
+def composite_error() -> float:
+    """Return the greatest error of Table 5.11 recomputed from Table 5.7 at C_max = 5.
+
+    The costs of those runs are not printed; their six normalised values are the
+    least-squares ones of Table 5.11 itself.
+    """
+    wait, miss = np.array(
+        [cell.split("/") for cell in _row("5.7", "C_max = 5")], float
+    ).T
+    entries = np.array([_row("5.11", row) for row in PRINTED["5.11"].rows], float)
+    settings = [weights_in(row) for row in PRINTED["5.11"].rows]
+    weight = np.array([[w] for w, _ in settings])
+    service = np.array(
+        [composites(wait, miss, wait, 0.0, ratio) for _, ratio in settings]
+    )
+    cost = (weight * (entries - (1 - weight) * service)).sum(axis=0) / (weight**2).sum()
+    return float(np.abs(weight * cost + (1 - weight) * service - entries).max())
+
+
+def _row(id: str, row: str) -> list[str]:
+    by_name = dict(zip(PRINTED[id].columns, PRINTED[id].rows[row]))
+    return [
+        by_name[name] for policy in SCORED for name in by_name if NAMES[name] == policy
+    ]

@@ -1,0 +1,144 @@
+"""The job on spot instances: what is to be done, where it stays, and what a checkpoint
+costs.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, NamedTuple
+
+from cgrsp_simpy.base.checks import InputError
+from cgrsp_simpy.base.parameters import (
+    NotNegative,
+    declared,
+    limits,
+    parameter,
+    rule,
+)
+
+
+class Job(NamedTuple):
+    """What is to be done, by when, and at which prices.
+
+    Attributes
+    ----------
+    id : int
+        What listings call it.
+    work_s : float
+        Computing that the job needs, seconds.
+    deadline_s : float
+        By when it must be done, seconds from its start.
+    overhead_s : float
+        Of each start, seconds without progress.
+    spot_usd_per_h, on_demand_usd_per_h : float
+        Prices, USD an hour.
+    """
+
+    id: int
+    work_s: float
+    deadline_s: float
+    overhead_s: float
+    spot_usd_per_h: float
+    on_demand_usd_per_h: float
+
+
+@declared()
+class Checkpoints:
+    """What is kept of the computing when an instance ends before the work is done, and
+    what it costs to keep it.
+
+    What is computed in the last `write_s` is lost. If an instance is taken with a
+    notice shorter than that, or none, all is lost since the last checkpoint that was
+    written.
+    """
+
+    checkpoint_s: NotNegative = parameter(
+        "Computing between the checkpoints of an instance, seconds; 0: written all the"
+        " time.",
+        default=0.0,
+    )
+    write_s: Annotated[
+        float,
+        limits("a number >= 0", ge=0),
+        rule("whole seconds", lambda seconds: seconds == int(seconds)),
+    ] = parameter(
+        "From the state that a checkpoint keeps until it is written, seconds.",
+        default=0.0,
+    )
+    notice_s: NotNegative = parameter(
+        "Notice of the market before it takes an instance, seconds: 120 on AWS, 30 on"
+        " Google Cloud.",
+        default=0.0,
+    )
+    size_gb: NotNegative = parameter(
+        "Size of what is kept, GB: first in the region of the first zone, then where"
+        " the job last was.",
+        default=0.0,
+    )
+    transfer_usd_per_gb: NotNegative = parameter(
+        "Price of moving it to another region, USD per GB.", default=0.0
+    )
+    storage_usd_per_gb_month: NotNegative = parameter(
+        "Price of keeping it until the job is done, USD per GB and month of 730 hours.",
+        default=0.0,
+    )
+
+    def __post_init__(self) -> None:
+        needs = {
+            "notice_s": "checkpoint_s",
+            "transfer_usd_per_gb": "size_gb",
+            "storage_usd_per_gb_month": "size_gb",
+        }
+        for name, owner in needs.items():
+            if getattr(self, name) and not getattr(self, owner):
+                raise InputError(f"{name} goes with {owner}")
+
+    @property
+    def abrupt(self) -> bool:
+        """Whether an instance is taken before a checkpoint can be written."""
+        return self.checkpoint_s > 0 and (
+            self.notice_s < self.write_s or not self.notice_s
+        )
+
+    @property
+    def most_lost_s(self) -> float:
+        """More computing than that is never lost at once, seconds."""
+        return self.write_s + self.abrupt * self.checkpoint_s
+
+    def lost_s(self, computed_s: float, taken: bool) -> float:
+        """What is lost of the computing of an instance that ends, seconds."""
+        kept_s = max(0.0, computed_s - self.write_s)
+        if taken and self.abrupt:
+            kept_s = min(
+                kept_s, (kept_s + 1e-6) // self.checkpoint_s * self.checkpoint_s
+            )
+        return computed_s - kept_s
+
+    @property
+    def moving_usd(self) -> float:
+        """Of a move to another region."""
+        return self.size_gb * self.transfer_usd_per_gb
+
+    @property
+    def storing_usd_per_h(self) -> float:
+        """Until the job is done."""
+        return self.size_gb * self.storage_usd_per_gb_month / 730
+
+
+FREE = Checkpoints()  # nothing is lost, and nothing costs
+
+
+class Stay(NamedTuple):
+    """The job on one instance, from its start, with the changeover, until it ended.
+
+    place: the zone's number, or that of on demand. end: done, taken (by the market) or
+    left (by the policy); "" of one that is planned.
+    """
+
+    place: int
+    from_s: float
+    to_s: float
+    end: str = ""
+
+    def wasted(self, overhead_s: float) -> bool:
+        """Whether it ended before its changeover did."""
+        return self.end != "done" and self.to_s <= self.from_s + overhead_s

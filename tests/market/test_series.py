@@ -1,0 +1,282 @@
+"""Series and snapshots of spot instances from files: what is read, and what is wrong
+told in one line.
+"""
+
+import gzip
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rental.snapshots import trace
+from support import check_bad_input, check_refused, outcome
+
+import cgrsp_simpy as cg
+from cgrsp_simpy.base.checks import InputError
+from cgrsp_simpy.market.series import Series, read_market, read_series
+
+TRACES = Path(__file__).parents[3] / "shared" / "data" / "spot_traces"
+
+
+@given(st.lists(st.booleans(), min_size=1, max_size=30))
+def test_a_series_keeps_the_status_of_every_poll(status):
+    series = Series.of("a", 60, status)
+    assert series.status.tolist() == status
+    assert series.availability == np.mean(status)
+    assert series.runs_s(True).sum() == 60 * sum(status)
+    assert series.runs_s(False).sum() == 60 * (len(status) - sum(status))
+    for up in (True, False):
+        assert len(series.runs_s(up)) - series.ended(up).sum() == (status[-1] == up)
+    for steps in range(1, len(status) + 1):
+        assert series.first(steps).status.tolist() == status[:steps]
+
+
+def test_json_csv_and_gzip_say_the_same(file):
+    data = [1, 1, 0, 0, 1]
+    rows = "".join(f"{600 * poll},{count}\n" for poll, count in enumerate(data))
+    stamps = "".join(
+        f"2023-02-15 0{poll}:00,{'up' if count else 'Down'}\n"
+        for poll, count in enumerate(data)
+    )
+    found = [
+        read_series(file(trace(data), "zone.json")),
+        read_series(file(gzip.compress(trace(data).encode()), "zone.json.gz")),
+        read_series(file(f"time,status\n{rows}", "zone.csv")),
+        read_series(file(f"time,status\n{stamps}", "stamps.csv")),
+    ]
+    assert found[0] == found[1] == found[2] == Series("zone", 600, 5, True, (2, 4))
+    assert (found[3].step_s, found[3].changes) == (3600, (2, 4))
+
+
+def test_as_many_instances_as_are_needed_count_as_up(file):
+    path = file(trace([16, 4, 3, 0, 16]), "zone.json")
+    assert read_series(path).status.tolist() == [True, True, True, False, True]
+    assert read_series(path, needed=4).status.tolist() == [
+        True,
+        True,
+        False,
+        False,
+        True,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (trace([]), "polls(=0) must be at least two"),
+        (trace([1, 0.5]), "entry 1 of data(=0.5) must be"),
+        (trace([1, True]), "entry 1 of data(=True) must be"),
+        (trace([1], gap=-5), "metadata.gap_seconds(=-5)"),
+        (trace([1], gap="600"), "metadata.gap_seconds(='600')"),
+        ('{"metadata": {"gap_seconds": 5}}', "must be a list of numbers"),
+        ("time,status\n", "polls(=0) must be at least two"),
+        ("time,status\n0,1\n", "polls(=1) must be at least two"),
+        # a gap
+        ("time,status\n0,1\n60,1\n180,0\n", "line 4: 120 s after the row before"),
+        # unsorted
+        ("time,status\n0,1\n60,1\n30,0\n", "line 4: its time must be after"),
+        ("time,status\n0,1\n0,1\n", "line 3: its time must be after"),  # twice
+        (
+            "time,status\n0,1\n0.5,1\n",
+            "the step between polls(=0.5) must be whole seconds",
+        ),
+        (
+            "time,status\n0,1\n60,low\n",
+            "line 3: status must be up, down, or a whole number >= 0",
+        ),
+        ("time,status,type\n0,1,a\n60,1,b\n", "types(=['a', 'b']) must be one"),
+    ],
+)
+def test_what_is_wrong_is_one_line(file, text, told):
+    path = file(text, "zone.json")
+    assert check_refused(lambda: read_series(path), [told]).startswith(f"{path}: ")
+
+
+def test_a_file_that_is_missing_is_one_line(tmp_path):
+    with pytest.raises(InputError, match="No such file"):
+        read_series(tmp_path / "none.json")
+
+
+@pytest.mark.skipif(not TRACES.is_dir(), reason="the traces are not here")
+def test_every_trace_of_the_folder_is_read():
+    files = sorted(TRACES.rglob("*.json"))
+    assert len(files) == 19
+    shares = {file.stem: read_series(file).availability for file in files[:6]}
+    assert round(shares["us-east-1a_v100_1"], 2) == 0.17
+    assert round(shares["us-west-2c_v100_1"], 2) == 0.89
+
+
+def tracked(at, high=0, medium=0, low=0, price=2.5):
+    """A line of the GPU price tracker."""
+    found = {
+        "timestamp": at,
+        "gpu_type": "H100",
+        "socket_type": "SXM5",
+        "availability": {"high": high, "medium": medium, "low": low},
+        "price_stats": {"median": price},
+    }
+    return json.dumps(found)
+
+
+# ---- formats ----
+
+
+def test_a_spot_trace_is_low_at_none_high_at_the_most_and_medium_between(tmp_path):
+    path = tmp_path / "us-east-1a_v100_1.json"
+    path.write_text(trace([0, 3, 16, 16, 0]))
+    [own] = read_market(path)
+    assert (own.gpu, own.status.tolist()) == ("us-east-1a_v100_1", [2, 1, 0, 0, 2])
+    assert own.time_s.tolist() == [0, 600, 1200, 1800, 2400]
+    assert (own.start, own.start_h) == (None, 0.0)
+
+
+def test_prices_of_a_spot_trace_are_read(tmp_path):
+    path = tmp_path / "zone.json"
+    about = {"metadata": {"gap_seconds": 600}, "data": [1, 0, 1]}
+    path.write_text(json.dumps({**about, "prices": [0.9, None, 1.1]}))
+    [zone] = read_market(path)
+    assert zone.price_usd_per_h.tolist() == pytest.approx(
+        [0.9, np.nan, 1.1], nan_ok=True
+    )
+    for prices, told in (
+        ([0.9], r"prices\(=\[0.9\]\) must be a list of 3 prices, one a poll"),
+        ([1, 1, -1], r"entry 2 of prices\(=-1\) must be a number >= 0"),
+    ):
+        path.write_text(json.dumps({**about, "prices": prices}))
+        with pytest.raises(cg.InputError, match=told):
+            read_market(path)
+
+
+def test_of_offers_the_best_label_counts_and_none_was_not_fetched(tmp_path):
+    path = tmp_path / "h100.jsonl.gz"
+    lines = [
+        tracked("2025-10-19T21:30:00+00:00", low=3),
+        tracked("2025-10-19T22:00:00+00:00", low=3, medium=1),
+        tracked("2025-10-20T00:30:00+02:00", high=1, low=9),
+        tracked("2025-10-19T23:00:00+00:00", price=None),
+    ]
+    path.write_bytes(gzip.compress("\n".join(lines).encode()))
+    [own] = read_market(path)
+    assert (own.gpu, own.start_h) == ("H100 SXM5", 21.5)
+    assert own.status.tolist() == [2, 1, 0, -1]
+    assert own.time_s.tolist() == [0, 1800, 3600, 5400]
+    assert own.price_usd_per_h.tolist()[:3] == [2.5] * 3
+    assert math.isnan(own.price_usd_per_h[3])
+
+
+def test_a_single_line_of_the_tracker_is_no_trace(tmp_path):
+    path = tmp_path / "one.jsonl"
+    path.write_text(tracked("2025-10-19T21:30:00", low=3))
+    assert read_market(path)[0].status.tolist() == [2]
+
+
+def test_a_table_may_hold_several_types_by_name_or_number(tmp_path):
+    path = tmp_path / "market.csv"
+    path.write_text(
+        "time,type,status,price\n"
+        "0,A,High,1.5\n"
+        "0,B,4,\n"
+        "600,A,low,\n"
+        "600,B,0,2\n"
+        "1200,A,,1\n"
+        "1200,B,1,2\n"
+    )
+    one, other = read_market(path)
+    assert (one.gpu, one.status.tolist()) == ("A", [0, 2, -1])
+    assert (other.gpu, other.status.tolist()) == ("B", [0, 2, 1])
+    path.write_text("status,time\nlow,2025-01-01 06:00:00\nhigh,2025-01-01 07:00:00\n")
+    [own] = read_market(path)
+    assert (own.gpu, own.start_h, own.time_s.tolist()) == ("market", 6.0, [0, 3600])
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", "the file is empty"),
+        ("  \n", "no time"),
+        ("time,status\n", "snapshots(=0) must be at least one"),
+        ("when,status\n0,low\n", "no time"),
+        ("time,state\n0,low\n", "no status"),
+        (
+            "time,status\n0,low\n0,high\n",
+            "line 3: the time of x must be after that of line 2",
+        ),
+        (
+            "time,status\n9,low\n0,high\n",
+            "line 3: the time of x must be after that of line 2",
+        ),
+        ("time,status\n0,lo\n", "unknown status in line 2 'lo'; did you mean 'low'?"),
+        ("time,status\n0,-1\n", "unknown status in line 2 '-1'"),
+        ("time,status\n0,low,1\n", "line 2: 3 cells, not 2"),
+        (
+            "time,status\nnoon,low\n",
+            "line 2: time(='noon') must be seconds, or a timestamp",
+        ),
+        ("time,status\n-5,low\n", "line 2: time(=-5.0) must be a number >= 0"),
+        ("time,status\nnan,low\n", "line 2: time(=nan) must be a number >= 0"),
+        (
+            "time,status\n0,low\n2025-01-01,low\n",
+            "line 3: time must be all timestamps, or all seconds",
+        ),
+        (
+            "time,type,status\n2025-01-01,A,low\n2025-01-02 01:00Z,B,low\n",
+            (
+                "line 3: a time with a zone, where line 2 has one without a zone: all"
+                " times of a file"
+            ),
+        ),
+        (
+            tracked("2025-10-19T01:00Z") + "\n" + tracked("2025-10-19T02:00"),
+            "line 2: a time without a zone, where line 1 has one with a zone",
+        ),
+        ("time,status,price\n0,low,-1\n", "line 2: price(=-1.0) must be a number >= 0"),
+        (
+            "time,status,price\n0,low,dear\n",
+            "line 2: price(='dear') must be a number >= 0",
+        ),
+        (trace([0, -1]), "entry 1 of data(=-1) must be a whole number >= 0"),
+        (trace([0, None]), "entry 1 of data(=None) must be a whole number >= 0"),
+        (trace([]), "snapshots(=0) must be at least one"),
+        (trace([1], gap=0), "metadata.gap_seconds(=0) must be a whole number >= 1"),
+        (trace("11"), "data(='11') must be a list of numbers of instances"),
+        ('{"data": [1]}', "metadata(=None) must be an object with gap_seconds"),
+        ("{nothing", "line 1: not JSON"),
+        (tracked("2025-10-19", low=1) + "\n{", "line 2: not JSON"),
+        (
+            tracked("2025-10-19", low=1) + '\n{"timestamp": "x"}',
+            "line 2: availability is missing",
+        ),
+        (tracked("2025-10-19", low=-1), "line 1: low(=-1) must be a whole number >= 0"),
+        (
+            tracked("2025-10-19", low=1, price=-2),
+            "line 1: price(=-2) must be a number >= 0",
+        ),
+        (
+            tracked("soon", low=1),
+            "line 1: not of the format (timestamp(='soon') must be",
+        ),
+        (
+            tracked("2025-10-19") + "\n" + tracked("2025-10-19"),
+            "line 2: the time of H100 SXM5",
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_file_is_told_in_one_line(text, told, tmp_path, capsys):
+    path = tmp_path / "x.csv"
+    path.write_text(text)
+    assert check_refused(lambda: read_market(path), [told]).startswith(f"{path}: ")
+    check_bad_input(outcome(capsys, "market", "report", path), [])
+
+
+def test_a_file_that_is_missing_or_damaged_and_a_type_that_comes_twice(
+    tmp_path, capsys
+):
+    (tmp_path / "cut.gz").write_bytes(gzip.compress(b"time,status\n" * 99)[:20])
+    (tmp_path / "a.csv").write_text("time,type,status\n0,A,low\n")
+    for files in (["none"], ["cut.gz"], ["a.csv", "a.csv"]):
+        check_bad_input(
+            outcome(capsys, "market", "report", *map(tmp_path.joinpath, files)), []
+        )

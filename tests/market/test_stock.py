@@ -1,0 +1,640 @@
+"""Stock that persists, and what is seen of it: by definition, by its law, and in
+runs.
+"""
+
+import math
+import tomllib
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import cgrsp_simpy as cg
+from cgrsp_simpy.analysis.statistics import (
+    cluster_means,
+    mean,
+    paired_difference,
+)
+from cgrsp_simpy.base.streams import stream
+from cgrsp_simpy.cli import main
+from cgrsp_simpy.decide.clairvoyant import optimum
+from cgrsp_simpy.decide.gaps import lower_bounds, over_seeds
+from cgrsp_simpy.decide.judge import judge
+from cgrsp_simpy.decide.recommend import Prices
+from cgrsp_simpy.market.law import CLOCKS
+from cgrsp_simpy.market.stock import Stock, start_s
+from cgrsp_simpy.studies.subject import subject_of
+
+GPU = cg.THESIS_GPUS[0]
+
+HOUR = 3600.0
+LASTING = cg.Market(persistence_s=900, sight="now")
+
+
+def recorded(gpu, statuses, step_s=HOUR, start_h=None):
+    """A series of a status a step."""
+    changes = [
+        0,
+        *(i for i in range(1, len(statuses)) if statuses[i] != statuses[i - 1]),
+    ]
+    times = tuple(i * step_s for i in changes)
+    kept = tuple(statuses[i] for i in changes)
+    return cg.StockSeries(gpu, times, kept, len(statuses) * step_s, start_h)
+
+
+# ---- the law ----
+
+
+def test_the_marginal_law_at_every_hour_is_that_of_the_thesis():
+    """4000 seeds, one look an hour: shares within 4 standard errors of Eq. 3.1; a law
+    of another clock is not.
+    """
+    stocks, far = [Stock(LASTING, seed) for seed in range(4000)], 0
+    for hour in range(24):
+        met = np.array([stock.status(GPU, hour * HOUR, 0.5) for stock in stocks])
+        for status, chance in enumerate(LASTING.probabilities(GPU, hour * HOUR)):
+            share = np.mean(met == status)
+            error = math.sqrt(chance * (1 - chance) / 4000)
+            assert abs(share - chance) <= 4 * error
+            other = cg.Market(CLOCKS["printed"]).probabilities(GPU, hour * HOUR)[status]
+            far += abs(share - other) > 4 * error
+    assert far > 20
+
+
+@pytest.mark.parametrize("tau_s", [300.0, 900.0, 6120.0])
+def test_the_correlation_of_the_variate_falls_as_exp_of_lag_over_tau(tau_s):
+    """A law of two statuses of equal chance is a sign of U: its correlation is that of
+    U.
+
+    2000 seeds, pairs at lags of tau/2, tau and 2 tau: within 4 standard errors.
+    """
+    fair = cg.HourlyStock(GPU.name, [(0.5, 0.0, 0.5)] * 24)
+    market = cg.Market(stock=(fair,), persistence_s=tau_s)
+    lags = np.array([0.5, 1.0, 2.0])
+    products = []
+    for seed in range(2000):
+        stock = Stock(market, seed)
+        first = stock.status(GPU, 5000.0, 0.5) - 1
+        products.append(
+            [first * (stock.status(GPU, 5000.0 + k * tau_s, 0.5) - 1) for k in lags]
+        )
+    found, error = np.mean(products, axis=0), np.std(products, axis=0) / math.sqrt(2000)
+    assert np.all(np.abs(found - np.exp(-lags)) <= 4 * error)
+    assert np.any(np.abs(found - np.exp(-2 * lags)) > 4 * error)
+
+
+TWO = cg.HourlyStock(GPU.name, [(0.6, 0.0, 0.4)] * 24, 36000.0, 500.0, 0.75, 600)
+ON_TWO = cg.Market(cg.Clock(((0, 1.0),)), stock=(TWO,), sight="now")
+
+
+@pytest.mark.parametrize(
+    ("from_s", "lag_s"), [(700.0, 500.0), (5000.0, 3600.0), (100.0, 6e4)]
+)
+def test_on_two_scales_the_variate_is_uniform_and_its_correlation_is_w(from_s, lag_s):
+    """1000 seeds: Low at either time with its chance, and at both as often as w l + (1
+    - w) l^2 says, within 4 standard errors; not as the slow scale alone says.
+    """
+    stocks = [Stock(ON_TWO, seed) for seed in range(1000)]
+    low = np.array(
+        [
+            [stock.status(GPU, at, 0.5) == 2 for at in (from_s, from_s + lag_s)]
+            for stock in stocks
+        ]
+    )
+    steps = (from_s + lag_s) // 600 - from_s // 600
+    same = 0.75**2 + 0.25**2 + 2 * 0.75 * 0.25 * math.exp(-600 * steps / 500)
+    w = math.exp(-600 * steps / 36000) * same
+    assert ON_TWO.holding(GPU.name).kept(from_s, from_s + lag_s) == pytest.approx(w)
+    chance, error = w * 0.4 + (1 - w) * 0.16, math.sqrt(0.25 / 1000)
+    assert abs(low.mean(axis=0) - 0.4).max() <= 4 * error
+    assert abs(low.all(axis=1).mean() - chance) <= 4 * error
+    if lag_s < 6e4:
+        slow = math.exp(-lag_s / 36000)
+        assert abs(low.all(axis=1).mean() - slow * 0.4 - (1 - slow) * 0.16) > 4 * error
+
+
+def test_on_two_scales_it_changes_with_the_polls_alone_and_lasts_as_the_law_says():
+    """A year of polls, seed 1: mean runs d / ((1 - l) (1 - w(d))) of Low and d / (l (1
+    - w(d))) of other stock within 10 %; between the changes that are told, it stays.
+    """
+    stock = Stock(ON_TWO, 1)
+    low = np.array([stock.status(GPU, 600.0 * i, 0.0) == 2 for i in range(365 * 144)])
+    assert all(
+        stock.status(GPU, 600.0 * i + 599.0, 0.0) == 2 * low[i]
+        for i in range(0, 9000, 7)
+    )
+    leaves = 1 - ON_TWO.holding(GPU.name).kept(0.0, 600.0)
+    for inside, share in ((low, 0.6), (~low, 0.4)):
+        ends = np.sum(inside[:-1] & ~inside[1:])
+        assert inside.sum() / ends == pytest.approx(1 / (share * leaves), rel=0.1)
+    told = set(stock.changes_s(GPU, -1.0, 9e5))
+    assert {600.0 * i for i in range(1, 1500) if low[i] != low[i - 1]} <= told
+    assert all(at_s % 600 == 0 for at_s in told if at_s % 3600)
+
+
+def test_the_epochs_are_those_of_the_type_s_own_stream():
+    rng = stream(7, f"market {GPU.name}")
+    first, gaps, values = rng.random(), rng.exponential(900, 256), rng.random(256)
+    stock, epochs = Stock(LASTING, 7), gaps.cumsum()
+    for place in range(5):
+        just = epochs[place]
+        before = first if place == 0 else values[place - 1]
+        assert stock.status(GPU, just - 1e-6, 0.0) == LASTING.status(
+            GPU, just - 1e-6, before
+        )
+        assert stock.status(GPU, just, 0.0) == LASTING.status(GPU, just, values[place])
+
+
+@given(
+    seed=st.integers(0, 2**32),
+    times=st.lists(st.floats(0, 1e6), min_size=2, max_size=9),
+)
+def test_the_stock_is_the_same_in_whatever_order_it_is_asked_for(seed, times):
+    one, other = Stock(LASTING, seed), Stock(LASTING, seed)
+    gpus = cg.THESIS_GPUS
+    asked = [one.status(gpu, time_s, 0.1) for time_s in times for gpu in gpus]
+    again = [
+        other.status(gpu, time_s, 0.9)
+        for time_s in reversed(times)
+        for gpu in reversed(gpus)
+    ]
+    assert asked == again[::-1]
+
+
+def test_a_type_of_its_own_persistence_beside_one_without():
+    own = cg.HourlyStock("RTX A4000", [(0.5, 0.0, 0.5)] * 24, persistence_s=1e9)
+    stock = Stock(cg.Market(stock=(own,), sight="now"), 0)
+    lasting, other = cg.THESIS_GPUS[3], GPU
+    assert len({stock.status(lasting, 50.0 * i, (i % 7) / 7) for i in range(100)}) == 1
+    assert len({stock.status(other, 50.0 * i, (i % 7) / 7) for i in range(100)}) > 1
+    assert stock.seen_s(lasting, 5.0) == 5.0
+    assert stock.seen_s(other, 5.0) is None
+
+
+# ---- in runs ----
+
+
+@pytest.mark.parametrize("policy", ["fifo", "rh", "triage", "watch"])
+def test_without_persistence_the_records_are_those_of_the_thesis_to_the_bit(policy):
+    plain = cg.simulate(cg.day("normal", jobs=200), policy, 3)
+    told = cg.simulate(
+        cg.day("normal", jobs=200, persistence_s=0, sight="none"), policy, 3
+    )
+    assert plain.jobs.tobytes() == told.jobs.tobytes()
+
+
+@pytest.mark.parametrize("policy", cg.POLICIES)
+@pytest.mark.parametrize("free", [False, True])
+def test_every_dispatch_meets_the_market_s_status(policy, free):
+    """So all slots of a type meet the same one in an instant, under any policy."""
+    for sight in ("none", "now", "poll:600"):
+        day = cg.day(
+            "hectic", jobs=150, persistence_s=900, sight=sight, free_types=free
+        )
+        run, stock = cg.simulate(day, policy, 1), Stock(day.market, 1)
+        for record in run.jobs:
+            gpu = day.gpus[record["gpu"]]
+            assert record["status"] == stock.status(gpu, record["dispatch_s"], 0.0)
+
+
+def test_a_gang_meets_the_worst_status_of_its_types():
+    jobs = [cg.Job(i, 700.0 * i, 700.0 * i + 1e4, 1, False, 3) for i in range(60)]
+    day = cg.Scenario(
+        "gangs", cg.JobList(jobs), market=cg.Market(persistence_s=900, sight="now")
+    )
+    run, stock = cg.simulate(day, "fifo", 4), Stock(day.market, 4)
+    types = {
+        job: [day.slots[slot] for slot, _ in held] for job, held in run.parts().items()
+    }
+    for record in run.jobs:
+        met = [
+            stock.status(gpu, record["dispatch_s"], 0.0) for gpu in types[record["job"]]
+        ]
+        assert record["status"] == max(met)
+    assert len(set(run.jobs["status"].tolist())) > 1
+
+
+@pytest.mark.parametrize("sight", ["now", "poll:600"])
+def test_the_view_shows_the_status_as_of_the_last_look(sight):
+    seen = []
+
+    def looking(view):
+        own = [(slot.gpu, view.status(slot), view.seen_s(slot)) for slot in view.idle]
+        seen.extend((view.now_s, *each) for each in own)
+        return list(zip(view.queue, view.idle))
+
+    day = cg.day("normal", jobs=200, persistence_s=900, sight=sight, clock="printed")
+    cg.simulate(day, looking, 2)
+    stock = Stock(day.market, 2)
+    for now_s, gpu, status, seen_s in seen:
+        assert seen_s == (now_s if sight == "now" else 600 * math.floor(now_s / 600))
+        assert status == stock.status(gpu, seen_s, 0.0)
+    assert len({status for _, _, status, _ in seen}) == 3
+
+
+def test_the_thesis_s_view_knows_of_no_look():
+    view = cg.day("quiet").moment([])
+    assert view.seen_s(view.slots[0]) is None
+    blind = cg.day("quiet", persistence_s=900).moment([])
+    assert blind.seen_s(blind.slots[0]) is None
+
+
+def test_results_are_the_same_on_any_number_of_workers():
+    day = cg.day("hectic", jobs=120, persistence_s=900, sight="poll:300")
+    alone, together = (
+        cg.compare(day, ["edf", "watch"], range(4), n) for n in (None, 2)
+    )
+    assert alone.rows == together.rows
+
+
+# ---- replay ----
+
+
+def test_a_replayed_series_is_met_from_the_clock_s_hour_of_one_of_its_days_on():
+    statuses = np.random.default_rng(0).integers(0, 3, 24 * 10).tolist()
+    series = recorded(GPU.name, statuses, start_h=20.0)
+    market = cg.Market(series=(series,), sight="now")  # the clock starts at 8
+    starts = set()
+    for seed in range(60):
+        stock = Stock(market, seed)
+        met = [int(stock.status(GPU, (h + 0.5) * HOUR, 0.0)) for h in range(300)]
+        fits = [
+            d
+            for d in range(10)
+            if all(met[h] == statuses[(12 + 24 * d + h) % 240] for h in range(300))
+        ]
+        assert len(fits) == 1
+        starts |= set(fits)
+    assert starts == set(range(9))  # the tenth is not whole
+
+
+def test_a_series_without_hours_begins_anywhere_and_wraps():
+    series = recorded(GPU.name, [0, 2], step_s=100.0)
+    stocks = [Stock(cg.Market(series=(series,)), seed) for seed in range(400)]
+    first = [int(stock.status(GPU, 0.0, 0.0)) for stock in stocks]
+    assert abs(np.mean(first) - 1) < 4 / math.sqrt(400)
+    for stock in stocks[:20]:
+        changes = stock.changes_s(GPU, 0.0, 1000.0)
+        assert len(changes) in (9, 10)
+        assert np.allclose(np.diff(changes), 100)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("days", [30, 60])
+@pytest.mark.parametrize(
+    ("holding", "independent"),
+    [((6120.0,), (0.93, 0.97)), ((43200.0, 900.0, 0.8, 600), (0.86, 0.92))],
+    ids=["1.7 h", "12 h"],
+)
+def test_how_often_the_interval_of_a_replay_covers_the_law(holding, independent, days):
+    """400 records of a known law, of a month or two, each replayed by 60 seeds: the
+    share of Low stock in the first hour, six hours and day of their runs. Means of
+    starting days taken as independent cover as often as they should where stock lasts
+    for an hour or two, and less where it lasts for half a day; those of days in order,
+    as `Study` has them, cover there, too.
+    """
+    law = cg.HourlyStock(GPU.name, [(0.6, 0.0, 0.4)] * 24, *holding)
+    market = cg.Market(cg.Clock(((0, 1.0),)), stock=(law,))
+    month = recorded(GPU.name, [0] * 24 * days, start_h=0.0)
+    starts = [start_s(replace(market, series=(month,)), seed) for seed in range(60)]
+    met = {hours: [] for hours in (1, 6, 24)}
+    for seed in range(400):
+        stock = Stock(market, seed)
+        low = np.array(
+            [stock.status(GPU, 600.0 * i, 0.0) == 2 for i in range(days * 144)]
+        )
+        for hours, covered in met.items():
+            ahead = np.arange(6 * hours)
+            values = [
+                np.take(low, int(at_s // 600) + ahead, mode="wrap").mean()
+                for at_s in starts
+            ]
+            own = cluster_means(values, starts)
+            found = [mean(own, in_order=in_order) for in_order in (False, True)]
+            covered.append([each.low <= 0.4 <= each.high for each in found])
+    shares = np.mean(list(met.values()), axis=1)
+    assert shares[:, 1].min() >= 0.93 and shares[:, 1].max() <= 0.97
+    assert independent[0] <= shares[-1, 0] <= independent[1]  # of whole days
+
+
+def four_days_replayed():
+    """A quiet day of 20 jobs on a slot, on a record of four days with three
+    midnights.
+    """
+    statuses = np.random.default_rng(0).integers(0, 3, 24 * 4).tolist()
+    series = recorded(GPU.name, statuses, start_h=20.0)
+    return replace(
+        cg.day("quiet", jobs=20, slots=1), market=cg.Market(series=(series,))
+    )
+
+
+def test_seeds_that_begin_on_one_day_of_a_record_count_once():
+    """By definition: means over the days of the means of their runs; n is the number of
+    days.
+    """
+    day, seeds = four_days_replayed(), range(9)
+    begun = [
+        int(12 + 24 * int(3 * stream(s, "market start").random())) // 24 for s in seeds
+    ]
+    assert [subject_of(day).in_common(seed) for seed in seeds] == begun and set(
+        begun
+    ) == {0, 1, 2}
+    study = cg.compare(day, ["fifo", "spt"], seeds)
+    waits, other = (
+        np.array(study.values(name, "wait_min")) for name in ("spt", "fifo")
+    )
+    by_day = [
+        [waits[np.equal(begun, d)].mean(), other[np.equal(begun, d)].mean()]
+        for d in range(3)
+    ]
+    mine, reference = np.transpose(by_day)
+    found = study.means()["spt"]["wait_min"]
+    less = study.differences()["spt"]["wait_min"]
+    assert (found.n, less.n, study.tests()["spt"]["wait_min"].n) == (3, 3, 3)
+    expected, difference = mean(mine), paired_difference(mine, reference)
+    assert (found.mean, found.half_width) == pytest.approx(
+        (expected.mean, expected.half_width)
+    )
+    assert (less.mean, less.p) == pytest.approx((difference.mean, difference.p))
+    title = "mean of 9 seeds, n = 3 starting days ± 95 % half width"
+    assert study.tables[0].title == f"quiet: {title}"
+    assert "paired by seed, n = 3 starting days (t-tests" in study.tables[1].title
+    assert title in str(cg.sweep(day, {}, ["fifo"], seeds))
+    assert "(n " not in str(study)
+    with pytest.raises(
+        cg.InputError, match=r"precision\(=0\.1\) must be left out on a market that"
+    ):
+        cg.compare(day, ["fifo"], seeds, precision=0.1)
+    alone = cg.compare(cg.day("quiet", jobs=20, slots=1), ["fifo", "spt"], seeds)
+    assert alone.n == alone.means()["spt"]["wait_min"].n == 9 and "n =" not in str(
+        alone
+    )
+
+
+def test_judging_counts_them_once():
+    day = four_days_replayed()
+    less = judge([day], ["fifo", "spt"], range(9)).against_best("spt")[0].difference
+    expected = cg.compare(day, ["fifo", "spt"], range(9)).differences()["spt"][
+        "cost_usd"
+    ]
+    assert less.n == expected.n == 3
+    free = judge([day], ["fifo", "spt"], range(9), prices=Prices(0, 0, 0)).against_best(
+        "spt"
+    )[0]
+    assert free.difference.mean == pytest.approx(expected.mean / 20)
+    assert free.difference.half_width == pytest.approx(expected.half_width / 20)
+    assert "(n 3)" in str(judge([day], ["fifo", "spt"], range(9)))
+
+
+def test_days_that_follow_each_other_may_be_correlated():
+    """A record of ten days whose stock runs out in the middle, with nine midnights."""
+    series = recorded(GPU.name, [0] * 120 + [2] * 120, start_h=20.0)
+    day = replace(cg.day("quiet", jobs=20, slots=1), market=cg.Market(series=(series,)))
+    seeds = range(40)
+    study = cg.compare(day, ["fifo", "spt"], seeds)
+    begun = [subject_of(day).in_common(seed) for seed in seeds]
+    late, other = (
+        np.array(study.values(name, "tardiness_min")) for name in ("spt", "fifo")
+    )
+    mine, reference = (
+        [values[np.equal(begun, d)].mean() for d in range(9)]
+        for values in (late, other)
+    )
+    expected = mean(mine, in_order=True)
+    assert study.means()["spt"]["tardiness_min"] == expected
+    less = study.differences()["spt"]["tardiness_min"]
+    assert less == paired_difference(mine, reference, in_order=True)
+    assert study.tests()["spt"]["tardiness_min"].p == less.p
+    assert less.half_width > 2 * paired_difference(mine, reference).half_width
+    [judged] = judge([day], ["fifo", "spt"], seeds).against_best("spt", "tardiness_min")
+    assert judged.difference == less
+    advice = cg.advise(day, ["fifo"], seeds)
+    assert (
+        advice.mean(advice.now, "tardiness_min").half_width
+        > 2 * mean(reference).half_width
+    )
+    assert over_seeds(day, seeds, study.values("spt", "tardiness_min")) == expected
+
+
+def test_advice_counts_them_once():
+    day, seeds = four_days_replayed(), range(9)
+    found = cg.advise(day, ["fifo"], seeds)
+    study = cg.compare(day, ["fifo"], seeds)
+    assert found.mean(found.now, "wait_min") == study.means()["fifo"]["wait_min"]
+    assert found.saved(found.best).n == 3 and "(n = 3 starting days)" in found.lines[2]
+    few = cg.advise(day, ["fifo"], range(2)).lines[2]
+    assert "2 starting days: no interval" in few or "1 starting day: no interval" in few
+
+
+def test_a_selection_that_takes_seed_after_seed_is_refused_there():
+    with pytest.raises(
+        cg.InputError, match="more of them begin on the same starting day"
+    ):
+        cg.select(four_days_replayed(), ["fifo", "spt"], 1.0)
+
+
+@pytest.mark.parametrize("workers", [None, 1])
+def test_there_is_no_bound_and_it_is_one_short_line(workers):
+    """In another process, too."""
+    day = replace(four_days_replayed(), terms=cg.Terms(suspension=True))
+    with pytest.raises(cg.InputError, match="suspension of the terms") as told:
+        lower_bounds(day, ["wait"], [0], workers)
+    assert len(str(told.value)) < 200
+
+
+def test_months_of_one_record_have_no_interval():
+    series = recorded(GPU.name, [0, 2, 1] * 40, start_h=0.0)
+    month = cg.month(
+        {"quiet": 1.0},
+        2,
+        lambda name: replace(cg.day(name, jobs=5), market=cg.Market(series=(series,))),
+    )
+    months = cg.compare(month, ["fifo", "spt"], range(3))
+    assert len(months.tables) == 1  # nothing is tested
+    assert months.tables[0].title.endswith(
+        "mean of 3 seeds, n = 1 record (an interval needs two)"
+    )
+    found = months.means()["spt"]["wait_min"]
+    assert found.mean == pytest.approx(np.mean(months.values("spt", "wait_min")))
+    assert found.n == 1 and math.isnan(found.low)
+
+
+def test_a_policy_knows_the_law_of_a_replay_and_not_its_future():
+    day = cg.day("quiet", jobs=5)
+    market = cg.Market(
+        series=(recorded(GPU.name, [0, 2, 1]),), persistence_s=60, sight="now"
+    )
+    known = cg.Scenario("replay", day.workload, market=market).known().market
+    assert known.series == ()
+    assert (known.persistence_s, known.sight) == (60, "now")
+
+
+# ---- around it ----
+
+
+def markets():
+    series = st.lists(st.integers(0, 2), min_size=1, max_size=6).map(
+        lambda found: (recorded("RTX A4500", found, 60.0, 3.5),)
+    )
+    lasting = st.builds(
+        cg.Market,
+        persistence_s=st.floats(1, 1e5),
+        sight=st.sampled_from(["none", "now", "poll:30.5"]),
+        series=st.just(()) | series,
+    )
+    own = cg.HourlyStock("RTX 3090", [(0.5, 0.25, 0.25)] * 24, persistence_s=7.5)
+    return lasting | st.sampled_from([cg.Market(stock=(own,), sight="poll:60"), ON_TWO])
+
+
+@settings(max_examples=20)
+@given(market=markets())
+def test_a_scenario_goes_to_toml_and_back(market, tmp_path_factory):
+    path = tmp_path_factory.mktemp("toml") / "day.toml"
+    day = cg.Scenario("day", cg.day("quiet", jobs=10).workload, market=market)
+    day.to_toml(path)
+    assert cg.Scenario.from_toml(path) == day
+    assert tomllib.loads(path.read_text())["market"]["sight"] == market.sight
+
+
+def test_the_optimum_meets_the_same_stock_and_is_below_every_policy():
+    for seed in range(3):
+        day = cg.day("hectic", jobs=6, slots=2, persistence_s=900, sight="now")
+        best, stock = optimum(day, seed), Stock(day.market, seed)
+        for record in best.schedule:
+            gpu = day.gpus[record.gpu]
+            assert record.status == stock.status(gpu, record.dispatch_s, 0.0)
+        for policy in cg.POLICIES:
+            found = cg.simulate(day, policy, seed).summary()
+            value = found["wait_min"] + found["miss_pct"] + found["tardiness_min"]
+            assert best.value <= value + 1e-9
+
+
+@pytest.mark.parametrize(
+    ("made", "told"),
+    [
+        (
+            lambda: cg.Market(persistence_s=-1),
+            "persistence_s(=-1) must be a number >= 0",
+        ),
+        (
+            lambda: cg.Market(persistence_s=1e-6),
+            "persistence_s(=1e-06) must be 0, or at least 1 s",
+        ),
+        (
+            lambda: cg.Market(persistence_s="1h"),
+            "persistence_s(='1h') must be a number >= 0",
+        ),
+        (
+            lambda: cg.HourlyStock("A", [(1, 0, 0)] * 24, 9, 5, 0.5),
+            (
+                "persistence_s, switch_s and every_s of A(=[9, 5, 0]) must be above 0"
+                " all three, and"
+            ),
+        ),
+        (
+            lambda: cg.HourlyStock("A", [(1, 0, 0)] * 24, 9, 5, 1, 600),
+            "first_share below 1",
+        ),
+        (
+            lambda: cg.HourlyStock("A", [(1, 0, 0)] * 24, None, 5, 0.5, 600),
+            "(=[None, 5, 600])",
+        ),
+        (
+            lambda: cg.HourlyStock("A", [(1, 0, 0)] * 24, 9, 0.5),
+            "switch_s of A(=0.5) must be 0, or",
+        ),
+        (
+            lambda: cg.HourlyStock("A", [(1, 0, 0)] * 24, 9, 5, 0.5, 1.5),
+            "every_s of A(=1.5) must be",
+        ),
+        (lambda: cg.Market(sight="now"), "'none' if no stock persists"),
+        (
+            lambda: cg.Market(persistence_s=9, sight="later"),
+            "'none', 'now' or 'poll:SECONDS'",
+        ),
+        (
+            lambda: cg.Market(persistence_s=9, sight="poll:0"),
+            "'none', 'now' or 'poll:SECONDS'",
+        ),
+        (
+            lambda: cg.Market(persistence_s=9, sight="now:3"),
+            "'none', 'now' or 'poll:SECONDS'",
+        ),
+        (
+            lambda: cg.Market(persistence_s=9, sight=None),
+            "sight(=None) must be a text",
+        ),
+        (
+            lambda: cg.StockSeries("A", (), (), 1),
+            "times_s of A(=()) must be a list of seconds from 0 on",
+        ),
+        (
+            lambda: cg.StockSeries("A", (1,), (0,), 2),
+            "times_s of A(=(1,)) must be a list of seconds from 0 on",
+        ),
+        (lambda: cg.StockSeries("A", (0, 0), (0, 1), 2), "from 0 on, rising"),
+        (
+            lambda: cg.StockSeries("A", (0,), (3,), 2),
+            "statuses[0] of A(=3) must be 0, 1 or 2",
+        ),
+        (lambda: cg.StockSeries("A", (0, 2), (0, 1), 2), "length_s of A(=2) must be"),
+        (lambda: cg.StockSeries("A", (0,), (0, 1), 2), "statuses of A(=2) must be 1"),
+        (lambda: cg.StockSeries("A", (0,), (0,), 2, 24), "start_h of A(=24) must be"),
+        (lambda: cg.Market(series=(1,)), "series[0](=1) must be of type StockSeries"),
+        (
+            lambda: cg.Scenario(
+                "x",
+                cg.day("quiet").workload,
+                market=cg.Market(series=(recorded("B", [0]),)),
+            ),
+            "unknown GPU type of a stock series 'B'",
+        ),
+    ],
+)
+def test_what_is_not_allowed_is_told_in_one_line(made, told):
+    with pytest.raises(cg.InputError) as error:
+        made()
+    assert told in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_the_options_make_the_scenario(capsys):
+    command = "run hectic jobs=40 persistence_s=900 sight=now --policy watch"
+    assert main([*command.split(), "--format", "csv"]) == 0
+    told = capsys.readouterr().out
+    run = cg.simulate(
+        cg.day("hectic", jobs=40, persistence_s=900, sight="now"), "watch", 0
+    )
+    assert [line.split(",")[0] for line in told.splitlines()[1:]] == [
+        str(i) for i in range(40)
+    ]
+    assert f"{run.jobs['delay_s'][0]}" in told
+    assert main(["run", "hectic", "sight=now"]) == 2
+    assert main("sweep hectic persistence_s=0,9 persistence_s=3 --seeds 1".split()) == 2
+
+
+def test_a_sweep_varies_persistence_and_sight():
+    grid = {"persistence_s": [900, 6120], "sight": ["none", "now"], "jobs": 30}
+    found = cg.sweep(cg.day, {"name": "hectic", **grid}, ["watch"], range(2))
+    assert len(found.points) == 4
+    day = cg.day("hectic", jobs=30, persistence_s=900, sight="now")
+    same = cg.compare(day, ["watch"], range(2)).means()
+    assert found.at(persistence_s=900, sight="now").means() == same
+    assert subject_of(day).varied(persistence_s=0, sight="none") == cg.day(
+        "hectic", jobs=30
+    )
+
+
+def test_pairs_of_statuses_are_kept_in_a_series():
+    series = recorded("A", [0, 0, 2, 2, 1])
+    assert (series.times_s, series.statuses) == ((0, 2 * HOUR, 4 * HOUR), (0, 2, 1))
+    assert all(a < b for a, b in pairwise(series.changes_s(-1.0, 30 * HOUR)))
+
+
+def test_a_series_that_changes_at_both_ends_of_a_span_changes_between_them_alone():
+    own = cg.StockSeries("A", (0, 600, 900), (0, 2, 0), 1200)
+    assert own.changes_s(600, 1200) == [900]
+    assert own.changes_s(0, 1800.5) == [600, 900, 1200, 1800]

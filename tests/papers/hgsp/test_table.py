@@ -1,0 +1,147 @@
+"""Table I: every printed cell beside what comes out."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support import DATA
+
+from cgrsp_simpy.base.checks import InputError
+from cgrsp_simpy.hgsp.generate import LEVELS, generate
+from cgrsp_simpy.hgsp.instance import read_instance
+from cgrsp_simpy.hgsp.schedule import greedy_assignment
+from cgrsp_simpy.papers.hgsp import table
+from cgrsp_simpy.papers.hgsp.table import (
+    AGREES,
+    DIFFERS,
+    INSIDE,
+    METRICS,
+    PRINTED,
+    UNDECIDED,
+    table_one,
+)
+
+PAPER = Path(__file__).parents[4] / "shared" / "papers" / "hgsp.txt"
+AUTHORS = DATA / "hgsp_authors"
+has_files = pytest.mark.skipif(
+    not AUTHORS.is_dir(), reason="the authors' files are not here"
+)
+# FIFO's and Greedy's weighted tardiness by the authors' program
+PROGRAM = {
+    "tasks1": (523.97, 502.99),
+    "tasks2": (139.55, 0.347),
+    "tasks3": (4_400_151, 4_399_363),
+    "tasks4": (2_258_057, 2_256_179),
+}
+
+
+@pytest.mark.skipif(not PAPER.is_file(), reason="the paper is not here")
+def test_the_cells_are_those_of_the_paper():
+    found = {}
+    for line in PAPER.read_text(encoding="utf-8").splitlines():
+        if match := re.match(r"(tasks\d) \(.*?\)\s+(.*)", line):
+            cells = [cell.rstrip("%") for cell in match[2].split()[:6]]
+            for n, name in enumerate(("fifo", "greedy", "sagreedy")):
+                found[match[1], name] = (cells[2 * n], cells[2 * n + 1])
+    assert found == PRINTED
+
+
+@has_files
+@pytest.mark.parametrize("dataset", LEVELS)
+def test_fifo_and_greedy_are_the_programs_to_the_digit(dataset):
+    instance = read_instance(AUTHORS / f"{dataset}.csv", LEVELS[dataset].gpus)
+    for least_start, value in zip((True, False), PROGRAM[dataset]):
+        schedule = greedy_assignment(instance, range(instance.tasks), least_start)
+        assert schedule.weighted_tardiness == pytest.approx(
+            value, abs=10 ** -(3 * (value < 1)) / 2
+        )
+        if dataset in ("tasks3", "tasks4"):
+            own = greedy_assignment(
+                generate(dataset), range(instance.tasks), least_start
+            )
+            assert (own.finish_s == schedule.finish_s).all()
+
+
+LISTS = ("fifo", "greedy")
+
+
+@has_files
+def test_every_cell_of_fifo_and_greedy_agrees_on_the_authors_files():
+    rows = table_one(AUTHORS, range(3), LISTS)
+    assert [row["verdict"] for row in rows] == [AGREES] * 16
+    assert all(row["least"] == row["greatest"] for row in rows)
+
+
+def test_without_them_the_printed_values_lie_within_the_range_of_the_law():
+    rows = table_one(seeds=range(20), policies=LISTS)
+    assert [row["verdict"] for row in rows] == [INSIDE] * 8 + [AGREES] * 8
+
+
+def test_a_value_that_is_not_printed_is_told(monkeypatch):
+    monkeypatch.setattr(table, "PRINTED", {("tasks3", "fifo"): ("4.41M", "99.5")})
+    assert [row["verdict"] for row in table_one()] == ["differs", AGREES]
+
+
+@pytest.mark.parametrize(
+    ("value", "of_twenty", "of_forty"),
+    [(1.0, AGREES, AGREES), (3.0, UNDECIDED, DIFFERS)],
+)
+def test_a_value_outside_of_all_seeds_differs_only_if_there_are_enough(
+    value, of_twenty, of_forty, monkeypatch
+):
+    """The seeds give 0.05, 0.1, ... 2."""
+    monkeypatch.setattr(table, "PRINTED", {("tasks3", "sagreedy"): (f"{value}", "0.1")})
+    monkeypatch.setattr(table, "_measured", lambda key: (0.05 * (key[2] + 1), 0.1))
+    verdicts = [
+        [row["verdict"] for row in table_one(seeds=range(seeds))]
+        for seeds in (1, 20, 40, 1000)
+    ]
+    assert [first for first, _ in verdicts[1:3]] == [of_twenty, of_forty]
+    # rounds to what is printed
+    assert [second for _, second in verdicts] == [AGREES] * 4
+
+
+def test_the_range_does_not_grow_with_the_seeds(monkeypatch):
+    """Of a run that gives 0 to 1, equally likely, a value of 1.0 differs however often
+    it is run, and so it does if one run in a thousand gives 5.
+    """
+    monkeypatch.setattr(table, "PRINTED", {("tasks3", "sagreedy"): ("0.999", "0.5")})
+    for seeds in (200, 1000, 5000):
+        values = np.random.default_rng(1).permutation(np.linspace(0, 1, seeds))
+        values[::1000] = 5.0
+        monkeypatch.setattr(
+            table, "_measured", lambda key, of=values: (of[key[2]], of[key[2]])
+        )
+        far, near = table_one(seeds=range(seeds))
+        assert (far["verdict"], near["verdict"]) == (DIFFERS, AGREES)
+        assert far["greatest"] == 5.0
+
+
+def test_one_more_run_of_the_same_program_lies_within_the_range_in_95_of_100_cases(
+    monkeypatch,
+):
+    rng, agreeing = np.random.default_rng(2), []
+    for _ in range(400):
+        printed, values = rng.lognormal(), rng.lognormal(size=79)
+        monkeypatch.setattr(
+            table, "PRINTED", {("tasks3", "sagreedy"): (f"{printed:.9f}", "0.1")}
+        )
+        monkeypatch.setattr(
+            table, "_measured", lambda key, of=values: (of[key[2]], 0.1)
+        )
+        agreeing.append(table_one(seeds=range(79))[0]["verdict"] == AGREES)
+    assert np.mean(agreeing) == pytest.approx(0.95, abs=3 * (0.05 * 0.95 / 400) ** 0.5)
+
+
+def test_a_folder_without_the_files_is_told(tmp_path):
+    with pytest.raises(InputError, match=r"tasks1\.csv: no such file"):
+        table_one(tmp_path, range(1))
+
+
+@has_files
+@pytest.mark.long
+def test_every_printed_cell_agrees_over_forty_seeds_of_the_annealing():
+    rows = table_one(AUTHORS, executor=2)
+    assert len(rows) == len(PRINTED) * len(METRICS)
+    assert {row["verdict"] for row in rows} == {AGREES}

@@ -1,0 +1,89 @@
+"""The figures of LLM inference: what is plotted is what the runs say."""
+
+import csv
+
+import pytest
+from support import outcome
+
+import cgrsp_simpy as cg
+from cgrsp_simpy.papers.llm import figures as llm
+from cgrsp_simpy.papers.llm.table import table_two
+from cgrsp_simpy.studies.subject import subject_of
+
+FEW = cg.llm.Offered(60, rate_per_s=6.0, output_tokens=20)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    made = tmp_path_factory.mktemp("figures")
+    llm.draw_figures(made, source=FEW)
+    return made
+
+
+def rows_of(path):
+    return list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
+
+
+@pytest.mark.slow
+def test_both_are_drawn_with_an_index(folder):
+    index = (folder / "README.md").read_text(encoding="utf-8")
+    assert "| wsrpt | yes | weighted_response | agrees | 108.040 | 108.040 |" in index
+    assert "6 of 6 printed figures come out" in index
+    assert "those of WSRPT are 102 and 1.5 s" in index
+    for row, own in zip(rows_of(folder / "llm_table2.csv"), table_two(), strict=True):
+        assert row == {name: str(value) for name, value in own.items()}
+
+
+@pytest.mark.slow
+def test_latencies_are_those_of_runs_on_1_to_16_gpus(folder):
+    rows = rows_of(folder / "llm_gpus.csv")
+    numbers = {
+        key: [
+            int(row["gpus"])
+            for row in rows
+            if (row["model"], row["tensor_parallel"]) == key
+        ]
+        for key in ((row["model"], row["tensor_parallel"]) for row in rows)
+    }
+    assert numbers == {
+        ("70B", "2"): [2, 4, 6, 8, 12, 16],
+        ("70B", "4"): [4, 8, 12, 16],
+        ("70B", "8"): [8, 16],
+        ("8B", "1"): [1, 2, 4, 8, 16],
+    }
+    [row] = [row for row in rows if (row["tensor_parallel"], row["gpus"]) == ("4", "8")]
+    own = (
+        subject_of(cg.llm.Scenario(FEW, cg.llm.Service(8, 4))).run("fifo", 0).summary()
+    )
+    assert {name: float(row[name]) for name in llm.SHOWN} == {
+        name: own[name] for name in llm.SHOWN
+    }
+
+
+def test_the_command_tells_what_it_wrote(capsys, tmp_path):
+    words = ("table2", "--out", str(tmp_path), "--workers", "1")
+    status, out, err = outcome(capsys, "papers", "figures", "llm", *words)
+    assert (status, err) == (0, "")
+    names = [f"llm_table2.{ending}" for ending in ("csv", "png", "svg", "pdf")]
+    assert out.split() == [str(tmp_path / name) for name in names]
+
+
+def test_the_log_of_the_figure_is_named_with_its_licence():
+    runs = llm.Runs(
+        cg.llm.RequestList([0], [9], [9], [1], "AzureLLMInferenceTrace_code")
+    )
+    gpus = llm.FIGURES["gpus"]
+    rows = [
+        {
+            "source": runs.source.name,
+            "model": "70B",
+            "tensor_parallel": 2,
+            "gpus": 2,
+            "e2e_s": 1,
+        }
+    ]
+    assert "AzureLLMInferenceTrace_code (Azure Public Dataset, CC BY 4.0)" in gpus.seen(
+        rows
+    )
+    assert gpus.options(runs) == " trace=FILE"
+    assert gpus.options(llm.Runs()) == ""

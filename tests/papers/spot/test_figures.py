@@ -1,0 +1,62 @@
+"""Figures of jobs on spot instances: what is plotted comes from runs."""
+
+import pytest
+from support import rows_of
+
+import cgrsp_simpy as cg
+from cgrsp_simpy.market.zones import TwoState
+from cgrsp_simpy.papers.spot.figures import FIGURES, MARKET, Runs
+from cgrsp_simpy.papers.spot.table import deadline_study
+from cgrsp_simpy.plots.figure import where
+from cgrsp_simpy.spot import expected
+
+
+@pytest.fixture
+def fewer_steps(monkeypatch):
+    monkeypatch.setattr(expected, "STEPS", 60)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("fewer_steps")
+def test_the_course_lies_where_there_are_spot_instances():
+    rows = rows_of(FIGURES["course"], Runs(2))
+    up = [(row["from_h"], row["to_h"]) for row in where(rows, policy="market")]
+    held = [r for r in rows if r["place"] == "spot" and r["policy"] != "market"]
+    assert held
+    for row in held:
+        assert any(
+            low <= row["from_h"] and row["to_h"] <= high + 1e-9 for low, high in up
+        )
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("fewer_steps")
+def test_costs_are_those_of_a_comparison():
+    rows = rows_of(FIGURES["costs"], Runs(2))
+    scenario = cg.spot.Scenario(MARKET, deadline=62.0, overhead=0.2)
+    study = cg.compare(scenario, ["greedy"], range(2))
+    [own] = where(rows, policy="greedy", deadline_h=62, overhead_h=0.2)
+    assert own["cost_pct"] == pytest.approx(study.means()["greedy"]["cost_pct"].mean)
+
+
+def test_a_study_has_a_row_a_market_and_one_of_all():
+    markets = {"often": TwoState(4.0, 1.0), "seldom": TwoState(1.0, 9.0)}
+    study = deadline_study(
+        markets, [10.0], [0.1], ["greedy", "optimum"], range(3), hours=8.0
+    )
+    rows = study.rows()
+    assert [(row["market"], row["policy"]) for row in rows] == [
+        (market, policy)
+        for market in (*markets, "all")
+        for policy in ("greedy", "optimum")
+    ]
+    cost = {(row["market"], row["policy"]): row["cost_pct"] for row in rows}
+    assert cost["all", "greedy"] == pytest.approx(
+        (cost["often", "greedy"] + cost["seldom", "greedy"]) / 2
+    )
+    assert rows[-1]["saving_pct"] == pytest.approx(100)
+    assert "deadlines missed: 0" in str(study)
+    with pytest.raises(cg.InputError, match="other than that of their mean"):
+        deadline_study({"all": TwoState()})
+    with pytest.raises(cg.InputError, match="at least one"):
+        deadline_study({})

@@ -1,0 +1,115 @@
+"""The worked examples of the thesis: three jobs on two types (Section 3.7), seven jobs
+on three slots (Section 4.5.9).
+"""
+
+import pytest
+
+import cgrsp_simpy as cg
+from cgrsp_simpy.papers.thesis.examples import QOS_FIRST, SEVEN_JOBS, THREE_JOBS
+
+
+def column(run, name):
+    """A column of the records, by job."""
+    return run.jobs[name].tolist()
+
+
+# ---- three jobs, Section 3.7 ----
+
+
+@pytest.fixture(scope="module")
+def three_jobs():
+    return cg.simulate(THREE_JOBS, QOS_FIRST)
+
+
+def test_the_tight_job_of_three_goes_to_the_3090_and_the_loose_ones_to_a4000s(
+    three_jobs,
+):
+    types = [THREE_JOBS.gpus[index].name for index in column(three_jobs, "gpu")]
+    assert types == ["RTX 3090", "RTX A4000", "RTX A4000"]
+    assert len(set(column(three_jobs, "slot"))) == 3
+
+
+def test_the_three_jobs_start_at_once_and_end_by_the_table(three_jobs):
+    assert column(three_jobs, "start_s") == [0, 0, 0]
+    assert column(three_jobs, "finish_s") == [59.7, 68.7, 60.0]
+    assert three_jobs.summary()["wait_min"] == three_jobs.summary()["miss_pct"] == 0
+    assert three_jobs.decisions == 1
+
+
+def test_the_three_jobs_cost_the_texts_sum(three_jobs):
+    # 0.01657; the text rounds it to 0.017
+    cost_usd = 59.7 * 0.46 / 3600 + 68.7 * 0.25 / 3600 + 60.0 * 0.25 / 3600
+    assert three_jobs.summary()["cost_usd"] == pytest.approx(cost_usd, rel=1e-12)
+    assert round(cost_usd, 3) == 0.017
+    # USD per second, as printed
+    rounded_rates = 59.7 * 0.000128 + 68.7 * 0.0000694 + 60.0 * 0.0000694
+    assert cost_usd == pytest.approx(rounded_rates, rel=1e-3)
+
+
+def test_three_of_five_slots_run_at_time_0(three_jobs):
+    jobs = three_jobs.jobs
+    running = ((jobs["start_s"] <= 0) & (jobs["finish_s"] > 0)).sum()
+    # the text's utilisation: of slots at time 0
+    assert running / len(THREE_JOBS.slots) == 0.60
+    held_s = 59.7 + 68.7 + 60.0
+    # ours: a time average
+    assert three_jobs.summary()["utilisation_pct"] == pytest.approx(
+        100 * held_s / (5 * 68.7)
+    )
+
+
+def test_cadr_finds_a_cheaper_schedule_of_the_same_quality():
+    """By Eq. 3.10 the tight job belongs on an A4000 too: 0.3 s later, no wait, no miss,
+    and less rent.
+    """
+    run = cg.simulate(THREE_JOBS, "cadr")
+    assert column(run, "finish_s") == [60.0, 68.7, 60.0]
+    assert run.summary()["wait_min"] == run.summary()["miss_pct"] == 0
+    assert run.summary()["cost_usd"] == pytest.approx(
+        (60.0 + 68.7 + 60.0) * 0.25 / 3600
+    )
+
+
+# ---- seven jobs, Section 4.5.9 ----
+
+
+def dispatches(run):
+    """Pairs (seconds, node, job) in order of time."""
+    return sorted(
+        zip(column(run, "dispatch_s"), column(run, "slot"), column(run, "job"))
+    )
+
+
+@pytest.mark.parametrize("policy", ["fifo", "spt-rescue"])
+def test_the_first_three_of_seven_jobs_fill_the_nodes_within_10_seconds(policy):
+    run = cg.simulate(SEVEN_JOBS, policy)
+    assert dispatches(run)[:3] == [(0, 0, 0), (5, 1, 1), (10, 2, 2)]
+    assert column(run, "finish_s")[1:3] == [70, 75]  # N1 and N2 become free
+
+
+def test_fifo_dispatches_the_tight_job_at_140_and_misses_by_5_seconds():
+    run = cg.simulate(SEVEN_JOBS, "fifo")
+    assert dispatches(run)[3:] == [(70, 1, 3), (75, 2, 4), (120, 0, 5), (140, 2, 6)]
+    tight = run.jobs[6]
+    assert tight["start_s"] - tight["submit_s"] == 90
+    assert tight["finish_s"] == 215
+    assert tight["finish_s"] - tight["deadline_s"] == 5
+    assert run.summary()["tight_miss_pct"] == 100
+
+
+def test_spt_rescue_dispatches_the_tight_job_at_70_and_ends_it_65_seconds_early():
+    laxity_s = 210 - 70 - 75  # thesis Eq. 4.4
+    assert laxity_s == 65 < 600
+
+    run = cg.simulate(SEVEN_JOBS, "spt-rescue")
+    # J3 to J5 shortest first
+    assert dispatches(run)[3:] == [(70, 1, 6), (75, 2, 4), (120, 0, 3), (140, 2, 5)]
+    tight = run.jobs[6]
+    assert tight["finish_s"] == 145
+    assert tight["deadline_s"] - tight["finish_s"] == 65
+    assert run.summary()["miss_pct"] == 0
+
+
+def test_without_the_rescue_the_shorter_j4_takes_the_first_free_node():
+    run = cg.simulate(SEVEN_JOBS, "spt-rescue:threshold_s=0")
+    assert dispatches(run)[3:5] == [(70, 1, 4), (75, 2, 6)]

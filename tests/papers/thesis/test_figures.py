@@ -1,0 +1,597 @@
+"""The thesis's figures: what is plotted is what the tables say, and the files are the
+same each time.
+"""
+
+import csv
+import math
+import re
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from shutil import which
+
+import matplotlib.pyplot as plt
+import pytest
+from matplotlib.patches import FancyBboxPatch
+from matplotlib.text import Text
+from PIL import Image
+from support import check_bad_input, outcome
+
+import cgrsp_simpy as cg
+from cgrsp_simpy.cli import main
+from cgrsp_simpy.papers.thesis import day_figures as days
+from cgrsp_simpy.papers.thesis.experiments import MONTH, TABLES, Source
+from cgrsp_simpy.papers.thesis.figures import (
+    ARROWS,
+    FIGURES,
+    PLACES,
+    architecture,
+    draw_figures,
+)
+from cgrsp_simpy.papers.thesis.published import PRINTED
+from cgrsp_simpy.papers.thesis.report import IDS, make_report, run_tables
+from cgrsp_simpy.papers.thesis.runs import known_directory
+from cgrsp_simpy.papers.thesis.table_figures import (
+    benchmark,
+    compared,
+    daily_rows,
+    lateness,
+)
+from cgrsp_simpy.studies.subject import subject_of
+
+SEEDS = 3
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """Every table on a few seeds, in a results directory."""
+    folder = tmp_path_factory.mktemp("runs") / "all"
+    with pytest.MonkeyPatch.context() as patch:
+        # Table 5.1's seed is 42
+        patch.setattr("cgrsp_simpy.papers.thesis.experiments.SPREAD_SEEDS", 43)
+        make_report(IDS, SEEDS, 2, folder)
+        yield folder
+
+
+@pytest.fixture(scope="module")
+def results(runs):
+    return run_tables(*known_directory(runs, IDS), out=runs)[0]
+
+
+def size_of(path):
+    with Image.open(path) as image:
+        return image.size
+
+
+def rows_of(path):
+    return list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
+
+
+@pytest.mark.slow
+def test_all_figures_are_drawn_from_existing_runs_with_an_index(
+    runs, tmp_path, monkeypatch
+):
+    # no run is made anew
+    monkeypatch.setattr("cgrsp_simpy.studies.replicate._carry_out", None)
+    before = set(plt.get_fignums())
+    paths = draw_figures(tmp_path, runs_from=runs)
+    assert set(plt.get_fignums()) == before
+    assert {path.name for path in paths} == {path.name for path in tmp_path.iterdir()}
+    assert len(paths) == 4 * len(FIGURES) + 1
+    index = (tmp_path / "README.md").read_text(encoding="utf-8")
+    for id, figure in FIGURES.items():
+        assert f"({figure.stem}.png)" in index
+        assert (
+            f"cgrsp papers figures thesis {id}`" in index
+            or f"cgrsp papers figures thesis {id} " in index
+        )
+        width, height = size_of(tmp_path / f"{figure.stem}.png")
+        assert (width, height) == pytest.approx(
+            (200 * figure.size[0], 200 * figure.size[1]), abs=1
+        )
+
+
+@pytest.mark.parametrize("id", ["5.4", "5.5", "slots", "cells"])
+def test_a_caption_names_the_published_values_that_do_not_agree_and_no_other(id):
+    path = Path(__file__).parents[2] / "figures" / f"{FIGURES[id].stem}.csv"
+    rows = rows_of(path)
+    told = compared(FIGURES[id].read(path.read_text(encoding="utf-8")))
+    differing = [row for row in rows if row["verdict"] == "differs"]
+    judged = [row for row in rows if row["verdict"]]
+    assert told.startswith(
+        f"{len(judged) - len(differing)} of {len(judged)} published values"
+    )
+    assert told.count("(published") == len(differing) == told.count("±")
+    for row in differing:
+        name = f"{row['row']}, {row['column']}, {row['part']}"
+        assert f"{name} (published {row['published']}, ours " in told
+
+
+@pytest.mark.slow
+def test_the_same_runs_give_the_same_files_to_the_byte(runs, tmp_path):
+    ids = ("3.1", "4.1", "5.7", "5.8", "queue", "cells")
+    for folder in ("one", "two"):
+        draw_figures(tmp_path / folder, ids, runs_from=runs)
+    for path in (tmp_path / "one").iterdir():
+        assert path.read_bytes() == (tmp_path / "two" / path.name).read_bytes(), (
+            path.name
+        )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("id", ["5.5", "5.6", "slots"])
+def test_what_is_plotted_are_the_cells_of_the_table(id, runs, results, tmp_path):
+    (path, *_) = draw_figures(tmp_path, [id], runs_from=runs)
+    (table,) = FIGURES[id].needs
+    plotted = {(row["row"], row["column"], row["part"]): row for row in rows_of(path)}
+    assert len(plotted) == len(TABLES[table].cells)
+    for cell in TABLES[table].cells:
+        row = plotted[cell.row, cell.column, cell.part]
+        (values,) = results.sample(cell.measure, SEEDS)
+        assert float(row["reproduced"]) == pytest.approx(values.mean(), rel=1e-12)
+        assert row["published"] == str(float(cell.figure))
+
+
+@pytest.mark.slow
+def test_the_days_of_the_month_are_those_of_its_first_replication(results):
+    rows = daily_rows.rows(results, ["rh"])
+    days = cg.simulate(cg.month(), "rh").rows()
+    assert [row["miss_pct"] for row in rows] == [row["miss_pct"] for row in days]
+    assert [row["kind"] for row in rows] == [row["kind"] for row in days]
+
+
+@pytest.mark.slow
+def test_bars_are_as_long_as_their_rows_say(results):
+    from matplotlib.figure import Figure as Canvas
+
+    rows = benchmark.rows(results)
+    canvas = Canvas()
+    FIGURES["5.4"].draw(canvas, rows)
+    for ax, (kind, part) in zip(
+        canvas.axes,
+        [(d, p) for d in ("normal", "hectic") for p in ("wait, min", "miss, %")],
+    ):
+        expected = [
+            row["reproduced"]
+            for row in rows
+            if (row["row"], row["part"]) == (kind, part)
+        ]
+        bars = [patch.get_width() for patch in ax.patches]
+        assert bars == pytest.approx(expected)
+
+
+@pytest.mark.slow
+def test_single_seed_of_the_benchmark_is_that_of_table_5_1(results):
+    rows = {
+        (row["column"], row["part"]): row["published"]
+        for row in benchmark.rows(results)
+        if row["row"] == "hectic"
+    }
+    assert rows["edf", "miss, %"] == float(PRINTED["5.1"].rows["EDF"][1])
+
+
+@pytest.mark.slow
+def test_adaptive_is_set_beside_cadr_in_the_same_months(results):
+    rows = lateness.rows(results)
+    for name, column in (("miss_pct", "miss, %"), ("tardiness_min", "tardiness, min")):
+        adaptive, cadr = (
+            results.values(Source(MONTH, policy, name), SEEDS)
+            for policy in ("adaptive", "cadr")
+        )
+        (paired,) = [
+            row
+            for row in rows
+            if (row["row"], row["column"]) == ("Adaptive - CADR", column)
+        ]
+        assert paired["reproduced"] == pytest.approx((adaptive - cadr).mean())
+        student_t = 4.302653  # of three pairs, 95 %
+        assert paired["half_width_95"] == pytest.approx(
+            student_t * (adaptive - cadr).std(ddof=1) / SEEDS**0.5, rel=1e-6
+        )
+        printed = {
+            row["row"]: row["published"] for row in rows if row["column"] == column
+        }
+        assert printed["Adaptive - CADR"] == printed["Adaptive"] - printed["CADR"]
+    (seen,) = [
+        line
+        for line in lateness.seen(rows).split(". ")
+        if line.startswith("Here Adaptive")
+    ]
+    for row in rows[-2:]:
+        assert f"{row['reproduced']:+.2f} ± {row['half_width_95']:.2f}" in seen
+
+
+# ---- Rows of single runs ----
+
+
+def test_generated_jobs_follow_the_printed_statistics():
+    rows = days.generated_jobs.rows(None)
+    assert len(rows) == 6627
+    for gpu, number in days.COUNTS.items():
+        seconds = [row["execution_s"] for row in rows if row["gpu"] == gpu]
+        assert len(seconds) == number
+        assert sum(seconds) / number == pytest.approx(days.AVERAGES_S[gpu], abs=0.05)
+    seconds = [row["execution_s"] for row in rows]
+    mean = sum(seconds) / len(seconds)
+    deviation = math.sqrt(sum((each - mean) ** 2 for each in seconds) / len(seconds))
+    assert deviation / mean == pytest.approx(0.28, abs=0.02)  # printed
+    assert 30 <= min(seconds) < 35
+    assert 300 < max(seconds) <= 352
+    morning = sum(row["hour"] in days.MORNING for row in rows)
+    assert morning / len(rows) == pytest.approx(9 / 30, abs=0.03)
+
+
+def test_generated_data_is_marked_in_the_picture(tmp_path):
+    for id in ("5.1", "5.3"):
+        (path, *_) = FIGURES[id].write(tmp_path, FIGURES[id].rows(None))
+        canvas = FIGURES[id].redraw(path)
+        texts = [
+            text.get_text()
+            for text in canvas.findobj(lambda artist: hasattr(artist, "get_text"))
+        ]
+        assert any(
+            "generated data" in text and "not measured" in text for text in texts
+        )
+
+
+def test_shares_of_stock_sum_to_all_and_are_low_in_the_scarce_hours_alone():
+    rows = days.stock_over_the_day.rows(run_tables([])[0], ["normal"])
+    for row in rows:
+        assert row["high_pct"] + row["medium_pct"] + row["low_pct"] == pytest.approx(
+            100
+        )
+        assert (row["low_pct"] > 0) == (4 <= row["hour"] < 10)
+
+
+def test_the_names_of_the_architecture_are_those_that_a_run_is_made_of():
+    """Thesis Section 4.1: four components, an event queue and who collects the
+    metrics.
+    """
+    names = {
+        row["name"]: row["names"].split()
+        for row in architecture.rows(None)
+        if row["names"]
+    }
+    seen = []
+    scenario = cg.day("quiet", jobs=5)
+
+    def watched(view):
+        seen.append(view)
+        return [(view.queue[0], view.idle[0])] if view.queue and view.idle else []
+
+    run = subject_of(scenario).simulation(watched, 0)
+    assert [type(run).__name__] == names["DES Core"]
+    assert f"simpy.{type(run.env).__name__}" == names["event queue"][0]
+    assert [type(scenario.workload).__name__] == names["Job Generator"]
+    fleet = [type(run.resources[0]).__name__, type(scenario.market).__name__]
+    assert fleet == names["Fleet Manager"]
+    run.env.run()
+    kept = run.close()
+    assert type(seen[0]).__name__ == names["Scheduler"][1]
+    assert [type(run.records).__name__, type(kept).__name__] == names[
+        "Metrics Collector"
+    ]
+    assert len(kept.jobs) == 5
+
+
+def test_the_messages_of_the_architecture_join_its_parts():
+    rows = architecture.rows(None)
+    parts = {row["name"] for row in rows if row["what"] == "part"}
+    messages = [row for row in rows if row["what"] == "message"]
+    assert len(messages) == len(ARROWS)
+    assert (
+        {end for row in messages for end in (row["name"], row["to"])}
+        == parts
+        == set(PLACES)
+    )
+    for row, (begin, end, _) in zip(messages, ARROWS):
+        for name, (x, y) in ((row["name"], begin), (row["to"], end)):
+            left, low, width, height = PLACES[name]
+            # it begins and ends at the edges of the right boxes
+            assert left <= x <= left + width, row
+            assert (
+                min(abs(y - low), abs(y - low - height)) < 0.01
+                or low < y < low + height
+            ), row
+
+
+def test_the_snapshots_lie_in_the_windows_that_are_printed():
+    rows = [row for row in days.multiplier.rows(None) if row["what"] == "snapshots"]
+    assert [(row["from_h"], row["to_h"], row["value"]) for row in rows] == [
+        (1, 2, 77),
+        (18, 19, 77),
+    ]
+
+
+def test_queues_begin_and_end_empty():
+    rows = days.queues.rows(run_tables([])[0], ["rh"])
+    assert rows[0]["waiting"] == rows[-1]["waiting"] == 0
+    assert max(row["waiting"] for row in rows) > 300
+
+
+# ---- With parameters changed ----
+
+
+def drawn_rows(tmp_path, id, **changed):
+    """The rows of a figure as its command writes them."""
+    (path, *_) = draw_figures(tmp_path, (id,), **changed)
+    return FIGURES[id].read(path.read_text(encoding="utf-8"))
+
+
+def test_a_figure_of_other_seeds_policies_and_scenarios_is_of_their_runs(tmp_path):
+    """Policies that are printed keep their published values; others have none."""
+    changed = {
+        "seeds": 2,
+        "policies": ["fifo", "atc"],
+        "scenario": {"slots": 7, "jobs": 60},
+    }
+    rows = drawn_rows(tmp_path, "5.6", **changed)
+    assert {row["column"] for row in rows} == {"FIFO", "atc"}
+    printed = PRINTED["5.6"]
+    for row in rows:
+        share = float(row["row"].rstrip("%")) / 100
+        day = cg.day("surge", tight_fraction=share, slots=7, jobs=60)
+        runs = cg.compare(day, [row["column"].lower()], seeds=range(2))
+        missed = [each["miss_pct"] for each in runs.rows]
+        assert row["reproduced"] == pytest.approx(sum(missed) / 2)
+        assert (row["n"], row["verdict"]) == (2, None)
+        assert row["other"] == "here slots = 7, jobs = 60, other than in the thesis"
+        if row["column"] == "FIFO":
+            place = printed.columns.index("FIFO")
+            assert row["published"] == float(printed.rows[row["row"]][place].split()[0])
+        else:
+            assert math.isnan(row["published"])
+    assert compared(rows) == ""  # published values are of other scenarios
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("id", ["5.4", "5.5", "5.6", "5.7", "5.8", "5.9", "queue"])
+def test_figures_take_a_policy_of_one_s_own(id):
+    def mine(view):
+        return list(zip(view.queue, view.idle))
+
+    canvas = cg.thesis.figure(
+        id, seeds=2, policies=["cadr", mine], scenario={"jobs": 30}
+    )
+    said = {text.get_text() for text in canvas.findobj(Text)}
+    assert {"mine", "here jobs = 30, other than in the thesis"} <= said
+
+
+def test_a_figure_is_drawn_from_its_csv_without_a_run(monkeypatch, tmp_path):
+    # no run is made
+    monkeypatch.setattr("cgrsp_simpy.studies.replicate._carry_out", None)
+    own = Path(__file__).parents[2] / "figures" / "figure_5_6.csv"
+    settings = {"font.family": "serif", "font.size": 11}
+    canvas = cg.thesis.figure("5.6", csv=own, style=settings, width=120)
+    assert 25.4 * canvas.get_size_inches()[0] == pytest.approx(120)
+    label = canvas.axes[0].xaxis.label
+    assert (label.get_fontsize(), label.get_fontfamily()) == (11, ["serif"])
+    shutil.copy(own, tmp_path)
+    assert main(["redraw", str(tmp_path / own.name), "--style", "double"]) == 0
+    names = [f"figure_5_6.{ending}" for ending in ("csv", "pdf", "png", "svg")]
+    assert sorted(path.name for path in tmp_path.iterdir()) == names
+    assert (tmp_path / own.name).read_bytes() == own.read_bytes()
+
+
+def test_settings_of_the_caller_stay():
+    own = Path(__file__).parents[2] / "figures" / "figure_5_6.csv"
+    with plt.rc_context({"font.size": 13.0}):
+        canvas = cg.thesis.figure("5.6", csv=own)
+    assert canvas.axes[0].xaxis.label.get_fontsize() == 13
+    assert cg.thesis.figure("5.6", csv=own).axes[0].xaxis.label.get_fontsize() == 9
+
+
+@pytest.mark.parametrize(
+    ("id", "given", "words"),
+    [
+        (
+            "5.6",
+            {"scenario": {"tight_fraction": 0.5}},
+            "the figure itself does not vary",
+        ),
+        ("slots", {"scenario": {"slots": 6}}, "the figure itself does not vary"),
+        (
+            "5.2",
+            {"seeds": 3},
+            "figure 5.2 does not depend on seeds; those that do: 5.4",
+        ),
+        (
+            "thresholds",
+            {"policies": ["fifo"]},
+            "Table 5.8 has no choice of them",
+        ),
+        ("5.6", {"scenario": {"slots": 5}}, "other values"),  # as many as there are
+        (
+            "stock",
+            {"policies": ["edf"]},
+            "figure stock does not depend on policies; those that do: 5.4",
+        ),
+        ("5.6", {"seeds": 1}, "a whole number >= 2"),
+        ("5.6", {"csv": "none.csv"}, "none.csv cannot be read"),
+        ("5.6", {"csv": "none.csv", "seeds": 3}, "left out with seeds"),
+        ("5.6", {"style": {"fnt": 3}}, "'fnt' is not a valid"),
+        ("5.6", {"style": {"font.size": "big "}}, "font.size"),
+        ("5.6", {"style": "big"}, "unknown style 'big'"),
+        ("5.6", {"width": 0}, "a number > 0"),
+        ("5.6", {"scenario": {"jbs": 5}}, "did you mean 'jobs'"),
+        (
+            "5.6",
+            {"scenario": ["jobs"]},
+            "scenario(=['jobs']) must be values by the names",
+        ),
+    ],
+)
+def test_what_cannot_be_drawn_is_told(id, given, words):
+    quoted = re.escape(words).replace("'", "'?")  # by Matplotlib from 3.9 on
+    with pytest.raises(cg.InputError, match=quoted):
+        cg.thesis.figure(id, **given)
+
+
+# ---- Commands ----
+
+
+def test_a_figure_is_changed_and_redrawn_by_command(capsys, tmp_path):
+    changed = "jobs=40 --seeds 2 --policies cadr,spt --style font.size=8,width=100"
+    assert command(f"figures thesis 5.9 {changed} --out {tmp_path}", capsys)[0] == 0
+    assert size_of(tmp_path / "figure_5_9.png")[0] == pytest.approx(
+        200 * 100 / 25.4, abs=1
+    )
+    assert main(["redraw", str(tmp_path / "figure_5_9.csv"), "--style", "double"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 4
+    assert size_of(tmp_path / "figure_5_9.png")[0] == pytest.approx(
+        200 * 180 / 25.4, abs=1
+    )
+
+
+def test_figures_of_decisions_are_redrawn_too(capsys, tmp_path):
+    for name in ("advice/advice_cost", "frontier/frontier"):
+        shutil.copy(Path(__file__).parents[2] / "figures" / f"{name}.csv", tmp_path)
+    files = sorted(map(str, tmp_path.iterdir()))
+    assert main(["redraw", *files]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 8
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", "has no rows"),
+        ("row,column,reproduced\n", "has no rows"),
+        # a column is missing
+        ("row,reproduced\nfifo,1\n", "must be as its command wrote it"),
+        # a cell too many
+        ("row,column\nfifo,wait_min,2\n", "must be as its command wrote it"),
+    ],
+)
+def test_a_damaged_file_of_a_figure_is_one_line(text, told, capsys, tmp_path):
+    """Nothing is drawn over the picture that is there."""
+    (tmp_path / "figure_5_6.csv").write_text(text)
+    (tmp_path / "figure_5_6.png").write_text("whole")
+    check_bad_input(outcome(capsys, "redraw", str(tmp_path / "figure_5_6.csv")), [told])
+    assert (tmp_path / "figure_5_6.png").read_text() == "whole"
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+@pytest.mark.parametrize(
+    ("file", "words"),
+    [
+        ("mine.csv", "whose name begins with figure, waiting"),
+        ("figure_9_9.csv", "unknown figure 'figure_9_9'"),
+        ("figure_5_6.csv", "cannot be read"),
+    ],
+)
+def test_what_cannot_be_redrawn_is_one_line(file, words, capsys, tmp_path):
+    assert main(["redraw", str(tmp_path / file)]) == 2
+    told = capsys.readouterr().err
+    assert words in told and told.count("\n") == 1
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(which("pdflatex") is None, reason="LaTeX is not installed")
+@pytest.mark.parametrize(
+    ("text", "look", "words"),
+    [
+        ("R&D", "pgf=yes", ["alignment", "'R&D'"]),
+        (
+            "FIFO",
+            r"pgf=yes,pgf.preamble=\usepackage{nosuch}",
+            ["nosuch.sty", "not found"],
+        ),
+    ],
+)
+def test_what_latex_cannot_set_is_one_line(text, look, words, capsys, tmp_path):
+    own = Path(__file__).parents[2] / "figures" / "figure_5_6.csv"
+    (tmp_path / own.name).write_text(own.read_text().replace("FIFO", text))
+    check_bad_input(
+        outcome(capsys, "redraw", str(tmp_path / own.name), "--style", look),
+        ["pgf", *words],
+    )
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_a_pgf_without_latex_is_refused_before_the_work(monkeypatch, capsys, tmp_path):
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setattr("cgrsp_simpy.studies.replicate._carry_out", None)
+    assert (
+        main(
+            [
+                "papers",
+                "figures",
+                "thesis",
+                "5.6",
+                "--style",
+                "pgf=yes",
+                "--out",
+                str(tmp_path),
+            ]
+        )
+        == 2
+    )
+    assert "a LaTeX that is installed" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+def command(line, capsys):
+    status = main(["papers", *line.split()])
+    out, err = capsys.readouterr()
+    return status, out, err
+
+
+def test_one_figure_by_command_in_lecture_style(capsys, tmp_path):
+    status, out, err = command(
+        f"figures thesis 4.1 --style lecture --out {tmp_path}", capsys
+    )
+    assert (status, err) == (0, "")
+    assert out.splitlines() == [
+        str(tmp_path / f"figure_4_1.{ending}")
+        for ending in ("csv", "png", "svg", "pdf")
+    ]
+    assert size_of(tmp_path / "figure_4_1.png")[0] == 2000  # ten inches
+
+
+def test_a_directory_that_lacks_tables_is_refused(capsys, tmp_path):
+    make_report(("5.9",), 2, None, tmp_path / "one")
+    status, _, err = command(f"figures thesis 5.9 --from {tmp_path / 'one'}", capsys)
+    assert status == 2
+    assert "lacks the runs of Table 4.1" in err
+
+
+@pytest.mark.parametrize(
+    "style", ["print", pytest.param("lecture", marks=pytest.mark.slow)]
+)
+def test_every_box_of_the_architecture_holds_its_text(style, tmp_path):
+    def draw_and_measure(canvas, rows):
+        architecture.draw(canvas, rows)
+        canvas.draw_without_rendering()
+        (ax,) = canvas.axes
+        boxes = [
+            box.get_window_extent()
+            for box in ax.patches
+            if isinstance(box, FancyBboxPatch)
+        ]
+        said = {row["text"] for row in rows if row["what"] == "message"}
+        texts = [text for text in ax.texts if text.get_text()]
+        inside = [
+            text
+            for text in texts
+            if text.get_text() not in said and not text.get_text().startswith("blue")
+        ]
+        assert len(inside) == 3 * 6 + 1
+        beside = [text.get_window_extent() for text in texts if text.get_text() in said]
+        assert len(beside) == len(said)
+        assert not any(box.overlaps(at) for box in boxes for at in beside)
+        for text in inside:
+            at = text.get_window_extent()
+            held = [
+                box
+                for box in boxes
+                if box.x0 <= at.x0
+                and at.x1 <= box.x1
+                and box.y0 <= at.y0
+                and at.y1 <= box.y1
+            ]
+            assert held, text.get_text()
+
+    replace(architecture, draw=draw_and_measure).write(
+        tmp_path, architecture.rows(None), style
+    )

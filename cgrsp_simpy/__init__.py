@@ -18,7 +18,7 @@ from importlib import import_module
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from cgrsp_simpy.base.checks import InputError, renamed
+from cgrsp_simpy.base.checks import InputError
 from cgrsp_simpy.base.metric import Metric
 from cgrsp_simpy.base.policy import PolicyError, Suspend, Wake, policy
 from cgrsp_simpy.base.streams import Draw
@@ -184,8 +184,6 @@ LATER = {
     "read_market": "market.series",
     "tune": "studies.tune",
 }
-# Names of the last release, each of them at its own place now.
-MOVED = "decide.clairvoyant.optimum studies.executors.WorkerError"
 
 
 def __dir__() -> list[str]:
@@ -193,11 +191,10 @@ def __dir__() -> list[str]:
 
 
 if not TYPE_CHECKING:  # a checker would take every misspelt name for one that is there
-    _moved = renamed(globals(), {}, MOVED)
 
     def __getattr__(name: str) -> Any:
         if name in MODULES:
             return import_module(f"cgrsp_simpy.{MODULES[name]}")
         if name in LATER:
             return getattr(import_module(f"cgrsp_simpy.{LATER[name]}"), name)
-        return _moved(name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import difflib
 import math
-import warnings
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from importlib import import_module
@@ -257,31 +256,3 @@ class Renamed:
 
     def __set__(self, instance: object, value: object) -> None:
         raise RenamedError(f"{self.name} is now {self.now}")
-
-
-def renamed(
-    module: Mapping[str, Any], names: Mapping[str, str], moved: str = ""
-) -> Callable[[str], Any]:
-    """A `__getattr__` of a module, by which names of the last release are those of
-    today, with a warning.
-
-    names: old -> new, of the module, or, with dots, of another of the package
-    ("llm.Scenario"). moved: names that stand in their own file alone, with its path
-    ("cluster.metrics.jain").
-    """
-    own = module["__name__"]
-    now = {path.rpartition(".")[2]: path for path in moved.split()} | dict(names)
-
-    def getattr_(name: str) -> Any:
-        if name not in now:
-            raise AttributeError(f"module {own!r} has no attribute {name!r}")
-        above = own.partition(".")[0] if "." in now[name] else own
-        room, _, last = f"{above}.{now[name]}".rpartition(".")
-        warnings.warn(
-            f"{own}.{name} is called {room}.{last} now",
-            DeprecationWarning,
-            stacklevel=2,
-        )
-        return getattr(import_module(room), last)
-
-    return getattr_

@@ -7,7 +7,6 @@ GPUs). Source: "Efficient Scheduling for GPU-Based Neural Network Training via H
 Reinforcement Learning and Metaheuristic Optimization", cited as worl-rtgs.txt.
 """
 
-from cgrsp_simpy.base.checks import renamed
 from cgrsp_simpy.dag.generate import training_graph
 from cgrsp_simpy.dag.graph import Graph
 from cgrsp_simpy.dag.platform import Platform, Servers
@@ -34,6 +33,3 @@ __all__ = [
     "schedule_of",
     "training_graph",
 ]
-
-# not a plain definition: a type checker would then accept every misspelt name
-globals()["__getattr__"] = renamed(globals(), {}, "dag.listing.run_order")

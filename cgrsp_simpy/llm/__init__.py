@@ -5,7 +5,6 @@ Scheduling", Section VI, cited as hgsp.txt, has another model, in which a reques
 its GPUs (`cgrsp_simpy.papers.llm.table`).
 """
 
-from cgrsp_simpy.base.checks import renamed
 from cgrsp_simpy.llm.policies import View
 from cgrsp_simpy.llm.requests import Offered, RequestList, read_requests
 from cgrsp_simpy.llm.scenario import Scenario
@@ -22,10 +21,3 @@ __all__ = [
     "read_requests",
     "read_steps",
 ]
-
-# not a plain definition: a type checker would then accept every misspelt name
-globals()["__getattr__"] = renamed(
-    globals(),
-    {"LlmCluster": "Service", "SCHEDULERS": "llm.policies.POLICIES"},
-    "llm.batch.Request llm.paper.table_two",
-)

@@ -11,7 +11,6 @@ import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import fields
 from functools import cache, cached_property
-from random import Random
 from typing import Any
 
 import numpy as np
@@ -27,14 +26,12 @@ from cgrsp_simpy.market.stock import Stock
 from cgrsp_simpy.rental import kernel
 from cgrsp_simpy.rental.kernel import FIGURES, LAST, TIERS, Array
 from cgrsp_simpy.rental.policies import law, triage
-from cgrsp_simpy.rental.policies.classic import AtRandom
 from cgrsp_simpy.rental.policies.law import Delay, Law, Outlook
 from cgrsp_simpy.rental.policies.rule import Index, Rule, Score, Tiers
 from cgrsp_simpy.rental.policies.rules import ListPolicy, by_submission, first_idle
 from cgrsp_simpy.rental.policies.triage import Triage
 from cgrsp_simpy.rental.record import RECORD
 from cgrsp_simpy.rental.terms import PARTS, Terms
-from cgrsp_simpy.rental.view import own_stream
 from cgrsp_simpy.rental.workload import Columns, Drawn, widths
 
 if COMPILED:
@@ -51,7 +48,7 @@ if COMPILED:
             [sys.modules[each.__module__] for each in (forget, *kernel.CALLED)],
         )
 
-Made = ListPolicy | AtRandom | Triage
+Made = ListPolicy | Triage
 log = logging.getLogger(__name__)
 # figures that do not change in a run
 CONSTANT = ("slots", "offered_load", "dearest_usd_per_h")
@@ -119,7 +116,7 @@ def of_scenario(scenario: Any) -> str:
 def of_policy(policy: Any) -> str:
     """Return why a policy cannot run compiled."""
     name = policy_name(policy)
-    if type(policy) in (AtRandom, Triage):
+    if type(policy) is Triage:
         return ""
     if type(policy) is not ListPolicy:
         return f"policy {name} is not made of an order and a place that are rules"
@@ -397,9 +394,6 @@ class Fixed:
     def under(self, policy: Made) -> kernel.Setting:
         """Return the setting of a policy."""
         how = self.setting.how.copy()
-        if isinstance(policy, AtRandom):
-            how[[kernel.FIRST_COME, kernel.BY_LOT]] = True
-            return self.setting._replace(how=how)
         if isinstance(policy, Triage):
             how[kernel.BY_COST], prices = True, np.array(policy.prices)
             return self.setting._replace(how=how, of_order=prices, law=self.weighed)
@@ -454,7 +448,6 @@ class Bulk:
             kernel.ROWS: self._rows,
             kernel.SEEN: self._seen,
             kernel.STOCK: self._stock,
-            kernel.WORDS: self._words,
         }
         while (need := kernel.advance(self.run, self.setting)) != kernel.ENDED:
             if need == kernel.FAILED:
@@ -483,11 +476,6 @@ class Bulk:
     def seen(self) -> Any:
         """Stream of the statuses shown."""
         return stream(self.seed, "seen")
-
-    @cached_property
-    def rng(self) -> Random:
-        """The policy's stream."""
-        return own_stream(self.seed)
 
     def _state(self) -> kernel.State:
         slots = len(self.scenario.slots)
@@ -549,9 +537,6 @@ class Bulk:
             fastest_s=np.zeros(levels),
             figures=figures,
             answer=np.zeros(kernel.LAST + 1),
-            words=np.empty(0, np.int64),
-            lot=np.empty((2, slots), np.int64),
-            pool=np.empty(21 + 12 * slots, np.int64),
             fronts=np.empty((2 * classes, triage.WIDTH)),
             taken=np.zeros((classes, 2), np.int64),
             turn=np.zeros(classes, np.int64),
@@ -635,14 +620,6 @@ class Bulk:
         self.run = self.run._replace(
             seen=np.concatenate([left, self.seen.random(SEEN)])
         )
-
-    def _words(self) -> None:
-        """Draw more random bits."""
-        number, left = self.run.number, self.run.words[self.run.number[kernel.READ] :]
-        number[kernel.READ] = 0
-        words = self.rng.getrandbits(32 * SEEN).to_bytes(4 * SEEN, "little")
-        more = np.frombuffer(words, "<u4").astype(np.int64)
-        self.run = self.run._replace(words=np.concatenate([left, more]))
 
     def _stock(self) -> None:
         """Extend the stock to a later time."""

@@ -18,7 +18,7 @@ from cgrsp_simpy.rental.policies.triage import Queue, delay_of
 from cgrsp_simpy.rental.terms import rounding_s
 
 # return values of `advance`: what it needs
-ENDED, JOBS, ROOM, ROWS, SEEN, STOCK, WORDS, FAILED = range(8)
+ENDED, JOBS, ROOM, ROWS, SEEN, STOCK, FAILED = range(7)
 
 # ---- a row: a job's record, its bill under other terms than the thesis's, and its
 # further slots, the second one last. Until dispatch STATUS, DELAY and SERVICE hold its
@@ -36,12 +36,10 @@ WARM_STARTS, PROVISIONING_USD, IDLE_USD, ROUNDING_USD, UNPAID, BILLED = range(
 
 # ---- numbers of a run ----
 NEXT, LOADED, LEFT, OPEN, ORDER, RUNG, WAITING, IDLE, FREE, DONE = range(10)
-LOOKED, READ, DECISIONS, CLASSES, INTERVALS, SENT = range(10, 16)
+LOOKED, DECISIONS, CLASSES, INTERVALS, SENT = range(10, 15)
 # ---- settings ----
-FIRST_COME, BY_SCORE, FREE_TYPES, HELD_BACK, LOOKS_AHEAD, BY_LOT, BY_INDEX, BY_COST = (
-    range(8)
-)
-OF_IDLE, RENTS = 8, 9  # whether a rule uses the fastest idle; whether terms differ
+FIRST_COME, BY_SCORE, FREE_TYPES, HELD_BACK, LOOKS_AHEAD, BY_INDEX, BY_COST = range(7)
+OF_IDLE, RENTS = 7, 8  # whether a rule uses the fastest idle; whether terms differ
 # ---- next event of a slot ----
 STARTS, ENDS, EXPIRES = range(3)
 
@@ -85,10 +83,9 @@ class State(NamedTuple):
     jobs; kept: job, slot and times of warm instances. seen: variates for the statuses
     shown; shown: by index of a type. epochs_s, levels: by type, variates and their
     starts. took, stop, rank: of each class and tier. offers: types, in order.
-    fastest_s: by level, over idle slots. figures, answer: of a rule. words: of 32
-    random bits; lot: places of drawn jobs and slots; pool: of candidates. fronts,
-    taken: of triage; turn: classes in order of their first arrival. sent: job, number
-    of its slot, type and slot of a decision.
+    fastest_s: by level, over idle slots. figures, answer: of a rule. fronts, taken: of
+    triage; turn: classes in order of their first arrival. sent: job, number of its
+    slot, type and slot of a decision.
     """
 
     now_s: Array
@@ -124,9 +121,6 @@ class State(NamedTuple):
     fastest_s: Array
     figures: Array
     answer: Array
-    words: Array
-    lot: Array
-    pool: Array
     fronts: Array
     taken: Array
     turn: Array
@@ -721,85 +715,6 @@ def soonest(run: State, delays: Array, offers: int) -> int:
     return int(best)
 
 
-# ---- at random ----
-
-
-@inlined
-def whole_below(run: State, number: int) -> int:
-    """Draw a whole number below another, like Python's `Random`; -1: words lack."""
-    bits, drawn = 0, number
-    while number >> bits:
-        bits += 1
-    while drawn >= number:
-        if run.number[READ] == len(run.words):
-            return -1
-        drawn = run.words[run.number[READ]] >> (32 - bits)
-        run.number[READ] += 1
-    return drawn
-
-
-@inlined
-def lots(run: State, types: int) -> int:
-    """Draw jobs, like Python's `sample`, with slots and types; -1: words lack."""
-    waiting, idle, lot, pool = run.number[WAITING], run.number[IDLE], run.lot, run.pool
-    most, size, drawn = min(waiting, idle), 1, 0
-    while size < 3 * most:
-        size *= 4
-    pooled = waiting <= 21 + (size if most > 5 else 0)
-    for place in range(waiting if pooled else 0):
-        pool[place] = place
-    for at in range(most):
-        again = True
-        while again:
-            place = whole_below(run, waiting - at if pooled else waiting)
-            again = False
-            for other in range(0 if pooled else at):
-                again = again or lot[0, other] == place
-        if place < 0:
-            return -1
-        lot[0, at] = pool[place] if pooled else place
-        if pooled:
-            pool[place] = pool[waiting - at - 1]
-    for at in range(most):
-        gpus = int(run.rows[run.who[0, run.first[0] + lot[0, at]], GPUS])
-        if gpus > idle - drawn:
-            return int(at)
-        for _ in range(gpus):
-            choices = (idle - drawn) * types
-            lot[1, drawn] = whole_below(run, choices) if choices > 1 else 0
-            if lot[1, drawn] < 0:
-                return -1
-            drawn += 1
-    return int(most)
-
-
-@inlined
-def by_lot(run: State, setting: Setting) -> bool:
-    """Dispatch jobs at random; False, with nothing done, if words lack."""
-    types = len(setting.price) if setting.how[FREE_TYPES] else 1
-    begun = run.number[READ]
-    most, drawn = lots(run, types), 0
-    if most < 0:
-        run.number[READ] = begun
-        return False
-    for at in range(most):
-        place = run.first[0] + run.lot[0, at]
-        for other in range(at):
-            place -= run.lot[0, other] < run.lot[0, at]
-        row = run.who[0, place]
-        leave(run, 0, place)
-        for nth in range(int(run.rows[row, GPUS])):
-            slot, left = 0, run.lot[1, drawn] // types
-            while left or run.row[slot] >= 0:
-                left -= run.row[slot] < 0
-                slot += 1
-            of_free = run.lot[1, drawn] % types
-            kind = of_free if setting.how[FREE_TYPES] else setting.group[slot]
-            send(run, setting, row, nth, kind, slot)
-            drawn += 1
-    return True
-
-
 # ---- events ----
 
 
@@ -865,12 +780,7 @@ def expire(run: State, setting: Setting, slot: int) -> None:
 def decide(run: State, setting: Setting) -> int:
     """Dispatch jobs by the policy; return what is needed, or ENDED."""
     run.number[SENT] = 0
-    if setting.how[BY_LOT]:
-        if not by_lot(run, setting):
-            return WORDS
-    elif not (
-        by_cost(run, setting) if setting.how[BY_COST] else by_rules(run, setting)
-    ):
+    if not (by_cost(run, setting) if setting.how[BY_COST] else by_rules(run, setting)):
         return FAILED
     for sent in run.sent[: run.number[SENT]]:
         dispatch(run, setting, sent[0], sent[1], sent[2], sent[3])

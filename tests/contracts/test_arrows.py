@@ -3,6 +3,7 @@ may do.
 """
 
 import ast
+import re
 import subprocess
 import sys
 from functools import cache
@@ -124,6 +125,17 @@ def every_module(check):
 def test_every_room_is_one_of_the_house():
     assert len(modules()) > 200
     assert {room_of(module) for module in modules()} <= set(ARROWS)
+
+
+def test_the_map_in_contributing_is_the_tree():
+    text = (PACKAGE.parent / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    rooms = re.findall(r"^\| `(\w+)` \|", text.partition("## The house")[2], re.M)
+    assert rooms == [*dict.fromkeys(rooms)]
+    assert {*rooms} == {
+        path.name for path in PACKAGE.iterdir() if (path / "__init__.py").exists()
+    }
+    for place, room in enumerate(rooms):
+        assert ARROWS[room] - {"__init__"} <= {*rooms[:place]}
 
 
 @every_module

@@ -1,0 +1,1 @@
+"""Stock and prices of rented GPUs: the law, measured series, zones of spot GPUs."""

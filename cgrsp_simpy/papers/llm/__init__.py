@@ -1,0 +1,1 @@
+"""LLM inference: Table II and its figure."""

@@ -20,6 +20,7 @@ from cgrsp_simpy.base.parameters import (
     Entries,
     Whole,
     declared,
+    limits,
     parameter,
     rule,
 )
@@ -271,6 +272,8 @@ class Pools(Nodes):
 # in which the memory of the largest node is counted, if it has more GB
 MEMORY_STEPS = 256
 
+Gpus = Annotated[int, limits("a whole number >= 0, at most 1,000", ge=0, le=1000)]
+
 
 @declared()
 class Cluster:
@@ -283,7 +286,7 @@ class Cluster:
         lists that do not have one entry per node.
     """
 
-    sizes: Annotated[Entries[Whole], rule("a list of at least one node", bool)] = (
+    sizes: Annotated[Entries[Gpus], rule("a list of at least one node", bool)] = (
         parameter("GPUs of each node.")
     )
     cores: Entries[Count] = parameter(

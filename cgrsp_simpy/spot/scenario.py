@@ -51,8 +51,8 @@ WholeSeconds = Annotated[
     float,
     limits(f"a number > 0, at most {MOST_HOURS:,}, ten years", gt=0, le=MOST_HOURS),
     rule(
-        "a whole number of seconds, in hours",
-        lambda hours: abs(hours * HOUR_S - round(hours * HOUR_S)) < 1e-6,
+        "a whole number of seconds, at least one, in hours",
+        lambda hours: abs(hours * HOUR_S - max(1, round(hours * HOUR_S))) < 1e-6,
     ),
 ]
 

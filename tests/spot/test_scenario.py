@@ -125,6 +125,7 @@ def test_a_sweep_varies_the_market_too():
     [
         (lambda: Scenario(hours=0), "hours(=0) must be a number > 0"),
         (lambda: Scenario(overhead=0.0), "overhead(=0.0) must be a number > 0"),
+        (lambda: Scenario(overhead=1e-300), "at least one, in hours"),
         (
             lambda: Scenario(overhead=0.1234567),
             "overhead(=0.1234567) must be a whole number of sec",

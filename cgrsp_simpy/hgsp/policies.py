@@ -155,6 +155,7 @@ def _by_rule(priority: Priority) -> Scheduler:
 
 def _offered(name: str) -> Scheduler:
     def scheduler(*given: Any) -> Solution:
+        """Plan by the scheduler that a package offers."""
         solution: Solution = offered("hgsp")[name].load()(*given)
         return solution
 

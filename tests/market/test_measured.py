@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rental.snapshots import trace
+from market.snapshots import trace
 from support import check_bad_input, outcome
 
 import cgrsp_simpy as cg

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rental.snapshots import trace
+from market.snapshots import trace
 from support import check_bad_input, check_refused, outcome
 
 import cgrsp_simpy as cg

@@ -208,13 +208,13 @@ CLUSTER = {  # papers/cluster-schedulers.txt, notes.md
 DAG = {  # papers/worl-rtgs.txt, notes.md
     "whales, iterations, b": (
         [
-            of(cg.dag.SCHEDULERS, "worl-rtgs")(name)
+            of(cg.dag.POLICIES, "worl-rtgs")(name)
             for name in ("whales", "iterations", "b")
         ],
         [10, 300, 1],
     ),
-    "gamma": (of(cg.dag.SCHEDULERS, "worl-rtgs")("gamma"), 0.97),
-    "episodes": (of(cg.dag.SCHEDULERS, "ddqn")("episodes"), 1000),
+    "gamma": (of(cg.dag.POLICIES, "worl-rtgs")("gamma"), 0.97),
+    "episodes": (of(cg.dag.POLICIES, "ddqn")("episodes"), 1000),
     "hidden layers": (network.HIDDEN, (128, 64)),
     "times, s, Section 4.2 and 5.6": (
         dag_generate.TIMES_S,

@@ -93,7 +93,7 @@ def test_all_figures_are_drawn_from_existing_runs_with_an_index(
 
 @pytest.mark.parametrize("id", ["5.4", "5.5", "slots", "cells"])
 def test_a_caption_names_the_published_values_that_do_not_agree_and_no_other(id):
-    path = Path(__file__).parents[2] / "figures" / f"{FIGURES[id].stem}.csv"
+    path = Path(__file__).parents[3] / "figures" / f"{FIGURES[id].stem}.csv"
     rows = rows_of(path)
     told = compared(FIGURES[id].read(path.read_text(encoding="utf-8")))
     differing = [row for row in rows if row["verdict"] == "differs"]
@@ -360,7 +360,7 @@ def test_figures_take_a_policy_of_one_s_own(id):
 def test_a_figure_is_drawn_from_its_csv_without_a_run(monkeypatch, tmp_path):
     # no run is made
     monkeypatch.setattr("cgrsp_simpy.studies.replicate._carry_out", None)
-    own = Path(__file__).parents[2] / "figures" / "figure_5_6.csv"
+    own = Path(__file__).parents[3] / "figures" / "figure_5_6.csv"
     settings = {"font.family": "serif", "font.size": 11}
     canvas = cg.thesis.figure("5.6", csv=own, style=settings, width=120)
     assert 25.4 * canvas.get_size_inches()[0] == pytest.approx(120)
@@ -374,7 +374,7 @@ def test_a_figure_is_drawn_from_its_csv_without_a_run(monkeypatch, tmp_path):
 
 
 def test_settings_of_the_caller_stay():
-    own = Path(__file__).parents[2] / "figures" / "figure_5_6.csv"
+    own = Path(__file__).parents[3] / "figures" / "figure_5_6.csv"
     with plt.rc_context({"font.size": 13.0}):
         canvas = cg.thesis.figure("5.6", csv=own)
     assert canvas.axes[0].xaxis.label.get_fontsize() == 13
@@ -445,7 +445,7 @@ def test_a_figure_is_changed_and_redrawn_by_command(capsys, tmp_path):
 
 def test_figures_of_decisions_are_redrawn_too(capsys, tmp_path):
     for name in ("advice/advice_cost", "frontier/frontier"):
-        shutil.copy(Path(__file__).parents[2] / "figures" / f"{name}.csv", tmp_path)
+        shutil.copy(Path(__file__).parents[3] / "figures" / f"{name}.csv", tmp_path)
     files = sorted(map(str, tmp_path.iterdir()))
     assert main(["redraw", *files]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 8
@@ -500,7 +500,7 @@ def test_what_cannot_be_redrawn_is_one_line(file, words, capsys, tmp_path):
     ],
 )
 def test_what_latex_cannot_set_is_one_line(text, look, words, capsys, tmp_path):
-    own = Path(__file__).parents[2] / "figures" / "figure_5_6.csv"
+    own = Path(__file__).parents[3] / "figures" / "figure_5_6.csv"
     (tmp_path / own.name).write_text(own.read_text().replace("FIFO", text))
     check_bad_input(
         outcome(capsys, "redraw", str(tmp_path / own.name), "--style", look),

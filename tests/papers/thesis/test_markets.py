@@ -321,7 +321,7 @@ def test_what_one_group_leaves_undecided_does_not_hide_what_another_decides():
     """CADR's finding fails wherever stock persists, as most are decided there; the few
     days of a record decide little.
     """
-    path = Path(__file__).parents[2] / "figures" / "market" / "market_findings.csv"
+    path = Path(__file__).parents[3] / "figures" / "market" / "market_findings.csv"
     with path.open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     judged = {

@@ -18,7 +18,7 @@ from cgrsp_simpy.papers.thesis.verdict import Judged
 from cgrsp_simpy.papers.thesis.wording import CANNOT_TITLE
 from cgrsp_simpy.studies.subject import Subject
 
-THESIS = Path(__file__).parents[3] / "shared" / "papers" / "thesis.txt"
+THESIS = Path(__file__).parents[4] / "shared" / "papers" / "thesis.txt"
 
 
 # ---- How it is shown ----

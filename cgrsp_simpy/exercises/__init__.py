@@ -14,7 +14,7 @@ from cgrsp_simpy.base.checks import check_one_of
 from cgrsp_simpy.exercises import basics, generators, inputs, methods, programs, studies
 from cgrsp_simpy.exercises.exercise import Exercise, Verdict, claim
 
-__all__ = ["EXERCISES", "check", "claim"]
+__all__ = ["EXERCISES", "check", "claim", "question"]
 
 ROOMS = basics, studies, inputs, methods, generators, programs
 
@@ -27,13 +27,22 @@ EXERCISES: dict[str, Exercise] = dict(
 )
 
 
-def check(exercise: float | str, answer: Any) -> Verdict:
+def _exercise(number: float | str) -> Exercise:
+    check_one_of("exercise", str(number), EXERCISES)
+    return EXERCISES[str(number)]
+
+
+def question(exercise: float | str, student: str = "") -> str:
+    """Return the text of an exercise, with the numbers of a student."""
+    return _exercise(exercise).of(student)[0]
+
+
+def check(exercise: float | str, answer: Any, student: str = "") -> Verdict:
     """Check an answer without revealing the right one, nor the direction of an error.
 
-    exercise: lecture and number, as 3.1. answer: what the exercise asks for. The
-    verdict is true if right; its message names the error. Raises InputError for an
-    unknown exercise.
+    exercise: lecture and number, as 3.1. answer: what the exercise asks for. student:
+    whose numbers, in exercises with numbers of one's own. The verdict is true if right;
+    its message names the error. Raises InputError for an unknown exercise.
     """
-    check_one_of("exercise", str(exercise), EXERCISES)
-    fault = EXERCISES[str(exercise)].judge(answer)
+    fault = _exercise(exercise).of(student)[1](answer)
     return Verdict(not fault, fault or "right")

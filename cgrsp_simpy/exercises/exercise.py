@@ -10,9 +10,11 @@ from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.random import Generator
 
 from cgrsp_simpy.analysis.statistics import Mean
 from cgrsp_simpy.base.checks import InputError, require
+from cgrsp_simpy.base.streams import stream
 
 ROUNDING = 1e-6  # smaller tolerances cover rounding only: a count
 # relative error of three significant figures
@@ -26,11 +28,21 @@ Judge = Callable[[Any], str]
 class Exercise:
     """Question of a lecture, and the judge of its answers.
 
-    judge: takes an answer and returns its error, "" if it is right.
+    judge: takes an answer and returns its error, "" if it is right; with numbers, takes
+    these by name and returns such a function. numbers: draws the numbers of a student,
+    which the question has in braces.
     """
 
     question: str
-    judge: Judge
+    judge: Callable[..., Any]
+    numbers: Callable[[Generator], Mapping[str, Any]] | None = None
+
+    def of(self, student: str = "") -> tuple[str, Judge]:
+        """Return question and judge with the numbers of a student."""
+        if self.numbers is None:
+            return self.question, self.judge
+        given = self.numbers(stream(0, f"exercise of {student}"))
+        return self.question.format(**given), self.judge(**given)
 
 
 @dataclass(frozen=True)

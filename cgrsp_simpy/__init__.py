@@ -76,12 +76,10 @@ if TYPE_CHECKING:
     from cgrsp_simpy.analysis import queueing, statistics
     from cgrsp_simpy.decide.advice import advise
     from cgrsp_simpy.decide.bounds import lower_bound
-    from cgrsp_simpy.decide.environment import gym_env
     from cgrsp_simpy.decide.month import month
     from cgrsp_simpy.market.measured import fit_stock, measured
     from cgrsp_simpy.market.series import read_market
     from cgrsp_simpy.papers import thesis
-    from cgrsp_simpy.studies.tune import tune
 
 __version__ = version("cgrsp_simpy")
 
@@ -134,7 +132,6 @@ __all__ = [
     "exercises",
     "first_come",
     "fit_stock",
-    "gym_env",
     "hgsp",
     "llm",
     "lower_bound",
@@ -160,7 +157,6 @@ __all__ = [
     "sweep",
     "thesis",
     "trace",
-    "tune",
     "waiting",
     "warm_up",
     "warm_up_time",
@@ -176,13 +172,11 @@ MODULES = {
 }
 LATER = {
     "advise": "decide.advice",
-    "gym_env": "decide.environment",
     "fit_stock": "market.measured",
     "lower_bound": "decide.bounds",
     "measured": "market.measured",
     "month": "decide.month",
     "read_market": "market.series",
-    "tune": "studies.tune",
 }
 
 

@@ -145,7 +145,11 @@ def _hours() -> str:
 
 
 def _scenarios() -> Iterator[tuple[str, str]]:
-    scripts = sorted(SCENARIOS.glob("*.py"))
+    folders = SCENARIOS, SCENARIOS / "research"
+    scripts = sorted(
+        (script for folder in folders for script in folder.glob("*.py")),
+        key=lambda script: script.stem,
+    )
     for script in scripts:
         make = notebook if _page(script).endswith(".ipynb") else recorded
         yield f"scenarios/{_page(script)}", make(script)

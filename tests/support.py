@@ -10,7 +10,7 @@ import re
 import struct
 import subprocess
 import sys
-from importlib.util import find_spec
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from itertools import permutations, product
 from pathlib import Path
 
@@ -49,6 +49,15 @@ def needs(package, *marks):
     """
     missing = find_spec(package) is None
     return (*marks, pytest.mark.skipif(missing, reason=f"could not import {package!r}"))
+
+
+def script(name):
+    """Return the module of a script of scenarios/, such as "research/tune"."""
+    path = Path(__file__).parents[1] / "scenarios" / f"{name}.py"
+    spec = spec_from_file_location(path.stem, path)
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def drawn_with(path):

@@ -21,7 +21,7 @@ OLD = {
     "day": "{}",
     "level": "hgsp:{}",
     "graph": "dag:{}",
-    "suite": "scenarios/research/suite.py",
+    "suite": "tests/benchmarks/suite.py",
     "swf": "--show {}",
     "market": "market={}, or persistence_s=...",
     "requests": "source.{}",
@@ -144,7 +144,7 @@ def renamed(words: Sequence[str]) -> str:
     others = {
         "thesis": "cgrsp papers tables|figures thesis, or cgrsp papers check",
         "month": "cgrsp compare month",
-        "tune": "the function cgrsp_simpy.tune",
+        "tune": "the script scenarios/research/tune.py",
     }
     return others.get(verb, "")
 

@@ -1,1 +1,1 @@
-"""Decisions on rented GPUs: advice, bounds, suites of scenarios, months."""
+"""Decisions on rented GPUs: advice, bounds, months, verification of results."""

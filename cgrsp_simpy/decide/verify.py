@@ -11,13 +11,11 @@ from typing import Any
 from cgrsp_simpy.base.checks import InputError, require
 from cgrsp_simpy.base.files import is_there, naming_nothing
 from cgrsp_simpy.decide.advice import advise
-from cgrsp_simpy.decide.judge import judge
 from cgrsp_simpy.decide.recommend import Prices, Spot
 from cgrsp_simpy.studies.compare import compare
 from cgrsp_simpy.studies.identity import Restored
 from cgrsp_simpy.studies.store import Checked, kept_json, verifying
 from cgrsp_simpy.studies.sweep import sweep
-from cgrsp_simpy.studies.tune import tune
 
 DIGEST = frozenset("0123456789abcdef")
 Again = Callable[[Mapping[str, Any], Sequence[Any], Path], Any]
@@ -127,13 +125,6 @@ STUDIES: dict[str, Again] = {
         precision=told["precision"] or None,
     ),
     "sweep": _swept,
-    "suite": lambda told, policies, out: judge(
-        told["scenarios"],
-        policies,
-        told["seeds"],
-        prices=Prices(**told["prices"]),
-        out=out,
-    ),
     "advice": lambda told, policies, out: advise(
         told["scenario"],
         policies,
@@ -143,16 +134,5 @@ STUDIES: dict[str, Again] = {
         target=told["target"],
         budget_usd=told["budget_usd"],
         out=out,
-    ),
-    "tune": lambda told, policies, out: tune(
-        told["scenario"],
-        told["ranges"],
-        policies[0],
-        told["seeds"],
-        out=out,
-        training=told["training"],
-        population=told["population"],
-        generations=told["generations"],
-        figures=told["figures"],
     ),
 }

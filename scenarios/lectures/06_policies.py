@@ -157,8 +157,8 @@ print(
 # seen.
 #
 # So "EDF waits as long as FIFO" and "EDF waits less than FIFO" are both half true. Say
-# which part of a policy you mean. `cgrsp_simpy.decide.order_place` makes such a grid
-# of any orders and placements, and splits a difference into its two parts.
+# which part of a policy you mean. `scenarios/research/order_or_place.py` compares all
+# orders with all placements, and splits a difference into its two parts.
 #
 # ## Rescue and rolling horizon
 # The order by deadline gives the same wait to others: to those who have time.

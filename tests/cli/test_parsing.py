@@ -112,7 +112,7 @@ REFUSED = {  # a command -> what its one line says
     "hgsp table": ["it is cgrsp papers tables hgsp now"],
     "month --days 3": ["it is cgrsp compare month now"],
     "thesis tables": ["cgrsp papers tables"],
-    "tune slots=1:3": ["cgrsp_simpy.tune"],
+    "tune slots=1:3": ["scenarios/research/tune.py"],
     "--format json compare hectic": ["options follow the verb"],
 }
 

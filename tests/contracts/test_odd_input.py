@@ -7,13 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmarks.judge import judge
 from support import check_bad_input, check_refused, outcome
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.base.files import write_whole
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.cluster.jobs import mean_gpu_hours
-from cgrsp_simpy.decide.judge import judge
 from cgrsp_simpy.decide.recommend import Prices, Spot, Trials
 from cgrsp_simpy.hgsp.schedule import greedy_assignment
 from cgrsp_simpy.logs import read_log
@@ -191,7 +191,6 @@ def test_a_judgement_with_failed_runs_does_not_depend_on_the_order_of_the_polici
                 [each.difference.mean for each in study.against_best(policy)]
             ).all()
         assert [each.scenario for each in study.worst(name)] == ["2 slots"]
-        assert not study.tables[1].title.startswith(name) and "nan" not in str(study)
 
 
 # ---- terms ----
@@ -382,7 +381,6 @@ TASKS = cg.hgsp.generate("tasks1")
     [
         (lambda: cg.Market(clock=5), "clock(=5) must be of type Clock"),
         (lambda: cg.month(scenario=5), "scenario(=5) must be a function"),
-        (lambda: cg.tune(cg.day("quiet"), 5, "rh"), "ranges(=5) must be"),
         (lambda: cg.compare(cg.day("quiet", jobs=5), out=5), "out(=5) must be a path"),
         (
             lambda: cg.sweep(cg.day, {"name": ["quiet"]}, 5),

@@ -23,7 +23,6 @@ cg.plots.gantt(7)  # type: ignore[arg-type]
 cg.exercises.check([], 0)  # type: ignore[arg-type]
 cg.advise(7)  # type: ignore[arg-type]
 cg.lower_bound(7)  # type: ignore[arg-type]
-cg.tune(7, {}, "rh")  # type: ignore[arg-type]
 cg.hgsp.no_such_name  # type: ignore[attr-defined]
 cg.no_such_name  # type: ignore[attr-defined]
 

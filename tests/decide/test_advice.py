@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from benchmarks.judge import judge
 from scipy import stats
 
 import cgrsp_simpy as cg
@@ -13,7 +14,6 @@ from cgrsp_simpy.base.checks import InputError
 from cgrsp_simpy.base.files import check_folder
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.decide.advice import BAD_DAYS, POLICIES, WORTH, advise, limits_of
-from cgrsp_simpy.decide.judge import judge
 from cgrsp_simpy.decide.recommend import COST, PARTS, Option, Prices, Spot, Trials
 from cgrsp_simpy.market.gpu import round_robin
 from cgrsp_simpy.market.law import Market

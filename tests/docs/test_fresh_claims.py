@@ -14,7 +14,6 @@ import matplotlib.figure
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from support import needs
 
 import cgrsp_simpy.exercises
 from cgrsp_simpy.base import streams
@@ -93,16 +92,7 @@ def test_each_set_has_other_seeds_and_a_claim_that_fails_is_counted(tmp_path):
 
 @pytest.mark.parametrize(
     "script",
-    [
-        pytest.param(
-            each,
-            id=each.stem,
-            marks=needs(
-                "pymoo" if "metamodels" in each.name else "numpy", pytest.mark.long
-            ),
-        )
-        for each in LECTURES
-    ],
+    [pytest.param(each, id=each.stem, marks=pytest.mark.long) for each in LECTURES],
 )
 def test_claims_hold_with_other_seeds(script):
     """One in twenty may fail, and no sentence in more than three sets."""

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from support import script
 
 import cgrsp_simpy as cg
 
@@ -48,6 +49,35 @@ def test_each_of_the_eight_directions_is_answered_or_told_why_not():
     )
 
 
+def test_the_front_of_nsga_2():
+    lines = (ROOT / "scenarios/research/tune.out").read_text("utf-8").splitlines()
+    rows = {tuple(line.split()[:2]): line for line in lines[2:]}
+    assert [slots for slots, _ in rows] == ["5", *["8"] * 5]
+    changes = VALUE.findall(rows["8", "3"])
+    assert [(abs(float(x)), float(half)) for x, half in changes] == told(2)
+    promised = float(rows["8", "3"].split()[2])
+    assert f"promised {-promised:.2f}" in SECTIONS[2]
+    for choice in list(rows)[1:]:  # as the script's first line says
+        mean, half = value(rows[choice])
+        assert mean + half < 0
+
+
+@pytest.mark.slow
+def test_the_search_finds_the_front_of_a_small_space():
+    pytest.importorskip("pymoo")
+
+    def figures(choice):
+        x, y = choice
+        return (x - 1) ** 2, (x - 4) ** 2 + y // 2, 0.0
+
+    found = script("research/tune").pareto_front(
+        lambda choices: [*map(figures, choices)], ((0, 6), (0, 3)), 12, 12
+    )
+    # y is 0 or 1, with equal figures: one of both
+    assert sorted(x for x, _ in found) == [1, 2, 3, 4]
+    assert all(y < 2 and found[x, y] == figures((x, y)) for x, y in found)
+
+
 def test_tiles():
     days = printed("tiles")
 
@@ -73,7 +103,7 @@ def test_tiles():
 
 
 def test_a_threshold_that_follows_the_load():
-    days = printed("adaptive_threshold")
+    days = printed("research/adaptive_threshold")
 
     def misses(day, policy):
         # of the differences
@@ -93,7 +123,9 @@ def test_a_threshold_that_follows_the_load():
 
 
 def test_a_small_agent():
-    text = (ROOT / "scenarios" / "train_agent.out").read_text(encoding="utf-8")
+    text = (ROOT / "scenarios" / "research" / "train_agent.out").read_text(
+        encoding="utf-8"
+    )
     agent = value(re.search(r"^agent: (.*) USD a day$", text, re.M).group(1))
     lines = dict(re.findall(r"^(fifo|edf|cadr|triage|bound): (.*)$", text, re.M))
     more = {name: value(line.split(", ")[1]) for name, line in lines.items()}
@@ -105,8 +137,8 @@ def test_a_small_agent():
     ]
     assert [name for name, (mean, half) in more.items() if mean < -half] == ["bound"]
     assert all(more[name][0] < 0 for name in ("edf", "triage"))
-    script = (ROOT / "scenarios" / "train_agent.py").read_text(encoding="utf-8")
-    sizes = re.search(r"range\((\d+)\), (\d+), (\d+), \d+, (\d+)\n", script).groups()
+    code = (ROOT / "scenarios/research/train_agent.py").read_text(encoding="utf-8")
+    sizes = re.search(r"range\((\d+)\), (\d+), (\d+), \d+, (\d+)\n", code).groups()
     test, generations, drawn, days = map(int, sizes)
     assert test == 10 and f"on {generations * drawn * days} days" in SECTIONS[8]
 

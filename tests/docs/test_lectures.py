@@ -23,7 +23,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib.testing.compare import compare_images
 from scipy import stats
-from support import drawn_with, needs
+from support import drawn_with
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
@@ -74,9 +74,6 @@ def of_lecture(number):
     return [each for each in EXERCISES if each.split(".")[0] == str(number)]
 
 
-NEEDED = {18: "pymoo"}
-
-
 def tiers(scripts, slow):
     """The first is quick, the others up to a number slow, and long from there on."""
     return [
@@ -88,8 +85,7 @@ def tiers(scripts, slow):
                 if lecture(each) <= slow and lecture(each) not in LONG
                 else pytest.mark.long
             ]
-            * (lecture(each) != 1)
-            + [*needs(NEEDED.get(lecture(each), "numpy"))],
+            * (lecture(each) != 1),
         )
         for each in scripts
     ]

@@ -4,11 +4,11 @@ long.
 
 import re
 from dataclasses import replace
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 import numpy as np
 import pytest
+from support import script
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.analysis.statistics import mean, paired_difference
@@ -37,13 +37,6 @@ ZONE = (
 SEEDS = range(6000, 6030)
 
 pytestmark = pytest.mark.long
-
-
-def script(name):
-    spec = spec_from_file_location(name, SCENARIOS / f"{name}.py")
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def less(study, figure, first, second):

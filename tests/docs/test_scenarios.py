@@ -33,7 +33,12 @@ LOGS = {
     / "epigenomics-chameleon-hep-1seq-100k-001.json",
     "waiting_on_a_log.py": DATA / "swf" / "NASA-iPSC-1993-3.1-cln.swf.gz",
 }
-NEEDS = {"adaptive_threshold.py": "pymoo", "train_agent.py": "gymnasium"}
+NEEDS = {
+    "adaptive_threshold.py": "pymoo",
+    "gym_environment.py": "gymnasium",
+    "train_agent.py": "gymnasium",
+    "tune.py": "pymoo",
+}
 SCRIPTS = sorted(
     script
     for folder in (".", "textbook", "research")
@@ -57,7 +62,9 @@ LONG = (
     "spot_replayed",
     "tiles",
     "train_agent",
+    "tune",
     "waiting_on_a_log",
+    "where_triage_loses",
     "workflow_on_gpus",
 )
 

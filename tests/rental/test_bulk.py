@@ -14,6 +14,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmarks.suite import TEST, TRAIN, wide
+from benchmarks.suite import scenario as of_suite
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_scenarios import scenarios
@@ -23,8 +25,6 @@ import cgrsp_simpy as cg
 from cgrsp_simpy.base.checks import InputError
 from cgrsp_simpy.base.policy import PolicyError
 from cgrsp_simpy.cli import main
-from cgrsp_simpy.decide.suite import TEST, TRAIN, wide
-from cgrsp_simpy.decide.suite import scenario as of_suite
 from cgrsp_simpy.rental.policies.rule import index, score, tiers, withheld
 from cgrsp_simpy.rental.policies.rules import (
     by_atc,

@@ -16,7 +16,6 @@ from support import process
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.decide.gaps import over_lucks
-from cgrsp_simpy.decide.order_place import order_by_place
 from cgrsp_simpy.studies.isolation import isolated
 from cgrsp_simpy.waiting import ExponentialJobs
 from cgrsp_simpy.waiting import Scenario as Waiting
@@ -210,10 +209,10 @@ STUDIES = {
         cg.month({"quiet": 1.0}, 2), [only_forward], range(2)
     ),
     "select": lambda _: cg.select(quiet, ["fifo", only_forward], 5.0, first=3),
-    "order and place": lambda _: (
-        order_by_place(
-            normal, {"in order": in_order}, {"cheapest": cg.rules.cheapest}, range(2)
-        ).study
+    "list policy": lambda _: cg.compare(
+        normal,
+        [cg.ListPolicy(in_order, cg.rules.cheapest, "in order x cheapest")],
+        range(2),
     ),
     "by a column": by_customer,
     "draws": lambda _: over_lucks(normal, only_forward, 0, 2),

@@ -9,6 +9,7 @@ from random import Random
 
 import numpy as np
 import pytest
+from benchmarks.suite import scenario as suite
 from support import drawn
 
 import cgrsp_simpy as cg
@@ -17,7 +18,6 @@ from cgrsp_simpy.decide.dispatches import Units
 from cgrsp_simpy.decide.gaps import over_lucks
 from cgrsp_simpy.decide.recommend import Prices
 from cgrsp_simpy.decide.recursion import grid
-from cgrsp_simpy.decide.suite import scenario as suite
 from cgrsp_simpy.market.gpu import GpuType
 from cgrsp_simpy.market.law import Clock, Market
 from cgrsp_simpy.rental.job import Job, Service

@@ -4,20 +4,19 @@ seeds.
 
 import math
 from pathlib import Path
-from runpy import run_path
 
 import numpy as np
 import pytest
+from benchmarks.judge import judge
+from support import script
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.analysis.statistics import mean as statistics_mean
 from cgrsp_simpy.analysis.statistics import paired_difference
 from cgrsp_simpy.decide.bounds import lower_bound
-from cgrsp_simpy.decide.judge import judge
 from cgrsp_simpy.rental.deadlines import DeadlineClasses
 from cgrsp_simpy.rental.policies import SECTIONS
 
-LOSES = Path(__file__).parents[2] / "scenarios" / "where_triage_loses.py"
 FRESH = range(5000, 5200)  # nothing was chosen on these seeds
 
 
@@ -174,7 +173,7 @@ def test_the_readme_compares_waits_with_the_bound_of_the_same_seeds():
 
 @pytest.mark.slow
 def test_the_how_to_says_where_triage_loses():
-    loses = run_path(str(LOSES))["dear_and_fast"]()
+    loses = script("where_triage_loses").dear_and_fast()
     [beside] = judge([loses], ["adaptive", "c-mu", "triage"], SHOWN).against_best(
         "triage"
     )

@@ -2,16 +2,18 @@
 add up.
 """
 
-import sys
-
 import numpy as np
 import pytest
+from benchmarks.suite import scenario as suite
+from support import script
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.decide.environment import MOST_HELD, earliest_due
 from cgrsp_simpy.decide.recommend import COST, Prices
-from cgrsp_simpy.decide.suite import scenario as suite
 from cgrsp_simpy.studies.subject import subject_of
+
+pytest.importorskip("gymnasium")
+gym_environment = script("research/gym_environment")
+GymEnvironment = gym_environment.GymEnvironment
 
 BUSY = cg.day("surge", jobs=150)
 FREE = cg.day("hectic", jobs=60, free_types=True)
@@ -45,11 +47,11 @@ def replayed(scenario, decisions, seed):
         for own in left
     ]
     chosen = {}
-    env = cg.gym_env(
+    env = GymEnvironment(
         scenario,
         pick=lambda view, jobs: next(job for job in jobs if job.id == chosen["job"]),
         look=lambda view: chosen["wake"],
-    ).unwrapped
+    )
     _, told = env.reset(seed=seed)
     total, over, n = 0.0, False, 0
     while not over:
@@ -75,7 +77,6 @@ def replayed(scenario, decisions, seed):
 @pytest.mark.parametrize("policy", cg.POLICIES)
 @pytest.mark.parametrize("scenario", [BUSY, FREE, SEEN], ids=["fixed", "free", "seen"])
 def test_a_policy_replayed_gives_its_own_records(policy, scenario):
-    pytest.importorskip("gymnasium")
     for seed in (1, 2):
         run, decisions = noted(scenario, policy, seed)
         again, total = replayed(scenario, decisions, seed)
@@ -88,7 +89,6 @@ def test_a_policy_replayed_gives_its_own_records(policy, scenario):
 
 @pytest.mark.slow
 def test_scenarios_of_the_suite_too():
-    pytest.importorskip("gymnasium")
     thesis = [each for each in map(suite, range(40)) if each.terms == cg.Terms()]
     single = [each for each in thesis if getattr(each.workload, "gpus", None) is None]
     assert len(single) > 3
@@ -101,24 +101,23 @@ def test_scenarios_of_the_suite_too():
 @pytest.mark.parametrize("scenario", [cg.day("quiet", jobs=12), FREE, SEEN])
 def test_gymnasium_finds_no_fault(scenario):
     checker = pytest.importorskip("gymnasium.utils.env_checker")
-    checker.check_env(cg.gym_env(scenario).unwrapped, skip_render_check=True)
+    checker.check_env(GymEnvironment(scenario), skip_render_check=True)
 
 
 def played(seed, choose, scenario=BUSY):
     """What an agent meets: observations, masks and rewards of a run."""
-    env, found = cg.gym_env(scenario), []
+    env, found = GymEnvironment(scenario), []
     seen, told = env.reset(seed=seed)
     over = False
     while not over:
         action = choose(told["action_mask"])
         seen, reward, over, _, told = env.step(action)
         found.append((seen, told["action_mask"], reward))
-    return env.unwrapped, found
+    return env, found
 
 
 @pytest.mark.slow
 def test_what_is_allowed_can_be_carried_out_and_shows_within_the_space():
-    pytest.importorskip("gymnasium")
     rng = np.random.default_rng(5)
     env, found = played(2, lambda mask: rng.choice(np.flatnonzero(mask)))
     assert all(env.observation_space.contains(seen) for seen, _, _ in found)
@@ -128,8 +127,7 @@ def test_what_is_allowed_can_be_carried_out_and_shows_within_the_space():
 
 @pytest.mark.slow
 def test_the_observation_is_what_it_is_said_to_be():
-    pytest.importorskip("gymnasium")
-    env = cg.gym_env(BUSY).unwrapped
+    env = GymEnvironment(BUSY)
     seen, told = env.reset(seed=4)
     [job] = env.run.view.queue
     place = env.classes.index((job.deadline_class, job.complexity))
@@ -153,10 +151,9 @@ def test_the_observation_is_what_it_is_said_to_be():
 
 @pytest.mark.slow
 def test_an_action_that_is_not_allowed_is_a_hold():
-    pytest.importorskip("gymnasium")
     found = []
     for allowed in (True, False):
-        env = cg.gym_env(BUSY).unwrapped
+        env = GymEnvironment(BUSY)
         _, told = env.reset(seed=1)
         action = env.hold if allowed else np.flatnonzero(told["action_mask"] == 0)[0]
         seen, reward, *_ = env.step(action)
@@ -166,17 +163,15 @@ def test_an_action_that_is_not_allowed_is_a_hold():
 
 @pytest.mark.slow
 def test_who_holds_for_ever_sends_in_the_end():
-    pytest.importorskip("gymnasium")
     _, found = played(0, lambda mask: len(mask) - 1, cg.day("quiet", jobs=2))
     assert sum(mask[-1] == 0 for _, mask, _ in found) == 2  # for each job once
-    assert len(found) > 2 * MOST_HELD
+    assert len(found) > 2 * gym_environment.MOST_HELD
 
 
 @pytest.mark.slow
 def test_a_seed_is_the_runs_and_without_one_it_is_drawn_from_the_last():
-    pytest.importorskip("gymnasium")
     first = cg.simulate(BUSY, "fifo", 7).jobs["submit_s"][0]
-    env = cg.gym_env(BUSY).unwrapped
+    env = GymEnvironment(BUSY)
     env.reset(seed=7)
     assert env.run.view.queue[0].submit_s == first
     drawn = []
@@ -192,25 +187,11 @@ def test_of_a_class_the_first_that_can_be_in_time_goes():
         cg.Job(n, 0.0, due) for n, due in enumerate((10.0, 900.0, 2000.0))
     )
     view = BUSY.moment([late, soon, later], now_s=50.0)
-    assert earliest_due(view, view.queue) is soon
-    assert earliest_due(view, [late]) is late
+    assert gym_environment.earliest_due(view, view.queue) is soon
+    assert gym_environment.earliest_due(view, [late]) is late
 
 
-@pytest.mark.slow
-def test_what_has_no_environment_is_told():
-    pytest.importorskip("gymnasium")
-    with pytest.raises(cg.InputError, match="rented slots"):
-        cg.gym_env(cg.llm.Scenario())
+def test_jobs_that_need_several_slots_are_refused():
     gang = cg.JobList([cg.Job(0, 0.0, 100.0, gpus=2)])
-    with pytest.raises(cg.InputError, match="a Prices"):
-        cg.gym_env(BUSY, 5)
-    with pytest.raises(cg.InputError, match="one slot each"):
-        cg.gym_env(cg.Scenario("gang", gang))
-
-
-def test_without_gymnasium_one_line_names_the_extra(monkeypatch):
-    monkeypatch.setitem(sys.modules, "gymnasium", None)
-    with pytest.raises(
-        cg.InputError, match=r'gym_env needs gymnasium: pip install "\.\[rl\]"'
-    ):
-        cg.gym_env(BUSY)
+    with pytest.raises(ValueError, match="several slots"):
+        GymEnvironment(cg.Scenario("gang", gang))

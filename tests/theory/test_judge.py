@@ -1,22 +1,15 @@
-"""Judging policies on a suite of scenarios: regret, what an interval can tell, the
-command.
-"""
-
-from dataclasses import replace
+"""Costs of policies on drawn scenarios: regret, and what an interval can show."""
 
 import numpy as np
 import pytest
+from benchmarks.judge import Judgement, judge
+from benchmarks.suite import scenario
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.analysis.statistics import paired_difference
-from cgrsp_simpy.decide.judge import Judgement, judge
 from cgrsp_simpy.decide.recommend import Prices
-from cgrsp_simpy.decide.suite import scenario
-from cgrsp_simpy.rental.workload import LoggedWorkload
 
 SMALL = [4, 6, 11, 64, 79]  # those of TRAIN with fewest jobs
-
-# ---- judging ----
 
 
 def judged(**more):
@@ -69,11 +62,11 @@ def rows(**usd):
         for place, values in enumerate(scenarios)
         for seed, value in enumerate(values)
     ]
-    alone = {
+    first_days = {
         row["scenario"]: list(dict.fromkeys(each["seed"] for each in made))
         for row in made
     }
-    return Judgement("made", made, alone)
+    return Judgement(made, first_days)
 
 
 def test_regret_is_against_the_best_of_the_others_scenario_by_scenario():
@@ -113,58 +106,3 @@ def test_prices_are_the_users():
     assert free.values(day.name, "edf")[0] == pytest.approx(rent)
     with pytest.raises(cg.InputError, match="price_miss"):
         judged(prices=Prices(-1))
-
-
-@pytest.mark.parametrize(
-    ("scenarios", "policies", "message"),
-    [
-        ([], ["fifo", "edf"], "scenarios"),
-        ([scenario(1), scenario(1)], ["fifo", "edf"], "differ"),
-        ([scenario(1)], ["fifo"], "two or more"),
-        ([scenario(1)], ["fifo", "none"], "none"),
-        ([cg.hgsp.Scenario()], ["fifo", "edf"], "rented"),
-        (scenario(1), ["fifo", "edf"], "a list of scenarios"),
-    ],
-)
-def test_what_cannot_be_judged_is_named(scenarios, policies, message):
-    with pytest.raises(cg.InputError, match=message):
-        judge(scenarios, policies)
-
-
-def test_what_cannot_be_asked_of_a_judgement_is_named():
-    small = cg.day("quiet", jobs=3)
-    with pytest.raises(cg.InputError, match="a Prices"):
-        judge([small], ["fifo", "edf"], [0], prices=5)
-    study = judge([small], ["fifo", "edf"], [0])
-    for ask, message in (
-        (lambda: study.values("quiet", "fifo", "cost"), "unknown figure 'cost'"),
-        (lambda: study.against_best("fifo", "scenario"), "unknown figure 'scenario'"),
-        (lambda: study.worst("fifo", number=-1), "number"),
-    ):
-        with pytest.raises(cg.InputError, match=message):
-            ask()
-
-
-def test_a_run_that_fails_is_told(tmp_path):
-    def broken(view):
-        raise RuntimeError("no")
-
-    study = judge([replace(scenario(36), name="one")], ["fifo", broken], [0])
-    assert "1 of 2 runs failed" in str(study)
-    assert study.as_dict()["failures"]
-
-
-def test_a_judgement_resumes_from_its_directory(tmp_path):
-    # one without a log, and one with
-    scenarios = [scenario(SMALL[0]), scenario(SMALL[3])]
-    kinds = [isinstance(each.workload, LoggedWorkload) for each in scenarios]
-    assert kinds == [False, True]
-    first, again = (
-        judge(scenarios, ["fifo", "edf"], range(2), out=tmp_path / "kept")
-        for _ in range(2)
-    )
-    assert first.rows == again.rows
-    assert (tmp_path / "kept" / "rows.csv").exists()
-
-
-# ---- the command ----

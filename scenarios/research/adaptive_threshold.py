@@ -9,42 +9,48 @@ with the same number of choices, on wait, misses and cost; of each front the cho
 with the least wait + 10 x misses is run on a hundred other seeds.
 """
 
+from tune import FIGURES, pareto_front
+
 import cgrsp_simpy as cg
 
-NEVER = "adaptive:pressure=1000000"
+NEVER = "adaptive:pressure=1000000,"
 RANGES = {
     NEVER: {"threshold_s": (0, 28800)},
-    "adaptive": {
+    "adaptive:": {
         "threshold_s": (0, 28800),
         "pressure": (0, 60),
         "wide_s": (0, 28800),
     },
 }
-SEEDS = range(1000, 1100)
+SEEDS, TRAINING = range(1000, 1100), range(1100, 1110)
 
 
-def traded(row):
+def traded(figures):
     """A minute of mean wait weighs as much as a tenth of a per cent missed."""
-    return row["wait_min"].mean + 10 * row["miss_pct"].mean
+    wait_min, miss_pct, _ = figures
+    return wait_min + 10 * miss_pct
 
 
 def tuned(day, policy):
     """The policy with the best parameters of its front, by the training seeds."""
-    ranges = {f"adaptive:{name}": ends for name, ends in RANGES[policy].items()}
-    found = cg.tune(day, ranges, policy, SEEDS)
-    best = min(
-        range(1, len(found.points)),
-        key=lambda n: traded(found.training[n].means()["adaptive"]),
-    )
-    own = {name.partition(":")[2]: x for name, x in found.points[best].items()}
-    told = ",".join(f"{name}={value}" for name, value in own.items())
-    return f"{policy}{',' if ':' in policy else ':'}{told}"
+
+    def text(choice):
+        return policy + ",".join(f"{k}={x}" for k, x in zip(RANGES[policy], choice))
+
+    def means(choices):
+        if not choices:
+            return []
+        study = cg.compare(day, {text(each): text(each) for each in choices}, TRAINING)
+        return [[row[name].mean for name in FIGURES] for row in study.means().values()]
+
+    front = pareto_front(means, list(RANGES[policy].values()), 24, 20)
+    return text(min(front, key=lambda choice: traded(front[choice])))
 
 
 if __name__ == "__main__":
     for name in ("quiet", "normal", "hectic", "surge"):
         day = cg.day(name)
-        policies = {"fixed": tuned(day, NEVER), "adapted": tuned(day, "adaptive")}
+        policies = {"fixed": tuned(day, NEVER), "adapted": tuned(day, "adaptive:")}
         print(f"{name}: {policies}")
         policies |= {"thesis's rescue": "spt-rescue", "thesis's adaptive": "adaptive"}
         print(cg.compare(day, policies, SEEDS), "\n")

@@ -1,19 +1,23 @@
 """The suites of scenarios: their laws, and how triage does on five of each."""
 
 import math
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmarks import suite
+from benchmarks.judge import judge
+from benchmarks.suite import TEST, TRAIN, scenario, wide
 from scipy import stats
+from support import process
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.base.streams import stream
-from cgrsp_simpy.decide import suite
-from cgrsp_simpy.decide.judge import judge
-from cgrsp_simpy.decide.suite import TEST, TRAIN, scenario, wide
 from cgrsp_simpy.rental.workload import COMPLEXITY_MIX, LoggedWorkload
 
+PAGE = Path(__file__).parents[2] / "docs" / "howto" / "limits.md"
 SMALL = [4, 6, 11, 64, 79]  # those of TRAIN with fewest jobs
 WIDE = [58, 57, 15, 69, 39]  # and of the second law
 
@@ -419,3 +423,15 @@ def test_on_five_small_wide_scenarios_triage_costs_less_than_each_of_three():
     ]
     assert [each.mean for each in certain] == pytest.approx([0.00024], abs=0.0001)
     assert not study.behind("triage")
+
+
+@pytest.mark.slow
+def test_the_command_prints_the_table_of_the_page(tmp_path):
+    words = [sys.executable, suite.__file__, "--scenarios", "1", "--seeds", "2"]
+    done = process(words, tmp_path)
+    assert done.returncode == 0, done.stderr
+    header, line, *rows = done.stdout.splitlines()
+    page = PAGE.read_text(encoding="utf-8")
+    assert f"{header}\n{line}\n" in page
+    labels = [text.split("|")[1] for text in page.splitlines() if text[:1] == "|"]
+    assert [row.split("|")[1] for row in rows] == labels[2:]

@@ -1,18 +1,19 @@
 """Can a small agent learn to dispatch? Better than CADR does, not than EDF or triage.
 
 The thesis leaves reinforcement learning as future work (Section 6.2.2, point 8). The
-agent scores each action by a dozen features of what `cg.gym_env` shows, and takes the
-best. Its weights are learnt by the cross-entropy method (Szita and Lörincz, Learning
-Tetris using the noisy cross-entropy method, Neural Computation 18, 2006), a search of
-policies that needs no gradient: draw weights, play days of surge, keep the best few,
-draw around them, each time on days that are new. What is learnt meets policies on
-ten days that it has not seen, and the bound that none can be below.
+agent scores each action by a dozen features of what `GymEnvironment` shows, and takes
+the best. Its weights are learnt by the cross-entropy method (Szita and Lörincz,
+Learning Tetris using the noisy cross-entropy method, Neural Computation 18, 2006), a
+search of policies that needs no gradient: draw weights, play days of surge, keep the
+best few, draw around them, each time on days that are new. What is learnt meets
+policies on ten days that it has not seen, and the bound that none can be below.
 """
 
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 
 import numpy as np
+from gym_environment import GymEnvironment
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.analysis.statistics import mean, paired_difference
@@ -46,7 +47,7 @@ def features(env, seen):
 
 def played(weights, seed):
     """What a day costs under the agent, USD, but for the slots."""
-    env = cg.gym_env(DAY).unwrapped
+    env = GymEnvironment(DAY)
     (seen, told), usd = env.reset(seed=seed), 0.0
     for _ in range(MOST[0]):
         scores = np.where(told["action_mask"], features(env, seen) @ weights, -np.inf)

@@ -12,19 +12,19 @@ no GPU. With one tile a frame is the thesis's job, to the bit.
 """
 
 from dataclasses import dataclass, replace
-from pathlib import Path
-
-import matplotlib
-
-matplotlib.use("Agg")
-from matplotlib import pyplot as plt
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.analysis.statistics import mean, paired_difference
+from cgrsp_simpy.plots.figure import Figure, numbers, where
+from cgrsp_simpy.plots.marks import intervals
 from cgrsp_simpy.rental.process import provisioning
 
 DAYS, TILES, SEEDS = ("quiet", "normal", "hectic", "surge"), (1, 2, 4), range(20)
-LOOKS = ("o-", "s--", "^:")
+LOOKS = (("#0072B2", "o-"), ("#D55E00", "s--"), ("#000000", "^:"))
+LABELS = {
+    "stay_min": "end of a frame\nlater by (min)",
+    "miss_pct": "missed deadlines\nmore by (points)",
+}
 SPLITS = {  # share repeated, imbalance, seconds to merge, whether GPUs are at hand
     "an ideal split": (0.0, 0.0, 0.0, False),
     "10 % repeated, 30 % uneven, 5 s to merge": (0.1, 0.3, 5.0, False),
@@ -45,7 +45,7 @@ class Tiled(cg.Scenario):
         luck = run.hidden[frame]
         parts = 1 + self.imbalance * 3**0.5 * (2 * draws[:, 2] - 1)
         parts *= self.tiles / parts.sum()
-        others = []  # beside the first tile, which is the frame's own claim
+        others = []  # next to the first tile, which is the frame's own claim
         for n, (status, delay, _) in enumerate(draws[1:], 1):
             tile = frame._replace(id=frame.id + n / self.tiles)
             own = luck._replace(status=status, delay=delay)
@@ -88,53 +88,95 @@ def tiled(name, tiles, repeated, imbalance, merge_s, at_hand):
     return replace(day, gpus=gpus, slots=slots, market=market)
 
 
-def judged(scenario):
+def measured(scenario):
     """By seed the mean minutes from the submission of a frame to its end, and the
     share of deadlines missed, in %.
     """
     runs = [cg.simulate(scenario, "edf", seed) for seed in SEEDS]
     stays = [(run.jobs["finish_s"] - run.jobs["submit_s"]).mean() / 60 for run in runs]
-    return stays, [run.summary()["miss_pct"] for run in runs]
+    return {
+        "stay_min": stays,
+        "miss_pct": [run.summary()["miss_pct"] for run in runs],
+    }
 
 
-def told(value):
-    return f"{value.mean:7.2f} ± {value.half_width:5.2f}"
+def rows_of(day, split, values):
+    """Return one row per number of tiles: means, and differences from whole frames.
+
+    values: as from `measured`, by number of tiles.
+    """
+    rows = []
+    for tiles, figures in values.items():
+        row = {"day": day, "split": split, "tiles": tiles}
+        for name, by_seed in figures.items():
+            columns = {name: mean(by_seed)}
+            columns[f"{name}_more"] = paired_difference(by_seed, values[1][name])
+            for column, value in columns.items():
+                row |= {column: value.mean, f"{column}_half_width_95": value.half_width}
+        rows.append(row)
+    return rows
 
 
-def draw(column, number, split, found):
-    """A line of means with intervals for each figure, against the number of tiles."""
-    at = [tiles + 0.08 * (number - 1) for tiles in TILES]  # lines beside each other
-    for ax, values in zip(column, zip(*found)):
-        means = [mean(each) for each in values]
-        ax.errorbar(
-            at,
-            [each.mean for each in means],
-            [each.half_width for each in means],
-            fmt=LOOKS[number],
-            capsize=3,
-            label=split,
-        )
+def interval(row, name):
+    return f"{row[name]:7.2f} ± {row[f'{name}_half_width_95']:5.2f}"
 
+
+def draw(canvas, rows):
+    """One line per split: differences from whole frames by number of tiles."""
+    grid, lines = canvas.subplots(len(LABELS), len(DAYS), sharex=True), []
+    for (name, label), panels in zip(LABELS.items(), grid):
+        panels[0].set_ylabel(label)
+        for day, ax in zip(DAYS, panels):
+            if any(numbers(where(rows, day=day), f"{name}_more")):
+                lines = draw_splits(ax, where(rows, day=day), name)
+            else:
+                ax.text(2.5, 0.5, "no difference", ha="center", fontsize="small")
+                ax.set_yticks([])
+            ax.set_xticks(TILES)
+    for day, ax in zip(DAYS, grid[0]):
+        ax.set_title(f"{day} day", loc="left", fontsize="medium")
+    canvas.supxlabel("tiles per frame", fontsize="medium")
+    return lines
+
+
+def draw_splits(ax, rows, name):
+    lines = []
+    for number, (split, (colour, form)) in enumerate(zip(SPLITS, LOOKS)):
+        line = where(rows, split=split)
+        # lines next to each other
+        at = [tiles + 0.1 * (number - 1) for tiles in numbers(line, "tiles")]
+        more = numbers(line, f"{name}_more")
+        halves = numbers(line, f"{name}_more_half_width_95")
+        lines += ax.plot(at, more, form, color=colour, label=split)
+        intervals(ax, at, more, y_half=halves, colour=colour)
+    ax.axhline(0, color="0.55", linewidth=0.8, zorder=0)
+    return lines
+
+
+FIGURE = Figure(
+    "tiles",
+    "Frames in tiles: differences from whole frames",
+    (6.3, 4.0),
+    note=(
+        f"Differences from whole frames, paired by seed; EDF, {len(SEEDS)} seeds, 95 %"
+        " intervals"
+    ),
+    draw=draw,
+    texts=("day", "split"),
+    legend={"columns": len(SPLITS)},
+)
 
 if __name__ == "__main__":
-    figure, axes = plt.subplots(2, len(DAYS), figsize=(10, 5), layout="constrained")
-    for name, column in zip(DAYS, axes.T):
-        for number, (split, how) in enumerate(SPLITS.items()):
-            print(f"{name}, {split}")
-            found = [judged(tiled(name, tiles, *how)) for tiles in TILES]
-            for tiles, (stays, missed) in zip(TILES, found):
-                more = paired_difference(stays, found[0][0]) if tiles > 1 else None
-                than = f", {told(more)} min more than whole" if more else ""
+    rows = []
+    for day in DAYS:
+        for split, how in SPLITS.items():
+            print(f"{day}, {split}")
+            values = {tiles: measured(tiled(day, tiles, *how)) for tiles in TILES}
+            for row in rows_of(day, split, values):
+                more = f", {interval(row, 'stay_min_more')} min more than whole"
                 print(
-                    f"  {tiles}: {told(mean(stays))} min{than}; {told(mean(missed))} %"
+                    f"  {row['tiles']}: {interval(row, 'stay_min')} min"
+                    f"{more * (row['tiles'] > 1)}; {interval(row, 'miss_pct')} %"
                 )
-            draw(column, number, split, found)
-        column[0].set_title(f"{name} day")
-        column[1].set_xlabel("tiles of a frame")
-        for ax in column:
-            ax.set(xticks=TILES, ylim=(0, max(1.0, ax.get_ylim()[1])))
-    axes[0, 0].set_ylabel("submission to end (min)")
-    axes[1, 0].set_ylabel("missed deadlines (%)")
-    lines = axes[0, 0].get_legend_handles_labels()
-    figure.legend(*lines, loc="outside lower center", ncols=len(SPLITS))
-    figure.savefig(Path("figures") / "tiles.png", dpi=130)
+                rows.append(row)
+    FIGURE.write("figures", rows)

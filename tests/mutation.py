@@ -95,10 +95,6 @@ EQUAL: dict[tuple[str, str], str] = {
         "_verdict(abs(0.2199 * jobs - 277) < 1 and abs(0.1314 * jobs - 167) < 2),",
     ): "the first is false already: 209 of 950 jobs",
     (
-        "papers/thesis/persistence.py",
-        "for ax in grid[1]:",
-    ): "there are two lines of panels",
-    (
         "waiting/recursion.py",
         "fast: bool = True,",
     ): "compiled or not, the starts are the same",

@@ -250,8 +250,7 @@ def _sizes(args: argparse.Namespace, name: str, paper: Paper) -> dict[str, Any]:
         allowed = " or ".join(known) or "left out: these figures take none"
         require(word in known, "word", word, allowed)
         require(len(texts) == 1, word, ",".join(texts), "one value")
-        files = word == "market"
-        sizes[word] = texts[0].split("+") if files else value_of(texts[0], int)
+        sizes[word] = value_of(texts[0], int)
     return sizes
 
 

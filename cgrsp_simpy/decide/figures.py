@@ -21,19 +21,38 @@ from cgrsp_simpy.base.table import csv_text, grouped
 from cgrsp_simpy.decide.advice import PRINT, Advice
 from cgrsp_simpy.decide.recommend import PARTS
 from cgrsp_simpy.plots.figure import Figure, Row, numbers, where
-from cgrsp_simpy.plots.parts import dots, intervals, legend_above, whole_numbers
+from cgrsp_simpy.plots.parts import (
+    dots,
+    hollow,
+    intervals,
+    legend_above,
+    whole_numbers,
+)
 from cgrsp_simpy.plots.style import (
     DEADLINE,
     EXECUTING,
     MISSED,
     PROVISIONING,
+    Look,
     axes,
     looks,
 )
 from cgrsp_simpy.studies.page import page
 
 COLOURS = dict(zip(PARTS, (EXECUTING, PROVISIONING, MISSED, DEADLINE[1], DEADLINE[0])))
-LINES = 5
+# By line, not by policy: lines of one policy must differ in hue, too.
+SLOT_LOOKS = (
+    Look("#0072B2", "o", "-"),
+    Look("#D55E00", "s", (0, (5, 1.5))),
+    Look("#009E73", "^", (0, (6, 1.5, 1, 1.5))),
+    Look("#AA4499", "D", (0, (2, 1))),
+    Look("#000000", "v", (0, (1, 1))),
+)
+DEAREST = 1.6  # greatest cost inside the axes, over the least
+UNDER: dict[str, Any] = {  # of a text under its point
+    **{"textcoords": "offset points", "ha": "center", "va": "center"},
+    "fontsize": "small",
+}
 
 
 def draw_bars(canvas: Canvas, rows: list[Row]) -> None:
@@ -61,7 +80,8 @@ def draw_bars(canvas: Canvas, rows: list[Row]) -> None:
 def searched(found: Advice) -> list[Row]:
     """Return the options that differ only in the number of slots.
 
-    Of the LINES cheapest combinations of policy and types with three numbers or more.
+    Of the cheapest combinations of policy and types with three numbers or more, as many
+    as SLOT_LOOKS. advised: whether this is the option advised.
     """
     by_slots = sorted(
         where(found.rows, compared=False), key=lambda row: float(row["slots"])
@@ -69,21 +89,38 @@ def searched(found: Advice) -> list[Row]:
     lines = grouped(by_slots, lambda row: (row["policy"], row["types"]))
     long = [rows for rows in lines.values() if len(rows) > 2]
     long.sort(key=lambda rows: min(float(row["total_usd"]) for row in rows))
-    return [row for rows in long[:LINES] for row in rows]
+    option = found.advised._asdict()
+    return [
+        {**row, "advised": option.items() <= row.items()}
+        for rows in long[: len(SLOT_LOOKS)]
+        for row in rows
+    ]
 
 
 def draw_slots(canvas: Canvas, rows: list[Row]) -> None:
-    """Draw the cost of a day by number of slots, one line per policy and types."""
+    """Draw the cost of a day by number of slots, one line per policy and types.
+
+    The axes end at DEAREST times the least cost.
+    """
     ax = canvas.add_subplot()
     lines = list(dict.fromkeys((row["policy"], row["types"]) for row in rows))
     handles: list[Line2D] = []
-    for (policy, types), look in zip(lines, looks([policy for policy, _ in lines])):
+    for (policy, types), look in zip(lines, SLOT_LOOKS):
         line = where(rows, policy=policy, types=types)
-        points = (numbers(line, name) for name in ("slots", "total_usd"))
-        handles += ax.plot(
-            *points, label=f"{policy}, {types}", linestyle=look.line, **dots(look)
+        slots, usd, halves = (
+            numbers(line, name) for name in ("slots", "total_usd", "total_usd_half")
         )
-    ax.set(xlabel="slots", ylabel="cost of a day (USD)", yscale="log")
+        label = f"{policy}, {types}"
+        handles += ax.plot(slots, usd, label=label, linestyle=look.line, **dots(look))
+        intervals(ax, slots, usd, y_half=halves, colour=look.colour)
+    least = min(numbers(rows, "total_usd"))
+    near = [row["slots"] for row in rows if row["total_usd"] <= DEAREST * least]
+    ax.set(xlabel="slots", xlim=(min(near) - 0.8, max(near) + 0.8))
+    ax.set(ylabel="cost of a day (USD)", ylim=(0.9 * least, DEAREST * least))
+    for row in where(rows, advised=True):
+        at = row["slots"], row["total_usd"]
+        ax.annotate(f"advised: {at[0]}", at, (0, -16), **UNDER)
+        ax.plot(*at, **hollow(Look("0.2", "o", "")))
     whole_numbers(ax.xaxis)
     legend_above(ax, handles)
 
@@ -101,7 +138,9 @@ ADVICE = (
     ),
     Figure(
         "advice_slots",
-        "The cost of a day by the number of slots, by the seeds of the search.",
+        "The cost of a day by the number of slots, by the seeds of the search, with"
+        " 95 % intervals for options that ran on enough of them. Options that cost more"
+        f" than {DEAREST:g} times the least are outside the axes.",
         (6.3, 3.4),
         rows=searched,
         draw=draw_slots,

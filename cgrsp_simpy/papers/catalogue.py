@@ -96,9 +96,6 @@ PAPERS = {
         "papers.spot.figures",
         "spot",
     ),
-    "market": Paper(
-        "The thesis's findings if stock persists", "papers.thesis.persistence", "market"
-    ),
 }
 
 

@@ -27,7 +27,6 @@ from cgrsp_simpy.papers.hgsp import figures as hgsp
 from cgrsp_simpy.papers.llm import figures as llm
 from cgrsp_simpy.papers.spot import figures as spot
 from cgrsp_simpy.papers.thesis import figures as thesis
-from cgrsp_simpy.papers.thesis import persistence as market
 from cgrsp_simpy.papers.thesis.report import run_tables
 from cgrsp_simpy.papers.waiting import figures as waiting
 
@@ -36,9 +35,6 @@ pytestmark = pytest.mark.skipif(
     not FOLDER.is_dir(), reason="the figures are in the repository alone"
 )
 
-RECORDED = sorted((Path(__file__).parents[3] / "shared/data/gpu_market").glob("*.gz"))[
-    ::-1
-]
 AZURE = DATA / "azure_llm_2023" / "AzureLLMInferenceTrace_code.csv"
 RUNS = {
     "cluster": cache(lambda: cluster.Runs(executor=2)),
@@ -48,7 +44,6 @@ RUNS = {
     "llm": lambda: llm.Runs(
         cg.llm.read_requests(AZURE) if AZURE.exists() else llm.LIKE_AZURE, 2
     ),
-    "market": cache(lambda: market._runs(2, RECORDED)),
     "waiting": cache(lambda: waiting.Runs(executor=2)),
 }
 FAST = {
@@ -57,7 +52,6 @@ FAST = {
     "hgsp": ("gantt",),
     "llm": ("table2",),
     "spot": ("course",),
-    "market": (),
     "waiting": ("table1",),
     "thesis": ("3.1", "3.2", "4.1", "5.1", "5.2", "5.3"),
 }
@@ -67,7 +61,6 @@ GALLERIES = {
     "hgsp": hgsp.FIGURES,
     "llm": llm.FIGURES,
     "spot": spot.FIGURES,
-    "market": market.FIGURES,
     "waiting": waiting.FIGURES,
     "thesis": thesis.FIGURES,
 }
@@ -96,8 +89,6 @@ def made(module, id):
 )
 def test_what_is_plotted_is_what_the_package_gives(module, id):
     folder = FOLDER if module == "thesis" else FOLDER / module
-    if (module, id) == ("market", "findings") and not RECORDED:
-        pytest.skip("the market that is replayed is not here")
     if (module, id) == ("llm", "gpus") and not AZURE.exists():
         pytest.skip("the log is not here")
     assert not stale(made(module, id), folder / f"{GALLERIES[module][id].stem}.csv")
@@ -181,4 +172,6 @@ def test_every_committed_figure_is_declared():
     names = ("advice", *(figure.stem for figure in ADVICE))
     declared |= {FOLDER / "advice" / f"{name}.csv" for name in names}
     declared.add(FOLDER / "frontier" / "frontier.csv")
+    # of scenarios; tests/docs/test_scenarios.py compares these
+    declared |= {FOLDER / f"{name}.csv" for name in ("hectic_day", "tiles")}
     assert set(FOLDER.rglob("*.csv")) == declared

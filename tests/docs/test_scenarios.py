@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import zlib
 from pathlib import Path
 
 import pytest
@@ -13,11 +14,13 @@ from support import needs
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 DATA = Path(__file__).parents[3] / "shared" / "data"
+STOCK = [
+    DATA / "gpu_market" / f"{name}.jsonl.gz"
+    for name in ("H100_80GB_SXM5", "A100_80GB_PCIe")
+]
 LOGS = {
-    "replay_month.py": [
-        DATA / "gpu_market" / f"{name}.jsonl.gz"
-        for name in ("H100_80GB_SXM5", "A100_80GB_PCIe")
-    ],
+    "market_findings.py": STOCK,
+    "replay_month.py": STOCK,
     "spot_replayed.py": DATA
     / "spot_traces"
     / "availability"
@@ -55,6 +58,7 @@ LONG = (
     "hectic_day",
     "how_many_slots",
     "how_many_zones",
+    "market_findings",
     "order_or_place",
     "rates_of_a_log",
     "real_log",
@@ -83,6 +87,27 @@ def logs_of(script):
     """The files that a script is run on."""
     found = LOGS.get(script.name, [])
     return found if isinstance(found, list) else [found]
+
+
+def assert_same_numbers(path, kept):
+    """Both CSV files have the same cells, numbers up to rounding."""
+    cells, others = (
+        [line.split(",") for line in each.read_text(encoding="utf-8").splitlines()]
+        for each in (path, kept)
+    )
+    assert cells[0] == others[0] and len(cells) == len(others)
+    for row, other in zip(cells[1:], others[1:]):
+        assert list(map(number_of, row)) == pytest.approx(
+            list(map(number_of, other)), rel=1e-9, abs=1e-12
+        )
+
+
+def number_of(cell):
+    """The number in a cell, or a number for its text."""
+    try:
+        return float(cell)
+    except ValueError:
+        return float(zlib.crc32(cell.encode()))
 
 
 def output(script, folder):
@@ -119,6 +144,8 @@ def test_script_prints_its_out_file(script, tmp_path):
     assert output(script, tmp_path) == script.with_suffix(".out").read_text(
         encoding="utf-8"
     )
+    for path in (tmp_path / "figures").glob("*.csv"):
+        assert_same_numbers(path, SCENARIOS.parent / "figures" / path.name)
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)

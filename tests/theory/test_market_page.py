@@ -64,8 +64,8 @@ def test_runs_and_correlations_are_as_the_text_says(zone):
         assert f"| {row} | {' | '.join(values)} |" in TEXT
     apart, width = polls.drift_pct
     assert (
-        f"that of `us-east-1d_v100_1` by {apart:+.0f} ± {width:.0f}, which is not told"
-        in TEXT
+        f"that of `us-east-1d_v100_1` by {apart:+.0f} ± {width:.0f}, for which there"
+        " is no warning" in TEXT
     )
     assert abs(apart) < width
     [other] = read_market(ZONE.with_name("us-east-1f_v100_1.json"))
@@ -123,16 +123,16 @@ def test_preemptions_are_as_the_text_says(zone):
 
 @pytest.mark.long
 @pytest.mark.skipif(not ZONE.is_file(), reason="the traces are not here")
-def test_preemptions_of_all_zones_kept_apart_are_as_the_text_says():
-    found, more, onsets, widths = [], [], [], []
+def test_two_scales_reproduce_preemptions_of_all_zones_kept_apart():
+    """One scale takes too few instances; two take as many as the record, or nearly."""
+    preemptions, more, onsets = [], [], []
     for path in sorted(TRACES.parents[1].rglob("*.json")):
         if path.name[:10] in APART:
             own, fits = laws(path)
             means = {
                 name: each["preemptions"] for name, each in taken(own, fits).items()
             }
-            found.append([each.mean for each in means.values()])
-            widths.append(means["replay"].half_width / means["replay"].mean)
+            preemptions.append([each.mean for each in means.values()])
             polls = fits["two"].polls
             often = polls.shares[2] / polls.run_h(True)
             onsets.append(
@@ -140,20 +140,8 @@ def test_preemptions_of_all_zones_kept_apart_are_as_the_text_says():
             )
             if means["two"].low > means["replay"].high:
                 more.append(path.stem)
-    replay, one, two = np.mean(found, axis=0)
-    near = sum(abs(law / record - 1) <= 0.15 for record, _, law in found)
-    assert (len(found), len(more)) == (10, 1)
+    replay, one, two = np.mean(preemptions, axis=0)
+    assert (len(preemptions), more) == (10, ["us-west-2a_k80_8"])
+    assert one < replay / 4 and abs(two / replay - 1) < 0.3
     by_one, by_two = np.transpose(onsets)
-    few, most = sum(abs(by_two - 1) <= 0.04), max(abs(by_two - 1))
-    assert (
-        "On all ten traces of the zones kept apart Low stock sets in as often by two"
-        f" scales as recorded, to 4 % on {few} and to {100 * most:.0f} % on the other,"
-        f" and {min(by_one):.2f} to {max(by_one):.2f} times as often by one." in TEXT
-    )
-    assert (
-        f"There {replay:.1f} instances a day are taken in the mean by the record,"
-        f" {one:.1f} by one scale and {two:.1f} by two; on {near} of them two scales"
-        f" are within 15 % of the record, on `{more[0]}` they take more for certain,"
-        " and on the others the record itself, with a half width of at least"
-        f" {100 * min(widths):.0f} % of its mean on each" in TEXT
-    )
+    assert max(abs(by_two - 1)) < 0.15 and max(by_one) < 0.6

@@ -19,10 +19,7 @@ from cgrsp_simpy.rental.job import Service
 from cgrsp_simpy.rental.workload import LoggedWorkload
 
 PAGES = Path(__file__).parents[2] / "docs" / "howto"
-HOWTO, MARKET = (
-    " ".join((PAGES / f"{name}.md").read_text(encoding="utf-8").split())
-    for name in ("limits", "market")
-)
+HOWTO = " ".join((PAGES / "limits.md").read_text(encoding="utf-8").split())
 FRESH = range(9000, 9200)
 LAWS = {"suite": scenario, "wide": wide}
 HEADERS = {"suite": "`scenario`", "wide": "`wide`"}  # in the how-to
@@ -270,20 +267,7 @@ def test_where_stock_is_seen_triage_costs_about_what_watch_does_or_less(
 
     less = paired_difference(usd("triage"), usd("watch"))
     assert less.low < 0 and less.high < 0.15
-    waits = row["wait_min"].mean
     if free_types:
-        rent = other["cost_usd"].mean - row["cost_usd"].mean
-        sentence = (
-            f"{waits:.1f} min against {other['wait_min'].mean:.1f}, for {rent:.2f} USD"
-            " a day"
-        )
+        assert row["cost_usd"].mean < other["cost_usd"].mean
     else:
-        assert waits <= other["wait_min"].mean
-        more = paired_difference(
-            *(study.values(each, "wait_min") for each in ("triage", "watch"))
-        )
-        sentence = (
-            f"over seeds 9000 to 9099 it waits {waits:.1f} min ({more.mean:.2f} ±"
-            f" {more.half_width:.2f} against `watch`) and misses nothing"
-        )
-    assert sentence in MARKET
+        assert row["wait_min"].mean <= other["wait_min"].mean

@@ -70,18 +70,16 @@ MEDIAN: dict[str, Any] = {  # an upright line
     **{"markersize": 13, "markeredgewidth": 2.6},
 }
 QUANTILES = (5, 25, 50, 75, 95)
-# Column -> label, factor to its unit, and whether its axis is logarithmic; UNITS of
-# Table II.
+# the scheduler that the others are compared with; the one that may be outside the axes,
+# as it can hardly carry the load, and would hide the differences of the others
+REFERENCE, OUTSIDE = "hps", "fifo"
+# column -> label of the difference, and factor to its unit
 METRICS = {
-    "throughput_per_h": ("throughput (jobs/h)", 1.0, False),
-    "utilisation_pct": ("utilisation (%)", 1.0, False),
-    "starved": ("starved (jobs)", 1.0, False),
-    "wait_s": ("mean wait (h)", 1 / 3600, True),
-    "wait_variance_min2": ("wait variance (1000 min²)", 1e-3, True),
-    "fragmentation_pct": ("fragmentation (%)", 1.0, False),
+    "starved": ("starved (jobs)", 1.0),
+    "wait_s": ("mean wait (h)", 1 / 3600),
+    "fragmentation_pct": ("fragmentation (points)", 1.0),
 }
-# Column -> unit, if less is better.
-LEAST = {"starved": "", "wait_s": " s", "wait_variance_min2": " min²"}
+# column -> label, factor to its unit, and whether its axis is logarithmic
 UNITS = {
     "throughput_per_h": ("throughput (jobs/h)", 1.0, False),
     "utilisation_pct": ("utilisation (%)", 1.0, False),
@@ -164,85 +162,110 @@ def _(rows: list[Row]) -> str:
 
 @FIGURES.add(
     "metrics",
-    "All schedulers at one load",
-    (6.3, 5.6),
+    f"All schedulers at one load: differences from {REFERENCE}",
+    (6.3, 3.7),
     note=lambda runs: (
-        f"offered load {LOAD:g}, {every(runs)}, 95 % intervals.\n"
-        "Throughput, utilisation, fragmentation: while the measured jobs arrive.\n"
+        f"offered load {LOAD:g}, {every(runs)}.\n"
+        f"Differences from {REFERENCE}, paired by seed, 95 % intervals; at the edge:"
+        f" {OUTSIDE}, outside the axes.\n"
         "Starved: waits of more than 30 min. Fragmentation: share of the free GPUs"
         " that\n"
         "the widest waiting job cannot use, mean over the time in which jobs wait"
     ),
 )
 def metrics(runs: Runs) -> list[Row]:
-    """Metrics per scheduler, and paired differences from the best; 95 % half widths."""
+    """Means per scheduler, and paired differences from REFERENCE, 95 % half widths."""
     study = runs.tabled[UNCUT, LOAD]
-    means = study.means()
-    least = {
-        metric: study.values(
-            min(means, key=lambda name: means[name][metric].mean), metric
-        )
-        for metric in LEAST
-    }
-    more = {
-        name: {
-            f"{metric}_above_least": paired_difference(
-                study.values(name, metric), values
-            )
-            for metric, values in least.items()
-        }
-        for name in means
-    }
     return [
         {
             **{"scheduler": name, "load": LOAD, "jobs": runs.jobs, "seeds": runs.seeds},
-            **with_halves({metric: known[metric] for metric in METRICS} | more[name]),
+            **{metric: row[metric].mean for metric in METRICS},
+            **with_halves(
+                {
+                    _more(metric): paired_difference(
+                        study.values(name, metric), study.values(REFERENCE, metric)
+                    )
+                    for metric in METRICS
+                }
+            ),
         }
-        for name, known in means.items()
+        for name, row in study.means().items()
     ]
+
+
+def _more(metric: str) -> str:
+    """Return the column of the differences of a metric."""
+    return f"{metric}_more_than_{REFERENCE}"
 
 
 @metrics.draws
 def _(canvas: Canvas, rows: list[Row]) -> None:
-    """One panel per metric."""
-    names = [row["scheduler"] for row in rows]
-    panels(canvas, METRICS, names, [(row, at, "o") for at, row in enumerate(rows)])
+    """One panel per metric, one line per scheduler."""
+    axes = canvas.subplots(1, len(METRICS), sharey=True)
+    for ax, (metric, (label, unit)) in zip(axes, METRICS.items()):
+        values, halves = (
+            unit * np.array(numbers(rows, column))
+            for column in (_more(metric), half(_more(metric)))
+        )
+        inside = np.array([row["scheduler"] != OUTSIDE for row in rows])
+        inside &= np.isfinite(values)
+        ends = np.abs(values[inside]) + np.nan_to_num(halves[inside])
+        inside |= np.abs(values) <= ends.max(initial=0.0)
+        for at, row in enumerate(rows):
+            look = LOOKS[row["scheduler"]]
+            if inside[at]:
+                x, x_half = values[at : at + 1], halves[at : at + 1]
+                marks.intervals(ax, x, [at], x_half=x_half, colour=look.colour)
+                ax.plot(x, [at], "o", color=look.colour, label=row["scheduler"])
+            else:
+                text = spread(values[at], halves[at])
+                place = {"transform": ax.get_yaxis_transform(), "va": "center"}
+                style = {"ha": "right", "color": look.colour, "fontsize": "small"}
+                ax.text(0.99, at, f"{text} \N{RIGHTWARDS ARROW}", **place, **style)
+        ax.axvline(0, **FAINT)
+        ax.set_xlabel(label)
+        few_ticks(ax.xaxis)
+        name_rows(ax, [row["scheduler"] for row in rows])
 
 
 @metrics.says
 def _(rows: list[Row]) -> str:
-    fewest, soonest, evenest = (
-        _least(rows, metric, unit) for metric, unit in LEAST.items()
-    )
+    parts = []
+    for metric, (label, _) in METRICS.items():
+        value, width = _more(metric), half(_more(metric))
+        less = [row["scheduler"] for row in rows if row[value] < -row[width]]
+        more = [row["scheduler"] for row in rows if row[value] > row[width]]
+        parts.append(
+            f"{label.partition(' (')[0]}: less under {', '.join(less) or 'none'}, more"
+            f" under {', '.join(more) or 'none'}"
+        )
     return (
-        "Who keeps up completes and uses what arrives, whatever the scheduler. Fewest"
-        f" jobs starve under {fewest}; the mean wait is shortest under {soonest}; waits"
-        f" vary least under {evenest}."
+        f"Compared with {REFERENCE}, by single intervals: {'; '.join(parts)}. For the"
+        " others no difference is shown. Throughput and utilisation are left out: as"
+        " long as a scheduler keeps up, the arrivals determine them."
     )
 
 
 @metrics.tables
 def _(rows: list[Row]) -> str:
     head = (
-        "scheduler | jobs/h | utilisation, % | starved | mean wait, s | variance of"
-        " waits, min² | fragmentation, %"
+        "scheduler | starved | difference | mean wait, s | difference |"
+        " fragmentation, % | difference"
     )
-    told = ([spread(row[name], row[half(name)]) for name in METRICS] for row in rows)
-    return markdown(
-        head, 1, [[row["scheduler"], *cells] for row, cells in zip(rows, told)]
-    )
-
-
-def _least(rows: Sequence[Row], metric: str, unit: str) -> str:
-    """Describe the scheduler of least mean, and those not shown to differ from it."""
-    least, *others = sorted(rows, key=lambda row: float(row[metric]))
-    more = f"{metric}_above_least"
-    near = [row["scheduler"] for row in others if not row[more] > row[half(more)]]
-    also = f" (not shown to differ, paired by seed: {', '.join(near)})" if near else ""
-    return (
-        f"{least['scheduler']}, {least[metric]:,.0f} ±"
-        f" {least[half(metric)]:,.0f}{unit}{also}"
-    )
+    lines = [
+        [
+            row["scheduler"],
+            *chain.from_iterable(
+                (
+                    f"{row[metric]:,.{decimals(row[metric])}f}",
+                    spread(row[_more(metric)], row[half(_more(metric))]),
+                )
+                for metric in METRICS
+            ),
+        ]
+        for row in rows
+    ]
+    return markdown(head, 1, lines)
 
 
 @FIGURES.add(

@@ -344,7 +344,7 @@ def told(results: Results) -> list[Verdict]:
     return [
         *(_told(finding, results) for finding in FINDINGS),
         *_of_single_runs(),
-        *of_printed_figures(),
+        *_of_printed_figures(),
     ]
 
 
@@ -416,7 +416,7 @@ def _of_single_runs() -> Iterator[Verdict]:
     )
 
 
-def of_printed_figures() -> Iterator[Verdict]:
+def _of_printed_figures() -> Iterator[Verdict]:
     """Judge sentences that the printed figures themselves contradict."""
     error = composite_error()
     yield Verdict(

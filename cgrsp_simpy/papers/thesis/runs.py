@@ -18,9 +18,8 @@ from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.market.law import Status
 from cgrsp_simpy.papers.thesis.experiments import MONTH, TABLES, Measure, Source, Table
 from cgrsp_simpy.rental.days import day
-from cgrsp_simpy.rental.policies import make_policy
 from cgrsp_simpy.rental.scenario import Scenario
-from cgrsp_simpy.studies.replicate import Replications, Runs, label, replicate, simulate
+from cgrsp_simpy.studies.replicate import Replications, Runs, label, replicate
 from cgrsp_simpy.studies.store import Store, kept_json
 from cgrsp_simpy.studies.subject import subject_of
 
@@ -38,10 +37,6 @@ def queue_pct(run: Run) -> float:
     arrived = np.searchsorted(np.sort(jobs["submit_s"]), jobs["dispatch_s"], "right")
     gone = np.searchsorted(np.sort(jobs["dispatch_s"]), jobs["dispatch_s"], "left")
     return 100 * float(np.mean(arrived - gone > LONG_QUEUE))
-
-
-OF_RECORDS = {"low_stock_pct": low_stock_pct, "queue_pct": queue_pct}
-"""Figures that need the records of a run, not only its sums."""
 
 
 def thesis_market(scenario: Scenario) -> Scenario:
@@ -75,13 +70,10 @@ class Results:
                 for seed in range(n)
             ]
         else:
-            scenario, policy = self.market(source.scenario), source.policy
-            if source.figure in OF_RECORDS:
-                runs = [
-                    simulate(scenario, make_policy(policy), seed) for seed in range(n)
-                ]
-                return np.array([OF_RECORDS[source.figure](run) for run in runs])
-            rows = [self._runs.figures(scenario, policy, seed) for seed in range(n)]
+            scenario = self.market(source.scenario)
+            rows = [
+                self._runs.figures(scenario, source.policy, seed) for seed in range(n)
+            ]
         failed = next((row["error"] for row in rows if "error" in row), None)
         if failed:
             raise PolicyError(f"{source.policy}: {failed}")
@@ -90,14 +82,6 @@ class Results:
     def sample(self, measure: Measure, n: int) -> list[np.ndarray]:
         """Return values by seed of each source of a measure."""
         return [self.values(source, n) for source in measure.sources]
-
-    def clusters(self, measure: Measure, n: int) -> list[int]:
-        """Return the cluster of each seed of a measure, as in `Study.clusters`."""
-        scenario = measure.sources[0].scenario
-        own = self.market(day("normal") if isinstance(scenario, str) else scenario)
-        # each month has all days of the record
-        whole = isinstance(scenario, str) and subject_of(own).common
-        return [0 if whole else subject_of(own).in_common(seed) for seed in range(n)]
 
 
 def reproduce(
@@ -144,9 +128,8 @@ def _most(
     """Return the greatest number of seeds by scenario, or month, and policy."""
     most: dict[tuple[Scenario | str, str], int] = {}
     for measure, n in measures:
-        for scenario, policy, figure in measure.sources:
-            if figure not in OF_RECORDS:
-                most[scenario, policy] = max(n, most.get((scenario, policy), 0))
+        for scenario, policy, _ in measure.sources:
+            most[scenario, policy] = max(n, most.get((scenario, policy), 0))
     return most
 
 

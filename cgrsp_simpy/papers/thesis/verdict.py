@@ -148,28 +148,25 @@ def deviation(statistic: Statistic, values: Sequence[np.ndarray], n: int) -> flo
         )
     if seeds < 3:
         return math.inf
-    return float(
-        pseudo_values(statistic, values, range(seeds)).std(ddof=1)
-    ) / math.sqrt(n)
+    return float(_pseudo_values(statistic, values).std(ddof=1)) / math.sqrt(n)
 
 
-def pseudo_values(
-    statistic: Statistic, values: Sequence[np.ndarray], clusters: Sequence[int]
-) -> np.ndarray:
-    """Pseudo-values n T - (n - 1) T_i of the jackknife, where T_i leaves out cluster i
-    of n.
+def _pseudo_values(statistic: Statistic, values: Sequence[np.ndarray]) -> np.ndarray:
+    """Pseudo-values n T - (n - 1) T_i of the jackknife, where T_i leaves out seed i of
+    n.
 
-    clusters: the cluster of each seed. One value per cluster, in order; NaN or infinite
-    if the statistic is. Source: Tukey (1958), Annals of Mathematical Statistics 29,
-    614.
+    NaN or infinite if the statistic is. Source: Tukey (1958), Annals of Mathematical
+    Statistics 29, 614.
     """
-    names = sorted(set(clusters))
-    kept = [np.not_equal(clusters, name) for name in names]
+    n = len(values[0])
     without = np.array(
-        [float(statistic(*(figure[rest] for figure in values))) for rest in kept]
+        [
+            float(statistic(*(np.delete(figure, seed) for figure in values)))
+            for seed in range(n)
+        ]
     )
     with np.errstate(invalid="ignore"):  # two infinities
-        return np.asarray(len(names) * statistic(*values) - (len(names) - 1) * without)
+        return np.asarray(n * statistic(*values) - (n - 1) * without)
 
 
 def z_score(printed: float, ours: float, error: float, rounded: float) -> float:

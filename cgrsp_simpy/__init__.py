@@ -36,6 +36,7 @@ from cgrsp_simpy.engine.monitors import (
     schedule,
     warm_up,
 )
+from cgrsp_simpy.engine.recorder import EventRecorder
 from cgrsp_simpy.engine.report import Report
 from cgrsp_simpy.engine.resources import pools, slots
 from cgrsp_simpy.engine.run import Run
@@ -91,6 +92,7 @@ __all__ = [
     "Container",
     "DeadlineClass",
     "Draw",
+    "EventRecorder",
     "FilterStore",
     "GpuType",
     "HourlyStock",

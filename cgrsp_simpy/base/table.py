@@ -58,6 +58,28 @@ def html_text(text: str) -> str:
     return html.escape(visible(text, "\n\t"))
 
 
+def filled_page(template: Path, title: str, data: Any) -> str:
+    """A page with its title and its data, plain values for JSON, where the template has
+    @TITLE@ and @DATA@.
+    """
+    # numbers of other types, such as fractions, as float
+    text = json.dumps(
+        _escaped(data), separators=(",", ":"), allow_nan=False, default=float
+    )
+    head, end = template.read_text(encoding="utf-8").split("@DATA@")
+    head = head.replace("@TITLE@", html_text(title))
+    return "".join([head, text.replace("<", "\\u003c"), end])
+
+
+def _escaped(value: Any) -> Any:
+    """Escape control characters in all texts of plain values."""
+    if isinstance(value, str):
+        return visible(value, "\n")
+    if isinstance(value, dict):
+        return {_escaped(name): _escaped(entry) for name, entry in value.items()}
+    return [_escaped(entry) for entry in value] if isinstance(value, list) else value
+
+
 def csv_text(rows: Rows) -> str:
     """The rows as CSV with a header line; numbers in full, nothing where a row lacks a
     column.

@@ -46,6 +46,11 @@ VERBS = {  # verb -> module of this package, loaded on use, and its summary
         "run",
         "Run one policy once: figures, rows, events, steps, or a picture.",
     ),
+    "step": (
+        "run",
+        "Write a page that steps through the future event list of a run, with"
+        " processes, resources and source.",
+    ),
     "compare": (
         "studies",
         "Compare policies, or alternatives of a function, on the same "

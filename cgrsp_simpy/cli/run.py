@@ -25,14 +25,16 @@ from cgrsp_simpy.cli.options import (
     add_options,
     add_scenario,
     check_work,
+    checked,
     policies_of,
 )
 from cgrsp_simpy.cli.parsing import Command
 from cgrsp_simpy.cli.scenarios import Worded
 from cgrsp_simpy.engine.events import Listener
+from cgrsp_simpy.engine.recorder import ModelRecorder, page_path
 from cgrsp_simpy.engine.stepping import steps
 from cgrsp_simpy.studies.replicate import label
-from cgrsp_simpy.studies.subject import subject_of
+from cgrsp_simpy.studies.subject import Subject, subject_of
 
 # Suffix of a picture -> metadata without the date, so that the same run gives the same
 # bytes.
@@ -47,8 +49,7 @@ SCHEDULE = ".swf"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the command."""
-    add_scenario(parser)
+    """Add the options of `run`."""
     show = (
         "events: list them before the figures; step: also queue, resources and event"
         " list, and wait for Enter after each; or a file to write: a Gantt chart"
@@ -56,6 +57,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         f" ({', '.join(FILMS)}), or the schedule of a cluster ({SCHEDULE}); may be"
         " repeated"
     )
+    _add_run(
+        parser, ("--by COLUMN", str, "figures by the values of a column of the log")
+    )
+    parser.add_argument(
+        "--show", action="append", default=[], metavar="WHAT", help=show
+    )
+
+
+def _add_run(parser: argparse.ArgumentParser, *rows: tuple[Any, ...]) -> None:
+    """Add the scenario, policy and seed of a run, and further options."""
+    add_scenario(parser)
     add_options(
         parser,
         (
@@ -64,35 +76,59 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             "as in --policies of compare (default: the scenario's first)",
         ),
         ("--seed N", int, "default: %(default)s", 0),
-        ("--by COLUMN", str, "figures by the values of a column of the log"),
-    )
-    parser.add_argument(
-        "--show", action="append", default=[], metavar="WHAT", help=show
+        *rows,
     )
 
 
-def carry_out(args: argparse.Namespace) -> Answer:
-    """Run a policy, or two next to each other for an animation."""
+def _run_of(args: argparse.Namespace) -> tuple[Worded, Subject, list[str]]:
+    """Return scenario, subject and policies of the options, which are checked."""
     check_whole("--seed", args.seed, least=0)
     worded = Worded(args.scenario, args.words)
-    subject = subject_of(worded.single("run"))
+    subject = subject_of(worded.single(args.verb))
     policies = args.policy or [*subject.default_policies()][:1] or [subject.model.name]
-    _check_show(args, policies)
-    made = [subject.make_policy(policy) for policy in policies]
+    for policy in policies:  # raises InputError before the first run
+        subject.make_policy(policy)
     subject.check_effective(worded.names, policies)
     check_work(
         args, subject.work_of(policies), kept=subject.work, per_s=subject.pace_per_s
     )
+    return worded, subject, policies
+
+
+def _add_step(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--html",
+        type=checked(page_path),
+        required=True,
+        metavar="FILE",
+        help="the page to write, which ends in .html",
+    )
+    _add_run(
+        parser,
+        ("--from T", float, "time from which events are recorded (default: the start)"),
+        ("--steps N", int, "events that are recorded (default: %(default)s)", 200),
+    )
+
+
+def _step(args: argparse.Namespace) -> Answer:
+    """Record the events of a run, and write the page."""
+    worded, subject, policies = _run_of(args)
+    require(len(policies) == 1, "--policy", ",".join(policies), "one policy")
+    recorder = ModelRecorder(from_time=vars(args)["from"], steps=args.steps)
     with errors_of(args.scenario):
-        if any(what in LISTED for what in args.show):
-            first = _watched(
-                args,
-                lambda listener: subject.simulation(
-                    made[0], args.seed, listener=listener
-                ),
-            )
-        else:
-            first = subject.run(policies[0], args.seed)
+        subject.record(policies[0], args.seed, recorder)
+    recorder.to_html(
+        args.html, f"{worded.scenario.name}, {policies[0]}, seed {args.seed}"
+    )
+    return Answer(f"{len(recorder.steps) - 1} events: {args.html}")
+
+
+def carry_out(args: argparse.Namespace) -> Answer:
+    """Run a policy, or two next to each other for an animation."""
+    worded, subject, policies = _run_of(args)
+    _check_show(args, policies)
+    with errors_of(args.scenario):
+        first = _first_run(args, subject, policies[0])
     # before files are written
     groups = first.by(args.by) if args.by is not None else None
     runs = [first, *(subject.run(policy, args.seed) for policy in policies[1:])]
@@ -103,26 +139,29 @@ def carry_out(args: argparse.Namespace) -> Answer:
 
 
 def _answer(args: argparse.Namespace, worded: Worded, runs: dict[str, Any]) -> Answer:
-    scenario = worded.scenario
-    subject = subject_of(scenario)
+    subject, name = subject_of(worded.scenario), worded.scenario.name
     summaries = {name: run.summary() for name, run in runs.items()}
     tables, more = subject.details(next(iter(runs.values())))
     content = document(
-        scenario.name,
-        [{"alternative": name, **figures} for name, figures in summaries.items()],
+        name,
+        [{"alternative": policy, **row} for policy, row in summaries.items()],
         parameters=worded.parameters,
         alternatives=[*runs],
         seeds=[args.seed],
         **more,
     )
-    title = f"{scenario.name}, {', '.join(runs)}, seed {args.seed}"
     columns = ["figure", *runs] if len(runs) > 1 else ["figure", "value"]
-    names = dict.fromkeys(name for row in summaries.values() for name in row)
     cells = [
-        [name, *(figure_text(row.get(name)) for row in summaries.values())]
-        for name in names
+        [figure, *(figure_text(row.get(figure)) for row in summaries.values())]
+        for figure in dict.fromkeys(
+            figure for row in summaries.values() for figure in row
+        )
     ]
-    table = Table(title, [columns, *cells], subject.report.note)
+    table = Table(
+        f"{name}, {', '.join(runs)}, seed {args.seed}",
+        [columns, *cells],
+        subject.report.note,
+    )
     rows = [row for run in runs.values() for row in run.rows()]
     return formatted(args, content, rows, lambda: [table, *tables])
 
@@ -155,10 +194,14 @@ def grouped_answer(
         seeds=seeds or [args.seed],
         by=args.by,
     )
-    title = f"{worded.scenario.name} by {args.by}"
     cells = cells_of(figures, short_text)
     cells[0][0] = args.by
-    return formatted(args, content, rows, lambda: [Table(title, cells)])
+    return formatted(
+        args,
+        content,
+        rows,
+        lambda: [Table(f"{worded.scenario.name} by {args.by}", cells)],
+    )
 
 
 # ---- what is shown of a run ----
@@ -170,36 +213,54 @@ def _check_show(args: argparse.Namespace, policies: Sequence[str]) -> None:
     Also for events in JSON or CSV, and for a second policy that nothing shows.
     """
     files = (*PICTURES, *FILMS, SCHEDULE)
-    allowed = f"events, step, or a file that ends in {', '.join(files)}"
     for what in args.show:
-        require(what in LISTED or _suffix(what) in files, "--show", what, allowed)
+        require(
+            what in LISTED or _suffix(what) in files,
+            "--show",
+            what,
+            f"events, step, or a file that ends in {', '.join(files)}",
+        )
         if _suffix(what) == ".mp4":
             # loads matplotlib
             from cgrsp_simpy.plots.animation import check_film
 
             check_film("--show", what)
         if _suffix(what) == SCHEDULE:
-            allowed = "left out: only a run of cluster has such a schedule"
-            cluster = args.scenario.partition(":")[0] == "cluster"
-            require(cluster, "--show", what, allowed)
-    beside = any(_suffix(what) in FILMS for what in args.show) and len(policies) == 2
-    allowed = f"one, or two with --show FILE that ends in {', '.join(FILMS)}"
-    require(len(policies) == 1 or beside, "--policy", ",".join(policies), allowed)
+            require(
+                args.scenario.partition(":")[0] == "cluster",
+                "--show",
+                what,
+                "left out: only a run of cluster has such a schedule",
+            )
+    require(
+        len(policies) <= 1 + any(_suffix(what) in FILMS for what in args.show),
+        "--policy",
+        ",".join(policies),
+        f"one, or two with --show FILE that ends in {', '.join(FILMS)}",
+    )
     listed = [what for what in args.show if what in LISTED]
     require(len(listed) < 2, "--show", listed, "events or step, not both")
-    allowed = "left out with --show events, whose lines would be in it"
-    plain = args.format == "table" or "events" not in args.show
-    require(plain, "--format", args.format, allowed)
+    require(
+        args.format == "table" or "events" not in args.show,
+        "--format",
+        args.format,
+        "left out with --show events, whose lines would be in it",
+    )
 
 
-def _watched(args: argparse.Namespace, set_up: Callable[[Listener | None], Any]) -> Any:
-    """Return a run's result, listing its events if requested.
+def _first_run(args: argparse.Namespace, subject: Subject, policy: str) -> Any:
+    """Return the run of a policy, listing its events or steps if requested."""
 
-    set_up: returns the run with a listener, about to start.
-    """
+    def set_up(listener: Listener) -> Any:
+        return subject.simulation(
+            subject.make_policy(policy), args.seed, listener=listener
+        )
+
     if "step" in args.show:
         return _stepped(set_up)
-    return set_up(_say if "events" in args.show else None).finish()
+    if "events" in args.show:
+        return set_up(_say).finish()
+    return subject.run(policy, args.seed)
 
 
 def _stepped(set_up: Callable[[Listener], Any]) -> Any:
@@ -235,12 +296,10 @@ def _draw(args: argparse.Namespace, runs: Sequence[Any]) -> None:
 def _draw_gantt(run: Any, path: str) -> None:
     from cgrsp_simpy.plots import gantt, styled
 
-    picture = io.BytesIO()
+    picture, suffix = io.BytesIO(), _suffix(path)
     with styled("print"):
         figure: Any = gantt(run).figure
-        figure.savefig(
-            picture, format=_suffix(path)[1:], metadata=PICTURES[_suffix(path)]
-        )
+        figure.savefig(picture, format=suffix[1:], metadata=PICTURES[suffix])
     write_whole(Path(path), picture.getvalue())
 
 
@@ -250,4 +309,5 @@ def _suffix(path: str) -> str:
 
 COMMANDS = {
     "run": Command(add_arguments, carry_out),
+    "step": Command(_add_step, _step, formats=()),
 }

@@ -212,6 +212,8 @@ class Claim(simpy.Event):
             for number, amount in self.parts
             if amount > 0
         ]
+        for turn in turns:  # SimPy sets it to the active process; a grant has none
+            turn.proc = self.process
         if self.run.listener:
             self.run.emit("start", self, self.run.report.describe("start", self))
         return turns[0] if len(turns) == 1 else JointRequest(self.env, turns)

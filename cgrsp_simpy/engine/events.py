@@ -7,10 +7,12 @@ patience.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextvars import ContextVar
 from functools import partial
 from heapq import heapify, heappush
 from math import inf, nextafter
 from numbers import Real
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import simpy
@@ -153,8 +155,8 @@ class Environment(simpy.Environment):
     else:
         timeout = BoundClass(Timeout)
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, initial_time: float = 0) -> None:
+        super().__init__(initial_time)
         self._cancelled: set[simpy.Event] = set()
 
     def cancel(self, event: simpy.Event) -> None:
@@ -173,6 +175,19 @@ class Environment(simpy.Environment):
             queue[:] = [entry for entry in queue if entry[3] not in cancelled]
             heapify(queue)
             cancelled.clear()
+
+
+ENVIRONMENT: ContextVar[Callable[[], Environment]] = ContextVar(
+    "environment", default=Environment
+)
+"""Returns the environment of a run that is set up, such as one that records events."""
+
+
+def event_list(env: simpy.Environment) -> list[tuple[float, int, int, simpy.Event]]:
+    """Return the future event list in the order in which it is processed: time,
+    priority, number and event.
+    """
+    return sorted(env._queue, key=itemgetter(0, 1, 2))
 
 
 class ScheduledEvent(simpy.Event):

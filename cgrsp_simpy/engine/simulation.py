@@ -23,8 +23,8 @@ from cgrsp_simpy.base.streams import Draw
 from cgrsp_simpy.engine.claim import ENDED, REQUESTED, WAITING, Claim
 from cgrsp_simpy.engine.dispatcher import Dispatcher
 from cgrsp_simpy.engine.events import (
+    ENVIRONMENT,
     LARGEST_ID,
-    Environment,
     Event,
     Listener,
     check_id,
@@ -172,7 +172,7 @@ class Simulation:
         self.policy, self.name = _copied(policy), policy_name(policy)
         self._policy_as_passed = policy
         # SimPy's environment, and the resources in it
-        self.env = Environment()
+        self.env = ENVIRONMENT.get()()
         self.timeout = self.env.timeout
         self.declared = declared_by(model)
         self.resources = [spec.resource(self.env) for spec in self.declared]

@@ -12,7 +12,14 @@ import simpy
 from simpy.core import Infinity
 
 from cgrsp_simpy.engine.claim import REQUESTED, Claim
-from cgrsp_simpy.engine.events import DecisionEvent, Event, Listener, Patience, job_id
+from cgrsp_simpy.engine.events import (
+    DecisionEvent,
+    Event,
+    Listener,
+    Patience,
+    event_list,
+    job_id,
+)
 from cgrsp_simpy.engine.simulation import JobProcess, Simulation
 
 SHOWN = 12  # resources; of more, only those that are held are shown
@@ -158,7 +165,7 @@ def _future(run: Simulation) -> tuple[Due, ...]:
     processes, requests granted at once, releases, timeouts that nobody waits for any
     more.
     """
-    entries = sorted(run.env._queue, key=lambda entry: entry[:3])
+    entries = event_list(run.env)
     listed = [(time_s, _kind_and_job(run, event)) for time_s, _, _, event in entries]
     return tuple(Due(time_s, *due) for time_s, due in listed if due is not None)
 

@@ -5,7 +5,6 @@ player.html in this folder draws it; nothing else is loaded.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from cgrsp_simpy.base.table import html_text, visible
+from cgrsp_simpy.base.table import filled_page
 from cgrsp_simpy.base.timeline import PHASES, Bands, Reasons, Timeline, timeline_of
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.plots.data import Drawn
@@ -39,21 +38,7 @@ def player_page(
 
     runs: of any model, with jobs. captions: start time in seconds -> text.
     """
-    data = json.dumps(
-        _shown(encoded(runs, captions)), separators=(",", ":"), allow_nan=False
-    )
-    head, rest = TEMPLATE.read_text(encoding="utf-8").split("@TITLE@")
-    body, end = rest.split("@DATA@")
-    return "".join([head, html_text(title), body, data.replace("<", "\\u003c"), end])
-
-
-def _shown(value: Any) -> Any:
-    """Escape control characters in all texts of plain values."""
-    if isinstance(value, str):
-        return visible(value, "\n")
-    if isinstance(value, dict):
-        return {_shown(name): _shown(entry) for name, entry in value.items()}
-    return [_shown(entry) for entry in value] if isinstance(value, list) else value
+    return filled_page(TEMPLATE, title, encoded(runs, captions))
 
 
 def encoded(runs: Sequence[Drawn], captions: Mapping[float, str]) -> dict[str, Any]:

@@ -276,6 +276,9 @@ class FunctionSubject(Subject):
             f"{self.model.name} is a function; only a cg.Model runs event by event"
         )
 
+    def record(self, policy: Any, seed: int, env: Environment) -> None:
+        self.make_policy(policy).run(env, seed)
+
     def run(
         self,
         policy: Any,
@@ -291,12 +294,7 @@ class FunctionSubject(Subject):
             self.simulation(policy, seed)
         env = Environment()
         env.keeps_records = records
-        received = {"env": env, "draw": Draw(seed), "seed": seed}
-        names = inspect.signature(alternative.function).parameters
-        result = alternative.function(
-            **{name: value for name, value in received.items() if name in names},
-            **alternative.parameters,
-        )
+        result = alternative.run(env, seed)
         name = alternative.function.__name__
         _check_ended(name, env)
         figures = _all_figures(name, env, result)
@@ -420,6 +418,15 @@ class FunctionModel(Model):
         return {
             item.name: item.default for item in parameters if item.name not in RECEIVED
         }
+
+    def run(self, env: Environment, seed: int) -> Any:
+        """Call the function with what it receives, and return its result."""
+        received = {"env": env, "draw": Draw(seed), "seed": seed}
+        names = inspect.signature(self.function).parameters
+        return self.function(
+            **{name: value for name, value in received.items() if name in names},
+            **self.parameters,
+        )
 
     def varied(self, parameters: Mapping[str, Any]) -> FunctionModel:
         """Return the model with changed parameters; InputError for an unknown name."""

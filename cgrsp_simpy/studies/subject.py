@@ -7,11 +7,14 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
 from cgrsp_simpy.base.checks import InputError, check_one_of, nearest, require
+from cgrsp_simpy.base.files import within
 from cgrsp_simpy.base.parameters import hints, meanings
 from cgrsp_simpy.base.policy import chosen
 from cgrsp_simpy.base.streams import Draw
 from cgrsp_simpy.base.table import Table
+from cgrsp_simpy.engine.events import ENVIRONMENT
 from cgrsp_simpy.engine.model import Model
+from cgrsp_simpy.engine.recorder import ModelRecorder
 from cgrsp_simpy.engine.report import Report
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.engine.simulation import Simulation
@@ -123,6 +126,11 @@ class Subject:
         return Simulation(
             self.model, policy, seed, drawn=drawn, records=records, listener=listener
         )
+
+    def record(self, policy: Any, seed: int, env: ModelRecorder) -> None:
+        """Run a policy on a seed in an environment that records the events."""
+        with within(ENVIRONMENT, lambda: env):
+            self.simulation(self.make_policy(policy), seed).finish()
 
     def not_compiled(self, policy: Any) -> str:
         """Return why a policy cannot run in a compiled loop; "" if it can.

@@ -2,7 +2,6 @@
 the command line.
 """
 
-import importlib
 import io
 import json
 import os
@@ -381,21 +380,8 @@ def test_a_killed_command_goes_on_to_the_same_bytes(case, tmp_path):
     assert same(one, other)
 
 
-@pytest.mark.parametrize(
-    ("module", "old", "new"),
-    [
-        (cg, "optimum", "decide.clairvoyant.optimum"),
-        (cg.llm, "LlmCluster", "llm.Service"),
-        (cg.dag, "run_order", "dag.listing.run_order"),
-    ],
-)
-def test_names_of_the_last_release_warn_and_say_the_new_one(module, old, new):
-    room, _, name = new.rpartition(".")
-    with pytest.warns(
-        DeprecationWarning, match=f"{old} is called cgrsp_simpy.{new} now"
-    ):
-        found = getattr(module, old)
-    assert found is getattr(importlib.import_module(f"cgrsp_simpy.{room}"), name)
+@pytest.mark.parametrize("module", [cg, cg.llm, cg.dag])
+def test_an_unknown_name_of_a_module_is_refused(module):
     with pytest.raises(AttributeError, match="no attribute 'Settings'"):
         _ = module.Settings
 

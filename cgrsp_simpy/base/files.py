@@ -24,6 +24,7 @@ from io import BufferedReader, RawIOBase, TextIOWrapper
 from math import isfinite
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from cgrsp_simpy.base.checks import InputError, check_one_of, python_number, require
 
@@ -281,6 +282,42 @@ def zoned(text: str) -> tuple[datetime, bool]:
         raise ValueError(
             f"timestamp(={text!r}) must be of the form YYYY-MM-DD HH:MM:SS"
         ) from None
+
+
+def in_zone(text: str, zone: ZoneInfo) -> tuple[datetime, bool]:
+    """Return a timestamp in UTC, and whether the clock of its zone leaves it certain.
+
+    zone: of a text without a zone, which may also end in the name of another one. Of
+    two times that a change of the clock allows, the first is returned. Raises
+    ValueError if the text is no timestamp.
+    """
+    time, _, name = text.rpartition(" ")
+    named = zone_of(name) if name[:1].isalpha() else None
+    stamp, has = zoned(time if named else text)
+    if has:
+        return stamp, True
+    local = stamp.replace(tzinfo=named or zone)
+    certain = local.utcoffset() == local.replace(fold=1).utcoffset()
+    return local.astimezone(UTC).replace(tzinfo=None), certain
+
+
+def zone_of(name: str) -> ZoneInfo | None:
+    """Return the time zone of a name such as Europe/Berlin, None if there is none."""
+    with suppress(ZoneInfoNotFoundError, ValueError, OSError):
+        return ZoneInfo(name)
+    return None
+
+
+def json_of(text: str, **how: Any) -> Any:
+    """Return what a JSON text holds; InputError of one line if it is none."""
+    try:
+        return json.loads(text, **how)
+    except json.JSONDecodeError as error:
+        raise InputError(
+            f"line {error.lineno}, column {error.colno}: not JSON ({error.msg})"
+        ) from None
+    except RecursionError:
+        raise InputError("not JSON") from None
 
 
 class Zones:

@@ -246,7 +246,8 @@ def _replay(args: argparse.Namespace) -> Answer:
             f" moments; simulated with placement {found.scenario.placement}"
         )
         none = f"{_unjudged(found)}: no scheduler agrees more than another"
-        title = f"{scenario.name}\n{agrees if found.best else none}"
+        lines = (scenario.name, found.moved, agrees if found.best else none)
+        title = "\n".join(filter(None, lines))
         note = subject_of(scenario).report.note
         first = Table(title, cells_of(rows, short_text), note)
         second = [Table("what if", cells_of(changes, short_text))] if changes else []

@@ -21,7 +21,7 @@ from cgrsp_simpy.base.parts import part_of
 from cgrsp_simpy.cli.parsing import MODULES
 from cgrsp_simpy.decide.month import month
 from cgrsp_simpy.engine.model import Model
-from cgrsp_simpy.logs import COLUMNS, FORMATS, read_log
+from cgrsp_simpy.logs import COLUMNS, FORMATS, Reading, read_log
 from cgrsp_simpy.rental.days import day, on_market, trace
 from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.rental.workload import DAYS, LoggedWorkload
@@ -46,6 +46,10 @@ LOG_WORDS = {
     "log.format": f"{', '.join(FORMATS)}; by default that of the file's name",
     "log.window": "FROM:TO, two dates or numbers of seconds",
     "log.strict": "refuse bad rows",
+    "log.tz": "the zone of the log's clock, such as Europe/Berlin",
+    "log.delimiter": "between cells, such as tab or ;",
+    "log.decimal": "the sign before decimals: . or ,",
+    "log.header": "names of the columns, joined by +, of a file without a header line",
     "log.COLUMN": "the name of a column in the log, as in log.submit=created",
 }
 SOURCE_WORDS = {
@@ -257,7 +261,7 @@ def _rental(variant: str, words: Words) -> Any:
     require(
         "trace" in words, "scenario", "rental", "given with trace=LOG, a log of jobs"
     )
-    scenario = trace(words.take("trace"), **_reading(words, "class_column"))
+    scenario = trace(words.take("trace"), **_reading(words, class_column=str))
     return _on_market(scenario, words)
 
 
@@ -315,7 +319,7 @@ def _cluster(variant: str, words: Words) -> Any:
 
     text, first, path = words.take("cluster"), words.take("jobs"), words.take("trace")
     ranks = words.group("qos")
-    reading = _reading(words, "skip_wide")
+    reading = _reading(words, skip_wide=bool)
     skip_wide = reading.pop("skip_wide", False)
     table = read_log(path, **reading)
     nodes = nodes_of(text) if text else cluster_of(table)
@@ -352,7 +356,7 @@ def _llm(variant: str, words: Words) -> Any:
     from cgrsp_simpy.llm.requests import read_requests
     from cgrsp_simpy.llm.scenario import Scenario
 
-    return Scenario(read_requests(words.take("trace"), **_reading(words, "weight")))
+    return Scenario(read_requests(words.take("trace"), **_reading(words, weight=str)))
 
 
 def _spot(variant: str, words: Words) -> Any:
@@ -374,14 +378,16 @@ READERS: dict[str, Callable[[str, Words], Any]] = {
 """Name of a scenario -> what makes it of its variant and of words that name files."""
 
 
-def _reading(words: Words, *more: str) -> dict[str, Any]:
-    """Return the arguments of a reader of logs; more: beyond those of every log."""
+def _reading(words: Words, **more: Any) -> dict[str, Any]:
+    """Return the arguments of a reader of logs; more: types of those beyond every
+    log's.
+    """
     texts = words.group("log")
-    kinds = {"format": str, "window": str, "strict": bool, "skip_wide": bool}
-    known = ("format", "window", "strict", *more)
+    known = {"format": str, "window": str, **hints(Reading), **more}
+    del known["columns"]
     how = {
-        name: value_of(texts.pop(name), kinds.get(name, str))
-        for name in known
+        name: value_of(texts.pop(name), kind)
+        for name, kind in known.items()
         if name in texts
     }
     fields = [each.name for form in FORMATS.values() for each in form.fields]

@@ -47,10 +47,14 @@ from cgrsp_simpy.logs import Tags
 # kinds of jobs, in the order of their indices
 KINDS = ("inference", "training", "research")
 # columns of jobs: those that no scheduler sees; those that may be lacking
-HIDDEN = ("limited", "running", "start_s", "nodes", "cores", "memory_gb")
+DEPENDENCY = ("submit_s", "predecessor", "think_s", "earliest_s")
+HIDDEN = (
+    *("limited", "running", "start_s", "nodes", "cores", "memory_gb"),
+    *DEPENDENCY,
+)
 MAY_LACK = ("iterations", "family", "user", "qos", *HIDDEN)
 KIND = dict.fromkeys(
-    ("gpus", "kind", "family", "user", "nodes", "cores"), "i8"
+    ("gpus", "kind", "family", "user", "nodes", "cores", "predecessor"), "i8"
 ) | dict.fromkeys(("limited", "running"), "?")
 Row = tuple[Any, ...]  # a job: its values of the columns that are there
 Number = TypeVar("Number", np.float64, np.int64)
@@ -98,6 +102,14 @@ class Jobs:
         On how many nodes a job is; 0 or None: on as few as it fits on.
     cores, memory_gb : array or None
         What it holds beside GPUs, where the cluster tells these.
+    submit_s : array or None
+        Recorded submission, seconds, at or before the arrival, which is the time at
+        which a job is ready.
+    predecessor : array of int or None
+        Index of the job after whose end a job is ready in a simulation; -1 for none.
+    think_s, earliest_s : array or None
+        Time from that end until the job is ready, and a time before which it is not,
+        seconds.
 
     Raises
     ------
@@ -123,6 +135,10 @@ class Jobs:
     nodes: Ints | None = field(default=None, repr=False)
     cores: Ints | None = field(default=None, repr=False)
     memory_gb: Floats | None = field(default=None, repr=False)
+    submit_s: Floats | None = field(default=None, repr=False)
+    predecessor: Ints | None = field(default=None, repr=False)
+    think_s: Floats | None = field(default=None, repr=False)
+    earliest_s: Floats | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         set_columns(self, {column: COLUMNS[column] for column in self.columns})
@@ -134,7 +150,7 @@ class Jobs:
             "iterations",
             *("gpus",) * (self.cores is None),
         )
-        for column in {*self.columns} - {"start_s"}:
+        for column in {*self.columns} - {"start_s", *DEPENDENCY}:
             above = 0 if column in positive else None
             check_entries(column, getattr(self, column), above=above)
         refuse(
@@ -143,7 +159,16 @@ class Jobs:
                 f"kind of job {job + 1}(={self.kind[job]}) must be below {len(KINDS)}"
             ),
         )
-        order_columns(self, self.columns, np.argsort(self.arrival_s, kind="stable"))
+        order = np.argsort(self.arrival_s, kind="stable")
+        order_columns(self, self.columns, order)
+        if self.predecessor is not None:
+            object.__setattr__(
+                self, "predecessor", _renumbered(self.predecessor, order)
+            )
+            refuse(
+                self.predecessor >= np.arange(self.jobs),
+                lambda job: f"job {job + 1} must arrive later than the job it follows",
+            )
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -221,7 +246,19 @@ class Jobs:
         """
         columns: dict[str, Any] = dict.fromkeys(MAY_LACK)
         columns |= {column: getattr(self, column)[index] for column in self.columns}
+        if self.predecessor is not None:
+            columns["predecessor"] = _renumbered(
+                columns["predecessor"], np.asarray(index)
+            )
         return Jobs(**columns, name=name, tags=self.tags.chosen(index))
+
+
+def _renumbered(jobs: Ints, chosen: Ints) -> Ints:
+    """Return indices of jobs, or -1, as they are after jobs have been chosen in some
+    order.
+    """
+    place = {job: number for number, job in enumerate(chosen.tolist())}
+    return np.array([place.get(job, -1) for job in jobs.tolist()], np.int64)
 
 
 # columns of jobs, and their types

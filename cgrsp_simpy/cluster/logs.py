@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -18,10 +18,12 @@ from cgrsp_simpy.cluster.cluster import PAPER_CLUSTER, Cluster
 from cgrsp_simpy.cluster.jobs import HIDDEN, KINDS, MAY_LACK, Jobs
 from cgrsp_simpy.cluster.metrics import run_s
 from cgrsp_simpy.engine.run import Run
-from cgrsp_simpy.logs import NO_TIME, Log, Tags, read_log, swf_text
-from cgrsp_simpy.logs.fields import TEXT, Field, Format, comma_rows
+from cgrsp_simpy.logs import NO_TIME, Log, Reading, Tags, read_log, swf_text
+from cgrsp_simpy.logs.fields import TEXT, Field, Format
 
 log = logging.getLogger(__name__)
+# a job that is ready so soon after the end of its predecessor was waiting for it
+LAG_S = 60.0
 INFERENCE, TRAINING = KINDS.index("inference"), KINDS.index("training")
 NEEDED = ("submit_s", "service_s", "gpus")
 TYPE = re.compile(r"gres/gpu:([^=,]+)=")  # Slurm's syntax
@@ -36,8 +38,7 @@ def read_jobs(
     skip_wide: bool = False,
     qos: Mapping[str, float] | None = None,
     window: str | None = None,
-    strict: bool = False,
-    columns: Mapping[str, str] | None = None,
+    **reading: Unpack[Reading],
 ) -> Jobs:
     """Read the jobs of a log; cluster, skip_wide, qos: see `jobs_of`.
 
@@ -45,7 +46,7 @@ def read_jobs(
     the log's tags. Raises InputError with the file's name and, if known, the line.
     """
     return jobs_of(
-        read_log(path, format, window=window, strict=strict, columns=columns),
+        read_log(path, format, window=window, **reading),
         cluster,
         skip_wide=skip_wide,
         qos=qos,
@@ -59,7 +60,8 @@ def jobs_of(
     skip_wide: bool = False,
     qos: Mapping[str, float] | None = None,
 ) -> Jobs:
-    """Return the jobs of a log on a cluster; time 0 is the first arrival.
+    """Return the jobs of a log on a cluster; a job arrives when it is ready, and time 0
+    is the first arrival.
 
     submit_s, service_s and gpus are needed. Jobs without a GPU and of 0 s are left out;
     in a log without any GPU, cores count as GPUs. If the cluster has cores, jobs
@@ -156,11 +158,12 @@ def _jobs(table: Log, cluster: Cluster, qos: Mapping[str, float] | None) -> Jobs
         limit_s = np.where(in_it & (limit_s == 0), limit_s[in_it].max(), limit_s)
     if types := _types(tags):
         tags["gpu_type"] = types
-    ranks, zero_s, work = qos or {}, table["submit_s"].min(), table.get("known_work", 0)
+    ranks, zero_s, work = qos or {}, table["ready_s"].min(), table.get("known_work", 0)
+    dependency = _dependency(table, zero_s)
     nodes = table.get("nodes", 0).astype(np.int64)
     cores = np.ceil(table.get("cores", 0))
     return Jobs(
-        table["submit_s"] - zero_s,
+        table["ready_s"] - zero_s,
         np.ceil(table.get("gpus", 0)).astype(np.int64),
         table["service_s"],
         np.where(limit_s > 0, limit_s, table["service_s"]),
@@ -182,7 +185,36 @@ def _jobs(table: Log, cluster: Cluster, qos: Mapping[str, float] | None) -> Jobs
         nodes=nodes if nodes.any() else None,
         cores=cores if cluster.cores else None,
         memory_gb=table.get("memory_gb", 0) if cluster.memory_gb else None,
+        submit_s=table["submit_s"] - zero_s,
+        **dependency,
     )
+
+
+def _dependency(table: Log, zero_s: float) -> dict[str, Any]:
+    """Return what determines when dependent jobs become ready; nothing without any.
+
+    Ours: a job that became ready with the recorded end of its predecessor, plus the
+    think time, becomes ready so in a simulation. A job that became ready later, such as
+    at its begin time, is not ready before that time. Nor is a job before its
+    submission, unless it was submitted when it became ready, as in a chain of feedback.
+    """
+    ready_s, submit_s = table["ready_s"], table["submit_s"]
+    before, finish_s = table.preceding, table.finish_s
+    think_s = table.get("think_s", np.nan)
+    # the log records no think time: what passed since the end of the predecessor
+    passed_s = np.nan_to_num(ready_s - finish_s[before])
+    think_s = np.where(np.isnan(think_s), np.clip(passed_s, 0, LAG_S), think_s)
+    # the record contradicts a dependency on a job that ended later, or is not above
+    late = finish_s[before] + think_s > ready_s + LAG_S
+    before = np.where(late | (before >= np.arange(len(table))), -1, before)
+    if (before < 0).all():
+        return {}
+    bound = (before >= 0) & (np.abs(passed_s - think_s) <= LAG_S)
+    bound |= (before >= 0) & np.isnan(finish_s[before])
+    earliest_s = np.where(bound, submit_s, ready_s)
+    earliest_s[bound & (submit_s >= ready_s - LAG_S)] = zero_s
+    earliest_s = np.maximum(earliest_s - zero_s, 0.0)
+    return {"predecessor": before, "think_s": think_s, "earliest_s": earliest_s}
 
 
 def _shares(ranks: Sequence[float]) -> np.ndarray | None:
@@ -276,7 +308,6 @@ NODES = Format(
         Field("gpu_type", ("gpu_type", "model"), TEXT, needed=False),
         Field("partition", ("partition",), TEXT, needed=False),
     ),
-    comma_rows,
 )
 """One row per node, as in Alibaba's cluster-trace-gpu-v2023; partitions by commas."""
 

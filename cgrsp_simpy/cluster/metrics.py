@@ -122,13 +122,13 @@ def metrics(run: Run) -> dict[str, float]:
     .. [1] Feitelson et al. (1997), LNCS 1291.
     """
     jobs = measured(run)
-    from_s, to_s = jobs["submit_s"][[0, -1]].tolist()
+    from_s, to_s = jobs["submit_s"].min().item(), jobs["submit_s"].max().item()
     return {
         **_while_jobs_arrive(run, from_s, to_s),
         **waits(jobs),
         **(_of_waits(jobs) if run.plan.settled else UNSETTLED),
         "success_pct": 100 * float(np.mean(jobs["finish_s"] <= to_s)),
-        "censored": float((jobs["start_s"] > run.jobs["submit_s"][-1]).sum()),
+        "censored": float((jobs["start_s"] > run.jobs["submit_s"].max()).sum()),
         **_fragmented(course(run, to_s), from_s),
         "killed": float(jobs["killed"].sum()),
     }
@@ -140,7 +140,7 @@ def measured(run: Run) -> Table:
     chosen = jobs[stopping.jobs.start : stopping.jobs.stop].copy()
     if not stopping.settled:
         for name in ("dispatch_s", "finish_s", "start_s"):
-            chosen[name][chosen["start_s"] > jobs["submit_s"][-1]] = np.inf
+            chosen[name][chosen["start_s"] > jobs["submit_s"].max()] = np.inf
     return chosen
 
 
@@ -150,7 +150,7 @@ def _of_waits(jobs: Table) -> dict[str, float]:
     slowdown = (wait_s + time_s) / np.maximum(time_s, SHORT_S)
     variance_s2 = float(wait_s.var())
     return {
-        "makespan_s": float(jobs["finish_s"].max() - jobs["submit_s"][0]),
+        "makespan_s": float(jobs["finish_s"].max() - jobs["submit_s"].min()),
         "wait_min_s": least_s,
         "wait_p50_s": median_s,
         "wait_p95_s": p95_s,

@@ -39,6 +39,7 @@ TIE = 0.02
 MOMENTS = 2000  # maximum number judged, evenly spread
 # recorded jobs end this much before others start: sums of times are rounded
 EARLY_S = 1e-3
+ZERO = np.zeros(1)
 BLOCKS = 20  # of jobs, or moments, in a bootstrap
 
 
@@ -55,6 +56,19 @@ class Replay:
     scenario: Scenario
     waits_s: Mapping[str, Floats]
     agreement: Mapping[str, Floats]
+
+    @property
+    def moved(self) -> str:
+        """Describe how many jobs were ready later than submitted, and by how much."""
+        jobs: Any = self.scenario.source
+        later_s = jobs.arrival_s - jobs.submit_s if jobs.submit_s is not None else ZERO
+        if not later_s.any():
+            return ""
+        return (
+            f"{np.count_nonzero(later_s):,} of {jobs.jobs:,} jobs were ready later than"
+            f" submitted, by {later_s[later_s > 0].mean() / 3600:.2f} h on average:"
+            " they wait from then on"
+        )
 
     @property
     def best(self) -> str | None:
@@ -292,9 +306,8 @@ def _follow(scenario: Scenario, ask: Asked | None = None) -> bool:
             yield Wake(min(later))
 
     early_s = np.maximum(jobs.duration_s - EARLY_S, jobs.duration_s / 2)
-    subject_of(replace(scenario, source=replace(jobs, duration_s=early_s))).run(
-        recorded
-    )
+    as_recorded = replace(jobs, duration_s=early_s, predecessor=None, earliest_s=None)
+    subject_of(replace(scenario, source=as_recorded)).run(recorded)
     return not late
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from operator import itemgetter
+from typing import Any
 
 from cgrsp_simpy.base.checks import check_one_of
 from cgrsp_simpy.base.parameters import declared, parameter
@@ -82,16 +84,32 @@ class Scenario(Model):
         jobs = (
             source if isinstance(source, Jobs) else source.draw(self.cluster, draw.seed)
         )
-        return zip(jobs.arrival_s.tolist(), range(jobs.jobs), jobs.rows())
+        if jobs.earliest_s is None:
+            return zip(jobs.arrival_s.tolist(), range(jobs.jobs), jobs.rows())
+        rows = zip(jobs.earliest_s.tolist(), range(jobs.jobs), jobs.rows())
+        return iter(sorted(rows, key=itemgetter(0, 1)))
 
     def set_up(self, run: Simulation) -> None:
         run.plan = StoppingRule(self.source)
+        source: Any = self.source
+        follows = getattr(source, "predecessor", None) is not None
+        rows = (
+            zip(source.predecessor.tolist(), source.think_s.tolist()) if follows else ()
+        )
+        # of dependent jobs: predecessor and think time; of predecessors: the end
+        run.dependent_jobs = {job: row for job, row in enumerate(rows) if row[0] >= 0}
+        run.predecessor_ends = {
+            before: run.env.event() for before, _ in run.dependent_jobs.values()
+        }
 
     def job_process(self, run: Simulation, job: int) -> Process:
         """Claim all GPUs of a job at once, and run it until its work is done or it is
         killed at its limit.
         """
-        row, stopping = run.hidden[job], run.plan
+        stopping = run.plan
+        if job in run.dependent_jobs:
+            yield from self.until_ready(run, job)
+        row = run.hidden[job]
         _, gpus, duration_s, *_ = row
         time_s = self.time_s(row)
         # a whole number, so that the sum of the waiting work is exact
@@ -103,6 +121,19 @@ class Scenario(Model):
             yield run.timeout(time_s, ("finish", job))
         stopping.ends(job)
         run.record(job, *row[1:], time_s < duration_s)  # whether it was killed
+        if job in run.predecessor_ends:
+            run.predecessor_ends[job].succeed(run.now_s)
+
+    def until_ready(self, run: Simulation, job: int) -> Process:
+        """Wait for the end of the job that a job follows, and for the think time: it
+        counts as submitted then.
+        """
+        before, think_s = run.dependent_jobs[job]
+        ended_s = yield run.predecessor_ends[before]
+        if (rest_s := ended_s + think_s - run.now_s) > 0:
+            yield run.timeout(rest_s, ("submit", job))
+        run.job_processes[job].submit_s = run.now_s
+        run.hidden[job] = (run.now_s, *run.hidden[job][1:])
 
     def time_s(self, row: Row) -> float:
         """Return how long a job runs, seconds: its duration, or its limit if it is
@@ -118,7 +149,9 @@ class Scenario(Model):
         if not callable(placement):
             placement = PLACEMENTS[placement]
         nodes = self.cluster.nodes(needs, placement)
-        return View(run, nodes, self.known, needs if isinstance(nodes, Pools) else ())
+        needs = needs if isinstance(nodes, Pools) else ()
+        in_order = getattr(source, "predecessor", None) is None
+        return View(run, nodes, self.known, needs, in_order)
 
     # ---- names and columns ----
 

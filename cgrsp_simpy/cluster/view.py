@@ -64,9 +64,13 @@ class Arrived:
         if self._number == len(self._columns["run_s"]):
             for name, values in self._columns.items():
                 self._columns[name] = np.resize(values, 2 * self._number)
-        for values, value in zip(self._columns.values(), (*row, nan, nan)):
-            values[self._number] = value
         self._number += 1
+        self._set(self._number - 1, row)
+
+    def _set(self, job: int, row: Row) -> None:
+        """Set the values of a job's columns."""
+        for values, value in zip(self._columns.values(), (*row, nan, nan)):
+            values[job] = value
 
 
 class Running(NamedTuple):
@@ -114,7 +118,7 @@ class View(view.View):
 
     __slots__ = (
         *("_arrived", "_by_need", "_ends", "_estimate_s", "_free", "_gpus", "_left"),
-        *("_needs", "_nodes", "_running", "_told"),
+        *("_key", "_needs", "_nodes", "_ranks", "_running", "_told"),
     )
 
     def __init__(
@@ -123,8 +127,13 @@ class View(view.View):
         nodes: Nodes,
         columns: Sequence[str],
         needs: Sequence[Any] = (),
+        in_order: bool = True,
     ) -> None:
         super().__init__(run)
+        # of jobs that may arrive in another order than that of their indices: how many
+        # arrived before
+        self._ranks: dict[int, int] = {}
+        self._key = None if in_order else self._ranks.__getitem__
         self._told = needs  # of all jobs; none: their GPUs
         self._needs: list[Any] = SealedList()
         self._left: Any = run.free  # what the engine counts, by node
@@ -149,7 +158,7 @@ class View(view.View):
     @property
     def queue(self) -> list[int]:  # type: ignore[override]
         """Waiting jobs, oldest first."""
-        return sorted(chain.from_iterable(self._by_need.values()))
+        return sorted(chain.from_iterable(self._by_need.values()), key=self._key)
 
     @property
     def waiting(self) -> int:
@@ -159,7 +168,8 @@ class View(view.View):
     @property
     def head(self) -> int | None:
         """The job that has waited longest."""
-        return min((jobs[0] for jobs in self._by_need.values() if jobs), default=None)
+        heads = (jobs[0] for jobs in self._by_need.values() if jobs)
+        return min(heads, key=self._key, default=None)
 
     def room(self, need: int) -> Allocation | None:  # type: ignore[override]
         """Where a job of a need, as in `needs`, could go now: pairs of node and GPUs;
@@ -171,7 +181,8 @@ class View(view.View):
         """Return the waiting jobs that fit now, each by itself, oldest first."""
         fits, free, waiting = self._nodes.fits, self._free, self._by_need.items()
         return sorted(
-            chain(*(jobs for need, jobs in waiting if jobs and fits(free, need)))
+            chain(*(jobs for need, jobs in waiting if jobs and fits(free, need))),
+            key=self._key,
         )
 
     def idle(self) -> list[int]:
@@ -210,20 +221,38 @@ class View(view.View):
         """A job waits: one that arrives, or, where a life claims again, one that has
         waited.
         """
+        if self._key is not None and job not in self._ranks:
+            self._ranks[job] = len(self._ranks)
+            row = self._run.hidden[job]
+            for _ in range(len(self._gpus), job):  # these arrive later
+                self._append((row[0], *(0 for _ in row[1:])), 0)
+            if job < len(self._gpus):
+                self._arrived._set(job, (*row[:2], *row[3:]))
+                list.__setitem__(self._gpus, job, row[1])
+                need = self._told[job] if self._told else row[1]
+                list.__setitem__(self._needs, job, need)
+                list.__setitem__(self._estimate_s, job, row[3])
         if job == len(self._gpus):
-            told = self._run.hidden[job]
-            self._arrived._add((*told[:2], *told[3:]))  # without its duration
-            list.append(self._gpus, told[1])
-            list.append(self._needs, self._told[job] if self._told else told[1])
-            list.append(self._estimate_s, told[3])
-        insort(self._by_need.setdefault(self._needs[job], []), job)
+            row = self._run.hidden[job]
+            self._append(row, self._told[job] if self._told else row[1])
+        waiting = self._by_need.setdefault(self._needs[job], [])
+        insort(waiting, job, key=self._key)
+
+    def _append(self, row: Row, need: Any) -> None:
+        """Add the columns of a job."""
+        self._arrived._add((*row[:2], *row[3:]))  # without its duration
+        list.append(self._gpus, row[1])
+        list.append(self._needs, need)
+        list.append(self._estimate_s, row[3])
 
     def on_dequeue(self, job: int) -> None:
         """A job waits no longer; if it has been granted a place, the engine has counted
         it.
         """
         waiting = self._by_need[self._needs[job]]
-        del waiting[bisect_left(waiting, job)]
+        del waiting[
+            waiting.index(job) if self._key is not None else bisect_left(waiting, job)
+        ]
         if job in self._running:
             self._count(self._running[job].place)
 

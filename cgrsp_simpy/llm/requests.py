@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import log
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Unpack
 
 import numpy as np
 from numpy.random import Generator
@@ -29,9 +29,9 @@ from cgrsp_simpy.base.parameters import (
     limits,
     parameter,
 )
+from cgrsp_simpy.base.rows import name_of
 from cgrsp_simpy.base.streams import Draw
-from cgrsp_simpy.logs import Tags, read_log
-from cgrsp_simpy.logs.fields import name_of
+from cgrsp_simpy.logs import Reading, Tags, read_log
 
 TOKENS = ("prompt_tokens", "output_tokens")
 MOST_DRAWN = 8192  # tokens of a prompt or an output; longer draws are cut
@@ -161,29 +161,29 @@ def read_requests(
     path: str | Path,
     *,
     weight: str = "equal",
-    strict: bool = False,
-    format: str = "azure",
+    format: str | None = None,
     window: str | None = None,
-    columns: Mapping[str, str] | None = None,
+    **reading: Unpack[Reading],
 ) -> RequestList:
-    """Read a log of LLM requests, a CSV file with the columns of the Azure LLM
-    inference trace of 2023.
+    """Read a log of LLM requests: of the Azure LLM inference traces, of Mooncake, or
+    with the names of vLLM, BurstGPT, Vidur or Splitwise.
 
     Needed are submit_s, prompt_tokens and output_tokens, of which 0 counts as 1; time 0
     is the first arrival. A log knows nothing else; for columns of one's own:
     `dataclasses.replace(requests, weight=...)`. Each request is named by its line.
 
     weight: a law of WEIGHTS: "equal" (all 1) or "short" (10 up to 1000 prompt tokens,
-    else 1). strict, format, window, columns: as of `cgrsp_simpy.logs.read_log`. Result:
-    in order of arrival. Raises InputError with the file's name, and the line where
-    there is one.
+    else 1). format, window, reading: as of `cgrsp_simpy.logs.read_log`; if names of
+    columns are passed, the format is azure by default. Result: in order of arrival.
+    Raises InputError with the file's name, and the line where there is one.
     """
     check_one_of("law of weights", weight, WEIGHTS)
-    found = read_log(path, format, window=window, strict=strict, columns=columns)
+    format = format or ("azure" if reading.get("columns") else None)
+    found = read_log(path, format, window=window, **reading)
     found = found.usable("LLM requests", ("submit_s", *TOKENS), {})
     prompt, output = (np.maximum(found[name].astype(int), 1) for name in TOKENS)
     return RequestList(
-        found["submit_s"] - found["submit_s"][0],
+        found["ready_s"] - found["ready_s"][0],
         prompt,
         output,
         WEIGHTS[weight](prompt),

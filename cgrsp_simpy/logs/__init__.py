@@ -6,7 +6,7 @@ columns, which the modules map to their jobs.
 
 from cgrsp_simpy.logs.formats import FORMATS, STEPS_PER_S, format_of, philly, swf_text
 from cgrsp_simpy.logs.log import COLUMNS, NO_TIME, Log, Report, Tags
-from cgrsp_simpy.logs.reading import read_log
+from cgrsp_simpy.logs.reading import Reading, read_log
 
 __all__ = [
     "COLUMNS",
@@ -14,6 +14,7 @@ __all__ = [
     "NO_TIME",
     "STEPS_PER_S",
     "Log",
+    "Reading",
     "Report",
     "Tags",
     "format_of",

@@ -1,123 +1,23 @@
-"""Formats of logs: text, plain or gzipped, and rows; fields with names, units and
-limits; conversion of texts to numbers and times, and of these to columns.
+"""Formats of logs: fields with names, units and limits; conversion of texts to numbers
+and times, and of these to columns.
 """
 
 from __future__ import annotations
 
-import codecs
-import csv
-import gzip
-import logging
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from pathlib import Path
-from typing import Any, BinaryIO, Literal, NamedTuple, TextIO, cast
+from datetime import UTC, datetime
+from typing import Any, Literal, NamedTuple, TextIO
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import numpy.typing as npt
 
 from cgrsp_simpy.base.arrays import Floats
-from cgrsp_simpy.base.checks import InputError, require, tried
-from cgrsp_simpy.base.files import Text, Zones, check_named, timestamp, zoned
-
-# line numbers, and their cells or faults
-Rows = Iterator[tuple[int, list[str] | str]]
-log = logging.getLogger(__name__)
-# a line of the header of an SWF file
-HEADER = re.compile(r";\s*([^:;]*?)\s*:\s*(\S.*)")
-
-
-def _latin1(error: UnicodeError) -> tuple[str, int]:
-    """Decode the bytes of an error as Latin-1."""
-    fault = cast(UnicodeDecodeError, error)
-    return fault.object[fault.start : fault.end].decode("latin-1"), fault.end
-
-
-# Old files have any encoding: bytes that are not UTF-8 are decoded as Latin-1, so that
-# names stay distinct.
-codecs.register_error("cgrsp_simpy.latin1", _latin1)
-
-
-@contextmanager
-def opened(path: Path) -> Iterator[TextIO]:
-    """Open a text file, gzipped or not by its content."""
-    check_named(path)
-    with path.open("rb") as raw:
-        file = gzip.GzipFile(fileobj=raw) if raw.peek(2)[:2] == b"\x1f\x8b" else raw
-        start = file.peek(1)
-        if not start:
-            raise InputError("the file is empty")
-        if b"\0" in start or start.startswith(
-            (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-        ):
-            raise InputError("not a text file in UTF-8")
-        yield Text(
-            cast(BinaryIO, file), encoding="utf-8-sig", errors="cgrsp_simpy.latin1"
-        )
-
-
-# header: one signature for all formats
-def comma_rows(file: TextIO, header: dict[str, str]) -> Rows:  # noqa: ARG001
-    """Yield rows of a CSV file; a quoted cell may hold commas and line breaks."""
-    table = csv.reader(file, strict=True)
-    while True:
-        line = table.line_num + 1
-        try:
-            cells = next(table)
-        except StopIteration:
-            return
-        except csv.Error as error:
-            # truncated within quotes: the end of the row is unknown
-            if "end of data" in str(error):
-                raise InputError(f"line {line}: not CSV ({error})") from None
-            yield line, f"not CSV ({error})"
-        else:
-            if len(cells) > 1 or "".join(cells).strip():
-                yield line, cells
-
-
-def parted_by(names: list[str], wanted: Collection[str]) -> str:
-    """Describe a header with another separator than commas, or return "".
-
-    It is in the only name, or would give one of the wanted names.
-    """
-    for sign, told in ((";", "semicolons"), ("\t", "tabs"), ("|", "bars")):
-        parts = [part.strip() for part in ",".join(names).split(sign)]
-        if {*parts} & {*wanted} or (len(names) == 1 and len(parts) > 1):
-            return f"; its cells are parted by {told}, where commas are needed"
-    return ""
-
-
-def split_rows(
-    file: TextIO,
-    header: dict[str, str],  # noqa: ARG001
-    separator: str,
-) -> Rows:
-    """Yield lines with a separator between the fields."""
-    return (
-        (line, text.rstrip("\r\n").split(separator))
-        for line, text in enumerate(file, 1)
-        if text.strip()
-    )
-
-
-def swf_rows(file: TextIO, header: dict[str, str]) -> Rows:
-    """Yield lines with white space between the fields.
-
-    The entries of the comments, which begin with a semicolon, go into `header`.
-    """
-    for line, text in enumerate(file, 1):
-        cells = text.split()
-        if cells and cells[0][0] != ";":
-            if line == 1:
-                log.info("%s: no header: nothing is known of the machine", file.name)
-            yield line, cells
-        elif match := HEADER.match(text.strip()):
-            header.setdefault(match[1], match[2])
-
+from cgrsp_simpy.base.checks import require, tried
+from cgrsp_simpy.base.files import Zones, in_zone, zoned
+from cgrsp_simpy.base.rows import Rows, comma_rows, json_rows, split_rows
 
 Array = npt.NDArray[Any]  # an array of any kind
 Faults = dict[int, str]  # row -> fault
@@ -138,8 +38,8 @@ class Field:
     timestamp, or seconds, as the first one is written) or a text. least: of a number;
     above: exclusive limit. whole: whether the number is. read: parses a cell in the
     unit of the file, or raises ValueError; form: what it accepts. unit: the file's unit
-    in that of the column. missing: texts for no value, ignoring case, and minus:
-    whether -1 is one. needed: whether the file must have it.
+    in that of the column. missing: texts for no value, ignoring case, and blank: a
+    number for none, such as -1. needed: whether the file must have it.
     """
 
     name: str
@@ -152,7 +52,7 @@ class Field:
     read: Callable[[str], float] = float
     form: str = "a number"
     missing: tuple[str, ...] = ("",)
-    minus: bool = False
+    blank: float = np.nan
     needed: bool = True
 
     @property
@@ -160,10 +60,8 @@ class Field:
         """Allowed numbers."""
         kind = "a whole number" if self.whole else self.form
         than = ">" if self.above else ">="
-        return (
-            f"{kind} {than} {self.least:g} and at most"
-            f" {MOST:g}{', or -1 if missing' if self.minus else ''}"
-        )
+        blank = "" if np.isnan(self.blank) else f", or {self.blank:g} if missing"
+        return f"{kind} {than} {self.least:g} and at most {MOST:g}{blank}"
 
     def is_none(self, text: str) -> bool:
         """Whether a cell has no value."""
@@ -172,17 +70,11 @@ class Field:
     def numbers(self, column: str, texts: Sequence[str]) -> tuple[Floats, Faults]:
         """Parse cells in the unit of the column, NaN for none; return faults, too."""
         faults: Faults = {}
-        try:
-            values = np.array(list(map(self.read, texts)))
-        except ValueError:
-            values = np.array(
-                [tried(self.read, text) for text in texts], dtype=np.float64
-            )
+        values = np.array([tried(self.read, text) for text in texts], dtype=np.float64)
         none = np.isnan(values)
         for row in np.flatnonzero(none).tolist():
             none[row] = self.is_none(texts[row])
-        if self.minus:
-            none |= values == -1
+        none |= values == self.blank
         ok = (values > self.least if self.above else values >= self.least) & (
             values <= MOST
         )
@@ -197,61 +89,68 @@ class Field:
 class Clock:
     """Parser of the times of a file: all timestamps, or all seconds, as the first one.
 
-    zones: the lines of timestamps with and without a zone.
+    zone: of timestamps without one, if known; then all are converted to UTC. zones: the
+    lines of timestamps with and without a zone. unsure: number of times that a change
+    of the zone's clock leaves open; the first of both is taken.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, zone: ZoneInfo | None = None) -> None:
         self.stamped: bool | None = None
-        self.zones = Zones()
+        self.zone, self.zones, self.unsure = zone, Zones(), 0
+
+    def read(self, text: str) -> tuple[datetime, bool]:
+        """Parse a timestamp, and return whether it has a zone; ValueError if it is
+        none.
+
+        With a zone of the file, all times have one.
+        """
+        if self.zone is None:
+            return zoned(text)
+        stamp, certain = in_zone(text, self.zone)
+        self.unsure += not certain
+        return stamp, True
+
+    def local(self, start: datetime) -> datetime:
+        """Convert a time in UTC to the zone, if there is one."""
+        return (
+            start.replace(tzinfo=UTC).astimezone(self.zone or UTC).replace(tzinfo=None)
+        )
 
     def times(
         self, field: Field, column: str, texts: Sequence[str], lines: Sequence[int]
     ) -> tuple[Array, Faults]:
         """Return times as datetime64 (NaT) or seconds (NaN for none), and faults."""
+        told = {row: text for row, text in enumerate(texts) if not field.is_none(text)}
         if self.stamped is None:
-            kinds = (
-                _is_stamp(text, column) for text in texts if not field.is_none(text)
-            )
+            kinds = (self._is_stamp(text, column) for text in told.values())
             self.stamped = next((kind for kind in kinds if kind is not None), None)
-        if self.stamped is None:
-            told = {
-                row: text for row, text in enumerate(texts) if not field.is_none(text)
-            }
-            faults = {
-                row: f"{column}(={text[:50]!r}) must be {FORM}, or a number of seconds"
-                for row, text in told.items()
-            }
-            return np.full(len(texts), np.nan), faults
-        if self.stamped:
-            return self._stamps(field, column, texts, lines)
-        return field.numbers(column, texts)
-
-    def _stamps(
-        self, field: Field, column: str, texts: Sequence[str], lines: Sequence[int]
-    ) -> tuple[Array, Faults]:
-        faults: Faults = {}
-        found = [tried(zoned, text.strip()) for text in texts]
-        for row, stamp in enumerate(found):
+        if self.stamped is False:
+            return field.numbers(column, texts)
+        stamps = {row: tried(self.read, text.strip()) for row, text in told.items()}
+        times = np.full(len(texts), np.datetime64("NaT", "us"))
+        for row, stamp in stamps.items():
             if stamp is not None:
+                times[row] = stamp[0]
                 self.zones.see(lines[row], stamp[1])
-            elif not field.is_none(texts[row]):
-                faults[row] = f"{column}(={texts[row][:50]!r}) must be {FORM}"
-        return (
-            np.array([stamp and stamp[0] for stamp in found], dtype="datetime64[us]"),
-            faults,
+        form = FORM if self.stamped else f"{FORM}, or a number of seconds"
+        faults = {
+            row: f"{column}(={texts[row][:50]!r}) must be {form}"
+            for row, stamp in stamps.items()
+            if stamp is None
+        }
+        return (times if self.stamped else np.full(len(texts), np.nan)), faults
+
+    def _is_stamp(self, text: str, column: str) -> bool | None:
+        """Whether a text is a timestamp, not a number; None for neither.
+
+        20241120 is a day only in a column with that name.
+        """
+        ways: tuple[Callable[[str], object], ...] = (float, self.read)
+        tried_ways = ways if column != "timestamp" else reversed(ways)
+        return next(
+            (way is not float for way in tried_ways if tried(way, text) is not None),
+            None,
         )
-
-
-def _is_stamp(text: str, column: str) -> bool | None:
-    """Whether a text is a timestamp, not a number; None for neither.
-
-    20241120 is a day only in a column with that name.
-    """
-    ways: tuple[Callable[[str], object], ...] = (float, timestamp)
-    tried_ways = ways if column != "timestamp" else reversed(ways)
-    return next(
-        (way is timestamp for way in tried_ways if tried(way, text) is not None), None
-    )
 
 
 def seconds_between(start: Any, times: Array) -> Floats:
@@ -304,17 +203,14 @@ class Made(NamedTuple):
 
     columns: by their names in COLUMNS, seconds as numbers, moments as in the file.
     left_out: reasons, each with a mask of rows that are no job that can be run. bad:
-    masks of invalid rows, each with the field and its allowed values.
+    masks of invalid rows, each with the field and its allowed values. remarks: what is
+    reported of rows that are read, each with a mask.
     """
 
     columns: Mapping[str, Array]
     left_out: tuple[tuple[str, Array], ...] = ()
     bad: tuple[tuple[Array, str, str], ...] = ()
-
-
-def as_they_are(raw: Raw) -> Made:
-    """Use the fields as columns."""
-    return Made(raw.numbers)
+    remarks: tuple[tuple[str, Array], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -322,27 +218,47 @@ class Format:
     """Format of logs.
 
     name: as in FORMATS. about: description in a line. fields: those that are read; of
-    several with one name, the first that the file has. rows: splits lines into cells.
-    names: of all fields of a line, if the file has no header line. made: computes
+    several with one name, the first that the file has. delimiter: between cells; None:
+    white space. quoted: whether cells may be quoted, as in CSV. names: of all fields of
+    a line, if the file has no header line; one tuple per width of lines. made: computes
     columns from fields. skip: a field, and a function of its text that returns the
     reason to leave a row out unread, or None. group: a field that groups rows, or "".
-    start: from the header to the calendar's time at time 0. none: a text for no value
-    in any column. whole: reads a file that is no table into columns, tags and edges.
+    part: what the id of a row has beyond that of its job; rows of a job that start
+    together are its parts. start: from the header and the zone to the calendar's time
+    at time 0. none: a text for no value in any column. flat: converts a JSON object to
+    a row; a table with a header line may also be JSON. keys: of the objects, if the
+    file is always JSON. whole: reads a file that is no table into columns, tags and
+    edges. row: begins a row of a file without a header line.
     """
 
     name: str
     about: str
     fields: tuple[Field, ...]
-    rows: Callable[[TextIO, dict[str, str]], Rows] = comma_rows
-    names: tuple[str, ...] = ()
-    made: Callable[[Raw], Made] = as_they_are
+    delimiter: str | None = ","
+    quoted: bool = True
+    names: tuple[tuple[str, ...], ...] = ()
+    made: Callable[[Raw], Made] = lambda raw: Made(raw.numbers)
     skip: tuple[str, Callable[[str], str | None]] | None = None
     group: str = ""
-    start: Callable[[Mapping[str, str]], datetime | None] | None = None
+    part: re.Pattern[str] | None = None
+    start: Callable[[Mapping[str, str], ZoneInfo | None], datetime | None] | None = None
     none: str = ""
+    flat: Callable[[Any], dict[str, Any]] = dict
+    keys: tuple[str, ...] = ()
     whole: Callable[[TextIO], Any] | None = None
+    row: re.Pattern[str] | None = None
 
+    def rows(
+        self, file: TextIO, head: str, delimiter: str | None, header: dict[str, str]
+    ) -> Rows:
+        """Yield the rows of a file, those of a header line included.
 
-def name_of(path: Path) -> str:
-    """Return the name of a series without a type, from the file's."""
-    return path.name.removesuffix(".gz").rpartition(".")[0] or path.name
+        head: the beginning of the file. delimiter: of the file; None: that of the
+        format. header: gets the entries of comments.
+        """
+        if not self.names and head.lstrip()[:1] in ("{", "["):
+            return json_rows(file, self.flat)
+        sign = delimiter or self.delimiter
+        if self.quoted and sign and len(sign) == 1:
+            return comma_rows(file, sign)
+        return split_rows(file, sign, header)

@@ -8,15 +8,16 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from datetime import datetime, timedelta
-from functools import partial
+from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
 
 import numpy as np
 
 from cgrsp_simpy.base.arrays import Floats
 from cgrsp_simpy.base.checks import check_number
-from cgrsp_simpy.base.files import timestamp
+from cgrsp_simpy.base.files import timestamp, zone_of
 from cgrsp_simpy.base.metric import summed
 from cgrsp_simpy.logs.fields import (
     MOST,
@@ -27,10 +28,7 @@ from cgrsp_simpy.logs.fields import (
     Format,
     Made,
     Raw,
-    comma_rows,
     seconds_between,
-    split_rows,
-    swf_rows,
 )
 from cgrsp_simpy.logs.wfformat import WFFORMAT
 
@@ -57,6 +55,10 @@ WHOLE = "of whole GPUs: a MIG slice is none"
 LIMIT = re.compile(r"(?:(\d+)-)?(\d+)(?::(\d+))?(?::(\d+))?", re.ASCII)
 # a job without a limit is planned as one of a year (Slurm, backfill.c: YEAR_MINUTES)
 YEAR_MINUTES = 365.0 * 24 * 60
+ELAPSED = (
+    "whose elapsed time is not End - Start (suspended, or the clock changed); the"
+    " elapsed time counts"
+)
 SLICE = re.compile(r"gres/[^=,]*\d+g\.\d+gb[^=,]*=[1-9]")  # of a GPU: a100_1g.5gb
 ENTRY = re.compile(r"[^=,]+=[^=,]*")
 
@@ -74,16 +76,15 @@ def _minutes(text: str) -> float:
 
     MM:SS, HH:MM:SS, D-HH, D-HH:MM, D-HH:MM:SS, UNLIMITED.
     """
-    if text.strip().upper() == "UNLIMITED":
+    text = text.strip()
+    if text.upper() == "UNLIMITED":
         return YEAR_MINUTES
-    found = LIMIT.fullmatch(text.strip())
-    if found is None:
+    if not LIMIT.fullmatch(text):
         return float(text)
-    days, *parts = (None if part is None else float(part) for part in found.groups())
-    told = [part for part in parts if part is not None]
-    hours_first = days is not None or len(told) == 3
-    hours, minutes, seconds = [*([] if hours_first else [0.0]), *told, 0.0, 0.0][:3]
-    return ((days or 0.0) * 24 + hours) * 60 + minutes + seconds / 60
+    days, dash, clock = text.rpartition("-")
+    first = [] if dash or clock.count(":") == 2 else ["0"]
+    hours, minutes, seconds = map(float, [*first, *clock.split(":"), "0", "0"][:3])
+    return (float(days or 0) * 24 + hours) * 60 + minutes + seconds / 60
 
 
 def _amount(text: str, unit: dict[str, float]) -> float:
@@ -127,7 +128,8 @@ def _asked(texts: list[str]) -> tuple[dict[str, Floats], np.ndarray]:
 def _made(raw: Raw) -> Made:
     """Use the allocated resources, or else the requested ones.
 
-    A job ran from its start to its end, or is still running.
+    A job ran for its elapsed time, without suspensions, else from its start to its end;
+    or it is still running.
     """
     had = np.array([text != "" for text in raw.texts["AllocTRES"]], dtype=bool)
     texts = [
@@ -138,9 +140,14 @@ def _made(raw: Raw) -> Made:
     sliced = np.array([SLICE.search(text) is not None for text in texts], dtype=bool)
     nodes = resources["nodes"]
     resources["nodes"] = np.where(np.isnan(nodes), raw.get("nodes"), nodes)
-    start, end = raw.numbers["start"], raw.numbers["end"]
+    start, end = raw.numbers["start_s"], raw.numbers["end_s"]
     running = np.isnan(end) & ~np.isnan(start)
-    service_s = np.where(running, 0.0, seconds_between(start, end))
+    between_s, elapsed_s = seconds_between(start, end), raw.get("elapsed_s")
+    suspended_s = np.nan_to_num(raw.get("suspended_s"))
+    elapsed_s = np.where(np.isnan(elapsed_s), between_s - suspended_s, elapsed_s)
+    service_s = np.where(np.isnan(between_s), between_s, elapsed_s)
+    differ = np.abs(service_s - between_s) > 1
+    service_s[running] = 0.0
     cancelled = np.array(
         [state.startswith("CANCELLED") for state in raw.texts["state"]], dtype=bool
     )
@@ -151,29 +158,51 @@ def _made(raw: Raw) -> Made:
             "service_s": service_s,
             "limit_s": limit_s,
             "start_s": start,
+            "end_s": end,
             "running": running.astype(np.float64),
+            **({"ready_s": raw.numbers["ready_s"]} if "ready_s" in raw.numbers else {}),
             **resources,
         },
         left_out=(("cancelled before it ran", cancelled & ~(service_s > 0)),),
         bad=(
-            (service_s < 0, "end", "at or after Start"),
+            (service_s < 0, "end_s", "at or after Start"),
             (sliced & had, "AllocTRES", WHOLE),
             (sliced & ~had, "ReqTRES", WHOLE),
             (odd & had, "AllocTRES", TRES),
             (odd & ~had, "ReqTRES", TRES),
         ),
+        remarks=((ELAPSED, differ),),
     )
 
 
 SACCT = Format(
     "sacct",
     "Slurm's accounting, `sacct -P -o"
-    " JobID,Submit,Start,End,TimelimitRaw,ReqTRES,AllocTRES,"
-    "Partition,Account,User,QOS,State`",
+    " JobID,Submit,Eligible,Start,End,ElapsedRaw,Suspended,TimelimitRaw,ReqTRES,"
+    "AllocTRES,Partition,Account,User,QOS,State`",
     (
-        Field("submit_s", ("Submit",), TIME, missing=NONE),
-        Field("start", ("Start",), TIME, missing=NONE),
-        Field("end", ("End",), TIME, missing=NONE),
+        *(
+            Field(name, (of,), TIME, missing=NONE, blank=0, needed=name != "ready_s")
+            for name, of in (
+                ("submit_s", "Submit"),
+                ("start_s", "Start"),
+                ("end_s", "End"),
+                ("ready_s", "Eligible"),
+            )
+        ),
+        Field("elapsed_s", ("ElapsedRaw",), missing=NONE, needed=False),
+        *(
+            Field(
+                name,
+                (of,),
+                read=_minutes,
+                form="[days-]hours:minutes:seconds,",
+                unit=60,
+                missing=NONE,
+                needed=False,
+            )
+            for name, of in (("elapsed_s", "Elapsed"), ("suspended_s", "Suspended"))
+        ),
         Field(
             "limit_s",
             ("TimelimitRaw", "Timelimit"),
@@ -186,7 +215,8 @@ SACCT = Format(
         Field(
             "nodes", ("AllocNodes", "NNodes"), whole=True, missing=NONE, needed=False
         ),
-        Field("job_id", ("JobID",), TEXT),
+        Field("job_id", ("JobID", "JobIDRaw"), TEXT),
+        Field("after", ("Dependency", "SubmitLine"), TEXT, needed=False),
         Field("ReqTRES", ("ReqTRES",), TEXT, needed=False),
         Field("AllocTRES", ("AllocTRES",), TEXT, needed=False),
         Field("partition", ("Partition",), TEXT, needed=False),
@@ -195,9 +225,12 @@ SACCT = Format(
         Field("qos", ("QOS",), TEXT, needed=False),
         Field("state", ("State",), TEXT, needed=False),
     ),
-    partial(split_rows, separator="|"),
+    delimiter="|",
+    quoted=False,
     made=_made,
-    skip=("JobID", _step),
+    skip=("job_id", _step),
+    part=re.compile(r"\+\d+$"),
+    row=re.compile(r"\d+(_\d+|_\[.*\]|\+\d+|\.\w+)?\|(.*\|)?\d{4}-\d\d-\d\dT"),
 )
 """Format of Slurm's accounting."""
 
@@ -219,10 +252,8 @@ GIVEN = ()  # no text means a missing value
 
 
 def _csv(raw: Raw) -> Made:
-    deadline_s = raw.numbers.get("deadline_s")
-    if deadline_s is None:
-        return Made(raw.numbers)
-    early = seconds_between(raw.numbers["submit_s"], deadline_s) < 0
+    submit_s = raw.numbers["submit_s"]
+    early = seconds_between(submit_s, raw.numbers.get("deadline_s", submit_s)) < 0
     return Made(raw.numbers, bad=((early, "deadline_s", "at or after the submission"),))
 
 
@@ -232,28 +263,33 @@ CSV = Format(
     " waiting policies' authors, are known as well",
     (
         Field("submit_s", ("submit_s", "timestamp"), TIME),
-        Field("submit_s", ("time",), TIME, minus=True),
+        Field("submit_s", ("time",), TIME, blank=-1),
         Field("service_s", ("service_s",)),
-        Field("service_s", ("wallclock_runtime_sec",), minus=True),
+        Field("service_s", ("wallclock_runtime_sec",), blank=-1),
         Field("deadline_s", ("deadline_s",), TIME, missing=NO_VALUE, needed=False),
         Field(
             "limit_s",
             ("limit_s", "wallclock_limit_sec"),
-            minus=True,
+            blank=-1,
             missing=NO_VALUE,
             needed=False,
         ),
         Field("known_work", ("known_work",), needed=False),
         Field("gpus", ("gpus",), whole=True, needed=False),
-        Field("cores", ("cores", "num_cores"), whole=True, minus=True, needed=False),
+        Field("cores", ("cores", "num_cores"), whole=True, blank=-1, needed=False),
         Field("memory_gb", ("memory_gb",), needed=False),
         Field(
-            "memory_gb", ("total_MB_req",), unit=1 / MB_PER_GB, minus=True, needed=False
+            "memory_gb", ("total_MB_req",), unit=1 / MB_PER_GB, blank=-1, needed=False
         ),
         Field("nodes", ("nodes",), whole=True, needed=False),
         Field("weight", ("weight",), needed=False),
         Field("priority", ("priority",), needed=False),
-        Field("start_s", ("start_s",), TIME, missing=NO_VALUE, needed=False),
+        *(
+            Field(name, (name,), TIME, missing=NO_VALUE, needed=False)
+            for name in ("start_s", "ready_s")
+        ),
+        Field("think_s", ("think_s",), missing=NO_VALUE, needed=False),
+        Field("after", ("after",), TEXT, needed=False),
         Field("job_id", ("job_id",), TEXT, needed=False),
         Field("partition", ("partition",), TEXT, needed=False),
         Field("user", ("user", "userid"), TEXT, needed=False),
@@ -387,9 +423,15 @@ STEPS_PER_S = {
 }
 
 
+# seven or ten fields
+GAVEL_ROW = re.compile(
+    r"([^\t]+\t){2}([^\t]+\t)?[^\t]*\t\d\t\d+\t([^\t]+\t){1,3}[^\t]+$"
+)
+
+
 def philly(steps_per_s: Mapping[str, float] = STEPS_PER_S) -> Format:
-    """Return the format of Gavel's traces, whose run times are steps over a rate per
-    job type.
+    """Return the format of Gavel's traces, with seven or ten fields per line, whose run
+    times are steps over a rate per job type.
 
     steps_per_s: steps per second by job type, > 0, whatever the GPUs of a job; the
     defaults are ours, not measured. Rows of a job type without a rate are bad. Raises
@@ -406,27 +448,26 @@ def philly(steps_per_s: Mapping[str, float] = STEPS_PER_S) -> Format:
         unknown = (np.isnan(rates), "job_type", "one whose steps per second are given")
         return Made({**raw.numbers, "service_s": seconds}, bad=(unknown,))
 
-    fields = (
-        Field("job_type", ("job_type",), TEXT),
-        Field("known_work", ("steps",), least=1, missing=GIVEN),
-        Field("submit_s", ("arrival",), missing=GIVEN),
-        Field("gpus", ("gpus",), least=1, whole=True, missing=GIVEN),
-    )
-    names = (
-        "job_type",
-        "command",
-        "step_argument",
-        "needs_data",
-        "steps",
-        "arrival",
-        "gpus",
-    )
-    about = (
+    start, steps = ("job_type", "command"), ("step_argument", "needs_data", "steps")
+    return Format(
+        "philly",
         "Microsoft's Philly traces in the format of Gavel; run times are steps over"
-        " rates that are ours"
+        " rates that are ours",
+        (
+            Field("job_type", ("job_type",), TEXT),
+            Field("known_work", ("steps",), least=1, missing=GIVEN),
+            Field("submit_s", ("arrival",), missing=GIVEN),
+            Field("gpus", ("gpus",), least=1, whole=True, missing=GIVEN),
+        ),
+        "\t",
+        quoted=False,
+        names=(
+            (*start, *steps, "arrival", "gpus"),
+            (*start, "directory", *steps, "gpus", "weight", "deadline", "arrival"),
+        ),
+        made=made,
+        row=GAVEL_ROW,
     )
-    rows = partial(split_rows, separator="\t")
-    return Format("philly", about, fields, rows, names, made)
 
 
 # ---- swf: the Standard Workload Format, version 2.2 (Parallel Workloads Archive) ----
@@ -479,6 +520,7 @@ def _swf(raw: Raw) -> Made:
             "submit_s": numbers["submit_s"],
             "start_s": numbers["submit_s"] + numbers["wait_s"],
             "service_s": run_s,
+            "think_s": numbers["think_s"],
             "limit_s": limit_s,
             "gpus": processors,
             "cores": processors,
@@ -512,10 +554,10 @@ MONTHS = (
 DATE = re.compile(r"\w+ +(\w{3}) +(\d+) +(\d\d:\d\d:\d\d) .*?(\d{4})")
 
 
-def started(header: Mapping[str, str]) -> datetime | None:
+def started(header: Mapping[str, str], zone: ZoneInfo | None = None) -> datetime | None:
     """Return the local time at time 0 from the header of an SWF file.
 
-    By StartTime, else UnixStartTime and TimeZone (seconds).
+    By StartTime, else UnixStartTime, in the zone, TimeZoneString or TimeZone (seconds).
     """
     date = DATE.match(header.get("StartTime", ""))
     if date and date[1] in MONTHS:
@@ -523,16 +565,17 @@ def started(header: Mapping[str, str]) -> datetime | None:
             return timestamp(
                 f"{date[4]}-{MONTHS.index(date[1]) + 1:02}-{int(date[2]):02} {date[3]}"
             )
-    unix, zone = (
+    unix, shift = (
         re.match(r"-?\d+", header.get(name, ""))
         for name in ("UnixStartTime", "TimeZone")
     )
     if unix is None:
         return None
-    with suppress(OverflowError):
-        return datetime(1970, 1, 1) + timedelta(
-            seconds=int(unix[0]) + (int(zone[0]) if zone else 0)
-        )
+    zone = zone or zone_of(header.get("TimeZoneString", "").strip())
+    with suppress(OverflowError, ValueError):
+        utc = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=int(unix[0]))
+        fixed = timezone(timedelta(seconds=int(shift[0]) if shift else 0))
+        return utc.astimezone(zone or fixed).replace(tzinfo=None)
     return None
 
 
@@ -541,7 +584,7 @@ SWF = Format(
     "the Standard Workload Format, version 2.2, of the Parallel Workloads Archive",
     (
         *(
-            Field(name, (of,), minus=True, whole=whole, missing=GIVEN)
+            Field(name, (of,), blank=-1, whole=whole, missing=GIVEN)
             for name, of, whole in (
                 ("submit_s", "submit time", False),
                 ("wait_s", "wait time", False),
@@ -552,21 +595,24 @@ SWF = Format(
                 ("limit_s", "requested time", False),
                 ("requested_kb", "requested memory", False),
                 ("ended", "status", False),
+                ("think_s", "think time", False),
             )
         ),
         Field("job_id", ("job number",), TEXT),
+        Field("after", ("preceding job",), TEXT),
         *(
             Field(name, (name,), TEXT)
-            for name in "wait time,user,group,application,queue,partition,status".split(
-                ","
-            )
+            for name in (
+                "wait time,user,group,application,queue,partition,status,think time"
+            ).split(",")
         ),
     ),
-    swf_rows,
-    SWF_FIELDS,
-    _swf,
+    None,
+    names=(SWF_FIELDS,),
+    made=_swf,
     start=started,
     none="-1",
+    row=re.compile(r"\s*(-?\d+(\.\d+)?\s+){17}-?\d+(\.\d+)?\s*$"),
 )
 
 # ---- alibaba: batch_task.csv of Alibaba's cluster-trace-v2018 ----
@@ -603,33 +649,174 @@ ALIBABA = Format(
         Field("job_id", ("task_name",), TEXT),
         Field("job_name", ("job_name",), TEXT),
     ),
-    comma_rows,
-    (
-        "task_name",
-        "instance_num",
-        "job_name",
-        "task_type",
-        "status",
-        "start_time",
-        "end_time",
-        "plan_cpu",
-        "plan_mem",
+    names=(
+        (
+            "task_name",
+            "instance_num",
+            "job_name",
+            "task_type",
+            "status",
+            "start_time",
+            "end_time",
+            "plan_cpu",
+            "plan_mem",
+        ),
     ),
-    _alibaba,
+    made=_alibaba,
     group="job_name",
+    row=re.compile(r"\w+[^,]*,\d+[\d.]*,[^,]+,\w+,\w+,\d*,\d*,[\d.]*,[\d.]*$"),
+)
+
+# ---- pai: pai_task_table of Alibaba's cluster-trace-gpu-v2020 (Weng et al. (2022),
+# NSDI) ----
+
+
+def _pai(raw: Raw) -> Made:
+    """Count a share of a GPU as the whole GPU, for each instance of the task."""
+    numbers = raw.numbers
+    run_s, needs = (
+        numbers["end_s"] - numbers["submit_s"],
+        ("gpus", "cores", "memory_gb"),
+    )
+    one = {name: np.nan_to_num(numbers[name]) for name in needs}
+    one["gpus"] = np.ceil(one["gpus"])
+    every = {name: values * numbers["instances"] for name, values in one.items()}
+    return Made(
+        {"submit_s": numbers["submit_s"], "service_s": run_s, **every},
+        bad=((run_s < 0, "end_s", "at least start_time"),),
+    )
+
+
+PAI = Format(
+    "pai",
+    "tasks of Alibaba's cluster-trace-gpu-v2020 (pai_task_table), submitted at their"
+    " start, as it records no submissions",
+    (
+        Field("submit_s", ("start_time",)),
+        Field("end_s", ("end_time",)),
+        Field("instances", ("inst_num",), least=1, whole=True, missing=GIVEN),
+        Field("gpus", ("plan_gpu",), unit=0.01),
+        Field("cores", ("plan_cpu",), unit=0.01),
+        Field("memory_gb", ("plan_mem",)),
+        Field("job_id", ("job_name",), TEXT),
+        Field("gpu_type", ("gpu_type",), TEXT),
+    ),
+    names=(
+        (
+            *("job_name", "task_name", "inst_num", "status", "start_time", "end_time"),
+            *("plan_cpu", "plan_mem", "plan_gpu", "gpu_type"),
+        ),
+    ),
+    made=_pai,
+    row=re.compile(r"[^,]+,[^,]+,[\d.]+,\w+(,[\d.]*){5},\w*$"),
+)
+
+# ---- philly_json: cluster_job_log of Microsoft's philly-traces (Jeon et al. (2019),
+# USENIX ATC) ----
+
+
+def _philly_job(job: dict[str, Any]) -> dict[str, Any]:
+    """Return a job as a row: its attempts are one run, from the first start on."""
+    tried = [
+        each for each in job["attempts"] if (each.get("start_time") or "") not in NONE
+    ]
+    runs = [
+        (timestamp(each["start_time"]), timestamp(each["end_time"]))
+        for each in tried
+        if (each.get("end_time") or "") not in NONE
+    ]
+    gpus = [sum(len(node["gpus"]) for node in each["detail"]) for each in tried]
+    return {
+        **{name: value for name, value in job.items() if name != "attempts"},
+        "attempts": len(job["attempts"]),
+        "start_time": tried[0]["start_time"] if tried else None,
+        "run_s": summed((end - start).total_seconds() for start, end in runs)
+        if runs
+        else None,
+        "gpus": max(gpus, default=None),
+        "nodes": max((len(each["detail"]) for each in tried), default=None),
+    }
+
+
+PHILLY_JSON = Format(
+    "philly_json",
+    "Microsoft's Philly traces as published, cluster_job_log in JSON",
+    (
+        Field("submit_s", ("submitted_time",), TIME, missing=NONE),
+        Field("start_s", ("start_time",), TIME, missing=NONE),
+        Field("service_s", ("run_s",)),
+        Field("gpus", ("gpus",), whole=True),
+        Field("nodes", ("nodes",), whole=True),
+        Field("job_id", ("jobid",), TEXT),
+        Field("user", ("user",), TEXT),
+        Field("partition", ("vc",), TEXT),
+    ),
+    flat=_philly_job,
+    keys=("jobid", "submitted_time", "attempts"),
+)
+
+# ---- LLM requests, in JSON lines or CSV ----
+
+MOONCAKE = Format(
+    "mooncake",
+    "LLM requests of Mooncake's traces, JSON lines; timestamps in milliseconds",
+    (
+        Field("submit_s", ("timestamp",), unit=0.001),
+        Field("prompt_tokens", ("input_length",), whole=True, missing=GIVEN),
+        Field("output_tokens", ("output_length",), whole=True, missing=GIVEN),
+    ),
+    keys=("timestamp", "input_length", "output_length"),
+    made=_azure,
+)
+LLM = Format(
+    "llm",
+    "LLM requests, JSON lines or CSV, in the names of vLLM, BurstGPT, Vidur or"
+    " Splitwise",
+    (
+        Field(
+            "submit_s",
+            ("arrival_time", "Timestamp", "arrived_at", "arrival_timestamp"),
+            TIME,
+        ),
+        Field(
+            "prompt_tokens",
+            (
+                *("num_prompt_tokens", "prompt_tokens", "prompt_len"),
+                *("Request tokens", "num_prefill_tokens", "prompt_size"),
+            ),
+            whole=True,
+            missing=GIVEN,
+        ),
+        Field(
+            "output_tokens",
+            (
+                *("num_generation_tokens", "completion_tokens", "output_len"),
+                *("Response tokens", "num_decode_tokens", "token_size"),
+            ),
+            whole=True,
+            missing=GIVEN,
+        ),
+        Field("job_id", ("request_id",), TEXT, needed=False),
+    ),
+    made=_azure,
 )
 
 FORMATS = {
     each.name: each
-    for each in (CSV, GENTD26, SWF, philly(), OPENB, AZURE, WFFORMAT, ALIBABA, SACCT)
+    for each in (
+        *(CSV, GENTD26, SWF, philly(), OPENB, AZURE, WFFORMAT, ALIBABA, SACCT),
+        *(PAI, PHILLY_JSON, MOONCAKE, LLM),
+    )
 }
 """Formats of logs by name."""
+
+
 # endings of file names, before .gz; all others are csv
 ENDINGS = {".swf": "swf", ".trace": "philly", ".json": "wfformat"}
 
 
 def format_of(path: str | Path) -> str:
-    """Return the default format of a file, a name of FORMATS.
+    """Return the format that a file's name suggests, a name of FORMATS.
 
     By its ending, with or without .gz: .swf, .trace (philly), .json (wfformat), else
     csv.

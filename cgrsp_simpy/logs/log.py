@@ -5,6 +5,7 @@ report on the reading.
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -17,12 +18,20 @@ from cgrsp_simpy.base.arrays import Bools, Floats, Ints
 from cgrsp_simpy.base.checks import InputError, require
 
 log = logging.getLogger(__name__)
+# dependencies of Slurm on the end of jobs
+AFTER = re.compile(r"\bafter(?:any|ok|notok|corr):(\d\w*(?::\d\w*)*)")
 
 # Common columns and their units.
 COLUMNS = {
     "submit_s": "submission, seconds from time 0",
+    "ready_s": (
+        "time from which the job waits, seconds from time 0: the latest of submission,"
+        " eligibility, and end of the preceding job plus think time"
+    ),
     "service_s": "run time, seconds",
     "start_s": "start, seconds from time 0",
+    "end_s": "end, seconds from time 0",
+    "think_s": "time from the end of the preceding job to readiness, seconds",
     "running": "1 of a job that still ran when the log was written, else 0",
     "limit_s": (
         "limit or estimate of the run time that was given at submission, seconds"
@@ -135,11 +144,12 @@ class Report:
 
 @dataclass(frozen=True, eq=False)
 class Log:
-    """Jobs of a log in order of submission, then of the file.
+    """Jobs of a log in order of readiness, then of submission, then of the file.
 
     path, format: its source. columns: by their names in COLUMNS, each of shape (rows,),
     NaN for a missing value; only those of the format. tags: job_id (by default the line
-    number), every other column of the file, and line, the line number. line: of each
+    number), after (the id of the preceding job, or Slurm's dependency), every other
+    column of the file, and line, the line number. line: of each
     row in the file, from 1; 0 if the file is no table. report: on rows read, bad and
     left out. header: entries of an SWF file's comments. start: the calendar's time at
     time 0, if known. edges: in a log of workflows, (row, next row, gigabytes of 10^9
@@ -220,16 +230,46 @@ class Log:
         """
         if not out.any():
             return self
-        kept = np.flatnonzero(~out)
         lines = (*self.report.left_out.get(reason, ()), *self.line[out].tolist())
         report = replace(self.report, left_out={**self.report.left_out, reason: lines})
-        columns = {name: values[kept] for name, values in self.columns.items()}
+        return replace(self.chosen(np.flatnonzero(~out)), report=report)
+
+    def chosen(self, rows: Ints) -> Log:
+        """Return the log of some rows, in their order; itself if these are all."""
+        if len(rows) == len(self) and (np.diff(rows) > 0).all():
+            return self
         return replace(
             self,
-            columns=columns,
-            tags=self.tags.chosen(kept),
-            line=self.line[kept],
-            report=report,
+            columns={name: values[rows] for name, values in self.columns.items()},
+            tags=self.tags.chosen(rows),
+            line=self.line[rows],
+        )
+
+    @property
+    def finish_s(self) -> Floats:
+        """End of each job, of shape (rows,); NaN if unknown."""
+        ran_s = self.get("start_s", np.nan) + self.get("service_s", np.nan)
+        return self.columns.get("end_s", ran_s)
+
+    @property
+    def preceding(self) -> Ints:
+        """Row of the job after which each one becomes ready, of shape (rows,); -1 for
+        none. Of several, the one that ends last.
+        """
+        texts, finish_s = self.tags.get("after", ("",) * len(self)), self.finish_s
+        if not any(texts):
+            return np.full(len(self), -1)
+        rows = {job: row for row, job in enumerate(self.tags["job_id"])}
+        named = ((":".join(AFTER.findall(text)) or text).split(":") for text in texts)
+        return np.array(
+            [
+                max(
+                    (rows[job] for job in ids if job in rows),
+                    key=finish_s.__getitem__,
+                    default=-1,
+                )
+                for ids in named
+            ]
         )
 
 

@@ -5,18 +5,19 @@ from __future__ import annotations
 import logging
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from os import PathLike
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, TextIO, TypedDict
 
 import numpy as np
 
 from cgrsp_simpy.base.checks import InputError, check_one_of, require
-from cgrsp_simpy.base.files import faults_of, listed, note, timestamp
+from cgrsp_simpy.base.files import faults_of, listed, note, zone_of
 from cgrsp_simpy.base.parameters import checked
+from cgrsp_simpy.base.rows import Rows, opened, separated
 from cgrsp_simpy.logs.fields import (
     TEXT,
     TIME,
@@ -26,11 +27,7 @@ from cgrsp_simpy.logs.fields import (
     Format,
     Made,
     Raw,
-    Rows,
-    comma_rows,
     of_unix,
-    opened,
-    parted_by,
     seconds_between,
 )
 from cgrsp_simpy.logs.formats import FORMATS, format_of
@@ -38,8 +35,29 @@ from cgrsp_simpy.logs.log import COLUMNS, Fault, Log, Report, Tags
 
 log = logging.getLogger(__name__)
 ROWS = 1 << 10  # per chunk
+SIGNS = {"tab": "\t", "\\t": "\t"}  # words for delimiters
+HEAD = 1 << 16  # characters by which a format is recognised
+CLOCK_S = 1.0  # resolution of the clocks of logs
 NAME = re.compile(r"[\w .()/#%-]{0,60}")  # of a column
-MOMENTS = ("submit_s", "start_s", "deadline_s")
+UNTIMED = {"service_s": "no run time", "submit_s": "no submit time"}
+MOMENTS = ("submit_s", "ready_s", "start_s", "end_s", "deadline_s")
+SUMMED = ("gpus", "cores", "memory_gb", "nodes")  # over the parts of a job
+MOST_YEARS = 50  # of a log
+YEAR_S = 365.25 * 86400
+DAYS = 36526, 73051  # of Excel, of the years 2000 to 2099
+# a number with a decimal comma, and points between thousands
+COMMA = re.compile(r"\s*[+-]?(\d+|\d{1,3}(\.\d{3})+)(,\d+)?([eE][+-]?\d+)?\s*")
+
+
+class Reading(TypedDict, total=False):
+    """Arguments of `read_log` that every reader of logs passes on."""
+
+    strict: bool
+    columns: Mapping[str, str] | None
+    tz: str | None
+    delimiter: str | None
+    decimal: str
+    header: str | None
 
 
 @checked
@@ -48,9 +66,13 @@ def read_log(
     format: str | Format | None = None,
     *,
     window: str | None = None,
+    where: tuple[str, str] | None = None,
     strict: bool = False,
     columns: Mapping[str, str] | None = None,
-    where: tuple[str, str] | None = None,
+    tz: str | None = None,
+    delimiter: str | None = None,
+    decimal: str = ".",
+    header: str | None = None,
 ) -> Log:
     """Read a log, plain or gzipped by its content, into a table.
 
@@ -59,65 +81,85 @@ def read_log(
     job that can be run (no run time, no submit time, cancelled before it ran, ...) is
     left out and counted by reason. A job of 0 s ran for less than the log's clock
     resolution and is kept; a module whose jobs must take time leaves it out and counts
-    it. Rows are sorted by submission. Time 0 is the log's for seconds, the first
-    submission for timestamps or Unix times, and the beginning of a window. Timestamps
-    with a zone are converted to UTC, others are kept; a file with both is refused.
+    it. A job waits from the time at which it is ready: the latest of its submission,
+    its eligibility (Slurm's Eligible) and the end of the job that it depends on, plus
+    the think time; but at most up to its recorded start. Rows are sorted by this time.
+    Time 0 is the log's for seconds, the first submission for timestamps or Unix times,
+    and the beginning of a window. Timestamps with a zone are converted to UTC, others
+    are kept; a file with both is refused.
 
-    path: the file. format: a name of FORMATS, or a Format; None takes it from the
-    file's name: .swf, .trace (philly), .json (wfformat), else csv. window: "FROM:TO",
-    two dates, timestamps or numbers of seconds; jobs submitted from FROM on and before
-    TO are read. strict: refuse bad rows and an unsorted log, which are otherwise left
-    out, or sorted, with a logged note. columns: names of the file's columns by ours,
-    such as {"submit": "created", "service": "seconds"}, in the units of COLUMNS. where:
-    a column of the file and a text; rows with another text are not read. Raises
-    InputError with the file's name and, if any, line, column, value and allowed values.
+    path: the file. format: a name of FORMATS, or a Format; None: that which the file's
+    content has, see `sniff`. window: "FROM:TO", two dates, timestamps or numbers of
+    seconds; jobs submitted from FROM on and before TO are read. where: a column of the
+    file and a text; rows with another text are not read. strict: refuse bad rows and an
+    unsorted log, which are otherwise left out, or sorted, with a logged note. columns:
+    names of the file's columns by ours, such as {"submit": "created", "service":
+    "seconds"}, in the units of COLUMNS. tz: the zone of the log's clock, such as
+    "Europe/Berlin", which is that of timestamps without a zone and of the calendar's
+    time at time 0. delimiter: between cells, if it is not the format's; "tab" is one.
+    decimal: sign before decimals; with "," points may separate thousands. header: the
+    names of the columns of a file that lacks the line with them, such as Slurm's
+    --format, separated by commas, spaces or +. Raises InputError with the file's name
+    and, if any, line, column, value and allowed values.
     """
     require(
         window is None or isinstance(window, str), "window", window, "a text FROM:TO"
     )
     require(isinstance(path, (str, PathLike)), "path", path, "that of a file")
-    path = Path(path)
-    if not isinstance(format, Format):
-        name = format_of(path) if format is None else format
-        check_one_of("trace format", name, FORMATS)
-        format = FORMATS[name]
-    fields = _mapped(format, columns or {})
+    require(decimal in (".", ","), "decimal", decimal, ". or ,")
+    require(
+        isinstance(columns or {}, Mapping),
+        "columns",
+        columns,
+        "names of fields -> of columns",
+    )
+    path, zone = Path(path), None if tz is None else zone_of(tz)
+    require(tz is None or zone is not None, "tz", tz, "a zone such as Europe/Berlin")
+    if not isinstance(format, Format | None):
+        check_one_of("trace format", format, FORMATS)
+        format = FORMATS[format]
+    # Slurm's --format may give widths: JobID%20
+    names = re.findall(r"([^,+\s%]+)[^,+\s]*", header or "")
     with faults_of(path):
         with opened(path) as file:
-            if format.whole is not None:
-                require(
-                    window is None,
-                    "window",
-                    window,
-                    f"left out: the format {format.name} tells no submissions",
+            head = head_of(file)
+            format = format or (
+                FORMATS[format_of(path)] if columns else sniff(head, path, names)
+            )
+            if format.whole is None:
+                how = SIGNS.get(delimiter or "", delimiter), names
+                table = _columns(
+                    file, head, format, _mapped(format, columns or {}), *how
                 )
-                numbers, tags, edges = format.whole(file)
+                found = _Found(Clock(zone), decimal, *table)
+                _take_all(found, format, where)
+                if where is not None and not found.count:
+                    raise InputError(
+                        f"there is no row whose {where[0]} is {where[1]!r}"
+                    )
+                read = _log(path, format, found, strict)
+            else:
+                columns_of, tags, edges = format.whole(file)
                 line = np.zeros(len(tags["job_id"]), dtype=np.int64)
-                return Log(
+                read = Log(
                     path,
                     format.name,
-                    numbers,
+                    columns_of,
                     tags,
                     line,
                     Report(len(line)),
                     edges=edges,
                 )
-            found = _Found(Clock(), *_columns(file, format, fields))
-            _take_all(found, format, where)
-            if where is not None and not found.count:
-                raise InputError(f"there is no row whose {where[0]} is {where[1]!r}")
-        return _log(path, format, found, window, strict)
+        if "submit_s" in read:
+            return _on_one_axis(read, found.clock, format, window, strict)
+        allowed = f"left out: the format {format.name} tells no submissions"
+        require(window is None, "window", window, allowed)
+        return read
 
 
 def _mapped(format: Format, columns: Mapping[str, str]) -> tuple[Field, ...]:
     """Return the fields of a format, some with other names in the file."""
     fields = format.fields
-    require(
-        isinstance(columns, Mapping),
-        "columns",
-        columns,
-        "names of fields -> of columns",
-    )
     for key, column in columns.items():
         names = [*dict.fromkeys(each.name for each in fields), *COLUMNS]
         short = {name.removesuffix("_s").removesuffix("_gb"): name for name in names}
@@ -129,14 +171,10 @@ def _mapped(format: Format, columns: Mapping[str, str]) -> tuple[Field, ...]:
             column,
             "the name of a column of the file",
         )
-        kind = TIME if name in MOMENTS else "number"
-        own = next(
-            (each for each in fields if each.name == name), Field(name, (), kind)
-        )
-        fields = (
-            *(each for each in fields if each.name != name),
-            replace(own, of=(column,), needed=True),
-        )
+        new = Field(name, (), TIME if name in MOMENTS else "number")
+        new = next((each for each in fields if each.name == name), new)
+        others = (each for each in fields if each.name != name)
+        fields = (*others, replace(new, of=(column,), needed=True))
     return fields
 
 
@@ -148,10 +186,11 @@ class _Found:
     """Data read so far.
 
     taken: by our names, the field, its name in the file and its position in a row.
-    others: positions of all other columns.
+    others: positions of all other columns. remarks: number of rows by remark.
     """
 
     clock: Clock
+    decimal: str
     rows: Rows
     header: dict[str, str]
     width: int
@@ -161,6 +200,7 @@ class _Found:
     lines: list[int] = field(default_factory=list)
     bad: list[Fault] = field(default_factory=list)
     left_out: dict[str, list[int]] = field(default_factory=dict)
+    remarks: Counter[str] = field(default_factory=Counter)
     numbers: list[Mapping[str, Array]] = field(default_factory=list)
     texts: dict[str, list[str]] = field(default_factory=dict)
     # each distinct text is stored once
@@ -168,94 +208,133 @@ class _Found:
 
 
 def _columns(
-    file: TextIO, format: Format, fields: Sequence[Field]
+    file: TextIO,
+    head: str,
+    format: Format,
+    fields: Sequence[Field],
+    delimiter: str | None,
+    header: list[str],
 ) -> tuple[
     Rows, dict[str, str], int, dict[str, tuple[Field, str, int]], dict[str, int]
 ]:
     """Return the rows below the header line, and the position of each field."""
-    header: dict[str, str] = {}
-    rows = format.rows(file, header)
-    where, names = f"the format {format.name}", list(format.names)
-    if not names:
-        line, cells = next(rows, (0, None))
-        if cells is None:
-            raise InputError("the file is empty")
-        if isinstance(cells, str):
-            raise InputError(f"line {line}: {cells}")
-        where, names = f"line {line}", [name.strip() for name in cells]
-    _check_names(where, format, fields, names)
-    # its first row shows whether the file has the format
-    if format.names and (first := next(rows, None)):
-        line, cells = first
-        if isinstance(cells, str) or len(cells) != len(names):
-            fault = (
-                cells
-                if isinstance(cells, str)
-                else f"{len(cells)} fields, not {len(names)}"
-            )
+    entries, taken = dict[str, str](), dict[str, tuple[Field, str, int]]()
+    rows = format.rows(file, head, delimiter, entries)
+    listed = [header] if header else format.names
+    line, cells = next(rows, (0, list(listed[0]) if listed else "the file is empty"))
+    if isinstance(cells, str):
+        raise InputError(f"line {line}: {cells}" if line else cells)
+    where, names = f"line {line}", [name.strip() for name in cells]
+    # the first row shows whether a file without a header line has the format
+    if listed:
+        where = f"the format {format.name}"
+        rows = chain([(line, cells)] if line else [], rows)
+        names = next((list(each) for each in listed if len(each) == len(cells)), [])
+        if not names:
+            widths = " or ".join(str(len(each)) for each in listed)
             raise InputError(
                 f"line {line}: not a row of the format {format.name}, {format.about}"
-                f" ({fault})"
+                f" ({len(cells)} fields, not {widths})"
             )
-        rows = chain([first], rows)
-    place: dict[str, int] = {}
-    for index, name in enumerate(names):
-        place.setdefault(name, index)  # the first of two with one name
-    taken: dict[str, tuple[Field, str, int]] = {}
-    for each in fields:
-        for name in each.of:
-            if name in place:
-                taken.setdefault(each.name, (each, name, place[name]))
+    if lacking := _lacking(format, fields, names):
+        # other content than a table's header is not shown
+        shown = len(names) > 1 and all(map(NAME.fullmatch, names))
+        told = f" (columns: {', '.join(names)[:200]!r})" if shown else ""
+        raise InputError(f"{where}: no column {lacking[0]}{told}{_hint(head, format)}")
+    place = {name: index for index, name in reversed([*enumerate(names)])}
+    for one in fields:
+        for name in filter(place.__contains__, one.of):
+            taken.setdefault(one.name, (one, name, place[name]))
     used = {name for _, name, _ in taken.values()}
+    for name in used:
+        require(names.count(name) == 1, f"{where}: column {name}", names, "there once")
     others = {name: index for name, index in place.items() if name and name not in used}
-    return rows, header, len(names), taken, others
+    return rows, entries, len(names), taken, others
 
 
-def _check_names(
-    where: str, format: Format, fields: Sequence[Field], names: list[str]
-) -> None:
-    """Check that the required columns are present."""
-    for choices in [
-        *_needed(fields),
-        *([{format.skip[0]: None}] if format.skip else []),
-    ]:
-        if not set(choices) & set(names):
-            told = (
-                f" (columns: {', '.join(names)[:200]!r})" if _are_names(names) else ""
-            )
-            hint = _hint(format, names)
-            if format.rows is comma_rows:
-                hint = hint or parted_by(names, choices)
-            raise InputError(f"{where}: no column {' or '.join(choices)}{told}{hint}")
+def _needed(format: Format, fields: Sequence[Field]) -> list[tuple[str, ...]]:
+    """Return, for each required column, the names that it may have."""
+    names = [each.name for each in fields if each.needed]
+    return [(key,) for key in format.keys] or [
+        tuple(name for other in fields if other.name == key for name in other.of)
+        or (key,)
+        for key in dict.fromkeys([*names, *(format.skip or ())[:1]])
+    ]
 
 
-def _are_names(cells: Sequence[str]) -> bool:
-    """Whether a line may be a table's header; other content is not shown."""
-    return len(cells) > 1 and all(NAME.fullmatch(cell) for cell in cells)
+def _lacking(
+    format: Format, fields: Sequence[Field], names: Collection[str]
+) -> list[str]:
+    """Return the required columns that are not among names."""
+    choices = _needed(format, fields)
+    return [" or ".join(each) for each in choices if not {*each} & {*names}]
 
 
-def _needed(fields: Sequence[Field]) -> list[dict[str, None]]:
-    """Return, for each required field, the names that it may have."""
-    return [
-        dict.fromkeys(
-            name for other in fields if other.name == each.name for name in other.of
+# ---- the format of a file, by its content ----
+
+
+def head_of(file: TextIO) -> str:
+    """Return the first lines of a file, which is then at its beginning."""
+    head = file.read(HEAD)
+    file.seek(0)
+    return head
+
+
+def _names_in(head: str) -> tuple[str, set[str]]:
+    """Return the first line of a file that is no comment, and what may be names of
+    columns: its cells, whatever their delimiter, or keys of JSON.
+    """
+    lines = (text for text in head.splitlines() if text.strip() and text[0] != ";")
+    line = next(lines, "")
+    keys = re.findall(r'"([^"\\]*)"\s*:', head)
+    return line, {*keys} or {cell.strip(' "') for cell in re.split(r"[,;|\t^]", line)}
+
+
+def sniff(head: str, path: Path, header: Sequence[str] = ()) -> Format:
+    """Return the format of a file by its beginning: the first that fits, of that of its
+    name and those of FORMATS. If none fits, return that of its name.
+
+    A format fits if the file has its required columns, or a row of a format without a
+    header line.
+    """
+    line, names = _names_in(head)
+    default = FORMATS[format_of(path)]
+    fits = (
+        each
+        for each in (default, *FORMATS.values())
+        if (
+            each.row.match(line)
+            if each.names and each.row
+            else not _lacking(each, each.fields, header or names)
         )
-        for each in fields
-        if each.needed
-    ]
+    )
+    format = next(fits, default)
+    if format is not default:
+        log.info("%s: read as a log of the format %s", path, format.name)
+    return format
 
 
-def _hint(format: Format, names: list[str]) -> str:
-    """Name the formats with these columns."""
-    fit = [
-        each.name
-        for each in FORMATS.values()
-        if each is not format
-        and not each.names
-        and each.fields
-        and all(set(some) & set(names) for some in _needed(each.fields))
-    ]
-    return f"; they are those of the format {' or '.join(fit)}" if fit else ""
+def _hint(head: str, format: Format) -> str:
+    """Describe which other format a file resembles and what is missing, or its
+    delimiter.
+    """
+    line, names = _names_in(head)
+    others = [each for each in FORMATS.values() if not each.names]
+    for each in others:
+        if each.row and each.row.match(line):
+            return (
+                f"; it resembles the format {each.name} without its header line:"
+                " header= gives the names of the columns, such as JobID+Submit+Start"
+            )
+    surplus, near, lacking = max(
+        (len(_needed(each, each.fields)) - 2 * len(lacking), each.name, lacking)
+        for each in others
+        if each.name != format.name
+        for lacking in [_lacking(each, each.fields, names)]
+    )
+    missing = f", without {', '.join(lacking)}" if lacking else ""
+    alike = f"; it resembles the format {near}{missing}"
+    return alike if surplus > 0 else separated(line, "delimiter")
 
 
 def _take_all(found: _Found, format: Format, where: tuple[str, str] | None) -> None:
@@ -302,7 +381,9 @@ def _cell(cells: list[str], place: int) -> str:
 
 def _place(found: _Found, column: str) -> int:
     """Return the position of a column in a row."""
-    places = {name: place for _, name, place in found.taken.values()} | found.others
+    taken = found.taken.items()
+    places = {key: place for name, (_, of, place) in taken for key in (name, of)}
+    places |= found.others
     check_one_of("column", column, places)
     return places[column]
 
@@ -324,13 +405,19 @@ def _take(
     ]
     kept = np.ones(len(rows), dtype=bool)
     kept[list(faults)] = False
-    for reason, out in (*made.left_out, *_untimed(made.columns)):
+    untimed = [
+        (reason, np.isnan(made.columns[name]))
+        for name, reason in UNTIMED.items()
+        if name in made.columns
+    ]
+    for reason, out in (*made.left_out, *untimed):
         for row in np.flatnonzero(out & kept).tolist():
             found.left_out.setdefault(reason, []).append(lines[row])
         kept &= ~out
     rest = np.flatnonzero(kept).tolist()
     if not rest:
         return
+    found.remarks.update({what: int(mask[kept].sum()) for what, mask in made.remarks})
     found.lines += [lines[row] for row in rest]
     found.numbers.append({name: values[kept] for name, values in made.columns.items()})
     texts = {
@@ -362,10 +449,13 @@ def _made(
         if each.kind == TEXT:
             texts[name] = cells[place]
             continue
+        column_cells = cells[place]
+        if found.decimal == ",":
+            column_cells = [_with_point(text) for text in column_cells]
         if each.kind == TIME:
-            numbers[name], wrong = found.clock.times(each, column, cells[place], lines)
+            numbers[name], wrong = found.clock.times(each, column, column_cells, lines)
         else:
-            numbers[name], wrong = each.numbers(column, cells[place])
+            numbers[name], wrong = each.numbers(column, column_cells)
         faults = {**wrong, **faults}
     made = format.made(Raw(numbers, texts, count))
     for mask, name, allowed in made.bad:
@@ -377,23 +467,16 @@ def _made(
     return made, faults
 
 
-def _untimed(columns: Mapping[str, Array]) -> Iterable[tuple[str, Array]]:
-    """Yield rows without a run time or a submit time, if the format has them."""
-    reasons = {"service_s": "no run time", "submit_s": "no submit time"}
-    return [
-        (reason, np.isnan(columns[name]))
-        for name, reason in reasons.items()
-        if name in columns
-    ]
+def _with_point(text: str) -> str:
+    """Write a number with a decimal comma with a point."""
+    return text.replace(".", "").replace(",", ".") if COMMA.fullmatch(text) else text
 
 
 # ---- columns to the log ----
 
 
-def _log(
-    path: Path, format: Format, found: _Found, window: str | None, strict: bool
-) -> Log:
-    """Report problems, sort the jobs and put them on one time axis."""
+def _log(path: Path, format: Format, found: _Found, strict: bool) -> Log:
+    """Report problems and put the jobs together."""
     report = _report(path, found, strict)
     columns = {
         name: np.concatenate([part[name] for part in found.numbers])
@@ -402,46 +485,101 @@ def _log(
     found.numbers.clear()
     line = np.array(found.lines, dtype=np.int64)
     tags = _tags(found, path, format)
-    submit = columns.get("submit_s")
-    if submit is None:
-        require(
-            window is None,
-            "window",
-            window,
-            f"left out: the format {format.name} tells no submissions",
-        )
-        return Log(path, format.name, columns, tags, line, report, found.header)
+    return Log(path, format.name, columns, tags, line, report, found.header)
+
+
+def _on_one_axis(
+    read: Log, clock: Clock, format: Format, window: str | None, strict: bool
+) -> Log:
+    """Put the jobs on one time axis, in the order in which they are ready."""
     moments = {
-        name: of_unix(columns[name], submit) for name in MOMENTS if name in columns
+        name: of_unix(read[name], read["submit_s"]) for name in MOMENTS if name in read
     }
     submit = moments["submit_s"]
-    order = np.argsort(submit, kind="stable")
     late = np.flatnonzero(submit[1:] < submit[:-1])
     if len(late):
-        told = f"submissions out of order, first at line {line[late[0] + 1]}"
-        note(log, path, strict, told, "sorted")
-    zero, end = _bounds(submit[order], window)
-    inside = (submit[order] >= zero) & (
-        submit[order] < end if end is not None else True
-    )
-    kept = order[inside]
+        told = f"submissions out of order, first at line {read.line[late[0] + 1]}"
+        note(log, read.path, strict, told, "sorted")
+    zero, end = _bounds(submit, window, clock)
+    seconds = {name: seconds_between(zero, values) for name, values in moments.items()}
+    start = clock.local(zero.item()) if submit.dtype.kind == "M" else None
+    if format.start and not read.header:
+        log.info("%s: no header: nothing is known of the machine", read.path)
+    if start is None and format.start and zero == 0:
+        start = format.start(read.header, clock.zone)
+    read = replace(read, columns={**read.columns, **seconds}, start=start)
+    read = _with_ready(_joined(read, format.part))
+    submit_s = read["submit_s"]
+    end_s = np.inf if end is None else seconds_between(zero, np.array(end))
+    order = np.lexsort((submit_s, read["ready_s"]))
+    kept = read.chosen(order[((submit_s >= 0) & (submit_s < end_s))[order]])
     if not len(kept):
         raise InputError(f"no usable job in the window {window}")
-    columns |= {name: seconds_between(zero, values) for name, values in moments.items()}
-    columns = {name: values[kept] for name, values in columns.items()}
-    start = zero.item() if submit.dtype.kind == "M" else None
-    if start is None and format.start and zero == 0:
-        start = format.start(found.header)
-    return Log(
-        path,
-        format.name,
-        columns,
-        tags.chosen(kept),
-        line[kept],
-        report,
-        found.header,
-        start,
-    )
+    _check_times(kept, strict)
+    return kept
+
+
+def _joined(read: Log, part: re.Pattern[str] | None) -> Log:
+    """Join the parts of a job that started together, such as 801+0 and 801+1."""
+    ids = read.tags["job_id"]
+    if part is None or not any(map(part.search, ids)):
+        return read
+    jobs = [part.sub("", job) for job in ids]
+    rows = enumerate(zip(jobs, ids, read.get("start_s", np.nan).tolist()))
+    keys = [
+        f"{job} {at}" if job != whole else str(row) for row, (job, whole, at) in rows
+    ]
+    _, first, place = np.unique(keys, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    told = f"{len(read) - len(first)} parts of heterogeneous jobs"
+    log.info("%s: %s are counted with the first of their job", read.path, told)
+    sums = {
+        name: np.bincount(place, np.nan_to_num(read[name]))[order].astype(np.float64)
+        for name in {*SUMMED} & {*read.columns}
+    }
+    tags = Tags({**read.tags, "job_id": jobs})
+    joined = replace(read, tags=tags).chosen(first[order])
+    return replace(joined, columns={**joined.columns, **sums})
+
+
+def _with_ready(read: Log) -> Log:
+    """Add the time at which each job is ready; see `read_log`."""
+    submit_s, start_s = read["submit_s"], read.get("start_s", np.inf)
+    before = read.preceding
+    after_s = read.finish_s[before] + read.get("think_s", 0)
+    # a recorded start before the end of the preceding job contradicts the dependency
+    after_s[(before < 0) | (after_s > start_s + CLOCK_S)] = np.nan
+    ready_s = np.fmax(submit_s, np.fmax(read.get("ready_s", np.nan), after_s))
+    ready_s = np.maximum(submit_s, np.minimum(ready_s, start_s))
+    return replace(read, columns={**read.columns, "ready_s": ready_s})
+
+
+def _check_times(kept: Log, strict: bool) -> None:
+    """Report jobs that were ready late or start early, and times of another kind."""
+    submit_s, later_s = kept["submit_s"], kept["ready_s"] - kept["submit_s"]
+    if later_s.any():
+        log.info(
+            "%s: %d of %d jobs were ready later than submitted, by %.2f h on average"
+            " and at most %.2f h: they wait from then on",
+            *(kept.path, np.count_nonzero(later_s), len(kept)),
+            *(later_s[later_s > 0].mean() / 3600, later_s.max() / 3600),
+        )
+    first_s, span_s = submit_s.min().item(), np.ptp(submit_s).item()
+    allowed = f"at most {MOST_YEARS}; are all times of one kind?"
+    years = round(span_s / YEAR_S, 1)
+    require(years <= MOST_YEARS, "years between submissions", years, allowed)
+    early = np.count_nonzero(kept.get("start_s", np.inf) < submit_s - CLOCK_S)
+    days = kept.start is None and DAYS[0] <= first_s < first_s + span_s <= DAYS[1]
+    for fault, told, remedy in (
+        (early, f"{early} jobs start before their submission", "they do not wait"),
+        (
+            days and span_s < kept.get("service_s", 0).mean() and (submit_s % 1).any(),
+            f"submissions from {first_s:g} on may be day numbers of Excel",
+            "read as seconds",
+        ),
+    ):
+        if fault:
+            note(log, kept.path, strict, told, remedy)
 
 
 def _report(path: Path, found: _Found, strict: bool) -> Report:
@@ -454,6 +592,14 @@ def _report(path: Path, found: _Found, strict: bool) -> Report:
         counted = f"bad rows: {len(bad)}; left out: {str(report) or 'none'}"
         raise InputError(
             f"no usable job ({counted}){': ' if bad else ''}{'; '.join(faults[:3])}"
+        )
+    for remark, number in (+found.remarks).items():
+        log.info("%s: %d jobs %s", path, number, remark)
+    if found.clock.unsure:
+        log.warning(
+            "%s: %d times are within a change of the clock of %s (the first of the two"
+            " possible times is taken)",
+            *(path, found.clock.unsure, found.clock.zone),
         )
     if bad:
         told = f"{len(bad)} bad row{'s' * (len(bad) > 1)}: {listed(faults)}"
@@ -484,27 +630,22 @@ def _tags(found: _Found, path: Path, format: Format) -> Tags:
     return Tags({"job_id": ids, **others, "line": lines})
 
 
-def _bounds(submit: Array, window: str | None) -> tuple[Any, Any]:
+def _bounds(submit: Array, window: str | None, clock: Clock) -> tuple[Any, Any]:
     """Return time 0, the beginning of a window, and the window's end."""
     stamped = submit.dtype.kind == "M"
     if window is None:
-        return (submit[0] if stamped else 0.0), None
+        return (submit.min() if stamped else 0.0), None
     # timestamps contain colons, too
     for place in (i for i, char in enumerate(window) if char == ":"):
+        parts = window[:place], window[place + 1 :]
         try:
-            start = _moment(window[:place], stamped)
-            stop = _moment(window[place + 1 :], stamped)
+            start, stop = (
+                np.datetime64(clock.read(text)[0], "us") if stamped else float(text)
+                for text in parts
+            )
         except ValueError:
             continue
-        if start < stop:
+        if start < stop and (stamped or 0 <= start < stop < np.inf):
             return start, stop
     kind = "two dates or timestamps" if stamped else "two numbers of seconds"
     raise InputError(f"window(={window!r}) must be FROM:TO, {kind}, FROM before TO")
-
-
-def _moment(text: str, stamped: bool) -> Any:
-    if stamped:
-        return np.datetime64(timestamp(text), "us")
-    seconds = float(text)
-    require(0 <= seconds < np.inf, "window", text, "a number of seconds >= 0")
-    return seconds

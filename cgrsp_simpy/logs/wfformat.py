@@ -13,7 +13,6 @@ of the WfCommons had the same numbers in 1.3 as in 1.4, where they are bytes.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from math import inf
 from typing import Any, NamedTuple, TextIO
@@ -22,6 +21,7 @@ import numpy as np
 
 from cgrsp_simpy.base.arrays import Floats
 from cgrsp_simpy.base.checks import InputError, check_number, check_one_of, require
+from cgrsp_simpy.base.files import json_of
 from cgrsp_simpy.base.metric import summed
 from cgrsp_simpy.logs.fields import Format
 from cgrsp_simpy.logs.log import Tags
@@ -37,17 +37,6 @@ BYTES_PER_GB = 1 << 30
 EDGE_BYTES_PER_GB = 1e9
 
 Whole = tuple[dict[str, Floats], Tags, tuple[tuple[int, int, float], ...]]
-
-
-def _json(file: TextIO) -> object:
-    try:
-        return json.loads(file.read(), parse_int=float)  # integers of any length
-    except json.JSONDecodeError as error:
-        raise InputError(
-            f"line {error.lineno}, column {error.colno}: not JSON ({error.msg})"
-        ) from None
-    except RecursionError:
-        raise InputError("not JSON") from None
 
 
 def _of(
@@ -185,7 +174,7 @@ def _edges(tasks: dict[str, dict[str, Any]]) -> list[tuple[str, str]]:
 
 def _whole(file: TextIO) -> Whole:
     """Return the columns, tags and edges of a file."""
-    found = _tasks(_json(file))
+    found = _tasks(json_of(file.read(), parse_int=float))  # integers of any length
     tasks = {_of(task, "a task", "name", str): task for task in found}
     require(
         len(tasks) == len(found),
@@ -234,6 +223,7 @@ WFFORMAT = Format(
     "wfformat",
     "a workflow in WfFormat, the JSON of the WfCommons; a row is a task",
     (),
+    keys=("schemaVersion",),
     whole=_whole,
 )
 """Format of the WfCommons' workflows."""

@@ -1,7 +1,7 @@
 """Snapshots of a market: stock and price of a type, recorded over weeks, or the
 availability of spot instances at each poll.
 
-Three formats, plain or gzipped, distinguished by their content:
+Four formats, plain or gzipped, distinguished by their content:
 
     SkyPilot's spot traces   one JSON object, {"metadata": {"gap_seconds": 600},
                              "data": [1, 0]}: the number of available instances at
@@ -10,6 +10,10 @@ Three formats, plain or gzipped, distinguished by their content:
     GPU price tracker        one JSON object per line: timestamp, gpu_type,
                              socket_type, availability {low, medium, high: numbers of
                              offers}, price_stats {median: USD/h}.
+    AWS spot price history   JSON {"SpotPriceHistory": [...]}, or CSV: Timestamp,
+                             InstanceType, AvailabilityZone, SpotPrice, as from `aws
+                             ec2 describe-spot-price-history`. It has prices only:
+                             instances count as available. A type per zone and product.
     CSV                      columns time (seconds or timestamps) and status; optional
                              type and price (USD/h). status: high, medium, low, ""
                              (not fetched), the number of available instances, or up
@@ -27,6 +31,7 @@ steps.
 from __future__ import annotations
 
 import json
+import logging
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -51,9 +56,11 @@ from cgrsp_simpy.base.checks import (
 )
 from cgrsp_simpy.base.files import Zones, faults_of, zoned
 from cgrsp_simpy.base.parameters import Count, Entries, checked, declared
+from cgrsp_simpy.base.rows import Rows as LogRows
+from cgrsp_simpy.base.rows import comma_rows, name_of, opened, separated
 from cgrsp_simpy.base.table import grouped
-from cgrsp_simpy.logs.fields import comma_rows, name_of, opened, parted_by
 
+log = logging.getLogger(__name__)
 NOT_FETCHED = -1  # status of a snapshot without data
 STATUSES = {"high": 0, "medium": 1, "low": 2, "": NOT_FETCHED}
 INSTANCES = {"up": 1, "down": 0}
@@ -184,6 +191,8 @@ def _of_json(path: Path, file: TextIO) -> Iterable[Row]:
         whole = json.loads(text)
     except (json.JSONDecodeError, RecursionError):
         whole = None  # several objects, or none
+    if isinstance(whole, dict) and isinstance(whole.get("SpotPriceHistory"), list):
+        return _of_prices(path, enumerate(whole["SpotPriceHistory"], 1))
     if isinstance(whole, dict) and "timestamp" not in whole:
         return _of_trace(path, whole)
     lines = [
@@ -210,6 +219,25 @@ def _of_trace(path: Path, trace: dict[str, Any]) -> list[Row]:
         price = _price(f"entry {place} of prices", usd)
         rows.append(Row(1, name_of(path), place * float(gap_s), 0, price, count))
     return rows
+
+
+def _of_prices(path: Path, entries: Iterable[tuple[int, Any]]) -> list[Row]:
+    """Return the changes of AWS's spot prices, whose newest one comes first."""
+    log.info("%s: prices only: instances count as available", path)
+    rows = []
+    for line, entry in entries:
+        try:
+            moment, has = zoned(entry["Timestamp"])
+            price = float(entry["SpotPrice"])
+            names = ("InstanceType", "AvailabilityZone", "ProductDescription")
+            # products other than Linux, such as Windows, have other prices
+            parts = [entry.get(name, "") for name in names]
+            gpu = " ".join(part for part in parts if part not in ("", "Linux/UNIX"))
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise InputError(f"line {line}: not of the format ({error!r})") from None
+        check_number(f"line {line}: SpotPrice", price, least=0)
+        rows.append(Row(line, gpu, moment, 0, price, zoned=has))
+    return sorted(rows, key=attrgetter("moment"))
 
 
 def _tracked(line: int, text: str) -> Row:
@@ -247,11 +275,18 @@ def _price(name: str, value: object) -> float:
 
 
 def _of_csv(path: Path, file: TextIO) -> Iterable[Row]:
-    table = comma_rows(file, {})
+    table = comma_rows(file)
     _, header = next(table, (0, ""))
     names = [cell.strip() for cell in header] if isinstance(header, list) else []
+    if {"Timestamp", "SpotPrice"} <= {*names}:
+        rows = [(line, dict(zip(names, cells))) for line, cells in table]
+        return _of_prices(path, rows)
+    return _of_table(path, names, table)
+
+
+def _of_table(path: Path, names: list[str], table: LogRows) -> Iterable[Row]:
     for name in ("time", "status"):
-        allowed = f"time, status, type, price: no {name}{parted_by(names, [name])}"
+        allowed = f"time, status, type, price: no {name}{separated(','.join(names))}"
         require(name in names, "columns", ",".join(names), allowed)
     for line, cells in table:
         if isinstance(cells, str) or len(cells) != len(names):

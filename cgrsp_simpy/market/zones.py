@@ -35,8 +35,8 @@ from cgrsp_simpy.base.parameters import (
     parameter,
     rule,
 )
+from cgrsp_simpy.base.rows import opened
 from cgrsp_simpy.base.streams import stream
-from cgrsp_simpy.logs.fields import opened
 from cgrsp_simpy.market.series import Series, read_series
 
 log = logging.getLogger(__name__)

@@ -6,13 +6,14 @@ import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from cgrsp_simpy.base.checks import (
     InputError,
     check_one_of,
     require,
 )
+from cgrsp_simpy.logs import Reading
 from cgrsp_simpy.market.gpu import CATALOGUES, GpuType, round_robin
 from cgrsp_simpy.market.law import Market, Measured, clock_of
 from cgrsp_simpy.rental.deadlines import DeadlineClass, DeadlineClasses
@@ -106,14 +107,13 @@ def trace(
     tight_fraction: float | None = None,
     free_types: bool = False,
     clock: str = "calibrated",
-    strict: bool = False,
-    columns: Mapping[str, str] | None = None,
     classes: Sequence[DeadlineClass] | None = None,
     class_column: str | None = None,
     persistence_s: float = 0.0,
     sight: str = "none",
     gpus: str = "thesis",
     terms: Terms | None = None,
+    **reading: Unpack[Reading],
 ) -> Scenario:
     """A scenario from a log of real jobs; `cgrsp_simpy.logs.read_log` tells what it may
     hold.
@@ -130,14 +130,14 @@ def trace(
         Share of 1-hour deadlines, 0.2 unless given.
     free_types, clock
         As in `day`.
-    strict, columns
-        As in `read_log`.
     classes : sequence of DeadlineClass, optional
         Deadline classes in place of the thesis's two, and so without `tight_fraction`.
     class_column : str, optional
         Column of the log with the names of the jobs' classes.
     persistence_s, sight, gpus, terms
         As in `day`.
+    **reading
+        strict, columns and others of `cgrsp_simpy.logs.read_log`.
 
     Returns
     -------
@@ -159,9 +159,8 @@ def trace(
         format,
         window,
         deadlines,
-        strict=strict,
-        columns=columns,
         class_column=class_column,
+        **reading,
     )
     market = Market(clock_of(clock, log), persistence_s=persistence_s, sight=sight)
     fleet = _fleet(slots, gpus, free_types)

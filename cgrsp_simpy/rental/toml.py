@@ -18,6 +18,7 @@ from cgrsp_simpy.base.files import (
     mapping,
 )
 from cgrsp_simpy.base.parts import check_own, part_of, schema, tables_of
+from cgrsp_simpy.logs import Reading
 from cgrsp_simpy.market.gpu import THESIS_GPUS, GpuType, round_robin
 from cgrsp_simpy.market.law import CLOCKS, Clock, Market, clock_of
 from cgrsp_simpy.rental.deadlines import DeadlineClass, DeadlineClasses, Deadlines
@@ -135,8 +136,8 @@ def _workload(table: Any, path: Path) -> Workload:
     names = [item.name for item in fields(DeadlineClasses)]
     deadlines = _deadlines(table, names)
     if "trace" in table:
-        known = ("trace", "format", "window", "strict", "columns", "class_column")
-        check_keys("[workload]", table, (*known, *names, "class"))
+        words = ("format", "window", *Reading.__annotations__, "class_column")
+        check_keys("[workload]", table, ("trace", *words, *names, "class"))
         log = path.parent / str(table.pop("trace"))
         table["columns"] = mapping("[workload.columns]", table.get("columns", {}))
         return read_log(log, **table, deadlines=deadlines)

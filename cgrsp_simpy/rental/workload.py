@@ -11,7 +11,7 @@ from dataclasses import field, replace
 from functools import cached_property
 from itertools import repeat
 from pathlib import Path
-from typing import Annotated, Any, Protocol, TypeVar
+from typing import Annotated, Any, Protocol, TypeVar, Unpack
 
 import numpy as np
 
@@ -34,7 +34,7 @@ from cgrsp_simpy.base.parameters import (
     rule,
 )
 from cgrsp_simpy.base.streams import stream
-from cgrsp_simpy.logs import NO_TIME, Log, Tags
+from cgrsp_simpy.logs import NO_TIME, Log, Reading, Tags
 from cgrsp_simpy.logs import read_log as read_table
 from cgrsp_simpy.rental.arrivals import WEEK, ArrivalRates, Day
 from cgrsp_simpy.rental.deadlines import (
@@ -590,19 +590,19 @@ def read_log(
     window: str | None = None,
     deadlines: CheckedDeadlines | None = None,
     *,
-    strict: bool = False,
-    columns: Mapping[str, str] | None = None,
     class_column: str | None = None,
+    **reading: Unpack[Reading],
 ) -> LoggedWorkload:
     """Read a log of real jobs: submissions and measured seconds are the log's,
     deadlines follow the classes.
 
     Parameters
     ----------
-    path, format, window, strict, columns
+    path, format, window, **reading
         As of `cgrsp_simpy.logs.read_log`. Needed are submit_s and service_s (seconds on
         a GPU of speed 1); deadline_s, gpus and weight are taken where they are told. A
-        job without a GPU and one of 0 s are left out.
+        job is submitted when it is ready. A job without a GPU and one of 0 s are left
+        out.
     deadlines : DeadlineClasses or sequence of DeadlineClass, optional
         The deadline classes, the thesis's two unless given.
     class_column : str, optional
@@ -615,21 +615,17 @@ def read_log(
         With the file's name, and the line where there is one.
     """
     deadlines = deadlines or DeadlineClasses()
-    log = read_table(path, format, window=window, strict=strict, columns=columns)
+    log = read_table(path, format, window=window, **reading)
     log = log.usable(
         "jobs on rented GPUs",
         ("submit_s", "service_s"),
         {"no GPU": _without_gpu, **NO_TIME},
     )
-    given = {
-        "window": window,
-        "columns": dict(columns or {}),
-        "class_column": class_column,
-    }
-    origin = {"trace": str(log.path.resolve()), "format": log.format, "strict": strict}
+    given = {"window": window, **reading, "class_column": class_column}
+    origin = {"trace": str(log.path.resolve()), "format": log.format, "strict": False}
     start = log.start
     return LoggedWorkload(
-        submit_s=tuple(log["submit_s"].tolist()),
+        submit_s=tuple(log["ready_s"].tolist()),
         service_s=tuple(log["service_s"].tolist()),
         deadline_s=tuple(log.get("deadline_s", np.nan).tolist()),
         gpus=tuple(log.get("gpus", 1).astype(int).tolist()),

@@ -6,10 +6,10 @@ batch jobs.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, Protocol
+from typing import Annotated, Any, NamedTuple, Protocol, Unpack
 
 import numpy as np
 from numpy.random import Generator
@@ -32,7 +32,7 @@ from cgrsp_simpy.base.parameters import (
     parameter,
 )
 from cgrsp_simpy.base.streams import stream
-from cgrsp_simpy.logs import Log, Tags, read_log
+from cgrsp_simpy.logs import Log, Reading, Tags, read_log
 
 CHUNK = 65_536  # jobs made at a time; the numbers do not depend on it
 
@@ -352,18 +352,17 @@ def read_jobs(
     format: str | None = None,
     *,
     window: str | None = None,
-    strict: bool = False,
-    columns: Mapping[str, str] | None = None,
     whole: bool = False,
     unit: str = "cores",
+    **reading: Unpack[Reading],
 ) -> ReadJobs:
     """Read a log of batch jobs.
 
     Needed are submit_s and service_s; cores (else 1, a part of one counts as one) and
-    memory_gb (else 0) are taken where they are told. A job of 0 s takes no time, and is
-    kept; one without a processor is left out.
+    memory_gb (else 0) are taken where they are told. A job is submitted when it is
+    ready. A job of 0 s takes no time, and is kept; one without a processor is left out.
 
-    path, format, window, strict, columns: as of `cgrsp_simpy.logs.read_log`. whole:
+    path, format, window, reading: as of `cgrsp_simpy.logs.read_log`. whole:
     whether each job is to take a machine as a whole: then its GPUs do not matter. unit:
     what machines are priced by, "cores" or "gpus"; with GPUs, these stand in the column
     cores, and jobs without one are left out. Result: the jobs and their log. Raises
@@ -372,7 +371,7 @@ def read_jobs(
     """
     nouns = {"cores": "processors", "gpus": "GPUs"}
     check_one_of("unit", unit, nouns)
-    log = read_log(path, format, window=window, strict=strict, columns=columns)
+    log = read_log(path, format, window=window, **reading)
     # SWF tells processors, which other modules take for GPUs
     gpus = log.get("gpus", 0)
     if not whole and unit == "cores" and log.format != "swf" and (gpus > 0).any():
@@ -389,7 +388,7 @@ def read_jobs(
         {f"no {nouns[unit]}": lambda rows: np.asarray(rows.get(unit, 1) == 0)},
     )
     jobs = ListedJobs(
-        log["submit_s"] - log["submit_s"][0],
+        log["ready_s"] - log["ready_s"][0],
         log["service_s"],
         np.ceil(log.get(unit, 1)),
         log.get("memory_gb", 0),

@@ -13,14 +13,16 @@ import numpy as np
 import pytest
 from support import check_refused, waited
 
+import cgrsp_simpy as cg
+from cgrsp_simpy.base.checks import InputError
 from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.cluster.cluster import Cluster
-from cgrsp_simpy.cluster.jobs import Mix, generate
-from cgrsp_simpy.cluster.logs import read_jobs
+from cgrsp_simpy.cluster.jobs import Jobs, Mix, generate
+from cgrsp_simpy.cluster.logs import jobs_of, read_jobs
 from cgrsp_simpy.cluster.policies import SCHEDULERS
 from cgrsp_simpy.cluster.replay import agreement, changed, replay
 from cgrsp_simpy.cluster.scenario import Scenario
-from cgrsp_simpy.logs import Tags
+from cgrsp_simpy.logs import Tags, read_log
 from cgrsp_simpy.studies.subject import subject_of
 
 # all that need no more than a log of Slurm tells
@@ -325,3 +327,71 @@ def test_a_slurm_that_starts_jobs_in_cycles_is_named_still(tmp_path):
         replace(scenario, source=late), ["fifo", "fifo-skip", "easy", "sjf", "shortest"]
     )
     assert found.best == "shortest"
+
+
+CHAIN = (
+    "job_id,submit_s,start_s,service_s,gpus,after,think_s\n"
+    "x,0,0,100,1,,\n"
+    "a,0,100,100,1,,\n"
+    "b,1,210,50,1,a,10\n"
+    "c,2,300,50,1,b,\n"
+)
+
+
+def test_a_dependent_job_is_ready_when_its_predecessor_ends_in_the_simulation(file):
+    """On one GPU x runs to 100 and a to 200: b is ready at 210, and c when b ends at
+    260. On two, a starts at 0 and everything after it is 100 s earlier.
+    """
+    jobs = jobs_of(read_log(file(CHAIN, "log.csv")), Cluster((1,)))
+    assert jobs.tags["job_id"] == ("x", "a", "b", "c")
+    assert jobs.arrival_s.tolist() == [0, 0, 210, 260]
+    for gpus, submit_s in ((1, [0, 0, 210, 260]), (2, [0, 0, 110, 160])):
+        run = cg.simulate(Scenario(jobs, Cluster((gpus,))), "fifo")
+        assert run.jobs["submit_s"].tolist() == submit_s
+        assert (run.jobs["start_s"] - run.jobs["submit_s"])[2:].tolist() == [0, 0]
+    found = replay(Scenario(jobs, Cluster((1,))), ["fifo"])
+    assert found.waits_s["recorded"].tolist() == [0, 100, 0, 40]
+    assert found.moved.startswith("2 of 4 jobs were ready later than submitted")
+
+
+def test_jobs_that_become_ready_in_another_order_are_served_first_come(file):
+    """With two GPUs b is ready at 110, before d, which was ready before it in the log;
+    then both wait for the GPUs that e holds.
+    """
+    text = CHAIN.partition("c,2")[0] + "d,150,300,9,2,,\ne,105,106,80,2,,\n"
+    jobs = jobs_of(read_log(file(text, "log.csv")), Cluster((2,)))
+    ids = jobs.tags["job_id"]
+    assert ids == ("x", "a", "e", "d", "b")
+    run = cg.simulate(Scenario(jobs, Cluster((2,))), "fifo")
+    start_s = dict(zip(ids, run.jobs["start_s"].tolist()))
+    assert start_s == {"x": 0, "a": 0, "e": 105, "b": 185, "d": 235}
+
+
+def test_a_job_cannot_follow_one_that_arrives_later():
+    with pytest.raises(InputError, match="job 1 must arrive later than the job it"):
+        Jobs(
+            arrival_s=[0.0, 1.0],
+            gpus=[1, 1],
+            duration_s=[1.0, 1.0],
+            estimate_s=[1.0, 1.0],
+            iterations=None,
+            kind=[1, 1],
+            family=None,
+            user=None,
+            predecessor=[1, -1],
+            think_s=[0.0, 0.0],
+            earliest_s=[0.0, 0.0],
+        )
+
+
+@pytest.mark.slow
+def test_a_log_of_slurm_with_dependencies_is_that_of_easy():
+    """A fifth of the jobs was submitted 2 to 6 hours before it was eligible."""
+    path = Path(__file__).resolve().parents[3] / "shared/data/cases/p09b_dependency.txt"
+    if not path.exists():
+        pytest.skip("the folder of cases is absent")
+    nodes = Cluster((8,) * 8)
+    found = replay(Scenario(jobs_of(read_log(path), nodes), nodes), ["fifo", "easy"])
+    assert found.best == "easy" and found.agreement["easy"].mean() == 1
+    assert len(found.agreement["easy"]) == 332
+    assert found.waits_s["recorded"].mean() == pytest.approx(1700.535)

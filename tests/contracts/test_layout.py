@@ -33,6 +33,7 @@ ELSEWHERE = {  # file, or folder -> the tests of what has none of its own, and w
     "papers": "cli/test_papers.py",  # runs what it makes
     "logs": "logs/test_formats.py",  # the same rules for every format
     "base/compiled.py": "rental/test_bulk.py",  # what is compiled with it
+    "base/rows.py": "logs/test_reading.py",  # by logs of every form
     "base/metric.py": "conftest.py",  # no float of the package is added in another way
     "plots": "plots/test_plots.py",  # draws each plot
     "rental/arrivals.py": "theory/test_arrival_rates.py",

@@ -25,9 +25,7 @@ from cgrsp_simpy.studies.subject import subject_of
 # ---- tables ----
 
 
-@pytest.mark.parametrize(
-    ("sign", "named"), [(";", "semicolons"), ("\t", "tabs"), ("|", "bars")]
-)
+@pytest.mark.parametrize(("sign", "named"), [(";", ";"), ("\t", "tab"), ("|", "|")])
 @pytest.mark.parametrize("read", [read_log, cg.read_market])
 def test_a_table_whose_cells_are_parted_otherwise_is_told_so(
     read, sign, named, tmp_path
@@ -38,7 +36,7 @@ def test_a_table_whose_cells_are_parted_otherwise_is_told_so(
     )
     check_refused(
         lambda: read(path),
-        [f"its cells are parted by {named}, where commas are needed"],
+        [f"are its cells separated by {named!r}, not by commas?"],
     )
 
 

@@ -166,7 +166,7 @@ def test_a_bad_row_is_named_by_its_line_and_left_out_or_refused(
         ("", "log.csv: the file is empty"),
         (
             "TIMESTAMP,ContextTokens\n",
-            "line 1: no column GeneratedTokens (columns: 'TIMESTAMP, ContextTokens')",
+            "it resembles the format azure, without GeneratedTokens",
         ),
         (HEAD, "log.csv: no usable job (bad rows: 0; left out: none)"),
         (b"\xff\xfe\x00", "log.csv: not a text file in UTF-8"),

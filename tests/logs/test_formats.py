@@ -107,6 +107,7 @@ MADE_UP = {
             "start_s": [8],
             "service_s": [60],
             "limit_s": [90],
+            "think_s": [None],
             "gpus": [4],
             "cores": [4],
             "memory_gb": [4],
@@ -213,6 +214,7 @@ MADE_UP = {
             "service_s": [3600, 60, 0, 0],
             "limit_s": [7200, 365 * 86400, 3600, 3600],
             "start_s": [300, 360, 150, 210],
+            "end_s": [3900, 420, None, 210],
             "running": [0, 0, 1, 0],
             "gpus": [2, 3, 0, 0],
             "cores": [8, 1, 1, 1],
@@ -231,11 +233,111 @@ MADE_UP = {
             "no run time": (6,),
         },
     ),
+    # four instances of 50 % of a GPU and 600 % of a core
+    "pai": (
+        "log.csv",
+        (
+            "fe1,tensorflow,1.0,Terminated,494319.0,494405.0,600.0,29.3,100.0,V100\n"
+            "fe2,worker,4.0,Terminated,494320.0,494505.0,600.0,29.5,50.0,T4\n"
+            "fe3,worker,4.0,Running,494320.0,,600.0,29.5,50.0,T4\n"
+        ),
+        {
+            "submit_s": [494319, 494320],
+            "service_s": [86, 185],
+            "gpus": [1, 4],
+            "cores": [6, 24],
+            "memory_gb": [29.3, 118],
+        },
+        {"job_id": ("fe1", "fe2"), "gpu_type": ("V100", "T4")},
+        {"no run time": (3,)},
+    ),
+    # the second attempt is part of the job's run time; the third job never started
+    "philly_json": (
+        "cluster_job_log.json",
+        json.dumps(
+            [
+                {
+                    "status": "Pass",
+                    "vc": "v1",
+                    "jobid": "application_1",
+                    "submitted_time": "2017-10-06 14:38:00",
+                    "user": "u1",
+                    "attempts": [
+                        {
+                            "start_time": "2017-10-06 14:40:00",
+                            "end_time": "2017-10-06 15:00:00",
+                            "detail": [{"ip": "m1", "gpus": ["gpu0", "gpu1"]}],
+                        },
+                        {
+                            "start_time": "2017-10-06 15:10:00",
+                            "end_time": "2017-10-06 15:11:00",
+                            "detail": [
+                                {"ip": "m1", "gpus": ["gpu0"]},
+                                {"ip": "m2", "gpus": ["gpu1"]},
+                            ],
+                        },
+                    ],
+                },
+                {
+                    "status": "Killed",
+                    "vc": "v1",
+                    "jobid": "application_2",
+                    "submitted_time": "2017-10-06 14:39:00",
+                    "user": "u2",
+                    "attempts": [],
+                },
+            ]
+        ),
+        {
+            "submit_s": [0],
+            "start_s": [120],
+            "service_s": [1260],
+            "gpus": [2],
+            "nodes": [2],
+        },
+        {"job_id": ("application_1",), "partition": ("v1",), "attempts": ("2",)},
+        {"no run time": (2,)},
+    ),
+    "mooncake": (
+        "log.jsonl",
+        (
+            '{"timestamp": 0, "input_length": 6758, "output_length": 500,'
+            ' "hash_ids": [0, 1]}\n'
+            '{"timestamp": 3052, "input_length": 7322, "output_length": 490,'
+            ' "hash_ids": []}\n'
+        ),
+        {
+            "submit_s": [0, 3.052],
+            "prompt_tokens": [6758, 7322],
+            "output_tokens": [500, 490],
+        },
+        {"hash_ids": ("[0, 1]", "[]")},
+        {},
+    ),
+    "llm": (
+        "log.jsonl",
+        (
+            '{"request_id": "r1", "arrival_time": 1.5, "num_prompt_tokens": 12,'
+            ' "num_generation_tokens": 3}\n'
+            '{"request_id": "r2", "arrival_time": 2, "num_prompt_tokens": 7,'
+            ' "num_generation_tokens": 1}\n'
+        ),
+        {"submit_s": [1.5, 2], "prompt_tokens": [12, 7], "output_tokens": [3, 1]},
+        {"job_id": ("r1", "r2")},
+        {},
+    ),
 }
 
 
 def test_every_format_has_a_made_up_file():
     assert MADE_UP.keys() == FORMATS.keys()
+
+
+@pytest.mark.parametrize("name", MADE_UP)
+def test_a_format_is_recognised_by_its_content(file, name):
+    path, text, *_ = MADE_UP[name]
+    found = read_log(file(text, path.replace(".trace", ".txt").replace(".swf", ".txt")))
+    assert found.format == name
 
 
 @pytest.mark.parametrize("packed", [False, True])
@@ -245,6 +347,8 @@ def test_a_format_becomes_the_common_columns_tags_and_a_report(file, name, packe
     found = read_log(
         file(gzip.compress(text.encode()) if packed else text, path), name, strict=True
     )
+    if "submit_s" in columns:
+        columns = {"ready_s": columns["submit_s"], **columns}
     assert {
         column: [None if value != value else value for value in values]
         for column, values in found.columns.items()
@@ -525,9 +629,9 @@ REFUSED = [
     ),
     (
         "when;took\n1;5\n",
-        "submit_s or timestamp or time; its cells are parted by semicolons, where",
+        "submit_s or timestamp or time; are its cells separated by ';', not by commas?",
     ),
-    ("when\ttook\n1\t5\n", "its cells are parted by tabs, where commas are needed"),
+    ("when\ttook\n1\t5\n", "are its cells separated by 'tab', not by commas?"),
     ("", "the file is empty"),
     ("\n  \n", "the file is empty"),
     (b"\x89PNG\r\n\x1a\n\x00\x00", "not a text file"),
@@ -549,10 +653,14 @@ REFUSED = [
     ),
     (HEAD + 'a,0,5\n"b,1,5\n', "line 3: not CSV (unexpected end of data)"),
     (
-        "gmt_create,predict_status,exec_time_seconds\n",
-        "they are those of the format gentd26",
+        "gmt_create,status,exec_time_seconds\n",
+        "it resembles the format gentd26, without predict_status",
     ),
-    ("TIMESTAMP,ContextTokens,GeneratedTokens\n", "they are those of the format azure"),
+    (
+        "TIMESTAMP,ContextTokens,Generated\n",
+        "it resembles the format azure, without GeneratedTokens",
+    ),
+    ("submit_s,service_s,submit_s\n1,2,3\n", "line 1: column submit_s(="),
     (
         HEAD.replace("job_id", '"two\nlines"').replace("submit_s", "sbmit"),
         "line 1: no column submit_s",

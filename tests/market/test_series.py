@@ -280,3 +280,42 @@ def test_a_file_that_is_missing_or_damaged_and_a_type_that_comes_twice(
         check_bad_input(
             outcome(capsys, "market", "report", *map(tmp_path.joinpath, files)), []
         )
+
+
+AWS = [
+    ("2026-01-01T03:11:40+00:00", "us-east-1a", "0.4107"),
+    ("2026-01-01T00:11:40+00:00", "us-east-1a", "0.4012"),
+    ("2026-01-01T00:20:00+00:00", "us-east-1b", "0.39"),
+]
+NAMES = "Timestamp,InstanceType,AvailabilityZone,ProductDescription,SpotPrice"
+
+
+@pytest.mark.parametrize("form", ["json", "csv"])
+def test_a_price_history_of_aws_is_a_series_of_prices_per_zone(file, form):
+    """The newest price comes first in the file."""
+    rows = [
+        dict(zip(NAMES.split(","), (at, "g5.xlarge", zone, "Linux/UNIX", usd)))
+        for at, zone, usd in AWS
+    ]
+    lines = [NAMES, *(",".join(row.values()) for row in rows), ""]
+    text = (
+        json.dumps({"SpotPriceHistory": rows}) if form == "json" else "\n".join(lines)
+    )
+    one, two = read_market(file(text))
+    assert (one.gpu, two.gpu) == ("g5.xlarge us-east-1a", "g5.xlarge us-east-1b")
+    assert one.time_s.tolist() == [0, 10_800]
+    assert one.price_usd_per_h.tolist() == [0.4012, 0.4107]
+    assert one.status.tolist() == [0, 0] and two.begins_s == 500
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{NAMES}\n2026-01-01T00:00:12Z,g5.xlarge,us-east-1a,Linux/UNIX,cheap\n",
+        f"{NAMES}\n2026,g5.xlarge,us-east-1a,Linux/UNIX,-1\n",
+        '{"SpotPriceHistory": [{"SpotPrice": "1"}]}',
+        '{"SpotPriceHistory": [1]}',
+    ],
+)
+def test_a_price_history_that_is_wrong_is_one_line(file, text):
+    check_refused(lambda: read_market(file(text)), ["log: line "])

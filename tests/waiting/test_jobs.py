@@ -670,11 +670,12 @@ FILES = [
         r"line 6: not a row of the format swf, .* \(2 fields, not 18\)",
     ),
     # another format's file
-    ("log.swf", CSV_HEAD.encode(), {}, "line 1: not a row of the format swf"),
+    ("log.swf", CSV_HEAD.encode(), {}, "no usable job"),  # read as csv
+    ("log.swf", CSV_HEAD.encode(), {"format": "swf"}, "line 1: not a row of the forma"),
     (
         "log.csv",
         (HEAD + line()).encode(),
-        {},
+        {"format": "csv"},
         "line 1: no column submit_s or timestamp or time",
     ),
     (
@@ -714,7 +715,12 @@ FILES = [
     ),
     # something follows
     ("log.swf.gz", PACKED + b"more", {}, r"damaged gzip file \(Not a gzipped file"),
-    ("log.txt", GOOD, {}, "line 1: no column submit_s or timestamp or time"),
+    (
+        "log.txt",
+        GOOD,
+        {"format": "csv"},
+        "line 1: no column submit_s or timestamp or time",
+    ),
 ]
 
 

@@ -1,0 +1,129 @@
+"""Rows of text files, plain or gzipped: cells with a delimiter, or JSON objects."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import gzip
+import json
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO, TextIO, cast
+
+from cgrsp_simpy.base.checks import InputError
+from cgrsp_simpy.base.files import Text, check_named, json_of
+
+# line numbers, and their cells or faults
+Rows = Iterator[tuple[int, list[str] | str]]
+# a line of the header of an SWF file
+HEADER = re.compile(r";\s*([^:;]*?)\s*:\s*(\S.*)")
+
+
+def _latin1(error: UnicodeError) -> tuple[str, int]:
+    """Decode the bytes of an error as Latin-1."""
+    fault = cast(UnicodeDecodeError, error)
+    return fault.object[fault.start : fault.end].decode("latin-1"), fault.end
+
+
+# Old files have any encoding: bytes that are not UTF-8 are decoded as Latin-1, so that
+# names stay distinct.
+codecs.register_error("cgrsp_simpy.latin1", _latin1)
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[TextIO]:
+    """Open a text file, gzipped or not by its content."""
+    check_named(path)
+    with path.open("rb") as raw:
+        file = gzip.GzipFile(fileobj=raw) if raw.peek(2)[:2] == b"\x1f\x8b" else raw
+        start = file.peek(1)
+        if not start:
+            raise InputError("the file is empty")
+        if b"\0" in start or start.startswith(
+            (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+        ):
+            raise InputError("not a text file in UTF-8")
+        yield Text(
+            cast(BinaryIO, file), encoding="utf-8-sig", errors="cgrsp_simpy.latin1"
+        )
+
+
+def comma_rows(file: TextIO, delimiter: str = ",") -> Rows:
+    """Yield rows of a CSV file; a quoted cell may hold delimiters and line breaks."""
+    table = csv.reader(file, strict=True, delimiter=delimiter)
+    while True:
+        line = table.line_num + 1
+        try:
+            cells = next(table)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            # truncated within quotes: the end of the row is unknown
+            if "end of data" in str(error):
+                raise InputError(f"line {line}: not CSV ({error})") from None
+            yield line, f"not CSV ({error})"
+        else:
+            if len(cells) > 1 or "".join(cells).strip():
+                yield line, cells
+
+
+def separated(line: str, option: str = "") -> str:
+    """Describe the delimiter of a header line if it is not a comma, or return "".
+
+    option: the argument that sets the delimiter.
+    """
+    signs = {*re.findall(r"[;|^~\t]+", re.sub(r'^\W+|\W+$|"', "", line))}
+    sign = "tab" if signs == {"\t"} else "".join(signs)
+    hint = f" ({option}={sign})" if option else ""
+    question = f"; are its cells separated by {sign!r}, not by commas?{hint}"
+    return question if len(signs) == 1 else ""
+
+
+def split_rows(file: TextIO, delimiter: str | None, header: dict[str, str]) -> Rows:
+    """Yield lines split at a delimiter, or at white space if it is None.
+
+    In files with white space, lines that begin with a semicolon are comments, whose
+    entries go into `header`.
+    """
+    for line, text in enumerate(file, 1):
+        if delimiter is None and text.lstrip()[:1] == ";":
+            if match := HEADER.match(text.strip()):
+                header.setdefault(match[1], match[2])
+        elif text.strip():
+            yield line, text.rstrip("\r\n").split(delimiter)
+
+
+def json_rows(file: TextIO, flat: Callable[[Any], dict[str, Any]]) -> Rows:
+    """Yield the names, then the cells, of JSON objects: one per line, or an array.
+
+    flat: converts an object to texts and numbers by name. An object of an array is
+    reported by its number.
+    """
+    text, rows = file.read(), list[tuple[int, dict[str, Any] | str]]()
+    whole = text.lstrip()[:1] == "["
+    for line, part in enumerate(json_of(text) if whole else text.splitlines(), 1):
+        try:
+            if whole or part.strip():
+                rows.append((line, flat(part if whole else json.loads(part))))
+        except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
+            rows.append((line, f"not an object of the format: {str(part)[:50]!r}"))
+    objects = [row for _, row in rows if not isinstance(row, str)]
+    names = list(dict.fromkeys(name for row in objects for name in row))
+    yield 1, names
+    for line, row in rows:
+        yield (
+            line,
+            row
+            if isinstance(row, str)
+            else [
+                value if isinstance(value, str) else json.dumps(value)
+                for value in ("" if row.get(n) is None else row[n] for n in names)
+            ],
+        )
+
+
+def name_of(path: Path) -> str:
+    """Return the name of a series without a type, from the file's."""
+    return path.name.removesuffix(".gz").rpartition(".")[0] or path.name

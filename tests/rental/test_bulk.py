@@ -40,9 +40,7 @@ from cgrsp_simpy.studies.subject import subject_of
 pytest.importorskip("numba")
 bulk = pytest.importorskip("cgrsp_simpy.rental.bulk")
 
-POLICIES = (
-    "fifo spt edf lcf balanced spt-rescue adaptive rh cadr cadr-oo random".split()
-)
+POLICIES = "fifo spt edf lcf balanced spt-rescue adaptive rh cadr cadr-oo".split()
 INDICES = ["c-mu", "atc", "covert", "triage"]
 VARIANTS = [
     "atc:look_ahead=5",

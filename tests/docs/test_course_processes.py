@@ -1,0 +1,210 @@
+"""Lectures 1 to 4 and 15: outputs, right answers, and typical wrong answers."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cgrsp_simpy.base.streams import stream
+from cgrsp_simpy.exercises import check
+from cgrsp_simpy.exercises.processes import EXERCISES
+
+FOLDER = Path(__file__).parents[2] / "scenarios" / "course"
+NUMBERS = (1, 2, 3, 4, 15)
+SCRIPTS = [
+    path
+    for number in NUMBERS
+    for folder in (FOLDER, FOLDER / "answers")
+    for path in folder.glob(f"{number:02}_*.py")
+]
+STUDENTS = [f"student {n}" for n in range(100)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "script", SCRIPTS, ids=lambda path: path.parent.name + path.stem
+)
+def test_a_script_prints_its_out_file(script, tmp_path):
+    environment = {
+        **os.environ,
+        "PYTHONIOENCODING": "utf-8",
+        "PYTHONWARNINGS": "error",
+        "OMP_NUM_THREADS": "1",
+    }
+    done = subprocess.run(
+        [sys.executable, str(script)],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        encoding="utf-8",
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == script.with_suffix(".out").read_text(encoding="utf-8")
+
+
+# ---- exercises with numbers of the student's own: right answer, wrong answers ----
+
+NUMBERS_ASKED = {
+    "2.1": (
+        lambda gap, service: service**2 / (gap - service),
+        lambda gap, service: service * gap / (gap - service),
+        lambda gap, service: service / (gap - service),
+        lambda gap, service: service / gap,
+        lambda gap, service: service**2 / (gap - service) / 2,
+        lambda gap, service: service**2 / (gap - service) / 60,
+        lambda gap, service: 1.02 * service**2 / (gap - service),
+        lambda gap, service: "many",
+    ),
+}
+
+
+@pytest.mark.parametrize("number", NUMBERS_ASKED)
+def test_numbers_of_a_hundred_students(number):
+    right, *wrong = NUMBERS_ASKED[number]
+    for student in STUDENTS:
+        numbers = EXERCISES[number].numbers(stream(0, f"exercise of {student}"))
+        assert check(number, right(**numbers), student), (number, numbers)
+        for mistake in wrong:
+            assert not check(number, mistake(**numbers), student), (number, numbers)
+
+
+# ---- exercises that ask for code: right answers, and wrong ones with their hints ----
+
+
+def customer(env, desk, service):
+    arrival = env.now
+    with desk.request() as turn:
+        yield turn
+        wait = env.now - arrival
+        yield env.timeout(service)
+    return wait
+
+
+def customer_without_result(env, desk, service):
+    yield from customer(env, desk, service)
+
+
+def customer_in_system(env, desk, service):
+    wait = yield from customer(env, desk, service)
+    return wait + service
+
+
+def customer_never_releases(env, desk, service):
+    arrival = env.now
+    yield desk.request()
+    wait = env.now - arrival
+    yield env.timeout(service)
+    return wait
+
+
+def customer_releases_early(env, desk, service):
+    arrival = env.now
+    with desk.request() as turn:
+        yield turn
+        wait = env.now - arrival
+    yield env.timeout(service)
+    return wait
+
+
+def customer_does_not_wait(env, desk, service):
+    with desk.request():
+        arrival = env.now
+        yield env.timeout(service)
+    return env.now - arrival - service
+
+
+def customer_by_the_clock(env, desk, service):
+    with desk.request() as turn:
+        yield turn
+        begin = env.now
+        yield env.timeout(service)
+    return begin
+
+
+def station(env, before, after, work):
+    while True:
+        part = yield before.get()
+        yield env.timeout(work)
+        yield after.put(part)
+
+
+def station_for_one(env, before, after, work):
+    part = yield before.get()
+    yield env.timeout(work)
+    yield after.put(part)
+
+
+def station_at_once(env, before, after, work):
+    def one(part):
+        yield env.timeout(work)
+        yield after.put(part)
+
+    while True:
+        part = yield before.get()
+        env.process(one(part))
+
+
+def station_without_time(env, before, after, work):
+    while True:
+        part = yield before.get()
+        env.timeout(work)
+        yield after.put(part)
+
+
+def station_works_first(env, before, after, work):
+    while True:
+        yield env.timeout(work)
+        part = yield before.get()
+        yield after.put(part)
+
+
+def station_keeps(env, before, after, work):
+    while True:
+        yield before.get()
+        yield env.timeout(work)
+
+
+def station_in_circles(env, before, after, work):
+    while True:
+        before.get()
+        yield env.timeout(0)
+
+
+RIGHT = {"2.2": customer, "2.3": station}
+WRONG = [
+    ("2.2", customer_without_result, "returns nothing"),
+    ("2.2", customer_in_system, "until the customer leaves"),
+    ("2.2", customer_never_releases, "who releases"),
+    ("2.2", customer_releases_early, "nobody waits"),
+    ("2.2", customer_does_not_wait, "nobody waits"),
+    ("2.2", customer_by_the_clock, "on the clock"),
+    ("2.2", lambda env, desk, service: None, "None is not a generator"),
+    ("2.3", station_for_one, "only the first part"),
+    ("2.3", station_at_once, "at the same time"),
+    ("2.3", station_without_time, "no time passes"),
+    ("2.3", station_works_first, "before it has a part"),
+    ("2.3", station_keeps, "no part leaves"),
+    ("2.3", station_in_circles, "time stays at 0"),
+]
+
+
+@pytest.mark.parametrize("number", RIGHT)
+def test_right_code_is_accepted(number):
+    assert check(number, RIGHT[number])
+
+
+@pytest.mark.parametrize(
+    ("number", "answer", "hint"),
+    WRONG,
+    ids=[f"{number} {answer.__name__}" for number, answer, _ in WRONG],
+)
+def test_wrong_code_is_refused_with_a_hint(number, answer, hint):
+    verdict = check(number, answer)
+    assert not verdict
+    assert hint in verdict.message
+
+
+def test_every_exercise_is_tested():
+    assert {*NUMBERS_ASKED, *RIGHT} == {*EXERCISES}

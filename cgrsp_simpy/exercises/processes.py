@@ -11,6 +11,7 @@ import simpy
 from numpy.random import Generator
 
 from cgrsp_simpy.base.streams import stream
+from cgrsp_simpy.engine.monitors import Monitor
 from cgrsp_simpy.exercises.exercise import Case, Exercise, Mistake, code, number, same
 
 # end of a judge's run, and how many events it may take
@@ -27,16 +28,18 @@ def _drawn(
     return lambda: map(make, [stream(0, "exercise")] * cases)
 
 
-def _run(env: simpy.Environment) -> None:
-    """Run to END, or raise RuntimeError if time does not advance."""
+def _run(env: simpy.Environment, end: float = END) -> None:
+    """Run to an end, or raise RuntimeError if time does not advance."""
     for _ in range(EVENTS):
-        if env.peek() > END:
+        if env.peek() > end:
             return
         env.step()
     raise RuntimeError(f"time stays at {env.now:g}: is there a yield before timeout?")
 
 
-def _results(process: Any, desk: Any, arrivals: Times, *columns: Times) -> np.ndarray:
+def _results(
+    process: Any, desk: Any, arrivals: Times, *columns: Times, end: float = END
+) -> np.ndarray:
     """Start a process per arrival and return what each one returns.
 
     desk: what the processes share. columns: further arguments of the processes.
@@ -51,7 +54,7 @@ def _results(process: Any, desk: Any, arrivals: Times, *columns: Times) -> np.nd
 
     for n in range(len(arrivals)):
         env.process(arrive(n))
-    _run(env)
+    _run(env, end)
     return results
 
 
@@ -73,6 +76,10 @@ def _waits(arrivals: Times, services: Times, servers: int = 1) -> np.ndarray:
     return np.array(waits)
 
 
+def _ends(arrivals: Any, services: Any, servers: int = 1) -> Any:
+    return arrivals + _waits(arrivals, services, servers) + services
+
+
 def _resource(servers: int = 1, kind: Any = simpy.Resource) -> Any:
     return kind(simpy.Environment(), servers)
 
@@ -80,18 +87,14 @@ def _resource(servers: int = 1, kind: Any = simpy.Resource) -> Any:
 NO_RESULT = Mistake(
     lambda arrivals, *_: np.full(len(arrivals), NOTHING), "the process returns nothing"
 )
+NOT_SERVED = Mistake(
+    lambda arrivals, *_: np.zeros(len(arrivals)),
+    "nobody waits: `yield` the request and the timeout, and keep the server during the"
+    " service",
+)
 
 
 # ---- lecture 2 ----
-
-
-def _two_desks(process: Any, arrivals: Times, services: Times) -> np.ndarray:
-    return _results(process, _resource(2), arrivals, services)
-
-
-def _mean_wait(gap: float, service: float) -> float:
-    """Return the mean wait of M/M/1 from the means."""
-    return service * service / (gap - service)
 
 
 def _leave_station(station: Any, arrivals: Times, work: float) -> np.ndarray:
@@ -115,17 +118,46 @@ def _leave_station(station: Any, arrivals: Times, work: float) -> np.ndarray:
     return leave
 
 
-def _one_by_one(arrivals: Times, work: float) -> np.ndarray:
-    return _waits(arrivals, [work] * len(arrivals)) + arrivals + work
+# ---- lecture 3 ----
+
+SAMPLES = 12
 
 
-def _work_first(arrivals: Times, work: float) -> np.ndarray:
-    """Return when parts leave a station that works before it takes a part."""
-    return _waits(np.subtract(arrivals, work), [work] * len(arrivals)) + arrivals
+def _area(times: Times, lengths: Times, end: float) -> float:
+    return float(np.dot(lengths, np.diff([*times, end])))
 
 
-def _first_only(results: np.ndarray, first: int = 1) -> np.ndarray:
-    return np.where(np.arange(len(results)) < first, results, NEVER)
+def _watched(watch: Any, arrivals: Times, services: Times, every: float) -> list[int]:
+    """Return what an answer records of a resource with one server."""
+    desk, lengths = _resource(), []
+    desk._env.process(watch(desk._env, desk, every, lengths))
+
+    def customer(env: Any, desk: Any, service: float) -> Any:
+        with desk.request() as turn:
+            yield turn
+            yield env.timeout(service)
+
+    _results(customer, desk, arrivals, services, end=(SAMPLES + 0.5) * every)
+    return lengths
+
+
+def _inside(arrivals: Times, services: Times, every: float, queue: int = 1) -> Any:
+    """Return how many wait, or are in the system or in service, at every sample."""
+    waits, samples = _waits(arrivals, services), every * np.arange(1, SAMPLES + 1)
+    begins = arrivals + waits
+    came, begun, left = (
+        np.searchsorted(np.sort(times), samples)
+        for times in (arrivals, begins, begins + services)
+    )
+    return (came - begun, came - left, begun - left)[queue - 1]
+
+
+def _tallied(customer: Any, arrivals: Times, services: Times) -> list[float]:
+    """Return what an answer records in a monitor."""
+    desk = _resource()
+    stay = Monitor(desk._env)
+    _results(lambda *of: customer(*of[:2], stay, of[2]), desk, arrivals, services)
+    return stay.values.tolist()
 
 
 EXERCISES: dict[str, Exercise] = {
@@ -134,11 +166,11 @@ EXERCISES: dict[str, Exercise] = {
         " service takes {service:g} minutes on average. What is the mean wait in the"
         " queue, in minutes?",
         lambda gap, service: number(
-            lambda: _mean_wait(gap, service),
+            lambda: service**2 / (gap - service),
             "min",
             1e-3,
             Mistake(
-                lambda: _mean_wait(gap, service) + service,
+                lambda: (service**2 / (gap - service)) + service,
                 "that is the time in the system; the wait ends when the service begins",
             ),
             Mistake(
@@ -146,14 +178,14 @@ EXERCISES: dict[str, Exercise] = {
                 "that is in service times, or the number of customers in the system",
             ),
             Mistake(
-                lambda: _mean_wait(gap, service) / 2,
+                lambda: (service**2 / (gap - service)) / 2,
                 "that is with services of equal length; these are exponential",
             ),
             Mistake(
-                lambda: _mean_wait(gap, service) / gap,
+                lambda: (service**2 / (gap - service)) / gap,
                 "that is the number of customers in the queue",
             ),
-            Mistake(lambda: _mean_wait(gap, service) / 60, "that is in hours"),
+            Mistake(lambda: (service**2 / (gap - service)) / 60, "that is in hours"),
             Mistake(lambda: service / gap, "that is the utilisation"),
             way="the utilisation r first, then r / (1 - r) service times",
         ),
@@ -175,20 +207,16 @@ EXERCISES: dict[str, Exercise] = {
                     "that is the time until the customer leaves; the wait ends when the"
                     " service begins",
                 ),
+                NOT_SERVED,
                 Mistake(
-                    lambda arrivals, _: np.zeros(len(arrivals)),
-                    "nobody waits: `yield` the request and the timeout, and keep the"
-                    " server during the service",
-                ),
-                Mistake(
-                    lambda arrivals, _: _first_only(np.zeros(len(arrivals)), 2),
+                    lambda arrivals, _: [0, 0, *[NEVER] * (len(arrivals) - 2)],
                     "only two customers are served: who releases the servers?",
                 ),
                 Mistake(
                     lambda arrivals, services: _waits(arrivals, services, 2) + arrivals,
                     "that is the time on the clock; subtract that of the arrival",
                 ),
-                tried=_two_desks,
+                tried=lambda process, *case: _results(process, _resource(2), *case),
             ),
         ),
     ),
@@ -204,13 +232,16 @@ EXERCISES: dict[str, Exercise] = {
                 }
             ),
             same(
-                _one_by_one,
+                lambda arrivals, work: _ends(arrivals, np.full(len(arrivals), work)),
                 Mistake(
                     lambda arrivals, work: arrivals + work,
                     "the machine works on several parts at the same time",
                 ),
                 Mistake(
-                    lambda arrivals, work: _first_only(_one_by_one(arrivals, work)),
+                    lambda arrivals, work: [
+                        arrivals[0] + work,
+                        *[NEVER] * (len(arrivals) - 1),
+                    ],
                     "only the first part leaves: the station takes the next one",
                 ),
                 Mistake(
@@ -218,7 +249,9 @@ EXERCISES: dict[str, Exercise] = {
                     "no time passes: `yield` the timeout",
                 ),
                 Mistake(
-                    _work_first,
+                    lambda arrivals, work: _ends(
+                        arrivals - work, np.full(len(arrivals), work)
+                    ),
                     "the machine works before it has a part: take the part first",
                 ),
                 Mistake(
@@ -226,6 +259,120 @@ EXERCISES: dict[str, Exercise] = {
                     "no part leaves: put it into the second store",
                 ),
                 tried=_leave_station,
+            ),
+        ),
+    ),
+    "3.1": Exercise(
+        "At the times {times} the length of a queue changes to {lengths}; the run ends"
+        " at time {end}. What is the time average of the length?",
+        lambda times, lengths, end: number(
+            lambda: _area(times, lengths, end) / end,
+            "customers",
+            1e-3,
+            Mistake(
+                lambda: float(np.mean(lengths)),
+                "that counts every length once; weight it with the time it lasts",
+            ),
+            Mistake(
+                lambda: _area(times, lengths, times[-1]) / times[-1],
+                "the last length lasts until the end of the run",
+            ),
+            Mistake(
+                lambda: _area(times, lengths, end) / times[-1],
+                "divide by the whole time, until the end of the run",
+            ),
+            Mistake(
+                lambda: float(np.dot(lengths[1:], np.diff(times))) / end,
+                "a length lasts from its time on, not up to it",
+            ),
+            Mistake(
+                lambda: _area(times, lengths, end), "that is the area; divide by time"
+            ),
+            way="each length times how long it lasts, over the whole time",
+        ),
+        lambda rng: {
+            "times": [0, *rng.permutation([4, 7, 9, 12, 15]).cumsum().tolist()],
+            "lengths": [0, *rng.permutation([1, 2, 3, 4]).tolist(), 5],
+            "end": 87,
+        },
+    ),
+    "3.2": Exercise(
+        "A ward has {patients:g} patients on average, and {per_day:g} arrive per day on"
+        " average. How many hours does a patient stay on average?",
+        lambda patients, per_day: number(
+            lambda: 24 * patients / per_day,
+            "hours",
+            1e-3,
+            Mistake(lambda: patients / per_day, "that is in days"),
+            Mistake(
+                lambda: 24 * per_day / patients,
+                "the other way round: L is rate times W",
+            ),
+            Mistake(
+                lambda: per_day * patients, "L is the rate times W; what is asked for?"
+            ),
+            Mistake(lambda: 24 / per_day, "that is the mean interarrival time"),
+            Mistake(lambda: 24 * patients * per_day, "divide by the rate"),
+            way="Little's law: which of L, lambda and W are known?",
+        ),
+        lambda rng: {
+            "patients": int(rng.integers(11, 40)),
+            "per_day": round(rng.uniform(2, 4.5), 1),
+        },
+    ),
+    "3.3": Exercise(
+        "A process `watch(env, desk, every, lengths)` that appends the length of a"
+        " queue at equal distances.",
+        code(
+            "a function of env, desk, every and a list",
+            _drawn(lambda rng: {**_customers(rng), "every": rng.uniform(2, 4)}),
+            same(
+                _inside,
+                Mistake(
+                    lambda *case: _inside(*case, queue=2),
+                    "those who are served do not wait",
+                ),
+                Mistake(
+                    lambda *case: _inside(*case, queue=3),
+                    "that is how many are served; who waits is in `desk.queue`",
+                ),
+                Mistake(
+                    lambda *case: [0, *_inside(*case)],
+                    "the first time is `every`, not 0",
+                ),
+                Mistake(
+                    lambda *case: _inside(*case)[:1],
+                    "only once: go on without an end",
+                ),
+                Mistake(lambda *_: [], "nothing is appended to the list"),
+                tried=_watched,
+            ),
+        ),
+    ),
+    "3.4": Exercise(
+        "A process `customer(env, desk, stay, service)` that records its time in the"
+        " system in a monitor.",
+        code(
+            "a function of env, desk, stay and service",
+            _drawn(_customers),
+            same(
+                lambda *case: _waits(*case) + case[1],
+                Mistake(_waits, "that is the wait; record from arrival to departure"),
+                Mistake(
+                    _ends,
+                    "that is the time on the clock; subtract that of the arrival",
+                ),
+                Mistake(
+                    lambda _, services: services,
+                    "that is the service time: the wait counts as well, and one server"
+                    " serves one customer at a time",
+                ),
+                Mistake(
+                    lambda *case: (_waits(*case) + case[1])[:1],
+                    "only one customer leaves: who releases the server?",
+                ),
+                Mistake(lambda *_: [], "nothing is recorded: `stay.tally(...)`"),
+                tried=_tallied,
             ),
         ),
     ),

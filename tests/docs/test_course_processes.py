@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from cgrsp_simpy.base.streams import stream
@@ -56,6 +57,25 @@ NUMBERS_ASKED = {
         lambda gap, service: service**2 / (gap - service) / 60,
         lambda gap, service: 1.02 * service**2 / (gap - service),
         lambda gap, service: "many",
+    ),
+    "3.1": (
+        lambda times, lengths, end: np.dot(lengths, np.diff([*times, end])) / end,
+        lambda times, lengths, end: np.mean(lengths),
+        lambda times, lengths, end: np.dot(lengths, np.diff([*times, end])),
+        lambda times, lengths, end: np.dot(lengths[:-1], np.diff(times)) / times[-1],
+        lambda times, lengths, end: np.dot(lengths[:-1], np.diff(times)) / end,
+        lambda times, lengths, end: np.dot(lengths[1:], np.diff(times)) / end,
+        lambda times, lengths, end: np.mean(lengths[1:]),
+    ),
+    "3.2": (
+        lambda patients, per_day: 24 * patients / per_day,
+        lambda patients, per_day: patients / per_day,
+        lambda patients, per_day: per_day / patients,
+        lambda patients, per_day: 24 * per_day / patients,
+        lambda patients, per_day: patients * per_day,
+        lambda patients, per_day: 24 * patients * per_day,
+        lambda patients, per_day: 24 / per_day,
+        lambda patients, per_day: 24 * (patients - 1) / per_day,
     ),
 }
 
@@ -172,8 +192,98 @@ def station_in_circles(env, before, after, work):
         yield env.timeout(0)
 
 
-RIGHT = {"2.2": customer, "2.3": station}
+def watch(env, desk, every, lengths):
+    while True:
+        yield env.timeout(every)
+        lengths.append(len(desk.queue))
+
+
+def watch_system(env, desk, every, lengths):
+    while True:
+        yield env.timeout(every)
+        lengths.append(len(desk.queue) + desk.count)
+
+
+def watch_served(env, desk, every, lengths):
+    while True:
+        yield env.timeout(every)
+        lengths.append(desk.count)
+
+
+def watch_from_0(env, desk, every, lengths):
+    while True:
+        lengths.append(len(desk.queue))
+        yield env.timeout(every)
+
+
+def watch_once(env, desk, every, lengths):
+    yield env.timeout(every)
+    lengths.append(len(desk.queue))
+
+
+def watch_nothing(env, desk, every, lengths):
+    while True:
+        yield env.timeout(every)
+        lengths = [*lengths, len(desk.queue)]
+
+
+def watch_twice_as_often(env, desk, every, lengths):
+    while True:
+        yield env.timeout(every / 2)
+        lengths.append(len(desk.queue))
+
+
+def stays(env, desk, stay, service):
+    arrival = env.now
+    with desk.request() as turn:
+        yield turn
+        yield env.timeout(service)
+    stay.tally(env.now - arrival)
+
+
+def stays_wait(env, desk, stay, service):
+    arrival = env.now
+    with desk.request() as turn:
+        yield turn
+        stay.tally(env.now - arrival)
+        yield env.timeout(service)
+
+
+def stays_by_the_clock(env, desk, stay, service):
+    with desk.request() as turn:
+        yield turn
+        yield env.timeout(service)
+    stay.tally(env.now)
+
+
+def stays_without_wait(env, desk, stay, service):
+    with desk.request() as turn:
+        yield turn
+        arrival = env.now
+        yield env.timeout(service)
+    stay.tally(env.now - arrival)
+
+
+def stays_for_ever(env, desk, stay, service):
+    arrival = env.now
+    yield desk.request()
+    yield env.timeout(service)
+    stay.tally(env.now - arrival)
+
+
+RIGHT = {"2.2": customer, "2.3": station, "3.3": watch, "3.4": stays}
 WRONG = [
+    ("3.3", watch_system, "who are served do not wait"),
+    ("3.3", watch_served, "how many are served"),
+    ("3.3", watch_from_0, "the first time"),
+    ("3.3", watch_once, "only once"),
+    ("3.3", watch_nothing, "nothing is appended"),
+    ("3.3", watch_twice_as_often, "comes out"),
+    ("3.4", stays_wait, "that is the wait"),
+    ("3.4", stays_by_the_clock, "on the clock"),
+    ("3.4", stays_without_wait, "that is the service time"),
+    ("3.4", stays_for_ever, "who releases"),
+    ("3.4", customer, "takes 3 positional arguments"),
     ("2.2", customer_without_result, "returns nothing"),
     ("2.2", customer_in_system, "until the customer leaves"),
     ("2.2", customer_never_releases, "who releases"),

@@ -94,6 +94,21 @@ NOT_SERVED = Mistake(
 )
 
 
+# ---- lecture 1 ----
+
+
+def _recorded(source: Any, gaps: Times) -> list[float]:
+    """Return the times that an answer records."""
+    env, times = simpy.Environment(), []
+    env.process(source(env, list(gaps), times))
+    _run(env)
+    return times
+
+
+def _by(key: Callable[[Any], Any]) -> Callable[[Any], list[int]]:
+    return lambda events: [event[2] for event in sorted(events, key=key)]
+
+
 # ---- lecture 2 ----
 
 
@@ -161,6 +176,103 @@ def _tallied(customer: Any, arrivals: Times, services: Times) -> list[float]:
 
 
 EXERCISES: dict[str, Exercise] = {
+    "1.1": Exercise(
+        "Four customers arrive at the minutes {arrivals}. Their services take"
+        " {services} minutes. One teller serves them first come, first served. What is"
+        " the mean wait in the queue, in minutes?",
+        lambda arrivals, services: number(
+            lambda: _waits(arrivals, services).mean(),
+            "min",
+            1e-3,
+            Mistake(
+                lambda: (_waits(arrivals, services) + services).mean(),
+                "that is the time in the bank; the wait ends when the service begins",
+            ),
+            Mistake(
+                lambda: _waits(arrivals, services).sum(),
+                "that is the sum; divide it by four",
+            ),
+            Mistake(
+                lambda: _waits(arrivals, services)[1:].mean(),
+                "the customer who does not wait counts as well, with 0",
+            ),
+            Mistake(
+                lambda: _waits(np.cumsum(arrivals), services).mean(),
+                "these are times on the clock, not interarrival times",
+            ),
+            Mistake(
+                lambda: _waits(arrivals, services, 2).mean(), "that is with two tellers"
+            ),
+            way="one line per event, as in the lecture's table",
+        ),
+        lambda rng: {
+            "arrivals": rng.permutation([1, 2, 3, 4]).cumsum().tolist(),
+            "services": rng.permutation([5, 7, 8, 9]).tolist(),
+        },
+    ),
+    "1.2": Exercise(
+        "A function `in_order(events)`: the numbers of the events in the order in which"
+        " they occur.",
+        code(
+            "a function of a list of events",
+            _drawn(
+                lambda rng: {
+                    "events": [
+                        (*rng.integers((4, 2)).tolist(), event)
+                        for event in rng.permutation(12).tolist()
+                    ]
+                }
+            ),
+            same(
+                _by(lambda event: event[:2]),
+                Mistake(
+                    _by(lambda event: event[0]),
+                    "events of the same time go by priority first",
+                ),
+                Mistake(
+                    _by(lambda event: event[1]), "the time counts before the priority"
+                ),
+                Mistake(
+                    _by(lambda event: event),
+                    "events of the same time and priority go in the order of"
+                    " scheduling, not of their numbers",
+                ),
+                Mistake(
+                    _by(lambda event: (event[0], -event[1])),
+                    "the smaller priority goes first",
+                ),
+                Mistake(
+                    lambda events: _by(lambda event: event[:2])(events[::-1]),
+                    "events of the same time and priority: scheduled first goes first",
+                ),
+            ),
+        ),
+    ),
+    "1.3": Exercise(
+        "A process `source(env, gaps, times)` that records the times of arrivals.",
+        code(
+            "a function of env and two lists",
+            _drawn(lambda rng: {"gaps": rng.exponential(5, 6).round(2) + 0.1}),
+            same(
+                np.cumsum,
+                Mistake(lambda gaps: gaps, "these are the gaps; append `env.now`"),
+                Mistake(
+                    lambda gaps: [0, *np.cumsum(gaps)[:-1]],
+                    "the first arrival is after the first gap",
+                ),
+                Mistake(
+                    lambda gaps: [0, *np.cumsum(gaps)],
+                    "nobody arrives at time 0",
+                ),
+                Mistake(lambda gaps: 0 * gaps, "no time passes: `yield` the timeout"),
+                Mistake(
+                    lambda gaps: [sum(gaps)], "one time per arrival, not only the last"
+                ),
+                Mistake(lambda _: [], "nothing is appended to the list `times`"),
+                tried=_recorded,
+            ),
+        ),
+    ),
     "2.1": Exercise(
         "Customers of an M/M/1 queue arrive every {gap:g} minutes on average, and a"
         " service takes {service:g} minutes on average. What is the mean wait in the"

@@ -47,7 +47,29 @@ def test_a_script_prints_its_out_file(script, tmp_path):
 
 # ---- exercises with numbers of the student's own: right answer, wrong answers ----
 
+
+def four_waits(arrivals, services, servers=1):
+    free, waits = [0] * servers, []
+    for arrival, service in zip(arrivals, services):
+        begin = max(arrival, min(free))
+        free[free.index(min(free))] = begin + service
+        waits.append(begin - arrival)
+    return waits
+
+
 NUMBERS_ASKED = {
+    "1.1": (
+        lambda arrivals, services: np.mean(four_waits(arrivals, services)),
+        lambda arrivals, services: np.sum(four_waits(arrivals, services)),
+        lambda arrivals, services: np.mean(four_waits(arrivals, services)[1:]),
+        lambda arrivals, services: np.mean(four_waits(arrivals, services, 2)),
+        lambda arrivals, services: np.mean(
+            four_waits(arrivals, services) + np.array(services)
+        ),
+        lambda arrivals, services: np.mean(four_waits(np.cumsum(arrivals), services)),
+        lambda arrivals, services: np.mean(four_waits(arrivals, services)) / 60,
+        lambda arrivals, services: None,
+    ),
     "2.1": (
         lambda gap, service: service**2 / (gap - service),
         lambda gap, service: service * gap / (gap - service),
@@ -271,8 +293,93 @@ def stays_for_ever(env, desk, stay, service):
     stay.tally(env.now - arrival)
 
 
-RIGHT = {"2.2": customer, "2.3": station, "3.3": watch, "3.4": stays}
+def in_order(events):
+    return [number for *_, number in sorted(events, key=lambda event: event[:2])]
+
+
+def in_order_whole(events):
+    return [number for *_, number in sorted(events)]
+
+
+def in_order_of_time(events):
+    return [number for *_, number in sorted(events, key=lambda event: event[0])]
+
+
+def in_order_of_priority(events):
+    return [number for *_, number in sorted(events, key=lambda event: event[1])]
+
+
+def in_order_last_first(events):
+    return in_order(events[::-1])
+
+
+def in_order_greatest_first(events):
+    key = lambda event: (event[0], -event[1])  # noqa: E731
+    return [number for *_, number in sorted(events, key=key)]
+
+
+def source(env, gaps, times):
+    for gap in gaps:
+        yield env.timeout(gap)
+        times.append(env.now)
+
+
+def source_of_gaps(env, gaps, times):
+    for gap in gaps:
+        yield env.timeout(gap)
+        times.append(gap)
+
+
+def source_from_0(env, gaps, times):
+    for gap in gaps:
+        times.append(env.now)
+        yield env.timeout(gap)
+
+
+def source_with_one_more(env, gaps, times):
+    times.append(env.now)
+    yield from source(env, gaps, times)
+
+
+def source_without_time(env, gaps, times):
+    for gap in gaps:
+        env.timeout(gap)
+        times.append(env.now)
+    yield env.timeout(0)
+
+
+def source_last(env, gaps, times):
+    for gap in gaps:
+        yield env.timeout(gap)
+    times.append(env.now)
+
+
+def source_silent(env, gaps, times):
+    for gap in gaps:
+        yield env.timeout(gap)
+
+
+RIGHT = {
+    "1.2": in_order,
+    "1.3": source,
+    "2.2": customer,
+    "2.3": station,
+    "3.3": watch,
+    "3.4": stays,
+}
 WRONG = [
+    ("1.2", sorted, "comes out"),
+    ("1.2", in_order_whole, "not of their numbers"),
+    ("1.2", in_order_of_time, "by priority first"),
+    ("1.2", in_order_of_priority, "time counts before"),
+    ("1.2", in_order_last_first, "scheduled first goes first"),
+    ("1.2", in_order_greatest_first, "smaller priority"),
+    ("1.3", source_of_gaps, "append `env.now`"),
+    ("1.3", source_from_0, "after the first gap"),
+    ("1.3", source_with_one_more, "nobody arrives at time 0"),
+    ("1.3", source_without_time, "no time passes"),
+    ("1.3", source_last, "not only the last"),
+    ("1.3", source_silent, "nothing is appended"),
     ("3.3", watch_system, "who are served do not wait"),
     ("3.3", watch_served, "how many are served"),
     ("3.3", watch_from_0, "the first time"),

@@ -10,14 +10,14 @@ import numpy as np
 import simpy
 from numpy.random import Generator
 
+from cgrsp_simpy.analysis.queueing import erlang_b, erlang_c
 from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.engine.monitors import Monitor
 from cgrsp_simpy.exercises.exercise import Case, Exercise, Mistake, code, number, same
 
-# end of a judge's run, and how many events it may take
-END, EVENTS = 100_000.0, 50_000
-# results of processes that did not end, and that returned nothing
-NEVER, NOTHING = -1.0, -2.0
+# end of a judge's run, and how many events it may take; results of processes that did
+# not end, and that returned nothing
+END, EVENTS, NEVER, NOTHING = 100_000.0, 50_000, -1.0, -2.0
 Times = Sequence[float] | np.ndarray
 
 
@@ -28,18 +28,16 @@ def _drawn(
     return lambda: map(make, [stream(0, "exercise")] * cases)
 
 
-def _run(env: simpy.Environment, end: float = END) -> None:
-    """Run to an end, or raise RuntimeError if time does not advance."""
+def _run(env: simpy.Environment) -> None:
+    """Run to END, or raise RuntimeError if time does not advance."""
     for _ in range(EVENTS):
-        if env.peek() > end:
+        if env.peek() > END:
             return
         env.step()
     raise RuntimeError(f"time stays at {env.now:g}: is there a yield before timeout?")
 
 
-def _results(
-    process: Any, desk: Any, arrivals: Times, *columns: Times, end: float = END
-) -> np.ndarray:
+def _results(process: Any, desk: Any, arrivals: Times, *columns: Times) -> np.ndarray:
     """Start a process per arrival and return what each one returns.
 
     desk: what the processes share. columns: further arguments of the processes.
@@ -54,7 +52,7 @@ def _results(
 
     for n in range(len(arrivals)):
         env.process(arrive(n))
-    _run(env, end)
+    _run(env)
     return results
 
 
@@ -66,12 +64,17 @@ def _customers(rng: Generator, customers: int = 8) -> dict[str, Any]:
     }
 
 
-def _waits(arrivals: Times, services: Times, servers: int = 1) -> np.ndarray:
-    """Return waits, first come, first served, by when the servers are free."""
+def _waits(
+    arrivals: Times, services: Times, servers: int = 1, patience: float = np.inf
+) -> np.ndarray:
+    """Return waits, first come, first served, by when the servers are free.
+
+    patience: who would wait longer gets no service.
+    """
     free, waits = [0.0] * servers, []
     for arrival, service in zip(arrivals, services):
         begin = max(arrival, heapq.heappop(free))
-        heapq.heappush(free, begin + service)
+        heapq.heappush(free, begin + service * (begin - arrival <= patience))
         waits.append(begin - arrival)
     return np.array(waits)
 
@@ -82,6 +85,36 @@ def _ends(arrivals: Any, services: Any, servers: int = 1) -> Any:
 
 def _resource(servers: int = 1, kind: Any = simpy.Resource) -> Any:
     return kind(simpy.Environment(), servers)
+
+
+def _jobs(rng: Generator, jobs: int = 8) -> dict[str, Any]:
+    """Draw jobs of which none arrives at the same time as another one ends."""
+    return {
+        "arrivals": 16 * rng.integers(0, 4, jobs).cumsum() + np.arange(jobs),
+        "priorities": rng.permutation(jobs),
+        "works": 16 * rng.integers(1, 5, jobs),
+    }
+
+
+def _by_priority(
+    arrivals: Any, priorities: Any, works: Any, preempt: bool = False, repeat: Any = ()
+) -> Any:
+    """Return times in the system, the smallest priority first, unit by unit of time.
+
+    repeat: whether a job begins again after an interruption.
+    """
+    left, ends, current = [*works], [*arrivals], -1
+    for now in range(4000):
+        ready = [n for n, at in enumerate(arrivals) if at <= now and left[n]]
+        if ready and (preempt or current not in ready):
+            first = min(ready, key=priorities.__getitem__)
+            if repeat and current in ready and current != first:
+                left[current] = works[current]
+            current = first
+        if ready:
+            left[current] -= 1
+            ends[current] = now + 1
+    return np.subtract(ends, arrivals)
 
 
 NO_RESULT = Mistake(
@@ -114,57 +147,23 @@ def _by(key: Callable[[Any], Any]) -> Callable[[Any], list[int]]:
 
 def _leave_station(station: Any, arrivals: Times, work: float) -> np.ndarray:
     """Return when each part is in the second store."""
-    env, leave = simpy.Environment(), np.full(len(arrivals), NEVER)
+    env = simpy.Environment()
     before, after = simpy.Store(env), simpy.Store(env)
+    env.process(station(env, before, after, work))
 
-    def source() -> Any:
-        for part, arrival in enumerate(arrivals):
-            yield env.timeout(arrival - env.now)
-            yield before.put(part)
+    def part(env: simpy.Environment, before: simpy.Store) -> Any:
+        yield before.put("part")
+        yield after.get()
+        return env.now
 
-    def sink() -> Any:
-        while True:
-            part = yield after.get()
-            leave[part] = env.now
-
-    for process in (source(), sink(), station(env, before, after, work)):
-        env.process(process)
-    _run(env)
-    return leave
+    return _results(part, before, arrivals)
 
 
 # ---- lecture 3 ----
 
-SAMPLES = 12
-
 
 def _area(times: Times, lengths: Times, end: float) -> float:
     return float(np.dot(lengths, np.diff([*times, end])))
-
-
-def _watched(watch: Any, arrivals: Times, services: Times, every: float) -> list[int]:
-    """Return what an answer records of a resource with one server."""
-    desk, lengths = _resource(), []
-    desk._env.process(watch(desk._env, desk, every, lengths))
-
-    def customer(env: Any, desk: Any, service: float) -> Any:
-        with desk.request() as turn:
-            yield turn
-            yield env.timeout(service)
-
-    _results(customer, desk, arrivals, services, end=(SAMPLES + 0.5) * every)
-    return lengths
-
-
-def _inside(arrivals: Times, services: Times, every: float, queue: int = 1) -> Any:
-    """Return how many wait, or are in the system or in service, at every sample."""
-    waits, samples = _waits(arrivals, services), every * np.arange(1, SAMPLES + 1)
-    begins = arrivals + waits
-    came, begun, left = (
-        np.searchsorted(np.sort(times), samples)
-        for times in (arrivals, begins, begins + services)
-    )
-    return (came - begun, came - left, begun - left)[queue - 1]
 
 
 def _tallied(customer: Any, arrivals: Times, services: Times) -> list[float]:
@@ -173,6 +172,46 @@ def _tallied(customer: Any, arrivals: Times, services: Times) -> list[float]:
     stay = Monitor(desk._env)
     _results(lambda *of: customer(*of[:2], stay, of[2]), desk, arrivals, services)
     return stay.values.tolist()
+
+
+# ---- lecture 4 ----
+
+
+def _beds(formula: Any, load: float, pct: float) -> int:
+    return int(np.argmax(100 * formula(np.arange(1, 200), load) <= pct)) + 1
+
+
+# ---- lecture 15 ----
+
+
+def _once(work: float, mean: float, restart: float = 0.0) -> float:
+    """Return the expected time of work that failures begin again."""
+    return -mean * np.expm1(-work / mean) * np.exp((work + restart) / mean)
+
+
+def _finished(job: Any, work: float, every: float, failures: Times) -> float:
+    """Return what an answer's process returns that is interrupted at failures."""
+    env = simpy.Environment()
+    process = env.process(job(env, work, every))
+
+    def fail() -> Any:
+        for failure in failures:
+            yield env.timeout(failure - env.now)
+            if process.is_alive:
+                process.interrupt()
+
+    env.process(fail())
+    _run(env)
+    return NOTHING if process.value is None else process.value
+
+
+def _with_checkpoints(work: float, every: float, failures: Times) -> float:
+    """Return when a job is done that keeps whole pieces."""
+    now = kept = 0.0
+    for failure in failures:
+        if now + work - kept > failure:
+            kept, now = kept + (failure - now) // every * every, failure
+    return now + work - kept
 
 
 EXERCISES: dict[str, Exercise] = {
@@ -433,35 +472,6 @@ EXERCISES: dict[str, Exercise] = {
         },
     ),
     "3.3": Exercise(
-        "A process `watch(env, desk, every, lengths)` that appends the length of a"
-        " queue at equal distances.",
-        code(
-            "a function of env, desk, every and a list",
-            _drawn(lambda rng: {**_customers(rng), "every": rng.uniform(2, 4)}),
-            same(
-                _inside,
-                Mistake(
-                    lambda *case: _inside(*case, queue=2),
-                    "those who are served do not wait",
-                ),
-                Mistake(
-                    lambda *case: _inside(*case, queue=3),
-                    "that is how many are served; who waits is in `desk.queue`",
-                ),
-                Mistake(
-                    lambda *case: [0, *_inside(*case)],
-                    "the first time is `every`, not 0",
-                ),
-                Mistake(
-                    lambda *case: _inside(*case)[:1],
-                    "only once: go on without an end",
-                ),
-                Mistake(lambda *_: [], "nothing is appended to the list"),
-                tried=_watched,
-            ),
-        ),
-    ),
-    "3.4": Exercise(
         "A process `customer(env, desk, stay, service)` that records its time in the"
         " system in a monitor.",
         code(
@@ -485,6 +495,85 @@ EXERCISES: dict[str, Exercise] = {
                 ),
                 Mistake(lambda *_: [], "nothing is recorded: `stay.tally(...)`"),
                 tried=_tallied,
+            ),
+        ),
+    ),
+    "4.1": Exercise(
+        "In a ward {per_day:g} patients arrive per day on average and stay for {days:g}"
+        " days on average; nobody can wait. How many beds does it need at least, so"
+        " that at most {pct:g} % of the patients are sent on?",
+        lambda per_day, days, pct: number(
+            lambda: _beds(erlang_b, per_day * days, pct),
+            "beds",
+            0.0,
+            Mistake(
+                lambda: per_day * days,
+                "that is the load: how many beds are used on average if there are"
+                " enough",
+            ),
+            Mistake(
+                lambda: _beds(erlang_b, per_day * days, pct) - 1,
+                "one bed is missing: with so many, too many patients are sent on",
+            ),
+            Mistake(
+                lambda: _beds(erlang_c, max(per_day * days, 1), pct),
+                "that is formula C, for patients who wait; here they are sent on",
+            ),
+            Mistake(
+                lambda: _beds(erlang_b, per_day / days, pct),
+                "the load is the rate times the mean stay",
+            ),
+            Mistake(
+                lambda: _beds(erlang_b, per_day * days, pct / 100),
+                "the formula gives a share, not a percentage",
+            ),
+            way="formula B for several numbers of beds: `cg.queueing.erlang_b`",
+        ),
+        lambda rng: {
+            "per_day": int(rng.integers(2, 7)),
+            "days": int(rng.integers(2, 6)),
+            "pct": int(rng.choice([1, 2, 5])),
+        },
+    ),
+    "4.2": Exercise(
+        "A process `patient(env, bed, urgent, stay)` that returns the wait for the bed,"
+        " urgent patients first.",
+        code(
+            "a function of env, bed, urgent and stay",
+            _drawn(
+                lambda rng: {
+                    "arrivals": (jobs := _jobs(rng))["arrivals"],
+                    "urgent": rng.permutation([0, 0, 0, 0, 1, 1, 1, 1]),
+                    "stays": jobs["works"],
+                }
+            ),
+            same(
+                lambda arrivals, urgent, stays: (
+                    _by_priority(arrivals, 1 - urgent, stays) - stays
+                ),
+                NO_RESULT,
+                Mistake(
+                    lambda arrivals, _, stays: _waits(arrivals, stays),
+                    "that is first come, first served: give the request a priority",
+                ),
+                Mistake(
+                    lambda *case: _by_priority(*case) - case[2],
+                    "the others go first: the smallest priority is served first",
+                ),
+                Mistake(
+                    lambda arrivals, urgent, stays: _by_priority(
+                        arrivals, 1 - urgent, stays
+                    ),
+                    "that is until the patient leaves; the wait ends with the bed",
+                ),
+                Mistake(
+                    lambda arrivals, *_: [0, *[NEVER] * (len(arrivals) - 1)],
+                    "only the first patient leaves: who releases the bed?",
+                ),
+                NOT_SERVED,
+                tried=lambda process, *case: _results(
+                    process, _resource(1, simpy.PriorityResource), *case
+                ),
             ),
         ),
     ),

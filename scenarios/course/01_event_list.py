@@ -295,8 +295,8 @@ print(claim("Order decides whether the customer is served", differ, equal=True))
 #
 # **1.2** Write `in_order(events)`. The events are triples (time, priority, number) in
 # the order in which they were scheduled. It returns their numbers in the order in which
-# they occur: by time; at the same time the smaller priority first; and if this is equal,
-# too, as they were scheduled. `cg.exercises.check(1.2, in_order)`
+# they occur: by time; at the same time the smaller priority first; and if this is also
+# equal, as they were scheduled. `cg.exercises.check(1.2, in_order)`
 #
 # **1.3** Write a process `source(env, gaps, times)`. `gaps` is a list of interarrival
 # times. At each arrival the source appends the time on the clock to the list `times`;

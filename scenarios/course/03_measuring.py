@@ -306,10 +306,6 @@ print(claim("Fewer than 70 % of the days lie in it", inside, below=0.7))
 # **3.2** How long do patients stay in a ward, by Little's law, with your own numbers?
 # `cg.exercises.check(3.2, answer, "your name")`
 #
-# **3.3** Write a process `watch(env, desk, every, lengths)`. At the times `every`,
-# 2 `every`, 3 `every`, ..., without an end, it appends the number of requests that wait
-# for the resource `desk` to the list `lengths`. `cg.exercises.check(3.3, watch)`
-#
-# **3.4** Write a process `customer(env, desk, stay, service)`: the customer arrives
+# **3.3** Write a process `customer(env, desk, stay, service)`: the customer arrives
 # now, is served by `desk` for the time `service`, and records the time from arrival to
-# departure in the monitor `stay`. `cg.exercises.check(3.4, customer)`
+# departure in the monitor `stay`. `cg.exercises.check(3.3, customer)`

@@ -57,6 +57,15 @@ def four_waits(arrivals, services, servers=1):
     return waits
 
 
+def beds(load, pct):
+    """Return the least number of beds, by the recursion of formula B."""
+    blocked, number = 1.0, 0
+    while 100 * blocked > pct:
+        number += 1
+        blocked = load * blocked / (number + load * blocked)
+    return number
+
+
 NUMBERS_ASKED = {
     "1.1": (
         lambda arrivals, services: np.mean(four_waits(arrivals, services)),
@@ -98,6 +107,14 @@ NUMBERS_ASKED = {
         lambda patients, per_day: 24 * patients * per_day,
         lambda patients, per_day: 24 / per_day,
         lambda patients, per_day: 24 * (patients - 1) / per_day,
+    ),
+    "4.1": (
+        lambda per_day, days, pct: beds(per_day * days, pct),
+        lambda per_day, days, pct: per_day * days,
+        lambda per_day, days, pct: beds(per_day * days, pct) - 1,
+        lambda per_day, days, pct: beds(per_day * days, pct) + 1,
+        lambda per_day, days, pct: beds(per_day / days, pct),
+        lambda per_day, days, pct: beds(per_day * days, pct / 100),
     ),
 }
 
@@ -214,47 +231,6 @@ def station_in_circles(env, before, after, work):
         yield env.timeout(0)
 
 
-def watch(env, desk, every, lengths):
-    while True:
-        yield env.timeout(every)
-        lengths.append(len(desk.queue))
-
-
-def watch_system(env, desk, every, lengths):
-    while True:
-        yield env.timeout(every)
-        lengths.append(len(desk.queue) + desk.count)
-
-
-def watch_served(env, desk, every, lengths):
-    while True:
-        yield env.timeout(every)
-        lengths.append(desk.count)
-
-
-def watch_from_0(env, desk, every, lengths):
-    while True:
-        lengths.append(len(desk.queue))
-        yield env.timeout(every)
-
-
-def watch_once(env, desk, every, lengths):
-    yield env.timeout(every)
-    lengths.append(len(desk.queue))
-
-
-def watch_nothing(env, desk, every, lengths):
-    while True:
-        yield env.timeout(every)
-        lengths = [*lengths, len(desk.queue)]
-
-
-def watch_twice_as_often(env, desk, every, lengths):
-    while True:
-        yield env.timeout(every / 2)
-        lengths.append(len(desk.queue))
-
-
 def stays(env, desk, stay, service):
     arrival = env.now
     with desk.request() as turn:
@@ -359,15 +335,58 @@ def source_silent(env, gaps, times):
         yield env.timeout(gap)
 
 
+def patient(env, bed, urgent, stay):
+    arrival = env.now
+    with bed.request(priority=1 - urgent) as turn:
+        yield turn
+        wait = env.now - arrival
+        yield env.timeout(stay)
+    return wait
+
+
+def patient_in_order(env, bed, urgent, stay):
+    return (yield from patient(env, bed, 1, stay))
+
+
+def patient_reversed(env, bed, urgent, stay):
+    return (yield from patient(env, bed, 1 - urgent, stay))
+
+
+def patient_until_end(env, bed, urgent, stay):
+    return stay + (yield from patient(env, bed, urgent, stay))
+
+
+def patient_keeps_bed(env, bed, urgent, stay):
+    arrival = env.now
+    yield bed.request(priority=1 - urgent)
+    wait = env.now - arrival
+    yield env.timeout(stay)
+    return wait
+
+
+def patient_without_result(env, bed, urgent, stay):
+    yield from patient(env, bed, urgent, stay)
+
+
+def patient_without_stay(env, bed, urgent, stay):
+    return (yield from patient(env, bed, urgent, 0))
+
+
 RIGHT = {
+    "4.2": patient,
     "1.2": in_order,
     "1.3": source,
     "2.2": customer,
     "2.3": station,
-    "3.3": watch,
-    "3.4": stays,
+    "3.3": stays,
 }
 WRONG = [
+    ("4.2", patient_in_order, "give the request a priority"),
+    ("4.2", patient_reversed, "the others go first"),
+    ("4.2", patient_until_end, "until the patient leaves"),
+    ("4.2", patient_keeps_bed, "who releases"),
+    ("4.2", patient_without_result, "returns nothing"),
+    ("4.2", patient_without_stay, "nobody waits"),
     ("1.2", sorted, "comes out"),
     ("1.2", in_order_whole, "not of their numbers"),
     ("1.2", in_order_of_time, "by priority first"),
@@ -380,17 +399,11 @@ WRONG = [
     ("1.3", source_without_time, "no time passes"),
     ("1.3", source_last, "not only the last"),
     ("1.3", source_silent, "nothing is appended"),
-    ("3.3", watch_system, "who are served do not wait"),
-    ("3.3", watch_served, "how many are served"),
-    ("3.3", watch_from_0, "the first time"),
-    ("3.3", watch_once, "only once"),
-    ("3.3", watch_nothing, "nothing is appended"),
-    ("3.3", watch_twice_as_often, "comes out"),
-    ("3.4", stays_wait, "that is the wait"),
-    ("3.4", stays_by_the_clock, "on the clock"),
-    ("3.4", stays_without_wait, "that is the service time"),
-    ("3.4", stays_for_ever, "who releases"),
-    ("3.4", customer, "takes 3 positional arguments"),
+    ("3.3", stays_wait, "that is the wait"),
+    ("3.3", stays_by_the_clock, "on the clock"),
+    ("3.3", stays_without_wait, "that is the service time"),
+    ("3.3", stays_for_ever, "who releases"),
+    ("3.3", customer, "takes 3 positional arguments"),
     ("2.2", customer_without_result, "returns nothing"),
     ("2.2", customer_in_system, "until the customer leaves"),
     ("2.2", customer_never_releases, "who releases"),

@@ -189,6 +189,10 @@ def _once(work: float, mean: float, restart: float = 0.0) -> float:
     return -mean * np.expm1(-work / mean) * np.exp((work + restart) / mean)
 
 
+def _served(arrivals: Times, talks: Times, patience: float) -> np.ndarray:
+    return 1 * (_waits(arrivals, talks, 1, patience) <= patience)
+
+
 def _finished(job: Any, work: float, every: float, failures: Times) -> float:
     """Return what an answer's process returns that is interrupted at failures."""
     env = simpy.Environment()
@@ -573,6 +577,147 @@ EXERCISES: dict[str, Exercise] = {
                 NOT_SERVED,
                 tried=lambda process, *case: _results(
                     process, _resource(1, simpy.PriorityResource), *case
+                ),
+            ),
+        ),
+    ),
+    "15.1": Exercise(
+        "A job needs {work:g} hours of work. The machine fails every {mean:g} hours on"
+        " average (exponential times), the job then begins again, and a restart takes"
+        " {minutes:g} minutes. How many hours does the job take on average?",
+        lambda work, mean, minutes: number(
+            lambda: _once(work, mean, minutes / 60),
+            "hours",
+            1e-3,
+            Mistake(lambda: _once(work, mean), "that is without the time of restarts"),
+            Mistake(
+                lambda: _once(work + minutes / 60, mean),
+                "the first attempt needs no restart",
+            ),
+            Mistake(
+                lambda: _once(work, mean, minutes),
+                "the restart takes minutes, not hours",
+            ),
+            Mistake(
+                lambda: work * (1 + (work / 2 + minutes / 60) / mean),
+                "a second attempt can fail as well, and a third one",
+            ),
+            Mistake(lambda: 60 * _once(work, mean, minutes / 60), "that is in minutes"),
+            way="E(L) for one piece: the first attempt, and each later one",
+        ),
+        lambda rng: {
+            "work": int(rng.integers(4, 9)),
+            "mean": int(rng.integers(3, 7)),
+            "minutes": int(rng.integers(12, 31)),
+        },
+    ),
+    "15.2": Exercise(
+        "A process `job(env, work, every)` that is interrupted and continues from its"
+        " last checkpoint.",
+        code(
+            "a function of env, work and every",
+            _drawn(
+                lambda rng: {
+                    "work": rng.uniform(5, 9),
+                    "a checkpoint every": rng.uniform(0.5, 1.5),
+                    "failures at": np.cumsum(rng.exponential(2, 30) + 0.2).round(2),
+                }
+            ),
+            same(
+                _with_checkpoints,
+                Mistake(lambda *_: NOTHING, "the process returns nothing"),
+                Mistake(
+                    lambda work, _, failures: _with_checkpoints(work, work, failures),
+                    "the job begins again after each failure: keep what was saved at"
+                    " the last checkpoint",
+                ),
+                Mistake(
+                    lambda work, *_: work,
+                    "nothing is lost: the work since the last checkpoint has to be done"
+                    " again",
+                ),
+                Mistake(
+                    lambda _, every, failures: _with_checkpoints(
+                        every, every, failures
+                    ),
+                    "only one piece: go on until all the work is done",
+                ),
+                Mistake(
+                    lambda work, every, failures: _with_checkpoints(
+                        np.ceil(work / every) * every, every, failures
+                    ),
+                    "the last piece may be shorter than the others",
+                ),
+                tried=_finished,
+            ),
+        ),
+    ),
+    "15.3": Exercise(
+        "A process `caller(env, desk, talk, patience)` that reneges.",
+        code(
+            "a function of env, desk, talk and patience",
+            _drawn(lambda rng: {**_customers(rng, 12), "patience": rng.uniform(4, 9)}),
+            same(
+                _served,
+                NO_RESULT,
+                Mistake(
+                    lambda *case: 1 - _served(*case),
+                    "1 if served, 0 if the caller left",
+                ),
+                Mistake(
+                    lambda arrivals, *_: np.ones(len(arrivals)),
+                    "nobody reneges: wait for the request or the timeout",
+                ),
+                Mistake(
+                    lambda *case: np.cumprod(_served(*case)),
+                    "a caller who reneges has not left the queue: withdraw the request",
+                ),
+                Mistake(
+                    lambda arrivals, *_: np.arange(len(arrivals)) < 1,
+                    "only the first caller is served: who releases the server?",
+                ),
+                tried=lambda process, arrivals, talks, patience: _results(
+                    process,
+                    _resource(),
+                    arrivals,
+                    talks,
+                    np.full(len(arrivals), patience),
+                ),
+            ),
+        ),
+    ),
+    "15.4": Exercise(
+        "A process `job(env, machine, priority, work)` that is interrupted by jobs of"
+        " smaller priority and keeps the work done.",
+        code(
+            "a function of env, machine, priority and work",
+            _drawn(_jobs),
+            same(
+                lambda *case: _by_priority(*case, preempt=True),
+                NO_RESULT,
+                Mistake(
+                    lambda *case: _by_priority(*case, preempt=True, repeat=True),
+                    "the job begins again after an interrupt: subtract the work done",
+                ),
+                Mistake(
+                    _by_priority, "nobody is interrupted: `preempt` has to be True"
+                ),
+                Mistake(
+                    lambda arrivals, priorities, works: _by_priority(
+                        arrivals, -priorities, works, preempt=True
+                    ),
+                    "the smallest priority goes first",
+                ),
+                Mistake(
+                    lambda *case: case[0] + _by_priority(*case, preempt=True),
+                    "that is the time on the clock; subtract that of the arrival",
+                ),
+                Mistake(
+                    lambda *case: _by_priority(*case, preempt=True) - case[2],
+                    "that is the time without service; from arrival to departure",
+                ),
+                tried=lambda process, *case: _results(
+                    process, _resource(1, simpy.PreemptiveResource), *case
                 ),
             ),
         ),

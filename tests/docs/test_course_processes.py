@@ -1,5 +1,6 @@
 """Lectures 1 to 4 and 15: outputs, right answers, and typical wrong answers."""
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -7,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import simpy
 
 from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.exercises import check
@@ -115,6 +117,18 @@ NUMBERS_ASKED = {
         lambda per_day, days, pct: beds(per_day * days, pct) + 1,
         lambda per_day, days, pct: beds(per_day / days, pct),
         lambda per_day, days, pct: beds(per_day * days, pct / 100),
+    ),
+    "15.1": (
+        lambda work, mean, minutes: (
+            mean * (1 - np.exp(-work / mean)) * np.exp((work + minutes / 60) / mean)
+        ),
+        lambda work, mean, minutes: mean * (np.exp(work / mean) - 1),
+        lambda work, mean, minutes: mean * (np.exp((work + minutes / 60) / mean) - 1),
+        lambda work, mean, minutes: mean * (np.exp((work + minutes) / mean) - 1),
+        lambda work, mean, minutes: 60 * mean * (np.exp(work / mean) - 1),
+        lambda work, mean, minutes: work,
+        lambda work, mean, minutes: work * (1 + (work / 2 + minutes / 60) / mean),
+        lambda work, mean, minutes: np.nan,
     ),
 }
 
@@ -372,7 +386,165 @@ def patient_without_stay(env, bed, urgent, stay):
     return (yield from patient(env, bed, urgent, 0))
 
 
+def pieces(env, work, every):
+    while work > 1e-9:
+        piece = min(every, work)
+        try:
+            yield env.timeout(piece)
+            work -= piece
+        except simpy.Interrupt:
+            pass
+    return env.now
+
+
+def pieces_without_result(env, work, every):
+    yield from pieces(env, work, every)
+
+
+def pieces_begin_again(env, work, every):
+    return (yield from pieces(env, work, work))
+
+
+def pieces_lose_nothing(env, work, every):
+    while work > 1e-9:
+        begin = env.now
+        try:
+            yield env.timeout(work)
+            work = 0
+        except simpy.Interrupt:
+            work -= env.now - begin
+    return env.now
+
+
+def pieces_only_one(env, work, every):
+    return (yield from pieces(env, every, every))
+
+
+def pieces_all_equal(env, work, every):
+    while work > 1e-9:
+        try:
+            yield env.timeout(every)
+            work -= every
+        except simpy.Interrupt:
+            pass
+    return env.now
+
+
+def pieces_do_not_catch(env, work, every):
+    yield env.timeout(work)
+    return env.now
+
+
+def caller(env, desk, talk, patience):
+    with desk.request() as turn:
+        if turn in (yield turn | env.timeout(patience)):
+            yield env.timeout(talk)
+            return 1
+    return 0
+
+
+def caller_reversed(env, desk, talk, patience):
+    return 1 - (yield from caller(env, desk, talk, patience))
+
+
+def caller_without_result(env, desk, talk, patience):
+    yield from caller(env, desk, talk, patience)
+
+
+def caller_with_patience(env, desk, talk, patience):
+    with desk.request() as turn:
+        yield turn
+        yield env.timeout(talk)
+    return 1
+
+
+def caller_keeps_request(env, desk, talk, patience):
+    turn = desk.request()
+    if turn in (yield turn | env.timeout(patience)):
+        yield env.timeout(talk)
+        desk.release(turn)
+        return 1
+    return 0
+
+
+def caller_never_releases(env, desk, talk, patience):
+    turn = desk.request()
+    if turn in (yield turn | env.timeout(patience)):
+        yield env.timeout(talk)
+        return 1
+    turn.cancel()
+    return 0
+
+
+def caller_half_patience(env, desk, talk, patience):
+    return (yield from caller(env, desk, talk, patience / 2))
+
+
+def urgent_job(env, machine, priority, work):
+    arrival, left = env.now, work
+    while left > 0:
+        with machine.request(priority=priority) as turn:
+            yield turn
+            begin = env.now
+            try:
+                yield env.timeout(left)
+                left = 0
+            except simpy.Interrupt:
+                left -= env.now - begin
+    return env.now - arrival
+
+
+def urgent_job_repeats(env, machine, priority, work):
+    arrival, done = env.now, False
+    while not done:
+        with machine.request(priority=priority) as turn:
+            yield turn
+            try:
+                yield env.timeout(work)
+                done = True
+            except simpy.Interrupt:
+                pass
+    return env.now - arrival
+
+
+def urgent_job_waits(env, machine, priority, work):
+    arrival = env.now
+    with machine.request(priority=priority, preempt=False) as turn:
+        yield turn
+        yield env.timeout(work)
+    return env.now - arrival
+
+
+def urgent_job_reversed(env, machine, priority, work):
+    return (yield from urgent_job(env, machine, -priority, work))
+
+
+def urgent_job_by_the_clock(env, machine, priority, work):
+    yield from urgent_job(env, machine, priority, work)
+    return env.now
+
+
+def urgent_job_without_work(env, machine, priority, work):
+    return (yield from urgent_job(env, machine, priority, work)) - work
+
+
+def urgent_job_without_result(env, machine, priority, work):
+    yield from urgent_job(env, machine, priority, work)
+
+
+def urgent_job_gives_up(env, machine, priority, work):
+    arrival = env.now
+    with machine.request(priority=priority) as turn:
+        yield turn
+        with contextlib.suppress(simpy.Interrupt):
+            yield env.timeout(work)
+    return env.now - arrival
+
+
 RIGHT = {
+    "15.2": pieces,
+    "15.3": caller,
+    "15.4": urgent_job,
     "4.2": patient,
     "1.2": in_order,
     "1.3": source,
@@ -381,6 +553,25 @@ RIGHT = {
     "3.3": stays,
 }
 WRONG = [
+    ("15.2", pieces_without_result, "returns nothing"),
+    ("15.2", pieces_begin_again, "begins again after each failure"),
+    ("15.2", pieces_lose_nothing, "nothing is lost"),
+    ("15.2", pieces_only_one, "only one piece"),
+    ("15.2", pieces_all_equal, "the last piece"),
+    ("15.2", pieces_do_not_catch, "Interrupt"),
+    ("15.3", caller_reversed, "1 if served"),
+    ("15.3", caller_without_result, "returns nothing"),
+    ("15.3", caller_with_patience, "nobody reneges"),
+    ("15.3", caller_keeps_request, "withdraw the request"),
+    ("15.3", caller_never_releases, "who releases"),
+    ("15.3", caller_half_patience, "comes out"),
+    ("15.4", urgent_job_repeats, "subtract the work done"),
+    ("15.4", urgent_job_waits, "nobody is interrupted"),
+    ("15.4", urgent_job_reversed, "smallest priority"),
+    ("15.4", urgent_job_by_the_clock, "on the clock"),
+    ("15.4", urgent_job_without_work, "without service"),
+    ("15.4", urgent_job_without_result, "returns nothing"),
+    ("15.4", urgent_job_gives_up, "comes out"),
     ("4.2", patient_in_order, "give the request a priority"),
     ("4.2", patient_reversed, "the others go first"),
     ("4.2", patient_until_end, "until the patient leaves"),

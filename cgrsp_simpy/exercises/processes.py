@@ -97,7 +97,12 @@ def _jobs(rng: Generator, jobs: int = 8) -> dict[str, Any]:
 
 
 def _by_priority(
-    arrivals: Any, priorities: Any, works: Any, preempt: bool = False, repeat: Any = ()
+    arrivals: Any,
+    priorities: Any,
+    works: Any,
+    *,
+    preempt: bool = False,
+    repeat: bool = False,
 ) -> Any:
     """Return times in the system, the smallest priority first, unit by unit of time.
 
@@ -132,7 +137,7 @@ NOT_SERVED = Mistake(
 
 def _recorded(source: Any, gaps: Times) -> list[float]:
     """Return the times that an answer records."""
-    env, times = simpy.Environment(), []
+    env, times = simpy.Environment(), list[float]()
     env.process(source(env, list(gaps), times))
     _run(env)
     return times
@@ -186,7 +191,7 @@ def _beds(formula: Any, load: float, pct: float) -> int:
 
 def _once(work: float, mean: float, restart: float = 0.0) -> float:
     """Return the expected time of work that failures begin again."""
-    return -mean * np.expm1(-work / mean) * np.exp((work + restart) / mean)
+    return float(-mean * np.expm1(-work / mean) * np.exp((work + restart) / mean))
 
 
 def _served(arrivals: Times, talks: Times, patience: float) -> np.ndarray:

@@ -185,7 +185,7 @@ draw()
 #
 # **"A clock that ticks every 2 minutes gives the same result."** It looks too late at
 # each arrival and each departure, and the delays add up in the queue. With ticks of a
-# second it is nearly right and looks at the bank a hundred times as often.
+# second it is nearly right and looks at the bank more than a hundred times as often.
 #
 # **"If two events have the same time, their order does not matter."** A shop closes at
 # minute 480, and a customer arrives at minute 480. SimPy takes events of the same time
@@ -245,7 +245,7 @@ for tick_min in (2, 1 / 60):
         off = by_ticks_min / mean_min
         print(claim("Ticks of a second are 5 % off at most", off, above=1, below=1.05))
         often = ticks / len(many_rows)
-        print(claim("They look a hundred times as often", often, above=100))
+        print(claim("They look more than a hundred times as often", often, above=100))
 differ = served_at_closing(True) is False and served_at_closing(False) is True
 print(claim("Order decides whether the customer is served", differ, equal=True))
 

@@ -10,9 +10,9 @@ average, although the service takes only 4.
 # leave. This description is a **process**, and it is written as a Python function.
 #
 # ## A function that pauses
-# A Python function with `yield` is a **generator function**. To call it returns a
-# generator and runs nothing yet. Each `next` runs it up to the next `yield`; there it
-# pauses, keeps its variables, and continues later.
+# A Python function with `yield` is a **generator function**. A call returns a generator
+# and runs nothing yet. Each `next` runs it up to the next `yield`; there it pauses,
+# keeps its variables, and continues later.
 
 # %%
 from pathlib import Path
@@ -301,7 +301,7 @@ print(claim("That is at minute 30, when key and staff are there", entered[0], eq
 
 # %% [markdown]
 # ## Three misconceptions
-# **"To call the function starts the process."** It only makes a generator. Without
+# **"A call of the function starts the process."** It only makes a generator. Without
 # `env.process` nothing happens.
 #
 # **"`env.timeout(4)` delays the process."** Only `yield env.timeout(4)` does. Without

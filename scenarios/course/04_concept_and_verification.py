@@ -83,6 +83,7 @@ def ward(
         arrival = env.now
         inside += 1
         rank = -number if fault == "newest first" else number
+        # urgent first, then by rank: False is smaller than True
         with bed.request((not is_urgent, rank)) as turn:
             record("arrives", number)
             waited += not turn.triggered
@@ -103,14 +104,19 @@ def ward(
             sent_on.append(not has_bed)
 
     def drawn():
+        # a lognormal distribution has the median exp(mu), and a greater mean
         mu = log(stay_h) - (0 if fault == "mean as median" else SIGMA**2 / 2)
         for _ in range(patients):
-            gap_h_drawn = draw("gaps").exponential(gap_h)
-            stay = draw("stays")
-            stay = (
-                stay.exponential(stay_h) if exponential else stay.lognormal(mu, SIGMA)
+            stays = draw("stays")
+            if exponential:
+                stay = stays.exponential(stay_h)
+            else:
+                stay = stays.lognormal(mu, SIGMA)
+            yield (
+                draw("gaps").exponential(gap_h),
+                draw("urgent").random() < urgent,
+                stay,
             )
-            yield gap_h_drawn, draw("urgent").random() < urgent, stay
 
     def source():
         for number, (gap, is_urgent, stay) in enumerate(case or drawn()):
@@ -240,13 +246,13 @@ for fault, row in passes.items():
     marks = (f"{'ok' if passed else 'found':>10}" for passed in row)
     print(f"{fault or 'no fault':21}", *marks)
 
-found = ~np.array([passes[fault] for fault in FAULTS])
+finds = ~np.array([passes[fault] for fault in FAULTS])
 print(claim("The program without a fault passes all six", all(passes[""]), equal=True))
-print(claim("Every fault is found", bool(found.any(axis=1).all()), equal=True))
-print(claim("No check finds more than two", found.sum(axis=0).max(), equal=2))
-by_b_alone = found[3].nonzero()[0].tolist() == [[*CHECKS].index("Erlang B")]
+print(claim("Every fault is found", bool(finds.any(axis=1).all()), equal=True))
+print(claim("No check finds more than two", finds.sum(axis=0).max(), equal=2))
+by_b_alone = finds[3].nonzero()[0].tolist() == [[*CHECKS].index("Erlang B")]
 print(claim("The wrong stay is found by formula B alone", by_b_alone, equal=True))
-print(claim("Extreme values find none of the four", found[:, 3].sum(), equal=0))
+print(claim("Extreme values find none of the four", finds[:, 3].sum(), equal=0))
 
 # %% [markdown]
 # The program without a fault passes all six checks. Every fault is found, but no check
@@ -295,7 +301,7 @@ def draw():
         figure, (left, right) = plt.subplots(
             1, 2, figsize=(15, 6), layout="constrained", width_ratios=(5, 4)
         )
-        left.imshow(found, "Oranges", vmax=1.3, aspect="auto")
+        left.imshow(finds, "Oranges", vmax=1.3, aspect="auto")
         left.set_xticks(range(len(CHECKS)), CHECKS, rotation=40, ha="right")
         left.set(yticks=range(len(FAULTS)), yticklabels=FAULTS)
         left.set_title("(a) which check finds which fault", loc="left", size="medium")

@@ -14,7 +14,7 @@ import cgrsp_simpy as cg
 
 text = cg.exercises.question(1.1)
 print(text)
-arrivals, services = (eval(found) for found in re.findall(r"\[.*?\]", text))
+arrivals, services = (eval(part) for part in re.findall(r"\[.*?\]", text))
 free_at, waits = 0, []
 for arrival, service in zip(arrivals, services):
     begin = max(arrival, free_at)

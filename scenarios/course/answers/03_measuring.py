@@ -14,7 +14,7 @@ import cgrsp_simpy as cg
 
 text = cg.exercises.question(3.1)
 print(text)
-times, lengths = (eval(found) for found in re.findall(r"\[.*?\]", text))
+times, lengths = (eval(part) for part in re.findall(r"\[.*?\]", text))
 end = int(re.search(r"time (\d+)\.", text)[1])
 answer = np.dot(lengths, np.diff([*times, end])) / end
 print(f"area {answer * end:.0f}, time average {answer:.4f}")

@@ -522,7 +522,7 @@ EXERCISES: dict[str, Exercise] = {
             ),
             Mistake(
                 lambda: _beds(erlang_b, per_day * days, pct) - 1,
-                "one bed is missing: with so many, too many patients are sent on",
+                "off by one: what is the share with so many beds?",
             ),
             Mistake(
                 lambda: _beds(erlang_c, max(per_day * days, 1), pct),

@@ -285,7 +285,7 @@ print(claim("Order decides whether the customer is served", differ, equal=True))
 # - Law, *Simulation Modeling and Analysis*, 5th ed., Chapter 1 (discrete-event
 #   simulation; time advance; the single-server queue).
 # - Banks, Carson, Nelson, Nicol, *Discrete-Event System Simulation*, 5th ed., Chapter 1
-#   (introduction), Chapter 2 (simulation examples by hand) and Chapter 3 (general
+#   (introduction), Chapter 2 (simulation examples) and Chapter 3 (general
 #   principles: future event list and event notice).
 #
 # ## Exercises

@@ -1,0 +1,731 @@
+"""Exercises of the lectures on events, processes, measuring and verification."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import simpy
+from numpy.random import Generator
+
+from cgrsp_simpy.analysis.queueing import erlang_b, erlang_c
+from cgrsp_simpy.base.streams import stream
+from cgrsp_simpy.engine.monitors import Monitor
+from cgrsp_simpy.exercises.exercise import Case, Exercise, Mistake, code, number, same
+
+# end of a judge's run, and how many events it may take; results of processes that did
+# not end, and that returned nothing
+END, EVENTS, NEVER, NOTHING = 100_000.0, 50_000, -1.0, -2.0
+Times = Sequence[float] | np.ndarray
+
+
+def _drawn(
+    make: Callable[[Generator], Case], cases: int = 20
+) -> Callable[[], Iterator[Case]]:
+    """Draw cases at random, the same ones each time."""
+    return lambda: map(make, [stream(0, "exercise")] * cases)
+
+
+def _run(env: simpy.Environment) -> None:
+    """Run to END, or raise RuntimeError if time does not advance."""
+    for _ in range(EVENTS):
+        if env.peek() > END:
+            return
+        env.step()
+    raise RuntimeError(f"time stays at {env.now:g}: is there a yield before timeout?")
+
+
+def _results(process: Any, desk: Any, arrivals: Times, *columns: Times) -> np.ndarray:
+    """Start a process per arrival and return what each one returns.
+
+    desk: what the processes share. columns: further arguments of the processes.
+    """
+    env, results = desk._env, np.full(len(arrivals), NEVER)
+
+    def arrive(n: int) -> Any:
+        yield env.timeout(arrivals[n])
+        arguments = [float(column[n]) for column in columns]
+        result = yield env.process(process(env, desk, *arguments))
+        results[n] = NOTHING if result is None else result
+
+    for n in range(len(arrivals)):
+        env.process(arrive(n))
+    _run(env)
+    return results
+
+
+def _customers(rng: Generator, customers: int = 8) -> dict[str, Any]:
+    """Draw arrivals and service times that cause a queue."""
+    return {
+        "arrivals": np.cumsum(rng.exponential(3, customers)).round(2),
+        "services": rng.exponential(5, customers).round(2) + 0.1,
+    }
+
+
+def _waits(
+    arrivals: Times, services: Times, servers: int = 1, patience: float = np.inf
+) -> np.ndarray:
+    """Return waits, first come, first served, by when the servers are free.
+
+    patience: who would wait longer gets no service.
+    """
+    free, waits = [0.0] * servers, []
+    for arrival, service in zip(arrivals, services):
+        begin = max(arrival, heapq.heappop(free))
+        heapq.heappush(free, begin + service * (begin - arrival <= patience))
+        waits.append(begin - arrival)
+    return np.array(waits)
+
+
+def _ends(arrivals: Any, services: Any, servers: int = 1) -> Any:
+    return arrivals + _waits(arrivals, services, servers) + services
+
+
+def _resource(servers: int = 1, kind: Any = simpy.Resource) -> Any:
+    return kind(simpy.Environment(), servers)
+
+
+def _jobs(rng: Generator, jobs: int = 8) -> dict[str, Any]:
+    """Draw jobs of which none arrives at the same time as another one ends."""
+    return {
+        "arrivals": 16 * rng.integers(0, 4, jobs).cumsum() + np.arange(jobs),
+        "priorities": rng.permutation(jobs),
+        "works": 16 * rng.integers(1, 5, jobs),
+    }
+
+
+def _by_priority(
+    arrivals: Any,
+    priorities: Any,
+    works: Any,
+    *,
+    preempt: bool = False,
+    repeat: bool = False,
+) -> Any:
+    """Return times in the system, the smallest priority first, unit by unit of time.
+
+    repeat: whether a job begins again after an interruption.
+    """
+    left, ends, current = [*works], [*arrivals], -1
+    for now in range(4000):
+        ready = [n for n, at in enumerate(arrivals) if at <= now and left[n]]
+        if ready and (preempt or current not in ready):
+            first = min(ready, key=priorities.__getitem__)
+            if repeat and current in ready and current != first:
+                left[current] = works[current]
+            current = first
+        if ready:
+            left[current] -= 1
+            ends[current] = now + 1
+    return np.subtract(ends, arrivals)
+
+
+NO_RESULT = Mistake(
+    lambda arrivals, *_: np.full(len(arrivals), NOTHING), "the process returns nothing"
+)
+NOT_SERVED = Mistake(
+    lambda arrivals, *_: np.zeros(len(arrivals)),
+    "nobody waits: `yield` the request and the timeout, and keep the server during the"
+    " service",
+)
+
+
+# ---- lecture 1 ----
+
+
+def _recorded(source: Any, gaps: Times) -> list[float]:
+    """Return the times that an answer records."""
+    env, times = simpy.Environment(), list[float]()
+    env.process(source(env, list(gaps), times))
+    _run(env)
+    return times
+
+
+def _by(key: Callable[[Any], Any]) -> Callable[[Any], list[int]]:
+    return lambda events: [event[2] for event in sorted(events, key=key)]
+
+
+# ---- lecture 2 ----
+
+
+def _leave_station(station: Any, arrivals: Times, work: float) -> np.ndarray:
+    """Return when each part is in the second store."""
+    env = simpy.Environment()
+    before, after = simpy.Store(env), simpy.Store(env)
+    env.process(station(env, before, after, work))
+
+    def part(env: simpy.Environment, before: simpy.Store) -> Any:
+        yield before.put("part")
+        yield after.get()
+        return env.now
+
+    return _results(part, before, arrivals)
+
+
+# ---- lecture 3 ----
+
+
+def _area(times: Times, lengths: Times, end: float) -> float:
+    return float(np.dot(lengths, np.diff([*times, end])))
+
+
+def _tallied(customer: Any, arrivals: Times, services: Times) -> list[float]:
+    """Return what an answer records in a monitor."""
+    desk = _resource()
+    stay = Monitor(desk._env)
+    _results(lambda *of: customer(*of[:2], stay, of[2]), desk, arrivals, services)
+    return stay.values.tolist()
+
+
+# ---- lecture 4 ----
+
+
+def _beds(formula: Any, load: float, pct: float) -> int:
+    return int(np.argmax(100 * formula(np.arange(1, 200), load) <= pct)) + 1
+
+
+# ---- lecture 15 ----
+
+
+def _once(work: float, mean: float, restart: float = 0.0) -> float:
+    """Return the expected time of work that failures begin again."""
+    return float(-mean * np.expm1(-work / mean) * np.exp((work + restart) / mean))
+
+
+def _served(arrivals: Times, talks: Times, patience: float) -> np.ndarray:
+    return 1 * (_waits(arrivals, talks, 1, patience) <= patience)
+
+
+def _finished(job: Any, work: float, every: float, failures: Times) -> float:
+    """Return what an answer's process returns that is interrupted at failures."""
+    env = simpy.Environment()
+    process = env.process(job(env, work, every))
+
+    def fail() -> Any:
+        for failure in failures:
+            yield env.timeout(failure - env.now)
+            if process.is_alive:
+                process.interrupt()
+
+    env.process(fail())
+    _run(env)
+    return NOTHING if process.value is None else process.value
+
+
+def _with_checkpoints(work: float, every: float, failures: Times) -> float:
+    """Return when a job is done that keeps whole pieces."""
+    now = kept = 0.0
+    for failure in failures:
+        if now + work - kept > failure:
+            kept, now = kept + (failure - now) // every * every, failure
+    return now + work - kept
+
+
+EXERCISES: dict[str, Exercise] = {
+    "1.1": Exercise(
+        "Four customers arrive at the minutes {arrivals}. Their services take"
+        " {services} minutes. One teller serves them first come, first served. What is"
+        " the mean wait in the queue, in minutes?",
+        lambda arrivals, services: number(
+            lambda: _waits(arrivals, services).mean(),
+            "min",
+            1e-3,
+            Mistake(
+                lambda: (_waits(arrivals, services) + services).mean(),
+                "that is the time in the bank; the wait ends when the service begins",
+            ),
+            Mistake(
+                lambda: _waits(arrivals, services).sum(),
+                "that is the sum; divide it by four",
+            ),
+            Mistake(
+                lambda: _waits(arrivals, services)[1:].mean(),
+                "the customer who does not wait counts as well, with 0",
+            ),
+            Mistake(
+                lambda: _waits(np.cumsum(arrivals), services).mean(),
+                "these are times on the clock, not interarrival times",
+            ),
+            Mistake(
+                lambda: _waits(arrivals, services, 2).mean(), "that is with two tellers"
+            ),
+            way="one line per event, as in the lecture's table",
+        ),
+        lambda rng: {
+            "arrivals": rng.permutation([1, 2, 3, 4]).cumsum().tolist(),
+            "services": rng.permutation([5, 7, 8, 9]).tolist(),
+        },
+    ),
+    "1.2": Exercise(
+        "A function `in_order(events)`: the numbers of the events in the order in which"
+        " they occur.",
+        code(
+            "a function of a list of events",
+            _drawn(
+                lambda rng: {
+                    "events": [
+                        (*rng.integers((4, 2)).tolist(), event)
+                        for event in rng.permutation(12).tolist()
+                    ]
+                }
+            ),
+            same(
+                _by(lambda event: event[:2]),
+                Mistake(
+                    _by(lambda event: event[0]),
+                    "events of the same time go by priority first",
+                ),
+                Mistake(
+                    _by(lambda event: event[1]), "the time counts before the priority"
+                ),
+                Mistake(
+                    _by(lambda event: event),
+                    "events of the same time and priority go in the order of"
+                    " scheduling, not of their numbers",
+                ),
+                Mistake(
+                    _by(lambda event: (event[0], -event[1])),
+                    "the smaller priority goes first",
+                ),
+                Mistake(
+                    lambda events: _by(lambda event: event[:2])(events[::-1]),
+                    "events of the same time and priority: scheduled first goes first",
+                ),
+            ),
+        ),
+    ),
+    "1.3": Exercise(
+        "A process `source(env, gaps, times)` that records the times of arrivals.",
+        code(
+            "a function of env and two lists",
+            _drawn(lambda rng: {"gaps": rng.exponential(5, 6).round(2) + 0.1}),
+            same(
+                np.cumsum,
+                Mistake(lambda gaps: gaps, "these are the gaps; append `env.now`"),
+                Mistake(
+                    lambda gaps: [0, *np.cumsum(gaps)[:-1]],
+                    "the first arrival is after the first gap",
+                ),
+                Mistake(
+                    lambda gaps: [0, *np.cumsum(gaps)],
+                    "nobody arrives at time 0",
+                ),
+                Mistake(lambda gaps: 0 * gaps, "no time passes: `yield` the timeout"),
+                Mistake(
+                    lambda gaps: [sum(gaps)], "one time per arrival, not only the last"
+                ),
+                Mistake(lambda _: [], "nothing is appended to the list `times`"),
+                tried=_recorded,
+            ),
+        ),
+    ),
+    "2.1": Exercise(
+        "Customers of an M/M/1 queue arrive every {gap:g} minutes on average, and a"
+        " service takes {service:g} minutes on average. What is the mean wait in the"
+        " queue, in minutes?",
+        lambda gap, service: number(
+            lambda: service**2 / (gap - service),
+            "min",
+            1e-3,
+            Mistake(
+                lambda: (service**2 / (gap - service)) + service,
+                "that is the time in the system; the wait ends when the service begins",
+            ),
+            Mistake(
+                lambda: service / (gap - service),
+                "that is in service times, or the number of customers in the system",
+            ),
+            Mistake(
+                lambda: (service**2 / (gap - service)) / 2,
+                "that is with services of equal length; these are exponential",
+            ),
+            Mistake(
+                lambda: (service**2 / (gap - service)) / gap,
+                "that is the number of customers in the queue",
+            ),
+            Mistake(lambda: (service**2 / (gap - service)) / 60, "that is in hours"),
+            Mistake(lambda: service / gap, "that is the utilisation"),
+            way="the utilisation r first, then r / (1 - r) service times",
+        ),
+        lambda rng: {
+            "gap": (gap := int(rng.integers(5, 20))),
+            "service": round(gap * rng.uniform(0.55, 0.9), 1),
+        },
+    ),
+    "2.2": Exercise(
+        "A process `customer(env, desk, service)` that returns its wait.",
+        code(
+            "a function of env, desk and service",
+            _drawn(_customers),
+            same(
+                lambda arrivals, services: _waits(arrivals, services, 2),
+                NO_RESULT,
+                Mistake(
+                    lambda arrivals, services: _waits(arrivals, services, 2) + services,
+                    "that is the time until the customer leaves; the wait ends when the"
+                    " service begins",
+                ),
+                NOT_SERVED,
+                Mistake(
+                    lambda arrivals, _: [0, 0, *[NEVER] * (len(arrivals) - 2)],
+                    "only two customers are served: who releases the servers?",
+                ),
+                Mistake(
+                    lambda arrivals, services: _waits(arrivals, services, 2) + arrivals,
+                    "that is the time on the clock; subtract that of the arrival",
+                ),
+                tried=lambda process, *case: _results(process, _resource(2), *case),
+            ),
+        ),
+    ),
+    "2.3": Exercise(
+        "A process `station(env, before, after, work)` of one machine between two"
+        " stores.",
+        code(
+            "a function of env, two stores and work",
+            _drawn(
+                lambda rng: {
+                    "arrivals": np.cumsum(rng.exponential(4, 8)).round(2) + 5,
+                    "work": rng.uniform(3, 5),
+                }
+            ),
+            same(
+                lambda arrivals, work: _ends(arrivals, np.full(len(arrivals), work)),
+                Mistake(
+                    lambda arrivals, work: arrivals + work,
+                    "the machine works on several parts at the same time",
+                ),
+                Mistake(
+                    lambda arrivals, work: [
+                        arrivals[0] + work,
+                        *[NEVER] * (len(arrivals) - 1),
+                    ],
+                    "only the first part leaves: the station takes the next one",
+                ),
+                Mistake(
+                    lambda arrivals, _: arrivals,
+                    "no time passes: `yield` the timeout",
+                ),
+                Mistake(
+                    lambda arrivals, work: _ends(
+                        arrivals - work, np.full(len(arrivals), work)
+                    ),
+                    "the machine works before it has a part: take the part first",
+                ),
+                Mistake(
+                    lambda arrivals, _: np.full(len(arrivals), NEVER),
+                    "no part leaves: put it into the second store",
+                ),
+                tried=_leave_station,
+            ),
+        ),
+    ),
+    "3.1": Exercise(
+        "At the times {times} the length of a queue changes to {lengths}; the run ends"
+        " at time {end}. What is the time average of the length?",
+        lambda times, lengths, end: number(
+            lambda: _area(times, lengths, end) / end,
+            "customers",
+            1e-3,
+            Mistake(
+                lambda: float(np.mean(lengths)),
+                "that counts every length once; weight it with the time it lasts",
+            ),
+            Mistake(
+                lambda: _area(times, lengths, times[-1]) / times[-1],
+                "the last length lasts until the end of the run",
+            ),
+            Mistake(
+                lambda: _area(times, lengths, end) / times[-1],
+                "divide by the whole time, until the end of the run",
+            ),
+            Mistake(
+                lambda: float(np.dot(lengths[1:], np.diff(times))) / end,
+                "a length lasts from its time on, not up to it",
+            ),
+            Mistake(
+                lambda: _area(times, lengths, end), "that is the area; divide by time"
+            ),
+            way="each length times how long it lasts, over the whole time",
+        ),
+        lambda rng: {
+            "times": [0, *rng.permutation([4, 7, 9, 12, 15]).cumsum().tolist()],
+            "lengths": [0, *rng.permutation([1, 2, 3, 4]).tolist(), 5],
+            "end": 87,
+        },
+    ),
+    "3.2": Exercise(
+        "A ward has {patients:g} patients on average, and {per_day:g} arrive per day on"
+        " average. How many hours does a patient stay on average?",
+        lambda patients, per_day: number(
+            lambda: 24 * patients / per_day,
+            "hours",
+            1e-3,
+            Mistake(lambda: patients / per_day, "that is in days"),
+            Mistake(
+                lambda: 24 * per_day / patients,
+                "the other way round: L is rate times W",
+            ),
+            Mistake(
+                lambda: per_day * patients, "L is the rate times W; what is asked for?"
+            ),
+            Mistake(lambda: 24 / per_day, "that is the mean interarrival time"),
+            Mistake(lambda: 24 * patients * per_day, "divide by the rate"),
+            way="Little's law: which of L, lambda and W are known?",
+        ),
+        lambda rng: {
+            "patients": int(rng.integers(11, 40)),
+            "per_day": round(rng.uniform(2, 4.5), 1),
+        },
+    ),
+    "3.3": Exercise(
+        "A process `customer(env, desk, stay, service)` that records its time in the"
+        " system in a monitor.",
+        code(
+            "a function of env, desk, stay and service",
+            _drawn(_customers),
+            same(
+                lambda *case: _waits(*case) + case[1],
+                Mistake(_waits, "that is the wait; record from arrival to departure"),
+                Mistake(
+                    _ends,
+                    "that is the time on the clock; subtract that of the arrival",
+                ),
+                Mistake(
+                    lambda _, services: services,
+                    "that is the service time: the wait counts as well, and one server"
+                    " serves one customer at a time",
+                ),
+                Mistake(
+                    lambda *case: (_waits(*case) + case[1])[:1],
+                    "only one customer leaves: who releases the server?",
+                ),
+                Mistake(lambda *_: [], "nothing is recorded: `stay.tally(...)`"),
+                tried=_tallied,
+            ),
+        ),
+    ),
+    "4.1": Exercise(
+        "In a ward {per_day:g} patients arrive per day on average and stay for {days:g}"
+        " days on average; nobody can wait. How many beds does it need at least, so"
+        " that at most {pct:g} % of the patients are sent on?",
+        lambda per_day, days, pct: number(
+            lambda: _beds(erlang_b, per_day * days, pct),
+            "beds",
+            0.0,
+            Mistake(
+                lambda: per_day * days,
+                "that is the load: how many beds are used on average if there are"
+                " enough",
+            ),
+            Mistake(
+                lambda: _beds(erlang_b, per_day * days, pct) - 1,
+                "off by one: what is the share with so many beds?",
+            ),
+            Mistake(
+                lambda: _beds(erlang_c, max(per_day * days, 1), pct),
+                "that is formula C, for patients who wait; here they are sent on",
+            ),
+            Mistake(
+                lambda: _beds(erlang_b, per_day / days, pct),
+                "the load is the rate times the mean stay",
+            ),
+            Mistake(
+                lambda: _beds(erlang_b, per_day * days, pct / 100),
+                "the formula gives a share, not a percentage",
+            ),
+            way="formula B for several numbers of beds: `cg.queueing.erlang_b`",
+        ),
+        lambda rng: {
+            "per_day": int(rng.integers(2, 7)),
+            "days": int(rng.integers(2, 6)),
+            "pct": int(rng.choice([1, 2, 5])),
+        },
+    ),
+    "4.2": Exercise(
+        "A process `patient(env, bed, urgent, stay)` that returns the wait for the bed,"
+        " urgent patients first.",
+        code(
+            "a function of env, bed, urgent and stay",
+            _drawn(
+                lambda rng: {
+                    "arrivals": (jobs := _jobs(rng))["arrivals"],
+                    "urgent": rng.permutation([0, 0, 0, 0, 1, 1, 1, 1]),
+                    "stays": jobs["works"],
+                }
+            ),
+            same(
+                lambda arrivals, urgent, stays: (
+                    _by_priority(arrivals, 1 - urgent, stays) - stays
+                ),
+                NO_RESULT,
+                Mistake(
+                    lambda arrivals, _, stays: _waits(arrivals, stays),
+                    "that is first come, first served: give the request a priority",
+                ),
+                Mistake(
+                    lambda *case: _by_priority(*case) - case[2],
+                    "the others go first: the smallest priority is served first",
+                ),
+                Mistake(
+                    lambda arrivals, urgent, stays: _by_priority(
+                        arrivals, 1 - urgent, stays
+                    ),
+                    "that is until the patient leaves; the wait ends with the bed",
+                ),
+                Mistake(
+                    lambda arrivals, *_: [0, *[NEVER] * (len(arrivals) - 1)],
+                    "only the first patient leaves: who releases the bed?",
+                ),
+                NOT_SERVED,
+                tried=lambda process, *case: _results(
+                    process, _resource(1, simpy.PriorityResource), *case
+                ),
+            ),
+        ),
+    ),
+    "15.1": Exercise(
+        "A job needs {work:g} hours of work. The machine fails every {mean:g} hours on"
+        " average (exponential times), the job then begins again, and a restart takes"
+        " {minutes:g} minutes. How many hours does the job take on average?",
+        lambda work, mean, minutes: number(
+            lambda: _once(work, mean, minutes / 60),
+            "hours",
+            1e-3,
+            Mistake(lambda: _once(work, mean), "that is without the time of restarts"),
+            Mistake(
+                lambda: _once(work + minutes / 60, mean),
+                "the first attempt needs no restart",
+            ),
+            Mistake(
+                lambda: _once(work, mean, minutes),
+                "the restart takes minutes, not hours",
+            ),
+            Mistake(
+                lambda: work * (1 + (work / 2 + minutes / 60) / mean),
+                "a second attempt can fail as well, and a third one",
+            ),
+            Mistake(lambda: 60 * _once(work, mean, minutes / 60), "that is in minutes"),
+            way="E(L) for one piece: the first attempt, and each later one",
+        ),
+        lambda rng: {
+            "work": int(rng.integers(4, 9)),
+            "mean": int(rng.integers(3, 7)),
+            "minutes": int(rng.integers(12, 31)),
+        },
+    ),
+    "15.2": Exercise(
+        "A process `job(env, work, every)` that is interrupted and continues from its"
+        " last checkpoint.",
+        code(
+            "a function of env, work and every",
+            _drawn(
+                lambda rng: {
+                    "work": rng.uniform(5, 9),
+                    "a checkpoint every": rng.uniform(0.5, 1.5),
+                    "failures at": np.cumsum(rng.exponential(2, 30) + 0.2).round(2),
+                }
+            ),
+            same(
+                _with_checkpoints,
+                Mistake(lambda *_: NOTHING, "the process returns nothing"),
+                Mistake(
+                    lambda work, _, failures: _with_checkpoints(work, work, failures),
+                    "the job begins again after each failure: keep what was saved at"
+                    " the last checkpoint",
+                ),
+                Mistake(
+                    lambda work, *_: work,
+                    "nothing is lost: the work since the last checkpoint has to be done"
+                    " again",
+                ),
+                Mistake(
+                    lambda _, every, failures: _with_checkpoints(
+                        every, every, failures
+                    ),
+                    "only one piece: go on until all the work is done",
+                ),
+                Mistake(
+                    lambda work, every, failures: _with_checkpoints(
+                        np.ceil(work / every) * every, every, failures
+                    ),
+                    "the last piece may be shorter than the others",
+                ),
+                tried=_finished,
+            ),
+        ),
+    ),
+    "15.3": Exercise(
+        "A process `caller(env, desk, talk, patience)` that reneges.",
+        code(
+            "a function of env, desk, talk and patience",
+            _drawn(lambda rng: {**_customers(rng, 12), "patience": rng.uniform(4, 9)}),
+            same(
+                _served,
+                NO_RESULT,
+                Mistake(
+                    lambda *case: 1 - _served(*case),
+                    "1 if served, 0 if the caller left",
+                ),
+                Mistake(
+                    lambda arrivals, *_: np.ones(len(arrivals)),
+                    "nobody reneges: wait for the request or the timeout",
+                ),
+                Mistake(
+                    lambda *case: np.cumprod(_served(*case)),
+                    "a caller who reneges has not left the queue: withdraw the request",
+                ),
+                Mistake(
+                    lambda arrivals, *_: np.arange(len(arrivals)) < 1,
+                    "only the first caller is served: who releases the server?",
+                ),
+                tried=lambda process, arrivals, talks, patience: _results(
+                    process,
+                    _resource(),
+                    arrivals,
+                    talks,
+                    np.full(len(arrivals), patience),
+                ),
+            ),
+        ),
+    ),
+    "15.4": Exercise(
+        "A process `job(env, machine, priority, work)` that is interrupted by jobs of"
+        " smaller priority and keeps the work done.",
+        code(
+            "a function of env, machine, priority and work",
+            _drawn(_jobs),
+            same(
+                lambda *case: _by_priority(*case, preempt=True),
+                NO_RESULT,
+                Mistake(
+                    lambda *case: _by_priority(*case, preempt=True, repeat=True),
+                    "the job begins again after an interrupt: subtract the work done",
+                ),
+                Mistake(
+                    _by_priority, "nobody is interrupted: `preempt` has to be True"
+                ),
+                Mistake(
+                    lambda arrivals, priorities, works: _by_priority(
+                        arrivals, -priorities, works, preempt=True
+                    ),
+                    "the smallest priority goes first",
+                ),
+                Mistake(
+                    lambda *case: case[0] + _by_priority(*case, preempt=True),
+                    "that is the time on the clock; subtract that of the arrival",
+                ),
+                Mistake(
+                    lambda *case: _by_priority(*case, preempt=True) - case[2],
+                    "that is the time without service; from arrival to departure",
+                ),
+                tried=lambda process, *case: _results(
+                    process, _resource(1, simpy.PreemptiveResource), *case
+                ),
+            ),
+        ),
+    ),
+}
+"""Exercises by number."""

@@ -130,6 +130,13 @@ def _service_s(n: int) -> np.ndarray:
     return stream(n, "exercise").gamma(2.0, 300.0, 500)
 
 
+def _numbered(distinct: Callable[[int], bool]) -> Callable[[Generator], Case]:
+    """Draw n for which usual mistakes differ from the right answer."""
+    return lambda rng: {
+        "n": next(n for n in map(int, rng.integers(10, 10_000, 99)) if distinct(n))
+    }
+
+
 def _d(n: int, family: Any, *parameters: float) -> float:
     return float(stats.kstest(_service_s(n), family(*parameters).cdf).statistic)
 
@@ -324,7 +331,7 @@ EXERCISES: dict[str, Exercise] = {
         " exponential distribution that begins at 0 is fitted to x by maximum"
         " likelihood. What is the Kolmogorov-Smirnov statistic D?",
         _judge_d,
-        numbers=lambda rng: {"n": int(rng.integers(10, 10_000))},
+        numbers=_numbered(lambda n: abs(_service_s(n).mean() - 600) > 12),
     ),
     "8.2": Exercise(
         "A gamma distribution that begins at 0 is fitted to"
@@ -332,12 +339,7 @@ EXERCISES: dict[str, Exercise] = {
         " the chi-square test with 20 cells of equal probability, if each fitted"
         " parameter costs one degree of freedom?",
         _judge_p,
-        # mistakes are told apart if p is not near 0 or 1
-        numbers=lambda rng: {
-            "n": next(
-                n for n in map(int, rng.integers(10, 10_000, 99)) if 0.1 < _p(n, 2) < 0.8
-            )
-        },
+        numbers=_numbered(lambda n: 0.1 < _p(n, 2) < 0.8),
     ),
     "8.3": Exercise(
         "A process `replay(env, desk, log, waits)`: a trace-driven model of a hotline.",

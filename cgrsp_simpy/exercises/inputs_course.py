@@ -42,6 +42,52 @@ def _waits(arrivals: Any, works: Any, servers: int = 1) -> np.ndarray:
     return np.array(waits)
 
 
+def _listed(given: Any, *case: Any) -> list[float]:
+    """Run a process whose last argument is a list; return the list."""
+    env, values = simpy.Environment(), []
+    env.process(given(env, *case, values))
+    env.run()
+    return values
+
+
+# ---- lecture 6: random numbers ----
+
+
+def _judge_rejection(tests: int, level: float) -> Judge:
+    return number(
+        lambda: 1 - (1 - level) ** tests,
+        "a probability",
+        2e-3,
+        Mistake(lambda: (1 - level) ** tests, "that is the probability of none"),
+        Mistake(
+            lambda: tests * level,
+            "that is the mean number of rejections; what is the probability of none?",
+        ),
+        Mistake(lambda: level, "that is the probability for one test"),
+        way="what is the probability that all tests accept it?",
+    )
+
+
+def _pairs_p(
+    u: Any, step: int = 2, freedom: int = 99, used: Callable[[Any], Any] = np.asarray
+) -> float:
+    """Test pairs in 10 x 10 cells; used: selects among the counts."""
+    cells = 10 * (10 * u[:-1:step]).astype(int) + (10 * u[1::step]).astype(int)
+    counts = used(np.bincount(cells, minlength=100))
+    statistic = np.sum((counts - counts.mean()) ** 2) / counts.mean()
+    return float(stats.chi2.sf(statistic, freedom - 100 + len(counts)))
+
+
+def _lcg_arrivals(
+    a: int, c: int, m: int, x: int, mean: float, n: int, skip: int = 1, ln_u: bool = False
+) -> np.ndarray:
+    states = [x]
+    while len(states) < n + skip:
+        states.append((a * states[-1] + c) % m)
+    u = np.array(states[skip:]) / m
+    return np.cumsum(-mean * np.log(u if ln_u else 1 - u))
+
+
 # ---- lecture 7: variates ----
 
 # of |Z| under an exponential density with mean 1
@@ -90,13 +136,6 @@ def _lifetimes(uniforms: Any, scale: float, shape: float) -> np.ndarray:
 
 def _failures(lifetimes: Any, repair: float) -> np.ndarray:
     return np.cumsum(lifetimes) + repair * np.arange(len(lifetimes))
-
-
-def _machine(given: Any, *case: Any) -> list[float]:
-    env, failures = simpy.Environment(), []
-    env.process(given(env, *case, failures))
-    env.run()
-    return failures
 
 
 def _served(
@@ -210,6 +249,83 @@ def _replay(given: Any, arrivals: Any, talks: Any, agents: int) -> list[float]:
 
 
 EXERCISES: dict[str, Exercise] = {
+    "6.1": Exercise(
+        "A good generator takes {tests} independent tests at the level {level}. What is"
+        " the probability that at least one of them rejects it?",
+        _judge_rejection,
+        numbers=lambda rng: {
+            "tests": int(rng.integers(20, 61)),
+            "level": float(rng.choice([0.01, 0.015, 0.02])),
+        },
+    ),
+    "6.2": Exercise(
+        "A function `pairs(u)` of 2 n numbers: the p-value of the chi-square test of"
+        " their pairs in 10 x 10 cells.",
+        code(
+            "a function of an array",
+            _drawn(lambda rng: {"u": rng.random(2 * int(rng.integers(150, 1000)))}),
+            same(
+                _pairs_p,
+                Mistake(
+                    lambda u: _pairs_p(u, step=1),
+                    "these pairs overlap, so they are not independent; use each number"
+                    " once",
+                ),
+                Mistake(
+                    lambda u: 1 - _pairs_p(u),
+                    "that is the probability of a smaller statistic",
+                ),
+                Mistake(
+                    lambda u: _pairs_p(u, freedom=100),
+                    "one degree of freedom too many: the counts add up to n",
+                ),
+                Mistake(
+                    lambda u: stats.chi2.isf(_pairs_p(u), 99),
+                    "that is the statistic; the question is for its p-value",
+                ),
+                Mistake(
+                    lambda u: _pairs_p(u, used=lambda counts: counts[counts > 0]),
+                    "empty cells count, too",
+                ),
+                Mistake(
+                    lambda u: _pairs_p(u, used=np.trim_zeros), "empty cells count, too"
+                ),
+            ),
+        ),
+    ),
+    "6.3": Exercise(
+        "A process `source(env, a, c, m, x, mean, n, arrivals)`: arrivals with the"
+        " numbers of an LCG.",
+        code(
+            "a generator function",
+            _drawn(
+                lambda rng: {
+                    "a": 4 * int(rng.integers(100, 1000)) + 1,
+                    "c": 2 * int(rng.integers(100, 1000)) + 1,
+                    "m": 2**20,
+                    "x": int(rng.integers(1, 2**20)),
+                    "mean": rng.uniform(2, 9),
+                    "n": int(rng.integers(5, 15)),
+                }
+            ),
+            same(
+                _lcg_arrivals,
+                Mistake(
+                    lambda *case: _lcg_arrivals(*case, skip=0),
+                    "the first U comes from the state after x",
+                ),
+                Mistake(
+                    lambda *case: _lcg_arrivals(*case, ln_u=True),
+                    "that is -ln(U), which has the right distribution; use 1 - U here",
+                ),
+                Mistake(
+                    lambda *case: _lcg_arrivals(*case) / case[4] ** 2,
+                    "the mean is not the rate",
+                ),
+                tried=_listed,
+            ),
+        ),
+    ),
     "7.1": Exercise(
         "|Z| by acceptance-rejection from an exponential distribution with mean 1: how"
         " many exponential variates does one accepted variate need on average?",
@@ -289,7 +405,7 @@ EXERCISES: dict[str, Exercise] = {
                     + repair,
                     "append the time of the failure, not of the end of the repair",
                 ),
-                tried=_machine,
+                tried=_listed,
             ),
         ),
     ),

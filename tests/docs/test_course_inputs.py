@@ -241,7 +241,41 @@ def hotline(gaps=False, one_by_one=False, hold=True, wait_at_end=False):
     return replay
 
 
+def pairs(u, step=2, least=100, ddof=0):
+    cells = 10 * (10 * u[:-1:step]).astype(int) + (10 * u[1::step]).astype(int)
+    return stats.chisquare(np.bincount(cells, minlength=least), ddof=ddof)
+
+
+def occupied(u):
+    cells = 10 * (10 * u[::2]).astype(int) + (10 * u[1::2]).astype(int)
+    return stats.chisquare(np.unique(cells, return_counts=True)[1]).pvalue
+
+
+def lcg_source(first=False, ln_u=False, rate=False):
+    def source(env, a, c, m, x, mean, n, arrivals):
+        for _ in range(n):
+            after = (a * x + c) % m
+            u = (x if first else after) / m
+            gap = -math.log(u if ln_u else 1 - u)
+            yield env.timeout(gap / mean if rate else gap * mean)
+            arrivals.append(env.now)
+            x = after
+
+    return source
+
+
 CODE = [
+    ("6.2", lambda u: pairs(u).pvalue, "right"),
+    ("6.2", lambda u: pairs(u, step=1).pvalue, "overlap"),
+    ("6.2", lambda u: pairs(u).statistic, "that is the statistic"),
+    ("6.2", lambda u: pairs(u, ddof=-1).pvalue, "degree of freedom"),
+    ("6.2", lambda u: 1 - pairs(u).pvalue, "smaller statistic"),
+    ("6.2", occupied, "empty cells"),
+    ("6.2", lambda u: 0.5, "comes out"),
+    ("6.3", lcg_source(), "right"),
+    ("6.3", lcg_source(first=True), "after x"),
+    ("6.3", lcg_source(ln_u=True), "use 1 - U"),
+    ("6.3", lcg_source(rate=True), "not the rate"),
     ("7.3", machine_with(), "right"),
     ("7.3", machine_with(lambda u, m, k: m * (-math.log(1 - u)) ** k), "one over"),
     ("7.3", machine_with(lambda u, m, k: m * -math.log(1 - u)), "exponential"),
@@ -286,6 +320,12 @@ def p(n, fitted=2):
 
 C = math.sqrt(2 * math.e / math.pi)
 OF_STUDENTS = {
+    "6.1": [
+        (lambda tests, level: 1 - (1 - level) ** tests, "right"),
+        (lambda tests, level: (1 - level) ** tests, "of none"),
+        (lambda tests, level: tests * level, "mean number"),
+        (lambda tests, level: level, "one test"),
+    ],
     "7.1": [(lambda: C, "right"), (lambda: 1 / C, "fraction"), (lambda: C / 2, "twice")],
     "8.1": [(d, "right"), (lambda n: d(n, 600.0), "estimate it from x")],
     "8.2": [

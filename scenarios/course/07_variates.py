@@ -110,16 +110,19 @@ def present_rate(env, rng, arrive):
         arrive()
 
 
+def hourly_counts(source):
+    env, arrivals = simpy.Environment(), []
+    rng = stream(SEED, source.__name__)
+    env.process(source(env, rng, lambda: arrivals.append(env.now)))
+    env.run(24 * DAYS)
+    return np.bincount(np.array(arrivals).astype(int) % 24, minlength=24)
+
+
 per_h, p = {}, {}
 expected = DAYS * np.array(PER_H)
 print(f"customers per hour, {DAYS} days   hour 7     8     9    10    chi-square, p")
 for source in (inversion, thinning, present_rate):
-    env, arrivals = simpy.Environment(), []
-    env.process(
-        source(env, stream(SEED, source.__name__), lambda: arrivals.append(env.now))
-    )
-    env.run(24 * DAYS)
-    counts = np.bincount(np.array(arrivals).astype(int) % 24, minlength=24)
+    counts = hourly_counts(source)
     per_h[source.__name__] = counts / DAYS
     chi2 = np.sum((counts - expected) ** 2 / expected)
     p[source.__name__] = stats.chi2.sf(chi2, 24)
@@ -297,8 +300,8 @@ with cg.plots.styled("lecture"):
 # standard deviation 5, the mean of max(0, X) is more than 5.3, so utilisation is 6 %
 # or more too high. Use a distribution of positive values.
 #
-# **"-m ln(U) and -m ln(1 - U) are the same."** Their distributions are the same, but the
-# variates are not: from the same U they have a correlation of about -0.64. Lecture 13
+# **"-m ln(U) and -m ln(1 - U) are the same."** Their distributions are the same, but
+# the variates are not: from the same U they have a correlation of about -0.64. Lecture 13
 # uses this (**antithetic variates**).
 
 # %%
@@ -324,8 +327,8 @@ print(claim("a correlation of", correlation, above=-0.67, below=-0.62))
 #    rates.
 # 4. The rate may change before the next arrival. It hardly matters if the rate changes
 #    slowly compared with the interarrival times.
-# 5. If everything that belongs to a job is drawn when the job arrives, from a stream per
-#    purpose or per job.
+# 5. If everything that belongs to a job is drawn when the job arrives, from a stream
+#    per purpose or per job.
 #
 # </details>
 #
@@ -341,8 +344,8 @@ print(claim("a correlation of", correlation, above=-0.67, below=-0.62))
 # - Lewis and Shedler (1979), Naval Research Logistics Quarterly 26, 403-413.
 #
 # ## Exercises
-# **7.1** The density of |Z|, Z standard normal, is drawn by acceptance-rejection from an
-# exponential distribution with mean 1, with the smallest c. How many exponential
+# **7.1** The density of |Z|, Z standard normal, is drawn by acceptance-rejection from
+# an exponential distribution with mean 1, with the smallest c. How many exponential
 # variates does one accepted variate need on average?
 # Check it: `cg.exercises.check(7.1, answer)`
 #

@@ -1,4 +1,4 @@
-"""Exercises of lectures 5 to 8 and 14 of the course, and the output of their scripts."""
+"""Exercises of lectures 5 to 8 and 14 of the course, and output of their scripts."""
 
 import math
 import os
@@ -27,7 +27,9 @@ STUDENTS = [f"student {n}" for n in range(100)]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: f"{path.parent.name}-{path.stem}")
+@pytest.mark.parametrize(
+    "script", SCRIPTS, ids=lambda path: f"{path.parent.name}-{path.stem}"
+)
 def test_a_script_prints_its_out_file(script, tmp_path):
     environment = {**os.environ, "PYTHONIOENCODING": "utf-8", "OMP_NUM_THREADS": "1"}
     done = subprocess.run(
@@ -43,7 +45,9 @@ def test_a_script_prints_its_out_file(script, tmp_path):
 
 def test_every_lecture_has_two_to_four_exercises():
     for number in NUMBERS:
-        exercises = [each for each in room.EXERCISES if each.split(".")[0] == str(number)]
+        exercises = [
+            each for each in room.EXERCISES if each.split(".")[0] == str(number)
+        ]
         assert exercises == [f"{number}.{n}" for n in range(1, len(exercises) + 1)]
         assert 2 <= len(exercises) <= 4
         text = next(COURSE.glob(f"{number:02}_*.py")).read_text(encoding="utf-8")
@@ -159,7 +163,9 @@ SOURCES = [
 ]
 
 
-@pytest.mark.parametrize(("source", "message"), SOURCES, ids=lambda each: getattr(each, "__name__", ""))
+@pytest.mark.parametrize(
+    ("source", "message"), SOURCES, ids=lambda each: getattr(each, "__name__", "")
+)
 def test_arrival_processes_are_judged_by_their_counts(source, message):
     verdict = check(7.2, source)
     assert bool(verdict) == (not message)
@@ -264,7 +270,70 @@ def lcg_source(first=False, ln_u=False, rate=False):
     return source
 
 
+def shop(hold_while_fetching=True, wait_from_bay=False, fetch_first=False, chain=False):
+    def replay(env, bays, log, waits):
+        def job(arrival, fetch, repair):
+            if fetch_first:
+                yield env.timeout(fetch)
+            with bays.request() as turn:
+                yield turn
+                if wait_from_bay:
+                    waits.append((arrival, env.now - arrival))
+                if hold_while_fetching and not fetch_first:
+                    yield env.timeout(fetch)
+                if not wait_from_bay:
+                    waits.append((arrival, env.now - arrival))
+                yield env.timeout(repair)
+
+        for arrival, fetch, repair in log:
+            yield env.timeout(max(0, arrival - env.now))
+            process = env.process(job(arrival, fetch, repair))
+            if chain:
+                yield process
+
+    return replay
+
+
+def order_ends(x, p=None, lower=-1, upper=0):
+    low, high = stats.binom.ppf([0.025, 0.975], len(x), p).astype(int)
+    return sorted(x)[low + lower], sorted(x)[high + upper]
+
+
+def swapped_cycle(per_arrival=lambda load: load, first=1, weighted=True):
+    def cycle(env, gaps, works, level, load, weights):
+        present, arrivals = 1, iter(gaps)
+        next_gap, services = next(arrivals), iter(works)
+        next_work = next(services)
+        while 0 < present < level:
+            if next_gap < next_work:
+                yield env.timeout(next_gap)
+                next_work -= next_gap
+                next_gap, present = next(arrivals), present + 1
+            else:
+                yield env.timeout(next_work)
+                next_gap -= next_work
+                next_work, present = next(services), present - 1
+        weight = per_arrival(load) ** (level - first) if weighted else 1.0
+        weights.append(weight * (present == level))
+
+    return cycle
+
+
 CODE = [
+    ("5.3", shop(), "right"),
+    ("5.3", shop(wait_from_bay=True), "after fetching"),
+    ("5.3", shop(hold_while_fetching=False), "not fetched"),
+    ("5.3", shop(fetch_first=True), "comes out"),
+    ("5.3", shop(chain=True), "start a process per job"),
+    ("14.2", order_ends, "right"),
+    ("14.2", lambda x, p: order_ends(x, p, lower=0), "lower end"),
+    ("14.2", lambda x, p: order_ends(x, p, upper=-1), "upper end"),
+    ("14.2", lambda x, p: np.quantile(x, [0.025, 0.975]), "of the values"),
+    ("14.2", lambda x, p: np.quantile(x, p), "comes out"),
+    ("14.3", swapped_cycle(), "right"),
+    ("14.3", swapped_cycle(first=0), "one arrival"),
+    ("14.3", swapped_cycle(weighted=False), "without its weight"),
+    ("14.3", swapped_cycle(lambda load: 1 / load), "original likelihood"),
     ("6.2", lambda u: pairs(u).pvalue, "right"),
     ("6.2", lambda u: pairs(u, step=1).pvalue, "overlap"),
     ("6.2", lambda u: pairs(u).statistic, "that is the statistic"),
@@ -319,14 +388,56 @@ def p(n, fitted=2):
 
 
 C = math.sqrt(2 * math.e / math.pi)
+
+
+def half_width(log, model, quantile=None):
+    error = np.subtract(log, model).std(ddof=1) / math.sqrt(len(log))
+    return (quantile or stats.t.ppf(0.975, len(log) - 1)) * error
+
+
+def unseen(probability, confidence):
+    return math.log(1 - confidence / 100) / math.log(1 - probability)
+
+
 OF_STUDENTS = {
+    "5.1": [
+        (half_width, "right"),
+        (lambda log, model: 2 * half_width(log, model), "whole width"),
+        (lambda log, model: half_width(log, model, 1.96), "normal quantile"),
+        (lambda log, model: np.mean(log) - np.mean(model), "the difference itself"),
+        (
+            lambda log, model: (
+                stats.t.ppf(0.975, 18)
+                * math.sqrt(np.var(log, ddof=1) / 10 + np.var(model, ddof=1) / 10)
+            ),
+            "per day",
+        ),
+    ],
+    "5.2": [
+        (lambda count, days: stats.binom.sf(count - 1, days, 0.1), "right"),
+        (lambda count, days: stats.binom.sf(count, days, 0.1), "more than the count"),
+        (lambda count, days: stats.binom.pmf(count, days, 0.1), "exactly"),
+        (lambda count, days: stats.binom.sf(count - 1, days, 0.05), "both count"),
+    ],
+    "14.1": [
+        (unseen, "right"),
+        (lambda probability, confidence: 1 / probability, "more than a third"),
+        (
+            lambda probability, confidence: unseen(probability, 50 + confidence / 2),
+            "one side",
+        ),
+    ],
     "6.1": [
         (lambda tests, level: 1 - (1 - level) ** tests, "right"),
         (lambda tests, level: (1 - level) ** tests, "of none"),
         (lambda tests, level: tests * level, "mean number"),
         (lambda tests, level: level, "one test"),
     ],
-    "7.1": [(lambda: C, "right"), (lambda: 1 / C, "fraction"), (lambda: C / 2, "twice")],
+    "7.1": [
+        (lambda: C, "right"),
+        (lambda: 1 / C, "fraction"),
+        (lambda: C / 2, "twice"),
+    ],
     "8.1": [(d, "right"), (lambda n: d(n, 600.0), "estimate it from x")],
     "8.2": [
         (p, "right"),

@@ -596,8 +596,8 @@ EXERCISES: dict[str, Exercise] = {
                 ),
                 Mistake(
                     lambda *case: np.zeros(len(case[1])),
-                    "nobody waits: the log has arrival times, not interarrival times; and who"
-                    " holds the desk, for how long?",
+                    "nobody waits: the log has arrival times, not interarrival times;"
+                    " and who holds the desk, for how long?",
                 ),
                 tried=_replay,
             ),
@@ -687,7 +687,9 @@ EXERCISES: dict[str, Exercise] = {
                     "that counts the cycle without its weight",
                 ),
                 Mistake(
-                    lambda *case: [_weight(*case[:3], 1 / case[3])],
+                    lambda gaps, works, level, load: [
+                        _weight(gaps, works, level, 1 / load)
+                    ],
                     "the weight is the original likelihood over the one with swapped"
                     " rates",
                 ),

@@ -301,8 +301,8 @@ with cg.plots.styled("lecture"):
 # or more too high. Use a distribution of positive values.
 #
 # **"-m ln(U) and -m ln(1 - U) are the same."** Their distributions are the same, but
-# the variates are not: from the same U they have a correlation of about -0.64. Lecture 13
-# uses this (**antithetic variates**).
+# the variates are not: from the same U they have a correlation of about -0.64. Lecture
+# 13 uses this (**antithetic variates**).
 
 # %%
 truncated = np.maximum(0, stream(SEED, "normal").normal(5, 5, 100_000))

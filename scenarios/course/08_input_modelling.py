@@ -163,15 +163,11 @@ print(claim("five times the power", power["correct"] / power["usual"], above=5))
 # Lehmann, 1954); both are printed.
 
 # %%
-FAMILIES = {
-    "exponential": stats.expon,
-    "gamma": stats.gamma,
-    "lognormal": stats.lognorm,
-}
+FAMILY = {"exponential": stats.expon, "gamma": stats.gamma, "lognormal": stats.lognorm}
 fits, p = {}, {}
 print("                        D  usual p  bootstrap p  chi-square p between")
 for n in (N, len(talks)):
-    for name, family in FAMILIES.items():
+    for name, family in FAMILY.items():
         parameters = family.fit(talks[:n], floc=0)
         fits[name] = family(*parameters)
         plain = stats.kstest(talks[:n], fits[name].cdf)
@@ -193,15 +189,13 @@ worst = max(max(p[n, "exponential"]) for n in (N, len(talks)))
 print(claim("All tests reject the exponential distribution", worst, below=0.05))
 rejected = max(p[len(talks), "gamma"])
 print(claim("all tests reject the gamma distribution", rejected, below=0.05))
-near = max(abs(fits["lognormal"].mean() / MEAN - 1), abs(parameters[0] / SIGMA - 1))
-print(claim("within 10 % of the true parameters", near, below=0.1))
 
 # %% [markdown]
 # All tests reject the exponential distribution, even with 200 calls. With all calls,
-# all tests reject the gamma distribution. The lognormal estimates are within 10 % of
-# the true parameters. A test at the level 5 % rejects the right distribution for one
-# log in twenty; another seed may show this. With very many data every simple
-# distribution is rejected. Then ask whether the difference matters for the answer.
+# all tests reject the gamma distribution. A test at the level 5 % rejects the right
+# distribution for one log in twenty; another seed may show this. With very many data
+# every simple distribution is rejected. Then ask whether the difference matters for
+# the answer.
 #
 # ## Arrivals
 # If the arrival rate is constant, calls fall evenly into the hours of the day. A
@@ -271,10 +265,8 @@ for name, values in waits.items():
 off = [(replay - values.mean()) / values.std(ddof=1) for values in waits.values()]
 print(claim("within three standard deviations of a run", abs(off[0]), below=3))
 fitted_wait, equal_wait, even_wait = (values.mean() for values in waits.values())
-share = even_wait / fitted_wait
-print(claim("A constant rate: less than half of the wait", share, below=0.5))
-share = equal_wait / fitted_wait
-print(claim("Equal talk times: at most nine tenths", share, below=0.9))
+print(claim("A constant rate: less than half", even_wait / fitted_wait, below=0.5))
+print(claim("Equal talk times: nine tenths", equal_wait / fitted_wait, below=0.9))
 
 # %% [markdown]
 # The log is one run of the true system, so its mean wait lies within three standard

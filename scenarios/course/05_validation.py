@@ -184,7 +184,7 @@ def draw_figure():
         by_time = np.argsort(times, kind="stable")
         length = np.repeat([1, -1], JOBS)[by_time].cumsum()
         ax.step(times[by_time] / 60, length, where="post", color="#0B4F9C", lw=1.6)
-        ax.set(xlim=(0, 12), ylim=(0, 6), yticks=(0, 2, 4), xticks=range(0, 13, 3))
+        ax.set(xlim=(0, 12), ylim=(0, 12), yticks=(0, 5, 10), xticks=range(0, 13, 3))
         ax.label_outer()
     ax.set_xlabel("hours; jobs that wait")
     ax = figure.add_subplot(grid[:, 1])
@@ -278,4 +278,5 @@ print(claim("random input: times as wide", apart / paired, above=2))
 # **5.3** Write the model of this lecture, `replay(env, bays, log, waits)`, for
 # `env.process`. `log` is a list of triples (arrival, fetching time, repair time),
 # sorted by arrival, and `bays` is a `simpy.Resource`. When the repair of a job begins,
-# append the pair (arrival, wait) to `waits`. Check it: `cg.exercises.check(5.3, replay)`
+# append the pair (arrival, wait) to `waits`.
+# Check it: `cg.exercises.check(5.3, replay)`

@@ -17,6 +17,8 @@ from cgrsp_simpy.exercises import (
     inputs,
     methods,
     processes,
+    inputs_course,
+    methods,
     programs,
     studies,
 )
@@ -24,7 +26,7 @@ from cgrsp_simpy.exercises.exercise import Exercise, Verdict, claim
 
 __all__ = ["EXERCISES", "check", "claim", "question"]
 
-ROOMS = basics, studies, inputs, methods, generators, programs, processes
+ROOMS = basics, studies, inputs, methods, generators, programs, processes, inputs_course
 
 # Number of lecture and exercise -> exercise, in the order of numbers.
 EXERCISES: dict[str, Exercise] = dict(

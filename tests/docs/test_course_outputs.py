@@ -1,0 +1,245 @@
+"""Lectures 9 to 13 of the course: scripts, answers and exercises."""
+
+import os
+import re
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from cgrsp_simpy.analysis import statistics
+from cgrsp_simpy.exercises import outputs
+
+FOLDER = Path(__file__).parents[2] / "scenarios" / "course"
+LECTURES = [
+    path for number in range(9, 14) for path in FOLDER.glob(f"{number:02}_*.py")
+]
+ANSWERS = [FOLDER / "answers" / path.name for path in LECTURES]
+SEEDS = range(5)  # of 20 cases each
+
+
+def output(script, folder):
+    environment = {
+        **os.environ,
+        "PYTHONIOENCODING": "utf-8",
+        "PYTHONWARNINGS": "error",
+        "OMP_NUM_THREADS": "1",
+    }
+    done = subprocess.run(
+        [sys.executable, str(script)],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        encoding="utf-8",
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("script", [*LECTURES, *ANSWERS], ids=lambda path: path.stem)
+def test_a_script_prints_its_out_file(script, tmp_path):
+    printed = output(script, tmp_path)
+    assert printed == script.with_suffix(".out").read_text(encoding="utf-8")
+    assert len(list(tmp_path.rglob("*.png"))) == (script in LECTURES)
+
+
+@pytest.mark.parametrize("script", LECTURES, ids=lambda path: path.stem)
+def test_a_lecture_has_its_parts(script):
+    text = script.read_text(encoding="utf-8")
+    for heading in ("Three misconceptions", "You can now", "Five questions"):
+        assert f"# ## {heading}\n" in text
+    assert text.count("<details>") == text.count("</details>") == 5
+    assert "env.process" in text
+    asked = re.findall(r"^# \*\*(\d+\.\d)\*\* ", text, re.MULTILINE)
+    assert asked == [
+        number
+        for number in outputs.EXERCISES
+        if number.split(".")[0] == str(int(script.name[:2]))
+    ]
+
+
+# ---- right answers: those of the answers' scripts ----
+
+
+@pytest.fixture(scope="module")
+def answers():
+    """Function of each exercise that asks for code."""
+    functions = {}
+    for script in ANSWERS:
+        names = runpy.run_path(str(script))
+        for number, name in re.findall(
+            r"check\((\d+\.\d), (\w+)\)\)", script.read_text(encoding="utf-8")
+        ):
+            functions[number] = names[name]
+    return functions
+
+
+OF_CODE = [
+    number for number, exercise in outputs.EXERCISES.items() if not exercise.numbers
+]
+
+
+@pytest.fixture(params=SEEDS)
+def drawn(request, monkeypatch):
+    """Draw other cases than those that students get."""
+    original = outputs.stream
+    monkeypatch.setattr(
+        outputs, "stream", lambda seed, name: original(1000 + request.param, name)
+    )
+
+
+@pytest.mark.parametrize("number", OF_CODE)
+def test_a_right_function_is_accepted(number, answers, drawn):
+    assert outputs.EXERCISES[number].judge(answers[number]) == ""
+
+
+# ---- wrong answers ----
+
+
+def serve(env, desk, gaps, works, at_zero=False, begins=None):
+    """Serve customers; return arrivals, begins and ends in order of arrival."""
+    rows = np.full((len(works), 3), np.nan)
+
+    def customer(number, work):
+        rows[number, 0] = env.now
+        with desk.request() as turn:
+            yield turn
+            rows[number, 1] = env.now
+            yield env.timeout(work)
+        rows[number, 2] = env.now
+
+    def source():
+        for number, (gap, work) in enumerate(zip(gaps, works)):
+            yield env.timeout(gap if number or not at_zero else 0)
+            env.process(customer(number, work))
+
+    env.process(source())
+    env.run()
+    return rows.T
+
+
+def steady_by(rule, column=1, at_zero=False):
+    """Mean of the values of customers that a rule keeps."""
+
+    def steady(env, desk, gaps, works, warm_up):
+        rows = serve(env, desk, gaps, works, at_zero)
+        return (rows[column] - rows[0])[rule(rows, warm_up)].mean()
+
+    return steady
+
+
+def closing_by(result, stops=True):
+    def closing(env, desk, gaps, works, closes):
+        kept = np.cumsum(gaps) <= (closes if stops else np.inf)
+        rows = serve(env, desk, np.array(gaps)[kept], np.array(works)[kept])
+        return result(rows, closes)
+
+    return closing
+
+
+def by_batches(waits, batches, quantile=None, ddof=1, order="C"):
+    means = np.mean(
+        np.reshape(waits, (-1, batches) if order == "F" else (batches, -1)),
+        axis=0 if order == "F" else 1,
+    )
+    t = quantile or stats.t.ppf(0.975, batches - 1)
+    half = t * means.std(ddof=ddof) / len(means) ** 0.5
+    return means.mean() - half, means.mean() + half
+
+
+def arrived(rows, warm_up):
+    return rows[0] >= warm_up
+
+
+WRONG = [
+    ("9.1", steady_by(lambda rows, _: rows[0] >= 0), "customers of the warm-up"),
+    ("9.1", steady_by(lambda rows, at: rows[1] >= at), "by the time of arrival"),
+    ("9.1", steady_by(arrived, 2), "time in the system"),
+    ("9.1", steady_by(arrived, at_zero=True), "first customer arrives"),
+    ("9.1", lambda env, desk, *_: 1.0, "comes out"),
+    ("9.1", 4.0, "without calling it"),
+    ("9.3", closing_by(lambda r, _: (len(r[0]), r[2].max()), False), "after closing"),
+    ("9.3", closing_by(lambda r, at: (sum(r[2] <= at), at)), "inside at closing"),
+    ("9.3", closing_by(lambda r, at: (len(r[0]), at)), "after the doors close"),
+    ("9.3", closing_by(lambda r, _: (len(r[0]), r[1].max())), "service begins"),
+    (
+        "9.4",
+        lambda x, _: (statistics.mean(x).low, statistics.mean(x).high),
+        "independent",
+    ),
+    ("9.4", lambda x, n: by_batches(x, n, 1.96), "normal quantile"),
+    ("9.4", lambda x, n: by_batches(x, n, ddof=0), "n - 1"),
+    ("9.4", lambda x, n: by_batches(x, n, order="F"), "successive waits"),
+]
+
+
+@pytest.mark.parametrize(("number", "answer", "hint"), WRONG)
+def test_a_usual_mistake_is_refused_with_its_hint(number, answer, hint, drawn):
+    assert hint in outputs.EXERCISES[number].judge(answer)
+
+
+# ---- exercises with numbers of the student's own ----
+
+
+def days_needed(pilot, percent, quantile=None):
+    n = 2
+    while (quantile or stats.t.ppf(0.975, n - 1)) * np.std(pilot, ddof=1) / n**0.5 > (
+        percent / 100 * np.mean(pilot)
+    ):
+        n += 1
+    return n
+
+
+NUMBERS = {
+    "9.2": (
+        days_needed,
+        [
+            (lambda pilot, percent: days_needed(pilot, percent, 1.96), "normal"),
+            (
+                lambda pilot, percent: days_needed(
+                    pilot, percent, stats.t.ppf(0.975, 7)
+                ),
+                "freedom of the pilot",
+            ),
+            (lambda pilot, percent: days_needed(pilot, percent / 2), "whole width"),
+            (lambda pilot, percent: days_needed(pilot, percent) - 8, "in all"),
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+def test_numbers_of_a_hundred_students(number):
+    exercise, (right, mistakes) = outputs.EXERCISES[number], NUMBERS[number]
+    assert "{" in exercise.question
+    for student in range(100):
+        values = exercise.numbers(np.random.default_rng(student))
+        judge = exercise.judge(**values)
+        assert judge(right(**values)) == ""
+        for wrong, hint in mistakes:
+            assert hint in judge(wrong(**values)), (student, hint)
+        assert judge(-7.7).startswith("not yet")
+
+
+def test_every_exercise_is_tried():
+    tried = {number for number, *_ in WRONG} | set(NUMBERS)
+    assert tried == set(outputs.EXERCISES)
+
+
+if __name__ == "__main__":  # write the .out files and pictures
+    import shutil
+    import tempfile
+
+    for each in (*LECTURES, *ANSWERS):
+        if not sys.argv[1:] or each.name[:2] in sys.argv[1:]:
+            with tempfile.TemporaryDirectory() as place:
+                each.with_suffix(".out").write_text(
+                    output(each, place), encoding="utf-8"
+                )
+                for picture in Path(place).rglob("*.png"):
+                    shutil.copy(picture, FOLDER / picture.name)

@@ -7,6 +7,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Callable
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import simpy
 from numpy.random import Generator
 from scipy import stats
 
+from cgrsp_simpy.analysis.queueing import mmc
 from cgrsp_simpy.analysis.statistics import mean, replications_needed
 from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.exercises.exercise import Case, Exercise, Mistake, code, number, same
@@ -79,6 +81,44 @@ def _batches(waits: Any, batches: int, times: float = 0.0, ddof: int = 1) -> Any
     means = np.reshape(waits, (batches, -1)).mean(axis=1)
     half = _half(means, times or stats.t.ppf(0.975, batches - 1), ddof)
     return means.mean() - half, means.mean() + half
+
+
+# ---- lecture 10: queues ----
+
+
+def _clerks(enough: Callable[[int], bool], load: float) -> int:
+    """Return the least number above the load that is enough."""
+    return next(clerks for clerks in count(math.floor(load) + 1) if enough(clerks))
+
+
+def _over_time(times: Callable[..., Any], last: int = 1) -> Callable[..., float]:
+    """Return a function: sum of times over the run's length; last: to departure."""
+    return lambda *case: float(
+        times(*case).sum() / (np.cumsum(case[0]) + last * _responses(*case)).max()
+    )
+
+
+def _at_arrivals(gaps: Any, works: Any, servers: int) -> float:
+    arrivals = np.cumsum(gaps)
+    ends = arrivals + _responses(gaps, works, servers)
+    return float(np.mean([np.sum(ends[:k] > at) for k, at in enumerate(arrivals)]))
+
+
+def _joined(
+    gaps: Any, works: Any, desks: int, rule: Callable[[list[int]], int]
+) -> np.ndarray:
+    """Return waits if a rule chooses a desk by the numbers of customers there."""
+    ends: list[list[float]] = [[0.0] for _ in range(desks)]
+    waits = []
+    for arrival, work in zip(np.cumsum(gaps), works):
+        desk = ends[rule([sum(end > arrival for end in row) for row in ends])]
+        waits.append(max(desk[-1] - arrival, 0.0))
+        desk.append(arrival + waits[-1] + work)
+    return np.array(waits)
+
+
+def _fewest(numbers: Any) -> int:
+    return int(np.argmin(numbers))
 
 
 EXERCISES: dict[str, Exercise] = {
@@ -224,6 +264,144 @@ EXERCISES: dict[str, Exercise] = {
                     "a batch consists of successive waits",
                 ),
                 within=1e-4,
+            ),
+        ),
+    ),
+    "10.1": Exercise(
+        "Calls come at random, {rate} per minute, and take {work} s each on average,"
+        " exponentially distributed. What is the least number of clerks with one common"
+        " queue for a mean wait of at most {limit} s?",
+        lambda rate, work, limit: number(
+            lambda: _clerks(
+                lambda clerks: mmc(rate / 60, 1 / work, clerks).wait_s <= limit,
+                rate * work / 60,
+            ),
+            "clerks",
+            0.0,
+            Mistake(
+                lambda: _clerks(lambda clerks: True, rate * work / 60),
+                "so many keep the utilisation below 1; how long is the wait then?",
+            ),
+            Mistake(
+                lambda: _clerks(
+                    lambda clerks: mmc(rate / 60 / clerks, 1 / work, 1).wait_s <= limit,
+                    rate * work / 60,
+                ),
+                "that is with a separate queue per clerk",
+            ),
+            Mistake(
+                lambda: _clerks(
+                    lambda clerks: 1 / (clerks / work - rate / 60) <= limit,
+                    rate * work / 60,
+                ),
+                "that is for the mean wait of the calls that wait; many do not",
+            ),
+            way="`cg.queueing.mmc` for several numbers of clerks; rates per second",
+        ),
+        lambda rng: {
+            "rate": int(rng.integers(4, 10)),
+            "work": int(rng.integers(6, 13)) * 10,
+            "limit": int(rng.integers(3, 9)),
+        },
+    ),
+    "10.2": Exercise(
+        "A function `mean_number(env, desk, gaps, works)`: the time average of the"
+        " number of customers in the system.",
+        code(
+            "a function of env, desk, gaps and works",
+            _drawn(lambda rng: {**_customers(rng), "servers": int(rng.integers(1, 3))}),
+            same(
+                _over_time(_responses),
+                Mistake(
+                    _over_time(_waits),
+                    "that is the mean number of those who wait; count those in service,"
+                    " too",
+                ),
+                Mistake(
+                    lambda *case: _responses(*case).mean(),
+                    "that is the mean time in the system; by what does Little's law"
+                    " multiply it?",
+                ),
+                Mistake(
+                    _over_time(_responses, last=0),
+                    "average until the last customer leaves, not until the last one"
+                    " arrives",
+                ),
+                Mistake(
+                    _at_arrivals,
+                    "that is an average over arrivals; take the average over time",
+                ),
+                tried=lambda given, gaps, works, servers: given(
+                    *_system(servers), gaps, works
+                ),
+            ),
+        ),
+    ),
+    "10.3": Exercise(
+        "A function `bound(gap, gap_sd, work, work_sd)`: Kingman's upper bound of the"
+        " mean wait.",
+        code(
+            "a function of two means and two standard deviations",
+            _drawn(
+                lambda rng: {
+                    "mean gap": rng.uniform(10, 20),
+                    "its sd": rng.uniform(2, 30),
+                    "mean service": rng.uniform(2, 9),
+                    "its sd ": rng.uniform(2, 30),
+                }
+            ),
+            same(
+                lambda a, sd_a, s, sd_s: (sd_a**2 + sd_s**2) / 2 / (a - s),
+                Mistake(
+                    lambda a, sd_a, s, sd_s: (sd_a**2 + sd_s**2) / (a - s),
+                    "that is twice the bound",
+                ),
+                Mistake(
+                    lambda a, sd_a, s, sd_s: (sd_a + sd_s) / 2 / (a - s),
+                    "variances, not standard deviations",
+                ),
+                Mistake(
+                    lambda a, sd_a, s, sd_s: (
+                        s * s / (a - s) * (sd_a**2 / a**2 + sd_s**2 / s**2) / 2
+                    ),
+                    "that is Kingman's approximation in heavy traffic, not the bound",
+                ),
+            ),
+        ),
+    ),
+    "10.4": Exercise(
+        "A function `shortest_queue(env, desks, gaps, works)`: the mean wait if"
+        " customers join the desk with the fewest customers.",
+        code(
+            "a function of env, desks, gaps and works",
+            _drawn(
+                lambda rng: {
+                    **_customers(rng, 30, 2.5),
+                    "desks": int(rng.integers(2, 4)),
+                }
+            ),
+            same(
+                lambda *case: _joined(*case, _fewest).mean(),
+                Mistake(
+                    lambda *case: _joined(
+                        *case, lambda row: _fewest(np.maximum(row, 1))
+                    ).mean(),
+                    "a customer in service counts, too; `len(desk.queue)` counts those"
+                    " who wait",
+                ),
+                Mistake(
+                    lambda *case: _waits(*case).mean(),
+                    "that is with one common queue; who has joined a desk stays there",
+                ),
+                Mistake(
+                    lambda *case: (_joined(*case, _fewest) + case[1]).mean(),
+                    "that is the time in the system; a wait ends when service begins",
+                ),
+                tried=lambda given, gaps, works, desks: (
+                    lambda env: given(
+                        env, [simpy.Resource(env) for _ in range(desks)], gaps, works
+                    )
+                )(simpy.Environment()),
             ),
         ),
     ),

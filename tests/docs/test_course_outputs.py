@@ -1,5 +1,6 @@
 """Lectures 9 to 13 of the course: scripts, answers and exercises."""
 
+import math
 import os
 import re
 import runpy
@@ -178,6 +179,77 @@ WRONG = [
 ]
 
 
+# ---- lecture 10 ----
+
+
+def number_by(result):
+    return lambda *case: result(serve(*case))
+
+
+def found(rows):
+    arrivals, _, ends = rows
+    return np.mean([np.sum((arrivals < at) & (ends > at)) for at in arrivals])
+
+
+def joining(choose, column=1):
+    """Mean wait if customers choose a desk by themselves."""
+
+    def shortest_queue(env, desks, gaps, works):
+        waits = []
+
+        def customer(desk, work):
+            arrival = env.now
+            with desk.request() as turn:
+                yield turn
+                begin = env.now
+                yield env.timeout(work)
+            waits.append((begin if column == 1 else env.now) - arrival)
+
+        def source():
+            for number, (gap, work) in enumerate(zip(gaps, works)):
+                yield env.timeout(gap)
+                env.process(customer(desks[choose(desks, number)], work))
+
+        env.process(source())
+        env.run()
+        return np.mean(waits)
+
+    return shortest_queue
+
+
+def inside(desks, _):
+    return int(np.argmin([len(desk.queue) + desk.count for desk in desks]))
+
+
+WRONG += [
+    ("10.2", number_by(lambda r: sum(r[1] - r[0]) / r[2].max()), "those who wait"),
+    ("10.2", number_by(lambda r: np.mean(r[2] - r[0])), "Little's law"),
+    ("10.2", number_by(lambda r: sum(r[2] - r[0]) / r[0].max()), "last customer"),
+    ("10.2", number_by(found), "over arrivals"),
+    ("10.3", lambda a, d, s, e: (d**2 + e**2) / (a - s), "twice"),
+    ("10.3", lambda a, d, s, e: (d + e) / (a - s) / 2, "variances"),
+    (
+        "10.3",
+        lambda a, d, s, e: s / a / (1 - s / a) * ((d / a) ** 2 + (e / s) ** 2) / 2 * s,
+        "approximation",
+    ),
+    (
+        "10.4",
+        joining(lambda desks, _: int(np.argmin([len(d.queue) for d in desks]))),
+        "in service counts",
+    ),
+    (
+        "10.4",
+        lambda env, desks, gaps, works: np.mean(
+            outputs._waits(gaps, works, len(desks))
+        ),
+        "common queue",
+    ),
+    ("10.4", joining(inside, 2), "time in the system"),
+    ("10.4", joining(lambda desks, number: number % len(desks)), "comes out"),
+]
+
+
 @pytest.mark.parametrize(("number", "answer", "hint"), WRONG)
 def test_a_usual_mistake_is_refused_with_its_hint(number, answer, hint, drawn):
     assert hint in outputs.EXERCISES[number].judge(answer)
@@ -195,7 +267,44 @@ def days_needed(pilot, percent, quantile=None):
     return n
 
 
+def clerks_for(wait_s):
+    """Least number of clerks with a wait of at most the limit, all in seconds."""
+
+    def least(rate, work, limit):
+        clerks = int(rate * work / 60) + 1
+        while wait_s(rate / 60, work, clerks) > limit:
+            clerks += 1
+        return clerks
+
+    return least
+
+
+def erlang_s(rate, work, clerks):
+    load = rate * work
+    blocked = load**clerks / math.factorial(clerks) * clerks / (clerks - load)
+    waits = blocked / (
+        sum(load**k / math.factorial(k) for k in range(clerks)) + blocked
+    )
+    return waits / (clerks / work - rate)
+
+
 NUMBERS = {
+    "10.1": (
+        clerks_for(erlang_s),
+        [
+            (lambda rate, work, limit: int(rate * work / 60) + 1, "below 1"),
+            (
+                clerks_for(
+                    lambda rate, work, c: work * rate * work / c / (1 - rate * work / c)
+                ),
+                "separate queue",
+            ),
+            (
+                clerks_for(lambda rate, work, c: 1 / (c / work - rate)),
+                "calls that wait",
+            ),
+        ],
+    ),
     "9.2": (
         days_needed,
         [

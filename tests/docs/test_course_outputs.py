@@ -313,6 +313,62 @@ WRONG += [
 ]
 
 
+# ---- lecture 13 ----
+
+
+def mean_wait(system, gaps, works):
+    arrivals, begins, _ = serve(*system, gaps, works)
+    return np.mean(begins - arrivals)
+
+
+def pair_by(second):
+    def pair(one, two, u, v, gap, work):
+        u, v = np.array(u), np.array(v)
+        runs = ((one, u, v), (two, *second(u, v)))
+        return np.mean(
+            [
+                mean_wait(system, -gap * np.log(1 - x), -work * np.log(1 - y))
+                for system, x, y in runs
+            ]
+        )
+
+    return pair
+
+
+def external_by(result, speed=2):
+    return lambda two, one, gaps, works, b, known: result(
+        mean_wait(two, gaps, works),
+        mean_wait(one, gaps, np.divide(works, speed)),
+        b,
+        known,
+    )
+
+
+def line(y, x):
+    return np.polyfit(x, y, 1)[0]
+
+
+WRONG += [
+    ("13.2", pair_by(lambda u, v: (u, v)), "same run twice"),
+    ("13.2", pair_by(lambda u, v: (1 - u, v)), "service times need"),
+    ("13.2", pair_by(lambda u, v: (u, 1 - v)), "interarrival times need"),
+    ("13.2", pair_by(lambda u, v: (1 - v, 1 - u)), "both runs"),
+    ("13.3", lambda y, x, known: np.mean(y), "plain mean"),
+    ("13.3", lambda y, x, known: np.mean(y) - np.mean(x) + known, "slope 1"),
+    ("13.3", lambda y, x, k: np.mean(y) + line(y, x) * (np.mean(x) - k), "the sign"),
+    (
+        "13.3",
+        lambda y, x, k: np.mean(y) - np.cov(x, y)[0, 1] / np.var(x) * (np.mean(x) - k),
+        "same divisor",
+    ),
+    ("13.3", lambda y, x, k: np.mean(y) - (np.mean(x) - k) / line(x, y), "x on y"),
+    ("13.4", external_by(lambda y, x, b, k: y - b * (x - k), 1), "twice as fast"),
+    ("13.4", external_by(lambda y, x, b, k: y + b * (x - k)), "the sign"),
+    ("13.4", external_by(lambda y, x, b, k: y - b * x), "known mean"),
+    ("13.4", external_by(lambda y, x, b, k: y), "plain mean"),
+]
+
+
 @pytest.mark.parametrize(("number", "answer", "hint"), WRONG)
 def test_a_usual_mistake_is_refused_with_its_hint(number, answer, hint, drawn):
     assert hint in outputs.EXERCISES[number].judge(answer)
@@ -362,7 +418,27 @@ def of_differences(times, ddof=1):
 T6 = stats.t.ppf(0.975, 6)
 
 
+def antithetic(result):
+    """A function of a: variance of e^(aU) and covariance, by numerical integration."""
+    u = (np.arange(100_000) + 0.5) / 100_000
+
+    def of(a):
+        covariance = np.cov(np.exp(a * u), np.exp(a * (1 - u)))
+        return result(covariance[0, 0], covariance[0, 1])
+
+    return of
+
+
 NUMBERS = {
+    "13.1": (
+        antithetic(lambda v, c: v / (v + c)),
+        [
+            (antithetic(lambda v, c: 2 * v / (v + c)), "two runs"),
+            (antithetic(lambda v, c: (v / (v + c)) ** 0.5), "widths"),
+            (antithetic(lambda v, c: (v + c) / v), "reciprocal"),
+            (antithetic(lambda v, c: 1 / (1 - (c / v) ** 2)), "control variate"),
+        ],
+    ),
     "11.2": (
         of_differences(T6),
         [

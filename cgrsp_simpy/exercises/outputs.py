@@ -7,7 +7,6 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Callable
-from itertools import count
 from typing import Any
 
 import numpy as np
@@ -93,7 +92,7 @@ def _batches(waits: Any, batches: int, times: float = 0.0, ddof: int = 1) -> Any
 
 def _clerks(enough: Callable[[int], bool], load: float) -> int:
     """Return the least number above the load that is enough."""
-    return next(clerks for clerks in count(math.floor(load) + 1) if enough(clerks))
+    return next(filter(enough, range(math.floor(load) + 1, 1000)))
 
 
 def _over_time(times: Callable[..., Any], last: int = 1) -> Callable[..., float]:
@@ -104,13 +103,12 @@ def _over_time(times: Callable[..., Any], last: int = 1) -> Callable[..., float]
 
 
 def _at_arrivals(gaps: Any, works: Any, servers: int) -> float:
-    arrivals = np.cumsum(gaps)
-    ends = arrivals + _responses(gaps, works, servers)
+    ends = (arrivals := np.cumsum(gaps)) + _responses(gaps, works, servers)
     return float(np.mean([np.sum(ends[:k] > at) for k, at in enumerate(arrivals)]))
 
 
 def _joined(
-    gaps: Any, works: Any, desks: int, rule: Callable[[list[int]], int]
+    gaps: Any, works: Any, desks: int, rule: Callable[[list[int]], Any]
 ) -> np.ndarray:
     """Return waits if a rule chooses a desk by the numbers of customers there."""
     ends: list[list[float]] = [[0.0] for _ in range(desks)]
@@ -120,10 +118,6 @@ def _joined(
         waits.append(max(desk[-1] - arrival, 0.0))
         desk.append(arrival + waits[-1] + work)
     return np.array(waits)
-
-
-def _fewest(numbers: Any) -> int:
-    return int(np.argmin(numbers))
 
 
 # ---- lecture 11: comparing ----
@@ -144,13 +138,55 @@ def _shortest(gaps: Any, works: Any, sign: int = 1) -> float:
 
 
 def _days(rng: Generator) -> dict[str, Any]:
-    day = rng.normal(40, 6, 7)
-    one, two = (day + rng.normal(shift, 1, 7) for shift in (0, 2))
+    two = (one := rng.normal(40, 6, 7)) + rng.normal(2, 1.5, 7)
     return {"one": one.round(1).tolist(), "two": two.round(1).tolist()}
 
 
 def _difference(gaps: Any, works: Any, one: int, two: int) -> float:
     return float(np.mean(_waits(gaps, works, one) - _waits(gaps, works, two)))
+
+
+# ---- lecture 12: experiments ----
+
+
+def _on_hand(
+    case: tuple[Any, ...], least: float = 0.0, upwards: bool = True, soon: bool = False
+) -> float:
+    """Return the mean stock; with mistakes: by level, order size and lead time."""
+    low, high, gaps, sizes, lead = case
+    arrivals, position, changes = np.cumsum(gaps), high, [(0.0, high)]
+    for at, size in zip(arrivals, sizes):
+        changes.append((at, -size))
+        position -= size
+        if position <= low:
+            items = high - (position if upwards else low)
+            changes.append((at + lead * (not soon), items))
+            position += items
+    times, items = np.transpose(sorted(changes, key=lambda change: change[0]))
+    spans = np.diff(np.minimum([*times, np.inf], arrivals[-1]))
+    return float(np.maximum(items.cumsum(), least) @ spans / arrivals[-1])
+
+
+def _effect(
+    gaps: Any, works: Any, signs: tuple[int, ...] = (1, -1, -1, 1), times: float = 1.0
+) -> float:
+    """Return half of the signed sum of mean waits; times: wrong factor of works."""
+    means = [
+        _waits(gaps, np.divide(works, speed**times), servers).mean()
+        for servers in (1, 2)
+        for speed in (1, 1.5)
+    ]
+    return float(np.dot(signs, means) / 2)
+
+
+def _vertex(x: Any, y: Any) -> float:
+    return float(np.polynomial.Polynomial.fit(x, y, 2).deriv().roots()[0])
+
+
+def _lowest(x: Any, y: Any) -> float:
+    fit, ends = np.polyfit(x, y, 2), (min(x), max(x))
+    inside = np.clip(_vertex(x, y), *ends)
+    return float(min((*ends, inside), key=lambda at: np.polyval(fit, at)))
 
 
 # ---- lecture 13: variance reduction ----
@@ -164,16 +200,14 @@ def _correlation(a: float) -> float:
 
 def _pair(u: Any, v: Any, gap: float, work: float, u2: Any, v2: Any) -> float:
     """Return the mean wait of two runs; u2, v2: random numbers of the second."""
-    return sum(
-        float(_waits(-gap * np.log1p(-gaps), -work * np.log1p(-works)).mean()) / 2
-        for gaps, works in np.array([[u, v], [u2, v2]])
-    )
+    logs = np.log1p(-np.array([[u, v], [u2, v2]]))
+    return float(np.mean([_waits(-gap * x, -work * y) for x, y in logs]))
 
 
 def _controlled(y: Any, x: Any, known: float, slope: float | None = None) -> float:
     """Return the mean of y with control x, by a slope, or the slope of y on x."""
-    slope = np.polyfit(x, y, 1)[0] if slope is None else slope
-    return float(np.mean(y) - slope * (np.mean(x) - known))
+    by = np.polyfit(x, y, 1)[0] if slope is None else slope
+    return float(np.mean(y) - by * (np.mean(x) - known))
 
 
 def _external(
@@ -443,10 +477,10 @@ EXERCISES: dict[str, Exercise] = {
                 }
             ),
             same(
-                lambda *case: _joined(*case, _fewest).mean(),
+                lambda *case: _joined(*case, np.argmin).mean(),
                 Mistake(
                     lambda *case: _joined(
-                        *case, lambda row: _fewest(np.maximum(row, 1))
+                        *case, lambda row: np.argmin(np.maximum(row, 1))
                     ).mean(),
                     "a customer in service counts, too; `len(desk.queue)` counts those"
                     " who wait",
@@ -456,7 +490,7 @@ EXERCISES: dict[str, Exercise] = {
                     "that is with one common queue; who has joined a desk stays there",
                 ),
                 Mistake(
-                    lambda *case: (_joined(*case, _fewest) + case[1]).mean(),
+                    lambda *case: (_joined(*case, np.argmin) + case[1]).mean(),
                     "that is the time in the system; a wait ends when service begins",
                 ),
                 tried=lambda given, gaps, works, desks: (
@@ -503,8 +537,8 @@ EXERCISES: dict[str, Exercise] = {
     ),
     "11.2": Exercise(
         "Seven days with common random numbers gave the mean waits {one} min of a"
-        " system and {two} min of another one, day by day. What is the half width of the"
-        " 95 % interval of the mean difference, in min?",
+        " system and {two} min of another one, day by day. What is the half width of"
+        " the 95 % interval of the mean difference, in min?",
         lambda one, two: number(
             lambda: paired_difference(one, two).half_width,
             "min",
@@ -590,6 +624,136 @@ EXERCISES: dict[str, Exercise] = {
                 tried=lambda given, gaps, works: (
                     lambda env: given(env, simpy.PriorityResource(env), gaps, works)
                 )(simpy.Environment()),
+            ),
+        ),
+    ),
+    "12.1": Exercise(
+        "A 2^2 design gave these mean costs: {low} USD with both factors low, {one} USD"
+        " with A high, {two} USD with B high, {high} USD with both high. What is the"
+        " interaction effect of A and B, in USD?",
+        lambda low, one, two, high: number(
+            lambda: (low - one - two + high) / 2,
+            "USD",
+            1e-9,
+            Mistake(
+                lambda: low - one - two + high,
+                "that is the difference of the differences; the effect is half of it",
+            ),
+            Mistake(
+                lambda: (one + two - low - high) / 2,
+                "the sign: the effect of A with B high minus that with B low",
+            ),
+            Mistake(
+                lambda: (low - one - two + high) / 4,
+                "that is a coefficient of the regression; an effect is twice as much",
+            ),
+            Mistake(
+                lambda: (high + one - low - two) / 2, "that is the main effect of A"
+            ),
+            Mistake(
+                lambda: (high + two - low - one) / 2, "that is the main effect of B"
+            ),
+            way="what does A change with B high, and what with B low?",
+        ),
+        lambda rng: dict(
+            zip(
+                ("low", "one", "two", "high"),
+                (
+                    rng.permuted([0, 13, 31, 74]) + 80.5 + rng.random(4).round(1)
+                ).tolist(),
+            )
+        ),
+    ),
+    "12.2": Exercise(
+        "A function `on_hand(env, low, high, gaps, sizes, lead)`: the time average of"
+        " the items on hand.",
+        code(
+            "a function of env, low, high, gaps, sizes and lead",
+            _drawn(
+                lambda rng: {
+                    "low": int(rng.integers(3, 8)),
+                    "high": int(rng.integers(12, 20)),
+                    "gaps": rng.exponential(1, 40).tolist(),
+                    "sizes": rng.integers(1, 5, 40).tolist(),
+                    "lead": rng.uniform(1, 4),
+                }
+            ),
+            same(
+                lambda *case: _on_hand(case),
+                Mistake(
+                    lambda *case: _on_hand(case, -math.inf),
+                    "a negative level is backlog; on hand are 0 items then",
+                ),
+                Mistake(
+                    lambda *case: _on_hand(case, upwards=False),
+                    "order up to `high`: the position can be below `low`",
+                ),
+                Mistake(
+                    lambda *case: _on_hand(case, soon=True),
+                    "a delivery arrives `lead` after the order",
+                ),
+                tried=lambda given, *case: given(simpy.Environment(), *case),
+            ),
+        ),
+    ),
+    "12.3": Exercise(
+        "A function `interaction(systems, gaps, works)`: the interaction effect of"
+        " servers and speed on the mean wait.",
+        code(
+            "a function of systems, gaps and works",
+            _drawn(lambda rng: _customers(rng, 20, 1.2)),
+            same(
+                _effect,
+                Mistake(
+                    lambda *case: 2 * _effect(*case),
+                    "that is the difference of the differences; the effect is half of"
+                    " it",
+                ),
+                Mistake(lambda *case: -_effect(*case), "the sign"),
+                Mistake(
+                    lambda *case: _effect(*case, (-1, -1, 1, 1)),
+                    "that is the main effect of the servers",
+                ),
+                Mistake(
+                    lambda *case: _effect(*case, (-1, 1, -1, 1)),
+                    "that is the main effect of the speed",
+                ),
+                Mistake(
+                    lambda *case: _effect(*case, times=-1.0),
+                    "a faster server needs less time: works[k] / speed",
+                ),
+                tried=lambda given, *case: given(
+                    {(c, speed): _system(c) for c in (1, 2) for speed in (1, 1.5)},
+                    *case,
+                ),
+            ),
+        ),
+    ),
+    "12.4": Exercise(
+        "A function `lowest(x, y)`: where the fitted parabola is lowest.",
+        code(
+            "a function of two lists",
+            _drawn(
+                lambda rng: {
+                    "x": rng.random(5).round(2),
+                    "y": rng.normal(0, 1, 5).round(2),
+                }
+            ),
+            same(
+                _lowest,
+                Mistake(
+                    _vertex,
+                    "look between the least and the greatest x, at the ends as well",
+                ),
+                Mistake(
+                    lambda x, y: np.clip(_vertex(x, y), min(x), max(x)),
+                    "a parabola that opens downwards is lowest at one of the ends",
+                ),
+                Mistake(
+                    lambda x, y: x[np.argmin(y)],
+                    "that is the lowest point, not where the parabola is lowest",
+                ),
+                within=1e-4,
             ),
         ),
     ),

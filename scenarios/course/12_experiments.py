@@ -108,7 +108,7 @@ print(claim("s and d interact", effects["s x d"], above=0))
 # changes. With an interaction the sum is wrong.
 
 # %%
-by_setting = {setting: row for setting, row in zip(design, y)}
+by_setting = dict(zip(design, y))
 base, with_s, with_d, both = (
     by_setting[setting]
     for setting in ((20, 20, 1.0), (40, 20, 1.0), (20, 60, 1.0), (40, 60, 1.0))
@@ -193,7 +193,7 @@ winners = {"metamodel": found, "direct search": direct}
 settings = [(20, 20), *(tuple(np.rint(each.x).tolist()) for each in winners.values())]
 test = costs(settings, range(SEED + 200, SEED + 240))
 gains = {}
-for k, (name, each) in enumerate(winners.items(), start=1):
+for k, name in enumerate(winners, start=1):
     gains[name] = statistics.paired_difference(test[k], test[0])
     s, d = settings[k]
     print(f"{name:13}: s = {s:.0f}, d = {d:.0f}, cost {test[k].mean():.1f},", end=" ")

@@ -369,6 +369,76 @@ WRONG += [
 ]
 
 
+# ---- lecture 12 ----
+
+
+def stock_by(on_hand=lambda level: max(level, 0), up=True, soon=False):
+    """Mean of a function of the level, from processes."""
+
+    def answer(env, low, high, gaps, sizes, lead):
+        stock = {"level": high, "position": high, "area": 0.0, "since": 0.0}
+
+        def change(items):
+            stock["area"] += on_hand(stock["level"]) * (env.now - stock["since"])
+            stock["level"] += items
+            stock["since"] = env.now
+
+        def delivery(items):
+            yield env.timeout(0 if soon else lead)
+            change(items)
+
+        def source():
+            for gap, size in zip(gaps, sizes):
+                yield env.timeout(gap)
+                change(-size)
+                stock["position"] -= size
+                if stock["position"] <= low:
+                    items = high - (stock["position"] if up else low)
+                    stock["position"] += items
+                    env.process(delivery(items))
+
+        env.run(env.process(source()))
+        return stock["area"] / env.now
+
+    return answer
+
+
+def effect_by(result, power=-1):
+    def interaction(systems, gaps, works):
+        return result(
+            *(
+                mean_wait(system, gaps, np.array(works) * speed**power)
+                for (_, speed), system in systems.items()
+            )
+        )
+
+    return interaction
+
+
+def parabola(x, y):
+    bent, slope, _ = np.polyfit(x, y, 2)
+    return -slope / bent / 2
+
+
+WRONG += [
+    ("12.2", stock_by(lambda level: level), "backlog"),
+    ("12.2", stock_by(up=False), "up to"),
+    ("12.2", stock_by(soon=True), "after the order"),
+    ("12.3", effect_by(lambda a, b, c, d: d - c - b + a), "half of it"),
+    ("12.3", effect_by(lambda a, b, c, d: (c + b - a - d) / 2), "the sign"),
+    (
+        "12.3",
+        effect_by(lambda a, b, c, d: (c + d - a - b) / 2),
+        "effect of the servers",
+    ),
+    ("12.3", effect_by(lambda a, b, c, d: (b + d - a - c) / 2), "effect of the speed"),
+    ("12.3", effect_by(lambda a, b, c, d: (a + d - b - c) / 2, 1), "less time"),
+    ("12.4", parabola, "at the ends as well"),
+    ("12.4", lambda x, y: np.clip(parabola(x, y), min(x), max(x)), "the ends"),
+    ("12.4", lambda x, y: x[np.argmin(y)], "lowest point"),
+]
+
+
 @pytest.mark.parametrize(("number", "answer", "hint"), WRONG)
 def test_a_usual_mistake_is_refused_with_its_hint(number, answer, hint, drawn):
     assert hint in outputs.EXERCISES[number].judge(answer)
@@ -430,6 +500,16 @@ def antithetic(result):
 
 
 NUMBERS = {
+    "12.1": (
+        lambda low, one, two, high: (high - two - (one - low)) / 2,
+        [
+            (lambda low, one, two, high: high - two - (one - low), "half of it"),
+            (lambda low, one, two, high: (one + two - high - low) / 2, "the sign"),
+            (lambda low, one, two, high: (high - two - one + low) / 4, "coefficient"),
+            (lambda low, one, two, high: (high - two + one - low) / 2, "effect of A"),
+            (lambda low, one, two, high: (high + two - one - low) / 2, "effect of B"),
+        ],
+    ),
     "13.1": (
         antithetic(lambda v, c: v / (v + c)),
         [
@@ -492,7 +572,7 @@ def test_numbers_of_a_hundred_students(number):
         assert judge(right(**values)) == ""
         for wrong, hint in mistakes:
             assert hint in judge(wrong(**values)), (student, hint)
-        assert judge(-7.7).startswith("not yet")
+        assert judge(-7.71e5).startswith("not yet")
 
 
 def test_every_exercise_is_tried():

@@ -67,7 +67,7 @@ def _half(x: Any, times: float, ddof: int = 1) -> float:
 # ---- lecture 9: output analysis ----
 
 
-def _late(gaps: Any, works: Any, warm_up: float, served: int = 0) -> float:
+def _late(gaps: Any, works: Any, warm_up: float, *, served: int = 0) -> float:
     """Average the waits of arrivals after the warm-up; served: of services."""
     waits = _waits(gaps, works)
     return float(waits[np.cumsum(gaps) + served * waits >= warm_up].mean())
@@ -80,7 +80,7 @@ def _closing(gaps: Any, works: Any, closes: float) -> tuple[int, float, float]:
     return inside, end - works[inside - 1], end
 
 
-def _batches(waits: Any, batches: int, times: float = 0.0, ddof: int = 1) -> Any:
+def _batches(waits: Any, batches: int, *, times: float = 0.0, ddof: int = 1) -> Any:
     """Return the interval from batch means; times: standard errors, not Student's."""
     means = np.reshape(waits, (batches, -1)).mean(axis=1)
     half = _half(means, times or stats.t.ppf(0.975, batches - 1), ddof)
@@ -108,7 +108,7 @@ def _at_arrivals(gaps: Any, works: Any, servers: int) -> float:
 
 
 def _joined(
-    gaps: Any, works: Any, desks: int, rule: Callable[[list[int]], Any]
+    gaps: Any, works: Any, desks: int, *, rule: Callable[[list[int]], Any]
 ) -> np.ndarray:
     """Return waits if a rule chooses a desk by the numbers of customers there."""
     ends: list[list[float]] = [[0.0] for _ in range(desks)]
@@ -123,7 +123,7 @@ def _joined(
 # ---- lecture 11: comparing ----
 
 
-def _shortest(gaps: Any, works: Any, sign: int = 1) -> float:
+def _shortest(gaps: Any, works: Any, *, sign: int = 1) -> float:
     """Return the mean wait if the shortest work is next; sign -1: the longest."""
     arrivals = np.cumsum(gaps)
     left, now, waits = set(range(len(works))), 0.0, []
@@ -168,7 +168,11 @@ def _on_hand(
 
 
 def _effect(
-    gaps: Any, works: Any, signs: tuple[int, ...] = (1, -1, -1, 1), times: float = 1.0
+    gaps: Any,
+    works: Any,
+    *,
+    signs: tuple[int, ...] = (1, -1, -1, 1),
+    times: float = 1.0,
 ) -> float:
     """Return half of the signed sum of mean waits; times: wrong factor of works."""
     means = [
@@ -198,23 +202,22 @@ def _correlation(a: float) -> float:
     return (math.exp(a) - mean_square) / (math.expm1(2 * a) / 2 / a - mean_square)
 
 
-def _pair(u: Any, v: Any, gap: float, work: float, u2: Any, v2: Any) -> float:
+def _pair(u: Any, v: Any, gap: float, work: float, *, u2: Any, v2: Any) -> float:
     """Return the mean wait of two runs; u2, v2: random numbers of the second."""
     logs = np.log1p(-np.array([[u, v], [u2, v2]]))
     return float(np.mean([_waits(-gap * x, -work * y) for x, y in logs]))
 
 
-def _controlled(y: Any, x: Any, known: float, slope: float | None = None) -> float:
-    """Return the mean of y with control x, by a slope, or the slope of y on x."""
-    by = np.polyfit(x, y, 1)[0] if slope is None else slope
-    return float(np.mean(y) - by * (np.mean(x) - known))
+def _controlled(y: Any, x: Any, known: float, *, slope: float = 0.0) -> float:
+    """Return the mean of y with control x; slope: instead of that of y on x."""
+    return float(np.mean(y) - (np.mean(x) - known) * (slope or np.polyfit(x, y, 1)[0]))
 
 
 def _external(
-    gaps: Any, works: Any, slope: float, known: float, speed: float = 2
+    gaps: Any, works: Any, slope: float, known: float, *, speed: float = 2
 ) -> float:
     fast = _waits(gaps, np.divide(works, speed))
-    return _controlled(_waits(gaps, works, 2), fast, known, slope)
+    return _controlled(_waits(gaps, works, 2), fast, known, slope=slope)
 
 
 EXERCISES: dict[str, Exercise] = {
@@ -231,7 +234,7 @@ EXERCISES: dict[str, Exercise] = {
                     "that includes the customers of the warm-up",
                 ),
                 Mistake(
-                    lambda *case: _late(*case, 1),
+                    lambda *case: _late(*case, served=1),
                     "a customer belongs to the warm-up by the time of arrival, not of"
                     " service",
                 ),
@@ -344,12 +347,12 @@ EXERCISES: dict[str, Exercise] = {
                     "that treats the waits as independent; use means of batches",
                 ),
                 Mistake(
-                    lambda *case: _batches(*case, 1.96),
+                    lambda *case: _batches(*case, times=1.96),
                     "that is with the normal quantile; few batches need Student's t",
                 ),
                 Mistake(
                     lambda waits, batches: _batches(
-                        waits, batches, stats.t.ppf(0.975, batches - 1), 0
+                        waits, batches, times=stats.t.ppf(0.975, batches - 1), ddof=0
                     ),
                     "the standard deviation of a sample divides by n - 1",
                 ),
@@ -477,10 +480,10 @@ EXERCISES: dict[str, Exercise] = {
                 }
             ),
             same(
-                lambda *case: _joined(*case, np.argmin).mean(),
+                lambda *case: _joined(*case, rule=np.argmin).mean(),
                 Mistake(
                     lambda *case: _joined(
-                        *case, lambda row: np.argmin(np.maximum(row, 1))
+                        *case, rule=lambda row: np.argmin(np.maximum(row, 1))
                     ).mean(),
                     "a customer in service counts, too; `len(desk.queue)` counts those"
                     " who wait",
@@ -490,7 +493,7 @@ EXERCISES: dict[str, Exercise] = {
                     "that is with one common queue; who has joined a desk stays there",
                 ),
                 Mistake(
-                    lambda *case: (_joined(*case, np.argmin) + case[1]).mean(),
+                    lambda *case: (_joined(*case, rule=np.argmin) + case[1]).mean(),
                     "that is the time in the system; a wait ends when service begins",
                 ),
                 tried=lambda given, gaps, works, desks: (
@@ -614,7 +617,7 @@ EXERCISES: dict[str, Exercise] = {
                     "that is in order of arrival; a request has a priority",
                 ),
                 Mistake(
-                    lambda *case: _shortest(*case, -1),
+                    lambda *case: _shortest(*case, sign=-1),
                     "that takes the longest work first; the least number is next",
                 ),
                 Mistake(
@@ -711,11 +714,11 @@ EXERCISES: dict[str, Exercise] = {
                 ),
                 Mistake(lambda *case: -_effect(*case), "the sign"),
                 Mistake(
-                    lambda *case: _effect(*case, (-1, -1, 1, 1)),
+                    lambda *case: _effect(*case, signs=(-1, -1, 1, 1)),
                     "that is the main effect of the servers",
                 ),
                 Mistake(
-                    lambda *case: _effect(*case, (-1, 1, -1, 1)),
+                    lambda *case: _effect(*case, signs=(-1, 1, -1, 1)),
                     "that is the main effect of the speed",
                 ),
                 Mistake(
@@ -799,23 +802,23 @@ EXERCISES: dict[str, Exercise] = {
             ),
             same(
                 lambda u, v, *means: _pair(
-                    u, v, *means, 1 - np.array(u), 1 - np.array(v)
+                    u, v, *means, u2=1 - np.array(u), v2=1 - np.array(v)
                 ),
                 Mistake(
-                    lambda u, v, *means: _pair(u, v, *means, u, v),
+                    lambda u, v, *means: _pair(u, v, *means, u2=u, v2=v),
                     "that is the same run twice; the second one has 1 - u and 1 - v",
                 ),
                 Mistake(
-                    lambda u, v, *means: _pair(u, v, *means, 1 - np.array(u), v),
+                    lambda u, v, *means: _pair(u, v, *means, u2=1 - np.array(u), v2=v),
                     "the service times need 1 - v in the second run",
                 ),
                 Mistake(
-                    lambda u, v, *means: _pair(u, v, *means, u, 1 - np.array(v)),
+                    lambda u, v, *means: _pair(u, v, *means, u2=u, v2=1 - np.array(v)),
                     "the interarrival times need 1 - u in the second run",
                 ),
                 Mistake(
                     lambda u, v, *means: _pair(
-                        u, v, *means, 1 - np.array(v), 1 - np.array(u)
+                        u, v, *means, u2=1 - np.array(v), v2=1 - np.array(u)
                     ),
                     "u is for interarrival times in both runs, v for service times",
                 ),
@@ -838,7 +841,7 @@ EXERCISES: dict[str, Exercise] = {
                 _controlled,
                 Mistake(lambda y, *_: np.mean(y), "that is the plain mean"),
                 Mistake(
-                    lambda *case: _controlled(*case, 1.0),
+                    lambda *case: _controlled(*case, slope=1.0),
                     "that is with the slope 1; what is the slope of y on x?",
                 ),
                 Mistake(
@@ -847,13 +850,13 @@ EXERCISES: dict[str, Exercise] = {
                 ),
                 Mistake(
                     lambda y, x, known: _controlled(
-                        y, x, known, np.cov(x, y)[0, 1] / np.var(x)
+                        y, x, known, slope=np.cov(x, y)[0, 1] / np.var(x)
                     ),
                     "covariance and variance with the same divisor, n - 1",
                 ),
                 Mistake(
                     lambda y, x, known: _controlled(
-                        y, x, known, 1 / np.polyfit(y, x, 1)[0]
+                        y, x, known, slope=1 / np.polyfit(y, x, 1)[0]
                     ),
                     "that is by the regression of x on y; take that of y on x",
                 ),
@@ -875,7 +878,7 @@ EXERCISES: dict[str, Exercise] = {
             same(
                 _external,
                 Mistake(
-                    lambda *case: _external(*case, 1),
+                    lambda *case: _external(*case, speed=1),
                     "the single server is twice as fast: works[k] / 2",
                 ),
                 Mistake(

@@ -10,7 +10,8 @@ a regression metamodel finds a better policy from few runs.
 # a **design** says which combinations of values (**levels**) are run. The model is the
 # shop of lecture 11 with its (s, S) policy: each month, if the stock is below s, it is
 # ordered up to S. The factors are s, the distance d = S - s, and the lead time of a
-# delivery. The response is the mean cost per month, after Law, Sections 1.5 and 12.2.
+# delivery. The response is the mean cost per month, after Law, Section 1.5 and Chapter
+# 12.
 
 # %%
 from itertools import product
@@ -154,14 +155,14 @@ def fit(region):
 
 
 WIDE, NARROW = ((10, 50), (10, 70)), ((16, 32), (26, 50))
-draw = cg.Draw(SEED)("settings")
-others = [tuple(draw.integers(*np.transpose(NARROW)).tolist()) for _ in range(12)]
+numbers = cg.Draw(SEED)("settings").choice(16 * 24, 12, replace=False)
+others = [(16 + number // 24, 26 + number % 24) for number in numbers.tolist()]
 measured = costs(others, range(SEED, SEED + RUNS)).mean(axis=1)
 surfaces, rms = {}, {}
 for name, region in (("wide", WIDE), ("narrow", NARROW)):
     surfaces[name], settings, p = fit(region)
     rms[name] = np.sqrt(np.mean((surfaces[name](others) - measured) ** 2))
-    print(f"{name:6} region: lack of fit p = {p:.3f},", end=" ")
+    print(f"{name:6} region: lack of fit p = {p:.1g},", end=" ")
     print(f"off by {rms[name]:.2f} USD at 12 other settings")
     if name == "wide":
         p_wide = p
@@ -180,7 +181,7 @@ for name, region in (("wide", WIDE), ("narrow", NARROW)):
 # results are run on 40 other seeds, and compared with the base case.
 
 # %%
-found = minimize(
+lowest = minimize(
     lambda x: surfaces["narrow"]([x])[0], np.mean(NARROW, axis=1), bounds=NARROW
 )
 direct = minimize(
@@ -189,7 +190,7 @@ direct = minimize(
     method="Nelder-Mead",
     options={"maxfev": 18, "initial_simplex": ((20, 20), (40, 20), (20, 60))},
 )
-winners = {"metamodel": found, "direct search": direct}
+winners = {"metamodel": lowest, "direct search": direct}
 settings = [(20, 20), *(tuple(np.rint(each.x).tolist()) for each in winners.values())]
 test = costs(settings, range(SEED + 200, SEED + 240))
 gains = {}
@@ -251,7 +252,7 @@ def draw_figure():
         figure.colorbar(drawing, ax=right, label="cost by the metamodel (USD)")
         nine = np.transpose(list(product(*(np.linspace(*e, 3) for e in NARROW))))
         right.plot(*nine, "o", color="black", ms=9, clip_on=False)
-        right.plot(*found.x, "s", color=MISSED, ms=13, clip_on=False)
+        right.plot(*lowest.x, "s", color=MISSED, ms=13, clip_on=False)
         right.set(xlabel="s", ylabel="d = S - s")
         right.set_title("design (circles) and lowest point", fontsize="medium")
         Path("pictures").mkdir(exist_ok=True)

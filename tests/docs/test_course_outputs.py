@@ -49,6 +49,16 @@ def test_a_script_prints_its_out_file(script, tmp_path):
     assert len(list(tmp_path.rglob("*.png"))) == (script in LECTURES)
 
 
+def test_all_answers_are_right():
+    for script in ANSWERS:
+        printed = script.with_suffix(".out").read_text(encoding="utf-8")
+        judged = re.findall(r"^(\d+\.\d): right$", printed, re.MULTILINE)
+        asked = [
+            n for n in outputs.EXERCISES if int(n.split(".")[0]) == int(script.name[:2])
+        ]
+        assert judged == asked
+
+
 @pytest.mark.parametrize("script", LECTURES, ids=lambda path: path.stem)
 def test_a_lecture_has_its_parts(script):
     text = script.read_text(encoding="utf-8")
@@ -186,7 +196,7 @@ def number_by(result):
     return lambda *case: result(serve(*case))
 
 
-def found(rows):
+def met(rows):
     arrivals, _, ends = rows
     return np.mean([np.sum((arrivals < at) & (ends > at)) for at in arrivals])
 
@@ -225,7 +235,7 @@ WRONG += [
     ("10.2", number_by(lambda r: sum(r[1] - r[0]) / r[2].max()), "those who wait"),
     ("10.2", number_by(lambda r: np.mean(r[2] - r[0])), "Little's law"),
     ("10.2", number_by(lambda r: sum(r[2] - r[0]) / r[0].max()), "last customer"),
-    ("10.2", number_by(found), "over arrivals"),
+    ("10.2", number_by(met), "over arrivals"),
     ("10.3", lambda a, d, s, e: (d**2 + e**2) / (a - s), "twice"),
     ("10.3", lambda a, d, s, e: (d + e) / (a - s) / 2, "variances"),
     (

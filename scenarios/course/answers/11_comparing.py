@@ -43,8 +43,8 @@ print("11.1:", cg.exercises.check(11.1, saving))
 
 # %%
 print(cg.exercises.question(11.2, "Ada"))
-one = [43.1, 41.1, 43.7, 33.7, 39.1, 40.7, 24.9]
-two = [44.9, 44.1, 45.5, 37.2, 43.0, 43.0, 28.3]
+one = [42.4, 41.8, 42.8, 35.3, 40.0, 40.3, 26.7]
+two = [45.4, 42.8, 46.2, 34.8, 40.6, 42.8, 25.9]
 differences = np.subtract(one, two)
 half_width = t.ppf(0.975, 6) * differences.std(ddof=1) / np.sqrt(7)
 print(f"{differences.mean():+.2f} ± {half_width:.3f} min")

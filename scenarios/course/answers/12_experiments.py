@@ -12,7 +12,7 @@ import numpy as np
 import cgrsp_simpy as cg
 
 print(cg.exercises.question(12.1, "Ada"))
-low, one, two, high = 136.5, 101.5, 82.5, 125.5
+low, one, two, high = 93.8, 112.4, 80.5, 155.3
 answer = ((high - two) - (one - low)) / 2
 print(f"{answer:+.2f} USD")
 print("12.1:", cg.exercises.check(12.1, answer, "Ada"))

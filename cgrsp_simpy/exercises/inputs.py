@@ -1,252 +1,700 @@
-"""Exercises of lectures 9 to 11: input modelling, variates, interrupts."""
+"""Exercises of lectures 5 to 8 and 14: validation, inputs and rare events."""
 
 from __future__ import annotations
 
+import heapq
 import math
-from functools import cache
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
+import simpy
+from numpy.random import Generator
 from scipy import stats
 
+from cgrsp_simpy.base.checks import require
 from cgrsp_simpy.base.streams import stream
-from cgrsp_simpy.exercises.exercise import Exercise, Mistake, number
-from cgrsp_simpy.rental.arrivals import ArrivalRates
-
-# ---- lecture 9: input modelling ----
-
-
-@cache
-def _service_s() -> np.ndarray:
-    return stream(9, "exercise").gamma(2.0, 300.0, 500)
-
-
-def _distance(law: stats.rv_continuous, *parameters: float) -> float:
-    """Return the Kolmogorov-Smirnov distance."""
-    return float(stats.kstest(_service_s(), law(*parameters).cdf).statistic)
+from cgrsp_simpy.exercises.exercise import (
+    Case,
+    Exercise,
+    Mistake,
+    code,
+    number,
+    same,
+)
 
 
-def _one_sided() -> float:
-    """Return the greatest excess of the empirical distribution function."""
-    x = np.sort(_service_s())
-    return float(np.max(np.arange(1, 501) / 500 - stats.expon(0, x.mean()).cdf(x)))
+def _drawn(
+    draw: Callable[[Generator], Case], cases: int = 100
+) -> Callable[[], Iterator[Case]]:
+    """Return a function that draws the cases, the same ones at each call."""
+    return lambda: (draw(stream(n, "exercise")) for n in range(cases))
 
 
-def _chi_square_p(fitted: int, law: stats.rv_continuous = stats.gamma) -> float:
-    """Test 20 equally likely cells; fitted: parameters, a degree of freedom each."""
-    fit = law(*law.fit(_service_s(), floc=0))
-    cells = np.histogram(fit.cdf(_service_s()), 20, range=(0, 1))[0]
+def _waits(servers: int, arrivals: Any, works: Any) -> np.ndarray:
+    """Return the waits in order of arrival, first come, first served."""
+    free, waits = [0.0] * servers, []
+    for arrival, work in zip(arrivals, works):
+        start = max(arrival, heapq.heappop(free))
+        heapq.heappush(free, start + work)
+        waits.append(start - arrival)
+    return np.array(waits)
+
+
+def _replay(given: Any, servers: int, *log: Any) -> list[Any]:
+    """Run a trace-driven process; return the list that it fills."""
+    env, values = simpy.Environment(), list[Any]()
+    desk = simpy.Resource(env, servers)
+    env.process(given(env, desk, [*zip(*log)], values))
+    env.run()
+    return values
+
+
+def _listed(given: Any, *case: Any) -> list[float]:
+    """Run a process whose last argument is a list; return the list."""
+    env, values = simpy.Environment(), list[Any]()
+    env.process(given(env, *case, values))
+    env.run()
+    return values
+
+
+# ---- lecture 5: validation ----
+
+
+def _two_logs(rng: Generator) -> Case:
+    log = rng.uniform(6, 16, 10)
+    model = log - rng.uniform(2, 5, 10)
+    return {"log": log.round(1).tolist(), "model": model.round(1).tolist()}
+
+
+def _half_width(log: Any, model: Any, quantile: float = 0.0) -> float:
+    """Use Student's t if no quantile is given."""
+    error = stats.sem(np.subtract(log, model))
+    return float((quantile or stats.t.ppf(0.975, len(log) - 1)) * error)
+
+
+def _repair_waits(bays: int, arrivals: Any, fetches: Any, repairs: Any) -> Any:
+    return _waits(bays, arrivals, np.add(fetches, repairs)) + fetches
+
+
+# ---- lecture 6: random numbers ----
+
+
+def _pairs_p(
+    u: Any, step: int = 2, freedom: int = 99, used: Callable[[Any], Any] = np.asarray
+) -> float:
+    """Test pairs in 10 x 10 cells; used: selects among the counts."""
+    cells = 10 * (10 * u[:-1:step]).astype(int) + (10 * u[1::step]).astype(int)
+    counts = used(np.bincount(cells, minlength=100))
+    statistic = np.sum((counts - counts.mean()) ** 2) / counts.mean()
+    return float(stats.chi2.sf(statistic, freedom - 100 + len(counts)))
+
+
+def _lcg_arrivals(
+    a: int,
+    c: int,
+    m: int,
+    x: int,
+    mean: float,
+    n: int,
+    *,
+    skip: int = 1,
+    ln_u: bool = False,
+) -> np.ndarray:
+    states = [x]
+    while len(states) < n + skip:
+        states.append((a * states[-1] + c) % m)
+    u = np.array(states[skip:]) / m
+    return np.cumsum(-mean * np.log(u if ln_u else 1 - u))
+
+
+# ---- lecture 7: variates ----
+
+# of |Z| under an exponential density with mean 1
+SMALLEST_C = math.sqrt(2 * math.e / math.pi)
+# per half hour
+MEAN_COUNTS = np.repeat([1.0, 5.0, 1.0], [16, 24, 8])
+DAYS, MOST_Z = 1000, 4.5
+
+
+def _arrivals_fault(given: Any, seed: int) -> str:
+    """Test the counts per half hour and their variance between days."""
+    env, arrivals = simpy.Environment(), list[float]()
+
+    def arrive() -> None:
+        few = len(arrivals) < 500 * DAYS
+        require(few, "arrivals", len(arrivals), "about 144 per day")
+        arrivals.append(env.now)
+
+    env.process(given(env, stream(seed, "exercise"), arrive))
+    env.run(24 * DAYS)
+    counts = np.histogram(arrivals, np.arange(48 * DAYS + 1) / 2)[0].reshape(DAYS, 48)
+    errors = (counts.mean(axis=0) - MEAN_COUNTS) / np.sqrt(MEAN_COUNTS / DAYS)
+    wrong = np.abs(errors) >= MOST_Z
+    dispersion = np.mean((counts - MEAN_COUNTS) ** 2 / MEAN_COUNTS) - 1
+    sd = math.sqrt(np.mean(2 + 1 / MEAN_COUNTS) / counts.size)
+    faults = {
+        "": not wrong.any() and abs(dispersion) < MOST_Z * sd,
+        "the means are right, but the counts do not vary as Poisson counts": (
+            not wrong.any()
+        ),
+        "the rate is the same in all hours": np.ptp(counts.mean(axis=0)) < 0.5,
+        "the counts are wrong around 8 or 20 o'clock: the rate changes while the"
+        " process waits": not (wrong[:14].any() or wrong[22:38].any()),
+        "the mean counts per half hour should be 5 from 8 to 20 o'clock, else 1": True,
+    }
+    return next(fault for fault, applies in faults.items() if applies)
+
+
+def _failures(u: Any, scale: float, shape: float, repair: float) -> Any:
+    lifetimes = scale * (-np.log1p(-np.array(u))) ** (1 / shape)
+    return np.cumsum(lifetimes) + repair * np.arange(len(lifetimes))
+
+
+def _served(
+    gaps: Any, priorities: Any, works: Any, *, at_service: bool = False
+) -> np.ndarray:
+    """Return arrivals and departures at one desk with priorities."""
+    arrivals, now, order = np.cumsum(gaps), 0.0, iter(works)
+    departures = np.full(len(gaps), math.inf)
+    for _ in gaps:
+        waiting = np.flatnonzero(np.isinf(departures))
+        now = max(now, arrivals[waiting[0]])
+        n = min(waiting, key=lambda n: (arrivals[n] > now, priorities[n], n))
+        now = departures[n] = now + (next(order) if at_service else works[n])
+    return np.array([arrivals, departures])
+
+
+def _source(given: Any, *case: Any) -> np.ndarray:
+    env, served = simpy.Environment(), list[Any]()
+    desk = simpy.PriorityResource(env)
+    env.process(given(env, desk, *map(iter, case), served))
+    env.run()
+    return np.array(sorted(served)).T
+
+
+# ---- lecture 8: input modelling ----
+
+
+def _service_s(n: int) -> np.ndarray:
+    return stream(n, "exercise").gamma(2.0, 300.0, 500)
+
+
+def _numbered(distinct: Callable[[int], bool]) -> Callable[[Generator], Case]:
+    """Draw n for which usual mistakes differ from the right answer."""
+    return lambda rng: {
+        "n": next(n for n in map(int, rng.integers(10, 10_000, 99)) if distinct(n))
+    }
+
+
+def _d(n: int, family: Any, *parameters: float, side: Any = "two-sided") -> float:
+    test = stats.kstest(_service_s(n), family(*parameters).cdf, alternative=side)
+    return float(test.statistic)
+
+
+def _p(n: int, fitted: int, family: Any = stats.gamma) -> float:
+    """Test 20 cells of equal probability."""
+    cdf = family(*family.fit(_service_s(n), floc=0)).cdf(_service_s(n))
+    cells = np.histogram(cdf, 20, range=(0, 1))[0]
     return float(stats.chisquare(cells, ddof=fitted).pvalue)
 
 
-# ---- lecture 10: variates and streams ----
-
-# of |Z| under an exponential density of mean 1
-LEAST_C = math.sqrt(2 * math.e / math.pi)
-RATES_PER_H = ((2.0,) * 8 + (10.0,) * 12 + (2.0,) * 4,)  # rates of one day
+# ---- lecture 14: rare events ----
 
 
-def _last_h(start_h: float) -> float:
-    """Return the arrival of the 500th job, if the run starts at an hour of the day."""
-    expected = stream(10, "exercise").standard_exponential(500).cumsum()
-    return float(ArrivalRates(RATES_PER_H, start_h).times_s(expected)[-1] / 3600)
+def _unseen(probability: float, error: float) -> float:
+    """Return after how many replications none is seen with the probability error."""
+    return math.log(error) / math.log1p(-probability)
 
 
-def _last_at_one_rate_h(per_h: float) -> float:
-    return float(stream(10, "exercise").standard_exponential(500).sum() / per_h)
+def _ends(x: Any, p: float, lower: int = -1, upper: int = 0) -> Any:
+    low, high = stats.binom(len(x), p).ppf([0.025, 0.975])
+    return np.sort(x)[[int(low) + lower, int(high) + upper]]
 
 
-# ---- lecture 11: interrupts ----
-
-PER_H, RESTART_H, WRITING_H = 1 / 3, 2 / 60, 1 / 60
-
-
-def _piece_h(length_h: float, restart_h: float = RESTART_H) -> float:
-    """Return the expected hours of a piece of work that is lost as a whole.
-
-    The first attempt needs the length, each later one a restart as well.
-    """
-    again_h = math.expm1(PER_H * (length_h + restart_h)) / PER_H
-    return -math.expm1(-PER_H * length_h) * (1 / PER_H + again_h)
-
-
-def _by_pieces(pieces: int, work_h: float = 4.0, writing_h: float = WRITING_H) -> float:
-    """Return the expected hours with a checkpoint after each piece but the last."""
-    length_h = work_h / pieces
-    return (pieces - 1) * _piece_h(length_h + writing_h) + _piece_h(length_h)
-
-
-def _best_pieces(work_h: float = 4.0, writing_h: float = WRITING_H) -> float:
-    return min(range(1, 200), key=lambda pieces: _by_pieces(pieces, work_h, writing_h))
+def _weight(gaps: Any, works: Any, level: int, load: float, *, first: int = 1) -> float:
+    """Return the weight of a cycle; first: customers present at its start."""
+    by_time = np.argsort(np.cumsum([gaps, works], axis=1), axis=None)
+    present = 1 + np.where(by_time < len(gaps), 1, -1).cumsum()
+    last = present[np.argmax((present == level) | (present == 0))]
+    return load ** (level - first) if last == level else 0.0
 
 
 EXERCISES: dict[str, Exercise] = {
-    "9.1": Exercise(
-        "An exponential law is fitted to 500 service times. What is the"
-        " Kolmogorov-Smirnov distance D?",
-        number(
-            lambda: _distance(stats.expon, 0, _service_s().mean()),
-            "a distance",
-            2e-3,
-            Mistake(
-                lambda: _distance(stats.expon, 0, 600.0),
-                "that is with the mean from which x was drawn; fit it to x",
-            ),
-            Mistake(
-                lambda: _distance(stats.expon, *stats.expon.fit(_service_s())),
-                "that fits where the law begins as well; here it begins at 0",
-            ),
-            Mistake(
-                lambda: _distance(stats.gamma, *stats.gamma.fit(_service_s(), floc=0)),
-                "that is the distance of the gamma law",
-            ),
-            Mistake(_one_sided, "that is the largest gap on one side; look at both"),
-            way=(
-                "fit the mean, and compare the law with both ends of each step of the"
-                " data"
-            ),
-        ),
-    ),
-    "9.2": Exercise(
-        "A gamma law is fitted to the same times. What is the p-value of the chi-square"
-        " test with 20 equally likely cells, if each fitted parameter takes a degree of"
-        " freedom?",
-        number(
-            lambda: _chi_square_p(2),
-            "a probability",
+    "5.1": Exercise(
+        "The mean waits of ten days are {log} min in the log, and {model} min in a"
+        " trace-driven model. What is the half width of the 95 % confidence interval"
+        " for the difference?",
+        lambda log, model: number(
+            lambda: _half_width(log, model),
+            "min",
             5e-3,
             Mistake(
-                lambda: _chi_square_p(0),
-                "that has 19 degrees of freedom; here each fitted parameter takes one",
+                lambda: (
+                    stats.t.ppf(0.975, 18)
+                    * math.hypot(stats.sem(log), stats.sem(model))
+                ),
+                "that treats the days as different ones; take differences per day",
             ),
             Mistake(
-                lambda: _chi_square_p(1),
-                "that has 18 degrees of freedom; how many parameters were fitted?",
+                lambda: 2 * _half_width(log, model),
+                "that is the whole width; the question is for half",
             ),
             Mistake(
-                lambda: _chi_square_p(3),
-                "that has 16 degrees of freedom; the place where the law begins was not"
-                " fitted",
+                lambda: _half_width(log, model, 1.96),
+                "that is with the normal quantile; ten days need Student's t",
+            ),
+            Mistake(lambda: _half_width(log, model, 1.0), "that is the standard error"),
+            Mistake(
+                lambda: abs(np.mean(log) - np.mean(model)),
+                "that is the difference itself; how precise is it?",
+            ),
+            way="ten differences: their mean, their standard deviation, Student's t",
+        ),
+        numbers=_two_logs,
+    ),
+    "5.2": Exercise(
+        "If the model is right, the rank of the log is 1 or 20 on one day in ten. What"
+        " is the probability that this happens on {count} of {days} days or more?",
+        lambda count, days: number(
+            lambda: stats.binom.sf(count - 1, days, 0.1),
+            "a probability",
+            2e-3,
+            Mistake(
+                lambda: stats.binom.sf(count, days, 0.1),
+                "that is more than the count; or more includes the count",
             ),
             Mistake(
-                lambda: 1 - _chi_square_p(2),
-                "that is the chance of a smaller statistic; p is that of one as large",
+                lambda: stats.binom.pmf(count, days, 0.1),
+                "that is exactly the count; the question is for the count or more",
             ),
             Mistake(
-                lambda: _chi_square_p(1, stats.expon), "that is the exponential law"
+                lambda: stats.binom.cdf(count - 1, days, 0.1),
+                "that is less than the count",
             ),
             Mistake(
-                lambda: 2 * _chi_square_p(2),
-                "that is doubled; the chi-square test looks at one side alone",
+                lambda: stats.binom.sf(count - 1, days, 0.05),
+                "that is one of the two ranks; both count",
             ),
-            way=(
-                "how many are expected in each cell, and how many degrees of freedom"
-                " are left?"
+            way="which distribution has the number of such days?",
+        ),
+        numbers=lambda rng: {
+            "count": int(rng.integers(3, 6)),
+            "days": int(rng.integers(15, 31)),
+        },
+    ),
+    "5.3": Exercise(
+        "A process `replay(env, bays, log, waits)`: a trace-driven model of a repair"
+        " shop.",
+        code(
+            "a generator function of env, bays, log and waits",
+            _drawn(
+                lambda rng: {
+                    "bays": int(rng.integers(2, 4)),
+                    "arrivals": rng.exponential(5, 30).cumsum().tolist(),
+                    "fetches": rng.uniform(0, 4, 30).tolist(),
+                    "repairs": rng.exponential(8, 30).tolist(),
+                }
+            ),
+            same(
+                _repair_waits,
+                Mistake(
+                    lambda bays, arrivals, fetches, repairs: _waits(
+                        bays, arrivals, np.add(fetches, repairs)
+                    ),
+                    "the wait ends when the repair begins, after fetching",
+                ),
+                Mistake(
+                    lambda bays, arrivals, _, repairs: _waits(bays, arrivals, repairs),
+                    "the part is not fetched",
+                ),
+                Mistake(
+                    lambda _, *case: _repair_waits(1, *case),
+                    "the next job arrives only when the one before has left: start a"
+                    " process per job",
+                ),
+                Mistake(
+                    lambda *case: case[2],
+                    "no job waits for a bay",
+                ),
+                tried=lambda given, *case: [
+                    wait for _, wait in sorted(_replay(given, *case))
+                ],
             ),
         ),
     ),
-    "10.1": Exercise(
-        "|Z| by rejection from an exponential law of mean 1: how many draws does a kept"
-        " one take on average?",
-        number(
-            lambda: LEAST_C,
-            "draws",
+    "6.1": Exercise(
+        "A good generator takes {tests} independent tests at the level {level}. What is"
+        " the probability that at least one of them rejects it?",
+        lambda tests, level: number(
+            lambda: 1 - (1 - level) ** tests,
+            "a probability",
             2e-3,
+            Mistake(lambda: (1 - level) ** tests, "that is the probability of none"),
             Mistake(
-                lambda: 1 / LEAST_C, "that is the share that is kept; turn it round"
+                lambda: tests * level,
+                "that is the mean number of rejections; how likely is none?",
             ),
+            Mistake(lambda: level, "that is the probability for one test"),
+            way="what is the probability that all tests accept it?",
+        ),
+        numbers=lambda rng: {
+            "tests": int(rng.integers(20, 61)),
+            "level": float(rng.choice([0.01, 0.015, 0.02])),
+        },
+    ),
+    "6.2": Exercise(
+        "A function `pairs(u)` of 2 n numbers: the p-value of the chi-square test of"
+        " their pairs in 10 x 10 cells.",
+        code(
+            "a function of an array",
+            _drawn(lambda rng: {"u": rng.random(2 * int(rng.integers(150, 1000)))}),
+            same(
+                _pairs_p,
+                Mistake(
+                    lambda u: _pairs_p(u, step=1),
+                    "these pairs overlap, so they are not independent; use each number"
+                    " once",
+                ),
+                Mistake(
+                    lambda u: 1 - _pairs_p(u),
+                    "that is the probability of a smaller statistic",
+                ),
+                Mistake(
+                    lambda u: _pairs_p(u, freedom=100),
+                    "one degree of freedom too many: the counts add up to n",
+                ),
+                Mistake(
+                    lambda u: stats.chi2.isf(_pairs_p(u), 99),
+                    "that is the statistic; the question is for its p-value",
+                ),
+                Mistake(
+                    lambda u: _pairs_p(u, used=lambda counts: counts[counts > 0]),
+                    "empty cells count, too",
+                ),
+                Mistake(
+                    lambda u: _pairs_p(u, used=np.trim_zeros), "empty cells count, too"
+                ),
+            ),
+        ),
+    ),
+    "6.3": Exercise(
+        "A process `source(env, a, c, m, x, mean, n, arrivals)`: arrivals with the"
+        " numbers of an LCG.",
+        code(
+            "a generator function",
+            _drawn(
+                lambda rng: {
+                    "a": 4 * int(rng.integers(100, 1000)) + 1,
+                    "c": 2 * int(rng.integers(100, 1000)) + 1,
+                    "m": 2**20,
+                    "x": int(rng.integers(1, 2**20)),
+                    "mean": rng.uniform(2, 9),
+                    "n": int(rng.integers(5, 15)),
+                }
+            ),
+            same(
+                _lcg_arrivals,
+                Mistake(
+                    lambda *case: _lcg_arrivals(*case, skip=0),
+                    "the first U comes from the state after x",
+                ),
+                Mistake(
+                    lambda *case: _lcg_arrivals(*case, ln_u=True),
+                    "that is -ln(U), which has the right distribution; use 1 - U here",
+                ),
+                Mistake(
+                    lambda *case: _lcg_arrivals(*case) / case[4] ** 2,
+                    "the mean is not the rate",
+                ),
+                tried=_listed,
+            ),
+        ),
+    ),
+    "7.1": Exercise(
+        "|Z| by acceptance-rejection from an exponential distribution with mean 1: how"
+        " many exponential variates does one accepted variate need on average?",
+        number(
+            lambda: SMALLEST_C,
+            "variates",
+            2e-3,
+            Mistake(lambda: 1 / SMALLEST_C, "that is the fraction that is accepted"),
             Mistake(
-                lambda: 2 * LEAST_C,
-                "a kept one takes so many uniform numbers; how many exponential draws?",
+                lambda: 2 * SMALLEST_C,
+                "that is the number of uniform numbers; how many exponential variates?",
             ),
             Mistake(
                 lambda: math.sqrt(2 / math.pi),
                 "that is the ratio of the densities at 0; where is it largest?",
             ),
             Mistake(
-                lambda: LEAST_C / 2,
-                "the density of |Z| is twice that of Z",
+                lambda: SMALLEST_C / 2, "the density of |Z| is twice the density of Z"
             ),
-            way=(
-                "where is the ratio of the two densities largest, and how large is it"
-                " there?"
+            way="where is the ratio of the two densities largest?",
+        ),
+    ),
+    "7.2": Exercise(
+        "A process `source(env, rng, arrive)`: Poisson arrivals, 2 per hour, and 10 per"
+        " hour from 8 to 20 o'clock.",
+        code(
+            "a generator function of env, rng and arrive",
+            lambda: [{"seed": 7}],
+            _arrivals_fault,
+        ),
+    ),
+    "7.3": Exercise(
+        "A process `machine(env, uniforms, scale, shape, repair, failures)`: Weibull"
+        " lifetimes by inversion, and repairs.",
+        code(
+            "a generator function",
+            _drawn(
+                lambda rng: {
+                    "uniforms": rng.random(8).tolist(),
+                    "scale": rng.uniform(50, 200),
+                    "shape": rng.uniform(1.5, 3),
+                    "repair": rng.uniform(1, 9),
+                }
+            ),
+            same(
+                _failures,
+                Mistake(
+                    lambda u, scale, shape, repair: _failures(
+                        u, scale, 1 / shape, repair
+                    ),
+                    "the power is one over the shape",
+                ),
+                Mistake(
+                    lambda u, scale, _, repair: _failures(u, scale, 1, repair),
+                    "that is an exponential distribution; where is the shape?",
+                ),
+                Mistake(
+                    lambda u, *case: _failures(np.subtract(1, u), *case),
+                    "that is -ln(U), which has the right distribution; use 1 - U here",
+                ),
+                Mistake(
+                    lambda u, scale, shape, _: _failures(u, scale, shape, 0),
+                    "during the repair the machine does not work, and cannot fail",
+                ),
+                Mistake(
+                    lambda *case: _failures(*case) + case[3],
+                    "append the time of the failure, not of the end of the repair",
+                ),
+                tried=_listed,
             ),
         ),
     ),
-    "10.2": Exercise(
-        "Two jobs an hour by night, ten by day, from 8:00 on: how many hours after the"
-        " start does the 500th job come?",
-        number(
-            lambda: _last_h(8.0),
-            "hours",
-            5e-4,
-            Mistake(
-                lambda: _last_h(0.0), "that starts at midnight; the run starts at 8:00"
+    "7.4": Exercise(
+        "A process `source(env, desk, gaps, priorities, works, served)`: customers with"
+        " priorities at one desk, drawn at arrival.",
+        code(
+            "a generator function",
+            _drawn(
+                lambda rng: {
+                    "gaps": rng.exponential(1, 30).tolist(),
+                    "priorities": rng.integers(0, 3, 30).tolist(),
+                    "works": rng.exponential(0.95, 30).tolist(),
+                }
             ),
-            Mistake(
-                lambda: _last_at_one_rate_h(6.0),
-                "that is at the mean rate all along; how many jobs are expected until a"
-                " time?",
-            ),
-            Mistake(
-                lambda: _last_at_one_rate_h(10.0),
-                "that is at the highest rate all along",
-            ),
-            Mistake(
-                lambda: _last_h(8.0) + 8.0,
-                "that counts from midnight; the question counts from the start at 8:00",
-            ),
-            Mistake(lambda: 3600 * _last_h(8.0), "that is in seconds"),
-            Mistake(lambda: 60 * _last_h(8.0), "that is in minutes"),
-            way="how many jobs are expected from 8:00 until each hour?",
-        ),
-    ),
-    "11.1": Exercise(
-        "How many hours does a job of 8 h take without checkpoints, with restarts?",
-        number(
-            lambda: _piece_h(8.0),
-            "hours",
-            5e-4,
-            Mistake(
-                lambda: _piece_h(8.0, 0.0),
-                "that is without the time of a restart; each attempt but the first"
-                " needs it",
-            ),
-            Mistake(
-                lambda: math.expm1(PER_H * (8.0 + RESTART_H)) / PER_H,
-                "the first attempt needs no restart",
-            ),
-            Mistake(lambda: _piece_h(4.0), "that is for 4 h of work"),
-            Mistake(lambda: 60 * _piece_h(8.0), "that is in minutes"),
-            Mistake(
-                lambda: 2 * _piece_h(4.0),
-                "that is twice the time of 4 h, as with a checkpoint in the middle that"
-                " is free",
-            ),
-            way=(
-                "E(L) for one piece: what does the first attempt need, what each later"
-                " one?"
+            same(
+                _served,
+                Mistake(
+                    lambda *case: _served(*case, at_service=True),
+                    "the service times are drawn when service begins; draw them at"
+                    " arrival",
+                ),
+                Mistake(
+                    lambda gaps, _, works: _served(gaps, [0] * len(gaps), works),
+                    "all customers have the same priority",
+                ),
+                Mistake(
+                    lambda gaps, priorities, works: _served(
+                        gaps, [-each for each in priorities], works
+                    ),
+                    "the lowest number is served first",
+                ),
+                tried=_source,
             ),
         ),
     ),
-    "11.2": Exercise(
-        "Into how many equal pieces is a job of 4 h cut for the least expected time?",
-        number(
-            _best_pieces,
-            "pieces",
-            0.0,
+    "8.1": Exercise(
+        "The service times are `x = stream({n}, 'exercise').gamma(2.0, 300.0, 500)`. An"
+        " exponential distribution that begins at 0 is fitted to x by maximum"
+        " likelihood. What is the Kolmogorov-Smirnov statistic D?",
+        lambda n: number(
+            lambda: _d(n, stats.expon, 0, _service_s(n).mean()),
+            "a distance",
+            2e-3,
             Mistake(
-                lambda: _best_pieces() - 1,
-                "so many checkpoints are written; how many pieces are that?",
+                lambda: _d(n, stats.expon, 0, 600.0),
+                "that is with the mean from which x was drawn; estimate it from x",
             ),
             Mistake(
-                lambda: _best_pieces(8.0),
-                "that is for a job of 8 h",
+                lambda: _d(n, stats.expon, *stats.expon.fit(_service_s(n))),
+                "that estimates the lower end, too; here the distribution begins at 0",
             ),
             Mistake(
-                lambda: _best_pieces(4.0, RESTART_H),
-                "that takes the time of a restart for the time of a checkpoint",
+                lambda: _d(n, stats.gamma, *stats.gamma.fit(_service_s(n), floc=0)),
+                "that is the distance of a gamma distribution",
             ),
-            way="add up E(L) of all pieces, for 1, 2, 3, ... of them",
+            Mistake(
+                lambda: _d(n, stats.expon, 0, _service_s(n).mean(), side="greater"),
+                "that is the largest distance on one side; consider both sides",
+            ),
+            way="estimate the mean, and consider both ends of each step of the data",
+        ),
+        numbers=_numbered(lambda n: abs(_service_s(n).mean() - 600) > 12),
+    ),
+    "8.2": Exercise(
+        "A gamma distribution that begins at 0 is fitted to"
+        " `x = stream({n}, 'exercise').gamma(2.0, 300.0, 500)`. What is the p-value of"
+        " the chi-square test with 20 cells of equal probability, if each fitted"
+        " parameter costs one degree of freedom?",
+        lambda n: number(
+            lambda: _p(n, 2),
+            "a probability",
+            5e-3,
+            Mistake(
+                lambda: _p(n, 0),
+                "that has 19 degrees of freedom; each fitted parameter costs one",
+            ),
+            Mistake(
+                lambda: _p(n, 1),
+                "that has 18 degrees of freedom; how many parameters were fitted?",
+            ),
+            Mistake(
+                lambda: _p(n, 3),
+                "that has 16 degrees of freedom; the lower end was not fitted",
+            ),
+            Mistake(
+                lambda: 1 - _p(n, 2),
+                "that is the probability of a smaller statistic, not of a larger one",
+            ),
+            Mistake(
+                lambda: _p(n, 1, stats.expon), "that is an exponential distribution"
+            ),
+            way="how many degrees of freedom remain of 20 cells?",
+        ),
+        numbers=_numbered(lambda n: 0.1 < _p(n, 2) < 0.8),
+    ),
+    "8.3": Exercise(
+        "A process `replay(env, desk, log, waits)`: a trace-driven model of a hotline.",
+        code(
+            "a generator function of env, desk, log and waits",
+            _drawn(
+                lambda rng: {
+                    "agents": int(rng.integers(2, 4)),
+                    "arrivals": rng.exponential(4, 30).cumsum().tolist(),
+                    "talks": rng.exponential(9, 30).tolist(),
+                }
+            ),
+            same(
+                _waits,
+                Mistake(
+                    lambda _, arrivals, talks: _waits(1, arrivals, talks),
+                    "the next caller arrives only when the one before has left: start a"
+                    " process per caller",
+                ),
+                Mistake(
+                    lambda *case: np.zeros(len(case[1])),
+                    "nobody waits: the log has arrival times, not interarrival times;"
+                    " and who holds the desk, for how long?",
+                ),
+                tried=_replay,
+            ),
+        ),
+    ),
+    "14.1": Exercise(
+        "No event occurs in n independent replications. How large must n be so that a"
+        " probability of {probability} or more is ruled out, with {confidence} %"
+        " confidence?",
+        lambda probability, confidence: number(
+            lambda: _unseen(probability, 1 - confidence / 100),
+            "replications",
+            2e-3,
+            Mistake(
+                lambda: 1 / probability,
+                "with so many, the probability to see none is still more than a third",
+            ),
+            Mistake(
+                lambda: _unseen(probability, (1 - confidence / 100) / 2),
+                "that is a two-sided interval; only one side is asked for",
+            ),
+            Mistake(
+                lambda: _unseen(probability, confidence / 100),
+                "so many replications see none with the probability that should be the"
+                " confidence",
+            ),
+            way="with this probability, how likely is it that n replications see none?",
+        ),
+        numbers=lambda rng: {
+            "probability": float(rng.choice([0.002, 0.001, 0.0004, 0.0002, 0.0001])),
+            "confidence": int(rng.choice([90, 95, 98, 99])),
+        },
+    ),
+    "14.2": Exercise(
+        "A function `interval(x, p)`: the 95 % confidence interval for a quantile.",
+        code(
+            "a function of an array and a probability",
+            _drawn(
+                lambda rng: {
+                    "x": rng.exponential(9, int(rng.integers(100, 500))),
+                    "p": float(rng.choice([0.5, 0.75, 0.9])),
+                }
+            ),
+            same(
+                _ends,
+                Mistake(
+                    lambda x, p: _ends(x, p, lower=0),
+                    "the lower end: ranks count from 1, indices from 0",
+                ),
+                Mistake(
+                    lambda x, p: _ends(x, p, upper=-1),
+                    "the upper end is the value after the rank of 0.975",
+                ),
+                Mistake(
+                    lambda x, _: np.quantile(x, [0.025, 0.975]),
+                    "that contains 95 % of the values; how well is the quantile known?",
+                ),
+                Mistake(
+                    lambda x, _: x.mean() + np.array([-1.96, 1.96]) * stats.sem(x),
+                    "that is an interval for the mean",
+                ),
+            ),
+        ),
+    ),
+    "14.3": Exercise(
+        "A process `cycle(env, gaps, works, level, load, weights)`: the weight of a"
+        " cycle with swapped rates.",
+        code(
+            "a generator function",
+            _drawn(
+                lambda rng: {
+                    "gaps": rng.exponential(1, 300).tolist(),
+                    "works": rng.exponential(2, 300).tolist(),
+                    "level": int(rng.integers(3, 9)),
+                    "load": 0.5,
+                }
+            ),
+            same(
+                lambda *case: [_weight(*case)],
+                Mistake(
+                    lambda *case: [_weight(*case, first=0)],
+                    "one customer is present at the start, so that there is one arrival"
+                    " fewer",
+                ),
+                Mistake(
+                    lambda *case: [float(_weight(*case) > 0)],
+                    "that counts the cycle without its weight",
+                ),
+                Mistake(
+                    lambda gaps, works, level, load: [
+                        _weight(gaps, works, level, 1 / load)
+                    ],
+                    "the weight is the original likelihood over the one with swapped"
+                    " rates",
+                ),
+                tried=_listed,
+            ),
         ),
     ),
 }

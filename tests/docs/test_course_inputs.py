@@ -13,9 +13,9 @@ from scipy import stats
 import cgrsp_simpy as cg
 from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.exercises import EXERCISES, check
-from cgrsp_simpy.exercises import inputs_course as room
+from cgrsp_simpy.exercises import inputs as room
 
-COURSE = Path(__file__).parents[2] / "scenarios" / "course"
+COURSE = Path(__file__).parents[2] / "scenarios" / "lectures"
 NUMBERS = 5, 6, 7, 8, 14
 SCRIPTS = [
     path

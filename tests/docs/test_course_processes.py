@@ -14,7 +14,7 @@ from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.exercises import check, processes
 from cgrsp_simpy.exercises.processes import EXERCISES
 
-FOLDER = Path(__file__).parents[2] / "scenarios" / "course"
+FOLDER = Path(__file__).parents[2] / "scenarios" / "lectures"
 NUMBERS = (1, 2, 3, 4, 15)
 SCRIPTS = [
     path

@@ -1,0 +1,92 @@
+"""Answers to lecture 9: each model is a few processes, and the deletion is by the time
+of arrival.
+"""
+
+# %% [markdown]
+# **9.1** A source process starts one process per customer. The arrival decides whether
+# a wait counts. The first customer comes after the first gap.
+
+# %%
+import numpy as np
+from scipy.stats import t
+
+import cgrsp_simpy as cg
+from cgrsp_simpy.analysis import statistics
+
+
+def steady(env, desk, gaps, works, warm_up):
+    waits = []
+
+    def customer(work):
+        arrival = env.now
+        with desk.request() as turn:
+            yield turn
+            if arrival >= warm_up:
+                waits.append(env.now - arrival)
+            yield env.timeout(work)
+
+    def source():
+        for gap, work in zip(gaps, works):
+            yield env.timeout(gap)
+            env.process(customer(work))
+
+    env.process(source())
+    env.run()
+    return np.mean(waits)
+
+
+print("9.1:", cg.exercises.check(9.1, steady))
+
+# %% [markdown]
+# **9.2** The pilot gives mean and standard deviation; the function looks for the least
+# number of days whose half width is small enough. These are the numbers of "Ada".
+
+# %%
+print(cg.exercises.question(9.2, "Ada"))
+days = [5.3, 5.4, 4.9, 3.0, 4.3, 3.5, 5.3, 5.4]
+answer = statistics.replications_needed(days, 0.03)
+print(f"{answer} days are needed")
+print("9.2:", cg.exercises.check(9.2, answer, "Ada"))
+
+# %% [markdown]
+# **9.3** The source stops at closing time. `env.run()` then ends with the last event,
+# and this is the departure of the last customer.
+
+
+# %%
+def closing(env, desk, gaps, works, closes):
+    ends = []
+
+    def customer(work):
+        with desk.request() as turn:
+            yield turn
+            yield env.timeout(work)
+        ends.append(env.now)
+
+    def source():
+        for gap, work in zip(gaps, works):
+            yield env.timeout(gap)
+            if env.now > closes:
+                return
+            env.process(customer(work))
+
+    env.process(source())
+    env.run()
+    return len(ends), ends[-1]
+
+
+print("9.3:", cg.exercises.check(9.3, closing))
+
+# %% [markdown]
+# **9.4** The batch means are the observations, and their number gives the degrees of
+# freedom.
+
+
+# %%
+def batch_interval(waits, batches):
+    means = np.reshape(waits, (batches, -1)).mean(axis=1)
+    half = t.ppf(0.975, batches - 1) * means.std(ddof=1) / np.sqrt(batches)
+    return means.mean() - half, means.mean() + half
+
+
+print("9.4:", cg.exercises.check(9.4, batch_interval))

@@ -1,0 +1,604 @@
+"""Lectures 9 to 13 of the course: scripts, answers and exercises."""
+
+import math
+import os
+import re
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from cgrsp_simpy.analysis import statistics
+from cgrsp_simpy.exercises import outputs
+
+FOLDER = Path(__file__).parents[2] / "scenarios" / "lectures"
+LECTURES = [
+    path for number in range(9, 14) for path in FOLDER.glob(f"{number:02}_*.py")
+]
+ANSWERS = [FOLDER / "answers" / path.name for path in LECTURES]
+SEEDS = range(5)  # of 20 cases each
+
+
+def output(script, folder):
+    environment = {
+        **os.environ,
+        "PYTHONIOENCODING": "utf-8",
+        "PYTHONWARNINGS": "error",
+        "OMP_NUM_THREADS": "1",
+    }
+    done = subprocess.run(
+        [sys.executable, str(script)],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        encoding="utf-8",
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("script", [*LECTURES, *ANSWERS], ids=lambda path: path.stem)
+def test_a_script_prints_its_out_file(script, tmp_path):
+    printed = output(script, tmp_path)
+    assert printed == script.with_suffix(".out").read_text(encoding="utf-8")
+    assert len(list(tmp_path.rglob("*.png"))) == (script in LECTURES)
+
+
+def test_all_answers_are_right():
+    for script in ANSWERS:
+        printed = script.with_suffix(".out").read_text(encoding="utf-8")
+        judged = re.findall(r"^(\d+\.\d): right$", printed, re.MULTILINE)
+        asked = [
+            n for n in outputs.EXERCISES if int(n.split(".")[0]) == int(script.name[:2])
+        ]
+        assert judged == asked
+
+
+@pytest.mark.parametrize("script", LECTURES, ids=lambda path: path.stem)
+def test_a_lecture_has_its_parts(script):
+    text = script.read_text(encoding="utf-8")
+    for heading in ("Three misconceptions", "You can now", "Five questions"):
+        assert f"# ## {heading}\n" in text
+    assert text.count("<details>") == text.count("</details>") == 5
+    assert "env.process" in text
+    asked = re.findall(r"^# \*\*(\d+\.\d)\*\* ", text, re.MULTILINE)
+    assert asked == [
+        number
+        for number in outputs.EXERCISES
+        if number.split(".")[0] == str(int(script.name[:2]))
+    ]
+
+
+# ---- right answers: those of the answers' scripts ----
+
+
+@pytest.fixture(scope="module")
+def answers():
+    """Function of each exercise that asks for code."""
+    functions = {}
+    for script in ANSWERS:
+        names = runpy.run_path(str(script))
+        for number, name in re.findall(
+            r"check\((\d+\.\d), (\w+)\)\)", script.read_text(encoding="utf-8")
+        ):
+            functions[number] = names[name]
+    return functions
+
+
+OF_CODE = [
+    number for number, exercise in outputs.EXERCISES.items() if not exercise.numbers
+]
+
+
+@pytest.fixture(params=SEEDS)
+def drawn(request, monkeypatch):
+    """Draw other cases than those that students get."""
+    original = outputs.stream
+    monkeypatch.setattr(
+        outputs, "stream", lambda seed, name: original(1000 + request.param, name)
+    )
+
+
+@pytest.mark.parametrize("number", OF_CODE)
+def test_a_right_function_is_accepted(number, answers, drawn):
+    assert outputs.EXERCISES[number].judge(answers[number]) == ""
+
+
+# ---- wrong answers ----
+
+
+def serve(env, desk, gaps, works, at_zero=False, begins=None):
+    """Serve customers; return arrivals, begins and ends in order of arrival."""
+    rows = np.full((len(works), 3), np.nan)
+
+    def customer(number, work):
+        rows[number, 0] = env.now
+        with desk.request() as turn:
+            yield turn
+            rows[number, 1] = env.now
+            yield env.timeout(work)
+        rows[number, 2] = env.now
+
+    def source():
+        for number, (gap, work) in enumerate(zip(gaps, works)):
+            yield env.timeout(gap if number or not at_zero else 0)
+            env.process(customer(number, work))
+
+    env.process(source())
+    env.run()
+    return rows.T
+
+
+def steady_by(rule, column=1, at_zero=False):
+    """Mean of the values of customers that a rule keeps."""
+
+    def steady(env, desk, gaps, works, warm_up):
+        rows = serve(env, desk, gaps, works, at_zero)
+        return (rows[column] - rows[0])[rule(rows, warm_up)].mean()
+
+    return steady
+
+
+def closing_by(result, stops=True):
+    def closing(env, desk, gaps, works, closes):
+        kept = np.cumsum(gaps) <= (closes if stops else np.inf)
+        rows = serve(env, desk, np.array(gaps)[kept], np.array(works)[kept])
+        return result(rows, closes)
+
+    return closing
+
+
+def by_batches(waits, batches, quantile=None, ddof=1, order="C"):
+    means = np.mean(
+        np.reshape(waits, (-1, batches) if order == "F" else (batches, -1)),
+        axis=0 if order == "F" else 1,
+    )
+    t = quantile or stats.t.ppf(0.975, batches - 1)
+    half = t * means.std(ddof=ddof) / len(means) ** 0.5
+    return means.mean() - half, means.mean() + half
+
+
+def arrived(rows, warm_up):
+    return rows[0] >= warm_up
+
+
+WRONG = [
+    ("9.1", steady_by(lambda rows, _: rows[0] >= 0), "customers of the warm-up"),
+    ("9.1", steady_by(lambda rows, at: rows[1] >= at), "by the time of arrival"),
+    ("9.1", steady_by(arrived, 2), "time in the system"),
+    ("9.1", steady_by(arrived, at_zero=True), "first customer arrives"),
+    ("9.1", lambda env, desk, *_: 1.0, "comes out"),
+    ("9.1", 4.0, "without calling it"),
+    ("9.3", closing_by(lambda r, _: (len(r[0]), r[2].max()), False), "after closing"),
+    ("9.3", closing_by(lambda r, at: (sum(r[2] <= at), at)), "inside at closing"),
+    ("9.3", closing_by(lambda r, at: (len(r[0]), at)), "after the doors close"),
+    ("9.3", closing_by(lambda r, _: (len(r[0]), r[1].max())), "service begins"),
+    (
+        "9.4",
+        lambda x, _: (statistics.mean(x).low, statistics.mean(x).high),
+        "independent",
+    ),
+    ("9.4", lambda x, n: by_batches(x, n, 1.96), "normal quantile"),
+    ("9.4", lambda x, n: by_batches(x, n, ddof=0), "n - 1"),
+    ("9.4", lambda x, n: by_batches(x, n, order="F"), "successive waits"),
+]
+
+
+# ---- lecture 10 ----
+
+
+def number_by(result):
+    return lambda *case: result(serve(*case))
+
+
+def met(rows):
+    arrivals, _, ends = rows
+    return np.mean([np.sum((arrivals < at) & (ends > at)) for at in arrivals])
+
+
+def joining(choose, column=1):
+    """Mean wait if customers choose a desk by themselves."""
+
+    def shortest_queue(env, desks, gaps, works):
+        waits = []
+
+        def customer(desk, work):
+            arrival = env.now
+            with desk.request() as turn:
+                yield turn
+                begin = env.now
+                yield env.timeout(work)
+            waits.append((begin if column == 1 else env.now) - arrival)
+
+        def source():
+            for number, (gap, work) in enumerate(zip(gaps, works)):
+                yield env.timeout(gap)
+                env.process(customer(desks[choose(desks, number)], work))
+
+        env.process(source())
+        env.run()
+        return np.mean(waits)
+
+    return shortest_queue
+
+
+def inside(desks, _):
+    return int(np.argmin([len(desk.queue) + desk.count for desk in desks]))
+
+
+WRONG += [
+    ("10.2", number_by(lambda r: sum(r[1] - r[0]) / r[2].max()), "those who wait"),
+    ("10.2", number_by(lambda r: np.mean(r[2] - r[0])), "Little's law"),
+    ("10.2", number_by(lambda r: sum(r[2] - r[0]) / r[0].max()), "last customer"),
+    ("10.2", number_by(met), "over arrivals"),
+    ("10.3", lambda a, d, s, e: (d**2 + e**2) / (a - s), "twice"),
+    ("10.3", lambda a, d, s, e: (d + e) / (a - s) / 2, "variances"),
+    (
+        "10.3",
+        lambda a, d, s, e: s / a / (1 - s / a) * ((d / a) ** 2 + (e / s) ** 2) / 2 * s,
+        "approximation",
+    ),
+    (
+        "10.4",
+        joining(lambda desks, _: int(np.argmin([len(d.queue) for d in desks]))),
+        "in service counts",
+    ),
+    (
+        "10.4",
+        lambda env, desks, gaps, works: np.mean(
+            outputs._waits(gaps, works, len(desks))
+        ),
+        "common queue",
+    ),
+    ("10.4", joining(inside, 2), "time in the system"),
+    ("10.4", joining(lambda desks, number: number % len(desks)), "comes out"),
+]
+
+
+# ---- lecture 11 ----
+
+
+def saving_by(result):
+    def saving(one, two, gaps, works):
+        return result(
+            *(np.subtract(*serve(*each, gaps, works)[1::-1]) for each in (one, two))
+        )
+
+    return saving
+
+
+def prioritised(priority, column=1):
+    """Mean wait with a priority of the work."""
+
+    def shortest_first(env, desk, gaps, works):
+        waits = []
+
+        def customer(work):
+            arrival = env.now
+            with desk.request(priority(work)) as turn:
+                yield turn
+                begin = env.now
+                yield env.timeout(work)
+            waits.append((begin if column == 1 else env.now) - arrival)
+
+        def source():
+            for gap, work in zip(gaps, works):
+                yield env.timeout(gap)
+                env.process(customer(work))
+
+        env.process(source())
+        env.run()
+        return np.mean(waits)
+
+    return shortest_first
+
+
+WRONG += [
+    ("11.1", saving_by(lambda x, y: np.mean(y - x)), "the sign"),
+    ("11.1", saving_by(lambda x, y: np.sum(x - y)), "take means"),
+    (
+        "11.1",
+        lambda one, two, gaps, works: np.mean(
+            outputs._waits(np.diff(np.maximum.accumulate(gaps), prepend=0), works)
+        ),
+        "comes out",
+    ),
+    ("11.1", lambda *_: 0.0, "comes out"),
+    ("11.3", lambda p: np.minimum(1, len(p) * np.array(p)), "Bonferroni"),
+    ("11.3", stats.false_discovery_control, "Hochberg"),
+    ("11.3", lambda p: sorted(statistics.holm(p)), "not sorted"),
+    (
+        "11.3",
+        lambda p: [min(1, x * sum(y >= x for y in p)) for x in p],
+        "running maximum",
+    ),
+    ("11.4", prioritised(lambda work: 0), "order of arrival"),
+    ("11.4", prioritised(lambda work: -work), "longest"),
+    ("11.4", prioritised(lambda work: work, 2), "time in the system"),
+]
+
+
+# ---- lecture 13 ----
+
+
+def mean_wait(system, gaps, works):
+    arrivals, begins, _ = serve(*system, gaps, works)
+    return np.mean(begins - arrivals)
+
+
+def pair_by(second):
+    def pair(one, two, u, v, gap, work):
+        u, v = np.array(u), np.array(v)
+        runs = ((one, u, v), (two, *second(u, v)))
+        return np.mean(
+            [
+                mean_wait(system, -gap * np.log(1 - x), -work * np.log(1 - y))
+                for system, x, y in runs
+            ]
+        )
+
+    return pair
+
+
+def external_by(result, speed=2):
+    return lambda two, one, gaps, works, b, known: result(
+        mean_wait(two, gaps, works),
+        mean_wait(one, gaps, np.divide(works, speed)),
+        b,
+        known,
+    )
+
+
+def line(y, x):
+    return np.polyfit(x, y, 1)[0]
+
+
+WRONG += [
+    ("13.2", pair_by(lambda u, v: (u, v)), "same run twice"),
+    ("13.2", pair_by(lambda u, v: (1 - u, v)), "service times need"),
+    ("13.2", pair_by(lambda u, v: (u, 1 - v)), "interarrival times need"),
+    ("13.2", pair_by(lambda u, v: (1 - v, 1 - u)), "both runs"),
+    ("13.3", lambda y, x, known: np.mean(y), "plain mean"),
+    ("13.3", lambda y, x, known: np.mean(y) - np.mean(x) + known, "slope 1"),
+    ("13.3", lambda y, x, k: np.mean(y) + line(y, x) * (np.mean(x) - k), "the sign"),
+    (
+        "13.3",
+        lambda y, x, k: np.mean(y) - np.cov(x, y)[0, 1] / np.var(x) * (np.mean(x) - k),
+        "same divisor",
+    ),
+    ("13.3", lambda y, x, k: np.mean(y) - (np.mean(x) - k) / line(x, y), "x on y"),
+    ("13.4", external_by(lambda y, x, b, k: y - b * (x - k), 1), "twice as fast"),
+    ("13.4", external_by(lambda y, x, b, k: y + b * (x - k)), "the sign"),
+    ("13.4", external_by(lambda y, x, b, k: y - b * x), "known mean"),
+    ("13.4", external_by(lambda y, x, b, k: y), "plain mean"),
+]
+
+
+# ---- lecture 12 ----
+
+
+def stock_by(on_hand=lambda level: max(level, 0), up=True, soon=False):
+    """Mean of a function of the level, from processes."""
+
+    def answer(env, low, high, gaps, sizes, lead):
+        stock = {"level": high, "position": high, "area": 0.0, "since": 0.0}
+
+        def change(items):
+            stock["area"] += on_hand(stock["level"]) * (env.now - stock["since"])
+            stock["level"] += items
+            stock["since"] = env.now
+
+        def delivery(items):
+            yield env.timeout(0 if soon else lead)
+            change(items)
+
+        def source():
+            for gap, size in zip(gaps, sizes):
+                yield env.timeout(gap)
+                change(-size)
+                stock["position"] -= size
+                if stock["position"] <= low:
+                    items = high - (stock["position"] if up else low)
+                    stock["position"] += items
+                    env.process(delivery(items))
+
+        env.run(env.process(source()))
+        return stock["area"] / env.now
+
+    return answer
+
+
+def effect_by(result, power=-1):
+    def interaction(systems, gaps, works):
+        return result(
+            *(
+                mean_wait(system, gaps, np.array(works) * speed**power)
+                for (_, speed), system in systems.items()
+            )
+        )
+
+    return interaction
+
+
+def parabola(x, y):
+    bent, slope, _ = np.polyfit(x, y, 2)
+    return -slope / bent / 2
+
+
+WRONG += [
+    ("12.2", stock_by(lambda level: level), "backlog"),
+    ("12.2", stock_by(up=False), "up to"),
+    ("12.2", stock_by(soon=True), "after the order"),
+    ("12.3", effect_by(lambda a, b, c, d: d - c - b + a), "half of it"),
+    ("12.3", effect_by(lambda a, b, c, d: (c + b - a - d) / 2), "the sign"),
+    (
+        "12.3",
+        effect_by(lambda a, b, c, d: (c + d - a - b) / 2),
+        "effect of the servers",
+    ),
+    ("12.3", effect_by(lambda a, b, c, d: (b + d - a - c) / 2), "effect of the speed"),
+    ("12.3", effect_by(lambda a, b, c, d: (a + d - b - c) / 2, 1), "less time"),
+    ("12.4", parabola, "at the ends as well"),
+    ("12.4", lambda x, y: np.clip(parabola(x, y), min(x), max(x)), "the ends"),
+    ("12.4", lambda x, y: x[np.argmin(y)], "lowest point"),
+]
+
+
+@pytest.mark.parametrize(("number", "answer", "hint"), WRONG)
+def test_a_usual_mistake_is_refused_with_its_hint(number, answer, hint, drawn):
+    assert hint in outputs.EXERCISES[number].judge(answer)
+
+
+# ---- exercises with numbers of the student's own ----
+
+
+def days_needed(pilot, percent, quantile=None):
+    n = 2
+    while (quantile or stats.t.ppf(0.975, n - 1)) * np.std(pilot, ddof=1) / n**0.5 > (
+        percent / 100 * np.mean(pilot)
+    ):
+        n += 1
+    return n
+
+
+def clerks_for(wait_s):
+    """Least number of clerks with a wait of at most the limit, all in seconds."""
+
+    def least(rate, work, limit):
+        clerks = int(rate * work / 60) + 1
+        while wait_s(rate / 60, work, clerks) > limit:
+            clerks += 1
+        return clerks
+
+    return least
+
+
+def erlang_s(rate, work, clerks):
+    load = rate * work
+    blocked = load**clerks / math.factorial(clerks) * clerks / (clerks - load)
+    waits = blocked / (
+        sum(load**k / math.factorial(k) for k in range(clerks)) + blocked
+    )
+    return waits / (clerks / work - rate)
+
+
+def half(x, times, ddof=1):
+    return times * np.std(x, ddof=ddof) / len(x) ** 0.5
+
+
+def of_differences(times, ddof=1):
+    return lambda one, two: half(np.subtract(one, two), times, ddof)
+
+
+T6 = stats.t.ppf(0.975, 6)
+
+
+def antithetic(result):
+    """A function of a: variance of e^(aU) and covariance, by numerical integration."""
+    u = (np.arange(100_000) + 0.5) / 100_000
+
+    def of(a):
+        covariance = np.cov(np.exp(a * u), np.exp(a * (1 - u)))
+        return result(covariance[0, 0], covariance[0, 1])
+
+    return of
+
+
+NUMBERS = {
+    "12.1": (
+        lambda low, one, two, high: (high - two - (one - low)) / 2,
+        [
+            (lambda low, one, two, high: high - two - (one - low), "half of it"),
+            (lambda low, one, two, high: (one + two - high - low) / 2, "the sign"),
+            (lambda low, one, two, high: (high - two - one + low) / 4, "coefficient"),
+            (lambda low, one, two, high: (high - two + one - low) / 2, "effect of A"),
+            (lambda low, one, two, high: (high + two - one - low) / 2, "effect of B"),
+        ],
+    ),
+    "13.1": (
+        antithetic(lambda v, c: v / (v + c)),
+        [
+            (antithetic(lambda v, c: 2 * v / (v + c)), "two runs"),
+            (antithetic(lambda v, c: (v / (v + c)) ** 0.5), "widths"),
+            (antithetic(lambda v, c: (v + c) / v), "reciprocal"),
+            (antithetic(lambda v, c: 1 / (1 - (c / v) ** 2)), "control variate"),
+        ],
+    ),
+    "11.2": (
+        of_differences(T6),
+        [
+            (of_differences(1.96), "normal quantile"),
+            (of_differences(T6, 0), "n - 1"),
+            (of_differences(2 * T6), "whole width"),
+            (of_differences(1), "standard error"),
+            (lambda one, two: np.hypot(half(one, T6), half(two, T6)), "independent"),
+        ],
+    ),
+    "10.1": (
+        clerks_for(erlang_s),
+        [
+            (lambda rate, work, limit: int(rate * work / 60) + 1, "below 1"),
+            (
+                clerks_for(
+                    lambda rate, work, c: work * rate * work / c / (1 - rate * work / c)
+                ),
+                "separate queue",
+            ),
+            (
+                clerks_for(lambda rate, work, c: 1 / (c / work - rate)),
+                "calls that wait",
+            ),
+        ],
+    ),
+    "9.2": (
+        days_needed,
+        [
+            (lambda pilot, percent: days_needed(pilot, percent, 1.96), "normal"),
+            (
+                lambda pilot, percent: days_needed(
+                    pilot, percent, stats.t.ppf(0.975, 7)
+                ),
+                "freedom of the pilot",
+            ),
+            (lambda pilot, percent: days_needed(pilot, percent / 2), "whole width"),
+            (lambda pilot, percent: days_needed(pilot, percent) - 8, "in all"),
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+def test_numbers_of_a_hundred_students(number):
+    exercise, (right, mistakes) = outputs.EXERCISES[number], NUMBERS[number]
+    assert "{" in exercise.question
+    for student in range(100):
+        values = exercise.numbers(np.random.default_rng(student))
+        judge = exercise.judge(**values)
+        assert judge(right(**values)) == ""
+        for wrong, hint in mistakes:
+            assert hint in judge(wrong(**values)), (student, hint)
+        assert judge(-7.71e5).startswith("not yet")
+
+
+def test_every_exercise_is_tried():
+    tried = {number for number, *_ in WRONG} | set(NUMBERS)
+    assert tried == set(outputs.EXERCISES)
+
+
+if __name__ == "__main__":  # write the .out files and pictures
+    import shutil
+    import tempfile
+
+    for each in (*LECTURES, *ANSWERS):
+        if not sys.argv[1:] or each.name[:2] in sys.argv[1:]:
+            with tempfile.TemporaryDirectory() as place:
+                each.with_suffix(".out").write_text(
+                    output(each, place), encoding="utf-8"
+                )
+                for picture in Path(place).rglob("*.png"):
+                    shutil.copy(picture, FOLDER / picture.name)

@@ -11,12 +11,20 @@ from __future__ import annotations
 from typing import Any
 
 from cgrsp_simpy.base.checks import check_one_of
-from cgrsp_simpy.exercises import basics, generators, inputs, methods, programs, studies
+from cgrsp_simpy.exercises import (
+    basics,
+    generators,
+    inputs,
+    methods,
+    programs,
+    scheduling,
+    studies,
+)
 from cgrsp_simpy.exercises.exercise import Exercise, Verdict, claim
 
 __all__ = ["EXERCISES", "check", "claim", "question"]
 
-ROOMS = basics, studies, inputs, methods, generators, programs
+ROOMS = basics, studies, inputs, methods, generators, programs, scheduling
 
 # Number of lecture and exercise -> exercise, in the order of numbers.
 EXERCISES: dict[str, Exercise] = dict(

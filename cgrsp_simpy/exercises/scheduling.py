@@ -97,24 +97,11 @@ def _tardiness(ends: Any, dues: Any) -> Any:
     return np.maximum(0, np.subtract(ends, dues))
 
 
-def _at_once(works: Times, order: Times) -> Any:
-    """Return the ends of jobs that all wait at time 0."""
-    return _ends([0] * len(works), works, lambda job, _: order[job])
-
-
 def _oven(oven: Any, arrivals: Times, *sizes: Any) -> list[float]:
     """Return the ends that an answer records."""
-    env, ends = simpy.Environment(), list[float]()
-    store = simpy.Store(env)
-
-    def parts() -> Any:
-        for arrival in arrivals:
-            yield env.timeout(arrival - env.now)
-            yield store.put(arrival)
-
-    env.process(parts())
-    env.process(oven(env, store, *sizes, ends))
-    _run(env)
+    store, ends = simpy.Store(simpy.Environment()), list[float]()
+    store._env.process(oven(store._env, store, *sizes, ends))
+    _results(lambda _, store: (store.put(part) for part in ["part"]), store, arrivals)
     return ends
 
 
@@ -141,10 +128,9 @@ def _baked(
                 break
             now, after = max(now, arrival), after + 1
             limit = now + patience if again else limit
-        full = after - first == size
-        now = (now if full else limit) + work
+        now = (now if after - first == size else limit) + work
         ends += [now] * (after - first)
-        first = after if full else after + lost
+        first = after + lost * (after - first < size)
     return [end for end in ends if end < math.inf]
 
 
@@ -191,19 +177,18 @@ def _rented(arrivals: Any, delays: Any, _: Any, held: Any) -> Any:
 
 def _judge_policy(policy: Any) -> str:
     """Return the error of a policy."""
-    study = compare(day("hectic"), ["fifo", policy], range(3))
+    study = compare(day("hectic"), {"fifo": "fifo", "yours": policy}, range(3))
     if study.failures:
         return f"the policy fails: {study.failures[0]['error']}"
-    fifo, row = study.means().values()
-    late_pct, wait_min = row["tight_miss_pct"].mean, row["wait_min"].mean
-    if late_pct > 1:
+    fifo, yours = study.means().values()
+    if yours["tight_miss_pct"].mean > 1:
         return (
-            f"{late_pct:.1f} % of the rush orders are late: which job must not be"
-            " overtaken any longer, and how do you see it?"
+            f"{yours['tight_miss_pct'].mean:.1f} % of the rush orders are late: which"
+            " job must not be overtaken any longer, and how do you see it?"
         )
-    if wait_min > 0.9 * fifo["wait_min"].mean:
+    if yours["wait_min"].mean > 0.9 * fifo["wait_min"].mean:
         return (
-            f"the mean wait is {wait_min:.0f} min, FIFO's"
+            f"the mean wait is {yours['wait_min'].mean:.0f} min, FIFO's"
             f" {fifo['wait_min'].mean:.0f}: what should decide among jobs that are in"
             " no hurry?"
         )
@@ -220,28 +205,28 @@ EXERCISES: dict[str, Exercise] = {
         " and they are due at the minutes {dues}. What is their total tardiness in"
         " minutes if the shortest job is first?",
         lambda works, dues: number(
-            lambda: _tardiness(_at_once(works, works), dues).sum(),
+            lambda: _tardiness(_shortest([0] * 4, works, dues), dues).sum(),
             "min",
             0.0,
             Mistake(
-                lambda: _tardiness(_at_once(works, dues), dues).sum(),
+                lambda: _tardiness(_by_due([0] * 4, works, dues), dues).sum(),
                 "that is in the order of due dates",
             ),
             Mistake(
-                lambda: _tardiness(_at_once(works, range(4)), dues).sum(),
+                lambda: _tardiness(_first_come([0] * 4, works), dues).sum(),
                 "that is in the order of the list",
             ),
             Mistake(
-                lambda: np.subtract(_at_once(works, works), dues).sum(),
+                lambda: np.subtract(_shortest([0] * 4, works, dues), dues).sum(),
                 "a job that is early does not make up for a late one: its tardiness"
                 " is 0",
             ),
             Mistake(
-                lambda: _tardiness(_at_once(works, works) - works, dues).sum(),
+                lambda: _tardiness(_shortest([0] * 4, works, dues) - works, dues).sum(),
                 "a job is late by its end, not by its start",
             ),
             Mistake(
-                lambda: _tardiness(_at_once(works, works), dues).mean(),
+                lambda: _tardiness(_shortest([0] * 4, works, dues), dues).mean(),
                 "that is the mean; the question asks for the total",
             ),
             way="one line per job in the order of service: start, end, due date",

@@ -432,7 +432,7 @@ def rush_in_time(view):
     ],
 )
 def test_policy_of_18_2(policy, hint):
-    answer = cg.resolve(policy) if isinstance(policy, str) else policy
+    answer = cg.make_policy(policy) if isinstance(policy, str) else policy
     verdict = check("18.2", answer)
     assert bool(verdict) == (not hint)
     assert hint in verdict.message

@@ -167,7 +167,7 @@ def _scheduled(policy: Any, *columns: Times) -> Any:
 # ---- lecture 17 ----
 
 
-def _rented(arrivals: Any, delays: Any, _: Any, held: Any) -> Any:
+def _rented(held: Any, arrivals: Any, delays: Any, *_: Any) -> Any:
     """Return waits until the execution begins, by how long each job holds its slot."""
     return _first_come(arrivals, held) - held + delays - arrivals
 
@@ -261,12 +261,12 @@ EXERCISES: dict[str, Exercise] = {
                     "that is shortest first: the priority is the due date",
                 ),
                 Mistake(
-                    lambda *jobs: _tardiness(_first_come(*jobs[:2]), jobs[2]),
+                    lambda *jobs: _tardiness(_first_come(jobs[0], jobs[1]), jobs[2]),
                     "that is first come, first served: give the request a priority",
                 ),
                 Mistake(
                     lambda *jobs: _tardiness(
-                        _ends(*jobs[:2], lambda job, _: -jobs[2][job]), jobs[2]
+                        _in_order(lambda _work, due, _now: -due)(*jobs), jobs[2]
                     ),
                     "the smallest priority is served first",
                 ),
@@ -416,18 +416,18 @@ EXERCISES: dict[str, Exercise] = {
                 }
             ),
             same(
-                lambda *jobs: _rented(*jobs, jobs[1] + jobs[2]),
+                lambda *jobs: _rented(jobs[1] + jobs[2], *jobs),
                 Mistake(
                     lambda arrivals, *_: np.full(len(arrivals), NOTHING),
                     "the process returns nothing",
                 ),
                 Mistake(
-                    lambda *jobs: _rented(*jobs, jobs[1] + jobs[2]) - jobs[1],
+                    lambda *jobs: _rented(jobs[1] + jobs[2], *jobs) - jobs[1],
                     "the wait lasts until the execution begins, not until the slot is"
                     " granted",
                 ),
                 Mistake(
-                    lambda *jobs: _rented(*jobs, jobs[1] + jobs[2]) + jobs[2],
+                    lambda *jobs: _rented(jobs[1] + jobs[2], *jobs) + jobs[2],
                     "that is until the end of the execution",
                 ),
                 Mistake(
@@ -437,7 +437,7 @@ EXERCISES: dict[str, Exercise] = {
                     "the slot is held during the provisioning, too: request it first",
                 ),
                 Mistake(
-                    lambda *jobs: _rented(*jobs, jobs[1]),
+                    lambda *jobs: _rented(jobs[1], *jobs),
                     "the slot is released before the execution",
                 ),
                 Mistake(

@@ -105,6 +105,9 @@ for name in ("normal", "hectic"):
 print(
     claim("All slots and times are those of the package, on ten days", same, equal=10)
 )
+last_h = max(job.submit_s for job, _ in day.workload.generate(1, day.service)) / 3600
+print(claim("The jobs of the hectic day come before noon, hour 4", last_h, below=4))
+print("provisioning in s, stock High, Medium, Low:", day.market.delay_s)
 change = flattered["hectic"]
 print(
     claim(
@@ -118,7 +121,7 @@ print(
 #
 # If a job takes its slot only when its GPU is there, several GPUs are on their way to
 # one slot at the same time. The provider does not allow this, and the error makes the
-# result look better. Such errors are found late.
+# result look better.
 #
 # ## The offered load
 # On the surge day 72 jobs arrive per hour, and each needs little more than a minute of
@@ -374,7 +377,8 @@ print(claim("3. The wait is longer", ratio_held, above=1))
 #   models).
 # - Banks, Carson, Nelson, Nicol, *Discrete-Event System Simulation* (5th ed.),
 #   Chapter 10 (verification, calibration and validation).
-# - The thesis, chapters 4 and 5; `docs/howto/thesis.md`.
+# - The model and the tables of the thesis: `docs/papers/thesis.md` and
+#   `docs/howto/thesis.md`.
 #
 # ## Exercises
 # **17.1** How many jobs per hour can the slots serve in the peak? Your own times:

@@ -140,8 +140,7 @@ print(claim("And still waits less than fifo", rescue, below=0))
 
 # %% [markdown]
 # As in lecture 16, only an order that looks at the length shortens the mean wait, and
-# its price is paid by the long jobs. A policy creates no capacity; it chooses who
-# waits.
+# the long jobs wait longer. A policy does not add capacity; it decides which jobs wait.
 #
 # ## Order or placement?
 # On the normal day EDF waits less than FIFO. Is it the order? The two differ in the

@@ -268,7 +268,7 @@ print(claim("The critical ratio makes the mean wait longer", ratio, above=1.05))
 # places. If they have the same work, one gains what the other loses. Only an order that
 # puts short jobs before long ones shortens the mean, and a due date says nothing about
 # the work. An order that does not look at the work has the mean wait of first come,
-# first served (on one machine, or with works of one distribution).
+# first served, if the works of all jobs have the same distribution.
 #
 # The critical ratio looks at the work, but divides by it: of two jobs with the same
 # time left it takes the longer one, so it makes the mean wait longer. And SPT has a

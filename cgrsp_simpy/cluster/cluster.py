@@ -272,7 +272,7 @@ class Pools(Nodes):
 # in which the memory of the largest node is counted, if it has more GB
 MEMORY_STEPS = 256
 
-Gpus = Annotated[int, limits("a whole number >= 0, at most 1,000", ge=0, le=1000)]
+Gpus = Annotated[int, limits("a whole number >= 0, at most 10,000", ge=0, le=10_000)]
 
 
 @declared()

@@ -152,7 +152,7 @@ def read_log(
                 )
         if "submit_s" in read:
             return _on_one_axis(read, found.clock, format, window, strict)
-        allowed = f"left out: the format {format.name} tells no submissions"
+        allowed = f"left out: the format {format.name} has no submission times"
         require(window is None, "window", window, allowed)
         return read
 

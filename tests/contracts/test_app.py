@@ -305,7 +305,7 @@ def test_two_sessions_at_once_leave_the_settings_of_matplotlib():
     before, (inside, left) = dict(rcParams), (threading.Event(), threading.Event())
     sizes = []
 
-    class ResourceSpec:
+    class Panel:
         def __init__(self, here, other):
             self.here, self.other = here, other
 
@@ -315,14 +315,14 @@ def test_two_sessions_at_once_leave_the_settings_of_matplotlib():
             sizes.append(rcParams["font.size"])
 
     def first():
-        draw(ResourceSpec(threading.Event(), inside), policy_bars, study, "wait_min")
+        draw(Panel(threading.Event(), inside), policy_bars, study, "wait_min")
         left.set()
 
     sessions = [
         threading.Thread(target=first),
         threading.Thread(
             target=draw,
-            args=(ResourceSpec(inside, left), policy_bars, study, "wait_min"),
+            args=(Panel(inside, left), policy_bars, study, "wait_min"),
         ),
     ]
     for session in sessions:

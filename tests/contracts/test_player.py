@@ -281,8 +281,8 @@ def answered(page, folder, size):
         "--headless --no-sandbox --disable-gpu --disable-background-networking"
         " --no-first-run"
     )
-    page_of = f"window_size={size} virtual_time_budget=4000 --dump-dom"
-    profile = f"user_data_dir={folder / 'profile'}"
+    page_of = f"--window-size={size} --virtual-time-budget=4000 --dump-dom"
+    profile = f"--user-data-dir={folder / 'profile'}"
     command = [BROWSER, *options.split(), profile, *page_of.split(), path.as_uri()]
     dom = subprocess.run(command, capture_output=True, text=True, timeout=120).stdout
     found = json.loads(Read(dom).texts["answer"])
@@ -480,9 +480,7 @@ def test_two_policies_are_told_and_nothing_lies_upon_another(size, tmp_path):
     assert seen[1]["watch"].startswith("Next: scarce hours in 1 h")
     assert "scarce hours until 10:00:00" in seen[2]["watch"]
     assert "misses its deadline under" in seen[1]["watch"]
-    assert (
-        "doomed ones. ResourceSpec: The cheapest slot that meets" in seen[1]["rule"][1]
-    )
+    assert "doomed ones. Place: The cheapest slot in time" in seen[1]["rule"][1]
     assert re.match(
         r"2:\d\d:\d\d: first \d+ \(safe ones by time, \d+ s\)", seen[1]["why"][1]
     )

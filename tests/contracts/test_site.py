@@ -76,7 +76,9 @@ def test_a_link_to_a_script_has_the_ending_of_its_page(monkeypatch):
         if "made" not in page.relative_to(DOCS).parts
         for name in re.findall(r"made/scenarios/([\w.]+)\)", page.read_text("utf-8"))
     }
-    pages = {made._page(script) for script in made.SCENARIOS.glob("*.py")}
+    folders = made.SCENARIOS, made.SCENARIOS / "research"
+    scripts = [script for folder in folders for script in folder.glob("*.py")]
+    pages = {made._page(script) for script in scripts}
     assert len(links) > 10
     assert {link for link in links if link[1] not in pages | {"index.md"}} == set()
 

@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 from support import check_bad_input, check_refused, csv_rows, outcome
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.engine.events import Environment
+from cgrsp_simpy.base.files import within
+from cgrsp_simpy.engine.events import ENVIRONMENT, Environment
 from cgrsp_simpy.hgsp.generate import LEVELS, Level, generate
 from cgrsp_simpy.hgsp.instance import Gpu, Instance
 from cgrsp_simpy.hgsp.policies import SCHEDULERS, Follow, Online, Replan
@@ -508,9 +509,7 @@ def test_events_speak_of_tasks_and_gpus(capsys, tmp_path):
     ],
     ids=lambda words: " ".join(words) if isinstance(words, list) else str(words),
 )
-def test_every_command_makes_a_simpy_environment_for_each_run(
-    capsys, monkeypatch, words, runs
-):
+def test_every_command_makes_a_simpy_environment_for_each_run(capsys, words, runs):
     made = []
 
     class Counted(Environment):
@@ -518,8 +517,8 @@ def test_every_command_makes_a_simpy_environment_for_each_run(
             made.append(self)
             super().__init__(*arguments)
 
-    monkeypatch.setattr("cgrsp_simpy.engine.simulation.Environment", Counted)
-    assert told(capsys, *words)[0] == 0
+    with within(ENVIRONMENT, Counted):
+        assert told(capsys, *words)[0] == 0
     assert len(made) == runs
     assert all(isinstance(env, simpy.Environment) and env.now > 0 for env in made)
 

@@ -191,7 +191,7 @@ def browser(folder, *words):
         "--disable-component-update",
         "--disable-quic",
     ]
-    given += [f"user_data_dir={folder / 'browser'}", *words]
+    given += [f"--user-data-dir={folder / 'browser'}", *words]
     return process(
         [shutil.which("chromium"), *given, f"file://{folder}/report.html"], folder
     )
@@ -209,7 +209,7 @@ def test_no_table_of_the_page_is_wider_than_a_laptop(widest, tmp_path):
     )
     text = widest.html().replace("</body>", measure)
     (tmp_path / "report.html").write_text(text, encoding="utf-8")
-    found = browser(tmp_path, "--dump-dom", "window_size=1280,800").stdout
+    found = browser(tmp_path, "--dump-dom", "--window-size=1280,800").stdout
     assert "<title>0</title>" in found
 
 
@@ -219,7 +219,7 @@ def test_no_table_of_the_page_is_wider_than_a_laptop(widest, tmp_path):
 )
 def test_the_page_prints_on_a4(widest, tmp_path):
     (tmp_path / "report.html").write_text(widest.html(), encoding="utf-8")
-    browser(tmp_path, "print_to_pdf=report.pdf")
+    browser(tmp_path, "--print-to-pdf=report.pdf")
     pdf = (tmp_path / "report.pdf").read_bytes()
     sizes = set(re.findall(rb"/MediaBox \[0 0 ([\d.]+) ([\d.]+)\]", pdf))
     assert {(round(float(width)), round(float(height))) for width, height in sizes} == {

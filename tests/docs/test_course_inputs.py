@@ -17,7 +17,7 @@ NUMBERS = 5, 6, 7, 8, 14
 SCRIPTS = [
     path
     for number in NUMBERS
-    for folder in (COURSE, COURSE / "answers")
+    for folder in (COURSE, COURSE.parent / "answers")
     for path in folder.glob(f"{number:02}_*.py")
 ]
 STUDENTS = [f"student {n}" for n in range(100)]

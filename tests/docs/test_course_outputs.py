@@ -16,7 +16,7 @@ FOLDER = Path(__file__).parents[2] / "scenarios" / "lectures"
 LECTURES = [
     path for number in range(9, 14) for path in FOLDER.glob(f"{number:02}_*.py")
 ]
-ANSWERS = [FOLDER / "answers" / path.name for path in LECTURES]
+ANSWERS = [FOLDER.parent / "answers" / path.name for path in LECTURES]
 SEEDS = range(5)  # of 20 cases each
 
 

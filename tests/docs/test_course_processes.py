@@ -16,7 +16,7 @@ NUMBERS = (1, 2, 3, 4, 15)
 SCRIPTS = [
     path
     for number in NUMBERS
-    for folder in (FOLDER, FOLDER / "answers")
+    for folder in (FOLDER, FOLDER.parent / "answers")
     for path in folder.glob(f"{number:02}_*.py")
 ]
 STUDENTS = [f"student {n}" for n in range(100)]

@@ -18,7 +18,7 @@ FOLDER = Path(__file__).parents[2] / "scenarios" / "lectures"
 SCRIPTS = [
     path
     for lecture in (16, 17, 18)
-    for folder in (FOLDER, FOLDER / "answers")
+    for folder in (FOLDER, FOLDER.parent / "answers")
     for path in folder.glob(f"{lecture}_*.py")
 ]
 STUDENTS = [f"student {n}" for n in range(100)]

@@ -35,7 +35,7 @@ FOLDER = Path(__file__).parents[2] / "scenarios" / "lectures"
 LECTURES = sorted(FOLDER.glob("[0-9]*.py"))
 NUMBERS = list(range(1, len(LECTURES) + 1))
 LAB = FOLDER / "lab_own_log.py"
-ANSWERS = sorted((FOLDER / "answers").glob("*.py"))
+ANSWERS = sorted((FOLDER.parent / "answers").glob("*.py"))
 
 
 def lecture(script):

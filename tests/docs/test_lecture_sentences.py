@@ -63,10 +63,10 @@ def test_every_claim_held(script):
     out = script.with_suffix(".out").read_text(encoding="utf-8").splitlines()
     for sentence in found:
         assert any(
-            line == f"so: {sentence}" or line.startswith(f"so: {sentence} (")
+            line == f"checked: {sentence}" or line.startswith(f"checked: {sentence} (")
             for line in out
         )
-    assert sum(line.startswith("so: ") for line in out) >= len(found)
+    assert sum(line.startswith("checked: ") for line in out) >= len(found)
 
 
 # years, hours of the clock, quantiles, exact values and bounds of claims, which no code

@@ -165,7 +165,10 @@ def same(
 
     def fault(given: Any, *case: Any) -> str:
         wanted = np.asarray(right(*deepcopy(case)), float)
-        found = np.asarray(tried(given, *deepcopy(case)), float)
+        result = tried(given, *deepcopy(case))
+        if result is None:
+            return "the function returns nothing"
+        found = np.asarray(result, float)
         if _alike(found, wanted, within):
             return ""
         for mistake in mistakes:

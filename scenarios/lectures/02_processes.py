@@ -164,8 +164,8 @@ agree = np.allclose(waits_min, by_recursion, rtol=0, atol=1e-6)
 print(claim(f"All {CUSTOMERS:,} waits agree with the recursion", agree, equal=True))
 
 # %% [markdown]
-# The recursion needs three lines, but it fits this bank only. If tellers differ in speed
-# or customers leave the queue, the processes need only a few more lines.
+# The recursion needs three lines, but it fits this bank only. If tellers differ in
+# speed or customers leave the queue, the processes need only a few more lines.
 
 # %% Five shorter runs
 means_min = [

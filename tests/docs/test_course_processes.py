@@ -1,13 +1,14 @@
 """Exercises of lectures 1 to 4 and 15: right answers, and typical wrong answers."""
 
 import contextlib
+import sys
 
 import numpy as np
 import pytest
 import simpy
 
 from cgrsp_simpy.base.streams import stream
-from cgrsp_simpy.exercises import check, processes
+from cgrsp_simpy.exercises import check, exercise, processes
 from cgrsp_simpy.exercises.processes import EXERCISES
 
 STUDENTS = [f"student {n}" for n in range(100)]
@@ -683,6 +684,28 @@ def test_wrong_code_is_refused_with_a_hint(number, answer, hint, draws):
     verdict = check(number, answer)
     assert not verdict
     assert hint in verdict.message or draws
+
+
+def customer_polls(env, desk, service):
+    with desk.request() as turn:
+        while not turn.triggered:
+            pass
+        yield env.timeout(service)
+
+
+def in_no_order(events):
+    while events:
+        pass
+
+
+@pytest.mark.skipif(sys.gettrace() is not None, reason="a debugger runs")
+@pytest.mark.parametrize(
+    ("number", "answer"), [("2.2", customer_polls), ("1.2", in_no_order)]
+)
+def test_a_loop_without_an_end_is_ended(number, answer, monkeypatch):
+    monkeypatch.setattr(exercise, "LINES", 20_000)
+    assert "loop without an end" in check(number, answer).message
+    assert sys.gettrace() is None
 
 
 def test_a_forgotten_name_is_mentioned():

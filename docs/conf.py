@@ -118,7 +118,7 @@ def label_toggles(app, page, template, context, tree):
     contents = context["generate_toctree_html"]
 
     def labelled(*args, **options):
-        return contents(*args, **options).replace(
+        return str(contents(*args, **options)).replace(
             "<summary>", '<summary aria-label="Pages of this part">'
         )
 

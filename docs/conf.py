@@ -90,8 +90,11 @@ def back_to_the_reference(app, page, template, context, tree):
     if not page.startswith("_modules/"):
         return
     if page == "_modules/index":  # lists what has no source, too
+        sources = app.env._viewcode_modules
         context["body"] = re.sub(
-            r'<li><a href="builtins.html">.*?</li>', "", context["body"]
+            r'<li><a href="([^"]*)\.html">.*?</li>',
+            lambda item: item[0] if sources.get(item[1].replace("/", ".")) else "",
+            context["body"],
         )
     known = app.env.domaindata["py"]["objects"]
     module = page.removeprefix("_modules/").replace("/", ".")

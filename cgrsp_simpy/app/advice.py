@@ -31,7 +31,7 @@ PRICED = {
     "price_slot": "per slot and day",
 }
 SAMPLE = Path(__file__).parents[1] / "data" / "studio.csv"
-BY_NAME = "by the file's name, otherwise csv"
+BY_NAME = "from the file's name"
 NEEDED = (
     "Without a file, the page uses the sample log of the package, `studio.csv`: two"
     " days of a studio. A CSV file needs one row per job with the columns `submit_s`"

@@ -27,7 +27,7 @@ def page() -> None:
 
     def show() -> None:
         pictures(scenario, schedulers, "cluster")
-        st.subheader("Schedulers on the same jobs")
+        st.header("Schedulers on the same jobs")
         compared_schedulers = policies_of(
             "cluster", scenario, "Schedulers: the first is compared with each other one"
         )

@@ -29,9 +29,9 @@ PAGES = {
     "Own or rent": (
         own_or_rent.page,
         "How many machines should you own if you can rent the others by the hour?",
-        "Move the price of an owned hour to 0.8. How does the number of machines of"
-        " least price change under `njw`, and why? Then simulate that number and check"
-        " the formulas.",
+        "Set the price per owned hour to 0.8. How does the number of machines with"
+        " the lowest price change under `njw`, and why? Then simulate that number and"
+        " check the formulas.",
     ),
     "Advice on a log": (
         advice.page,
@@ -58,8 +58,9 @@ STYLE = """<style>
   }
 }
 .stMainBlockContainer [data-testid="stVerticalBlock"] { gap: .4rem; }
-h1 { font-size: 1.5rem !important; padding: 0 !important; }
-[data-testid="stCaptionContainer"] { color: inherit; }
+h1 { font-size: 1.5rem !important; padding: 0 0 1.2rem !important; }
+h2 { font-size: 1.25rem !important; }
+.stMarkdown [data-testid="stCaptionContainer"] { color: inherit !important; }
 [data-testid="stSidebarUserContent"] [data-testid="stVerticalBlock"] { gap: .5rem; }
 [data-testid="stSidebarHeader"] { height: 1.5rem; margin: 0; }
 </style>"""

@@ -41,7 +41,7 @@ def page() -> None:
         st.info("Select a policy that has a steady state.")
         return
     _by_formula(scenario, policies)
-    st.subheader(f"{scenario.machines} machines: formula and simulation")
+    st.header(f"{scenario.machines} machines: formula and simulation")
     seeds = seeds_of("rent", 30, 5)
     if wanted("Simulate", estimate(len(policies) * len(seeds), scenario)):
         with Progress() as executor:
@@ -61,7 +61,7 @@ def _scenario() -> Scenario:
         "Jobs per run", 1_000, 100_000, 20_000, 1_000, key="rent: jobs"
     )
     fixed = right.slider(
-        "Price per hour of an owned machine (on demand: 1)",
+        "Price per owned hour (on demand: 1)",
         0.05,
         1.0,
         0.4,

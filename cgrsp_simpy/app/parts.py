@@ -27,7 +27,7 @@ from cgrsp_simpy.studies.subject import subject_of
 
 MOST_S = 60.0  # limit of work that a page starts
 PLAYER = 780  # height in pixels
-SEEDS, BATCH = 30, 5  # number, and batch size
+SEEDS, BATCH = 20, 5  # number, and batch size
 NONE, NOW = "none", "policy"
 MARKDOWN = re.compile(r"[\\`*_\[\]<>$~]")
 # Matplotlib's settings belong to the process, and so to every session
@@ -127,10 +127,10 @@ def beside_of(
 ) -> list[str]:
     """Select one policy, or two. key: of the widget; first, second: at opening."""
     left, right = st.columns(2)
-    names = [NONE, *names]
-    first = left.selectbox(label, names[1:], names.index(first) - 1, key=key)
+    options = [*names, NONE]
+    first = left.selectbox(label, options[:-1], options.index(first), key=key)
     second = right.selectbox(
-        "Next to it", names, names.index(second), key=f"{key} beside"
+        "Next to it", options, options.index(second), key=f"{key} beside"
     )
     return [first] if second in (NONE, first) else [first, second]
 
@@ -181,8 +181,7 @@ def supported(values: Sequence[float]) -> str:
     if endless := list(values).count(inf):
         return f"the queue grows without end on {endless} of {len(values)} seeds"
     value = mean(values)
-    half = value.half_width
-    if not half > 0:
+    if not (half := value.half_width) > 0:
         return figure_text(value.mean)
     digits = max(0, 1 - floor(log10(half)))
     return f"{value.mean:z,.{digits}f} ± {half:.{digits}f}"
@@ -214,4 +213,5 @@ def pictures(model: Model, policies: Sequence[str], name: str) -> None:
 def draw(column: Any, plot: Callable[..., Any], *data: Any) -> None:
     """Show a plot on the page, one session at a time."""
     with DRAWING, styled("lecture"):
-        column.pyplot(plot(*data).figure)
+        ax = plot(*data)
+        column.pyplot(ax.figure, alt=f"Plot: {ax.get_xlabel()}, {ax.get_ylabel()}")

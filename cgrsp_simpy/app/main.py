@@ -60,7 +60,7 @@ STYLE = """<style>
 .stMainBlockContainer [data-testid="stVerticalBlock"] { gap: .4rem; }
 h1 { font-size: 1.5rem !important; padding: 0 0 1.2rem !important; }
 h2 { font-size: 1.25rem !important; }
-.stMarkdown [data-testid="stCaptionContainer"] { color: inherit !important; }
+[data-testid="stCaptionContainer"] { opacity: 1 !important; }
 [data-testid="stSidebarUserContent"] [data-testid="stVerticalBlock"] { gap: .5rem; }
 [data-testid="stSidebarHeader"] { height: 1.5rem; margin: 0; }
 </style>"""

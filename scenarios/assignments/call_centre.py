@@ -18,11 +18,6 @@ recommend a number of agents with confidence intervals. About six hours. Lecture
 # time and patience. The agents are one **resource** of several servers.
 # **Interarrival times**, talk times and patience are exponential and independent.
 # A caller who leaves the queue unserved **reneges**. All times are in minutes.
-#
-# Write your name as your lecturer knows it. Your numbers depend on it.
-
-# %%
-student = "your name"
 
 # %%
 import math
@@ -32,6 +27,13 @@ import simpy
 
 import cgrsp_simpy as cg
 
+# %% [markdown]
+# Write your name as your lecturer knows it. Your numbers depend on it.
+
+# %%
+student = "your name"
+
+# %%
 numbers = cg.Draw(0)(f"call centre of {student}")
 GAP_MIN = round(float(numbers.uniform(0.5, 1.5)), 2)  # mean interarrival time
 AGENTS, share = ((4, 0.5), (5, 0.4), (5, 0.6), (6, 0.5), (6, 0.6))[numbers.integers(5)]
@@ -284,8 +286,8 @@ assert all(call["answered"] == call["arrival"] for call in trace(4, talk_min=1e-
 # - `reneged_pct`: of the calls that were answered or hung up within the window, the
 #   share in per cent that hung up;
 # - `wait_min`: mean wait of the same calls, those that hung up included;
-# - `utilisation_pct`: talking time within the window, over agents times its length.
-#   A talk may begin before the window or continue after it; only the part inside counts.
+# - `utilisation_pct`: talking time within the window, over agents times its length. A
+#   talk may begin before the window or continue after it; only the part inside counts.
 #
 # Without a call in the window, the first two are NaN.
 
@@ -464,8 +466,8 @@ assert exact_pct[2] < MOST_PCT < exact_pct[1]
 # **Question.** How many agents, so that at most 5 % of the callers hang up?
 # **Study.** A simulation of about 2,000 calls after 200 as warm-up, 12 times for
 # each number of agents, with the same callers; verified against the Erlang-A formula.
-# **Result.** See the table above (mean ± half width of the 95 % interval). With today's
-# agents more than one caller in ten hangs up. The number `fewest` is the first whose
+# **Result.** See the table above (mean ± half width of the 95 % interval). With
+# today's agents more than one caller in ten hangs up. The number `fewest` is the first whose
 # whole interval is below 5 %; with one agent fewer it is not.
 # **Recommendation.** Employ `fewest` agents. The price: each agent talks for a smaller
 # share of the time, see the utilisation.

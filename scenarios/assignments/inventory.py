@@ -19,20 +19,23 @@ chain, and choose s and S from a grid. About six hours. Lectures 2 to 5, 9, 11 a
 # order**. The sum of both is the inventory **position**. The rule looks at the
 # position, not at the level: otherwise the shop would order again while a delivery is
 # on its way. Interarrival times are exponential. All times are in days.
-#
-# Write your name as your lecturer knows it. Your numbers depend on it.
-
-# %%
-student = "your name"
 
 # %%
 import math
+from itertools import pairwise
 
 import numpy as np
 import simpy
 
 import cgrsp_simpy as cg
 
+# %% [markdown]
+# Write your name as your lecturer knows it. Your numbers depend on it.
+
+# %%
+student = "your name"
+
+# %%
 numbers = cg.Draw(0)(f"inventory of {student}")
 GAP_DAYS = float(numbers.choice([0.2, 0.25, 0.4]))  # mean interarrival time
 SIZES = [float(share) for share in numbers.permutation([0.5, 0.3, 0.2])]  # of 1, 2, 3
@@ -241,7 +244,7 @@ def changes(log):
     """
     return [
         (time, level - old_level, on_order - old_on_order)
-        for (_, old_level, old_on_order), (time, level, on_order) in zip(log, log[1:])
+        for (_, old_level, old_on_order), (time, level, on_order) in pairwise(log)
     ]
 
 

@@ -22,11 +22,6 @@ Lectures 2 to 4, 9 to 11 and 16.
 # **flow time** of a job is the time from arrival to its last completion. Interarrival
 # times are exponential; operation times have a gamma distribution of shape 2. All times
 # are in hours.
-#
-# Write your name as your lecturer knows it. Your numbers depend on it.
-
-# %%
-student = "your name"
 
 # %%
 import math
@@ -36,6 +31,13 @@ import simpy
 
 import cgrsp_simpy as cg
 
+# %% [markdown]
+# Write your name as your lecturer knows it. Your numbers depend on it.
+
+# %%
+student = "your name"
+
+# %%
 numbers = cg.Draw(0)(f"job shop of {student}")
 GROUPS = ("saws", "lathes", "mills", "paint")
 ROUTES = ((0, 1, 2, 3), (1, 2, 3), (2, 1, 2, 3))  # positions in GROUPS, by type

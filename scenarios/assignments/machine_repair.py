@@ -19,13 +19,9 @@ and 15.
 # more machines are down, the fewer can fail. The **availability** is the share of
 # machine time in work. Times to failure and repair times are exponential; a machine
 # does not age while it waits. All times are in hours.
-#
-# Write your name as your lecturer knows it. Your numbers depend on it.
 
 # %%
-student = "your name"
-
-# %%
+import contextlib
 import math
 
 import numpy as np
@@ -33,6 +29,13 @@ import simpy
 
 import cgrsp_simpy as cg
 
+# %% [markdown]
+# Write your name as your lecturer knows it. Your numbers depend on it.
+
+# %%
+student = "your name"
+
+# %%
 numbers = cg.Draw(0)(f"machine repair of {student}")
 MACHINES = int(numbers.choice([8, 10, 12]))
 LIFE_H = float(numbers.choice([16.0, 20.0, 24.0]))  # mean time to failure
@@ -132,10 +135,8 @@ def play(machines, repairers=1):
     crew = simpy.Resource(env, repairers)
 
     def start(lives, repairs):
-        try:
+        with contextlib.suppress(RuntimeError):  # the times are used up
             yield from machine(env, crew, iter(lives), iter(repairs), failures)
-        except RuntimeError:  # the times are used up
-            pass
 
     for lives, repairs in machines:
         env.process(start(lives, repairs))
@@ -296,7 +297,7 @@ assert record_failures(simpy.Environment(), cg.Draw(4), 5, 1, 1e12, 1.0, END_H) 
 
 # %%
 def figures(failures, machines, repairers, warm_up_h, end_h):
-    """Return cost_usd, availability_pct, wait_h and busy_pct of the window as a dict."""
+    """Return cost_usd, availability_pct, wait_h and busy_pct of the window."""
 
     ### BEGIN SOLUTION
     def inside_h(begin, end):
@@ -410,7 +411,8 @@ print(study)
 for name, repairers in (("one", 1), ("three", 3)):
     up_pct, wait_h = finite_source(MACHINES, repairers, LIFE_H, REPAIR_H)
     print(
-        f"formula: {repairers} repairers, availability {up_pct:.2f} %, mean wait {wait_h:.2f} h"
+        f"formula, {repairers} repairers: availability {up_pct:.2f} %,"
+        f" mean wait {wait_h:.2f} h"
     )
     assert agrees(study.values(name, "availability_pct"), up_pct)
     assert agrees(study.values(name, "wait_h"), wait_h)

@@ -29,11 +29,6 @@ it by the STRESS guidelines. About 30 hours, alone or in pairs. All lectures up 
 # | study and recommendation | 3 |
 # | report: objectives 4, logic 6, data 4, experimentation 4, implementation 2, code access 2 | 22 |
 # | results and conclusion | 6 |
-#
-# Write your name, or both names, as your lecturer knows them. Your seeds depend on it.
-
-# %%
-student = "your name"
 
 # %%
 import math
@@ -42,6 +37,13 @@ import simpy
 
 import cgrsp_simpy as cg
 
+# %% [markdown]
+# Write your name, or both names, as your lecturer knows them. Your seeds depend on it.
+
+# %%
+student = "your name"
+
+# %%
 numbers = cg.Draw(0)(f"project of {student}")
 FIRST_SEED = int(numbers.integers(10_000, 1_000_000))  # your runs: this and the next
 print(f"{student}: seeds from {FIRST_SEED}")
@@ -57,7 +59,8 @@ print(f"{student}: seeds from {FIRST_SEED}")
 #   the end, of the number of entities inside. Count this number where an entity enters
 #   and leaves; do not compute it from the records;
 # - `model`: a function with `@cg.model` that calls `record` and returns your figures,
-#   measured after a warm-up. Declare the figures; the first decides, and less is better.
+#   measured after a warm-up. Declare the figures; the first decides, and less is
+#   better.
 #
 # All parameters have defaults. `record` has the parameters of the model but for those
 # that only measure. Draw from named streams, in the source, so that all alternatives
@@ -312,8 +315,8 @@ for name in set(ALTERNATIVES) - {recommended}:
 # The manager of a walk-in clinic asks whether a second nurse or a third doctor is worth
 # the money. Two stages with random routing and the cost of waiting decide; formulas
 # exist for special cases only (the second stage has the departures of the first as
-# arrivals). Outputs: cost per hour in USD (staff, and 30 USD per hour of waiting), which
-# decides, and mean wait per patient in minutes, of patients who depart after the
+# arrivals). Outputs: cost per hour in USD (staff, and 30 USD per hour of waiting),
+# which decides, and mean wait per patient in minutes, of patients who depart after the
 # warm-up. Aim: the least cost of four alternatives, with 95 % intervals.
 
 # %% [markdown]
@@ -331,13 +334,13 @@ for name in set(ALTERNATIVES) - {recommended}:
 # %% [markdown]
 # <!-- 6 points -->
 # A patient enters, requests a nurse, is triaged and releases the nurse. With
-# probability 0.6 the patient requests a doctor, is treated and releases the doctor; then
-# the patient leaves. Both queues are first come, first served; nobody balks or reneges.
-# Entities: patients (triage time, visit time, whether a doctor is needed; all drawn at
-# arrival). Activities: triage, visit. Resources: `nurses`, `doctors`, equal within each
-# group. Queues: one per group, without limit. Entry: the door, at random. Exit: after
-# triage or after the visit. Alternatives: `nurses` 1 or 2, `doctors` 2 or 3; all else
-# stays, the patients of a seed included.
+# probability 0.6 the patient requests a doctor, is treated and releases the doctor;
+# then the patient leaves. Both queues are first come, first served; nobody balks or
+# reneges. Entities: patients (triage time, visit time, whether a doctor is needed; all
+# drawn at arrival). Activities: triage, visit. Resources: `nurses`, `doctors`, equal
+# within each group. Queues: one per group, without limit. Entry: the door, at random.
+# Exit: after triage or after the visit. Alternatives: `nurses` 1 or 2, `doctors` 2 or
+# 3; all else stays, the patients of a seed included.
 
 # %% [markdown]
 # ### 3 Data
@@ -374,11 +377,12 @@ for name in set(ALTERNATIVES) - {recommended}:
 
 # %% [markdown]
 # <!-- 4 points -->
-# Steady state. A run begins empty and idle; the first 1,500 minutes are the warm-up, four
-# times the relaxation time of the busiest group, the nurse: for M/M/1 it is mean service
-# time / (1 - sqrt(utilisation))^2 = 4 / (1 - sqrt 0.8)^2, about 360 minutes. The next
-# 4,000 minutes are measured, in 20 replications on seeds from FIRST_SEED on. Intervals are t-intervals over replications; alternatives are compared
-# in pairs by seed, with Holm's correction.
+# Steady state. A run begins empty and idle; the first 1,500 minutes are the warm-up,
+# four times the relaxation time of the busiest group, the nurse: for M/M/1 it is mean
+# service time / (1 - sqrt(utilisation))^2 = 4 / (1 - sqrt 0.8)^2, about 360 minutes.
+# The next 4,000 minutes are measured, in 20 replications on seeds from FIRST_SEED on.
+# Intervals are t-intervals over replications; alternatives are compared in pairs by
+# seed, with Holm's correction.
 
 # %% [markdown]
 # ### 5 Implementation
@@ -394,8 +398,8 @@ for name in set(ALTERNATIVES) - {recommended}:
 # <!-- 2 points -->
 # Python with SimPy 4 and cgrsp_simpy (versions by `pip freeze`). Simultaneous events
 # run in the order in which they are scheduled. PCG64, one stream each for interarrival
-# times, triage, visits and routing; 20 seeds from FIRST_SEED on. 160 runs take about ten
-# seconds on a laptop.
+# times, triage, visits and routing; 20 seeds from FIRST_SEED on. 160 runs take about
+# ten seconds on a laptop.
 
 # %% [markdown]
 # ### 6 Code access

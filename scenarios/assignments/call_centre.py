@@ -68,7 +68,7 @@ print(f"patience {PATIENCE_MIN} min, {AGENTS} agents today")
 # |---|---|---|---|
 # | components (1) | entities, attributes, resource, measures complete | one missing | more |
 # | events (1) | arrival, answer, hang-up and end of talk; who acts at each | hang-up unclear | events missing |
-# | assumptions (1) | three, and the effect of one with a reason | no effect | fewer |
+# | assumptions (1) | three that matter for the question, and the effect of one on a figure with its reason | three, without effect | fewer, or general ones |
 
 # %% [markdown]
 # <!-- 3 points -->
@@ -259,11 +259,6 @@ waits_min = math.fsum(
     for c in calls
 )
 assert math.isclose(measured["queue"] * END_MIN, waits_min, rel_tol=1e-9)
-assert all(
-    c["left"] is None or c["left"] - c["arrival"] < 1e-9 + c["patience"]
-    for c in calls
-    if c["answered"] is None
-)
 ### END HIDDEN TESTS
 
 # %%
@@ -457,20 +452,24 @@ assert exact_pct[2] < MOST_PCT < exact_pct[1]
 #
 # | criterion | full | half | none |
 # |---|---|---|---|
-# | result (1) | figures with intervals and units, replications, run length and warm-up | one missing | means alone |
-# | recommendation (1) | follows from the intervals and names its price (idle agents) | without its price | against the figures |
-# | limits (1) | two assumptions of this case, with the direction of their effect | without direction | none, or general phrases |
+# | result (1) | figures with intervals and units in the text itself, replications, run length and warm-up | one missing | means alone |
+# | recommendation (1) | follows from the intervals and names its price (idle agents) | without its price, or from means alone | against the figures, or without them |
+# | limits (1) | two assumptions of this case, with the direction of their effect on the recommendation | without direction | fewer, or general phrases |
 
 # %% [markdown]
 # <!-- 3 points -->
 # **Question.** How many agents, so that at most 5 % of the callers hang up?
-# **Study.** A simulation of about 2,000 calls after 200 as warm-up, 12 times for
-# each number of agents, with the same callers; verified against the Erlang-A formula.
-# **Result.** See the table above (mean ± half width of the 95 % interval). With
-# today's agents more than one caller in ten hangs up. The number `fewest` is the first whose
-# whole interval is below 5 %; with one agent fewer it is not.
-# **Recommendation.** Employ `fewest` agents. The price: each agent talks for a smaller
-# share of the time, see the utilisation.
-# **Limits.** The arrival rate is constant in the model; with a rush hour more callers
-# hang up then, so plan each hour by its own rate. Callers do not call again; if they
-# do, the load is higher and more agents are needed.
+#
+# **Study.** A simulation of about 2,000 calls after 200 as warm-up, 12 times for each
+# number of agents, with the same callers. The model agrees with the Erlang-A formula.
+#
+# **Result** (mean and 95 % interval). Today, with 6 agents, 19.16 ± 1.08 % hang up.
+# With 8 agents 6.89 ± 0.68 % do, with 9 agents 3.73 ± 0.58 %. Only the last interval is
+# below 5 %.
+#
+# **Recommendation.** Employ 9 agents. The price is idle time: they talk for 64.88 ±
+# 1.36 % of the time instead of 81.67 ± 1.10 %.
+#
+# **Limits.** The arrival rate is constant in the model; in a rush hour more callers
+# hang up, so plan each hour by its own rate. Callers do not call again; if they do, the
+# load is higher, and 9 agents may be too few.

@@ -102,6 +102,20 @@ def test_points_and_marks(name):
             assert "# | criterion | full | half | none |" in before
 
 
+@pytest.mark.parametrize("name", POINTS)
+def test_intervals_of_the_model_answers_are_those_of_the_output(name):
+    output = (FOLDER / f"{name}.out").read_text(encoding="utf-8")
+    found = [
+        (mean, half)
+        for kind, body in cells(source(name))
+        if kind == "markdown" and points(body)
+        for mean, half in re.findall(r"([\d.]+) ± ?(\d+\.\d+)", body)
+    ]
+    assert len(found) > 3
+    for mean, half in found:
+        assert re.search(rf"\b{re.escape(mean)} ± ?{re.escape(half)}\b", output), mean
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", POINTS)
 def test_without_an_answer_no_test_passes(name):

@@ -11,8 +11,8 @@ recommend a number of agents with confidence intervals. About six hours. Lecture
 # ## The problem
 # A call centre has a number of agents. Calls come at random. A caller who finds all
 # agents busy waits in one queue, first come, first served. Callers have limited
-# **patience**: who is not answered in time hangs up and does not call again. The
-# manager wants few lost calls and no idle agents.
+# **patience**: a caller who is not answered in time hangs up and does not call again.
+# The manager wants few lost calls and no idle agents.
 #
 # In the terms of the lectures: the **entities** are callers, with the attributes talk
 # time and patience. The agents are one **resource** of several servers.
@@ -322,20 +322,20 @@ def example(arrival, talk, answered, left):
 
 
 two = [example(12, 4, 12, 16), example(13, 5, None, 15)]
-found = figures(two, 2, 10, 20)
-assert math.isclose(found["reneged_pct"], 50)
-assert math.isclose(found["wait_min"], 1)
-assert math.isclose(found["utilisation_pct"], 20)
+result = figures(two, 2, 10, 20)
+assert math.isclose(result["reneged_pct"], 50)
+assert math.isclose(result["wait_min"], 1)
+assert math.isclose(result["utilisation_pct"], 20)
 ### BEGIN HIDDEN TESTS
 # only the part of a talk inside the window counts
 across = [example(8, 4, 8, 12), example(18, 9, 18, None), example(1, 2, 1, 3)]
-found = figures(across, 1, 10, 20)
-assert math.isclose(found["utilisation_pct"], 40)
-assert found["wait_min"] == 0 and found["reneged_pct"] == 0
+result = figures(across, 1, 10, 20)
+assert math.isclose(result["utilisation_pct"], 40)
+assert result["wait_min"] == 0 and result["reneged_pct"] == 0
 # the warm-up is not measured; a caller in the queue at the end has no wait yet
 early = [example(1, 5, None, 9), example(8, 1, 11, 12), example(19, 1, None, None)]
-found = figures(early, 1, 10, 20)
-assert found["reneged_pct"] == 0 and math.isclose(found["wait_min"], 3)
+result = figures(early, 1, 10, 20)
+assert result["reneged_pct"] == 0 and math.isclose(result["wait_min"], 3)
 empty = figures([], 1, 10, 20)
 assert empty["utilisation_pct"] == 0
 assert math.isnan(empty["reneged_pct"]) and math.isnan(empty["wait_min"])

@@ -9,7 +9,7 @@ chain, and choose s and S from a grid. About six hours. Lectures 2 to 5, 9, 11 a
 # %% [markdown]
 # ## The problem
 # A shop sells bicycle tubes. Customers come at random and each wants one to three
-# tubes. What is not in stock is owed: the customer waits for the next delivery
+# tubes. Tubes that are not in stock are owed: the customer waits for the next delivery
 # (**backlog**). As soon as at most s tubes are left, the shop orders so many that there
 # are S again. A delivery takes some days, always the same number. Each order has a
 # fixed cost; each tube in stock costs money per day, and each tube owed costs more.
@@ -330,20 +330,20 @@ def figures(log, warm_up_days, end_days):
 
 # %%
 # 3 points
-found = figures([(0, 6, 0), (12, 2, 4), (17, 6, 0)], 10, 20)
-assert math.isclose(found["stock"], 4) and found["backlog"] == 0
-assert math.isclose(found["orders"], 0.1)
-assert math.isclose(found["cost_usd"], 4 * HELD_USD + 0.1 * ORDER_USD)
+result = figures([(0, 6, 0), (12, 2, 4), (17, 6, 0)], 10, 20)
+assert math.isclose(result["stock"], 4) and result["backlog"] == 0
+assert math.isclose(result["orders"], 0.1)
+assert math.isclose(result["cost_usd"], 4 * HELD_USD + 0.1 * ORDER_USD)
 ### BEGIN HIDDEN TESTS
 # stock and backlog are not the two parts of a mean level
-found = figures([(0, 6, 0), (11, -2, 8), (16, 4, 2), (18, 5, 1)], 10, 20)
-assert math.isclose(found["stock"], (6 + 2 * 4 + 2 * 5) / 10)
-assert math.isclose(found["backlog"], 1)
+result = figures([(0, 6, 0), (11, -2, 8), (16, 4, 2), (18, 5, 1)], 10, 20)
+assert math.isclose(result["stock"], (6 + 2 * 4 + 2 * 5) / 10)
+assert math.isclose(result["backlog"], 1)
 # the warm-up is not measured, but the state at its end is
-found = figures([(0, 9, 0), (1, 3, 6), (2, 2, 7), (4, 8, 1)], 10, 20)
-assert math.isclose(found["stock"], 8) and found["orders"] == 0
-found = figures([(0, 9, 0), (9, -3, 12), (14, 9, 0)], 10, 20)
-assert math.isclose(found["backlog"], 1.2) and math.isclose(found["stock"], 5.4)
+result = figures([(0, 9, 0), (1, 3, 6), (2, 2, 7), (4, 8, 1)], 10, 20)
+assert math.isclose(result["stock"], 8) and result["orders"] == 0
+result = figures([(0, 9, 0), (9, -3, 12), (14, 9, 0)], 10, 20)
+assert math.isclose(result["backlog"], 1.2) and math.isclose(result["stock"], 5.4)
 assert figures([(0, 0, 0)], 0, 5)["cost_usd"] == 0
 ### END HIDDEN TESTS
 

@@ -362,9 +362,9 @@ two = [
     example(12, (0, 1), (2, 3), [12, 14], 17),
     example(13, (0,), (2,), [14], 16),
 ]
-found = figures(two, (1, 2, 1, 1), 10, 20)
-assert math.isclose(found["flow_h"], 4)
-assert math.isclose(found["saws_pct"], 40) and math.isclose(found["lathes_pct"], 15)
+result = figures(two, (1, 2, 1, 1), 10, 20)
+assert math.isclose(result["flow_h"], 4)
+assert math.isclose(result["saws_pct"], 40) and math.isclose(result["lathes_pct"], 15)
 ### BEGIN HIDDEN TESTS
 # only the part of an operation inside the window counts
 across = [
@@ -372,13 +372,13 @@ across = [
     example(17, (0,), (9,), [18], None),
     example(1, (0, 1), (2, 9), [1], None),
 ]
-found = figures(across, (1, 1, 1, 1), 10, 20)
-assert math.isclose(found["saws_pct"], 40) and found["lathes_pct"] == 0
-assert math.isclose(found["flow_h"], 5)
+result = figures(across, (1, 1, 1, 1), 10, 20)
+assert math.isclose(result["saws_pct"], 40) and result["lathes_pct"] == 0
+assert math.isclose(result["flow_h"], 5)
 # the warm-up is not measured
 early = [example(1, (0,), (8,), [1], 9), example(9, (0,), (1,), [9], 10.5)]
-found = figures(early, (1, 1, 1, 1), 10, 20)
-assert math.isclose(found["flow_h"], 1.5) and found["saws_pct"] == 0
+result = figures(early, (1, 1, 1, 1), 10, 20)
+assert math.isclose(result["flow_h"], 1.5) and result["saws_pct"] == 0
 assert math.isnan(figures([], (1, 1, 1, 1), 10, 20)["flow_h"])
 # the resources measure the same utilisation
 run = cg.simulate(job_shop, {"warm_up_h": 0.0}, 5).summary()
@@ -452,7 +452,7 @@ for _ in range(50):
         for _ in range(6)
     ]
     for rule in ("fifo", "spt"):
-        rows, _ = play([(0, *each) for each in listed], (1, 2, 1), rule)
+        rows, _ = play([(0, *row) for row in listed], (1, 2, 1), rule)
         makespan_h = max(finish for _, finish in rows)
         all_h = sum(sum(works) for _, works in listed)
         assert least_makespan_h(listed, (1, 2, 1)) <= makespan_h <= all_h

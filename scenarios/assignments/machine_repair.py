@@ -329,10 +329,10 @@ def example(failed, start, end, repair=9):
     return {"failed": failed, "repair": repair, "start": start, "end": end}
 
 
-found = figures([example(12, 12, 15), example(14, 15, 17)], 4, 2, 10, 20)
-assert math.isclose(found["availability_pct"], 85)
-assert math.isclose(found["wait_h"], 0.5) and math.isclose(found["busy_pct"], 25)
-assert math.isclose(found["cost_usd"], 0.6 * DOWN_USD + 2 * REPAIRER_USD)
+result = figures([example(12, 12, 15), example(14, 15, 17)], 4, 2, 10, 20)
+assert math.isclose(result["availability_pct"], 85)
+assert math.isclose(result["wait_h"], 0.5) and math.isclose(result["busy_pct"], 25)
+assert math.isclose(result["cost_usd"], 0.6 * DOWN_USD + 2 * REPAIRER_USD)
 ### BEGIN HIDDEN TESTS
 # only the part inside the window counts
 across = [
@@ -341,9 +341,9 @@ across = [
     example(1, 2, 5),
     example(19, None, None),
 ]
-found = figures(across, 4, 1, 10, 20)
-assert math.isclose(found["availability_pct"], 85)
-assert math.isclose(found["busy_pct"], 40) and math.isclose(found["wait_h"], 1)
+result = figures(across, 4, 1, 10, 20)
+assert math.isclose(result["availability_pct"], 85)
+assert math.isclose(result["busy_pct"], 40) and math.isclose(result["wait_h"], 1)
 none = figures([], 4, 2, 10, 20)
 assert none["availability_pct"] == 100 and none["busy_pct"] == 0
 assert math.isnan(none["wait_h"])

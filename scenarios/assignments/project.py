@@ -62,9 +62,9 @@ print(f"{student}: seeds from {FIRST_SEED}")
 #   measured after a warm-up. Declare the figures; the first decides, and less is
 #   better.
 #
-# All parameters have defaults. `record` has the parameters of the model but for those
-# that only measure. Draw from named streams, in the source, so that all alternatives
-# meet the same entities.
+# All parameters have defaults. `record` has the same parameters as the model, except
+# those that only measure, such as the warm-up. Draw from named streams, in the source,
+# so that all alternatives meet the same entities.
 
 # %%
 ### BEGIN SOLUTION
@@ -249,16 +249,16 @@ assert len(SPECIAL) >= 2
 cases = {str(number): case[0] for number, case in enumerate(SPECIAL)}
 special = cg.compare(model, cases, seeds=range(FIRST_SEED, FIRST_SEED + 20))
 for number, (parameters, figure, exact) in enumerate(SPECIAL):
-    found = interval(special.values(str(number), figure))
-    print(f"{parameters}: {figure} {found.mean:.4g}, exact {exact:.4g}")
-    assert found.low - 1e-9 <= exact <= found.high + 1e-9
+    bounds = interval(special.values(str(number), figure))
+    print(f"{parameters}: {figure} {bounds.mean:.4g}, exact {exact:.4g}")
+    assert bounds.low - 1e-9 <= exact <= bounds.high + 1e-9
 ### BEGIN HIDDEN TESTS
 # the cases differ, and at least one is random and precise enough to find an error
 assert len({str(sorted(parameters.items())) for parameters, *_ in SPECIAL}) >= 2
 precise = 0
 for number, (_, figure, exact) in enumerate(SPECIAL):
-    found = interval(special.values(str(number), figure))
-    precise += 0 < found.half_width < 0.3 * abs(exact)
+    bounds = interval(special.values(str(number), figure))
+    precise += 0 < bounds.half_width < 0.3 * abs(exact)
 assert precise >= 1
 ### END HIDDEN TESTS
 

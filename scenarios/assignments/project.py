@@ -13,9 +13,10 @@ it by the STRESS guidelines. About 30 hours, alone or in pairs. All lectures up 
 # need data or good reasons for the **interarrival times** and service times. Agree the
 # question with your lecturer before you write code; half a page will do.
 #
-# A good project has two to six alternatives, one main figure that decides, and a
-# special case whose answer is known. A model of one queue is too small; one of a whole
-# hospital is too large.
+# A good project has two to six alternatives, one main figure that decides, and a special
+# case whose answer is known. The main figure includes the price of the resources;
+# otherwise more of them is always better. A model of one queue is too small; one of a
+# whole hospital is too large.
 #
 # ## What to submit
 # This notebook: code in the answer cells, a report under the headings of the STRESS

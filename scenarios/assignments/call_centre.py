@@ -370,6 +370,7 @@ def erlang_a(gap_min, talk_min, patience_min, agents):
     ### END SOLUTION
 
 
+# %%
 def agrees(values, exact):
     """Whether the 99.99 % confidence interval of the runs contains the exact value."""
     interval = cg.statistics.mean(values, confidence=0.9999)

@@ -102,6 +102,7 @@ def note(env, store):
     store["log"].append((env.now, store["level"], store["on_order"]))
 
 
+# %%
 def delivery(env, store, items, lead_days):
     """Process of an order that was placed now: bring the items after lead_days."""
     ### BEGIN SOLUTION
@@ -378,6 +379,7 @@ def lead_time_demand(gap_days, sizes, lead_days, most=300):
     return share
 
 
+# %%
 def positions(low, high, sizes):
     """Return the stationary probabilities of the positions low + 1, ..., high."""
     ### BEGIN SOLUTION
@@ -412,6 +414,7 @@ def exact(low, high, gap_days, sizes, lead_days):
     ### END SOLUTION
 
 
+# %%
 def agrees(values, exact):
     """Whether the 99.99 % confidence interval of the runs contains the exact value."""
     interval = cg.statistics.mean(values, confidence=0.9999)

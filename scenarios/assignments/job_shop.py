@@ -430,6 +430,7 @@ def least_makespan_h(jobs, machines):
     ### END SOLUTION
 
 
+# %%
 def agrees(values, exact):
     """Whether the 99.99 % confidence interval of the runs contains the exact value."""
     interval = cg.statistics.mean(values, confidence=0.9999)

@@ -377,6 +377,7 @@ def finite_source(machines, repairers, life_h, repair_h):
     ### END SOLUTION
 
 
+# %%
 def agrees(values, exact):
     """Whether the 99.99 % confidence interval of the runs contains the exact value."""
     interval = cg.statistics.mean(values, confidence=0.9999)

@@ -187,6 +187,7 @@ ALTERNATIVES = {
 ### END SOLUTION
 
 
+# %%
 def trace(seed, **parameters):
     """Return records and mean number inside of one run."""
     return record(simpy.Environment(), cg.Draw(seed), **parameters)

@@ -91,6 +91,8 @@ def test_points_and_marks(name):
         is_test = kind == "code" and points(body) > 0
         assert ("HIDDEN TESTS" in body) == is_test
         assert not (is_test and "SOLUTION" in body)
+        if "SOLUTION" in body:  # students can change it: no helper of the tests
+            assert "def agrees" not in body and "def trace" not in body
         if kind == "code" and is_test:  # visible tests first
             assert "assert" in body.split("### BEGIN HIDDEN TESTS")[0]
             assert body.endswith("### END HIDDEN TESTS\n")

@@ -44,7 +44,7 @@ NEEDS = {
 }
 SCRIPTS = sorted(
     script
-    for folder in (".", "textbook", "research")
+    for folder in (".", "textbook", "research", "assignments")
     for script in (SCENARIOS / folder).glob("*.py")
 )
 QUICK = ("buy_or_rent", "own_policy")  # the others: pytest -m slow

@@ -204,7 +204,7 @@ print(claim("AtOnce: job 1 at 60 min, so job 2 at 150", late, equal=150))
 # ## Four rules, many jobs
 # Interarrival times and works are exponential with means of 10 and 8 minutes, so the
 # utilisation is 0.8. Half of the jobs are due 30 minutes after their arrival, the
-# others after 3 hours. A job is **late** if it ends after its due date; its
+# others after three hours. A job is **late** if it ends after its due date; its
 # **tardiness** is the time by which it is late, and 0 if it is not.
 
 # %%
@@ -408,17 +408,19 @@ draw_figure()
 
 # %% [markdown]
 # ## Three misconceptions
-# 1. *"A queue by due date is a shorter queue."* The mean wait stays, see above.
-# 2. *"Shortest first is better for everybody, since the mean is shorter."* The longest
-#    tenth of the jobs waits longer than under first come, first served.
-# 3. *"A priority resource serves the most important of those who arrive at the same
-#    time."* It serves the first whose request is made.
+# **"A queue by due date is a shorter queue."** The mean wait stays, see above.
+#
+# **"Shortest first is better for everybody, since the mean is shorter."** The longest
+# tenth of the jobs waits longer than under first come, first served.
+#
+# **"A priority resource serves the most important of those who arrive at the same
+# time."** It serves the first whose request is made.
 
 # %%
 work, wait, _ = results["shortest"]
 longest = work > np.quantile(work, 0.9)
 ratio = wait[longest].mean() / results["first come"][1][longest].mean()
-print(claim("2. Long jobs wait longer", ratio, above=1.2))
+print(claim("The longest tenth waits longer", ratio, above=1.2))
 
 # %% [markdown]
 # ## You can now

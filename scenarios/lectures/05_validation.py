@@ -16,7 +16,8 @@ still wrong; another figure shows it.
 # served. In the bay the mechanic fetches the spare part: mostly from the shelf, but in
 # one case of five from the warehouse, in 3 to 6 minutes. Then the repair begins. A log
 # has the times of arrival and of the beginning and end of each repair, for ten days of
-# 120 jobs. We simulate 200 such days, so that there are 20 logs.
+# 120 jobs. We simulate 200 such days, so that there are 20 logs. `stream(SEED, name)`
+# is a generator of random numbers that depends on the seed and the name (lecture 6).
 
 # %%
 from pathlib import Path

@@ -61,8 +61,8 @@ print(claim("RANDU repeats itself after 2^29 numbers", repeats, equal=True))
 # %% [markdown]
 # RANDU repeats itself after 2^29 numbers, which is too few for a large study. The
 # periods of the Mersenne Twister and of PCG64 are 2^19937 - 1 and 2^128. With a = 5 and
-# c = 1 the LCG has the full period m: if m is a power of 2, it has if c is odd and a -
-# 1 is a multiple of 4 (Hull and Dobell, 1962). A long period is necessary, but not
+# c = 1 the LCG has the full period m: for a power of 2, it is enough that c is odd and
+# that 4 divides a - 1 (Hull and Dobell, 1962). A long period is necessary, but not
 # sufficient.
 #
 # ## Planes
@@ -83,13 +83,15 @@ print(claim("all triples lie on fifteen planes", len(planes), equal=15))
 # ## Tests
 # A test computes a statistic, and the probability of a value at least as extreme if the
 # numbers are independent and uniform: the **p-value**. Two tests use single numbers:
-# the **chi-square test** with 20 cells, and the **Kolmogorov-Smirnov test**. Three use
-# the order: the **autocorrelation** of neighbours; the number of **runs up and down**
-# (mean (2 n - 1) / 3, variance (16 n - 29) / 90); and the **gap test**, the distances
-# between numbers below 1/2. The **serial test** counts triples in 20 x 20 x 20 cells.
-# The usual rule, at least five expected numbers per cell, is not met there; with many
-# equally likely cells the p-values are accurate even so, as the table below shows for
-# the good generators.
+# the **chi-square test** (here with 20 cells; the sum of (count - expected)^2 /
+# expected over the cells), and the **Kolmogorov-Smirnov test** (the largest distance
+# between the empirical and the uniform distribution function). Three use the order: the
+# **autocorrelation** of neighbours; the number of **runs up and down** (mean (2 n - 1)
+# / 3, variance (16 n - 29) / 90); and the **gap test**, the distances between numbers
+# below 1/2. The **serial test** counts triples in 20 x 20 x 20 cells. The usual rule,
+# at least five expected numbers per cell, is not met there; with many equally likely
+# cells the p-values are accurate even so, as the table below shows for the good
+# generators.
 
 
 # %%
@@ -180,8 +182,8 @@ print(claim("by name: uncorrelated", abs(linked["by name"]), below=0.15))
 # One desk with exponential interarrival and service times (M/M/1) at utilisation 0.8,
 # whose mean wait in the queue is known by a formula. First each customer takes two
 # successive numbers of one stream; then interarrival and service times have a stream
-# each. There are 12 replications of 5,000 customers; the first 1,000 are deleted as
-# warm-up.
+# each. There are 12 replications of 5,000 customers. The first 1,000 of each are not
+# counted, because the queue starts empty (**warm-up**, lecture 9).
 
 # %%
 LOAD, RUNS, CUSTOMERS = 0.8, 12, 5000

@@ -50,7 +50,7 @@ more = cg.statistics.mean(accepted - 1 / c)
 print(claim("a fraction 1 / c is accepted", more, above=-0.03, below=0.03))
 
 # %% [markdown]
-# In a Kolmogorov-Smirnov test (KS, lecture 8), both pass the test of fit.
+# In a Kolmogorov-Smirnov test (KS, lecture 6), both pass the test of fit.
 #
 # ## Composition and convolution
 # **Composition** first draws which of several distributions applies: one customer in

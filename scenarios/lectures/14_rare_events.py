@@ -14,10 +14,10 @@ single interarrival time has the same distribution.
 # Of n independent waits, the number below the true p95 has a binomial distribution.
 # Therefore two of the sorted waits are the ends of a confidence interval: the one whose
 # rank is the quantile 0.025 of this distribution, and the next one after the rank that
-# is its quantile 0.975. No normal distribution is needed. We try
-# three ways to collect 10,000 waits: independent ones, ten replications of 1,000
-# successive customers pooled, and one p95 per replication with Student's t. All start
-# in the steady state. There are 200 studies.
+# is its quantile 0.975. No normal distribution is needed. We try three ways to collect
+# 10,000 waits: independent ones, ten replications of 1,000 successive customers pooled,
+# and one p95 per replication with Student's t. All start in the steady state. There are
+# 200 studies.
 
 # %%
 from math import log

@@ -126,7 +126,7 @@ for source in (inversion, thinning, present_rate):
     per_h[source.__name__] = counts / DAYS
     chi2 = np.sum((counts - expected) ** 2 / expected)
     p[source.__name__] = stats.chi2.sf(chi2, 24)
-    cells = "".join(f"{each:6.2f}" for each in counts[7:11] / DAYS)
+    cells = "".join(f"{mean:6.2f}" for mean in counts[7:11] / DAYS)
     print(f"{source.__name__:33}{cells}{chi2:11.0f}{p[source.__name__]:8.3f}")
 right = min(p["inversion"], p["thinning"])
 print(claim("inversion and thinning pass the test", right, above=0.001))

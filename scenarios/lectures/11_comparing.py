@@ -77,7 +77,7 @@ for name, x in (("one fast", fast), ("two slow", slow)):
 # %%
 wrong_independent = np.mean(other[:, None] > fast)  # all pairs of days
 wrong_common = np.mean(slow > fast)
-print(f"wrong choice from a day each: independent {100 * wrong_independent:.0f} %,")
+print(f"wrong choice by one day of each: independent {100 * wrong_independent:.0f} %,")
 print(f"with common random numbers {100 * wrong_common:.0f} %")
 print(claim("In about half of the cases", wrong_independent, above=0.35, below=0.6))
 print(claim("With common random numbers hardly ever", wrong_common, below=0.1))

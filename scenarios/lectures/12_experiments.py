@@ -70,7 +70,7 @@ def shop(env, draw, s=20, d=20, lead=1.0, months=60):
 
 def costs(settings, seeds):
     """Shape (settings, seeds); common random numbers."""
-    alternatives = {str(each): dict(zip(("s", "d", "lead"), each)) for each in settings}
+    alternatives = {str(at): dict(zip(("s", "d", "lead"), at)) for at in settings}
     study = cg.compare(shop, alternatives, seeds=seeds)
     return np.array([study.values(name, "cost") for name in alternatives])
 
@@ -184,7 +184,7 @@ direct = minimize(
     options={"maxfev": 18, "initial_simplex": ((20, 20), (40, 20), (20, 60))},
 )
 winners = {"metamodel": lowest, "direct search": direct}
-settings = [(20, 20), *(tuple(np.rint(each.x).tolist()) for each in winners.values())]
+settings = [(20, 20), *(tuple(np.rint(best.x).tolist()) for best in winners.values())]
 test = costs(settings, range(SEED + 200, SEED + 240))
 gains = {}
 for k, name in enumerate(winners, start=1):

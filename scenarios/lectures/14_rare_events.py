@@ -162,8 +162,8 @@ print(claim("independent: by formula", ratio["independent"], above=0.75, below=1
 # ## Rare events
 # How often does a buffer of 25 places overflow? We count the cycles that begin with an
 # arrival at an empty desk and end when the desk is empty again, or when 25 customers
-# are present. With arrival rate a and service rate s, and r = s / a, theory gives the
-# probability of an overflow per cycle, (r - 1) / (r^25 - 1).
+# are present. With arrival rate a and service rate s, and q = s / a, theory gives the
+# probability of an overflow per cycle, (q - 1) / (q^25 - 1).
 #
 # A **crude** simulation counts overflows. **Importance sampling** generates the cycles
 # with other rates, for which overflows are common, and counts each overflow with a

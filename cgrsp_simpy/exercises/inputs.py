@@ -255,18 +255,18 @@ EXERCISES: dict[str, Exercise] = {
     ),
     "5.2": Exercise(
         "If the model is right, the rank of the log is 1 or 20 on one day in ten. What"
-        " is the probability that this happens on {count} of {days} days or more?",
+        " is the probability that this happens on at least {count} of {days} days?",
         lambda count, days: number(
             lambda: stats.binom.sf(count - 1, days, 0.1),
             "a probability",
             2e-3,
             Mistake(
                 lambda: stats.binom.sf(count, days, 0.1),
-                "that is more than the count; or more includes the count",
+                "that is more than the count; at least includes the count itself",
             ),
             Mistake(
                 lambda: stats.binom.pmf(count, days, 0.1),
-                "that is exactly the count; the question is for the count or more",
+                "that is exactly the count; the question is for at least the count",
             ),
             Mistake(
                 lambda: stats.binom.cdf(count - 1, days, 0.1),
@@ -613,7 +613,7 @@ EXERCISES: dict[str, Exercise] = {
             2e-3,
             Mistake(
                 lambda: 1 / probability,
-                "with so many, the probability to see none is still more than a third",
+                "with so many, the probability of seeing none is more than a third",
             ),
             Mistake(
                 lambda: _unseen(probability, (1 - confidence / 100) / 2),

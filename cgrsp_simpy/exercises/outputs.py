@@ -560,7 +560,7 @@ EXERCISES: dict[str, Exercise] = {
             ),
             Mistake(
                 lambda: _half(np.subtract(one, two), 1.0),
-                "that is the standard error; an interval is some of them wide",
+                "that is the standard error; Student's t is the factor",
             ),
             *(
                 Mistake(

@@ -28,7 +28,7 @@ count, days = map(
     int, re.search(r"(\d+) of (\d+)", cg.exercises.question(5.2, NAME)).groups()
 )
 probability = binom.sf(count - 1, days, 0.1)
-print(f"{count} of {days} days or more: {probability:.4f}")
+print(f"at least {count} of {days} days: {probability:.4f}")
 print("5.2:", cg.exercises.check(5.2, probability, NAME))
 
 # %% [markdown]

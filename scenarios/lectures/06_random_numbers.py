@@ -1,5 +1,5 @@
-"""The same queue waits half as long, or half as long again, if each random number
-depends on the one before; a good generator gives the wait of the formula.
+"""In the same queue, customers wait half as long or two thirds longer if each random
+number depends on the one before; a good generator gives the wait of the formula.
 
 (Lecture 6: random numbers and their tests)
 """
@@ -61,8 +61,9 @@ print(claim("RANDU repeats itself after 2^29 numbers", repeats, equal=True))
 # %% [markdown]
 # RANDU repeats itself after 2^29 numbers, which is too few for a large study. The
 # periods of the Mersenne Twister and of PCG64 are 2^19937 - 1 and 2^128. With a = 5 and
-# c = 1 the LCG has the full period m, because c is odd and a - 1 is a multiple of 4
-# (Hull and Dobell, 1962). A long period is necessary, but not sufficient.
+# c = 1 the LCG has the full period m: for a power of 2, it is enough that c is odd and
+# that 4 divides a - 1 (Hull and Dobell, 1962). A long period is necessary, but not
+# sufficient.
 #
 # ## Planes
 # RANDU has a = 65539 = 2^16 + 3. Then a^2 = 6 a - 9 modulo 2^31, so that three
@@ -82,10 +83,15 @@ print(claim("all triples lie on fifteen planes", len(planes), equal=15))
 # ## Tests
 # A test computes a statistic, and the probability of a value at least as extreme if the
 # numbers are independent and uniform: the **p-value**. Two tests use single numbers:
-# the **chi-square test** with 20 cells, and the **Kolmogorov-Smirnov test**. Three use
-# the order: the **autocorrelation** of neighbours; the number of **runs up and down**
-# (mean (2 n - 1) / 3, variance (16 n - 29) / 90); and the **gap test**, the distances
-# between numbers below 1/2. The **serial test** counts triples in 20 x 20 x 20 cells.
+# the **chi-square test** (here with 20 cells; the sum of (count - expected)^2 /
+# expected over the cells), and the **Kolmogorov-Smirnov test** (the largest distance
+# between the empirical and the uniform distribution function). Three use the order: the
+# **autocorrelation** of neighbours; the number of **runs up and down** (mean (2 n - 1)
+# / 3, variance (16 n - 29) / 90); and the **gap test**, the distances between numbers
+# below 1/2. The **serial test** counts triples in 20 x 20 x 20 cells. The usual rule,
+# at least five expected numbers per cell, is not met there; with many equally likely
+# cells the p-values are accurate even so, as the table below shows for the good
+# generators.
 
 
 # %%
@@ -128,11 +134,11 @@ for name, values in by_source.items():
     p = np.array([[test(u) for test in TESTS] for u in values.reshape(TIMES, N)])
     rejected[name] = p < 0.05
     print(f"{name:17}", *(f"{count:11}" for count in rejected[name].sum(axis=0)))
-counts = {name: each.sum(axis=0) for name, each in rejected.items()}
+counts = {name: below.sum(axis=0) for name, below in rejected.items()}
 good = max(max(counts["Mersenne Twister"]), max(counts["PCG64"]))
 print(claim("Both generators in use stay near 5", good, below=17))
 others = max(counts["RANDU"][:5])
-print(claim("RANDU passes all tests but the serial one", others, below=17))
+print(claim("RANDU passes all tests except the serial one", others, below=17))
 print(claim("which always rejects it", counts["RANDU"][5], equal=TIMES))
 order = min(counts["a = 5"][2:5])
 print(claim("the three tests of order always reject a = 5", order, equal=TIMES))
@@ -140,18 +146,18 @@ lag = np.corrcoef(by_source["a = 5"][:-1], by_source["a = 5"][1:])[0, 1]
 print(claim("the autocorrelation is 1/5", lag, above=0.19, below=0.21))
 
 # %% [markdown]
-# Both generators in use stay near 5. RANDU passes all tests but the serial one, which
-# always rejects it. With a = 5 the autocorrelation is 1/5, and the three tests of order
-# always reject a = 5. Each test detects one kind of fault. If a test rejects a good
-# generator, repeat the test with other numbers, as a test at the level 5 % rejects one
-# time in twenty.
+# Both generators in use stay near 5. RANDU passes all tests except the serial one,
+# which always rejects it. With a = 5 the autocorrelation is 1/5, and the three tests of
+# order always reject a = 5. Each test detects one kind of fault. If a test rejects a
+# generator once, repeat the test with other numbers: a test at the level 5 % rejects a
+# good generator one time in twenty.
 #
 # ## Seeds and streams
-# A study needs many streams: one per purpose and replication. A usual mistake is the
-# seed of the replication for the interarrival times, and seed + 1 for the service
-# times: the service times of one replication are then the interarrival times of the
-# next. In this package, `cg.Draw(seed)("gaps")` computes the start of a stream from a
-# hash of seed and name; it is the `draw` of every `@cg.model`.
+# A study needs many streams: one per purpose and replication. A usual mistake is to use
+# the seed of the replication for the interarrival times, and seed + 1 for the service
+# times: the service times of one replication are then made from the same numbers as the
+# interarrival times of the next. In this package, `cg.Draw(seed)("gaps")` computes the
+# start of a stream from a hash of seed and name; it is the `draw` of every `@cg.model`.
 
 # %%
 first, second = (numbers(randu(seed), 3) for seed in (SEED, SEED + 1))
@@ -176,8 +182,8 @@ print(claim("by name: uncorrelated", abs(linked["by name"]), below=0.15))
 # One desk with exponential interarrival and service times (M/M/1) at utilisation 0.8,
 # whose mean wait in the queue is known by a formula. First each customer takes two
 # successive numbers of one stream; then interarrival and service times have a stream
-# each. There are 12 replications of 5,000 customers; the first 1,000 are deleted as
-# warm-up.
+# each. There are 12 replications of 5,000 customers. The first 1,000 of each are not
+# counted, because the queue starts empty (**warm-up**, lecture 9).
 
 # %%
 LOAD, RUNS, CUSTOMERS = 0.8, 12, 5000
@@ -214,21 +220,23 @@ for name in ("RANDU", "a = 5", "PCG64"):
         cg.statistics.mean([bank(gap, work) / formula for _ in range(RUNS)])
         for gap, work in ((one, one), (one, other))
     ]
-    cells = (f"{each.mean:8.2f} ± {each.half_width:.2f}" for each in ratios[name])
+    cells = (f"{ratio.mean:8.2f} ± {ratio.half_width:.2f}" for ratio in ratios[name])
     print(f"{name:29}", *cells)
 print(claim("a = 5, one stream: about half", ratios["a = 5"][0], above=0.4, below=0.75))
 two = ratios["a = 5"][1].mean
-print(claim("a = 5, two streams: about half as long again", two, above=1.25, below=2.3))
+print(claim("a = 5, two streams: about two thirds longer", two, above=1.25, below=2.3))
 for ratio in (*ratios["RANDU"], *ratios["PCG64"]):
     print(claim("the wait of the formula", ratio.mean, above=0.72, below=1.28))
 
 # %% [markdown]
 # With a = 5 and one stream, a long service time is followed by a long interarrival
 # time, in which the queue becomes shorter: about half of the wait. With two streams,
-# long service times follow each other, and so do short interarrival times: about half
-# as long again. PCG64 gives the wait of the formula, and so does RANDU, because this
-# model never takes three successive numbers. A bad generator does harm if the model
-# depends on its fault, and no error is raised.
+# long service times follow each other, and so do short interarrival times: about two
+# thirds longer. PCG64 gives the wait of the formula, and so does RANDU, because this
+# model never takes three successive numbers for one customer. (One of its intervals
+# just misses 1. One 95 % interval in twenty does, and with more replications it
+# contains 1.) A bad generator does harm if the model depends on its fault, and no error
+# is raised.
 
 
 # %%
@@ -246,11 +254,11 @@ def draw_figure():
     styles = (("one stream", MISSED, "o"), ("two streams", "#0B4F9C", "s"))
     for k, (label, colour, marker) in enumerate(styles):
         at = np.arange(len(ratios)) + 0.2 * k - 0.1
-        means = [each[k].mean for each in ratios.values()]
-        widths = [each[k].half_width for each in ratios.values()]
-        ax.errorbar(
-            means, at, xerr=widths, fmt=marker, color=colour, capsize=6, label=label
+        means, widths, *_ = zip(
+            *((r[k].mean, r[k].half_width) for r in ratios.values())
         )
+        style = {"fmt": marker, "color": colour, "capsize": 6, "label": label}
+        ax.errorbar(means, at, xerr=widths, **style)
     ax.axvline(1, color="black", lw=1.2)
     ax.set(yticks=range(len(ratios)), yticklabels=ratios, ylim=(2.5, -0.5))
     ax.set(xlim=(0, 2.4), xlabel="mean wait / formula")
@@ -266,7 +274,7 @@ with cg.plots.styled("lecture"):
 # %% [markdown]
 # ## Three misconceptions
 # **"A long period makes a good generator."** x' = (x + 1) mod 2^31 has the full period,
-# and each number is hardly larger than the one before: the autocorrelation is 1.
+# and each number is hardly larger than the one before: the autocorrelation is almost 1.
 #
 # **"A generator that fails a test at the level 5 % is bad."** Of 100 samples of PCG64,
 # between 10 and 45 fail at least one of the six tests.
@@ -292,10 +300,10 @@ print(claim("samples that fail at least one test", failed, above=9, below=46))
 # <details><summary>Answers</summary>
 #
 # 1. x = 1, 6, 7, 4, so u = 1/8, 6/8, 7/8, 4/8.
-# 2. The order may be regular, such as in x + 1.
+# 2. The order of the numbers may be regular, such as in x' = x + 1.
 # 3. A good generator gives such a value or a smaller one in 3 % of tests. Repeat the
 #    test with other numbers.
-# 4. Nothing, unless the study takes three successive numbers for one purpose. Use
+# 4. Its numbers are not independent, and your model may depend on just this fault. Use
 #    another generator.
 # 5. By seed and name: seeds 0 to 9, and a name per stream. Not by seed, seed + 1,
 #    seed + 2.

@@ -50,7 +50,7 @@ more = cg.statistics.mean(accepted - 1 / c)
 print(claim("a fraction 1 / c is accepted", more, above=-0.03, below=0.03))
 
 # %% [markdown]
-# In a Kolmogorov-Smirnov test (KS, lecture 8), both pass the test of fit.
+# In a Kolmogorov-Smirnov test (KS, lecture 6), both pass the test of fit.
 #
 # ## Composition and convolution
 # **Composition** first draws which of several distributions applies: one customer in
@@ -126,7 +126,7 @@ for source in (inversion, thinning, present_rate):
     per_h[source.__name__] = counts / DAYS
     chi2 = np.sum((counts - expected) ** 2 / expected)
     p[source.__name__] = stats.chi2.sf(chi2, 24)
-    cells = "".join(f"{each:6.2f}" for each in counts[7:11] / DAYS)
+    cells = "".join(f"{mean:6.2f}" for mean in counts[7:11] / DAYS)
     print(f"{source.__name__:33}{cells}{chi2:11.0f}{p[source.__name__]:8.3f}")
 right = min(p["inversion"], p["thinning"])
 print(claim("inversion and thinning pass the test", right, above=0.001))
@@ -205,14 +205,14 @@ for way in WAYS:
     print(f"{np.abs(work_changes[way]).max():18.0%}")
 print(claim("the same work", np.abs(work_changes["at arrival"]).max(), equal=0))
 differs = bool(np.all(work_changes["at service"] != 0))
-print(claim("the work differs with every seed", differs, equal=True))
+print(claim("the work differs for every seed", differs, equal=True))
 wider = faster["one stream"].std() / faster["at arrival"].std()
 print(f"one stream: the interval of 'faster' is {wider:.1f} times as wide")
 print(claim("at least one and a half times as wide", wider, above=1.5))
 
 # %% [markdown]
 # If work is drawn at arrival, both rules do the same work. If it is drawn when service
-# begins, another order gives a job the work of another job, and the work differs with
+# begins, another order gives a job the draw of another job, and the work differs for
 # every seed. With one stream, the first job that begins earlier shifts all later draws:
 # the interval is at least one and a half times as wide. None of the three is biased,
 # and no error is raised.
@@ -297,8 +297,8 @@ with cg.plots.styled("lecture"):
 # the process waits.
 #
 # **"Negative service times of a normal distribution can be set to 0."** With mean 5 and
-# standard deviation 5, the mean of max(0, X) is more than 5.3, so utilisation is 6 %
-# or more too high. Use a distribution of positive values.
+# standard deviation 5, the mean of max(0, X) is 5.42, so the utilisation is 8 % too
+# high. Use a distribution of positive values.
 #
 # **"-m ln(U) and -m ln(1 - U) are the same."** Their distributions are the same, but
 # the variates are not: from the same U they have a correlation of about -0.64. Lecture
@@ -306,7 +306,9 @@ with cg.plots.styled("lecture"):
 
 # %%
 truncated = np.maximum(0, stream(SEED, "normal").normal(5, 5, 100_000))
-print(claim("the mean of max(0, X) is", truncated.mean(), above=5.3))
+print(claim("the mean of max(0, X)", truncated.mean(), above=5.37, below=5.47))
+exact = 5 * stats.norm.cdf(1) + 5 * stats.norm.pdf(1)
+print(claim("exactly 5.42", round(exact, 2), equal=5.42))
 u = stream(SEED, "antithetic").random(100_000)
 correlation = np.corrcoef(np.log(1 - u), np.log(1 - (1 - u)))[0, 1]
 print(claim("a correlation of", correlation, above=-0.67, below=-0.62))
@@ -321,12 +323,12 @@ print(claim("a correlation of", correlation, above=-0.67, below=-0.62))
 #
 # <details><summary>Answers</summary>
 #
-# 1. F^-1(U) = root(U).
+# 1. F^-1(U) is the square root of U.
 # 2. One accepted variate needs c draws on average.
 # 3. It proposes arrivals at the highest rate and accepts each with the ratio of the two
 #    rates.
 # 4. The rate may change before the next arrival. It hardly matters if the rate changes
-#    slowly compared with the interarrival times.
+#    little during an interarrival time.
 # 5. If everything that belongs to a job is drawn when the job arrives, from a stream
 #    per purpose or per job.
 #

@@ -108,8 +108,8 @@ print(claim("Equal service times halve the wait", halved, equal=0.5))
 #
 #     (mean wait)² (2 + 5 rho - 4 rho² + rho³) / (rho (1 - rho)² n)
 #
-# Ten runs shall give the mean wait of M/M/1 to ± 20 %. Other queues get the length of
-# M/M/1 at the same utilisation. The first fifth of each run is the warm-up.
+# Ten runs are to give the mean wait of M/M/1 to ± 20 %. The other queues get the length
+# of M/M/1 at the same utilisation. The first fifth of each run is the warm-up.
 
 
 # %%
@@ -136,24 +136,18 @@ print(f"mean wait in s, {RUNS} runs        simulated    formula")
 for name, wait in waits.items():
     measured = f"{wait.mean:6.1f} ± {wait.half_width:<5.1f}"
     print(f"  {name:24} {measured} {formula_s(**CASES[name]):9.1f}")
-inside = sum(
-    wait.low <= formula_s(**CASES[name]) <= wait.high for name, wait in waits.items()
-)
+exact = {name: formula_s(**case) for name, case in CASES.items()}
+inside = sum(wait.low <= exact[name] <= wait.high for name, wait in waits.items())
 print(claim("Most intervals contain the formula's value", inside, above=3.5))
 times = calls_per_run(0.95) / calls_per_run(0.8)
 print(
-    claim(
-        "0.95 takes about fourteen times as many calls as 0.8",
-        times,
-        above=13,
-        below=15,
-    )
+    claim("0.95 takes fourteen times as many calls as 0.8", times, above=13, below=15)
 )
 
 # %% [markdown]
-# Of a correct model's 95 % intervals one in twenty misses, and of short runs a few
-# more. So one miss among seven is no reason to lengthen the runs or to take other
-# seeds. It is a reason to look for an error if the miss is large.
+# For a correct model, one 95 % interval in twenty does not contain the exact value, and
+# with short runs a few more. So one miss among seven is no reason to lengthen the runs
+# or to use other seeds. It is a reason to look for an error if the miss is large.
 #
 # ## Little's law
 # The mean number of waiting calls is the arrival rate times the mean wait,
@@ -166,10 +160,8 @@ worst = 0.0
 for shortest_first in (False, True):
     case = {"calls": 1000, "warm_up": 0, "shortest_first": shortest_first}
     summary = cg.simulate(call_centre, case, SEED).summary()
-    over_time, over_calls = (
-        summary["desk0_queue"],
-        summary["calls_per_s"] * summary["wait"],
-    )
+    over_time = summary["desk0_queue"]
+    over_calls = summary["calls_per_s"] * summary["wait"]
     order = "shortest first" if shortest_first else "first come    "
     print(f"  {order}: L {over_time:.6f}, lambda W {over_calls:.6f}")
     worst = max(worst, abs(over_time / over_calls - 1))
@@ -178,19 +170,18 @@ print(claim("Little's law holds to rounding in both orders", worst, below=1e-9))
 # %% [markdown]
 # ## One common queue or separate queues?
 # Four clerks serve calls of four kinds. Either each kind has its own clerk and queue,
-# or all clerks share one queue. Both meet the same calls. With separate queues a clerk
-# can be idle while calls of another kind wait; with a common queue this is impossible.
+# or all clerks share one queue. Both systems serve the same calls. With separate queues
+# a clerk can be idle while calls of another kind wait; with a common queue this is
+# impossible.
 
 # %%
 left = formula_s(clerks=4) / formula_s()
-print(
-    claim("By the formulas a fifth of the wait is left", left, above=0.17, below=0.23)
-)
+print(claim("A fifth of the wait is left", left, above=0.17, below=0.23))
 ratio = waits["M/M/4 at 0.8"].mean / waits["four M/M/1 at 0.8"].mean
 print(f"simulated: {ratio:.2f} of the wait is left")
 pair = ("M/M/4 at 0.8", "four M/M/1 at 0.8")
 less_s = cg.statistics.paired_difference(*(study.values(name, "wait") for name in pair))
-print(claim("The common queue waits less", less_s, below=0))
+print(claim("In the common queue calls wait less", less_s, below=0))
 print("clerks, all at utilisation 0.8    mean wait in s, by the formula")
 for clerks in (1, 2, 4, 8, 16):
     print(f"{clerks:30} {formula_s(clerks=clerks):20.2f}")
@@ -255,23 +246,18 @@ def draw_figure():
             ("M/G/1", {"cv2": 4.0}, "#7A5195", "D", 0.76),
             ("M/M/4", {"clerks": 4}, "#0B4F9C", "^", 0.925),
         ):
-            curve = [formula_s(load=each, **how) / MEAN_S for each in rho]
+            curve = [formula_s(load=load, **how) / MEAN_S for load in rho]
             left.plot(rho, curve, color=colour)
             height = formula_s(load=label_at, **how) / MEAN_S
             before = kind == "M/G/1"
             side = {"ha": "right" if before else "left", "va": "center"}
             shown = "M/G/1, cv2 = 4 " if before else kind
             left.text(label_at, height, shown, color=colour, **side)
+            style = {"fmt": marker, "color": colour, "capsize": 6}
             for name, wait in waits.items():
                 if name.startswith(kind):
-                    left.errorbar(
-                        CASES[name].get("load", 0.8),
-                        wait.mean / MEAN_S,
-                        wait.half_width / MEAN_S,
-                        fmt=marker,
-                        color=colour,
-                        capsize=6,
-                    )
+                    values = wait.mean / MEAN_S, wait.half_width / MEAN_S
+                    left.errorbar(CASES[name].get("load", 0.8), *values, **style)
         left.set(xlabel="utilisation", xlim=(0, 1.02), ylim=(0, 14))
         left.set_ylabel("mean wait (service times)")
         left.set_title("lines: formula; marks: simulated", fontsize="medium")
@@ -310,7 +296,7 @@ print(claim("3. Passengers wait about ten minutes", random_min, above=8, below=1
 # - compare a model with M/M/c, M/D/1 and M/G/1, with a run length fixed beforehand;
 # - explain why the wait grows with 1 / (1 - rho) and with the variation;
 # - check a model by Little's law;
-# - say how much a common queue saves, by the formula and by simulation.
+# - compute how much a common queue saves, by the formula and by simulation.
 #
 # ## Five questions
 # 1. What is the mean wait in M/M/1 at rho = 0.75, in service times?
@@ -326,7 +312,7 @@ print(claim("3. Passengers wait about ten minutes", random_min, above=8, below=1
 # 5. A 95 % interval of a correct model does not contain the formula's value. What now?
 #    <details><summary>Answer</summary>One in twenty does so. Do not lengthen this run
 #    until it fits. Run a new, longer study whose length is fixed
-#    beforehand.</details>
+#    in advance.</details>
 #
 # ## References
 # - Law, *Simulation Modeling and Analysis* (5th ed.), Appendix 1B (queueing systems).

@@ -1,4 +1,4 @@
-"""With an independent run each, the worse of two systems looks better in nearly half
+"""With one independent run of each, the worse of two systems looks better in about half
 of the cases; with common random numbers hardly ever.
 
 (Lecture 11: comparing systems)
@@ -69,7 +69,7 @@ for name, x in (("one fast", fast), ("two slow", slow)):
 # ## Common random numbers
 # Compare one day of one system with one day of the other, and choose the one with the
 # shorter wait. How often is this the wrong system? If the days are independent, in
-# nearly half of the cases: days differ more than the systems do. **Common random
+# about half of the cases: days differ more than the systems do. **Common random
 # numbers** give both systems the same customers: the same arrivals and, customer by
 # customer, the same work. Each purpose has its own **stream** of random numbers, and
 # values are drawn when the customer arrives. `cg.compare` does so for the same seeds.
@@ -77,18 +77,15 @@ for name, x in (("one fast", fast), ("two slow", slow)):
 # %%
 wrong_independent = np.mean(other[:, None] > fast)  # all pairs of days
 wrong_common = np.mean(slow > fast)
-print(f"wrong choice from a day each: independent {100 * wrong_independent:.0f} %,")
+print(f"wrong choice by one day of each: independent {100 * wrong_independent:.0f} %,")
 print(f"with common random numbers {100 * wrong_common:.0f} %")
-print(
-    claim("In nearly half of the cases", wrong_independent, above=0.35, below=0.6),
-    claim("With common random numbers hardly ever", wrong_common, below=0.1),
-    sep="\n",
-)
+print(claim("In about half of the cases", wrong_independent, above=0.35, below=0.6))
+print(claim("With common random numbers hardly ever", wrong_common, below=0.1))
 
 # %% [markdown]
 # ## The paired t interval
 # With common random numbers the values of a day belong together, so take the
-# **difference day by day**, and the interval of the mean difference. The variance says
+# **difference day by day**, and the interval of the mean difference. The variance shows
 # what is gained:
 #
 #     Var(X - Y) = Var X + Var Y - 2 Cov(X, Y)
@@ -98,16 +95,11 @@ print(
 
 # %%
 paired = statistics.paired_difference(slow, fast)
-independent_half = np.hypot(
-    statistics.mean(fast).half_width, statistics.mean(other).half_width
-)
+half = np.hypot(statistics.mean(fast).half_width, statistics.mean(other).half_width)
 correlation = np.corrcoef(slow, fast)[0, 1]
-gain = (independent_half / paired.half_width) ** 2
+gain = (half / paired.half_width) ** 2
 print(f"common random numbers: {paired.mean:+.2f} ± {paired.half_width:.2f} min")
-print(
-    f"independent:           {other.mean() - fast.mean():+.2f} ±"
-    f" {independent_half:.2f} min"
-)
+print(f"independent:           {other.mean() - fast.mean():+.2f} ± {half:.2f} min")
 print(f"correlation {correlation:.3f}; {gain:.0f} times as many independent days")
 print(claim("Two slow machines have the shorter wait", paired, below=0))
 print(claim("It takes many times as many independent days", gain, above=30))
@@ -139,9 +131,9 @@ print(claim("With one stream the interval is several times as wide", wider, abov
 # ## Many tests
 # Compare a system with itself 100 times, with other random numbers each time. There is
 # no difference, but a test at the 5 % level finds one in about one of twenty cases.
-# **Holm's correction** multiplies the least p-value by the number of tests, the next
+# **Holm's correction** multiplies the smallest p-value by the number of tests, the next
 # one by one less, and so on, and never lets an adjusted value fall below the one before
-# it. The chance of any false result is then at most 5 %.
+# it. The probability of at least one false result is then at most 5 %.
 
 # %%
 short = cg.compare(bank, [{"customers": 20}], seeds=range(SEED + 500, SEED + 1500))
@@ -158,8 +150,8 @@ print(claim("After Holm's correction at most one does", corrected, below=1.5))
 # An interval for each pair is more than we need if we only want the best system. A
 # **selection procedure** promises to select the best one with a probability of 95 %, if
 # it is better than all others by an **indifference** amount. The procedure of Kim and
-# Nelson drops systems as soon as they cannot be the best, so that most runs are spent
-# on the rivals.
+# Nelson drops a system as soon as it is clearly not the best, so that most runs are
+# spent on the rivals.
 #
 # The example is a shop with an (s, S) policy (Law, Section 1.5). On the first day of
 # each month the stock is reviewed; if it is below s, it is ordered up to S. Demands of
@@ -242,8 +234,8 @@ def draw_figure():
             ax.set(xlim=(0, most), ylim=(0, most))
             ax.set_title(f"{title}, {DAYS} pairs", fontsize="medium")
         left.set_ylabel("two slow machines: wait (min)")
-        colours = ["#0B4F9C" if each == best else "0.65" for each in LEVELS]
-        right.barh([str(each) for each in LEVELS], runs.values(), color=colours)
+        colours = ["#0B4F9C" if levels == best else "0.65" for levels in LEVELS]
+        right.barh([*map(str, LEVELS)], runs.values(), color=colours)
         right.axvline(10, color="black", ls="--", lw=1.2)
         right.set(xlabel="runs until dropped or selected", ylim=(4.6, -0.6))
         right.set_title("selection of (s, S)", fontsize="medium")
@@ -256,14 +248,14 @@ draw_figure()
 # %% [markdown]
 # ## Three misconceptions
 # 1. *"One long day of each system shows which is better."* The wrong system is chosen
-#    in nearly half of the cases, see above, unless the random numbers are common.
-# 2. *"If the two confidence intervals overlap, there is no difference."* The intervals
-#    of the two systems overlap over 20 days, and the paired difference is certain.
+#    in about half of the cases, see above, unless the random numbers are common.
+# 2. *"If the two confidence intervals overlap, there is no difference."* With 20 days
+#    the intervals of the two systems overlap, but the paired interval excludes 0.
 # 3. *"A tiny p-value means an important difference."* Take a machine that is 1 %
-#    faster. The difference is certain, and it is a few seconds per customer.
+#    faster. The p-value is below one in a million, and the difference is a few seconds
+#    per customer.
 
 # %%
-print(claim("1. The wrong one is often chosen", wrong_independent, above=0.35))
 one, two = statistics.mean(fast[:20]), statistics.mean(slow[:20])
 overlap = two.high - one.low
 print(claim("2. The intervals overlap", overlap, above=0))
@@ -280,7 +272,7 @@ print(claim("3. The difference is a few seconds", less_s, above=2, below=20))
 # %% [markdown]
 # ## You can now
 # - compare two systems by the paired t interval with common random numbers;
-# - say what synchronisation needs, and check it by the correlation;
+# - explain what synchronisation needs, and check it by the correlation;
 # - correct a set of tests by Holm's method;
 # - select the best of several systems with a stated indifference.
 #
@@ -289,10 +281,11 @@ print(claim("3. The difference is a few seconds", less_s, above=2, below=20))
 #    <details><summary>Answer</summary>If the two responses are not correlated, for
 #    example if one system hardly varies, or if the draws are not
 #    synchronised.</details>
-# 2. Why must independent runs not be analysed as pairs, and pairs not as independent?
-#    <details><summary>Answer</summary>Pairs that are treated as independent give an
-#    interval that is too wide. Independent runs have no natural pairs; Welch's t uses
-#    both samples with more degrees of freedom.</details>
+# 2. What is lost if runs with common random numbers are analysed as independent, and
+#    what if independent runs are analysed as pairs?
+#    <details><summary>Answer</summary>The first interval is too wide, because it
+#    ignores the positive correlation. The second is valid, but it has only n - 1
+#    degrees of freedom; Welch's t has more, up to 2 n - 2.</details>
 # 3. Ten systems are compared in pairs. How many tests are these?
 #    <details><summary>Answer</summary>45. At the 5 % level two or three of them find a
 #    difference by chance.</details>

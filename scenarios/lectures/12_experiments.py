@@ -70,7 +70,7 @@ def shop(env, draw, s=20, d=20, lead=1.0, months=60):
 
 def costs(settings, seeds):
     """Shape (settings, seeds); common random numbers."""
-    alternatives = {str(each): dict(zip(("s", "d", "lead"), each)) for each in settings}
+    alternatives = {str(at): dict(zip(("s", "d", "lead"), at)) for at in settings}
     study = cg.compare(shop, alternatives, seeds=seeds)
     return np.array([study.values(name, "cost") for name in alternatives])
 
@@ -81,8 +81,8 @@ def costs(settings, seeds):
 # Write -1 for low and +1 for high. The **main effect** of a factor is the mean response
 # where it is high minus the mean where it is low. The **interaction** of two factors is
 # half of the difference that one makes to the effect of the other; it uses the product
-# of their signs. Each seed gives one value of each effect, and so an interval. Seven
-# effects are seven tests, so we use Holm's correction (lecture 11).
+# of their signs. Each seed gives one value of each effect, so ten seeds give an
+# interval. Seven effects are seven tests, so we use Holm's correction (lecture 11).
 
 # %%
 LOW, HIGH = (20, 20, 0.5), (40, 60, 1.0)
@@ -95,12 +95,10 @@ for columns in sorted(product((0, 1), repeat=3), key=sum)[1:]:
     name = " x ".join(NAMES[k] for k in range(3) if columns[k])
     effects[name] = statistics.mean((signs**columns).prod(axis=1) @ y / 4)
 adjusted = statistics.holm([effect.p for effect in effects.values()])
-print("effect on the cost, USD per month")
+print("effect on the cost, USD per month; * p < 0.05 after Holm's correction")
 for (name, effect), p in zip(effects.items(), adjusted):
-    print(
-        f"  {name:13} {effect.mean:+6.2f} ± {effect.half_width:.2f} {'*' * (p < 0.05)}"
-    )
-print("  * p < 0.05 after Holm's correction")
+    mark = "*" if p < 0.05 else ""
+    print(f"  {name:13} {effect.mean:+6.2f} ± {effect.half_width:.2f} {mark}")
 print(claim("s and d interact", effects["s x d"], above=0))
 
 # %% [markdown]
@@ -110,10 +108,7 @@ print(claim("s and d interact", effects["s x d"], above=0))
 
 # %%
 by_setting = dict(zip(design, y))
-base, with_s, with_d, both = (
-    by_setting[setting]
-    for setting in ((20, 20, 1.0), (40, 20, 1.0), (20, 60, 1.0), (40, 60, 1.0))
-)
+base, with_d, with_s, both = (by_setting[s, d, 1.0] for s in (20, 40) for d in (20, 60))
 summed = statistics.mean(with_s + with_d - base)
 print(f"base {base.mean():.1f}, s = 40 {with_s.mean():.1f}, d = 60 {with_d.mean():.1f}")
 print(f"both, added up {summed.mean:.1f}, measured {both.mean():.1f} USD per month")
@@ -142,7 +137,7 @@ def terms(settings, region):
 
 
 def fit(region):
-    """Metamodel as a function of settings, its design, and p of the lack of fit."""
+    """Return the metamodel, a function of settings, and p of its lack of fit."""
     settings = list(product(*(np.linspace(*ends, 3).tolist() for ends in region)))
     y = costs(settings, range(SEED, SEED + RUNS))
     means = y.mean(axis=1)
@@ -151,21 +146,19 @@ def fit(region):
     chance = y - y.mean(axis=0) - means[:, None] + y.mean()
     ratio = (RUNS * (off**2).sum() / 3) / ((chance**2).sum() / (8 * (RUNS - 1)))
     p = f_distribution.sf(ratio, 3, 8 * (RUNS - 1))
-    return lambda others: terms(others, region) @ b, settings, p
+    return lambda others: terms(others, region) @ b, p
 
 
 WIDE, NARROW = ((10, 50), (10, 70)), ((16, 32), (26, 50))
 numbers = cg.Draw(SEED)("settings").choice(16 * 24, 12, replace=False)
 others = [(16 + number // 24, 26 + number % 24) for number in numbers.tolist()]
 measured = costs(others, range(SEED, SEED + RUNS)).mean(axis=1)
-surfaces, rms = {}, {}
+surfaces, rms, p = {}, {}, {}
 for name, region in (("wide", WIDE), ("narrow", NARROW)):
-    surfaces[name], settings, p = fit(region)
+    surfaces[name], p[name] = fit(region)
     rms[name] = np.sqrt(np.mean((surfaces[name](others) - measured) ** 2))
-    print(f"{name:6} region: lack of fit p = {p:.1g},", end=" ")
+    print(f"{name:6} region: lack of fit p = {p[name]:.1g},", end=" ")
     print(f"off by {rms[name]:.2f} USD at 12 other settings")
-    if name == "wide":
-        p_wide = p
 
 # %% [markdown]
 # In the wide region the cost is steep at one end, because nearly every item is
@@ -176,9 +169,9 @@ for name, region in (("wide", WIDE), ("narrow", NARROW)):
 # ## Optimisation
 # `scipy.optimize.minimize` finds the lowest point of the metamodel within its region.
 # For comparison, it searches directly on the simulation by the method of Nelder and
-# Mead, with as many runs (18 settings of ten seeds). Common random numbers make the
-# simulation a fixed function of its setting, which such a search needs. Then both
-# results are run on 40 other seeds, and compared with the base case.
+# Mead, with as many runs (18 settings with ten seeds each, as in the two designs).
+# Fixed seeds make the simulation a fixed function of its setting, which such a search
+# needs. Then both results are run on 40 other seeds, and compared with the base case.
 
 # %%
 lowest = minimize(
@@ -191,7 +184,7 @@ direct = minimize(
     options={"maxfev": 18, "initial_simplex": ((20, 20), (40, 20), (20, 60))},
 )
 winners = {"metamodel": lowest, "direct search": direct}
-settings = [(20, 20), *(tuple(np.rint(each.x).tolist()) for each in winners.values())]
+settings = [(20, 20), *(tuple(np.rint(best.x).tolist()) for best in winners.values())]
 test = costs(settings, range(SEED + 200, SEED + 240))
 gains = {}
 for k, name in enumerate(winners, start=1):
@@ -204,18 +197,14 @@ print(claim("The direct search saves, too", gains["direct search"], below=0))
 
 # %% [markdown]
 # ## The winner's curse
-# The setting with the least mean of many was also helped by chance. So its mean is too
-# low. Twelve settings in the narrow region get one run each, with other random numbers,
-# and the one with the least cost wins. How far is its cost below the mean of 19 other
-# runs of it? We repeat this 20 times.
+# The setting with the lowest mean of many was usually also helped by chance, so its
+# mean is too low on average. Twelve settings in the narrow region get one run each,
+# with other random numbers, and the one with the lowest cost wins. How far is its cost
+# below the mean of 19 other runs of it? We repeat this 20 times.
 
 # %%
-contest = np.array(
-    [
-        costs([each], range(SEED + 1000 + 20 * k, SEED + 1020 + 20 * k))[0]
-        for k, each in enumerate(others)
-    ]
-)
+seeds = np.arange(SEED + 1000, SEED + 1000 + 20 * len(others)).reshape(-1, 20).tolist()
+contest = np.concatenate([costs([at], row) for at, row in zip(others, seeds)])
 elsewhere = (contest.sum(axis=1, keepdims=True) - contest) / 19
 winner = contest.argmin(axis=0), np.arange(20)
 bias = statistics.mean(contest[winner] - elsewhere[winner])
@@ -238,9 +227,8 @@ def draw_figure():
         ends = (20, 40)
         middle.plot(ends, (base.mean(), with_s.mean()), "o-", color="black")
         middle.plot(ends, (with_d.mean(), both.mean()), "s-", color=blue)
-        middle.plot(
-            ends, (with_d.mean(), summed.mean), "D--", color=MISSED, mfc="white"
-        )
+        added = with_d.mean(), summed.mean
+        middle.plot(ends, added, "D--", color=MISSED, mfc="white")
         for line, label in zip(middle.lines, ("d = 20", "d = 60", "added up")):
             line.set_label(label)
         middle.set(xticks=ends, xlabel="s", ylabel="mean cost (USD per month)")
@@ -264,19 +252,17 @@ draw_figure()
 # %% [markdown]
 # ## Three misconceptions
 # 1. *"Change one factor at a time, then you see what each of them does."* You see its
-#    effect at one level of the others. The added changes miss the measured cost.
+#    effect at one level of the others. The sum of the changes misses the measured cost.
 # 2. *"A surface with six coefficients through nine points fits well."* In the wide
-#    region the lack of fit is certain, and the surface is further off at other
-#    settings than the one of the narrow region.
+#    region the lack of fit is significant (p below 0.001), and at other settings the
+#    surface is further off than the one of the narrow region.
 # 3. *"The winner will cost what its best run showed."* It will cost more: the winner's
 #    curse. Report the result of other seeds.
 
 # %%
-print(claim("1. The sum misses the measured cost", error, above=0))
-print(claim("2. The lack of fit in the wide region is certain", p_wide, below=0.001))
-print(
-    claim("2. The wide surface is further off", rms["wide"] / rms["narrow"], above=1.5)
-)
+print(claim("2. The wide region: lack of fit", p["wide"], below=0.001))
+off = rms["wide"] / rms["narrow"]
+print(claim("2. The wide surface is further off", off, above=1.5))
 print(claim("3. The winner's run is below its expected cost", bias, below=0))
 
 # %% [markdown]
@@ -296,11 +282,11 @@ print(claim("3. The winner's run is below its expected cost", bias, below=0))
 #    <details><summary>Answer</summary>Two levels cannot distinguish a curve from a
 #    straight line.</details>
 # 4. Why should a search use the same seeds for all settings?
-#    <details><summary>Answer</summary>Then differences of settings are precise, and the
-#    function does not change between two calls.</details>
+#    <details><summary>Answer</summary>Then differences between settings are precise,
+#    and the function does not change between two calls.</details>
 # 5. On which seeds is the best setting judged?
-#    <details><summary>Answer</summary>On other ones than those that chose
-#    it.</details>
+#    <details><summary>Answer</summary>On other seeds than those with which it was
+#    selected.</details>
 #
 # ## References
 # - Law, *Simulation Modeling and Analysis* (5th ed.), Chapter 12.

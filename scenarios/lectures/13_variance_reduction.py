@@ -6,9 +6,9 @@ and cost runs if it is U-shaped.
 
 # %% [markdown]
 # ## What a narrower interval costs
-# The half width falls with the root of the number of runs: a tenth of it takes a
-# hundred times the runs. **Variance reduction** gets a narrower interval from the same
-# number of runs, by using information that a simulation has anyway. The measure is the
+# The half width is proportional to 1 / √n for n runs: a tenth of it takes a hundred
+# times the runs. **Variance reduction** gets a narrower interval from the same number
+# of runs, by using information that a simulation has anyway. The measure is the
 # **variance ratio**: the variance of the plain estimator over that of the other one,
 # for equally many runs. It is the factor by which the plain method needs more runs.
 #
@@ -87,10 +87,9 @@ ratios = {}
 def report(name, plain, reduced):
     ratios[name] = ratio = variance_ratio(plain, reduced)
     means = (statistics.mean(plain), statistics.mean(reduced))
-    cells = (f"{each.mean:7.2f} ± {each.half_width:.2f}" for each in means)
-    print(
-        f"{name:30}", *cells, f"{ratio.mean:9.2f} [{ratio.low:.2f}, {ratio.high:.2f}]"
-    )
+    cells = (f"{mean.mean:7.2f} ± {mean.half_width:.2f}" for mean in means)
+    interval = f"{ratio.mean:9.2f} [{ratio.low:.2f}, {ratio.high:.2f}]"
+    print(f"{name:30}", *cells, interval)
 
 
 u, second = uniforms("first"), uniforms("second")
@@ -134,8 +133,8 @@ print(claim("U-shaped responses positively", r["off the plan"], above=0.1))
 # In a run with more work than expected the wait is long, too. The expected work is
 # known, so we know by how much this run was off, and can correct its wait: Y - b (X -
 # E X), with b from a regression of Y on X. X is a **control variate**. With the
-# correlation r of X and Y the variance falls by the factor 1 - r². There can be several
-# controls.
+# correlation r of X and Y, 1 - r² of the variance is left. An estimated b causes a
+# small bias, which vanishes with many runs. There can be several controls.
 #
 # *Internal* controls are averages of the run's inputs: the mean interarrival time and
 # the mean service time. An *external* control is another system that meets the same
@@ -155,14 +154,12 @@ def controlled(y, *controls):
 gaps_s, works_s = times_s(u)
 busy, size = cg.Draw(SEED)("start").random((2, RUNS))
 first_s = np.where(busy < LOAD, -MEAN_S / 2 / (1 - LOAD) * np.log1p(-size), 0.0)
-fast_s = np.array(
-    [wait_s(*run[:2], 1, run[2]) for run in zip(gaps_s, works_s / 2, first_s)]
-)
+runs = zip(gaps_s, works_s / 2, first_s)
+fast_s = np.array([wait_s(gaps, works, 1, first) for gaps, works, first in runs])
 formula_s = float(cg.queueing.mmc(1 / GAP_S, 2 / MEAN_S, 1).wait_s)
 control = statistics.mean(fast_s)
-print(
-    f"M/M/1: {control.mean:.2f} ± {control.half_width:.2f} s, formula {formula_s:.2f} s"
-)
+print(f"M/M/1: {control.mean:.2f} ± {control.half_width:.2f} s", end=", ")
+print(f"formula {formula_s:.2f} s")
 inputs = (gaps_s.mean(axis=1), GAP_S), (works_s.mean(axis=1), MEAN_S)
 external = (fast_s, formula_s)
 for name, controls in {
@@ -172,13 +169,8 @@ for name, controls in {
 }.items():
     report(name, plain, controlled(plain, *controls))
 print(claim("The input controls save runs", ratios["control: inputs"], above=1.2))
-print(
-    claim(
-        "All three controls together need less than half of the runs",
-        ratios["control: all three"].mean,
-        above=2,
-    )
-)
+three = ratios["control: all three"].mean
+print(claim("All three controls need less than half of the runs", three, above=2))
 
 # %% [markdown]
 # ## Common random numbers
@@ -191,25 +183,16 @@ other_faster = waits_s(second, faster=1.05)
 other_third = waits_s(second, servers=3)
 report("common numbers, 5 % faster", other_faster - plain, faster - plain)
 report("common numbers, third server", other_third - plain, third - plain)
-print(
-    claim(
-        "Between similar systems worth more than ten times the runs",
-        ratios["common numbers, 5 % faster"],
-        above=10,
-    )
-)
-print(
-    claim(
-        "Between different systems worth little",
-        ratios["common numbers, third server"].mean,
-        below=3,
-    )
-)
+similar = ratios["common numbers, 5 % faster"]
+print(claim("Similar systems: more than ten times the runs", similar, above=10))
+different = ratios["common numbers, third server"].mean
+print(claim("Different systems: little", different, below=3))
 
 # %% [markdown]
-# A third server removes most of the waiting. Then its wait hardly varies, and no
-# correlation can remove the variance of the other system. So measure the variance ratio
-# in a pilot study before you rely on it.
+# For the difference between similar systems, common random numbers replace more than
+# ten times the runs. A third server removes most of the waiting. Then its wait hardly
+# varies, and no correlation can remove the variance of the other system. So measure the
+# variance ratio in a pilot study before you rely on it.
 
 
 # %%
@@ -254,8 +237,8 @@ draw_figure()
 #    times the error of the guess: with a mean of M/M/1 that is 20 % too high by more
 #    than the half width.
 # 3. *"Common random numbers make the interval of each system narrower."* Only the
-#    interval of the difference. The wait of the faster system is estimated as well
-#    from other numbers.
+#    interval of the difference. With other numbers, the interval for the faster system
+#    alone is about equally wide.
 
 # %%
 harm = ratios["antithetic, off the plan"].mean
@@ -271,9 +254,9 @@ print(claim("3. Both intervals are about equally wide", widths, above=0.7, below
 # %% [markdown]
 # ## You can now
 # - state the variance ratio of a method, with an interval;
-# - make antithetic pairs by inversion, and say when they do harm;
+# - make antithetic pairs by inversion, and explain when they do harm;
 # - use inputs and a queueing formula as control variates;
-# - say for which differences common random numbers gain much.
+# - explain for which differences common random numbers gain much.
 #
 # ## Five questions
 # 1. The correlation in antithetic pairs is -0.5. What is the variance ratio?
@@ -282,8 +265,8 @@ print(claim("3. Both intervals are about equally wide", widths, above=0.7, below
 #    <details><summary>Answer</summary>1 - 0.81 = 19 %.</details>
 # 3. Why inversion and not acceptance-rejection for antithetic variates?
 #    <details><summary>Answer</summary>Inversion uses one U per variate and is
-#    monotone. Acceptance-rejection uses a random number of U, so the pairs lose
-#    their synchronisation.</details>
+#    monotone. Acceptance-rejection uses a random number of uniform numbers, so the two
+#    runs of a pair lose their synchronisation.</details>
 # 4. Why is the mean service time of the run a valid control?
 #    <details><summary>Answer</summary>Its expectation is known: it is an input of the
 #    model.</details>

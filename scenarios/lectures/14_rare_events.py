@@ -12,11 +12,12 @@ single interarrival time has the same distribution.
 # 0.8. Theory gives P(W > t) = 0.8 e^(-0.02 t), so that we can judge the methods.
 #
 # Of n independent waits, the number below the true p95 has a binomial distribution.
-# Therefore two of the sorted waits are the ends of a confidence interval: those with
-# the ranks at its quantiles 0.025 and 0.975. No normal distribution is needed. We try
-# three ways to collect 10,000 waits: independent ones, ten replications of 1,000
-# successive customers pooled, and one p95 per replication with Student's t. All start
-# in the steady state. There are 200 studies.
+# Therefore two of the sorted waits are the ends of a confidence interval: the one whose
+# rank is the quantile 0.025 of this distribution, and the next one after the rank that
+# is its quantile 0.975. No normal distribution is needed. We try three ways to collect
+# 10,000 waits: independent ones, ten replications of 1,000 successive customers pooled,
+# and one p95 per replication with Student's t. All start in the steady state. There are
+# 200 studies.
 
 # %%
 from math import log
@@ -64,7 +65,7 @@ by_t = map(cg.statistics.mean, np.quantile(successive, 0.95, axis=2))
 intervals = {
     "independent waits": [quantile_interval(waits) for waits in independent],
     "successive waits": [quantile_interval(waits.ravel()) for waits in successive],
-    "a p95 per replication": [(each.low, each.high) for each in by_t],
+    "a p95 per replication": [(study.low, study.high) for study in by_t],
 }
 covered = {}
 print(f"true p95: {true_p95:.1f} s; 95 % intervals of {STUDIES} studies:")
@@ -82,16 +83,17 @@ print(claim("a p95 per replication: most", per_run, above=155))
 # are correlated (lecture 9). A p95 per replication: most. The replications are
 # independent, but the p95 of a short one is skewed, so a few intervals are missing.
 #
-# The standard error of a quantile q is root(p (1 - p) / n) / f(q) for n independent
-# values, where f is the density. The density is small in the tail, so the more extreme
-# the quantile, the more data are needed.
+# For many independent values, the standard error of a quantile q is
+# √(p (1 - p) / n) / f(q), where f is the density. The density is small in the tail, so
+# the more extreme the quantile, the more data are needed.
 #
 # ## Correlated input
 # Lecture 8 fitted distributions to single values. But arrivals often come in bursts: a
 # short interarrival time follows a short one. A Gaussian **copula** generates such
-# times. z is autoregressive, z' = r z + root(1 - r^2) e with a normal e, and the time
-# is the exponential quantile of Phi(z). Each single time is exponential as before; only
-# neighbours are correlated.
+# times. z is autoregressive, z' = r z + √(1 - r^2) e with standard normal e, and the
+# time is the exponential quantile of Phi(z), the normal distribution function. Each
+# single time is exponential as before, but times are correlated: neighbours most, and
+# others less the further apart they are (z with r^k at distance k).
 
 
 # %%
@@ -139,33 +141,35 @@ print(f"by formula: mean wait {formula:.0f} s, p95 {true_p95:.0f} s")
 print(f"{'':17}gap, s    cv        mean wait, s       p95, s")
 for name, means in study.means().items():
     wait, p95 = means["desk_wait"], means["desk_wait_p95"]
-    print(f"{name:15}{means['mean gap'].mean:8.2f}", end="")
-    print(f"{means['cv of gaps'].mean:6.2f}", end="")
+    gap, cv = means["mean gap"].mean, means["cv of gaps"].mean
+    print(f"{name:15}{gap:8.2f}{cv:6.2f}", end="")
     print(f"{wait.mean:12.0f} ± {wait.half_width:<8.0f}{p95.mean:10.0f}")
     ratio[name] = wait.mean / formula
 print(claim("more than four times as long", ratio["gaps, r = 0.9"], above=4))
-print(claim("correlated service times, too", ratio["works, r = 0.9"], above=3))
+print(
+    claim("correlated service times: several times", ratio["works, r = 0.9"], above=3)
+)
 print(claim("r = 0.5 does far less", ratio["gaps, r = 0.5"], above=1.2, below=3))
 print(claim("independent: by formula", ratio["independent"], above=0.75, below=1.25))
 
 # %% [markdown]
-# With r = 0.9, customers wait more than four times as long; for correlated service
-# times, too, it is several times. r = 0.5 does far less. Mean and cv of the
-# interarrival times are those of an exponential distribution in all cases, and no
-# goodness-of-fit test of single values shows the difference. So compute the
-# autocorrelation of your data. A trace-driven simulation keeps it.
+# With r = 0.9, customers wait more than four times as long; with correlated service
+# times, too, they wait several times as long. r = 0.5 does far less. Mean and cv of the
+# interarrival times are those of an exponential distribution in all cases, and a Q-Q
+# plot, which ignores the order of the values, does not show the difference. So compute
+# the autocorrelation of your data. A trace-driven simulation keeps it.
 #
 # ## Rare events
 # How often does a buffer of 25 places overflow? We count the cycles that begin with an
 # arrival at an empty desk and end when the desk is empty again, or when 25 customers
-# are present. With arrival rate a and service rate s, and r = s / a, theory gives the
-# probability of an overflow per cycle, (r - 1) / (r^25 - 1).
+# are present. With arrival rate a and service rate s, and q = s / a, theory gives the
+# probability of an overflow per cycle, (q - 1) / (q^25 - 1).
 #
 # A **crude** simulation counts overflows. **Importance sampling** generates the cycles
-# with other rates, for which overflows are common, and multiplies by a **weight**, the
-# likelihood ratio: a factor a / a' per arrival and s / s' per departure, if a + s =
-# a' + s'. The estimate stays unbiased. For this queue the best rates are the *swapped*
-# ones, a' = s and s' = a.
+# with other rates, for which overflows are common, and counts each overflow with a
+# **weight**, the likelihood ratio of its cycle: a factor a / a' per arrival and s / s'
+# per departure, if a + s = a' + s'. The estimate stays unbiased. For this queue the
+# best rates are the *swapped* ones, a' = s and s' = a.
 
 # %%
 ARRIVAL, SERVICE = 0.5, 1.0  # rates per minute
@@ -224,7 +228,7 @@ print(claim("ten million times as many cycles, or more", times, above=1e7))
 # an error below 15 % at each level, and the relative half width is about the same for a
 # probability of one in two billion as for one in 255. Crude simulation would need ten
 # million times as many cycles, or more. Another method is **splitting**: when a cycle
-# reaches an intermediate level, continue it in several copies.
+# reaches an intermediate level, continue it in k copies, each of which counts 1 / k.
 #
 # If no event occurs in n independent replications, the probability is below 3 / n with
 # 95 % confidence (the **rule of three**).
@@ -250,9 +254,7 @@ def draw_figure():
     middle.yaxis.minorticks_off()
     middle.legend(frameon=False, loc="upper left")
     levels = np.arange(2, 33)
-    right.plot(
-        levels, [truth(n) for n in levels], color="black", lw=1.2, label="theory"
-    )
+    right.plot(levels, [*map(truth, levels)], color="black", lw=1.2, label="theory")
     points = [swapped[level].mean for level in LEVELS]
     right.plot(LEVELS, points, "o", color="#0B4F9C", label="swapped rates")
     right.set(yscale="log", xlabel="places", ylabel="probability of an overflow")
@@ -271,7 +273,7 @@ with cg.plots.styled("lecture"):
 # **"p95 = mean + 1.645 standard deviations."** This holds for a normal distribution.
 # Here it is more than 10 % too small, because waits have a long right tail.
 #
-# **"No overflow in 10,000 cycles, so there are none."** The rule of three only says
+# **"No overflow in 10,000 cycles, so there are none."** The rule of three only shows
 # that the probability is below 0.0003. It is one ten-thousandth of this.
 #
 # **"Any rates under which the event is common will do."** With 1.499 arrivals
@@ -313,7 +315,7 @@ print(claim("wrong rates: below a tenth", wrong.high / truth(25), below=0.1))
 # - compute a confidence interval for a quantile, and the data that it needs;
 # - generate and detect correlated input;
 # - estimate a rare event by importance sampling, and check it;
-# - say what follows if an event was never seen.
+# - state what follows if an event was never seen.
 #
 # ## References
 # - Law, *Simulation Modeling and Analysis* (5th ed.), Chapters 6 and 9.

@@ -94,8 +94,8 @@ def printing(env, draw, piece_h=WORK_H):
 
 
 def simulated_h(runs, piece_h):
-    environment, seeds = simpy.Environment, range(SEED, SEED + runs)
-    runs = (printing(environment(), cg.Draw(seed), piece_h) for seed in seeds)
+    seeds = range(SEED, SEED + runs)
+    runs = (printing(simpy.Environment(), cg.Draw(seed), piece_h) for seed in seeds)
     return cg.statistics.mean([run["hours"] for run in runs])
 
 
@@ -107,7 +107,7 @@ def simulated_h(runs, piece_h):
 #
 #     E(L) = (1 - exp(-r L)) exp(r (L + R)) / r
 #
-# With R = 0 this is (exp(r L) - 1) / r, and its variance is
+# With R = 0 this is (exp(r L) - 1) / r, and the variance of the time is
 # (exp(2 r L) - 2 r L exp(r L) - 1) / r². From these two follows how many runs give the
 # mean to ± 5 %. We make as many, for each distance of checkpoints.
 
@@ -214,7 +214,7 @@ print("minutes from arrival to departure")
 worst = 0
 for name in CASES:
     for kind, column in enumerate(("urgent", "others")):
-        mean, formula = means[name][column], "no formula"
+        mean, formula = means[name][column], ("as above", "no steady state")[kind]
         if name in FORMULAS:
             exact = FORMULAS[name][kind]
             worst = max(worst, abs(mean.mean / exact - 1))
@@ -230,13 +230,15 @@ print(claim("The others stay one minute longer", later, equal=1))
 
 # %% [markdown]
 # With preemption the urgent jobs are as fast as if they were alone, and the others stay
-# a minute longer. If work done is lost there is no formula; we come back to it below.
+# a minute longer. If work done is lost, the others have no steady state (see below).
+# (In SimPy, an interrupted job that requests the machine again is the last of its
+# priority in the queue. With exponential work this does not change the mean.)
 #
 # ## Balking and reneging
-# A call centre has five agents. A caller who finds all lines busy does not get in, and
-# balks; a caller who has waited for 90 seconds hangs up, and reneges. A reneging caller
-# waits for the first of two events. At the end of the `with` block the request is
-# withdrawn from the queue.
+# A call centre has five agents. A caller who hears that three others wait already does
+# not join, and balks. In two other cases, a caller who has waited for 90 seconds hangs
+# up, and reneges: a caller waits for the first of two events, and at the end of the
+# `with` block the request is withdrawn from the queue.
 
 
 # %%
@@ -283,10 +285,8 @@ lost_pct, worst = [100 * queue.left for queue in QUEUES], 0
 for name, exact_pct in zip(CALLS, lost_pct):
     row = losses[name]
     pct = row["balked_pct" if "balk" in name else "desk_withdrawn_pct"]
-    print(
-        f"  {name:17} {pct.mean:5.2f} ± {pct.half_width:.2f} % (formula"
-        f" {exact_pct:.2f}), the others wait {row['desk_wait'].mean:.0f} s"
-    )
+    print(f"  {name:17} {pct.mean:5.2f} ± {pct.half_width:.2f} %", end=" ")
+    print(f"(formula {exact_pct:.2f}), wait {row['desk_wait'].mean:.0f} s")
     worst = max(worst, abs(pct.mean / exact_pct - 1))
 print(claim("All are within 15 % of their formula", worst, below=0.15))
 twice = lost_pct[2] / lost_pct[1]
@@ -308,9 +308,7 @@ def draw():
         left.set(xscale="log", xticks=MINUTES, xticklabels=MINUTES, ylim=(0, 10))
         left.set(xlabel="minutes between checkpoints", ylabel="hours until done")
         left.minorticks_off()
-        for kind, (name, colour) in enumerate(
-            (("urgent", "#C04A00"), ("others", "0.3"))
-        ):
+        for kind, name, colour in ((0, "urgent", "#C04A00"), (1, "others", "0.3")):
             shown = [means[case][name] for case in FORMULAS]
             values = [(mean.mean, mean.half_width) for mean in shown]
             style = {"color": colour, "capsize": 6, "label": f"{name}, simulated"}

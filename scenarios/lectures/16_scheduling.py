@@ -61,11 +61,7 @@ together = [Job(0, 0, 90, 200), Job(1, 0, 60, 200), Job(2, 0, 30, 200)]
 print("arrivals at 0, 10, 20 min, starts:", by_resource(apart))
 print("arrivals at 0, 0, 0 min, starts:", by_resource(together))
 print(claim("The short job 2 is before job 1", by_resource(apart)[2], equal=60))
-print(
-    claim(
-        "But of three at once, the longest is first", by_resource(together)[0], equal=0
-    )
-)
+print(claim("Three at once: the longest is first", by_resource(together)[0], equal=0))
 
 # %% [markdown]
 # The second case is a surprise. The resource decides as soon as the first request is
@@ -73,7 +69,7 @@ print(
 # in real logs are often whole minutes, so that such **ties** are common. Two more
 # things cannot be done in this way: a priority is fixed at the request, so it cannot
 # depend on the time that has passed since; and the resource never leaves a machine
-# idle.
+# idle while a job waits.
 #
 # ## A dispatcher
 # So we write the decision as a process. A **dispatcher** sleeps until something happens
@@ -162,12 +158,9 @@ def critical_ratio(jobs, now):
     return min(jobs, key=lambda job: (job.due - now) / job.work)
 
 
-print("arrivals at 0, 0, 0 min, starts:", Shop(together, shortest).start)
-print(
-    claim(
-        "Now the shortest of three is first", Shop(together, shortest).start[2], equal=0
-    )
-)
+start = Shop(together, shortest).start
+print("arrivals at 0, 0, 0 min, starts:", start)
+print(claim("Now the shortest of three is first", start[2], equal=0))
 
 # %% [markdown]
 # **Slack** is the time until the due date, less the work: due - now - work. The time
@@ -202,9 +195,7 @@ for name, jobs in (("three arrive at 0 min", together), ("tie at 60 min", tie)):
 wrong = [kind(together, shortest).start[2] for kind in (AtOnce, Early)]
 print(claim("Neither starts the shortest of three first", min(wrong), above=0))
 late = AtOnce(tie, shortest).start[2]
-print(
-    claim("AtOnce starts job 1 at 60 min, so that job 2 starts at 150", late, equal=150)
-)
+print(claim("AtOnce: job 1 at 60 min, so job 2 at 150", late, equal=150))
 
 # %% [markdown]
 # At 60 min job 0 ends and the short job 2 arrives. The end was scheduled earlier, so
@@ -213,7 +204,7 @@ print(
 # ## Four rules, many jobs
 # Interarrival times and works are exponential with means of 10 and 8 minutes, so the
 # utilisation is 0.8. Half of the jobs are due 30 minutes after their arrival, the
-# others after 3 hours. A job is **late** if it ends after its due date; its
+# others after three hours. A job is **late** if it ends after its due date; its
 # **tardiness** is the time by which it is late, and 0 if it is not.
 
 # %%
@@ -242,25 +233,24 @@ RULES = {
 }
 jobs = drawn(cg.Draw(SEED), JOBS)
 results = {name: table(jobs, Shop(jobs, rule).start) for name, rule in RULES.items()}
-print(f"{'':16}mean wait  longest wait   late  mean tardiness")
+mean, most, late = {}, {}, {}
+print(f"in minutes{'':6}mean wait  longest wait  mean tardiness   late")
 for name, (_, wait, tardiness) in results.items():
-    late_pct = 100 * np.mean(tardiness > 0)
-    print(
-        f"{name:16}{wait.mean():5.1f} min{wait.max():10.0f} min{late_pct:5.1f} %"
-        f"{tardiness.mean():12.1f} min"
+    mean[name], most[name] = wait.mean(), wait.max()
+    late[name] = 100 * np.mean(tardiness > 0)
+    print(f"{name:16}{mean[name]:9.1f}{most[name]:14.0f}", end="")
+    print(f"{tardiness.mean():16.1f}{late[name]:6.1f} %")
+mean_ratio = {name: mean[name] / mean["first come"] for name in RULES}
+print(
+    claim(
+        "Shortest first: half the wait", mean_ratio["shortest"], above=0.3, below=0.65
     )
-mean = {name: wait.mean() for name, (_, wait, _) in results.items()}
-most = {name: wait.max() for name, (_, wait, _) in results.items()}
-late = {name: np.mean(tardiness > 0) for name, (*_, tardiness) in results.items()}
-ratio = mean["shortest"] / mean["first come"]
-print(claim("Shortest first halves the wait, or nearly", ratio, above=0.3, below=0.65))
-ratio = mean["due date"] / mean["first come"]
-print(claim("By due date it stays", ratio, above=0.95, below=1.05))
-ratio = late["due date"] / late["first come"]
-print(claim("But fewer jobs are late", ratio, below=0.95))
-ratio = most["shortest"] / most["first come"]
-print(claim("The longest wait is longer with shortest first", ratio, above=1.5))
-ratio = mean["critical ratio"] / mean["first come"]
+)
+print(claim("By due date it stays", mean_ratio["due date"], above=0.95, below=1.05))
+print(claim("But fewer are late", late["due date"] / late["first come"], below=0.95))
+longest = most["shortest"] / most["first come"]
+print(claim("The longest wait is longer with shortest first", longest, above=1.5))
+ratio = mean_ratio["critical ratio"]
 print(claim("The critical ratio makes the mean wait longer", ratio, above=1.05))
 
 # %% [markdown]
@@ -271,8 +261,9 @@ print(claim("The critical ratio makes the mean wait longer", ratio, above=1.05))
 # first served, if the works of all jobs have the same distribution.
 #
 # The critical ratio looks at the work, but divides by it: of two jobs with the same
-# time left it takes the longer one, so it makes the mean wait longer. And SPT has a
-# price: a long job waits for all shorter ones, also for those that arrive later.
+# time left until their due dates it takes the longer one (unless both are overdue), so
+# it makes the mean wait longer. And SPT has a price: a long job waits for all shorter
+# ones, also for those that arrive later.
 #
 # ## Validation by a formula
 # For one machine both mean waits are known. Let R be half of the arrival rate times the
@@ -320,13 +311,11 @@ class NoAlarm(Shop):
 
 
 noisy = [Job(0, 5, 20, 200, earliest=60), Job(1, 10, 20, 200)]
-print("without an alarm:", NoAlarm(noisy, allowed).start)
-print("with an alarm:   ", Shop(noisy, allowed).start)
-started = len(NoAlarm(noisy, allowed).start)
-print(claim("Without an alarm one of two jobs starts", started, equal=1))
-print(
-    claim("With it the noisy job starts at 60", Shop(noisy, allowed).start[0], equal=60)
-)
+without, start = NoAlarm(noisy, allowed).start, Shop(noisy, allowed).start
+print("without an alarm:", without)
+print("with an alarm:   ", start)
+print(claim("Without an alarm one of two jobs starts", len(without), equal=1))
+print(claim("With it the noisy job starts at 60", start[0], equal=60))
 
 # %% [markdown]
 # The job without an alarm waits for ever, and the run ends without a message: the event
@@ -375,21 +364,15 @@ def spt(view):
 policies = {"first come": by(first_come), "shortest": spt, "due date": by(earliest_due)}
 study = cg.compare(Workshop(), policies, seeds=range(SEED, SEED + 10))
 print(study)
-rows = {"first come": first_come, "shortest": shortest, "due date": earliest_due}
-jobs_1 = drawn(cg.Draw(SEED), 1000)
-for name, rule in rows.items():
-    start = Shop(jobs_1, rule).start
+for name in policies:
+    start = Shop(drawn(cg.Draw(SEED), 1000), RULES[name]).start
     run = study.run(name, SEED).jobs
     gap = max(abs(row["start_s"] / 60 - start[row["job"]]) for row in run)
     print(claim(f"{name}: all starts are those of our dispatcher", gap, below=1e-6))
 change = study.differences()
 print(claim("Shortest first waits less", change["shortest"]["wait_s"], below=0))
-ours = change["due date"]["wait_s"]
-print(
-    claim(
-        "By due date the wait changes by less than 5 min", ours, above=-300, below=300
-    )
-)
+by_due = change["due date"]["wait_s"]
+print(claim("By due date: less than 5 min of change", by_due, above=-300, below=300))
 
 
 # %% The figure
@@ -402,18 +385,17 @@ def draw_figure():
         )
         edges = np.quantile(results["first come"][0], np.linspace(0, 1, 11))
         colours = ("#555555", "#0B4F9C", "#C04A00", "#2E7D32")
-        for (name, (work, wait, _)), colour in zip(results.items(), colours):
+        for (name, (work, wait, tardiness)), colour in zip(results.items(), colours):
             tenth = np.clip(np.searchsorted(edges, work) - 1, 0, 9)
             x, y = ([v[tenth == n].mean() for n in range(10)] for v in (work, wait))
             left.plot(x, y, "o-", color=colour, label=name)
+            minutes = np.linspace(0, 240, 481)
+            share = [100 * np.mean(tardiness > minute) for minute in minutes]
+            right.plot(minutes, share, color=colour)
         x = np.linspace(0, 26, 200)
         left.plot(x, expected_wait(x), color="black", ls=":", label="formula")
         left.set(xlabel="work (min)", ylabel="mean wait (min)", ylim=0, xlim=(0, 27))
         left.legend(frameon=False)
-        for (name, (*_, tardiness)), colour in zip(results.items(), colours):
-            minutes = np.linspace(0, 240, 481)
-            share = [100 * np.mean(tardiness > minute) for minute in minutes]
-            right.plot(minutes, share, color=colour, label=name)
         right.set(xlabel="tardiness (min)", ylabel="jobs late by more (%)")
         right.set(xlim=(0, 240), ylim=(0.05, 60), yscale="log")
         left.set_title("(a) who waits", loc="left", fontsize="medium")
@@ -426,35 +408,26 @@ draw_figure()
 
 # %% [markdown]
 # ## Three misconceptions
-# 1. *"A queue by due date is a shorter queue."* The mean wait stays, see above.
-# 2. *"Shortest first is better for everybody, since the mean is shorter."* The longest
-#    tenth of the jobs waits longer than under first come, first served.
-# 3. *"A priority resource serves the most important of those who arrive at the same
-#    time."* It serves the first whose request is made.
+# **"A queue by due date is a shorter queue."** The mean wait stays, see above.
+#
+# **"Shortest first is better for everybody, since the mean is shorter."** The longest
+# tenth of the jobs waits longer than under first come, first served.
+#
+# **"A priority resource serves the most important of those who arrive at the same
+# time."** It serves the first whose request is made.
 
 # %%
-print(
-    claim(
-        "1. By due date the mean stays",
-        mean["due date"] / mean["first come"],
-        above=0.95,
-        below=1.05,
-    )
-)
 work, wait, _ = results["shortest"]
 longest = work > np.quantile(work, 0.9)
 ratio = wait[longest].mean() / results["first come"][1][longest].mean()
-print(claim("2. Long jobs wait longer", ratio, above=1.2))
-print(
-    claim("3. The longest of three at once is first", by_resource(together)[0], equal=0)
-)
+print(claim("The longest tenth waits longer", ratio, above=1.2))
 
 # %% [markdown]
 # ## You can now
-# - order a queue by a priority, and say when this is not enough;
+# - order a queue by a priority, and explain when this is not enough;
 # - write a dispatcher with a wake event that decides at the end of an instant;
 # - let a decision happen at a time at which nothing else does;
-# - say which rules can shorten the mean wait, and who waits longer instead;
+# - explain which rules can shorten the mean wait, and who waits longer instead;
 # - write a policy as a function of a view, and compare policies by `cg.compare`.
 #
 # ## Five questions

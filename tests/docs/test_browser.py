@@ -4,6 +4,7 @@ holds all it refers to.
 
 import bz2
 import hashlib
+import inspect
 import io
 import json
 import re
@@ -11,6 +12,7 @@ import runpy
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tarfile
 import threading
 import zipfile
@@ -25,6 +27,7 @@ import pytest
 import cgrsp_simpy as cg
 from cgrsp_simpy.base.checks import InputError
 from cgrsp_simpy.cli import main
+from cgrsp_simpy.engine import policy_caller
 from cgrsp_simpy.exercises import browser
 from cgrsp_simpy.studies import function
 
@@ -209,6 +212,14 @@ def test_requests_have_indexes_of_the_platforms_width(monkeypatch):
     monkeypatch.setattr(np, "intp", np.int32)
     request = runpy.run_path(function.__file__)["REQUEST"]
     assert request["job"] == np.int32
+
+
+def test_the_standard_library_is_recognised_by_its_files(monkeypatch):
+    """In a browser, sysconfig's paths are not those of the files."""
+    monkeypatch.setattr(sysconfig, "get_path", lambda name: "//lib/python3.12")
+    is_library = runpy.run_path(policy_caller.__file__)["is_library"]
+    assert is_library(Path(inspect.__file__))
+    assert not is_library(Path("/home/run/policy.py"))
 
 
 class Quiet(SimpleHTTPRequestHandler):

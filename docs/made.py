@@ -7,11 +7,8 @@ import ast
 import csv
 import hashlib
 import inspect
-import json
 import re
-import subprocess
-import sys
-import tempfile
+import shutil
 import textwrap
 import types
 from collections.abc import Iterator
@@ -25,7 +22,7 @@ import nbformat
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 import cgrsp_simpy
-from cgrsp_simpy.exercises import pages as lecture_pages
+from cgrsp_simpy.exercises import browser
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "cgrsp_simpy"
@@ -43,12 +40,6 @@ SINGLE = {
     ),
     "advice": "cgrsp advise hectic --report figures/advice",
 }
-
-# Lectures that run in the reader's browser, and the Python there, which brings NumPy,
-# SciPy and Matplotlib; what else they need lies beside them.
-LIVE = "lectures/0[1-3]_*.py"
-PYODIDE = "https://cdn.jsdelivr.net/pyodide/v0.27.7/full/pyodide.js"
-WHEELS = (str(ROOT), "simpy", "comm")
 
 MINUTES = ("adaptive_threshold", "tiles", "train_agent")  # scripts that take so long
 
@@ -222,7 +213,7 @@ def notebook(script: Path) -> str:
     """A script as a notebook that Sphinx runs: in its cells, or as one."""
     title, finds, rest = _told(script)
     link = f"*{{download}}`{script.name} <{_up(script)}>`*"
-    if script.match(LIVE):
+    if script.parent == LECTURES:
         page = f"../../lite/notebooks/index.html?path={script.stem}.ipynb"
         link += f' · <a href="{page}">run it in your browser</a>'
     text = _without_docstring(script.read_text(encoding="utf-8"))
@@ -245,39 +236,9 @@ def notebook(script: Path) -> str:
 
 
 def live(folder: Path) -> None:
-    """JupyterLite with the lectures that run in the reader's browser."""
-    kernel = {"@jupyterlite/pyodide-kernel-extension:kernel": {"pyodideUrl": PYODIDE}}
-    settings = {
-        "jupyter-lite-schema-version": 0,
-        "jupyter-config-data": {"litePluginSettings": kernel},
-    }
-    with tempfile.TemporaryDirectory() as here:
-        (Path(here) / "jupyter-lite.json").write_text(
-            json.dumps(settings), encoding="utf-8"
-        )
-        (Path(here) / "files").mkdir()
-        for script in sorted(SCENARIOS.glob(LIVE)):
-            written = lecture_pages.notebook(script.read_text(encoding="utf-8"))
-            written.cells.insert(
-                0, new_code_cell("%pip install -q cgrsp_simpy", id="install")
-            )
-            written.metadata["kernelspec"] = {
-                "name": "python",
-                "display_name": "Python",
-            }
-            nbformat.write(written, Path(here) / f"files/{script.stem}.ipynb")
-        wheels = (
-            f"pip wheel -q --disable-pip-version-check --no-deps -w {here}/pypi".split()
-        )
-        build = (
-            "jupyterlite_core build --apps notebooks --no-sourcemaps --output-dir"
-            f" {folder}"
-        )
-        for words in ([*wheels, *WHEELS], build.split()):
-            words = [sys.executable, "-m", *words]
-            done = subprocess.run(words, cwd=here, capture_output=True, text=True)
-            if done.returncode:
-                raise RuntimeError(done.stdout + done.stderr)
+    """The lectures that run in the reader's browser."""
+    shutil.rmtree(folder, ignore_errors=True)
+    browser.write(folder, sorted(LECTURES.glob("*.py")), None)
 
 
 def recorded(script: Path) -> str:

@@ -17,6 +17,7 @@ from cgrsp_simpy.cli.answers import Answer
 from cgrsp_simpy.cli.options import add_options
 from cgrsp_simpy.cli.parameters import summary
 from cgrsp_simpy.cli.parsing import Command
+from cgrsp_simpy.exercises import browser
 from cgrsp_simpy.exercises.pages import notebook_text, slides
 
 log = logging.getLogger(__name__)
@@ -51,6 +52,20 @@ def _add_lectures(parser: argparse.ArgumentParser) -> None:
             "run it, and write its slides into DIR (needs the extra teach)",
         ),
     )
+    add_options(
+        parser,
+        (
+            "--browser DIR",
+            str,
+            "write all lectures into DIR, as a site on which they run in the browser"
+            " without a network (needs the extra teach)",
+        ),
+        (
+            "--pyodide PATH",
+            str,
+            f"for --browser: pyodide-{browser.PYODIDE}.tar.bz2, or its folder",
+        ),
+    )
 
 
 def _lectures(args: argparse.Namespace) -> Answer:
@@ -64,6 +79,15 @@ def _lectures(args: argparse.Namespace) -> Answer:
     option, folder = next(
         (each for each in asked.items() if each[1] is not None), ("", "")
     )
+    if args.browser is not None or args.pyodide is not None:
+        alone = args.number is None and not option
+        alone = alone and None not in (args.browser, args.pyodide)
+        require(
+            alone, "--browser", args.browser, "given with --pyodide and nothing else"
+        )
+        log.info("JupyterLite is built, which takes up to a minute")
+        browser.write(Path(args.browser), [*scripts.values()], Path(args.pyodide))
+        return Answer(str(Path(args.browser) / "index.html"))
     if args.number is None:
         require(not option, option, folder, "given with the number of a lecture")
         trees = {name: ast.parse(path.read_bytes()) for name, path in scripts.items()}

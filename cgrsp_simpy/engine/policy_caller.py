@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import sysconfig
 import traceback
 from collections.abc import Callable, Iterable, Iterator
@@ -17,7 +18,11 @@ from cgrsp_simpy.engine.events import job_id, policy_name
 
 THIS = Path(__file__)
 PACKAGE = THIS.parents[1]
-PYTHON = [Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib")]
+PYTHON = [
+    *(Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib")),
+    # a browser's Python has other paths, and most modules in a zip file
+    *(Path(file).parent for file in (os.__file__, traceback.__file__)),
+]
 INSTALLED = {"site-packages", "dist-packages"}  # folders of libraries
 
 

@@ -11,6 +11,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator
+from html import escape
 from itertools import islice
 from numbers import Real
 from pathlib import Path
@@ -117,7 +118,8 @@ class EventStep(NamedTuple):
 
 class EventRecorder(simpy.Environment):
     """A simpy.Environment that records the state after each event, and writes a page
-    that steps through the future event list. The run is the same as in SimPy's.
+    that steps through the future event list. The run is the same as in SimPy's. A
+    notebook shows the page as the value of a cell.
 
         env = cg.EventRecorder()
         ...
@@ -314,7 +316,15 @@ class EventRecorder(simpy.Environment):
         path: ends in .html; an existing file is overwritten. Raises InputError if no
         event was recorded.
         """
-        page_path(path)
+        write_whole(Path(page_path(path)), self._page(title).encode())
+
+    def _repr_html_(self) -> str | None:
+        if not self.steps:
+            return None
+        page = escape(self._page("Future event list"))
+        return f'<iframe srcdoc="{page}" style="width: 100%; height: 700px"></iframe>'
+
+    def _page(self, title: str) -> str:
         if not self.steps:
             reason = "call env.run, and pass this env to all processes and resources"
             if self._before:
@@ -339,7 +349,7 @@ class EventRecorder(simpy.Environment):
             "after": self._processed - self._before - len(steps) + 1,
             "end": self.now,
         }
-        write_whole(Path(path), filled_page(TEMPLATE, title, or_none(data)).encode())
+        return filled_page(TEMPLATE, title, or_none(data))
 
 
 class ModelRecorder(EventRecorder, Environment):

@@ -148,7 +148,7 @@ def as_model(scenario: Any) -> Any:
 
 REQUEST = np.dtype(
     [
-        ("job", "i8"),
+        ("job", np.intp),  # indexes; where Python has 32 bits, bincount takes no "i8"
         ("process", "U40"),
         ("resource", "i4"),
         ("made_s", "f8"),

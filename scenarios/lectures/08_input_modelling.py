@@ -177,7 +177,7 @@ for n in (N, len(talks)):
             known_params={"loc": 0},
             statistic="ks",
             n_mc_samples=199 if n == N else 99,
-            rng=stream(SEED, f"bootstrap {name}"),
+            random_state=stream(SEED, f"bootstrap {name}"),
         )
         cells = np.histogram(fits[name].cdf(talks[:n]), 20, range=(0, 1))[0]
         fitted = len(parameters) - 1  # the lower end, 0, was not fitted

@@ -251,7 +251,7 @@ def draw_figure():
     middle.set(yscale="log", ylabel="mean wait of a run (s)", xlim=(-0.5, 3.5))
     middle.set_xticks(range(4), [name.replace(", ", ",\n") for name in INPUTS])
     middle.set_yticks([30, 100, 300], ["30", "100", "300"])
-    middle.yaxis.minorticks_off()
+    middle.minorticks_off()
     middle.legend(frameon=False, loc="upper left")
     levels = np.arange(2, 33)
     right.plot(levels, [*map(truth, levels)], color="black", lw=1.2, label="theory")

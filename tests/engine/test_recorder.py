@@ -2,6 +2,7 @@
 model, and its page is complete.
 """
 
+import html
 import json
 import re
 import shutil
@@ -460,6 +461,14 @@ def test_the_page_is_one_accessible_file(tmp_path):
     assert "&lt;b&gt;bank" in text
     assert page.data["after"] == page.data["before"] == 0
     assert len(page.data["steps"]) == len(queue().steps)
+
+
+def test_a_notebook_shows_the_page_once_events_are_recorded(tmp_path):
+    assert cg.EventRecorder()._repr_html_() is None
+    env = queue()
+    env.to_html(tmp_path / "page.html")
+    [shown] = re.findall('srcdoc="([^"]*)"', env._repr_html_())
+    assert html.unescape(shown) == (tmp_path / "page.html").read_text("utf-8")
 
 
 def luminance(colour):

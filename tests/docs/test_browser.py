@@ -1,0 +1,291 @@
+"""Lectures in the browser: what is copied of Pyodide, refusals, and a built folder that
+holds all it refers to.
+"""
+
+import bz2
+import hashlib
+import inspect
+import io
+import json
+import re
+import runpy
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tarfile
+import threading
+import zipfile
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from importlib.metadata import requires
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import cgrsp_simpy as cg
+from cgrsp_simpy.base.checks import InputError
+from cgrsp_simpy.cli import main
+from cgrsp_simpy.engine import policy_caller
+from cgrsp_simpy.exercises import browser
+from cgrsp_simpy.studies import function
+
+LECTURES = Path(__file__).parents[2] / "scenarios" / "lectures"
+BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
+OPTIONS = (
+    *("--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=9000"),
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+)
+
+
+def distribution(version=browser.PYODIDE):
+    """A small Pyodide distribution: name -> content. ssl needs openssl_lib."""
+    files = {name: name.encode() for name in browser.CORE}
+    packages = {}
+    for name in (*browser.PACKAGES, "openssl-lib", "unneeded"):
+        file = f"{name.replace('-', '_')}-1.0-py3-none-any.whl"
+        files[file] = name.encode()
+        packages[name] = {
+            "file_name": file,
+            "sha256": hashlib.sha256(name.encode()).hexdigest(),
+            "depends": ["openssl_lib"] if name == "ssl" else [],
+        }
+    lock = {"info": {"version": version}, "packages": packages}
+    return {**files, browser.LOCK: json.dumps(lock).encode()}
+
+
+def unpacked(files, folder):
+    """Write the files into a new folder; return it."""
+    folder.mkdir()
+    for name, content in files.items():
+        (folder / name).write_bytes(content)
+    return folder
+
+
+def archived(files, path):
+    """Write the archive of the files as the Pyodide project does; return its path."""
+    with tarfile.open(path, "w:bz2") as archive:
+        for name, content in files.items():
+            member = tarfile.TarInfo(f"pyodide/{name}")
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+    return path
+
+
+def copied(path, folder):
+    """The files that are copied of a distribution, by name."""
+    browser._copy_pyodide(path, folder)
+    site = folder / "static" / "pyodide"
+    return {file.name: file.read_bytes() for file in site.iterdir()}
+
+
+@pytest.mark.parametrize("kind", [unpacked, archived])
+def test_what_the_lectures_need_of_a_distribution_is_copied(tmp_path, kind):
+    files = distribution()
+    path = kind(files, tmp_path / f"pyodide-{browser.PYODIDE}.tar.bz2")
+    (tmp_path / "site").mkdir()
+    result = copied(path, tmp_path / "site")
+    assert files.pop("unneeded-1.0-py3-none-any.whl")
+    assert result == files  # with openssl-lib, on which ssl depends
+
+
+def wrong(name, files):
+    """Spoil a distribution."""
+    wheel = "numpy-1.0-py3-none-any.whl"
+    if name == "version":
+        return distribution("0.26.0")
+    if name == "missing":
+        return {file: content for file, content in files.items() if file != wheel}
+    if name == "checksum":
+        return {**files, wheel: b"something else"}
+    if name == "no lock":
+        return {file: files[file] for file in files if file != browser.LOCK}
+    if name == "broken lock":
+        return {**files, browser.LOCK: b"{"}
+    return {**files, browser.LOCK: b'{"info": {"version": "0.27.7"}}'}
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("version", "'0.26.0'"),
+        ("missing", "numpy-1.0-py3-none-any.whl"),
+        ("checksum", "numpy-1.0-py3-none-any.whl"),
+        ("no lock", "pyodide-lock.json"),
+        ("broken lock", "Expecting property name"),
+        ("no packages", "'packages'"),
+    ],
+)
+def test_a_wrong_distribution_is_refused_by_what_is_wrong(tmp_path, name, message):
+    path = unpacked(wrong(name, distribution()), tmp_path / "pyodide")
+    (tmp_path / "site").mkdir()
+    with pytest.raises(InputError) as caught:
+        browser._copy_pyodide(path, tmp_path / "site")
+    text = str(caught.value)
+    assert text.startswith(f"--pyodide {path} must be the archive pyodide-0.27.7.tar")
+    assert message in text.partition("or the folder in it: ")[2]
+    assert "\n" not in text
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"no archive", bz2.compress(b"no tar file")[:-4]]
+)
+def test_a_file_that_is_no_archive_is_refused(tmp_path, content):
+    path = tmp_path / "pyodide.tar.bz2"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match="must be the archive pyodide-"):
+        browser._copy_pyodide(path, tmp_path)
+
+
+def test_a_cut_archive_is_refused(tmp_path):
+    path = archived(distribution(), tmp_path / "pyodide.tar.bz2")
+    path.write_bytes(path.read_bytes()[:-40])
+    with pytest.raises(InputError, match="must be the archive pyodide-"):
+        browser._copy_pyodide(path, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--browser", "DIR"], "given with --pyodide and"),
+        (["--pyodide", "DIR"], "given with --pyodide and"),
+        (["3", "--browser", "DIR", "--pyodide", "DIR"], "and nothing else"),
+        (["--copy", "DIR", "--browser", "DIR", "--pyodide", "DIR"], "and nothing else"),
+        (["--browser", "FULL", "--pyodide", "DIR"], "must be an empty folder"),
+        (["--browser", "FILE", "--pyodide", "DIR"], "must be an empty folder"),
+        (["--browser", "DIR", "--pyodide", "nowhere"], "must be the archive pyodide-"),
+    ],
+)
+def test_wrong_use_is_refused_and_nothing_is_written(
+    tmp_path, capsys, monkeypatch, words, message
+):
+    monkeypatch.setattr(browser, "needed", lambda module, text: None)
+    paths = {name: tmp_path / name.lower() for name in ("DIR", "FULL", "FILE")}
+    paths["FULL"].mkdir()
+    for path in (paths["FULL"] / "mine.txt", paths["FILE"]):
+        path.write_text("mine", encoding="utf-8")
+    before = sorted(tmp_path.rglob("*"))
+    assert main(["lectures", *(str(paths.get(word, word)) for word in words)]) == 2
+    assert message in capsys.readouterr().err
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_missing_jupyterlite_is_refused_with_the_extra(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "jupyterlite_pyodide_kernel", None)
+    with pytest.raises(InputError, match="extra teach: pip install"):
+        browser.write(tmp_path / "site", [], None)
+    assert not (tmp_path / "site").exists()
+
+
+def test_each_requirement_is_packed_or_comes_with_pyodide():
+    """A marker limits a requirement to an extra, or to where processes start."""
+    names = [
+        re.split(r"[^\w-]", line)[0]
+        for line in requires("cgrsp_simpy")
+        if ";" not in line
+    ]
+    assert {"numpy", "simpy"} <= set(names) <= {*browser.PACKAGES, *browser.PACKED}
+
+
+def test_a_wheel_holds_the_package_with_its_data(tmp_path):
+    browser._pack("cgrsp_simpy", tmp_path / "pypi")
+    [path] = (tmp_path / "pypi").iterdir()
+    with zipfile.ZipFile(path) as wheel:
+        names = set(wheel.namelist())
+        [metadata] = [name for name in names if name.endswith("dist-info/METADATA")]
+        assert b"Name: cgrsp_simpy" in wheel.read(metadata)
+    package = Path(cg.__file__).parent
+    files = {path for path in package.rglob("*") if path.is_file()}
+    expected = {
+        str(path.relative_to(package.parent))
+        for path in files
+        if "__pycache__" not in path.parts
+    }
+    assert {name for name in names if "dist-info" not in name} == expected
+    assert "cgrsp_simpy/data/event_list.html" in names
+    assert path.name.endswith("-py3-none-any.whl")
+
+
+def test_requests_have_indexes_of_the_platforms_width(monkeypatch):
+    """A browser's Python has 32 bits; NumPy counts no wider integers there."""
+    monkeypatch.setattr(np, "intp", np.int32)
+    request = runpy.run_path(function.__file__)["REQUEST"]
+    assert request["job"] == np.int32
+
+
+def test_the_standard_library_is_recognised_by_its_files(monkeypatch):
+    """In a browser, sysconfig's paths are not those of the files."""
+    monkeypatch.setattr(sysconfig, "get_path", lambda name: "//lib/python3.12")
+    is_library = runpy.run_path(policy_caller.__file__)["is_library"]
+    assert is_library(Path(inspect.__file__))
+    assert not is_library(Path("/home/run/policy.py"))
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    """Serve files, and log nothing."""
+
+    def log_message(self, *words):
+        pass
+
+
+def shown(address):
+    """The page of an address in Chromium, which reaches no other computer."""
+    words = [BROWSER, *OPTIONS, "--dump-dom", address]
+    return subprocess.run(words, capture_output=True, text=True, timeout=120).stdout
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """The folder that the command builds with a small distribution."""
+    for package in ("jupytext", "jupyterlite_pyodide_kernel", "jupyter_server"):
+        pytest.importorskip(package)
+    folder = tmp_path_factory.mktemp("browser")
+    pyodide = unpacked(distribution(), folder / "pyodide")
+    words = ["lectures", "--browser", str(folder / "site"), "--pyodide", str(pyodide)]
+    assert main(words) == 0
+    return folder / "site"
+
+
+@pytest.mark.slow
+def test_the_folder_has_each_lecture_and_its_wheels_and_names_no_other_host(site):
+    listed = json.loads((site / "api/contents/all.json").read_text("utf-8"))["content"]
+    lectures = {script.stem for script in LECTURES.glob("*.py")}
+    assert {Path(item["path"]).stem for item in listed} == lectures
+    for item in listed:
+        notebook = json.loads((site / "files" / item["path"]).read_text("utf-8"))
+        assert notebook["cells"][0]["source"] == "%pip install -q cgrsp_simpy"
+        assert notebook["metadata"]["kernelspec"]["name"] == "python"
+    config = json.loads((site / "jupyter-lite.json").read_text("utf-8"))
+    plugins = config["jupyter-config-data"]["litePluginSettings"]
+    settings = plugins["@jupyterlite/pyodide-kernel-extension:kernel"]
+    assert settings["pyodideUrl"] == "./static/pyodide/pyodide.js"
+    assert settings["disablePyPIFallback"] is True
+    assert "://" not in json.dumps(config["jupyter-config-data"])
+    index = json.loads((site / "pypi/all.json").read_text("utf-8"))
+    assert {name.replace("-", "_") for name in index} == set(browser.PACKED)
+    assert "://" not in json.dumps([item["releases"] for item in index.values()])
+    copied = {path.name for path in (site / "static/pyodide").iterdir()}
+    assert copied == set(distribution()) - {"unneeded-1.0-py3-none-any.whl"}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(BROWSER is None, reason="needs Chromium")
+def test_the_index_page_lists_the_lectures_or_asks_for_a_server(site):
+    titles = [
+        re.search(r"(?:Lecture \d+|Lab): [^)]*", script.read_text("utf-8"))[0]
+        for script in sorted(LECTURES.glob("*.py"))
+    ]
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(site)))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        page = shown(f"http://127.0.0.1:{server.server_port}/")
+    finally:
+        server.shutdown()
+        server.server_close()
+    links = re.findall(
+        r'<a href="notebooks/index.html\?path=\w+.ipynb">(.*?)</a>', page
+    )
+    assert links == [" ".join(title.split()) for title in titles]
+    assert 'id="unserved" hidden' in page
+    assert 'id="unserved">' in shown(f"file://{site}/index.html")

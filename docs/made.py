@@ -113,19 +113,19 @@ def _lectures() -> Iterator[tuple[str, str]]:
         yield f"lectures/{script.stem}.ipynb", notebook(script)
     intro = (
         "# Lectures\n\n"
-        "Discrete-event simulation, from the event list by hand to an honest"
-        " comparison of policies. Each lecture is a script in cells; what you see"
-        " below a cell is what it printed when this site was built. Each ends with"
-        " exercises that check themselves: `cg.exercises.check(3.1, answer)`.\n\n"
+        "A course in discrete-event simulation with SimPy, from the event list by hand"
+        " to a comparison of scheduling policies. Each lecture is a script in cells;"
+        " below a cell is its output. Each lecture ends with exercises that check"
+        " answers: `cg.exercises.check(3.1, answer)`.\n\n"
         "```sh\n"
         "cgrsp lectures                    # what there is\n"
-        "cgrsp lectures 1 --copy mine      # a copy to work on, with the answers\n"
+        "cgrsp lectures 1 --copy mine      # a copy to work on\n"
         "```"
     )
     hours = (
         "## How an hour goes\n\n"
-        "Minutes by section, a proposal; lecture 2 takes two hours. Exercises are"
-        " begun in the hour.\n\n"
+        "Minutes by section, as a proposal. Students begin the exercises in the hour"
+        " and finish them at home.\n\n"
         f"{_hours()}"
     )
     yield "lectures/index.md", f"{intro}\n\n{_contents(scripts)}\n\n{hours}\n"

@@ -226,8 +226,8 @@ def claim(
         and (below is None or high < below)
         and (equal is None or low == equal == high)
     ):
-        raise ClaimError(f"not so: {line}")
-    return f"so: {line}"
+        raise ClaimError(f"false: {line}")
+    return f"checked: {line}"
 
 
 def _shown(found: Mean | float) -> str:

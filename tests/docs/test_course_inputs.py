@@ -1,7 +1,6 @@
-"""Exercises of lectures 5 to 8 and 14 of the course, and output of their scripts."""
+"""Exercises of lectures 5 to 8 and 14: right answers, and typical wrong answers."""
 
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,14 +11,6 @@ from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.exercises import check
 from cgrsp_simpy.exercises import inputs as room
 
-COURSE = Path(__file__).parents[2] / "scenarios" / "lectures"
-NUMBERS = 5, 6, 7, 8, 14
-SCRIPTS = [
-    path
-    for number in NUMBERS
-    for folder in (COURSE, COURSE.parent / "answers")
-    for path in folder.glob(f"{number:02}_*.py")
-]
 STUDENTS = [f"student {n}" for n in range(100)]
 
 
@@ -131,6 +122,7 @@ SOURCES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("source", "message"), SOURCES, ids=lambda each: getattr(each, "__name__", "")
 )
@@ -419,7 +411,13 @@ OF_STUDENTS = {
 }
 
 
-@pytest.mark.parametrize("number", OF_STUDENTS)
+@pytest.mark.parametrize(
+    "number",
+    [
+        pytest.param(each, marks=[pytest.mark.slow] * (each in ("5.1", "8.1", "8.2")))
+        for each in OF_STUDENTS
+    ],
+)
 def test_numbers_are_judged_for_every_student(number):
     personal = room.EXERCISES[number].numbers is not None
     students = STUDENTS if personal else [""]

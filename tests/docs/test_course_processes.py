@@ -1,7 +1,6 @@
-"""Lectures 1 to 4 and 15: outputs, right answers, and typical wrong answers."""
+"""Exercises of lectures 1 to 4 and 15: right answers, and typical wrong answers."""
 
 import contextlib
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,14 +10,6 @@ from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.exercises import check, processes
 from cgrsp_simpy.exercises.processes import EXERCISES
 
-FOLDER = Path(__file__).parents[2] / "scenarios" / "lectures"
-NUMBERS = (1, 2, 3, 4, 15)
-SCRIPTS = [
-    path
-    for number in NUMBERS
-    for folder in (FOLDER, FOLDER.parent / "answers")
-    for path in folder.glob(f"{number:02}_*.py")
-]
 STUDENTS = [f"student {n}" for n in range(100)]
 
 

@@ -47,7 +47,7 @@ def outcomes(script, number):
         except ClaimError as error:
             line = str(error)
         if sentence not in OF_THESE_SEEDS:
-            held[sentence] = held.get(sentence, True) and line.startswith("so: ")
+            held[sentence] = held.get(sentence, True) and line.startswith("checked: ")
         return line
 
     def sequence(seed, **other):

@@ -23,7 +23,7 @@ AROUND_0 = cg.statistics.mean([-1.0, 1.2, -1.1, 1.3])
     ],
 )
 def test_what_is_so_is_said_with_its_number(found, bounds):
-    assert claim("it is so", found, **bounds).startswith("so: it is so (")
+    assert claim("it is so", found, **bounds).startswith("checked: it is so (")
 
 
 @pytest.mark.parametrize(
@@ -42,18 +42,18 @@ def test_what_is_so_is_said_with_its_number(found, bounds):
     ],
 )
 def test_what_is_not_so_is_an_error(found, bounds):
-    with pytest.raises(ClaimError, match=r"not so: it is so \("):
+    with pytest.raises(ClaimError, match=r"false: it is so \("):
         claim("it is so", found, **bounds)
 
 
 def test_the_line():
     assert (
         claim("EDF waits less", LESS, below=0)
-        == "so: EDF waits less (-1.15 ± 0.21: below 0)"
+        == "checked: EDF waits less (-1.15 ± 0.21: below 0)"
     )
-    assert claim("two", 2, above=1, below=3) == "so: two (2: above 1, below 3)"
-    assert claim("yes", True, equal=True) == "so: yes"
-    with pytest.raises(ClaimError, match=r"^not so: no$"):
+    assert claim("two", 2, above=1, below=3) == "checked: two (2: above 1, below 3)"
+    assert claim("yes", True, equal=True) == "checked: yes"
+    with pytest.raises(ClaimError, match=r"^false: no$"):
         claim("no", False, equal=True)
 
 

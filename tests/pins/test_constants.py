@@ -1,7 +1,7 @@
-"""Numbers that the papers print, beside the places that hold them; numbers that no
-other test notices, by their names, whichever file holds them; and what exercises take
-for the right answer and for usual mistakes. `python tests/pins/test_constants.py`
-writes the last two anew; names behind it are pinned from then on.
+"""Numbers that the papers print, beside the places that hold them; and numbers that no
+other test notices, by their names, whichever file holds them. `python
+tests/pins/test_constants.py` writes the latter anew; names behind it are pinned from
+then on.
 """
 
 import importlib
@@ -10,7 +10,6 @@ import json
 import pkgutil
 import re
 import sys
-from copy import deepcopy
 from dataclasses import fields, is_dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -23,7 +22,6 @@ from cgrsp_simpy.cluster.jobs import Mix
 from cgrsp_simpy.cluster.metrics import STARVED_S
 from cgrsp_simpy.dag import generate as dag_generate
 from cgrsp_simpy.decide.month import THESIS_MIX
-from cgrsp_simpy.exercises import EXERCISES
 from cgrsp_simpy.hgsp.generate import LEVELS
 from cgrsp_simpy.hgsp.instance import CLUSTERS
 from cgrsp_simpy.market.law import CLOCKS
@@ -44,7 +42,6 @@ from cgrsp_simpy.waiting.jobs import BurstyJobs
 from cgrsp_simpy.waiting.machines import Prices
 
 DEFAULTS = Path(__file__).with_name("constants.json")
-ANSWERS = Path(__file__).with_name("answers.json")
 PLACES_ON_PAPER = ("plots", "app")
 DRAWN = ("figures", "page", "paper.runs")
 
@@ -339,44 +336,6 @@ def test_data_classes_are_frozen_but_for_these():
     assert loose == set("Checked LooseLater Tally Totals Watch _Found".split())
 
 
-# ---- exercises ----
-
-
-def judged(exercise):
-    """What a judge works out: the right answer, and what mistakes lead to, of functions
-    on their first case; None where it compares nothing.
-    """
-    inner, case = inspect.getclosurevars(EXERCISES[exercise].judge).nonlocals, []
-    if "fault" in inner:
-        case = [*next(iter(inner["cases"]())).values()]
-        inner = inspect.getclosurevars(inner["fault"]).nonlocals
-    right = inner.get("answer", inner.get("right"))
-    if right is None:
-        return None
-    answers = [right, *(each.answer for each in inner["mistakes"])]
-    return (
-        np.hstack([np.ravel(each(*deepcopy(case))) for each in answers])
-        .astype(float)
-        .tolist()
-    )
-
-
-@pytest.mark.parametrize(
-    "exercise",
-    [
-        # the right answer takes seconds
-        pytest.param(
-            each,
-            marks=[pytest.mark.slow] * (each in ("4.2", "5.1", "6.1", "13.1", "13.2")),
-        )
-        for each in EXERCISES
-    ],
-)
-def test_what_an_exercise_takes_for_right_is_the_pinned_one(exercise):
-    pinned = json.loads(ANSWERS.read_text(encoding="utf-8"))[exercise]
-    assert judged(exercise) == (pinned and pytest.approx(pinned, rel=1e-6, abs=1e-9))
-
-
 def written(path, table):
     lines = (
         f"{json.dumps(name)}: {json.dumps(value)}" for name, value in table.items()
@@ -388,4 +347,3 @@ if __name__ == "__main__":
     kept = [*json.loads(DEFAULTS.read_text(encoding="utf-8")), *sys.argv[1:]]
     found = numbers()
     written(DEFAULTS, {name: found[name] for name in sorted({*kept}) if name in found})
-    written(ANSWERS, {exercise: judged(exercise) for exercise in EXERCISES})

@@ -72,7 +72,7 @@ def _lectures(args: argparse.Namespace) -> Answer:
         "--assignment": args.assignment,
     }
     option, folder = next(
-        (each for each in asked.items() if each[1] is not None), ("", "")
+        (item for item in asked.items() if item[1] is not None), ("", "")
     )
     require(
         not args.with_answers or option in ("--copy", "--assignment"),
@@ -114,11 +114,11 @@ def _lectures(args: argparse.Namespace) -> Answer:
             partial(assignment_text, answers=solved),
         ),
     }
-    file, made = forms[option]
+    file, make_text = forms[option]
     path = _free(option, Path(folder), file)
     if option == "--slides":
         log.info("lecture %s is run, which takes up to a minute", name)
-    write_whole(path, made(text).encode())
+    write_whole(path, make_text(text).encode())
     return Answer(str(path))
 
 

@@ -30,6 +30,8 @@ SOURCES = "the repository and the source distribution"  # what a wheel does not 
 
 
 def _add_lectures(parser: argparse.ArgumentParser) -> None:
+    # with all options, argparse prints a line of more than 80 columns
+    parser.usage = "%(prog)s [options] [N]"
     parser.add_argument(
         "number",
         nargs="?",

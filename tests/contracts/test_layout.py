@@ -27,7 +27,6 @@ ELSEWHERE = {  # file, or folder -> the tests of what has none of its own, and w
     "engine/model.py": "engine/test_run.py",
     "engine/watchdog.py": "contracts/test_user_code.py",
     "engine/resources.py": "engine/test_run.py",
-    "exercises": "docs/test_lectures.py",  # each exercise with its lecture
     "market/figures.py": "market/test_measured.py",  # draws a report
     "hgsp/view.py": "hgsp/test_policies.py",  # what a policy is shown
     "papers": "cli/test_papers.py",  # runs what it makes

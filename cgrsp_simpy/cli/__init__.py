@@ -115,7 +115,7 @@ VERBS = {  # verb -> module of this package, loaded on use, and its summary
     "lectures": (
         "teaching",
         "List the lectures on discrete-event simulation, print or copy one, "
-        "or write it as a notebook, slides or an assignment.",
+        "or write it as a notebook, as slides or as an assignment.",
     ),
     "app": (
         "teaching",

@@ -101,9 +101,9 @@ def test_each_exercise_of_a_lecture_has_an_answer_and_a_test_worth_two_points(nu
     for name in names:
         key = name.replace(".", "_")
         assert cells[f"exercise_{key}"].source.startswith(f"**{name}** ")
-        own = f"print(cg.exercises.question({name}, student))"
+        expected = f"print(cg.exercises.question({name}, student))"
         shown = cells[f"question_{key}"].source if f"question_{key}" in cells else ""
-        assert (shown == own) == (EXERCISES[name].numbers is not None)
+        assert (shown == expected) == (EXERCISES[name].numbers is not None)
         assert marks(cells[f"answer_{key}"]) == ["solution"]
         assert marks(cells[f"test_{key}"]) == ["grade", "locked", 2]
         assert f"check({name}, answer_{key}, student" in cells[f"test_{key}"].source

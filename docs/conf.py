@@ -11,6 +11,7 @@ HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 
 import made  # noqa: E402
+import terms  # noqa: E402
 from docutils import nodes  # noqa: E402
 from latex2mathml.converter import convert  # noqa: E402
 
@@ -26,10 +27,11 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.viewcode",
 ]
-exclude_patterns = ["made/.executed", "made/parts"]
+exclude_patterns = ["templates", "made/.executed", "made/parts"]
 html_math_renderer = "mathml"
 html_title = "cgrsp_simpy"
 html_static_path, html_css_files = ["static"], ["site.css"]
+templates_path = ["templates"]
 html_theme = "pydata_sphinx_theme"
 html_theme_options = {
     "navigation_with_keys": False,
@@ -39,7 +41,8 @@ html_theme_options = {
     "footer_start": ["copyright"],
     "footer_end": [],
 }
-html_sidebars = {"index": []}
+# the side bar lists the pages of a section: these are no sections
+html_sidebars = {"index": [], "glossary": [], "equations": [], "decisions": []}
 html_show_sphinx = False
 
 default_role = "py:obj"
@@ -87,8 +90,11 @@ def back_to_the_reference(app, page, template, context, tree):
     if not page.startswith("_modules/"):
         return
     if page == "_modules/index":  # lists what has no source, too
+        sources = app.env._viewcode_modules
         context["body"] = re.sub(
-            r'<li><a href="builtins.html">.*?</li>', "", context["body"]
+            r'<li><a href="([^"]*)\.html">.*?</li>',
+            lambda item: item[0] if sources.get(item[1].replace("/", ".")) else "",
+            context["body"],
         )
     known = app.env.domaindata["py"]["objects"]
     module = page.removeprefix("_modules/").replace("/", ".")
@@ -110,6 +116,18 @@ def back_to_the_reference(app, page, template, context, tree):
     )
 
 
+def label_toggles(app, page, template, context, tree):
+    """Label the theme's buttons that open a part of the side bar."""
+    contents = context["generate_toctree_html"]
+
+    def labelled(*args, **options):
+        return str(contents(*args, **options)).replace(
+            "<summary>", '<summary aria-label="Pages of this part">'
+        )
+
+    context["generate_toctree_html"] = labelled
+
+
 def inline(translator, node):
     """A formula in a line, as MathML: it needs no network."""
     translator.body.append(convert(node.astext()))
@@ -118,9 +136,10 @@ def inline(translator, node):
 
 def displayed(translator, node):
     """A formula on a line of its own."""
+    # a formula wider than the page is scrolled by keys, too
     style = "overflow: auto hidden; padding: 0.3em 0; margin: 0 0 1em 2em"
     formula = convert(node.astext(), display="block")
-    translator.body.append(f'<div style="{style}">{formula}</div>')
+    translator.body.append(f'<div style="{style}" tabindex="0">{formula}</div>')
     raise nodes.SkipNode
 
 
@@ -133,6 +152,8 @@ def live(app, error):
 def setup(app):
     """What Sphinx is told to call."""
     app.add_html_math_renderer("mathml", (inline, None), (displayed, None))
+    app.add_post_transform(terms.TermLinks)
     app.connect("autodoc-process-docstring", as_prose, priority=100)
     app.connect("html-page-context", back_to_the_reference)
+    app.connect("html-page-context", label_toggles, priority=600)  # after the theme
     app.connect("build-finished", live)

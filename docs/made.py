@@ -496,12 +496,21 @@ def _reference() -> Iterator[tuple[str, str]]:
             text += [_heading(module, "-")] if module != page else []
             text += [_module(module, found[module])]
         yield f"reference/{page}.rst", "\n\n".join(text) + "\n"
-    text = (
+    intro = (
         "# Reference\n\n"
-        "What `import cgrsp_simpy as cg` gives stands first; then the modules, and"
-        " what they rest on. The search above finds every public name.\n\n"
+        "The first page lists what `import cgrsp_simpy as cg` gives; the others list"
+        " the modules and the packages that they use. The search finds every public"
+        " name."
     )
-    yield "reference/index.md", text + _listed([f"{page}" for page in grouped]) + "\n"
+    lines = [f"- [{page}]({page}.rst): {_summary(page)}" for page in grouped]
+    contents = "\n".join([*lines, "", _listed(list(grouped), ":hidden:")])
+    yield "reference/index.md", f"{intro}\n\n{contents}\n"
+
+
+def _summary(module: str) -> str:
+    """The first paragraph of a module's docstring."""
+    text = inspect.getdoc(import_module(module)) or ""
+    return " ".join(text.partition("\n\n")[0].split())
 
 
 def _heading(text: str, line: str) -> str:

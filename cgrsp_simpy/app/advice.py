@@ -25,31 +25,31 @@ from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.studies.page import page as page_of
 
 PRICED = {
-    "price_miss": "a missed deadline",
-    "price_late": "a late minute",
-    "price_wait": "a waiting minute",
-    "price_slot": "a slot and day",
+    "price_miss": "per missed deadline",
+    "price_late": "per minute of tardiness",
+    "price_wait": "per minute of waiting",
+    "price_slot": "per slot and day",
 }
-BY_NAME = "by the file's name, else csv"
+SAMPLE = Path(__file__).parents[1] / "data" / "studio.csv"
+BY_NAME = "from the file's name"
 NEEDED = (
-    "A CSV needs one row per job with the columns `submit_s`, seconds or a date and"
-    " time, and `service_s`, seconds on a GPU; `deadline_s`, `gpus` and `weight` are"
-    " optional. The file stays on this computer."
+    "Without a file, the page uses the sample log of the package, `studio.csv`: two"
+    " days of a studio. A CSV file needs one row per job with the columns `submit_s`"
+    " (seconds, or a date and time) and `service_s` (seconds on a GPU); `deadline_s`,"
+    " `gpus` and `weight` are optional. The file stays on this computer."
 )
 
 
 def page() -> None:
     """Show a log, its scenario, and the report."""
     left, right = st.columns([3, 1])
-    log = left.file_uploader("A log of jobs", key="log")
-    format = right.selectbox("Its format", [BY_NAME, *FORMATS], key="format")
-    slots = right.slider("Slots that there are", 1, 20, 5, key="log: slots")
+    log = left.file_uploader("Log of jobs", key="log")
+    format = right.selectbox("Format", [BY_NAME, *FORMATS], key="format")
+    slots = right.slider("Slots in use", 1, 20, 5, key="log: slots")
     left.caption(NEEDED)
-    if log is None:
-        return
     scenario = _read(log, None if format == BY_NAME else format, slots)
     st.text(f"{scenario.name}: {scenario.jobs:,} jobs")
-    policies = policies_of("log", scenario, "Policies; the first is the one in use")
+    policies = policies_of("log", scenario, "Policies: the first is the one in use")
     seeds = seeds_of("log", 20, 5)
     prices = _prices()
     if not wanted(
@@ -60,23 +60,27 @@ def page() -> None:
         advice = advise(scenario, policies, seeds, executor, prices=prices)
     st.markdown(plain("\n\n".join(advice.lines)))
     st.code(str(advice), language=None)
-    printed = page_of(advice.title, [advice.html()], PRINT)
-    st.download_button("The report as a page", printed, "advice.html", "text/html")
+    report = page_of(advice.title, [advice.html()], PRINT)
+    st.download_button("Save the report", report, "advice.html", "text/html")
 
 
 def _prices() -> Prices:
-    """Ask for prices other than the rent."""
-    usual, paid = Prices(), {}
-    for column, (price, noun) in zip(st.columns(len(PRICED)), PRICED.items()):
-        given = getattr(usual, price)
-        paid[price] = column.number_input(
-            f"USD {noun}", 0.0, value=given, format="%g", key=price
+    """Return the prices, other than the rent, set by number inputs."""
+    prices = {
+        name: column.number_input(
+            f"USD {unit}", 0.0, value=getattr(Prices(), name), format="%g", key=name
         )
-    return Prices(**paid)
+        for column, (name, unit) in zip(st.columns(len(PRICED)), PRICED.items())
+    }
+    return Prices(**prices)
 
 
 def _read(log: Any, format: str | None, slots: int) -> Scenario:
-    """Read the scenario of an uploaded log, whose original name errors use."""
+    """Read the scenario of the sample log, or of an uploaded one, whose own name
+    appears in errors.
+    """
+    if log is None:
+        return trace(SAMPLE, slots=slots)
     with TemporaryDirectory() as folder:
         path = Path(folder) / (Path(log.name).name or "log")
         path.write_bytes(log.getvalue())

@@ -9,6 +9,6 @@ def page() -> None:
     """Show sliders and the comparison."""
     scenario = scenario_of()
     policies = policies_of(
-        "days", scenario, "Policies; the others are compared with the first"
+        "days", scenario, "Policies: the first is compared with each other one"
     )
     compared(scenario, policies, seeds_of("days", 100, 10), ("wait_min", "miss_pct"))

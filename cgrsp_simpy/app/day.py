@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from cgrsp_simpy.app.parts import beside_of, pictures, scenario_of, told
+from cgrsp_simpy.app.parts import beside_of, means_of, pictures, scenario_of
 from cgrsp_simpy.rental.policies import POLICIES
 
 SHOWN = (
@@ -18,8 +18,10 @@ SHOWN = (
 
 
 def page() -> None:
-    """Show choices on the left; an animated run, and figures over seeds."""
+    """Show choices in the sidebar, means over seeds, and a run."""
     with st.sidebar:
-        policies = beside_of("Policy", POLICIES, "policy")
+        policies = beside_of("Policy", POLICIES, "policy", "fifo")
     scenario = scenario_of()
-    told(scenario, policies, SHOWN, lambda: pictures(scenario, policies, scenario.name))
+    means_of(
+        scenario, policies, SHOWN, lambda: pictures(scenario, policies, scenario.name)
+    )

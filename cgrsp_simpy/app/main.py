@@ -1,4 +1,4 @@
-"""Script that Streamlit runs: one of the pages, chosen on the left."""
+"""Script that Streamlit runs: one page, selected in the sidebar, below its task."""
 
 from __future__ import annotations
 
@@ -10,14 +10,41 @@ from cgrsp_simpy.app.parts import plain
 from cgrsp_simpy.base.checks import InputError
 from cgrsp_simpy.base.policy import PolicyError
 from cgrsp_simpy.studies.executors import WorkerError
-from cgrsp_simpy.studies.replicate import MANY, studies_on
 
+# page, question and task by name
 PAGES = {
-    "A day": day.page,
-    "Compare policies": comparison.page,
-    "Own or rent": own_or_rent.page,
-    "Advice on a log": advice.page,
-    "A cluster": cluster.page,
+    "A day": (
+        day.page,
+        "How do waiting times depend on the policy and on the number of slots?",
+        "Reduce the slots from 5 to 4 and compare the new row of the table with the one"
+        " before the change. Then select `edf` next to the policy: do fewer jobs miss"
+        " their deadlines?",
+    ),
+    "Compare policies": (
+        comparison.page,
+        "Which policy misses the fewest deadlines on the same days?",
+        "Compare the policies on 10 days. Which intervals overlap? Increase the seeds"
+        " until you can name the best policy, and explain why more seeds help.",
+    ),
+    "Own or rent": (
+        own_or_rent.page,
+        "How many machines should you own if you can rent the others by the hour?",
+        "Set the price per owned hour to 0.8. How does the number of machines with"
+        " the lowest price change under `njw`, and why? Then simulate that number and"
+        " check the formulas.",
+    ),
+    "Advice on a log": (
+        advice.page,
+        "What should change for the jobs of a log: policy, GPU types or slots?",
+        "Press Advise for the sample log. Then raise the price of a slot to 5 USD per"
+        " day: does the advice still recommend more slots? Repeat it for your log.",
+    ),
+    "A cluster": (
+        cluster.page,
+        "How much load can a cluster carry under FIFO and under backfilling (EASY)?",
+        "Increase the offered load from 0.6 in steps of 0.05. From which load on does"
+        " FIFO's queue grow without end, and from which load on EASY's?",
+    ),
 }
 STYLE = """<style>
 .stMainBlockContainer { padding: 1rem 1.5rem; }
@@ -31,22 +58,33 @@ STYLE = """<style>
   }
 }
 .stMainBlockContainer [data-testid="stVerticalBlock"] { gap: .4rem; }
+h1 { font-size: 1.5rem !important; padding: 0 0 1.2rem !important; }
+h2 { font-size: 1.25rem !important; }
+[data-testid="stCaptionContainer"] { opacity: 1 !important; }
 [data-testid="stSidebarUserContent"] [data-testid="stVerticalBlock"] { gap: .5rem; }
 [data-testid="stSidebarHeader"] { height: 1.5rem; margin: 0; }
 </style>"""
-TOLD = (InputError, PolicyError, SolverError, WorkerError, OverflowError, MemoryError)
+REPORTED = (
+    InputError,
+    PolicyError,
+    SolverError,
+    WorkerError,
+    OverflowError,
+    MemoryError,
+)
 
 
 def main() -> None:
-    """Show the page; refused input is reported in one line."""
+    """Show a page; report wrong input in one line."""
     st.set_page_config(page_title="Scheduling on rented GPUs", layout="wide")
     st.html(STYLE)
-    chosen = st.sidebar.selectbox("Page", list(PAGES), key="page")
+    name = st.sidebar.selectbox("Page", list(PAGES), key="page")
+    page, question, task = PAGES[name]
+    st.title(question, anchor=False)
+    st.markdown(f"**Task.** {task}")
     try:
-        # load the compiled loop once for all pages
-        with studies_on(jobs=MANY):
-            PAGES[chosen]()
-    except TOLD as error:
+        page()
+    except REPORTED as error:
         st.error(plain(" ".join(str(error).split())))
 
 

@@ -1,4 +1,4 @@
-"""Page: how many machines to own, and which jobs wait, by formula and simulation."""
+"""Page: how many machines to own, and which jobs wait; formulas and simulation."""
 
 from __future__ import annotations
 
@@ -27,52 +27,56 @@ from cgrsp_simpy.waiting.scenario import Scenario
 
 FIGURES = {
     "wait_s": "mean wait, s",
-    "price": "price of an hour's work",
-    "on_demand_fraction": "share on demand",
+    "price": "price per hour of work",
+    "on_demand_fraction": "fraction on demand",
 }
 
 
 def page() -> None:
     """Show each policy's best number of machines, then formula and simulation."""
     scenario = _scenario()
-    chosen = policies_of("rent", scenario, "Policies")
-    policies = [policy for policy in chosen if not _left_out(scenario, policy)]
+    selected = policies_of("rent", scenario, "Policies")
+    policies = [policy for policy in selected if not _left_out(scenario, policy)]
     if not policies:
-        st.info("Choose a policy that has a steady state.")
+        st.info("Select a policy that has a steady state.")
         return
     _by_formula(scenario, policies)
-    st.subheader(f"{scenario.machines} machines: formula and simulation")
+    st.header(f"{scenario.machines} machines: formula and simulation")
     seeds = seeds_of("rent", 30, 5)
     if wanted("Simulate", estimate(len(policies) * len(seeds), scenario)):
         with Progress() as executor:
             study = compare(scenario, policies, seeds, executor)
-        st.table(_beside(scenario, study))
+        st.table(_compared(scenario, study))
 
 
 def _scenario() -> Scenario:
     """Return the jobs, prices and machines set by the sliders."""
     left, middle, right = st.columns(3)
-    per_h = left.slider("Jobs an hour", 1, 500, 72, key="rate")
+    per_h = left.slider("Jobs per hour", 1, 500, 72, key="rate")
     service_min = left.slider(
         "Mean running time, minutes", 0.5, 60.0, 8.0, 0.5, key="service"
     )
-    machines = middle.slider("Machines that are owned", 1, 200, 12, key="machines")
+    machines = middle.slider("Machines owned", 1, 200, 12, key="machines")
     jobs = middle.slider(
-        "Jobs of a simulation", 1_000, 100_000, 20_000, 1_000, key="rent: jobs"
+        "Jobs per run", 1_000, 100_000, 20_000, 1_000, key="rent: jobs"
     )
     fixed = right.slider(
-        "Price of an owned hour (on demand: 1)", 0.05, 1.0, 0.4, 0.05, key="fixed"
+        "Price per owned hour (on demand: 1)",
+        0.05,
+        1.0,
+        0.4,
+        0.05,
+        key="fixed",
     )
     source = ExponentialJobs(jobs, per_h / 3600, 60 * service_min)
     return Scenario(source, machines=machines, prices=Prices(fixed, 1.0))
 
 
 def _left_out(scenario: Scenario, policy: str) -> bool:
-    """Whether a policy has no steady state, which the page then reports."""
-    why = scenario.under(waiting_policy(policy)).unsteady
-    if why:
-        st.warning(f"{policy} is left out: {why}")
-    return bool(why)
+    """Whether a policy has no steady state; if so, warn."""
+    if reason := scenario.under(waiting_policy(policy)).unsteady:
+        st.warning(f"{policy} is left out: the queue grows without end ({reason}).")
+    return bool(reason)
 
 
 def _by_formula(scenario: Scenario, policies: Sequence[str]) -> None:
@@ -91,42 +95,41 @@ def _by_formula(scenario: Scenario, policies: Sequence[str]) -> None:
             for policy, form in forms.items()
         }
         draw(column, _lines, machines, values, FIGURES[name])
-    st.caption("By formula, the number of machines of least price")
+    st.caption("The number of machines with the lowest price, by formula")
     st.table(
         [_row(name, optimum(name, *load, prices=scenario.prices)) for name in policies]
     )
 
 
 def _row(policy: str, figures: Mapping[str, float]) -> dict[str, str]:
-    told = {name: _text(figures[figure]) for figure, name in FIGURES.items()}
-    return {"policy": policy, "machines": _text(figures["servers"]), **told}
+    texts = {name: _text(figures[figure]) for figure, name in FIGURES.items()}
+    return {"policy": policy, "machines": _text(figures["servers"]), **texts}
 
 
-def _lines(machines: np.ndarray, values: dict[str, np.ndarray], told: str) -> Any:
+def _lines(machines: np.ndarray, values: dict[str, np.ndarray], label: str) -> Any:
     """Return one line per policy with a steady state."""
     ax = axes(None)
-    none = np.full(len(machines), np.nan)
     lines(
         ax,
         machines.tolist(),
-        {name: (own, none) for name, own in values.items()},
+        {name: (mean, np.full(len(mean), np.nan)) for name, mean in values.items()},
         marker="",
     )
-    ax.set_xlabel("machines that are owned")
-    ax.set_ylabel(told)
+    ax.set_xlabel("machines owned")
+    ax.set_ylabel(label)
     return ax
 
 
-def _beside(scenario: Scenario, study: Comparison) -> list[dict[str, str]]:
-    """Return one row per policy: figures by formula and by simulation."""
+def _compared(scenario: Scenario, study: Comparison) -> list[dict[str, str]]:
+    """Return one row per policy: figures from formulas and from simulation."""
     rows = []
-    for policy, found in study.means().items():
+    for policy, means in study.means().items():
         form = scenario.under(waiting_policy(policy)).formula() or {}
         row = {"policy": policy}
-        for name, told in FIGURES.items():
-            mean = found[name]
-            row[f"{told}: formula"] = _text(form[name])
-            row[f"{told}: simulation"] = f"{_text(mean.mean)} ± {mean.half_width:.2g}"
+        for name, label in FIGURES.items():
+            mean = means[name]
+            row[f"{label}: formula"] = _text(form[name])
+            row[f"{label}: simulation"] = f"{_text(mean.mean)} ± {mean.half_width:.2g}"
         rows.append(row)
     return rows
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from math import floor, log10
+from math import floor, inf, log10
 from threading import Lock
 from typing import Any
 
@@ -26,8 +26,8 @@ from cgrsp_simpy.studies.replicate import simulate
 from cgrsp_simpy.studies.subject import subject_of
 
 MOST_S = 60.0  # limit of work that a page starts
-PLAYER = 660  # height in pixels
-SEEDS, BATCH = 30, 5  # number, and batch size
+PLAYER = 780  # height in pixels
+SEEDS, BATCH = 20, 5  # number, and batch size
 NONE, NOW = "none", "policy"
 MARKDOWN = re.compile(r"[\\`*_\[\]<>$~]")
 # Matplotlib's settings belong to the process, and so to every session
@@ -42,9 +42,9 @@ def scenario_of() -> Scenario:
     jobs = bar.slider("Jobs", 10, 2000, DAYS[name][1], 10, key=f"jobs of {name}")
     tight = bar.slider("Share of 1-hour deadlines", 0.0, 1.0, 0.2, 0.05, key="tight")
     persistence_min = bar.slider(
-        "Persistence of stock, min (0: none)", 0, 240, 0, 10, key="persistence"
+        "Persistence of stock, minutes (0: none)", 0, 240, 0, 10, key="persistence"
     )
-    free = bar.checkbox("The policy chooses the GPU type", key="free")
+    free = bar.checkbox("The policy selects the GPU type", key="free")
     return day(
         name, slots, tight, jobs, free_types=free, persistence_s=60.0 * persistence_min
     )
@@ -56,14 +56,14 @@ def plain(text: str) -> str:
 
 
 def seeds_of(page: str, most: int, usual: int) -> range:
-    """Return the seeds set by a slider of a page."""
+    """Return the seeds set by a slider. page: the start of its key."""
     return range(st.slider("Seeds", 2, most, usual, key=f"{page}: seeds"))
 
 
-def policies_of(page: str, model: Model, told: str) -> list[str]:
-    """Return the selected policies of a model. page, told: key and label."""
+def policies_of(page: str, model: Model, label: str) -> list[str]:
+    """Return the selected policies of a model. page: the start of the widget's key."""
     usual = list(subject_of(model).default_policies())
-    return st.multiselect(told, list(model.policies), usual, key=f"{page}: policies")
+    return st.multiselect(label, list(model.policies), usual, key=f"{page}: policies")
 
 
 def estimate(runs: int, model: Model) -> float:
@@ -75,7 +75,9 @@ def estimate(runs: int, model: Model) -> float:
 
 
 def wanted(label: str, seconds: float) -> bool:
-    """Whether the button was pressed, for work that is not too long."""
+    """Show a button, disabled if the work takes too long; return whether it was
+    pressed.
+    """
     if seconds > MOST_S:
         st.warning(
             f"That is more than {MOST_S:.0f} s: choose fewer seeds, jobs or policies."
@@ -115,26 +117,31 @@ def compared(
         return
     with Progress() as executor:
         study = compare(model, policies, seeds, executor)
-    st.code(str(study), language=None)
+    st.code(str(study).replace("   inf", "no end"), language=None)
     for column, metric in zip(st.columns(len(metrics)), metrics):
         draw(column, policy_bars, study, metric)
 
 
-def beside_of(noun: str, names: Iterable[str], key: str) -> list[str]:
-    """Select one policy, or two. noun: name of a policy; key: of the widget."""
+def beside_of(
+    label: str, names: Iterable[str], key: str, first: str, second: str = NONE
+) -> list[str]:
+    """Select one policy, or two. key: of the widget; first, second: at opening."""
     left, right = st.columns(2)
-    first = left.selectbox(noun, list(names), key=key)
-    second = right.selectbox("Beside it", [NONE, *names], key=f"{key} beside")
+    options = [*names, NONE]
+    first = left.selectbox(label, options[:-1], options.index(first), key=key)
+    second = right.selectbox(
+        "Next to it", options, options.index(second), key=f"{key} beside"
+    )
     return [first] if second in (NONE, first) else [first, second]
 
 
-def told(
+def means_of(
     model: Model,
     policies: Sequence[str],
     names: Sequence[str],
-    shown: Callable[[], None],
+    show: Callable[[], None],
 ) -> None:
-    """Fill in means of policies over seeds; below, `shown` draws in the meantime."""
+    """Fill in means of policies over seeds; `show` draws below after the first ones."""
     kept = st.session_state.setdefault(f"figures of a {model.policy_label}", {})
     if kept.get("of") != (model, policies):
         kept |= {"of": (model, policies), "before": kept.get("now", [])}
@@ -166,14 +173,15 @@ def told(
                 " interval."
             )
         if not first:
-            shown()
+            show()
 
 
 def supported(values: Sequence[float]) -> str:
     """Format a mean with half of its 95 % interval, to two digits of that."""
+    if endless := list(values).count(inf):
+        return f"the queue grows without end on {endless} of {len(values)} seeds"
     value = mean(values)
-    half = value.half_width
-    if not half > 0:
+    if not (half := value.half_width) > 0:
         return figure_text(value.mean)
     digits = max(0, 1 - floor(log10(half)))
     return f"{value.mean:z,.{digits}f} ± {half:.{digits}f}"
@@ -184,27 +192,26 @@ def pictures(model: Model, policies: Sequence[str], name: str) -> None:
     plots: dict[str, Callable[..., Any]] = {
         "Gantt": gantt,
         "Queue": queue_length,
-        "Places": slot_timeline,
+        "Resources": slot_timeline,
     }
     seed = int(
-        st.sidebar.number_input("Seed of what is shown", 0, 1_000_000, 0, key="seed")
+        st.sidebar.number_input("Seed of the run shown", 0, 1_000_000, 0, key="seed")
     )
     chosen = st.sidebar.radio(
-        "Shown", ["Player", *plots], horizontal=True, key="picture"
+        "Picture", ["Player", *plots], horizontal=True, key="picture"
     )
     runs = [simulate(model, policy, seed) for policy in policies]
     if chosen in plots:
         for column, run in zip(st.columns(len(runs)), runs):
             draw(column, plots[chosen], run)
         return
-    page = player_page(runs, f"{name}_{'_'.join(policies)}_{seed}")
+    page = player_page(runs, f"{name}: {' and '.join(policies)}, seed {seed}")
     st.iframe(page, height=PLAYER)
-    st.download_button(
-        "This player as a file", page, f"{name}_{seed}.html", "text/html"
-    )
+    st.download_button("Save this player", page, f"{name}_{seed}.html", "text/html")
 
 
-def draw(place: Any, plot: Callable[..., Any], *of: Any) -> None:
+def draw(column: Any, plot: Callable[..., Any], *data: Any) -> None:
     """Show a plot on the page, one session at a time."""
     with DRAWING, styled("lecture"):
-        place.pyplot(plot(*of).figure)
+        ax = plot(*data)
+        column.pyplot(ax.figure, alt=f"Plot: {ax.get_xlabel()}, {ax.get_ylabel()}")

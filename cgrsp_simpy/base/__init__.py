@@ -1,1 +1,1 @@
-"""The model: dataclasses and laws, without simulation."""
+"""Foundations of all models: parameters, policies as values, random streams, tables."""

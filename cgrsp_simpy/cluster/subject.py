@@ -32,6 +32,8 @@ OVERRUN = (
 class ClusterSubject(Subject):
     """Schedulers run if the jobs have the columns that they need."""
 
+    pace_per_s = 4000.0  # a run also has jobs before and after the measured ones
+
     @property
     def is_random(self) -> bool:  # type: ignore[override]
         """Whether jobs are drawn; a log is the same for every seed."""

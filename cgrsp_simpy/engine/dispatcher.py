@@ -56,7 +56,7 @@ class Dispatcher:
         self._event = DecisionEvent(run.env)
         self.wake: simpy.Event | None = None
         self._wakes = 0  # since the last grant
-        run.env.process(self._process())
+        run.env.process(self._dispatcher())
 
     def request_decision(self) -> None:
         """Decide at the end of this instant, if a job waits and anything is free."""
@@ -95,7 +95,7 @@ class Dispatcher:
             claim.reply(None)
             self.withdraw(claim)
 
-    def _process(self) -> Any:
+    def _dispatcher(self) -> Any:
         """Wait for the next decision; ask the policy and carry out its answer."""
         event = self._event
         while True:

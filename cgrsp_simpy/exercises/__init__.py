@@ -45,4 +45,6 @@ def check(exercise: float | str, answer: Any, student: str = "") -> Verdict:
     its message names the error. Raises InputError for an unknown exercise.
     """
     fault = _exercise(exercise).of(student)[1](answer)
+    if fault and not student and _exercise(exercise).numbers:
+        fault += " (no name: these are not your own numbers)"
     return Verdict(not fault, fault or "right")

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
 from numbers import Real
+from types import FrameType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +22,7 @@ from cgrsp_simpy.base.streams import stream
 ROUNDING = 1e-6  # smaller tolerances cover rounding only: a count
 # relative error of three significant figures
 THREE_FIGURES = 5e-3
+LINES = 500_000  # that an answer may run per case
 
 Judge = Callable[[Any], str]
 """Error of an answer, without revealing it; "" if it is right."""
@@ -143,7 +147,8 @@ def code(
             return f"the answer is {what}, without calling it, not {given!r}"
         for case in cases():
             try:
-                off = fault(given, *case.values())
+                with _limited(given):
+                    off = fault(given, *case.values())
             except Exception as error:
                 off = f"{type(error).__name__}: {error}"
             if off:
@@ -154,6 +159,31 @@ def code(
         return ""
 
     return judge
+
+
+@contextmanager
+def _limited(answer: Callable[..., Any]) -> Iterator[None]:
+    """Raise RuntimeError after LINES lines of an answer, unless a debugger runs."""
+    code = getattr(answer, "__code__", None)
+    if code is None or sys.gettrace() is not None:
+        yield
+        return
+    lines = 0
+
+    def trace(frame: FrameType, event: str, _: Any) -> Any:
+        nonlocal lines
+        if frame.f_code.co_filename != code.co_filename:
+            return None
+        lines += event == "line"
+        if lines > LINES:
+            raise RuntimeError(f"a loop without an end: {LINES:,} lines have run")
+        return trace
+
+    sys.settrace(trace)
+    try:
+        yield
+    finally:
+        sys.settrace(None)
 
 
 def same(
@@ -170,7 +200,10 @@ def same(
 
     def fault(given: Any, *case: Any) -> str:
         wanted = np.asarray(right(*deepcopy(case)), float)
-        found = np.asarray(tried(given, *deepcopy(case)), float)
+        result = tried(given, *deepcopy(case))
+        if result is None:
+            return "the function returns nothing"
+        found = np.asarray(result, float)
         if _alike(found, wanted, within):
             return ""
         for mistake in mistakes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -21,19 +22,40 @@ from cgrsp_simpy.exercises.exercise import (
     same,
 )
 
-# end of a judge's run, and how many events it may take; results of processes that did
-# not end, and that returned nothing
-END, EVENTS, NEVER, NOTHING = 100_000.0, 50_000, -1.0, -2.0
+# end of a judge's run, and how many events it may schedule; results of processes that
+# did not end, and that returned nothing
+END, EVENTS, NEVER, NOTHING = 10_000.0, 20_000, -1.0, -2.0
 Times = Sequence[float] | np.ndarray
 
 
-def _run(env: simpy.Environment) -> None:
-    """Run to END, or raise RuntimeError if time does not advance."""
-    for _ in range(EVENTS):
-        if env.peek() > END:
-            return
-        env.step()
-    raise RuntimeError(f"time stays at {env.now:g}: is there a yield before timeout?")
+class _Environment(simpy.Environment):
+    """Environment that ends loops which schedule events for ever, also without yield.
+
+    Raises RuntimeError on the event after EVENTS.
+    """
+
+    events = 0
+
+    def schedule(self, *arguments: Any, **keywords: Any) -> None:
+        self.events += 1
+        if self.events > EVENTS:
+            raise RuntimeError(
+                f"more than {EVENTS:,} events, and the clock shows {self.now:g}: a loop"
+                " has no `yield` or no end"
+            )
+        super().schedule(*arguments, **keywords)
+
+    def start(self, generator: Any) -> simpy.Process:
+        """Start an answer's process, or raise TypeError if it is a plain function."""
+        try:
+            return self.process(generator)
+        except ValueError:
+            raise TypeError("a function without `yield` is not a process") from None
+
+    def run_to_end(self) -> None:
+        """Run to END, and leave the clock at the last event."""
+        while self.peek() <= END:
+            self.step()
 
 
 def _results(process: Any, desk: Any, arrivals: Times, *columns: Times) -> np.ndarray:
@@ -46,12 +68,12 @@ def _results(process: Any, desk: Any, arrivals: Times, *columns: Times) -> np.nd
     def arrive(n: int) -> Any:
         yield env.timeout(arrivals[n])
         arguments = [float(column[n]) for column in columns]
-        result = yield env.process(process(env, desk, *arguments))
+        result = yield env.start(process(env, desk, *arguments))
         results[n] = NOTHING if result is None else result
 
     for n in range(len(arrivals)):
         env.process(arrive(n))
-    _run(env)
+    env.run_to_end()
     return results
 
 
@@ -83,7 +105,7 @@ def _ends(arrivals: Any, services: Any, servers: int = 1) -> Any:
 
 
 def _resource(servers: int = 1, kind: Any = simpy.Resource) -> Any:
-    return kind(simpy.Environment(), servers)
+    return kind(_Environment(), servers)
 
 
 def _jobs(rng: Generator, jobs: int = 8) -> dict[str, Any]:
@@ -108,7 +130,9 @@ def _by_priority(
     repeat: whether a job begins again after an interruption.
     """
     left, ends, current = [*works], [*arrivals], -1
-    for now in range(4000):
+    for now in itertools.count():
+        if not any(left):
+            break
         ready = [n for n, at in enumerate(arrivals) if at <= now and left[n]]
         if ready and (preempt or current not in ready):
             first = min(ready, key=priorities.__getitem__)
@@ -124,10 +148,14 @@ def _by_priority(
 NO_RESULT = Mistake(
     lambda arrivals, *_: np.full(len(arrivals), NOTHING), "the process returns nothing"
 )
-NOT_SERVED = Mistake(
+NO_END = Mistake(
+    lambda arrivals, *_: np.full(len(arrivals), NEVER),
+    "no process ends: it has a loop, or waits for what never occurs",
+)
+NO_WAIT = Mistake(
     lambda arrivals, *_: np.zeros(len(arrivals)),
-    "nobody waits: `yield` the request and the timeout, and keep the server during the"
-    " service",
+    "nobody waits: keep `env.now` before the request, `yield` the request and the"
+    " timeout, and release the server after the service",
 )
 
 
@@ -136,10 +164,10 @@ NOT_SERVED = Mistake(
 
 def _recorded(source: Any, gaps: Times) -> list[float]:
     """Return the times that an answer records."""
-    env, times = simpy.Environment(), list[float]()
-    env.process(source(env, list(gaps), times))
-    _run(env)
-    return times
+    env, times = _Environment(), list[float]()
+    env.start(source(env, list(gaps), times))
+    env.run_to_end()
+    return [min(time, env.now) for time in times]  # no time is in the future
 
 
 def _by(key: Callable[[Any], Any]) -> Callable[[Any], list[int]]:
@@ -151,14 +179,14 @@ def _by(key: Callable[[Any], Any]) -> Callable[[Any], list[int]]:
 
 def _leave_station(station: Any, arrivals: Times, work: float) -> np.ndarray:
     """Return when each part is in the second store."""
-    env = simpy.Environment()
+    env = _Environment()
     before, after = simpy.Store(env), simpy.Store(env)
-    env.process(station(env, before, after, work))
+    env.start(station(env, before, after, work))
 
     def part(env: simpy.Environment, before: simpy.Store) -> Any:
         yield before.put("part")
-        yield after.get()
-        return env.now
+        passed_on = yield after.get()
+        return env.now if passed_on == "part" else NEVER
 
     return _results(part, before, arrivals)
 
@@ -199,8 +227,8 @@ def _served(arrivals: Times, talks: Times, patience: float) -> np.ndarray:
 
 def _finished(job: Any, work: float, every: float, failures: Times) -> float:
     """Return what an answer's process returns that is interrupted at failures."""
-    env = simpy.Environment()
-    process = env.process(job(env, work, every))
+    env = _Environment()
+    process = env.start(job(env, work, every))
 
     def fail() -> Any:
         for failure in failures:
@@ -209,7 +237,7 @@ def _finished(job: Any, work: float, every: float, failures: Times) -> float:
                 process.interrupt()
 
     env.process(fail())
-    _run(env)
+    env.run_to_end()
     return NOTHING if process.value is None else process.value
 
 
@@ -266,7 +294,7 @@ EXERCISES: dict[str, Exercise] = {
                 lambda rng: {
                     "events": [
                         (*rng.integers((4, 2)).tolist(), event)
-                        for event in rng.permutation(12).tolist()
+                        for event in rng.permutation(10).tolist()
                     ]
                 }
             ),
@@ -361,15 +389,20 @@ EXERCISES: dict[str, Exercise] = {
             same(
                 lambda arrivals, services: _waits(arrivals, services, 2),
                 NO_RESULT,
+                NO_END,
                 Mistake(
                     lambda arrivals, services: _waits(arrivals, services, 2) + services,
                     "that is the time until the customer leaves; the wait ends when the"
                     " service begins",
                 ),
-                NOT_SERVED,
+                NO_WAIT,
                 Mistake(
                     lambda arrivals, _: [0, 0, *[NEVER] * (len(arrivals) - 2)],
                     "only two customers are served: who releases the servers?",
+                ),
+                Mistake(
+                    lambda arrivals, _: [0, *[NEVER] * (len(arrivals) - 1)],
+                    "a customer requests both servers: one request is enough",
                 ),
                 Mistake(
                     lambda arrivals, services: _waits(arrivals, services, 2) + arrivals,
@@ -404,18 +437,19 @@ EXERCISES: dict[str, Exercise] = {
                     "only the first part leaves: the station takes the next one",
                 ),
                 Mistake(
-                    lambda arrivals, _: arrivals,
-                    "no time passes: `yield` the timeout",
+                    lambda arrivals, _: arrivals, "no time passes: `yield` the timeout"
                 ),
                 Mistake(
                     lambda arrivals, work: _ends(
                         arrivals - work, np.full(len(arrivals), work)
                     ),
-                    "the machine works before it has a part: take the part first",
+                    "a part leaves without work: take it, work, and pass it on, in this"
+                    " order",
                 ),
                 Mistake(
                     lambda arrivals, _: np.full(len(arrivals), NEVER),
-                    "no part leaves: put it into the second store",
+                    "no part leaves: `yield before.get()` returns the part; put it into"
+                    " `after`, and go on for ever",
                 ),
                 tried=_leave_station,
             ),
@@ -434,6 +468,10 @@ EXERCISES: dict[str, Exercise] = {
             ),
             Mistake(
                 lambda: _area(times, lengths, times[-1]) / times[-1],
+                "the last length lasts until the end of the run",
+            ),
+            Mistake(
+                lambda: _area(times, lengths, times[-1]) / end,
                 "the last length lasts until the end of the run",
             ),
             Mistake(
@@ -494,8 +532,18 @@ EXERCISES: dict[str, Exercise] = {
                 ),
                 Mistake(
                     lambda _, services: services,
-                    "that is the service time: the wait counts as well, and one server"
-                    " serves one customer at a time",
+                    "that is the service time: keep `env.now` before the request",
+                ),
+                Mistake(
+                    lambda arrivals, services: services[
+                        np.argsort(arrivals + services)
+                    ],
+                    "all are served at once: `yield` the request, and release the"
+                    " server after the service",
+                ),
+                Mistake(
+                    lambda _, services: 0 * services,
+                    "no time passes: `yield` the timeout",
                 ),
                 Mistake(
                     lambda *case: (_waits(*case) + case[1])[:1],
@@ -519,9 +567,13 @@ EXERCISES: dict[str, Exercise] = {
                 "that is the load: how many beds are used on average if there are"
                 " enough",
             ),
-            Mistake(
-                lambda: _beds(erlang_b, per_day * days, pct) - 1,
-                "off by one: what is the share with so many beds?",
+            *(
+                Mistake(
+                    lambda off=off: _beds(erlang_b, per_day * days, pct) + off,
+                    "off by one: what is the share with so many beds, and with one"
+                    " fewer?",
+                )
+                for off in (-1, 1)
             ),
             Mistake(
                 lambda: _beds(erlang_c, max(per_day * days, 1), pct),
@@ -560,6 +612,7 @@ EXERCISES: dict[str, Exercise] = {
                     _by_priority(arrivals, 1 - urgent, stays) - stays
                 ),
                 NO_RESULT,
+                NO_END,
                 Mistake(
                     lambda arrivals, _, stays: _waits(arrivals, stays),
                     "that is first come, first served: give the request a priority",
@@ -575,10 +628,16 @@ EXERCISES: dict[str, Exercise] = {
                     "that is until the patient leaves; the wait ends with the bed",
                 ),
                 Mistake(
+                    lambda arrivals, urgent, stays: (
+                        _by_priority(arrivals, 1 - urgent, stays) - stays + arrivals
+                    ),
+                    "that is the time on the clock; subtract that of the arrival",
+                ),
+                Mistake(
                     lambda arrivals, *_: [0, *[NEVER] * (len(arrivals) - 1)],
                     "only the first patient leaves: who releases the bed?",
                 ),
-                NOT_SERVED,
+                NO_WAIT,
                 tried=lambda process, *case: _results(
                     process, _resource(1, simpy.PriorityResource), *case
                 ),

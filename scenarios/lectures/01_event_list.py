@@ -33,7 +33,8 @@ next.
 #
 # An arrival puts the next arrival on the list. The beginning of a service puts its end
 # on the list, the departure. In Python the list is a **heap**: `heappush` enters a
-# notice, and `heappop` returns the least one, which is the earliest.
+# notice, and `heappop` removes and returns the smallest one. Tuples are compared from
+# the left, so this is the earliest. `claim` checks a sentence of the text by a result.
 
 # %%
 import heapq
@@ -89,14 +90,15 @@ print(claim("Their mean wait is 4.5 minutes", sum(waits_min) / 4, equal=4.5))
 # %% [markdown]
 # Read the table line by line. At minute 6, customer 2 arrives: the teller serves
 # customer 0 until minute 10, so both customers 1 and 2 wait. The next two events are
-# known: a departure at 10 and an arrival at 11.
-#
-# The clock does not tick. It **jumps** from 2 to 5, to 6, to 10.
+# known: a departure at 10 and an arrival at 11. The clock does not tick: it **jumps**
+# from 2 to 5, to 6, to 10.
 #
 # ## The same in SimPy
-# SimPy is a Python library that keeps clock and event list. We write down what one
-# customer does. `yield` means "wait until this event has occurred"; lecture 2 explains
-# it. `env.step()` takes one notice off the list, and `env.peek()` is its time.
+# SimPy is a Python library that keeps clock (`env.now`) and event list. We write down
+# what one customer does, a **process**. `yield` means "wait until this event has
+# occurred", and `env.timeout(4)` is an event 4 minutes from now; lecture 2 explains
+# both. `env.step()` takes one notice off the list. `env.peek()` is the time of the next
+# one, infinity if there is none.
 
 
 # %%
@@ -128,8 +130,8 @@ print(claim("SimPy takes three times as many notices", times_as_many, equal=3))
 # a release are events, too. The jumps of the clock are the same.
 #
 # ## A thousand customers
-# The same function with random times: customers arrive every 5 minutes on average, and
-# a service takes 4 minutes on average. (Lecture 2 continues with this bank.)
+# The same function with random times: `rng.exponential(5, 1000)` draws 1,000 gaps
+# between arrivals, 5 minutes on average. A service takes 4 minutes on average.
 
 # %%
 rng = np.random.default_rng(1)
@@ -155,8 +157,7 @@ def draw():
             top.broken_barh(
                 [(begin_min, SERVICES_MIN[number])], (0, 1), color="#9ecae1", ec="white"
             )
-            middle_min = begin_min + SERVICES_MIN[number] / 2
-            top.text(middle_min, 0.5, str(number), ha="center", va="center")
+            top.text(begin_min + 0.3, 0.5, str(number), va="center")
         bottom.step(
             [0, *(row[0] for row in rows)],
             [0, *(len(row[2]) for row in rows)],
@@ -166,8 +167,8 @@ def draw():
         for clock_min, event, *_ in rows:
             colour = "#C04A00" if "arrival" in event else "#0B4F9C"
             for ax in (top, bottom):
-                ax.axvline(clock_min, color=colour, lw=1.5, ls=":", zorder=0)
-        top.set(yticks=[0.5], yticklabels=["teller"])
+                ax.axvline(clock_min, color=colour, lw=1.5, ls=":", zorder=3)
+        top.set(yticks=[0.5], yticklabels=["served"])
         top.set_title("arrivals (orange) and departures (blue)", fontsize="medium")
         bottom.set(xlabel="clock (min)", ylabel="queue", yticks=(0, 1, 2), xlim=(0, 23))
         bottom.set_xticks([row[0] for row in rows])
@@ -183,13 +184,14 @@ draw()
 # is closed for a night of 16 hours between two customers, the number of events remains
 # the same.
 #
-# **"A clock that ticks every 2 minutes gives the same result."** It looks too late at
-# each arrival and each departure, and the delays add up in the queue. With ticks of a
-# second it is nearly right and looks at the bank more than a hundred times as often.
+# **"A clock that ticks every 2 minutes gives the same result."** It notices arrivals
+# and departures too late, and the delays add up in the queue. Ticks of a second are
+# nearly right, but they are more than a hundred per event.
 #
 # **"If two events have the same time, their order does not matter."** A shop closes at
-# minute 480, and a customer arrives at minute 480. SimPy takes events of the same time
-# in the order in which they were scheduled. Is the customer served?
+# minute 480, and a customer arrives at minute 480. Order decides whether the customer
+# is served: SimPy takes events of the same time in the order in which they were
+# scheduled.
 
 
 # %%
@@ -238,14 +240,13 @@ for tick_min in (2, 1 / 60):
     print(
         f"tick {60 * tick_min:3.0f} s: mean wait {by_ticks_min:5.1f} min, {ticks} ticks"
     )
+    off = by_ticks_min / mean_min
     if tick_min == 2:
-        off = by_ticks_min / mean_min
         print(claim("Ticks of 2 minutes more than double the wait", off, above=2))
     else:
-        off = by_ticks_min / mean_min
         print(claim("Ticks of a second are 5 % off at most", off, above=1, below=1.05))
         often = ticks / len(many_rows)
-        print(claim("They look more than a hundred times as often", often, above=100))
+        print(claim("They are more than a hundred per event", often, above=100))
 differ = served_at_closing(True) is False and served_at_closing(False) is True
 print(claim("Order decides whether the customer is served", differ, equal=True))
 
@@ -291,13 +292,13 @@ print(claim("Order decides whether the customer is served", differ, equal=True))
 # ## Exercises
 # **1.1** What is the mean wait of four customers, in minutes? Work with a table as
 # above. Your own numbers: `cg.exercises.question(1.1, "your name")`.
-# `cg.exercises.check(1.1, answer, "your name")`
+# `cg.exercises.check(1.1, answer, "your name")`, with the same name.
 #
 # **1.2** Write `in_order(events)`. The events are triples (time, priority, number) in
-# the order in which they were scheduled. It returns their numbers in the order in which
-# they occur: by time; at the same time the smaller priority first; and if this is also
-# equal, as they were scheduled. `cg.exercises.check(1.2, in_order)`
+# the order in which they were scheduled. It returns a list of their numbers in the
+# order in which they occur: by time; at the same time the smaller priority first; and
+# if this is also equal, as they were scheduled. `cg.exercises.check(1.2, in_order)`
 #
-# **1.3** Write a process `source(env, gaps, times)`. `gaps` is a list of interarrival
-# times. At each arrival the source appends the time on the clock to the list `times`;
-# the first arrival is after the first gap. `cg.exercises.check(1.3, source)`
+# **1.3** Write a process `source(env, gaps, times)`. `gaps` is a list of the times
+# between arrivals. At each arrival the source appends the time on the clock to the list
+# `times`; the first arrival is after the first gap. `cg.exercises.check(1.3, source)`

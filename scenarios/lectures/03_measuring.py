@@ -55,8 +55,7 @@ print("time and length of the queue:", *lengths)
 queue_area = area(lengths, env.now)
 print(f"area {queue_area} customer minutes in {env.now} minutes")
 print(f"time average of the queue: {queue_area / env.now:.3f} customers")
-said = "The area is the sum of the four waits"
-print(claim(said, queue_area, equal=0 + 5 + 6 + 7))
+print(claim("The area is the sum of the waits", queue_area, equal=0 + 5 + 6 + 7))
 
 # %% [markdown]
 # Each waiting customer adds one minute to the area in each minute. This is why the area
@@ -64,7 +63,8 @@ print(claim(said, queue_area, equal=0 + 5 + 6 + 7))
 #
 # ## A resource that measures itself
 # `cg.Resource` is SimPy's resource with statistics. Nothing else in the model changes.
-# `cg.Monitor` takes the values that a model observes, such as the time in the bank.
+# Times are in minutes; `wait_p95` is the wait that 95 % of the customers do not exceed,
+# and `withdrawn_pct` is the share of requests that were withdrawn (lecture 15).
 
 # %%
 env = simpy.Environment()
@@ -86,9 +86,10 @@ print(claim("The utilisation is 20 of 22 minutes", busy_pct, above=90.9, below=9
 # ## A model with parameters
 # To run the bank again and again, it becomes a function. `@cg.model` marks it: the
 # function receives an environment and random streams, all other arguments are
-# parameters. `draw("gaps")` is a generator of random numbers for one purpose. The bank
-# opens for eight hours and then serves those who are inside. A simulation with such a
-# natural end is called **terminating**.
+# parameters (`unit_s=60`: the clock counts minutes). `draw("gaps")` is a generator of
+# random numbers for one purpose. A `cg.Monitor` records values: `stay.tally(value)`.
+# The bank opens for eight hours and then serves those who are inside. A simulation with
+# such a natural end is called **terminating**. `cg.simulate` runs the model once.
 
 
 # %%
@@ -126,11 +127,11 @@ for name, value in figures.items():
 
 # %% [markdown]
 # ## Little's law
-# The mean number in a system is the arrival rate times the mean time in the system:
-# **L = λ W**. It holds for the queue alone, too, whatever the distributions and the
-# order of service. If the system is empty at the beginning and at the end, it holds
-# exactly, for the reason above: both sides are the same area. If it is cut off with
-# customers inside, it holds approximately.
+# The mean number in a system is the arrival rate (customers per minute) times the mean
+# time in the system: **L = λ W**. It holds for the queue alone, too, whatever the
+# distributions and the order of service. If the system is empty at the beginning and at
+# the end, it holds exactly, for the reason above: both sides are the same area, divided
+# by time. If a run ends with customers inside, it holds approximately.
 
 # %%
 rate = figures["customers"] / figures["end_min"]
@@ -140,12 +141,12 @@ exact = np.isclose(figures["teller_queue"], by_law)
 print(claim("From empty to empty the law holds exactly", bool(exact), equal=True))
 
 # %% [markdown]
-# It is a check of every program: measure both sides separately and compare. It is also
-# a short cut: of three figures, two are enough.
+# It checks any program: measure both sides separately and compare. It is also a
+# shortcut: two of the three figures give the third.
 #
 # ## One day is not a result
-# With another **seed**, the number from which the random streams begin, it is another
-# day. Independent runs of the same model are called **replications**.
+# Another **seed**, the number from which the random streams begin, gives another day.
+# Independent runs of the same model are called **replications**.
 
 # %%
 days = [cg.simulate(bank, seed=seed) for seed in range(10)]
@@ -161,8 +162,8 @@ print(claim("The days differ by a factor of more than three", differ, above=3))
 #     t s / sqrt(n)
 #
 # with the standard deviation s of the n values and the 97.5 % point t of Student's
-# distribution with n - 1 degrees of freedom. In the long run 95 of 100 such intervals
-# contain the true mean.
+# distribution with n - 1 degrees of freedom, 2.262 for ten values. In the long run 95
+# of 100 such intervals contain the true mean.
 
 # %%
 interval = cg.statistics.mean(waits_min)
@@ -173,19 +174,20 @@ print(claim("The half width is the one by hand", ratio, above=0.999, below=1.001
 
 # %% [markdown]
 # ## A first study
-# `cg.compare` runs alternatives on the same seeds and shows means, half widths and
-# tests. Does a second teller help? (Lecture 11 explains the tests.)
+# `cg.compare` runs alternatives on the same seeds. Does a second teller help? And what
+# if customers arrive every 4.5 minutes?
 
 # %%
-study = cg.compare(bank, {"one": {}, "two": {"tellers": 2}}, seeds=range(30))
+ALTERNATIVES = {"today": {}, "two tellers": {"tellers": 2}, "busier": {"gap_min": 4.5}}
+study = cg.compare(bank, ALTERNATIVES, seeds=range(30))
 for name, row in study.means().items():
     wait, queue = row["teller_wait"], row["teller_queue"]
     print(
-        f"  {name} teller(s): wait {wait.mean:5.2f} ± {wait.half_width:.2f} min,"
+        f"  {name:11}: wait {wait.mean:5.2f} ± {wait.half_width:.2f} min,"
         f" queue {queue.mean:.2f} ± {queue.half_width:.2f} customers,"
         f" utilisation {row['teller_utilisation_pct'].mean:.0f} %"
     )
-one, two = (np.array(study.values(name, "teller_wait")) for name in ("one", "two"))
+one, two, busier = np.array([study.values(n, "teller_wait") for n in ALTERNATIVES])
 saved = cg.statistics.mean(one - two)
 print(claim("A second teller saves more than 3 minutes", saved, above=3))
 
@@ -231,7 +233,7 @@ draw()
 # is too high by more than 5 % on average: lengths are recorded when much happens.
 #
 # **"11 % more customers wait about 11 % longer."** Arrivals every 4.5 instead of every
-# 5 minutes are 11 % more. The mean wait rises by more than a quarter.
+# 5 minutes are 11 % more. In the study the mean wait rises by more than a quarter.
 #
 # **"95 % of the days lie in the 95 % interval."** The interval is for the mean over
 # all days, not for a day. It becomes narrower with more replications, and the days do
@@ -244,10 +246,9 @@ ratio = cg.statistics.mean(recorded / over_time)
 print(f"mean of recorded lengths over time average: {ratio.mean:.2f}")
 print(claim("The mean of the recorded lengths is too high", ratio, above=1.05))
 
-busier = cg.compare(bank, [{"gap_min": 4.5}], seeds=range(30))
-busy = np.array(busier.values(busier.policies[0], "teller_wait"))
-rise = busy.mean() / one.mean()
-print(f"mean wait {one.mean():.1f} min, with 11 % more customers {busy.mean():.1f} min")
+rise = busier.mean() / one.mean()
+more_pct = 100 * (5 / 4.5 - 1)
+print(f"{more_pct:.0f} % more customers wait {rise:.2f} times as long")
 print(claim("The wait rises by more than a quarter", rise, above=1.25))
 
 mean = cg.statistics.mean(one)
@@ -299,11 +300,12 @@ print(claim("Fewer than 70 % of the days lie in it", inside, below=0.7))
 #   (1961), 383-387.
 #
 # ## Exercises
-# **3.1** What is the time average of a queue whose lengths you get with your own
-# numbers, `cg.exercises.question(3.1, "your name")`?
+# **3.1** What is the time average of the length of a queue? Your own lengths:
+# `cg.exercises.question(3.1, "your name")`.
 # `cg.exercises.check(3.1, answer, "your name")`
 #
-# **3.2** How long do patients stay in a ward, by Little's law, with your own numbers?
+# **3.2** How long do patients stay in a ward, by Little's law? Your own numbers:
+# `cg.exercises.question(3.2, "your name")`.
 # `cg.exercises.check(3.2, answer, "your name")`
 #
 # **3.3** Write a process `customer(env, desk, stay, service)`: the customer arrives

@@ -18,7 +18,7 @@ check finds more than two, and one fault is found by a single formula alone.
 # |---|---|---|
 # | patients | arrive at random, half are urgent | hours of the day: stays take days |
 # | beds | all alike | cleaning: half an hour, stays take days |
-# | stay | lognormal, 4 days on average | a wait does not prolong it: *assumed* |
+# | stay | random, 4 days on average | a wait does not prolong it: *assumed* |
 # | rules | urgent first, then first come, first served | nobody is moved out of a bed |
 # | sent on | urgent patients, after 6 h | planned patients wait for ever: *assumed* |
 # | staff | none | beds are scarce here, nurses are not |
@@ -29,14 +29,18 @@ check finds more than two, and one fault is found by a single formula alone.
 # out: give the reason why it does not matter for the question.
 #
 # ## The program
-# Each row of the table is a few lines: beds are a resource with priorities, a patient
-# is a process. Two things make the program testable. It accepts patients by hand
-# (`case`), and it writes a **trace**: a line per event.
+# Each row of the table is a few lines. Beds are a **resource with priorities**: the
+# request with the smallest priority is served first. A patient is a process that waits
+# for a bed or for the end of patience; `env.event()`, an event that never occurs, is
+# patience without end. Stays are **lognormal**: most are short, a few very long.
+#
+# Two things make the program testable. It accepts patients by hand (`case`), and it
+# writes a **trace**: a line per event.
 #
 # **Verification** asks: does the program do what the conceptual model says?
 # (**Validation**, lecture 5, asks whether the model is like the real ward.) To see what
-# our checks are worth, the program has four faults built in, to be switched on by name.
-# Each is a mistake of a single line that is made in practice.
+# our checks are worth, the program has four faults built in, to be switched on by name
+# (search for `fault`). Each is a mistake of one or two lines that is made in practice.
 
 # %%
 from functools import partial
@@ -86,7 +90,7 @@ def ward(
         # urgent first, then by rank: False is smaller than True
         with bed.request((not is_urgent, rank)) as turn:
             record("arrives", number)
-            waited += not turn.triggered
+            waited += not turn.triggered  # no bed at once
             limit = env.timeout(patience_h) if is_urgent else env.event()
             has_bed = turn in (yield turn | limit)
             if has_bed:
@@ -112,11 +116,8 @@ def ward(
                 stay = stays.exponential(stay_h)
             else:
                 stay = stays.lognormal(mu, SIGMA)
-            yield (
-                draw("gaps").exponential(gap_h),
-                draw("urgent").random() < urgent,
-                stay,
-            )
+            gap = draw("gaps").exponential(gap_h)
+            yield gap, draw("urgent").random() < urgent, stay
 
     def source():
         for number, (gap, is_urgent, stay) in enumerate(case or drawn()):
@@ -147,10 +148,8 @@ def run(**parameters):
 # arrivals, beds and transfers.
 
 # %%
-CASE = (  # hours since the previous arrival, urgent, hours of stay
-    *((0, False, 10), (1, False, 20), (1, False, 5)),
-    *((1, True, 6), (2, True, 8), (2, False, 4)),
-)
+# hours since the previous arrival, whether urgent, hours of stay
+CASE = ((0, 0, 10), (1, 0, 20), (1, 0, 5), (1, 1, 6), (2, 1, 8), (2, 0, 4))
 BY_HAND = [
     *((0, "arrives", 0), (0, "gets a bed", 0), (1, "arrives", 1), (1, "gets a bed", 1)),
     *((2, "arrives", 2), (3, "arrives", 3), (5, "arrives", 4), (7, "arrives", 5)),
@@ -170,7 +169,7 @@ for time_h, event, number, *_ in run(beds=2, case=CASE)[1][7:12]:
 # %% [markdown]
 # ## Checks 2 to 4: what must hold in every run
 # **Conservation**: patients who have arrived and not left are in the queue or in a bed,
-# at every event. The program counts them in both ways.
+# after every event. The program counts them in both ways.
 #
 # **Little's law** (lecture 3): the mean number inside times the length of the run is
 # the sum of all times inside.
@@ -198,11 +197,12 @@ def extremes(fault):
 
 # %% [markdown]
 # ## Checks 5 and 6: special cases that have a formula
-# If all patients are urgent and nobody waits, the ward is Erlang's loss system, and
-# formula **B** gives the share that is sent on, for any distribution of the stay. If
-# nobody is urgent and stays are exponential, it is M/M/c, and formula **C** gives the
-# share that has to wait. A program passes if the mean of ten runs lies within 25 % of
-# the formula. For this the half width of ten runs must be smaller: we ask for 20 %.
+# A. K. Erlang found two formulas for c servers. If all patients are urgent with a
+# patience of 0, nobody waits, and formula **B** gives the share that is sent on, for
+# any distribution of the stay. If nobody is urgent and stays are exponential, the ward
+# is M/M/c (lecture 2, with c servers), and formula **C** gives the share that has to
+# wait. A program passes if the mean of ten runs lies within 25 % of the formula. For
+# this the half width of ten runs must be smaller: we ask for 20 %.
 
 # %%
 LOAD = 96 / 12  # mean number of busy beds if nobody is sent on
@@ -259,9 +259,9 @@ print(claim("Extreme values find none of the four", finds[:, 3].sum(), equal=0))
 # finds more than two. The case by hand sees wrong rules, and never a wrong
 # distribution, because its stays are given. Conservation and Little's law see patients
 # who are counted wrongly. The mean that was taken for the median is found by formula B
-# alone: with formula C the stays are exponential, and the faulty line does not run.
-# Extreme values find none of these four, and may find the next one. So use many small
-# checks that look at different things, and ask of each which faults it could find.
+# alone: with formula C the stays are exponential, so the faulty line has no effect.
+# Extreme values find none of these four, but may find the next one. So use many small
+# checks that look at different things, and ask which faults each could find.
 #
 # ## The answer, and what a fault does to it
 # Twenty runs of 2,000 patients per alternative, all with the same seeds.
@@ -291,7 +291,7 @@ print(claim("A stay from the arrival shows too few", flattered, below=0))
 # Eleven beds are too few, twelve are enough. With the mean taken for the median, the
 # answer would be "more than twelve": more than one urgent patient in ten is sent on.
 # With the stay counted from the arrival, the ward looks better than it is. Such faults
-# are found last, because nobody looks for the reason of a good result.
+# are found last, because nobody asks for the reason for a good result.
 
 # %% The figure
 
@@ -304,18 +304,14 @@ def draw():
         left.imshow(finds, "Oranges", vmax=1.3, aspect="auto")
         left.set_xticks(range(len(CHECKS)), CHECKS, rotation=40, ha="right")
         left.set(yticks=range(len(FAULTS)), yticklabels=FAULTS)
+        for fault, check in zip(*finds.nonzero()):
+            left.text(check, fault, "found", ha="center", va="center", color="white")
         left.set_title("(a) which check finds which fault", loc="left", size="medium")
-        for place, mean in enumerate(means.values()):
-            right.errorbar(
-                mean.mean,
-                place,
-                xerr=mean.half_width,
-                fmt="o",
-                color="#0B4F9C",
-                capsize=6,
-            )
+        centre, half = zip(*((mean.mean, mean.half_width) for mean in means.values()))
+        right.errorbar(
+            centre, list(means), xerr=half, fmt="o", color="#0B4F9C", capsize=6
+        )
         right.axvline(100 / 16, color="#C04A00", ls="--")
-        right.set_yticks(range(len(means)), means)
         right.invert_yaxis()
         right.set(xlabel="urgent patients sent on (%)", xlim=(0, None))
         right.set_title("(b) the answer, limit 6.25 %", loc="left", size="medium")
@@ -388,13 +384,13 @@ print(claim(said, cleaning, above=-1, below=1))
 #   Chapter 10 (verification, calibration and validation).
 #
 # ## Exercises
-# **4.1** How many beds does a ward need at least, in which nobody can wait, so that at
-# most a given share is sent on? The stays have any distribution. Your own numbers:
-# `cg.exercises.question(4.1, "your name")`; `cg.queueing.erlang_b(beds, load)` is
-# formula B. `cg.exercises.check(4.1, answer, "your name")`
+# **4.1** Nobody can wait in a ward. How many beds does it need at least, so that at
+# most a given share of the patients is sent on? Your own numbers:
+# `cg.exercises.question(4.1, "your name")`. Formula B is
+# `cg.queueing.erlang_b(beds, load)`. `cg.exercises.check(4.1, answer, "your name")`
 #
 # **4.2** Write a process `patient(env, bed, urgent, stay)`. `bed` is a
-# `simpy.PriorityResource`, in which the smallest priority is served first;
-# `urgent` is 1 for urgent patients and 0 for others. Urgent patients go first, and
-# nobody is moved out of a bed. The process returns the wait for the bed.
-# `cg.exercises.check(4.2, patient)`
+# `simpy.PriorityResource`, and `bed.request(priority=0)` goes before
+# `bed.request(priority=1)`; `urgent` is 1 for urgent patients and 0 for others. Urgent
+# patients go first, everybody waits as long as it takes, and nobody is moved out of a
+# bed. The process returns the wait for the bed. `cg.exercises.check(4.2, patient)`

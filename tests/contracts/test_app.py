@@ -3,6 +3,7 @@ starts in one command.
 """
 
 import math
+import re
 import socket
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from cgrsp_simpy.app import SCRIPT
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.cli import teaching as command
 from cgrsp_simpy.plots.player import player_page
+from cgrsp_simpy.studies.replicate import engine_for
 from cgrsp_simpy.studies.subject import subject_of
 from cgrsp_simpy.waiting.policies import waiting_policy
 
@@ -40,9 +42,9 @@ def page(monkeypatch):
     from streamlit.testing.v1 import AppTest
 
     def show(name, **values):
-        at = AppTest.from_file(str(SCRIPT), default_timeout=600).run()
-        at.sidebar.selectbox(key="page").set_value(name).run()
-        return then(at, **values)
+        at = AppTest.from_file(str(SCRIPT), default_timeout=600)
+        at.session_state["page"] = name
+        return then(at.run(), **values)
 
     return show
 
@@ -64,7 +66,74 @@ def errors(at):
     return [each.value for each in at.error]
 
 
+def images(at):
+    return [image for element in at.image for image in element.proto.imgs]
+
+
+def texts(at):
+    """All texts and tables of the page."""
+    elements = [*at.markdown, *at.caption, *at.code, *at.warning, *at.info, *at.error]
+    tables = [table.value.to_string() for table in at.table]
+    return "\n".join([*(element.value for element in elements), *tables])
+
+
 # ---- pages ----
+
+
+@pytest.mark.slow
+@with_streamlit
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_opens_with_a_question_a_task_and_little_work(page, name, monkeypatch):
+    work_s = []
+
+    def counted(model, policies, seeds, *more):
+        assert engine_for("auto", (), 1000) == "simpy"  # compiling takes a minute
+        subject = subject_of(model)
+        work_s.append(len(policies) * len(seeds) * subject.work / subject.pace_per_s)
+        return cg.compare(model, policies, seeds, *more)
+
+    from cgrsp_simpy.app import parts
+
+    monkeypatch.setattr(parts, "compare", counted)
+    at = page(name)
+    (title,) = at.title
+    assert re.fullmatch(r"[^.?]+\?", title.value)
+    assert at.markdown[0].value.startswith("**Task.** ")
+    assert sum(work_s) <= 4
+    assert not re.search(r"\b(inf|nan)\b|without end on", texts(at))
+    assert errors(at) == []
+    assert all(not button.disabled for button in at.button)
+
+
+@pytest.mark.slow
+@with_streamlit
+def test_a_cluster_opens_with_backfilling_next_to_fifo(page):
+    at = page("A cluster")
+    assert at.slider(key="load").value == 0.6
+    assert list(rows_of(at)) == ["easy", "fifo"]
+
+
+@pytest.mark.slow
+@with_streamlit
+def test_a_queue_without_end_is_described_in_words(page):
+    at = page(
+        "A cluster",
+        slider={"nodes": 4, "cluster: jobs": 20, "load": 1.5, "cluster: seeds": 2},
+        multiselect={"cluster: policies": ["fifo", "easy"]},
+        press="Compare",
+    )
+    wait = rows_of(at)["fifo"]["mean wait (s)"]
+    assert re.fullmatch(r"the queue grows without end on \d+ of 20 seeds", wait)
+    assert "no end" in at.code[0].value
+    assert not re.search(r"\b(inf|nan)\b", texts(at))
+
+
+@pytest.mark.slow
+@with_streamlit
+def test_the_advice_opens_on_the_sample_log(page):
+    at = page("Advice on a log")
+    assert at.text[0].value == "studio.csv: 600 jobs"
+    assert [button.label for button in at.button] == ["Advise"]
 
 
 def rows_of(at):
@@ -89,11 +158,11 @@ def test_a_day_shows_means_over_seeds_beside_those_before_the_change_and_its_run
         number_input={"seed": 7},
     )
     day = cg.day("hectic", slots=4, tight_fraction=0.5, jobs=60, persistence_s=1800)
-    study = cg.compare(day, ["rh", "edf"], range(30))
+    study = cg.compare(day, ["rh", "edf"], range(20))
     found = rows_of(at)["rh"]
     assert found["mean wait (min)"] == interval(study, "rh", "wait_min")
     assert found["cost (USD)"] == interval(study, "rh", "cost_usd")
-    assert at.caption[0].value == "Means of 30 seeds ± half of the 95 % interval."
+    assert at.caption[0].value == "Means of 20 seeds ± half of the 95 % interval."
     at = then(at, selectbox={"policy beside": "edf"})
     rows = rows_of(at)
     assert list(rows) == ["rh", "edf", "rh, before"]
@@ -109,11 +178,13 @@ def test_a_day_shows_means_over_seeds_beside_those_before_the_change_and_its_run
     srcdoc = at.get("iframe")[0].proto.srcdoc
     day = subject_of(day).varied(slots=5)
     assert srcdoc == player_page(
-        [cg.simulate(day, name, 7) for name in ("rh", "edf")], "hectic_rh_edf_7"
+        [cg.simulate(day, name, 7) for name in ("rh", "edf")],
+        "hectic: rh and edf, seed 7",
     )
-    for name in ("Gantt", "Queue", "Places"):
+    for name in ("Gantt", "Queue", "Resources"):
         at = then(at, radio={"picture": name})
         assert len(at.image) == 2 and not at.get("iframe")
+        assert all(re.match("Plot: .+, .+", image.alt) for image in images(at))
     assert errors(at) == []
 
 
@@ -167,8 +238,8 @@ def test_own_or_rent_has_formula_and_simulation_side_by_side(page):
         )
     at = then(at, slider={"machines": 5})
     assert (
-        "ajw is left out: servers(=5) under ajw have no steady state"
-        in at.warning[0].value
+        "ajw is left out: the queue grows without end (servers(=5) under ajw have no"
+        " steady state" in at.warning[0].value
     )
 
 
@@ -242,10 +313,10 @@ def test_a_cluster_shows_a_run_and_compares(page):
         multiselect={"cluster: policies": ["fifo", "easy"]},
         press="Compare",
     )
-    offered = cg.cluster.Offered(jobs=40, warm_up=40, after=160)
+    offered = cg.cluster.Offered(jobs=40, load=0.6, warm_up=40, after=160)
     setting = cg.cluster.Scenario(offered, cg.cluster.Cluster((8,) * 4))
     assert at.code[0].value == str(cg.compare(setting, ["fifo", "easy"], range(2)))
-    study = cg.compare(setting, ["easy"], range(30))
+    study = cg.compare(setting, ["easy"], range(20))
     report = subject_of(setting).report
     metric = report.shown[0]
     # not a day's
@@ -309,7 +380,7 @@ def test_two_sessions_at_once_leave_the_settings_of_matplotlib():
         def __init__(self, here, other):
             self.here, self.other = here, other
 
-        def pyplot(self, figure):
+        def pyplot(self, figure, alt):
             self.here.set()
             self.other.wait(0.3)  # the other session is drawing as well, if it may
             sizes.append(rcParams["font.size"])

@@ -242,7 +242,7 @@ def test_names_are_text_and_never_markup():
     (run,) = data_of(made)["runs"]
     assert run["policy"] == name
     assert run["jobs"]["label"] == [name]
-    assert Read(page).texts[None].count(name) == 1  # the title
+    assert Read(page).texts[None].count(name) == 2  # title and heading
 
 
 def test_a_run_without_length_has_a_page():
@@ -390,6 +390,70 @@ def test_keys_clicks_and_the_slider_move_the_run(tmp_path):
 
 @pytest.mark.slow
 @in_browser
+def test_space_on_a_button_presses_that_button(tmp_path):
+    seen = shown(
+        player_page([RUNS["rental"]()], "day"),
+        """
+        const space = new KeyboardEvent(
+          "keydown", { key: " ", bubbles: true, cancelable: true });
+        $("faster").dispatchEvent(space);
+        tell([space.defaultPrevented, $("play").textContent]);
+        """,
+        tmp_path,
+    )
+    assert seen == [False, "Play"]
+
+
+@pytest.mark.slow
+@in_browser
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("persistence_s", [0, 1800])
+def test_bands_and_numbers_are_explained_and_no_text_hides_a_band(
+    width, persistence_s, tmp_path
+):
+    """And the page has one heading of the first level; all texts are in landmarks."""
+    day = cg.day("normal", persistence_s=persistence_s)
+    seen = shown(
+        player_page([cg.simulate(day, "cadr", 1)], "A day"),
+        f"""
+        document.body.style.maxWidth = "{width}px";
+        """
+        """
+        const bars = [], texts = [], { fillRect, fillText } =
+          CanvasRenderingContext2D.prototype;
+        CanvasRenderingContext2D.prototype.fillRect = function (x, y, wide, high) {
+          if (this.canvas.id === "stock" && wide !== 2.5) bars.push([y, y + high]);
+          fillRect.call(this, x, y, wide, high);
+        };
+        CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
+          if (this.canvas.id === "stock")
+            texts.push([y - this.font.match(/[\\d.]+(?=px)/)[0] * .75, y, text]);
+          fillText.call(this, text, x, y);
+        };
+        seek(0);
+        const outside = [...document.querySelectorAll("p, canvas, button, span")]
+          .filter((element) => !element.closest("header, main, footer, template"));
+        tell({ bars, texts, outside: outside.map(({ id }) => id),
+          font: parseFloat(getComputedStyle(document.body).fontSize),
+          headings: [...document.querySelectorAll("h1")].map((h1) => h1.textContent),
+          legend: $("legend").textContent, course: $("course-caption").textContent,
+          stock: $("stock-caption").textContent });
+        """,
+        tmp_path,
+        f"{max(width, 500)},844",
+    )
+    assert len(seen["texts"]) == len(set(day.slots))
+    for top, bottom, _ in seen["texts"]:
+        assert all(bottom <= low or top >= high for low, high in seen["bars"])
+    assert seen["headings"] == ["A day"] and seen["outside"] == []
+    assert "order of the policy at its last decision" in seen["legend"]
+    assert "scarce hours: Low stock is more likely than" in seen["course"]
+    levels = "HighMediumLow" if persistence_s else "0 %50 %100 %"
+    assert levels in seen["stock"]
+
+
+@pytest.mark.slow
+@in_browser
 def test_playing_waits_at_a_caption_and_goes_on(tmp_path):
     seen = shown(
         player_page([RUNS["rental"]()], "day", {3600: "An hour later"}),
@@ -482,7 +546,7 @@ def test_two_policies_are_told_and_nothing_lies_upon_another(size, tmp_path):
     assert "misses its deadline under" in seen[1]["watch"]
     assert "doomed ones. Place: The cheapest slot in time" in seen[1]["rule"][1]
     assert re.match(
-        r"2:\d\d:\d\d: first \d+ \(safe ones by time, \d+ s\)", seen[1]["why"][1]
+        r"Order at 2:\d\d:\d\d: \d+ \(safe ones by time, \d+ s\)", seen[1]["why"][1]
     )
 
 

@@ -5,6 +5,7 @@ page is in a table of contents, and every public name has its page.
 import ast
 import importlib
 import inspect
+import json
 import re
 import sys
 from pathlib import Path
@@ -16,6 +17,24 @@ ROOT = Path(__file__).parents[2]
 DOCS, FIGURES = ROOT / "docs", ROOT / "figures"
 EQUATIONS = (DOCS / "equations.md").read_text(encoding="utf-8")
 PLACES = re.findall(r"```{literalinclude} \.\./(\S+)\n:pyobject: (\S+)\n", EQUATIONS)
+
+GLOSSARY = (DOCS / "glossary.md").read_text(encoding="utf-8")
+ENTRIES, LINKS = GLOSSARY.split("```{glossary}\n")[1].split("\n```\n")
+TERMS = re.findall(r"^\S.*", ENTRIES, re.M)
+# of textbooks: a reader types them into the search
+TEXTBOOK = """
+entity; attribute; activity; delay; event; event notice; future event list;
+system state; simulation clock; interarrival time; service time; queue discipline;
+utilisation; Little's law; steady state; terminating simulation; transient; warm-up;
+initialisation bias; replication; batch means; Welch's procedure; MSER; confidence
+interval; half width; reneging; balking; jockeying; preemption; verification;
+validation; conceptual model; Turing test; random number generator; random number
+stream; seed; inversion; acceptance-rejection; thinning; nonhomogeneous Poisson process;
+goodness of fit; Q-Q plot; input modelling; common random numbers; antithetic variates;
+control variates; importance sampling; splitting; ranking and selection; factor;
+response; main effect; interaction; metamodel; design of experiments; M/M/1; Kendall
+notation; Pollaczek-Khinchine; insensitivity; makespan; tardiness"""
+TEXTBOOK = [" ".join(term.split()) for term in TEXTBOOK.split(";")]
 
 
 def places_in(body, before=""):
@@ -51,6 +70,75 @@ def test_every_figure_is_in_the_gallery_with_its_command():
             place = picture.relative_to(FIGURES)
             names = (place.stem, place.parent.as_posix())
             assert any(f'"{name}": ' in single for name in names), picture.name
+
+
+def test_the_glossary_has_the_terms_of_textbooks_and_of_the_package():
+    assert len(TERMS) == len({term.lower() for term in TERMS}) >= 100
+    package = (
+        "slot; dispatcher; policy; view; provisioning delay; tight deadline;"
+        " loose deadline; deadline miss; stock; changeover; gang scheduling;"
+        " backfilling; triage; waiting policy"
+    )
+    assert {*TEXTBOOK, *package.split("; ")} <= set(TERMS)
+
+
+def test_every_entry_of_the_glossary_leads_to_a_page():
+    pages = dict(re.findall(r"^\[(.*)\]: (.*)$", LINKS, re.M))
+    lectures = {path.stem for path in (ROOT / "scenarios/lectures").glob("*.py")}
+    for entry in ENTRIES.split("\n\n"):
+        name, page = re.search(r"\[([^]]*)\](?:\((.*)\))?$", entry).groups()
+        page = Path(page or pages[name])
+        assert page.stem in lectures or (DOCS / page).is_file(), entry
+
+
+@pytest.mark.slow
+def test_a_term_is_found_in_plural_with_capitals_and_over_a_line_break(monkeypatch):
+    pytest.importorskip("sphinx")
+    monkeypatch.syspath_prepend(DOCS)
+    terms = importlib.import_module("terms")
+    assert set(terms.AMBIGUOUS) <= set(TERMS)
+    names = sorted(TERMS, key=len, reverse=True)
+    text = (
+        "Entities wait for event\nlists; steady-state policies, Little\u2019s law,"
+        " the warm-up, half widths. At ten o\u2019clock a non-event in events-by-time."
+    )
+    found = [
+        (names[use.lastindex - 1], use[0])
+        for use in terms.pattern(names).finditer(text)
+    ]
+    assert found == [
+        ("entity", "Entities"),
+        ("event list", "event\nlists"),
+        ("steady state", "steady-state"),
+        ("policy", "policies"),
+        ("Little's law", "Little\u2019s law"),
+        ("warm-up", "warm-up"),
+        ("half width", "half widths"),
+    ]
+
+
+@pytest.mark.slow
+def test_prose_has_no_code_links_and_summaries(monkeypatch):
+    pytest.importorskip("sphinx")
+    monkeypatch.syspath_prepend(DOCS)
+    terms = importlib.import_module("terms")
+    nodes = importlib.import_module("docutils.nodes")
+
+    def raw(tag):
+        return nodes.raw("", tag, format="html")
+
+    paragraph = nodes.paragraph("", "", nodes.Text("a service"), nodes.Text("\ntime "))
+    paragraph += [
+        nodes.literal("", "clock"),
+        nodes.reference("", "seed"),
+        nodes.strong("", "", nodes.Text("slot")),
+        raw("<summary>"),
+        nodes.Text("view"),
+        raw("</summary>"),
+        nodes.Text("policy"),
+    ]
+    terms.join_lines(paragraph)
+    assert [*terms.prose(paragraph)] == ["a service\ntime ", "slot", "policy"]
 
 
 @pytest.mark.slow
@@ -146,6 +234,26 @@ def test_every_page_is_in_the_contents(folder):
     assert pages <= set(listed)
 
 
+def faults_of_headings(site):
+    """The pages that do not have exactly one heading of the first level."""
+    others = {"_static", "lite"}  # pages of packages
+    pages = [path for path in site.rglob("*.html") if not others & {*path.parts}]
+    texts = {path: path.read_text(encoding="utf-8") for path in pages}
+    return [path for path, text in texts.items() if text.count("<h1") != 1]
+
+
+def found_by_search(site):
+    """The terms for which the search of the site lists an entry of the glossary."""
+    text = (site / "searchindex.js").read_text(encoding="utf-8")
+    index = json.loads(text.removeprefix("Search.setIndex(").removesuffix(")"))
+    page = index["docnames"].index("glossary")
+    return {
+        term
+        for term, places in index["indexentries"].items()
+        if any(number == page and main for number, _, main in places)
+    }
+
+
 @pytest.mark.long
 def test_the_site_is_built_without_a_warning_and_whole(tmp_path):
     """Its text alone: its code runs in .ci/docs."""
@@ -183,3 +291,20 @@ def test_the_site_is_built_without_a_warning_and_whole(tmp_path):
     scripts = (ROOT / "scenarios/lectures").glob("0[1-3]_*.py")
     notebooks = (site / "lite/files").glob("*.ipynb")
     assert {path.stem for path in notebooks} == {path.stem for path in scripts}
+    assert {term.lower() for term in TEXTBOOK} <= found_by_search(site)
+    assert faults_of_headings(site) == []
+    for page, term in [
+        ("made/lectures/01_event_list", "future-event-list"),
+        ("made/lectures/09_output_analysis", "warm-up"),
+        ("made/lectures/15_interrupts", "balking"),
+        ("howto/policy", "view"),
+        ("howto/triage", "stock"),
+    ]:
+        text = (site / f"{page}.html").read_text(encoding="utf-8")
+        assert text.count(f'glossary.html#term-{term}"') == 1, (page, term)
+    studies = (site / "howto/studies.html").read_text(encoding="utf-8")
+    assert "<summary>" not in studies and '<summary aria-label="' in studies
+    search = re.search("<button[^>]*search-button-field.*?</button>", studies, re.S)[0]
+    shown = re.sub('<[^>]*aria-hidden="true">[^<]*<|<[^>]*>', "", search)
+    assert "aria-label" not in search  # the label is the text: with the keys
+    assert shown.split() == ["Search", "Ctrl+K"]

@@ -1,6 +1,7 @@
 """Exercises of lectures 1 to 4 and 15: right answers, and typical wrong answers."""
 
 import contextlib
+import sys
 
 import numpy as np
 import pytest
@@ -162,6 +163,28 @@ def customer_by_the_clock(env, desk, service):
     return begin
 
 
+def customer_arrives_late(env, desk, service):
+    with desk.request() as turn:
+        yield turn
+        arrival = env.now
+        yield env.timeout(service)
+    return env.now - arrival - service
+
+
+def customer_requests_twice(env, desk, service):
+    arrival = env.now
+    with desk.request():
+        yield desk.request()
+        wait = env.now - arrival
+        yield env.timeout(service)
+    return wait
+
+
+def customer_comes_again(env, desk, service):
+    while True:
+        yield from customer(env, desk, service)
+
+
 def station(env, before, after, work):
     while True:
         part = yield before.get()
@@ -211,6 +234,28 @@ def station_in_circles(env, before, after, work):
         yield env.timeout(0)
 
 
+def station_without_yield(env, before, after, work):
+    while True:
+        part = before.get()
+        env.timeout(work)
+        after.put(part)
+
+
+def station_passes_on_the_event(env, before, after, work):
+    while True:
+        part = before.get()
+        yield part
+        yield env.timeout(work)
+        yield after.put(part)
+
+
+def station_works_last(env, before, after, work):
+    while True:
+        part = yield before.get()
+        yield after.put(part)
+        yield env.timeout(work)
+
+
 def stays(env, desk, stay, service):
     arrival = env.now
     with desk.request() as turn:
@@ -239,6 +284,18 @@ def stays_without_wait(env, desk, stay, service):
         yield turn
         arrival = env.now
         yield env.timeout(service)
+    stay.tally(env.now - arrival)
+
+
+def stays_without_time(env, desk, stay, service):
+    yield from stays(env, desk, stay, 0)
+
+
+def stays_release_early(env, desk, stay, service):
+    arrival = env.now
+    with desk.request() as turn:
+        yield turn
+    yield env.timeout(service)
     stay.tally(env.now - arrival)
 
 
@@ -304,6 +361,11 @@ def source_without_time(env, gaps, times):
     yield env.timeout(0)
 
 
+def source_of_sums(env, gaps, times):
+    times.extend(np.cumsum(gaps))
+    yield env.timeout(0)
+
+
 def source_last(env, gaps, times):
     for gap in gaps:
         yield env.timeout(gap)
@@ -342,6 +404,16 @@ def patient_keeps_bed(env, bed, urgent, stay):
     wait = env.now - arrival
     yield env.timeout(stay)
     return wait
+
+
+def patient_by_the_clock(env, bed, urgent, stay):
+    arrival = env.now
+    return arrival + (yield from patient(env, bed, urgent, stay))
+
+
+def patient_requests_twice(env, bed, urgent, stay):
+    with bed.request(priority=1 - urgent):
+        return (yield from patient(env, bed, urgent, stay))
 
 
 def patient_without_result(env, bed, urgent, stay):
@@ -542,9 +614,12 @@ WRONG = [
     ("4.2", patient_reversed, "the others go first"),
     ("4.2", patient_until_end, "until the patient leaves"),
     ("4.2", patient_keeps_bed, "who releases"),
+    ("4.2", patient_by_the_clock, "on the clock"),
+    ("4.2", patient_requests_twice, "no process ends"),
     ("4.2", patient_without_result, "returns nothing"),
     ("4.2", patient_without_stay, "nobody waits"),
     ("1.2", sorted, "comes out"),
+    ("1.2", list.sort, "returns nothing"),
     ("1.2", in_order_whole, "not of their numbers"),
     ("1.2", in_order_of_time, "by priority first"),
     ("1.2", in_order_of_priority, "time counts before"),
@@ -554,12 +629,15 @@ WRONG = [
     ("1.3", source_from_0, "after the first gap"),
     ("1.3", source_with_one_more, "nobody arrives at time 0"),
     ("1.3", source_without_time, "no time passes"),
+    ("1.3", source_of_sums, "no time passes"),
     ("1.3", source_last, "not only the last"),
     ("1.3", source_silent, "nothing is appended"),
     ("3.3", stays_wait, "that is the wait"),
     ("3.3", stays_by_the_clock, "on the clock"),
     ("3.3", stays_without_wait, "that is the service time"),
     ("3.3", stays_for_ever, "who releases"),
+    ("3.3", stays_release_early, "served at once"),
+    ("3.3", stays_without_time, "no time passes"),
     ("3.3", customer, "takes 3 positional arguments"),
     ("2.2", customer_without_result, "returns nothing"),
     ("2.2", customer_in_system, "until the customer leaves"),
@@ -567,13 +645,19 @@ WRONG = [
     ("2.2", customer_releases_early, "nobody waits"),
     ("2.2", customer_does_not_wait, "nobody waits"),
     ("2.2", customer_by_the_clock, "on the clock"),
-    ("2.2", lambda env, desk, service: None, "None is not a generator"),
+    ("2.2", customer_arrives_late, "before the request"),
+    ("2.2", customer_requests_twice, "one request is enough"),
+    ("2.2", customer_comes_again, "no end"),
+    ("2.2", lambda env, desk, service: None, "without `yield` is not a process"),
     ("2.3", station_for_one, "only the first part"),
     ("2.3", station_at_once, "at the same time"),
     ("2.3", station_without_time, "no time passes"),
-    ("2.3", station_works_first, "before it has a part"),
+    ("2.3", station_works_first, "leaves without work"),
     ("2.3", station_keeps, "no part leaves"),
-    ("2.3", station_in_circles, "time stays at 0"),
+    ("2.3", station_in_circles, "the clock shows 0"),
+    ("2.3", station_without_yield, "the clock shows 0"),
+    ("2.3", station_passes_on_the_event, "returns the part"),
+    ("2.3", station_works_last, "leaves without work"),
 ]
 
 
@@ -598,6 +682,34 @@ def test_wrong_code_is_refused_with_a_hint(number, answer, hint, draws):
     verdict = check(number, answer)
     assert not verdict
     assert hint in verdict.message or draws
+
+
+def customer_polls(env, desk, service):
+    with desk.request() as turn:
+        while not turn.triggered:
+            pass
+        yield env.timeout(service)
+
+
+def in_no_order(events):
+    while events:
+        pass
+
+
+@pytest.mark.skipif(sys.gettrace() is not None, reason="a debugger runs")
+@pytest.mark.parametrize(
+    ("number", "answer"), [("2.2", customer_polls), ("1.2", in_no_order)]
+)
+def test_a_loop_without_an_end_is_ended(number, answer, monkeypatch):
+    monkeypatch.setattr(exercise, "LINES", 20_000)
+    assert "loop without an end" in check(number, answer).message
+    assert sys.gettrace() is None
+
+
+def test_a_forgotten_name_is_mentioned():
+    assert "no name" in check(1.1, 0).message
+    assert "no name" not in check(1.1, 0, "ada").message
+    assert "no name" not in check(1.2, 0).message
 
 
 def test_every_exercise_is_tested():

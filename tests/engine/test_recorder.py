@@ -365,6 +365,8 @@ def test_resources_of_models_and_many_resources():
         for user in item.users
     }
     assert users == {f"job_process {n} (job={n - 1})" for n in range(1, 6)}
+    names = {process.name for step in recorder.steps for process in step.processes}
+    assert names - users == {"dispatcher 1", "source 1"}
     recorder = ModelRecorder()
     subject_of(cg.day("hectic", jobs=5, slots=30)).record("fifo", 1, recorder)
     assert recorder.steps[0].resources == ()  # idle ones are left out

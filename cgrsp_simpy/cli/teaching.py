@@ -59,22 +59,27 @@ def _add_lectures(parser: argparse.ArgumentParser) -> None:
             "write it for nbgrader, into DIR/source (needs the extra teach)",
         ),
     )
-    answers = "include the answers, with --copy (into DIR/answers) or --assignment"
-    add_options(parser, ("--with-answers", bool, answers))
+    add_options(
+        parser,
+        (
+            "--with-answers",
+            bool,
+            "include the answers, with --copy (into DIR/answers) or --assignment",
+        ),
+    )
 
 
 def _lectures(args: argparse.Namespace) -> Answer:
     """Return the list, the script, or the files written."""
     lectures, assignments = _scripts(), _assignments()
     scripts = lectures | assignments
-    asked = {
-        "--copy": args.copy,
-        "--notebook": args.notebook,
-        "--slides": args.slides,
-        "--assignment": args.assignment,
-    }
     option, folder = next(
-        (item for item in asked.items() if item[1] is not None), ("", "")
+        (
+            (f"--{form}", getattr(args, form))
+            for form in ("copy", "notebook", "slides", "assignment")
+            if getattr(args, form) is not None
+        ),
+        ("", ""),
     )
     require(
         not args.with_answers or option in ("--copy", "--assignment"),
@@ -85,20 +90,27 @@ def _lectures(args: argparse.Namespace) -> Answer:
     name = args.number
     if name is None:
         require(not option, option, folder, "given with the number of a lecture")
-        trees = {name: ast.parse(path.read_bytes()) for name, path in scripts.items()}
-        width = max(map(len, trees))
+        wide = max(map(len, scripts))
         lines = (
-            f"{name:{width}}  {summary(ast.get_docstring(trees[name]))}"
-            for name in trees
+            f"{name:{wide}}  {summary(ast.get_docstring(ast.parse(path.read_bytes())))}"
+            for name, path in scripts.items()
         )
         return Answer("\n".join(lines))
     if not SCENARIOS.is_dir():
-        allowed = f"one of {', '.join(lectures)}; only {SOURCES} hold assignments"
-        require(name in lectures, "lecture", name, allowed)
+        require(
+            name in lectures,
+            "lecture",
+            name,
+            f"one of {', '.join(lectures)}; only {SOURCES} hold assignments",
+        )
     check_one_of("lecture", name, scripts)
     if name in assignments:
-        allowed = "given with --assignment: its script has the answers"
-        require(option == "--assignment", "assignment", name, allowed)
+        require(
+            option == "--assignment",
+            "assignment",
+            name,
+            "given with --assignment: its script has the answers",
+        )
     script = scripts[name]
     answers = _answers(script) if args.with_answers else None
     text = script.read_text(encoding="utf-8")
@@ -107,13 +119,14 @@ def _lectures(args: argparse.Namespace) -> Answer:
     if option == "--copy":
         return Answer("\n".join(map(str, _copy(script, answers, Path(folder)))))
     graded = f"lecture_{int(name):02}" if name.isdigit() else script.stem
-    solved = answers.read_text(encoding="utf-8") if answers else None
     forms: dict[str, tuple[str, Callable[[str], str]]] = {
         "--notebook": (f"{script.stem}.ipynb", notebook_text),
         "--slides": (f"{script.stem}.slides.html", slides),
         "--assignment": (
             f"source/{graded}/{graded}.ipynb",
-            partial(assignment_text, answers=solved),
+            partial(
+                assignment_text, answers=answers.read_text("utf-8") if answers else None
+            ),
         ),
     }
     file, make_text = forms[option]
@@ -164,12 +177,13 @@ def _copy(script: Path, answers: Path | None, folder: Path) -> list[Path]:
     """Copy a lecture, unless one of its files already exists."""
     number = script.name[:2]
     picture = f"lecture_{int(number)}.png" if number.isdigit() else f"{script.stem}.png"
-    output = script.with_suffix(".out")
-    sources = {path.name: path for path in (script, output, script.with_name(picture))}
+    files = script, script.with_suffix(".out"), script.with_name(picture)
+    sources = {path.name: path for path in files if path.is_file()}
     if answers is not None:
-        for path in (answers, answers.with_suffix(".out")):
-            sources[f"answers/{path.name}"] = path
-    sources = {name: path for name, path in sources.items() if path.is_file()}
+        sources |= {
+            f"answers/{path.name}": path
+            for path in (answers, answers.with_suffix(".out"))
+        }
     for name in sources:
         _free("--copy", folder, name)
     for name, path in sources.items():

@@ -27,7 +27,7 @@ Assign your name, as in the list of the course, to `student`: your numbers depen
 Each exercise has a cell for the answer: replace the line that raises an error. Assign a
 number to `answer`, or define the function that the exercise asks for. Run the test
 below it before you submit; its message names usual mistakes."""
-STUDENT = '# student = "your name"\n{}'
+SOLUTION = f"{BEGIN}\n{{}}\n{END}"
 TEST = """\
 # 2 points
 import cgrsp_simpy as cg
@@ -43,8 +43,7 @@ def assignment_text(script: str, answers: str | None = None) -> str:
     answers: script with the answers of a lecture; "" if the script has them itself.
     Without answers, all solutions are emptied. Raises InputError if no cell has points.
     """
-    written = notebook(script)
-    solutions = _solutions(answers or "")
+    written, solutions = notebook(script), _solutions(answers or "")
     written.cells = [
         part for cell in written.cells for part in _exercises(cell, solutions)
     ]
@@ -76,22 +75,28 @@ def _exercises(cell: Any, solutions: Mapping[str, str]) -> Iterator[Any]:
         yield cell
         return
     yield new_cell("markdown", heading + INTRODUCTION, cell["id"])
-    yield new_cell("code", STUDENT.format(_region(solutions[""])), "student")
+    yield new_cell(
+        "code",
+        f'# student = "your name"\n{SOLUTION.format(solutions[""])}',
+        "student",
+    )
     for exercise in exercises:
         number, name = CHECK.findall(exercise)[-1]
         key = number.replace(".", "_")
         asked = CHECK.sub("", exercise).replace('"your name"', "student").strip()
         yield new_cell("markdown", asked, f"exercise_{key}")
         if EXERCISES[number].numbers is not None:
-            shown = f"print(cg.exercises.question({number}, student))"
-            yield new_cell("code", shown, f"question_{key}")
-        answer = f"{_region(solutions.get(number, ''))}\nanswer_{key} = {name}"
-        yield new_cell("code", answer, f"answer_{key}")
+            yield new_cell(
+                "code",
+                f"print(cg.exercises.question({number}, student))",
+                f"question_{key}",
+            )
+        yield new_cell(
+            "code",
+            f"{SOLUTION.format(solutions.get(number, ''))}\nanswer_{key} = {name}",
+            f"answer_{key}",
+        )
         yield new_cell("code", TEST.format(number=number, key=key), f"test_{key}")
-
-
-def _region(solution: str) -> str:
-    return f"{BEGIN}\n{solution}\n{END}"
 
 
 def _mark(cell: Any, solved: bool) -> None:
@@ -103,10 +108,9 @@ def _mark(cell: Any, solved: bool) -> None:
         return
     if solution and not solved:
         stub = "raise NotImplementedError" if code else "Your answer."
-        emptied = rf"\1{BEGIN}\n\1{stub}\n\1{END}"
         if points and not region:
             cell.source = f"{points[0]}\n\n{stub}"
-        cell.source = REGION.sub(emptied, cell.source)
+        cell.source = REGION.sub(rf"\1{BEGIN}\n\1{stub}\n\1{END}", cell.source)
     cell.metadata["nbgrader"] = {
         "schema_version": 3,
         "grade_id": cell["id"],

@@ -114,8 +114,8 @@ VERBS = {  # verb -> module of this package, loaded on use, and its summary
     ),
     "lectures": (
         "teaching",
-        "List the lectures on discrete-event simulation, print one, copy "
-        "it with its answers, or write it as a notebook or slides.",
+        "List the lectures on discrete-event simulation, print or copy one, "
+        "or write it as a notebook, as slides or as an assignment.",
     ),
     "app": (
         "teaching",

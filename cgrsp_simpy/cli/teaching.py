@@ -7,6 +7,8 @@ import ast
 import logging
 import subprocess
 import sys
+from collections.abc import Callable
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -18,29 +20,30 @@ from cgrsp_simpy.cli.options import add_options
 from cgrsp_simpy.cli.parameters import summary
 from cgrsp_simpy.cli.parsing import Command
 from cgrsp_simpy.exercises import browser
+from cgrsp_simpy.exercises.assignments import assignment_text
 from cgrsp_simpy.exercises.pages import notebook_text, slides
 
 log = logging.getLogger(__name__)
 PACKAGE = Path(__file__).parents[1]
-# in an installed package, in a checkout
-PLACES = (PACKAGE / "lectures", PACKAGE.parent / "scenarios" / "lectures")
+SCENARIOS = PACKAGE.parent / "scenarios"  # in a checkout
+PLACES = (PACKAGE / "lectures", SCENARIOS / "lectures")
+SOURCES = "the repository and the source distribution"  # what a wheel does not hold
 
 
 def _add_lectures(parser: argparse.ArgumentParser) -> None:
+    # with all options, argparse prints a line of more than 80 columns
+    parser.usage = "%(prog)s [options] [N]"
     parser.add_argument(
         "number",
         nargs="?",
         metavar="N",
-        help="of the lecture to read, copy or write, or lab (default: list them)",
+        help="number of the lecture to read, copy or write, lab, or the name of an"
+        " assignment (default: list them)",
     )
     one = parser.add_mutually_exclusive_group()
     add_options(
         one,
-        (
-            "--copy DIR",
-            str,
-            "copy script, output and figure into DIR, answers into DIR/answers",
-        ),
+        ("--copy DIR", str, "copy script, output and figure into DIR"),
         (
             "--notebook DIR",
             str,
@@ -50,6 +53,19 @@ def _add_lectures(parser: argparse.ArgumentParser) -> None:
             "--slides DIR",
             str,
             "run it, and write its slides into DIR (needs the extra teach)",
+        ),
+        (
+            "--assignment DIR",
+            str,
+            "write it for nbgrader, into DIR/source (needs the extra teach)",
+        ),
+    )
+    add_options(
+        parser,
+        (
+            "--with-answers",
+            bool,
+            "include the answers, with --copy (into DIR/answers) or --assignment",
         ),
     )
     add_options(
@@ -70,14 +86,21 @@ def _add_lectures(parser: argparse.ArgumentParser) -> None:
 
 def _lectures(args: argparse.Namespace) -> Answer:
     """Return the list, the script, or the files written."""
-    scripts = _scripts()
-    asked = {
-        "--copy": args.copy,
-        "--notebook": args.notebook,
-        "--slides": args.slides,
-    }
+    lectures, assignments = _scripts(), _assignments()
+    scripts = lectures | assignments
     option, folder = next(
-        (each for each in asked.items() if each[1] is not None), ("", "")
+        (
+            (f"--{form}", getattr(args, form))
+            for form in ("copy", "notebook", "slides", "assignment")
+            if getattr(args, form) is not None
+        ),
+        ("", ""),
+    )
+    require(
+        not args.with_answers or option in ("--copy", "--assignment"),
+        "--with-answers",
+        args.with_answers,
+        "given with --copy or --assignment",
     )
     if args.browser is not None or args.pyodide is not None:
         alone = args.number is None and not option
@@ -86,30 +109,55 @@ def _lectures(args: argparse.Namespace) -> Answer:
             alone, "--browser", args.browser, "given with --pyodide and nothing else"
         )
         log.info("JupyterLite is built, which takes up to a minute")
-        browser.write(Path(args.browser), [*scripts.values()], Path(args.pyodide))
+        browser.write(Path(args.browser), [*lectures.values()], Path(args.pyodide))
         return Answer(str(Path(args.browser) / "index.html"))
-    if args.number is None:
+    name = args.number
+    if name is None:
         require(not option, option, folder, "given with the number of a lecture")
-        trees = {name: ast.parse(path.read_bytes()) for name, path in scripts.items()}
+        wide = max(map(len, scripts))
         lines = (
-            f"{name:3}  {summary(ast.get_docstring(trees[name]))}" for name in trees
+            f"{name:{wide}}  {summary(ast.get_docstring(ast.parse(path.read_bytes())))}"
+            for name, path in scripts.items()
         )
         return Answer("\n".join(lines))
-    check_one_of("lecture", args.number, scripts)
-    script = scripts[args.number]
+    if not SCENARIOS.is_dir():
+        require(
+            name in lectures,
+            "lecture",
+            name,
+            f"one of {', '.join(lectures)}; only {SOURCES} hold assignments",
+        )
+    check_one_of("lecture", name, scripts)
+    if name in assignments:
+        require(
+            option == "--assignment",
+            "assignment",
+            name,
+            "given with --assignment: its script has the answers",
+        )
+    script = scripts[name]
+    answers = _answers(script) if args.with_answers else None
     text = script.read_text(encoding="utf-8")
     if not option:
         return Answer(text.rstrip("\n"))
     if option == "--copy":
-        return Answer("\n".join(map(str, _copy(script, Path(folder)))))
-    ending, made = {
-        "--notebook": ("ipynb", notebook_text),
-        "--slides": ("slides.html", slides),
-    }[option]
-    path = _free(option, Path(folder), f"{script.stem}.{ending}")
+        return Answer("\n".join(map(str, _copy(script, answers, Path(folder)))))
+    graded = f"lecture_{int(name):02}" if name.isdigit() else script.stem
+    forms: dict[str, tuple[str, Callable[[str], str]]] = {
+        "--notebook": (f"{script.stem}.ipynb", notebook_text),
+        "--slides": (f"{script.stem}.slides.html", slides),
+        "--assignment": (
+            f"source/{graded}/{graded}.ipynb",
+            partial(
+                assignment_text, answers=answers.read_text("utf-8") if answers else None
+            ),
+        ),
+    }
+    file, make_text = forms[option]
+    path = _free(option, Path(folder), file)
     if option == "--slides":
-        log.info("lecture %s is run, which takes up to a minute", args.number)
-    write_whole(path, made(text).encode())
+        log.info("lecture %s is run, which takes up to a minute", name)
+    write_whole(path, make_text(text).encode())
     return Answer(str(path))
 
 
@@ -131,18 +179,40 @@ def _scripts() -> dict[str, Path]:
     return {**numbered, "lab": folder / "lab_own_log.py"}
 
 
-def _copy(script: Path, folder: Path) -> list[Path]:
+def _assignments() -> dict[str, Path]:
+    """Return name of each assignment -> its script; none in an installed package."""
+    return {path.stem: path for path in sorted(SCENARIOS.glob("assignments/*.py"))}
+
+
+def _answers(script: Path) -> Path:
+    """Return the script with the answers to a lecture; an assignment has its own."""
+    if not SCENARIOS.is_dir():
+        raise InputError(f"--with-answers: only {SOURCES} hold the answers")
+    if script.parent.name == "assignments":
+        return script
+    answers = SCENARIOS / "answers" / script.name
+    require(
+        answers.is_file(), "--with-answers", True, f"left out: {script.stem} has none"
+    )
+    return answers
+
+
+def _copy(script: Path, answers: Path | None, folder: Path) -> list[Path]:
     """Copy a lecture, unless one of its files already exists."""
     number = script.name[:2]
     picture = f"lecture_{int(number)}.png" if number.isdigit() else f"{script.stem}.png"
-    own = (script.name, f"{script.stem}.out")
-    every = (*own, picture, *(f"answers/{name}" for name in own))
-    names = [name for name in every if (script.parent / name).is_file()]
-    for name in names:
+    files = script, script.with_suffix(".out"), script.with_name(picture)
+    sources = {path.name: path for path in files if path.is_file()}
+    if answers is not None:
+        sources |= {
+            f"answers/{path.name}": path
+            for path in (answers, answers.with_suffix(".out"))
+        }
+    for name in sources:
         _free("--copy", folder, name)
-    for name in names:
-        write_whole(folder / name, (script.parent / name).read_bytes())
-    return [folder / name for name in names]
+    for name, path in sources.items():
+        write_whole(folder / name, path.read_bytes())
+    return [folder / name for name in sources]
 
 
 OPTIONS = {  # Streamlit's settings

@@ -128,6 +128,11 @@ Case = Mapping[str, Any]
 """Arguments of a function to check, by name."""
 
 
+def drawn(draw: Callable[[Generator], Case]) -> Callable[[], Iterable[Case]]:
+    """Return a function that draws 20 cases at random, the same ones at each call."""
+    return lambda: map(draw, [stream(0, "exercise")] * 20)
+
+
 def code(
     what: str, cases: Callable[[], Iterable[Case]], fault: Callable[..., str]
 ) -> Judge:

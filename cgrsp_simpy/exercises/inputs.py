@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,16 +19,10 @@ from cgrsp_simpy.exercises.exercise import (
     Exercise,
     Mistake,
     code,
+    drawn,
     number,
     same,
 )
-
-
-def _drawn(
-    draw: Callable[[Generator], Case], cases: int = 100
-) -> Callable[[], Iterator[Case]]:
-    """Return a function that draws the cases, the same ones at each call."""
-    return lambda: (draw(stream(n, "exercise")) for n in range(cases))
 
 
 def _waits(servers: int, arrivals: Any, works: Any) -> np.ndarray:
@@ -288,7 +282,7 @@ EXERCISES: dict[str, Exercise] = {
         " shop.",
         code(
             "a generator function of env, bays, log and waits",
-            _drawn(
+            drawn(
                 lambda rng: {
                     "bays": int(rng.integers(2, 4)),
                     "arrivals": rng.exponential(5, 30).cumsum().tolist(),
@@ -348,7 +342,7 @@ EXERCISES: dict[str, Exercise] = {
         " their pairs in 10 x 10 cells.",
         code(
             "a function of an array",
-            _drawn(lambda rng: {"u": rng.random(2 * int(rng.integers(150, 1000)))}),
+            drawn(lambda rng: {"u": rng.random(2 * int(rng.integers(150, 1000)))}),
             same(
                 _pairs_p,
                 Mistake(
@@ -383,7 +377,7 @@ EXERCISES: dict[str, Exercise] = {
         " numbers of an LCG.",
         code(
             "a generator function",
-            _drawn(
+            drawn(
                 lambda rng: {
                     "a": 4 * int(rng.integers(100, 1000)) + 1,
                     "c": 2 * int(rng.integers(100, 1000)) + 1,
@@ -447,7 +441,7 @@ EXERCISES: dict[str, Exercise] = {
         " lifetimes by inversion, and repairs.",
         code(
             "a generator function",
-            _drawn(
+            drawn(
                 lambda rng: {
                     "uniforms": rng.random(8).tolist(),
                     "scale": rng.uniform(50, 200),
@@ -488,7 +482,7 @@ EXERCISES: dict[str, Exercise] = {
         " priorities at one desk, drawn at arrival.",
         code(
             "a generator function",
-            _drawn(
+            drawn(
                 lambda rng: {
                     "gaps": rng.exponential(1, 30).tolist(),
                     "priorities": rng.integers(0, 3, 30).tolist(),
@@ -580,7 +574,7 @@ EXERCISES: dict[str, Exercise] = {
         "A process `replay(env, desk, log, waits)`: a trace-driven model of a hotline.",
         code(
             "a generator function of env, desk, log and waits",
-            _drawn(
+            drawn(
                 lambda rng: {
                     "agents": int(rng.integers(2, 4)),
                     "arrivals": rng.exponential(4, 30).cumsum().tolist(),
@@ -635,7 +629,7 @@ EXERCISES: dict[str, Exercise] = {
         "A function `interval(x, p)`: the 95 % confidence interval for a quantile.",
         code(
             "a function of an array and a probability",
-            _drawn(
+            drawn(
                 lambda rng: {
                     "x": rng.exponential(9, int(rng.integers(100, 500))),
                     "p": float(rng.choice([0.5, 0.75, 0.9])),
@@ -667,7 +661,7 @@ EXERCISES: dict[str, Exercise] = {
         " cycle with swapped rates.",
         code(
             "a generator function",
-            _drawn(
+            drawn(
                 lambda rng: {
                     "gaps": rng.exponential(1, 300).tolist(),
                     "works": rng.exponential(2, 300).tolist(),

@@ -21,18 +21,14 @@ from cgrsp_simpy.analysis.statistics import (
     paired_difference,
     replications_needed,
 )
-from cgrsp_simpy.base.streams import stream
-from cgrsp_simpy.exercises.exercise import Case, Exercise, Mistake, code, number, same
-
-
-def _drawn(make: Callable[[Generator], Case]) -> Callable[[], list[Case]]:
-    """Draw 20 cases at random, the same ones for each answer."""
-
-    def cases() -> list[Case]:
-        rng = stream(0, "exercise")
-        return [make(rng) for _ in range(20)]
-
-    return cases
+from cgrsp_simpy.exercises.exercise import (
+    Exercise,
+    Mistake,
+    code,
+    drawn,
+    number,
+    same,
+)
 
 
 def _customers(rng: Generator, number: int = 20, load: float = 0.9) -> dict[str, Any]:
@@ -226,7 +222,7 @@ EXERCISES: dict[str, Exercise] = {
         " customers who arrive at the end of the warm-up or later.",
         code(
             "a function of env, desk, gaps, works and warm_up",
-            _drawn(lambda rng: {**_customers(rng), "warm_up": rng.uniform(30, 90)}),
+            drawn(lambda rng: {**_customers(rng), "warm_up": rng.uniform(30, 90)}),
             same(
                 _late,
                 Mistake(
@@ -301,7 +297,7 @@ EXERCISES: dict[str, Exercise] = {
         " served, and the time at which the last one leaves.",
         code(
             "a function of env, desk, gaps, works and closes",
-            _drawn(lambda rng: {**_customers(rng), "closes": rng.uniform(60, 120)}),
+            drawn(lambda rng: {**_customers(rng), "closes": rng.uniform(60, 120)}),
             same(
                 lambda *case: np.array(_closing(*case))[[0, 2]],
                 Mistake(
@@ -334,7 +330,7 @@ EXERCISES: dict[str, Exercise] = {
         " from batch means.",
         code(
             "a function of a list and a number",
-            _drawn(
+            drawn(
                 lambda rng: {
                     "waits": _waits(*_customers(rng, 60).values()).tolist(),
                     "batches": int(rng.choice([5, 6, 10])),
@@ -408,7 +404,7 @@ EXERCISES: dict[str, Exercise] = {
         " number of customers in the system.",
         code(
             "a function of env, desk, gaps and works",
-            _drawn(lambda rng: {**_customers(rng), "servers": int(rng.integers(1, 3))}),
+            drawn(lambda rng: {**_customers(rng), "servers": int(rng.integers(1, 3))}),
             same(
                 _over_time(_responses),
                 Mistake(
@@ -441,7 +437,7 @@ EXERCISES: dict[str, Exercise] = {
         " mean wait.",
         code(
             "a function of two means and two standard deviations",
-            _drawn(
+            drawn(
                 lambda rng: {
                     "mean gap": rng.uniform(10, 20),
                     "its sd": rng.uniform(2, 30),
@@ -473,7 +469,7 @@ EXERCISES: dict[str, Exercise] = {
         " customers join the desk with the fewest customers.",
         code(
             "a function of env, desks, gaps and works",
-            _drawn(
+            drawn(
                 lambda rng: {
                     **_customers(rng, 30, 2.5),
                     "desks": int(rng.integers(2, 4)),
@@ -509,7 +505,7 @@ EXERCISES: dict[str, Exercise] = {
         " minus the mean wait in the second, for the same customers.",
         code(
             "a function of two systems, gaps and works",
-            _drawn(
+            drawn(
                 lambda rng: {
                     **_customers(rng, 20, 1.5),
                     "servers of one": int(rng.integers(1, 3)),
@@ -580,7 +576,7 @@ EXERCISES: dict[str, Exercise] = {
         " of the list.",
         code(
             "a function of a list",
-            _drawn(lambda rng: {"p": (rng.random(6) ** 3).round(4).tolist()}),
+            drawn(lambda rng: {"p": (rng.random(6) ** 3).round(4).tolist()}),
             same(
                 holm,
                 Mistake(
@@ -609,7 +605,7 @@ EXERCISES: dict[str, Exercise] = {
         " customer with the shortest work is next.",
         code(
             "a function of env, desk, gaps and works",
-            _drawn(_customers),
+            drawn(_customers),
             same(
                 _shortest,
                 Mistake(
@@ -672,7 +668,7 @@ EXERCISES: dict[str, Exercise] = {
         " the items on hand.",
         code(
             "a function of env, low, high, gaps, sizes and lead",
-            _drawn(
+            drawn(
                 lambda rng: {
                     "low": int(rng.integers(3, 8)),
                     "high": int(rng.integers(12, 20)),
@@ -704,7 +700,7 @@ EXERCISES: dict[str, Exercise] = {
         " servers and speed on the mean wait.",
         code(
             "a function of systems, gaps and works",
-            _drawn(lambda rng: _customers(rng, 20, 1.2)),
+            drawn(lambda rng: _customers(rng, 20, 1.2)),
             same(
                 _effect,
                 Mistake(
@@ -736,7 +732,7 @@ EXERCISES: dict[str, Exercise] = {
         "A function `lowest(x, y)`: where the fitted parabola is lowest.",
         code(
             "a function of two lists",
-            _drawn(
+            drawn(
                 lambda rng: {
                     "x": rng.random(5).round(2),
                     "y": rng.normal(0, 1, 5).round(2),
@@ -793,7 +789,7 @@ EXERCISES: dict[str, Exercise] = {
         " of an antithetic pair.",
         code(
             "a function of two systems, u, v, gap and work",
-            _drawn(
+            drawn(
                 lambda rng: {
                     **dict(zip("uv", rng.random((2, 20)).tolist())),
                     "gap": rng.uniform(9, 12),
@@ -830,7 +826,7 @@ EXERCISES: dict[str, Exercise] = {
         "A function `controlled(y, x, known)`: the mean of y with the control x.",
         code(
             "a function of two lists and a number",
-            _drawn(
+            drawn(
                 lambda rng: {
                     "y": (x := rng.normal(10, 2, (2, 8)).round(1))[0] + 2 * x[1],
                     "x": x[1],
@@ -868,7 +864,7 @@ EXERCISES: dict[str, Exercise] = {
         " servers, and with the wait of one fast server as control.",
         code(
             "a function of two systems, gaps, works, b and known",
-            _drawn(
+            drawn(
                 lambda rng: {
                     **_customers(rng, 20, 1.8),
                     "b": rng.uniform(0.5, 1),

@@ -30,7 +30,8 @@ HOW_TO_INSTALL = """\
 # %pip install /where/it/lies/cgrsp_simpy
 # %pip install /where/it/lies/dist/cgrsp_simpy-{version}-py3-none-any.whl
 import cgrsp_simpy"""
-BEFORE_A_HEADING = re.compile(r"^(?=#{1,3} )", re.MULTILINE)
+# but not below the points of an answer
+BEFORE_A_HEADING = re.compile(r"^(?<!-->\n)(?=#{1,3} )", re.MULTILINE)
 
 
 def notebook(script: str) -> Any:
@@ -45,11 +46,20 @@ def notebook(script: str) -> Any:
 
 
 def notebook_text(script: str) -> str:
-    """Return the file of a script's notebook; its first cell imports the package."""
-    written = notebook(script)
+    """Return the file of a script's notebook."""
+    return file_text(notebook(script))
+
+
+def file_text(written: Any) -> str:
+    """Return the file of a notebook, with a first cell that imports the package."""
     install = HOW_TO_INSTALL.format(version=version("cgrsp_simpy"))
-    written.cells.insert(0, _needed("nbformat").v4.new_code_cell(install, id="install"))
+    written.cells.insert(0, new_cell("code", install, "install"))
     return str(_needed("nbformat").writes(written))
+
+
+def new_cell(kind: str, source: str, name: str) -> Any:
+    """Return a cell of the kind code or markdown with a name of its own."""
+    return getattr(_needed("nbformat").v4, f"new_{kind}_cell")(source, id=name)
 
 
 def run(written: Any, folder: str | Path) -> None:
@@ -87,8 +97,7 @@ def _parts(cell: Any) -> Iterator[Any]:
     lines: list[str] = []
     for number, part in enumerate(cell.source.split("\n\n") if shown else ()):
         if lines and "\n\n".join([*lines, part]).count("\n") >= MOST_LINES:
-            new = _needed("nbformat").v4.new_code_cell
-            yield new("\n\n".join(lines), id=f"{cell['id']}-{number}")
+            yield new_cell("code", "\n\n".join(lines), f"{cell['id']}-{number}")
             lines = []
         lines.append(part)
     cell.source = "\n\n".join(lines) or cell.source
@@ -97,10 +106,9 @@ def _parts(cell: Any) -> Iterator[Any]:
 
 def _cells(cell: Any) -> Iterator[Any]:
     """Yield the notebook cells of a script's cell: titles as text."""
-    text = _needed("nbformat").v4.new_markdown_cell
     title = cell.metadata.pop("title", None)
     if title is not None:
-        yield text(f"## {title}")
+        yield new_cell("markdown", f"## {title}", "title")
     said = _docstring(cell.source) if cell.cell_type == "code" else cell.source
     if said is None:
         if ".savefig(" in cell.source:
@@ -109,7 +117,7 @@ def _cells(cell: Any) -> Iterator[Any]:
         return
     for part in BEFORE_A_HEADING.split(said):
         if part.strip():
-            yield text(part.strip())
+            yield new_cell("markdown", part.strip(), "text")
 
 
 def _docstring(source: str) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,21 +12,20 @@ import simpy
 from numpy.random import Generator
 
 from cgrsp_simpy.analysis.queueing import erlang_b, erlang_c
-from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.engine.monitors import Monitor
-from cgrsp_simpy.exercises.exercise import Case, Exercise, Mistake, code, number, same
+from cgrsp_simpy.exercises.exercise import (
+    Exercise,
+    Mistake,
+    code,
+    drawn,
+    number,
+    same,
+)
 
 # end of a judge's run, and how many events it may schedule; results of processes that
 # did not end, and that returned nothing
 END, EVENTS, NEVER, NOTHING = 10_000.0, 20_000, -1.0, -2.0
 Times = Sequence[float] | np.ndarray
-
-
-def _drawn(
-    make: Callable[[Generator], Case], cases: int = 20
-) -> Callable[[], Iterator[Case]]:
-    """Draw cases at random, the same ones each time."""
-    return lambda: map(make, [stream(0, "exercise")] * cases)
 
 
 class _Environment(simpy.Environment):
@@ -291,7 +290,7 @@ EXERCISES: dict[str, Exercise] = {
         " they occur.",
         code(
             "a function of a list of events",
-            _drawn(
+            drawn(
                 lambda rng: {
                     "events": [
                         (*rng.integers((4, 2)).tolist(), event)
@@ -328,7 +327,7 @@ EXERCISES: dict[str, Exercise] = {
         "A process `source(env, gaps, times)` that records the times of arrivals.",
         code(
             "a function of env and two lists",
-            _drawn(lambda rng: {"gaps": rng.exponential(5, 6).round(2) + 0.1}),
+            drawn(lambda rng: {"gaps": rng.exponential(5, 6).round(2) + 0.1}),
             same(
                 np.cumsum,
                 Mistake(lambda gaps: gaps, "these are the gaps; append `env.now`"),
@@ -386,7 +385,7 @@ EXERCISES: dict[str, Exercise] = {
         "A process `customer(env, desk, service)` that returns its wait.",
         code(
             "a function of env, desk and service",
-            _drawn(_customers),
+            drawn(_customers),
             same(
                 lambda arrivals, services: _waits(arrivals, services, 2),
                 NO_RESULT,
@@ -418,7 +417,7 @@ EXERCISES: dict[str, Exercise] = {
         " stores.",
         code(
             "a function of env, two stores and work",
-            _drawn(
+            drawn(
                 lambda rng: {
                     "arrivals": np.cumsum(rng.exponential(4, 8)).round(2) + 5,
                     "work": rng.uniform(3, 5),
@@ -523,7 +522,7 @@ EXERCISES: dict[str, Exercise] = {
         " system in a monitor.",
         code(
             "a function of env, desk, stay and service",
-            _drawn(_customers),
+            drawn(_customers),
             same(
                 lambda *case: _waits(*case) + case[1],
                 Mistake(_waits, "that is the wait; record from arrival to departure"),
@@ -601,7 +600,7 @@ EXERCISES: dict[str, Exercise] = {
         " urgent patients first.",
         code(
             "a function of env, bed, urgent and stay",
-            _drawn(
+            drawn(
                 lambda rng: {
                     "arrivals": (jobs := _jobs(rng))["arrivals"],
                     "urgent": rng.permutation([0, 0, 0, 0, 1, 1, 1, 1]),
@@ -680,7 +679,7 @@ EXERCISES: dict[str, Exercise] = {
         " last checkpoint.",
         code(
             "a function of env, work and every",
-            _drawn(
+            drawn(
                 lambda rng: {
                     "work": rng.uniform(5, 9),
                     "a checkpoint every": rng.uniform(0.5, 1.5),
@@ -720,7 +719,7 @@ EXERCISES: dict[str, Exercise] = {
         "A process `caller(env, desk, talk, patience)` that reneges.",
         code(
             "a function of env, desk, talk and patience",
-            _drawn(lambda rng: {**_customers(rng, 12), "patience": rng.uniform(4, 9)}),
+            drawn(lambda rng: {**_customers(rng, 12), "patience": rng.uniform(4, 9)}),
             same(
                 _served,
                 NO_RESULT,
@@ -755,7 +754,7 @@ EXERCISES: dict[str, Exercise] = {
         " smaller priority and keeps the work done.",
         code(
             "a function of env, machine, priority and work",
-            _drawn(_jobs),
+            drawn(_jobs),
             same(
                 lambda *case: _by_priority(*case, preempt=True),
                 NO_RESULT,

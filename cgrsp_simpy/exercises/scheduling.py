@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -11,10 +11,16 @@ import numpy as np
 import simpy
 from numpy.random import Generator
 
-from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.engine.resources import slots
-from cgrsp_simpy.exercises.exercise import Case, Exercise, Mistake, code, number, same
+from cgrsp_simpy.exercises.exercise import (
+    Exercise,
+    Mistake,
+    code,
+    drawn,
+    number,
+    same,
+)
 from cgrsp_simpy.rental.days import day
 from cgrsp_simpy.studies.compare import compare
 from cgrsp_simpy.studies.replicate import simulate
@@ -22,11 +28,6 @@ from cgrsp_simpy.studies.replicate import simulate
 # events of a judge's run; results of processes that did not end, or returned nothing
 EVENTS, NEVER, NOTHING = 20_000, -1.0, -2.0
 Times = Sequence[float] | np.ndarray
-
-
-def _drawn(make: Callable[[Generator], Case]) -> Callable[[], Iterator[Case]]:
-    """Draw cases at random, the same ones each time."""
-    return lambda: map(make, [stream(0, "exercise")] * 20)
 
 
 def _run(env: simpy.Environment) -> None:
@@ -245,7 +246,7 @@ EXERCISES: dict[str, Exercise] = {
         " the tardiness.",
         code(
             "a function of env, machine, work, due",
-            _drawn(_jobs),
+            drawn(_jobs),
             same(
                 lambda *jobs: _tardiness(_by_due(*jobs), jobs[2]),
                 Mistake(
@@ -295,7 +296,7 @@ EXERCISES: dict[str, Exercise] = {
         " batches.",
         code(
             "a function of env, store, size, patience, work, ends",
-            _drawn(
+            drawn(
                 lambda rng: {
                     "arrivals": np.cumsum(rng.exponential(4, 24)).round(3) + 0.5,
                     "size": int(rng.integers(3, 5)),
@@ -341,7 +342,7 @@ EXERCISES: dict[str, Exercise] = {
         "A policy, a function of a view: the smallest critical ratio first.",
         code(
             "a policy, a function of a view",
-            _drawn(_jobs),
+            drawn(_jobs),
             same(
                 _in_order(lambda work, due, now: (due - now) / work),
                 Mistake(
@@ -408,7 +409,7 @@ EXERCISES: dict[str, Exercise] = {
         " execution begins.",
         code(
             "a function of env, slot, delay, work",
-            _drawn(
+            drawn(
                 lambda rng: {
                     "arrivals": np.cumsum(rng.exponential(2, 8)).round(2),
                     "delays": rng.exponential(3, 8).round(2) + 0.1,

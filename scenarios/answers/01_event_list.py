@@ -1,9 +1,5 @@
 """Answers to lecture 1: the event list."""
 
-# %% [markdown]
-# **1.1** Each service begins at the arrival, or when the previous service ends, if that
-# is later. The numbers here are those of an empty name.
-
 # %%
 import heapq
 import re
@@ -12,7 +8,14 @@ import simpy
 
 import cgrsp_simpy as cg
 
-text = cg.exercises.question(1.1)
+student = "Ada"
+
+# %% [markdown]
+# **1.1** Each service begins at the arrival, or when the previous service ends, if that
+# is later.
+
+# %%
+text = cg.exercises.question(1.1, student)
 print(text)
 arrivals, services = (eval(part) for part in re.findall(r"\[.*?\]", text))
 free_at, waits = 0, []
@@ -23,7 +26,7 @@ for arrival, service in zip(arrivals, services):
     print(f"arrives at {arrival:2}, served from {begin:2} to {free_at:2}")
 answer = sum(waits) / 4
 print("waits", waits, "mean", answer)
-print("1.1:", cg.exercises.check(1.1, answer))
+print("1.1:", cg.exercises.check(1.1, answer, student))
 
 # %% [markdown]
 # **1.2** The heap compares entries from the left. The third value counts the notices as

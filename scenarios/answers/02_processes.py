@@ -1,10 +1,5 @@
 """Answers to lecture 2: processes."""
 
-# %% [markdown]
-# **2.1** With the mean interarrival time a and the mean service time s, the utilisation
-# is r = s / a, and the mean wait is r / (1 - r) times s. The numbers here are those of
-# an empty name.
-
 # %%
 import re
 
@@ -12,13 +7,20 @@ import simpy
 
 import cgrsp_simpy as cg
 
-text = cg.exercises.question(2.1)
+student = "Ada"
+
+# %% [markdown]
+# **2.1** With the mean interarrival time a and the mean service time s, the utilisation
+# is r = s / a, and the mean wait is r / (1 - r) times s.
+
+# %%
+text = cg.exercises.question(2.1, student)
 print(text)
 gap_min, service_min = map(float, re.findall(r"(\d+\.?\d*) minutes on", text))
 utilisation = service_min / gap_min
 answer = utilisation / (1 - utilisation) * service_min
 print(f"mean wait {answer:.2f} min")
-print("2.1:", cg.exercises.check(2.1, answer))
+print("2.1:", cg.exercises.check(2.1, answer, student))
 
 # %% [markdown]
 # **2.2** The wait is known as soon as the server is granted; the process returns it at

@@ -1,9 +1,5 @@
 """Answers to lecture 3: measuring."""
 
-# %% [markdown]
-# **3.1** Each length counts for the time it lasts; the last one lasts until the end.
-# The numbers here are those of an empty name.
-
 # %%
 import re
 
@@ -12,24 +8,30 @@ import simpy
 
 import cgrsp_simpy as cg
 
-text = cg.exercises.question(3.1)
+student = "Ada"
+
+# %% [markdown]
+# **3.1** Each length counts for the time it lasts; the last one lasts until the end.
+
+# %%
+text = cg.exercises.question(3.1, student)
 print(text)
 times, lengths = (eval(part) for part in re.findall(r"\[.*?\]", text))
 end = int(re.search(r"time (\d+)\.", text)[1])
 answer = np.dot(lengths, np.diff([*times, end])) / end
 print(f"area {answer * end:.0f}, time average {answer:.4f}")
-print("3.1:", cg.exercises.check(3.1, answer))
+print("3.1:", cg.exercises.check(3.1, answer, student))
 
 # %% [markdown]
 # **3.2** Little's law L = λ W, solved for W. The rate is per day and the stay in hours.
 
 # %%
-text = cg.exercises.question(3.2)
+text = cg.exercises.question(3.2, student)
 print(text)
 patients, per_day = map(float, re.findall(r"\d+\.?\d*", text))
 answer = 24 * patients / per_day
 print(f"{answer:.1f} hours")
-print("3.2:", cg.exercises.check(3.2, answer))
+print("3.2:", cg.exercises.check(3.2, answer, student))
 
 # %% [markdown]
 # **3.3** The clock at the arrival is kept in a variable of the process.

@@ -1,24 +1,27 @@
 """Answers to lecture 4: from the question to a verified program."""
 
-# %% [markdown]
-# **4.1** The load is the arrival rate times the mean stay. Nobody waits, so formula B
-# gives the share that is sent on. The numbers here are those of an empty name.
-
 # %%
 import re
 
 import cgrsp_simpy as cg
 
-text = cg.exercises.question(4.1)
+student = "Ada"
+
+# %% [markdown]
+# **4.1** The load is the arrival rate times the mean stay. Nobody waits, so formula B
+# gives the share that is sent on.
+
+# %%
+text = cg.exercises.question(4.1, student)
 print(text)
 per_day, days, pct = map(int, re.findall(r"\d+", text))
-beds = per_day * days
-while 100 * cg.queueing.erlang_b(beds, per_day * days) > pct:
-    beds += 1
-for number in (beds - 1, beds):
+answer = per_day * days
+while 100 * cg.queueing.erlang_b(answer, per_day * days) > pct:
+    answer += 1
+for number in (answer - 1, answer):
     share_pct = 100 * cg.queueing.erlang_b(number, per_day * days)
     print(f"{number} beds: {share_pct:.2f} % are sent on")
-print("4.1:", cg.exercises.check(4.1, beds))
+print("4.1:", cg.exercises.check(4.1, answer, student))
 
 # %% [markdown]
 # **4.2** The smallest priority is served first, so urgent patients get 0 and others 1.

@@ -1,8 +1,5 @@
 """Answers to lecture 5: validation."""
 
-# %% [markdown]
-# **5.1** Ten differences, one per day; Student's t with 9 degrees of freedom.
-
 # %%
 import re
 
@@ -11,13 +8,18 @@ from scipy.stats import binom, t
 
 import cgrsp_simpy as cg
 
-NAME = "the lecturer"
-lists = re.findall(r"\[(.*?)\]", cg.exercises.question(5.1, NAME))
+student = "Ada"
+
+# %% [markdown]
+# **5.1** Ten differences, one per day; Student's t with 9 degrees of freedom.
+
+# %%
+lists = re.findall(r"\[(.*?)\]", cg.exercises.question(5.1, student))
 log, model = (np.array(each.split(", "), float) for each in lists)
 difference = model - log
-half = t.ppf(0.975, 9) * difference.std(ddof=1) / np.sqrt(10)
-print(f"{difference.mean():.2f} ± {half:.2f} min: the model waits too little")
-print("5.1:", cg.exercises.check(5.1, half, NAME))
+answer = t.ppf(0.975, 9) * difference.std(ddof=1) / np.sqrt(10)
+print(f"{difference.mean():.2f} ± {answer:.2f} min: the model waits too little")
+print("5.1:", cg.exercises.check(5.1, answer, student))
 
 # %% [markdown]
 # **5.2** If the model is right, the number of such days has a binomial distribution
@@ -25,11 +27,11 @@ print("5.1:", cg.exercises.check(5.1, half, NAME))
 
 # %%
 count, days = map(
-    int, re.search(r"(\d+) of (\d+)", cg.exercises.question(5.2, NAME)).groups()
+    int, re.search(r"(\d+) of (\d+)", cg.exercises.question(5.2, student)).groups()
 )
-probability = binom.sf(count - 1, days, 0.1)
-print(f"at least {count} of {days} days: {probability:.4f}")
-print("5.2:", cg.exercises.check(5.2, probability, NAME))
+answer = binom.sf(count - 1, days, 0.1)
+print(f"at least {count} of {days} days: {answer:.4f}")
+print("5.2:", cg.exercises.check(5.2, answer, student))
 
 # %% [markdown]
 # **5.3** The bay is occupied during fetching, too.

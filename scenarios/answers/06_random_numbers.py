@@ -1,9 +1,5 @@
 """Answers to lecture 6: random numbers and their tests."""
 
-# %% [markdown]
-# **6.1** A good generator passes one test with probability 1 - level, and all
-# independent tests with the product of these probabilities.
-
 # %%
 import re
 from math import log
@@ -14,14 +10,20 @@ from scipy import stats
 import cgrsp_simpy as cg
 from cgrsp_simpy.base.streams import stream
 
-NAME = "the lecturer"
-found = re.search(r"(\d+) .* level ([\d.]+)\. ", cg.exercises.question(6.1, NAME))
+student = "Ada"
+
+# %% [markdown]
+# **6.1** A good generator passes one test with probability 1 - level, and all
+# independent tests with the product of these probabilities.
+
+# %%
+found = re.search(r"(\d+) .* level ([\d.]+)\. ", cg.exercises.question(6.1, student))
 tests, level = int(found[1]), float(found[2])
-probability = 1 - (1 - level) ** tests
+answer = 1 - (1 - level) ** tests
 least = stream(6, "p-values").random((100_000, tests)).min(axis=1)
-print(f"{tests} tests, level {level}: by formula {probability:.3f}", end="; ")
+print(f"{tests} tests, level {level}: by formula {answer:.3f}", end="; ")
 print(f"in 100,000 trials {np.mean(least < level):.3f}")
-print("6.1:", cg.exercises.check(6.1, probability, NAME))
+print("6.1:", cg.exercises.check(6.1, answer, student))
 
 # %% [markdown]
 # **6.2** A pair belongs to a cell from 0 to 99. `minlength` also counts the empty cells

@@ -1,9 +1,5 @@
 """Answers to lecture 7: variates and streams."""
 
-# %% [markdown]
-# **7.1** f(x) / g(x) = root(2 / pi) e^(-x^2 / 2 + x) is largest at x = 1. There it is
-# c = root(2 e / pi), the number of draws per accepted variate.
-
 # %%
 import math
 
@@ -12,11 +8,18 @@ import numpy as np
 import cgrsp_simpy as cg
 from cgrsp_simpy.base.streams import stream
 
-c = math.sqrt(2 * math.e / math.pi)
+student = "Ada"
+
+# %% [markdown]
+# **7.1** f(x) / g(x) = root(2 / pi) e^(-x^2 / 2 + x) is largest at x = 1. There it is
+# c = root(2 e / pi), the number of draws per accepted variate.
+
+# %%
+answer = math.sqrt(2 * math.e / math.pi)
 x = stream(7, "half normal").standard_exponential(10_000)
 accepted = stream(7, "u").random(10_000) <= np.exp(-((x - 1) ** 2) / 2)
-print(f"by formula {c:.3f} variates; in a trial {1 / accepted.mean():.3f}")
-print("7.1:", cg.exercises.check(7.1, c))
+print(f"by formula {answer:.3f} variates; in a trial {1 / accepted.mean():.3f}")
+print("7.1:", cg.exercises.check(7.1, answer))
 
 # %% [markdown]
 # **7.2** Thinning: propose arrivals at the highest rate, 10 per hour, and accept each
@@ -56,7 +59,7 @@ print("7.3:", cg.exercises.check(7.3, machine))
 
 
 # %%
-def desk_source(env, desk, gaps, priorities, works, served):
+def source(env, desk, gaps, priorities, works, served):
     """Customers with priorities at one desk."""
 
     def customer(priority, work):
@@ -71,4 +74,4 @@ def desk_source(env, desk, gaps, priorities, works, served):
         env.process(customer(next(priorities), next(works)))
 
 
-print("7.4:", cg.exercises.check(7.4, desk_source))
+print("7.4:", cg.exercises.check(7.4, source))

@@ -2,25 +2,30 @@
 and its average over time follows from these two.
 """
 
-# %% [markdown]
-# **10.1** The formula for M/M/c, for one clerk more until the wait is short enough.
-# These are the numbers of "Ada".
-
 # %%
+import re
 from itertools import count
 
 import numpy as np
 
 import cgrsp_simpy as cg
 
-print(cg.exercises.question(10.1, "Ada"))
-rate, work, limit = 7 / 60, 60, 7.7
-for clerks in count(int(rate * work) + 1):
-    wait_s = float(cg.queueing.mmc(rate, 1 / work, clerks).wait_s)
-    print(f"{clerks} clerks: mean wait {wait_s:.1f} s")
+student = "Ada"
+
+# %% [markdown]
+# **10.1** The formula for M/M/c, for one clerk more until the wait is short enough.
+
+# %%
+text = cg.exercises.question(10.1, student)
+print(text)
+per_min, work, limit = map(float, re.findall(r"\d+\.?\d*", text))
+rate = per_min / 60
+for answer in count(int(rate * work) + 1):
+    wait_s = float(cg.queueing.mmc(rate, 1 / work, answer).wait_s)
+    print(f"{answer} clerks: mean wait {wait_s:.1f} s")
     if wait_s <= limit:
         break
-print("10.1:", cg.exercises.check(10.1, clerks, "Ada"))
+print("10.1:", cg.exercises.check(10.1, answer, student))
 
 # %% [markdown]
 # **10.2** Each customer is in the system from arrival to departure. So the area under

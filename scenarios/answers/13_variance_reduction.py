@@ -2,25 +2,30 @@
 three estimators.
 """
 
-# %% [markdown]
-# **13.1** The mean of two values of a pair has the variance (1 + r) / 2 of a single
-# value, the mean of two independent ones 1 / 2 of it. The variance and the covariance
-# are integrals: E e^(2aU) = (e^(2a) - 1) / (2a), E e^(aU) e^(a(1 - U)) = e^a. These are
-# the numbers of "Ada".
-
 # %%
+import re
+
 import numpy as np
 
 import cgrsp_simpy as cg
 
-print(cg.exercises.question(13.1, "Ada"))
-a = 1.1
+student = "Ada"
+
+# %% [markdown]
+# **13.1** The mean of two values of a pair has the variance (1 + r) / 2 of a single
+# value, the mean of two independent ones 1 / 2 of it. The variance and the covariance
+# are integrals: E e^(2aU) = (e^(2a) - 1) / (2a), E e^(aU) e^(a(1 - U)) = e^a.
+
+# %%
+text = cg.exercises.question(13.1, student)
+print(text)
+a = float(re.search(r"a = ([\d.]+)", text)[1])
 mean = (np.exp(a) - 1) / a
 variance = (np.exp(2 * a) - 1) / (2 * a) - mean**2
 covariance = np.exp(a) - mean**2
 answer = variance / (variance + covariance)
 print(f"correlation {covariance / variance:.3f}, variance ratio {answer:.2f}")
-print("13.1:", cg.exercises.check(13.1, answer, "Ada"))
+print("13.1:", cg.exercises.check(13.1, answer, student))
 
 # %% [markdown]
 # **13.2** The second run has 1 - u in place of u and 1 - v in place of v.

@@ -1,9 +1,5 @@
 """Answers to lecture 14: quantiles, correlated input and rare events."""
 
-# %% [markdown]
-# **14.1** With probability p, n independent replications see no event with probability
-# (1 - p)^n. Set this equal to 1 - confidence, and solve for n.
-
 # %%
 import re
 from math import log
@@ -13,12 +9,20 @@ from scipy.stats import binom
 
 import cgrsp_simpy as cg
 
-NAME = "the lecturer"
-found = re.search(r"of ([\d.]+) or .* with (\d+) %", cg.exercises.question(14.1, NAME))
+student = "Ada"
+
+# %% [markdown]
+# **14.1** With probability p, n independent replications see no event with probability
+# (1 - p)^n. Set this equal to 1 - confidence, and solve for n.
+
+# %%
+found = re.search(
+    r"of ([\d.]+) or .* with (\d+) %", cg.exercises.question(14.1, student)
+)
 p, confidence = float(found[1]), int(found[2])
-n = log(1 - confidence / 100) / log(1 - p)
-print(f"p = {p}, {confidence} %: {n:,.0f} replications")
-print("14.1:", cg.exercises.check(14.1, n, NAME))
+answer = log(1 - confidence / 100) / log(1 - p)
+print(f"p = {p}, {confidence} %: {answer:,.0f} replications")
+print("14.1:", cg.exercises.check(14.1, answer, student))
 
 # %% [markdown]
 # **14.2** The lower end has the rank of the 0.025 quantile, counted from 1; the upper

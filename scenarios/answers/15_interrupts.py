@@ -1,9 +1,5 @@
 """Answers to lecture 15: interrupts."""
 
-# %% [markdown]
-# **15.1** One piece, E(L) = (1 - exp(-r L)) exp(r (L + R)) / r. The numbers here are
-# those of an empty name. A simulation in plain SimPy gives nearly the same.
-
 # %%
 import re
 from math import exp
@@ -13,7 +9,14 @@ import simpy
 
 import cgrsp_simpy as cg
 
-text = cg.exercises.question(15.1)
+student = "Ada"
+
+# %% [markdown]
+# **15.1** One piece, E(L) = (1 - exp(-r L)) exp(r (L + R)) / r. A simulation in plain
+# SimPy gives nearly the same.
+
+# %%
+text = cg.exercises.question(15.1, student)
 print(text)
 work_h, mean_h, minutes = map(int, re.findall(r"\d+", text))
 rate, restart_h = 1 / mean_h, minutes / 60
@@ -48,7 +51,7 @@ rng = np.random.default_rng(15)
 simulated = cg.statistics.mean([hours(rng) for _ in range(2000)])
 print(f"by the formula {answer:.2f} h,", end=" ")
 print(f"simulated {simulated.mean:.2f} ± {simulated.half_width:.2f} h")
-print("15.1:", cg.exercises.check(15.1, answer))
+print("15.1:", cg.exercises.check(15.1, answer, student))
 
 # %% [markdown]
 # **15.2** A piece counts when its timeout has passed without an interrupt. Otherwise
@@ -56,7 +59,7 @@ print("15.1:", cg.exercises.check(15.1, answer))
 
 
 # %%
-def checkpointed(env, work, every):
+def job(env, work, every):
     while work > 1e-9:
         piece = min(every, work)
         try:
@@ -67,7 +70,7 @@ def checkpointed(env, work, every):
     return env.now
 
 
-print("15.2:", cg.exercises.check(15.2, checkpointed))
+print("15.2:", cg.exercises.check(15.2, job))
 
 # %% [markdown]
 # **15.3** `with` withdraws the request of a caller who reneges, and releases the server

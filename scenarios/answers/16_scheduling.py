@@ -1,9 +1,5 @@
 """Answers to lecture 16: scheduling."""
 
-# %% [markdown]
-# **16.1** Serve the jobs one after the other, the shortest first. A job that ends after
-# its due date adds the difference. The numbers here are those of an empty name.
-
 # %%
 import re
 
@@ -11,18 +7,25 @@ import simpy
 
 import cgrsp_simpy as cg
 
-text = cg.exercises.question(16.1)
+student = "Ada"
+
+# %% [markdown]
+# **16.1** Serve the jobs one after the other, the shortest first. A job that ends after
+# its due date adds the difference.
+
+# %%
+text = cg.exercises.question(16.1, student)
 print(text)
 works, dues = (
     [int(number) for number in numbers.split(",")]
     for numbers in re.findall(r"\[(.*?)\]", text)
 )
-now = total = 0
+now = answer = 0
 for work, due in sorted(zip(works, dues)):
     now += work
-    total += max(0, now - due)
+    answer += max(0, now - due)
     print(f"work {work:3} min, ends at {now:3}, due at {due:3}")
-print("16.1:", cg.exercises.check(16.1, total))
+print("16.1:", cg.exercises.check(16.1, answer, student))
 
 # %% [markdown]
 # **16.2** The due date is known at the request and does not change, so it can be the
@@ -73,11 +76,11 @@ print("16.3:", cg.exercises.check(16.3, oven))
 
 
 # %%
-def critical_ratio(view):
+def policy(view):
     def ratio(job):
         return (job.due_s - view.now_s) / job.work_s
 
     return zip(sorted(view.queue, key=ratio), view.free)
 
 
-print("16.4:", cg.exercises.check(16.4, critical_ratio))
+print("16.4:", cg.exercises.check(16.4, policy))

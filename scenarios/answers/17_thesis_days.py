@@ -1,10 +1,5 @@
 """Answers to lecture 17: days of the thesis."""
 
-# %% [markdown]
-# **17.1** A slot that is never without a job serves one job in each time that it is
-# held. The mean of this time is the mean provisioning delay and the execution time. The
-# numbers here are those of an empty name.
-
 # %%
 import re
 
@@ -12,14 +7,21 @@ import simpy
 
 import cgrsp_simpy as cg
 
-text = cg.exercises.question(17.1)
+student = "Ada"
+
+# %% [markdown]
+# **17.1** A slot that is never without a job serves one job in each time that it is
+# held. The mean of this time is the mean provisioning delay and the execution time.
+
+# %%
+text = cg.exercises.question(17.1, student)
 print(text)
 numbers = map(float, re.findall(r"\d+\.?\d*", text))
 medium_s, p_medium, low_s, p_low, work_s, slots = numbers
 held_s = p_medium * medium_s + p_low * low_s + work_s
 answer = 3600 * slots / held_s
 print(f"a slot is held for {held_s:.0f} s on average; {answer:.2f} jobs per hour")
-print("17.1:", cg.exercises.check(17.1, answer))
+print("17.1:", cg.exercises.check(17.1, answer, student))
 
 # %% [markdown]
 # **17.2** The request comes first: from the dispatch on, the slot is held. The wait

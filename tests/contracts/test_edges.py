@@ -427,7 +427,11 @@ def test_a_study_in_a_script_is_printed_visibly():
             ],
             "chunks",
         ),
-        pytest.param(["lectures", "3", "--copy"], "answers", marks=pytest.mark.slow),
+        pytest.param(
+            ["lectures", "3", "--with-answers", "--copy"],
+            "answers",
+            marks=pytest.mark.slow,
+        ),
         pytest.param(
             ["papers", "figures", "dag", "gantt", "--out"], None, marks=pytest.mark.slow
         ),

@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from cgrsp_simpy.analysis import statistics
-from cgrsp_simpy.exercises import outputs
+from cgrsp_simpy.exercises import exercise, outputs
 
 FOLDER = Path(__file__).parents[2] / "scenarios" / "answers"
 ANSWERS = [path for number in range(9, 14) for path in FOLDER.glob(f"{number:02}_*.py")]
@@ -41,9 +41,9 @@ OF_CODE = [
 @pytest.fixture(params=SEEDS)
 def drawn(request, monkeypatch):
     """Draw other cases than those that students get."""
-    original = outputs.stream
+    original = exercise.stream
     monkeypatch.setattr(
-        outputs, "stream", lambda seed, name: original(1000 + request.param, name)
+        exercise, "stream", lambda seed, name: original(1000 + request.param, name)
     )
 
 

@@ -8,7 +8,7 @@ import pytest
 import simpy
 
 from cgrsp_simpy.base.streams import stream
-from cgrsp_simpy.exercises import check, exercise, processes
+from cgrsp_simpy.exercises import check, exercise
 from cgrsp_simpy.exercises.processes import EXERCISES
 
 STUDENTS = [f"student {n}" for n in range(100)]
@@ -663,10 +663,8 @@ WRONG = [
 
 @pytest.fixture(params=range(5))
 def draws(request, monkeypatch):
-    """Twenty other cases per number, a hundred in all."""
-    monkeypatch.setattr(
-        processes, "stream", lambda _, name: stream(request.param, name)
-    )
+    """Draw twenty other cases per number, a hundred in all."""
+    monkeypatch.setattr(exercise, "stream", lambda _, name: stream(request.param, name))
     return request.param
 
 

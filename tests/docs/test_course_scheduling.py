@@ -7,7 +7,7 @@ import pytest
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.base.streams import stream
-from cgrsp_simpy.exercises import check, question, scheduling
+from cgrsp_simpy.exercises import check, exercise, question
 from cgrsp_simpy.exercises.scheduling import EXERCISES
 
 STUDENTS = [f"student {n}" for n in range(100)]
@@ -352,10 +352,8 @@ WRONG = [
 
 @pytest.fixture(params=range(5))
 def draws(request, monkeypatch):
-    """Twenty other cases per number, a hundred in all."""
-    monkeypatch.setattr(
-        scheduling, "stream", lambda _, name: stream(request.param, name)
-    )
+    """Draw twenty other cases per number, a hundred in all."""
+    monkeypatch.setattr(exercise, "stream", lambda _, name: stream(request.param, name))
     return request.param
 
 

@@ -353,7 +353,8 @@ def test_a_usual_mistake_gets_its_hint():
 def test_the_command_lists_shows_and_copies(capsys, tmp_path):
     assert main(["lectures"]) == 0
     listed = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in listed] == [*map(str, NUMBERS), "lab"]
+    names = [line.split()[0] for line in listed]
+    assert names[: len(NUMBERS) + 1] == [*map(str, NUMBERS), "lab"]  # then assignments
     assert main(["lectures", "3"]) == 0
     assert capsys.readouterr().out == LECTURES[2].read_text(encoding="utf-8")
     assert main(["lectures", "3", "--copy", str(tmp_path / "mine")]) == 0
@@ -368,7 +369,7 @@ def test_the_command_lists_shows_and_copies(capsys, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["x"], f"unknown lecture 'x' (allowed: {', '.join(map(str, NUMBERS))}, lab)"),
+        (["x"], f"unknown lecture 'x' (allowed: {', '.join(map(str, NUMBERS))}, lab"),
         (["--copy", "x"], "--copy(='x') must be given with the number of a lecture"),
         (
             ["--slides", "x"],
@@ -378,7 +379,8 @@ def test_the_command_lists_shows_and_copies(capsys, tmp_path):
 )
 def test_bad_input_is_one_line(capsys, arguments, message):
     assert main(["lectures", *arguments]) == 2
-    assert capsys.readouterr().err.strip() == f"cgrsp lectures: {message}"
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"cgrsp lectures: {message}")
 
 
 def test_the_lab_is_copied_without_answers(capsys, tmp_path):

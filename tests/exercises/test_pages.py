@@ -40,6 +40,20 @@ def test_each_heading_and_each_title_of_a_cell_begins_a_slide(script):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
+def test_slides_show_no_code_that_draws(script):
+    pytest.importorskip("jupytext")
+    cells = pages.notebook(script.read_text(encoding="utf-8")).cells
+    shown = "\n".join(
+        cell.source
+        for cell in cells
+        if cell.cell_type == "code"
+        and pages.PICTURE not in cell.metadata.get("tags", ())
+    )
+    assert not re.findall(r"plt\.|styled\(|\.set_title\(|\.legend\(|colou?r=", shown)
+
+
+@pytest.mark.slow
 def test_a_notebook_is_the_same_each_time_and_valid():
     nbformat = pytest.importorskip("nbformat")
     pytest.importorskip("jupytext")

@@ -87,7 +87,7 @@ def pages(folder: Path) -> None:
     """
     wanted = {
         folder / name: text
-        for make in (_lectures, _scenarios, _figures, _reference)
+        for make in (_lectures, _scenarios, _figures, _ledger, _reference)
         for name, text in make()
     }
     for path, text in wanted.items():
@@ -324,6 +324,15 @@ def _figures() -> Iterator[tuple[str, str]]:
         " gives today."
     )
     yield "figures/index.md", f"{intro}\n\n{_listed([*names.values(), 'more'])}\n"
+
+
+def _ledger() -> Iterator[tuple[str, str]]:
+    """The recorded ledger of each paper, as a part of its page."""
+    found = ledger.recorded()
+    for paper in ledger.PAPERS:
+        rows = ledger.rows(entry for entry in found if entry.paper == paper)
+        cells = cells_of([{k: v for k, v in row.items() if k != "paper"} for row in rows])
+        yield f"parts/ledger_{paper}.md", Table("", cells).markdown() + "\n"
 
 
 def _pictures(readme: Path) -> list[Path]:

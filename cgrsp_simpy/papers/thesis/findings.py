@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cgrsp_simpy.engine.run import Run
+from cgrsp_simpy.papers.thesis.contradictions import decided
 from cgrsp_simpy.papers.thesis.experiments import (
     HECTIC,
     MONTH,
@@ -29,7 +30,6 @@ from cgrsp_simpy.papers.thesis.experiments import (
     measure_of,
     pooled_d,
 )
-from cgrsp_simpy.papers.thesis.printed import decided
 from cgrsp_simpy.papers.thesis.runs import Results, low_stock_pct, queue_pct
 from cgrsp_simpy.papers.thesis.verdict import (
     deviation,

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from cgrsp_simpy.papers.thesis import printed
+from cgrsp_simpy.papers.thesis import contradictions
 from cgrsp_simpy.papers.thesis.published import PRINTED
 
 
 def test_all_of_them_are_contradicted():
-    sentences = [*printed.decided()]
+    sentences = [*contradictions.decided()]
     assert len(sentences) == 13
     assert [where for where, _, holds, _ in sentences if holds] == []
     for _, _, _, reason in sentences:
@@ -39,4 +39,4 @@ def test_another_printed_number_would_confirm_the_sentence(
 ):
     changed = replace(PRINTED[table], rows={**PRINTED[table].rows, row: cells})
     monkeypatch.setitem(PRINTED, table, changed)
-    assert where in [place for place, _, holds, _ in printed.decided() if holds]
+    assert where in [place for place, _, holds, _ in contradictions.decided() if holds]

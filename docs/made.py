@@ -25,7 +25,9 @@ import nbformat
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 import cgrsp_simpy
+from cgrsp_simpy.base.table import Table, cells_of
 from cgrsp_simpy.exercises import pages as lecture_pages
+from cgrsp_simpy.papers import ledger
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "cgrsp_simpy"
@@ -331,7 +333,9 @@ def _ledger() -> Iterator[tuple[str, str]]:
     found = ledger.recorded()
     for paper in ledger.PAPERS:
         rows = ledger.rows(entry for entry in found if entry.paper == paper)
-        cells = cells_of([{k: v for k, v in row.items() if k != "paper"} for row in rows])
+        cells = cells_of(
+            [{k: v for k, v in row.items() if k != "paper"} for row in rows]
+        )
         yield f"parts/ledger_{paper}.md", Table("", cells).markdown() + "\n"
 
 

@@ -18,7 +18,9 @@ from cgrsp_simpy.analysis.statistics import Mean
 from cgrsp_simpy.base.table import Table, cells_of
 
 PAPERS = ("thesis", "waiting", "cluster", "hgsp", "dag")
-RECORD = "ledger.csv"  # in the folder data: the answer of cgrsp papers check --format csv
+RECORD = (
+    "ledger.csv"  # in the folder data: the answer of cgrsp papers check --format csv
+)
 REPRODUCED, DIFFERENT, UNDECIDED = "reproduced", "different", "undecided"
 CONTRADICTED, IMPOSSIBLE = "contradicted", "impossible"
 UNTESTABLE = "not testable"
@@ -76,7 +78,7 @@ def entries(
 
 
 def recorded() -> list[Entry]:
-    """Return the entries as they were recorded, with the numbers of seeds as printed."""
+    """Return the entries as they were recorded, with as many seeds as printed."""
     text = resources.files("cgrsp_simpy").joinpath(f"data/{RECORD}").read_text("utf-8")
     return [Entry(**row) for row in csv.DictReader(text.splitlines())]
 

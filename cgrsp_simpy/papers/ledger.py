@@ -80,7 +80,11 @@ def entries(
 def recorded() -> list[Entry]:
     """Return the entries as they were recorded, with as many seeds as printed."""
     text = resources.files("cgrsp_simpy").joinpath(f"data/{RECORD}").read_text("utf-8")
-    return [Entry(**row) for row in csv.DictReader(text.splitlines())]
+    # a table's file has an apostrophe before what a spreadsheet would compute
+    return [
+        Entry(**{name: value.removeprefix("'") for name, value in row.items()})
+        for row in csv.DictReader(text.splitlines())
+    ]
 
 
 def lost(found: Iterable[Entry]) -> list[Entry]:

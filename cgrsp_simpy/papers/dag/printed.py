@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 from scipy import stats
 
+from cgrsp_simpy.base.metric import summed
 from cgrsp_simpy.dag.scenario import Scenario
 from cgrsp_simpy.papers import ledger
 from cgrsp_simpy.papers.dag.distance import correlate
@@ -84,7 +85,7 @@ def _distance() -> Iterator[Entry]:
     even, more = (nodes - 1) / 2, (nodes - 1) / 2 + moved
     loads = [abs(more - even)] * int(more)
     loads += [abs(nodes - 1 - more - even)] * int(nodes - 1 - more)
-    distance = sum(loads) / nodes
+    distance = summed(loads) / nodes
     yield Entry(
         "dag",
         "Section 4.2",
@@ -153,7 +154,7 @@ def _ranks() -> Iterator[Entry]:
 
 def _sentences() -> Iterator[Entry]:
     """Judge sentences that other printed numbers contradict."""
-    for where, text, ours in (
+    for where, text, reason in (
         (
             "Section 5.5",
             "WORL-RTGS has the lowest makespan in all settings",
@@ -166,7 +167,7 @@ def _sentences() -> Iterator[Entry]:
             " the same section)",
         ),
     ):
-        yield Entry("dag", where, text, ledger.CONTRADICTED, "", ours)
+        yield Entry("dag", where, text, ledger.CONTRADICTED, reason=reason)
 
 
 def _untestable() -> Iterator[Entry]:

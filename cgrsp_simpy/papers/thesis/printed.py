@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import Executor
 
 from cgrsp_simpy.papers import ledger
@@ -16,7 +16,6 @@ from cgrsp_simpy.papers.thesis.verdict import (
     AGREES,
     DIFFERS,
     INPUT,
-    SHOWN,
     UNDECIDED,
     Judged,
 )
@@ -27,7 +26,6 @@ OF_CELLS = {
     DIFFERS: ledger.DIFFERENT,
     UNDECIDED: ledger.UNDECIDED,
     INPUT: ledger.UNTESTABLE,
-    SHOWN: ledger.UNDECIDED,
 }
 OF_FINDINGS = {
     HOLDS: ledger.REPRODUCED,
@@ -41,7 +39,9 @@ def entries(
 ) -> Iterator[Entry]:
     """Yield the cells of all tables, the findings and what cannot be tested."""
     report = make_report(replications=seeds, executor=executor)
-    yield from map(_of_cell, filter(_is_printed, report.cells))
+    of_t = {cell.row: cell.verdict for cell in report.cells if cell.column == "t"}
+    for cell in filter(_is_printed, report.cells):
+        yield _of_cell(cell, of_t)
     contradicted = {sentence for _, sentence, holds, _ in decided() if not holds}
     for finding in report.findings:
         verdict = OF_FINDINGS[finding.verdict]
@@ -57,13 +57,17 @@ def _is_printed(cell: Judged) -> bool:
     return bool(cell.printed) or cell.verdict == INPUT
 
 
-def _of_cell(cell: Judged) -> Entry:
+def _of_cell(cell: Judged, of_t: Mapping[str, str]) -> Entry:
+    """Return the entry of a cell; a p-value follows from the t beside it."""
+    verdict = OF_CELLS[
+        of_t[cell.row] if cell.column == "p" else cell.verdict or UNDECIDED
+    ]
     n = PRINTED[cell.table].n if cell.table in PRINTED else 0
     return Entry(
         "thesis",
         f"Table {cell.table}",
         f"{cell.row}, {column_of(cell)}",
-        OF_CELLS[cell.verdict],
+        verdict,
         cell.printed,
         ours_of(cell),
         "; ".join(filter(None, [cell.note, f"{n} seeds printed" * (n > 0)])),

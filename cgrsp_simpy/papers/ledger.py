@@ -124,11 +124,25 @@ def rows(found: Iterable[Entry]) -> list[dict[str, Any]]:
 
 
 def tables(found: Sequence[Entry], every: bool = False) -> list[Table]:
-    """Return the summary, and the entries that are not reproduced, or all of them."""
+    """Return the summary, and by paper what is not reproduced, or every entry."""
     note = "\n".join(f"{verdict}: {text}" for verdict, text in MEANING.items())
     made = [Table("Printed statements", cells_of(summary(found)), note)]
-    shown = [entry for entry in found if every or entry.verdict != REPRODUCED]
-    if shown:
-        title = "Each of them" if every else "Those that are not reproduced"
-        made.append(Table(title, cells_of(rows(shown))))
+    for paper in dict.fromkeys(entry.paper for entry in found):
+        lines = [
+            [_line(entry)]
+            for entry in found
+            if entry.paper == paper and (every or entry.verdict != REPRODUCED)
+        ]
+        if lines:
+            made.append(Table("", [[paper], *lines]))
     return made
+
+
+def _line(entry: Entry) -> str:
+    what = f"{entry.where}, {entry.statement}" if entry.statement else entry.where
+    parts = [
+        f"printed {entry.printed}" if entry.printed else "",
+        f"ours {entry.ours}" if entry.ours else "",
+        entry.reason,
+    ]
+    return f"{entry.verdict}: {what}" + "".join(f"; {part}" for part in parts if part)

@@ -22,7 +22,9 @@ import nbformat
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 import cgrsp_simpy
+from cgrsp_simpy.base.table import Table, cells_of
 from cgrsp_simpy.exercises import browser
+from cgrsp_simpy.papers import ledger
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "cgrsp_simpy"
@@ -78,7 +80,7 @@ def pages(folder: Path) -> None:
     """
     wanted = {
         folder / name: text
-        for make in (_lectures, _scenarios, _figures, _reference)
+        for make in (_lectures, _scenarios, _figures, _ledger, _reference)
         for name, text in make()
     }
     for path, text in wanted.items():
@@ -285,6 +287,17 @@ def _figures() -> Iterator[tuple[str, str]]:
         " gives today."
     )
     yield "figures/index.md", f"{intro}\n\n{_listed([*names.values(), 'more'])}\n"
+
+
+def _ledger() -> Iterator[tuple[str, str]]:
+    """The recorded ledger of each paper, as a part of its page."""
+    found = ledger.recorded()
+    for paper in ledger.PAPERS:
+        rows = ledger.rows(entry for entry in found if entry.paper == paper)
+        cells = cells_of(
+            [{k: v for k, v in row.items() if k != "paper"} for row in rows]
+        )
+        yield f"parts/ledger_{paper}.md", Table("", cells).markdown() + "\n"
 
 
 def _pictures(readme: Path) -> list[Path]:

@@ -30,9 +30,10 @@ def stream(seed: int, name: str, *numbers: int) -> Generator:
     edges", "dag work", "dag data", "dag memory", "in use" (of the GPUs), "plan pairs",
     "random plan", "random search", "dag annealing", whales, network and exploration; of
     spot instances "spot start" (where in its traces a run begins) and "spot zone 0", 1
-    and so on; verify (which runs are repeated), generated (the thesis's jobs, in its
-    figures), exercise, and "run " before those of a life. Those of scenarios that are
-    drawn at random begin with "suite" (tests/benchmarks/suite.py).
+    and so on; verify (which runs are repeated), "public program" (of the cluster
+    paper), generated (the thesis's jobs, in its figures), exercise, and "run " before
+    those of a job process. Those of scenarios that are drawn at random begin with
+    "suite" (tests/benchmarks/suite.py).
 
     Raises InputError for a seed that is not a whole number >= 0.
     """

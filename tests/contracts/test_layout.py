@@ -42,7 +42,13 @@ ELSEWHERE = {  # file, or folder -> the tests of what has none of its own, and w
     "papers/thesis/page.py": "papers/thesis/test_report.py",
     "papers/thesis/table_figures.py": "papers/thesis/test_figures.py",
     "papers/waiting/run_figures.py": "papers/waiting/test_figures.py",
+    "papers/cluster/public_program.py": "papers/test_ledger.py",
     "waiting/view.py": "waiting/test_scenario.py",
+    # their entries, as recorded
+    **{
+        f"papers/{paper}/printed.py": "papers/test_ledger.py"
+        for paper in ("thesis", "waiting", "cluster", "hgsp", "dag")
+    },
     # figures and rows of a room's runs, and how studies run them
     **{
         f"{room}/{name}.py": f"{room}/test_scenario.py"

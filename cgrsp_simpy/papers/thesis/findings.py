@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cgrsp_simpy.engine.run import Run
+from cgrsp_simpy.papers.thesis.contradictions import decided
 from cgrsp_simpy.papers.thesis.experiments import (
     HECTIC,
     MONTH,
@@ -29,10 +30,8 @@ from cgrsp_simpy.papers.thesis.experiments import (
     measure_of,
     pooled_d,
 )
-from cgrsp_simpy.papers.thesis.published import PRINTED
 from cgrsp_simpy.papers.thesis.runs import Results, low_stock_pct, queue_pct
 from cgrsp_simpy.papers.thesis.verdict import (
-    composite_error,
     deviation,
     half_width,
     too_few,
@@ -344,7 +343,10 @@ def told(results: Results) -> list[Verdict]:
     return [
         *(_told(finding, results) for finding in FINDINGS),
         *_of_single_runs(),
-        *_of_printed_figures(),
+        *(
+            Verdict(where, sentence, _verdict(holds), (reason,))
+            for where, sentence, holds, reason in decided()
+        ),
     ]
 
 
@@ -411,61 +413,6 @@ def _of_single_runs() -> Iterator[Verdict]:
                 "true of execution time alone (offered load"
                 f" {day('surge').known().offered_load:.2f}); more than ten jobs wait at"
                 f" {share:.0f} % of its dispatches; {LOOKED_AT} seeds"
-            ),
-        ),
-    )
-
-
-def _of_printed_figures() -> Iterator[Verdict]:
-    """Judge sentences that the printed figures themselves contradict."""
-    error = composite_error()
-    yield Verdict(
-        "Eq. 3.10",
-        "The objective adds seconds of wait and numbers of missed deadlines",
-        _verdict(error > 0.01),
-        (
-            (
-                "Table 5.11 follows from minutes and per cents: all its entries within"
-                f" {error:.3f} from Table 5.7 at C_max = 5"
-            ),
-        ),
-    )
-    jobs = HECTIC.workload.jobs
-    yield Verdict(
-        "Section 5.6",
-        "FIFO misses about 277, SPT about 167 deadlines of a hectic day",
-        _verdict(abs(0.2199 * jobs - 277) < 1 and abs(0.1314 * jobs - 167) < 1),
-        (
-            (
-                f"by the rates printed beside them, 21.99 % and 13.14 % of {jobs}:"
-                f" {0.2199 * jobs:.0f} and {0.1314 * jobs:.0f}"
-            ),
-        ),
-    )
-    cost = {row: float(cells[-1]) for row, cells in PRINTED["5.2"].rows.items()}
-    least, most = min(cost, key=lambda row: cost[row]), max(cost.values())
-    dearest = " and ".join(row for row in cost if cost[row] == most)
-    yield Verdict(
-        "Section 6.1.1",
-        "The dearest policy is CADR at $6.13, 1.46 % above SPT",
-        _verdict(cost["CADR"] == most),
-        (
-            (
-                f"Table 5.2: {dearest} at ${most:.2f},"
-                f" {100 * (most / cost[least] - 1):.2f} % above {least}; CADR"
-                f" {100 * (cost['CADR'] / cost[least] - 1):.2f} %"
-            ),
-        ),
-    )
-    miss = {row: float(cells[1]) for row, cells in PRINTED["5.13"].rows.items()}
-    yield Verdict(
-        "Section 5.6",
-        "From FIFO to RH the month's miss falls by about half",
-        _verdict(0.4 < miss["RH"] / miss["FIFO"] < 0.6),
-        (
-            (
-                f"Table 5.13: from {miss['FIFO']} to {miss['RH']} %, by"
-                f" {100 * (1 - miss['RH'] / miss['FIFO']):.0f} %"
             ),
         ),
     )

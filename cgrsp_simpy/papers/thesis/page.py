@@ -132,7 +132,7 @@ def report_page(
             paragraph(FINDINGS_READING),
         ]
         body += [_tests(numbered)]
-    body += [f"<h2>{CANNOT_TITLE}</h2>", bullets(CANNOT)]
+    body += [f"<h2>{CANNOT_TITLE}</h2>", bullets(text for _, text in CANNOT)]
     return page(TITLE, body, STYLE)
 
 

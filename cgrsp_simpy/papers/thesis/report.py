@@ -123,7 +123,7 @@ class Report:
                 *map(_markdown_finding, self.findings),
             ]
         if len(self.tables) > 1:
-            parts += [f"## {CANNOT_TITLE}", _bullets(CANNOT)]
+            parts += [f"## {CANNOT_TITLE}", _bullets(text for _, text in CANNOT)]
         return "\n\n".join(filter(None, parts)) + "\n"
 
     def as_tables(self) -> list[Table]:

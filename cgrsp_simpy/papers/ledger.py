@@ -1,0 +1,148 @@
+"""Ledger of the papers' printed statements: as printed, ours, and a verdict on each.
+
+Each paper's `printed` module yields its entries. Nothing is left out silently: what
+cannot be tested is an entry with the reason.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Executor
+from dataclasses import asdict, dataclass
+from importlib import import_module, resources
+from typing import Any
+
+from cgrsp_simpy.analysis.statistics import Mean
+from cgrsp_simpy.base.table import Table, cells_of
+
+PAPERS = ("thesis", "waiting", "cluster", "hgsp", "dag")
+RECORD = (
+    "ledger.csv"  # in the folder data: the answer of cgrsp papers check --format csv
+)
+REPRODUCED, DIFFERENT, UNDECIDED = "reproduced", "different", "undecided"
+CONTRADICTED, IMPOSSIBLE = "contradicted", "impossible"
+UNTESTABLE = "not testable"
+MEANING = {
+    REPRODUCED: "ours agrees with the printed number, or the claim holds",
+    DIFFERENT: "ours differs by more than chance, or the claim does not hold",
+    UNDECIDED: "too few seeds to say",
+    CONTRADICTED: "the document's own numbers contradict it",
+    IMPOSSIBLE: "no data can have it",
+    UNTESTABLE: "what would be needed is not public",
+}
+
+
+# an interval wider than this part of the printed number confirms nothing
+WIDEST = 0.25
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Printed statement and its verdict.
+
+    where: table, figure or section. statement: the quantity, or the claim. ours: with
+    its 95 % interval. reason: what decides, or why it cannot be tested.
+    """
+
+    paper: str
+    where: str
+    statement: str
+    verdict: str
+    printed: str = ""
+    ours: str = ""
+    reason: str = ""
+
+
+def verdict_of(printed: float, ours: Mean, rounding: float = 0.0) -> str:
+    """Return the verdict on a printed mean, given ours with its 95 % interval."""
+    if not ours.low - rounding <= printed <= ours.high + rounding:
+        return DIFFERENT if ours.n > 1 else UNDECIDED
+    wide = not ours.half_width <= WIDEST * abs(printed) + rounding
+    return UNDECIDED if wide else REPRODUCED
+
+
+def entries(
+    papers: Iterable[str],
+    seeds: int | None = None,
+    executor: Executor | int | None = None,
+) -> Iterator[Entry]:
+    """Yield the entries of papers, in the order of the documents.
+
+    seeds: of everything that is simulated; by default as printed.
+    """
+    for paper in papers:
+        printed = import_module(f"cgrsp_simpy.papers.{paper}.printed")
+        yield from printed.entries(seeds, executor)
+
+
+def recorded() -> list[Entry]:
+    """Return the entries as they were recorded, with as many seeds as printed."""
+    text = resources.files("cgrsp_simpy").joinpath(f"data/{RECORD}").read_text("utf-8")
+    # a table's file has an apostrophe before what a spreadsheet would compute
+    return [
+        Entry(**{name: value.removeprefix("'") for name, value in row.items()})
+        for row in csv.DictReader(text.splitlines())
+    ]
+
+
+def lost(found: Iterable[Entry]) -> list[Entry]:
+    """Return the entries that were reproduced when recorded, and no longer are."""
+    agreed = {
+        (entry.paper, entry.where, entry.statement)
+        for entry in recorded()
+        if entry.verdict == REPRODUCED
+    }
+    return [
+        entry
+        for entry in found
+        if entry.verdict != REPRODUCED
+        and (entry.paper, entry.where, entry.statement) in agreed
+    ]
+
+
+def summary(found: Sequence[Entry]) -> list[dict[str, Any]]:
+    """Return the number of entries by paper and verdict, and in all."""
+    papers = [*dict.fromkeys(entry.paper for entry in found)]
+    counted = Counter((entry.paper, entry.verdict) for entry in found)
+    rows = [
+        {"paper": paper, **{verdict: counted[paper, verdict] for verdict in MEANING}}
+        for paper in papers
+    ]
+    if len(papers) > 1:
+        every = Counter(entry.verdict for entry in found)
+        rows.append(
+            {"paper": "all", **{verdict: every[verdict] for verdict in MEANING}}
+        )
+    return rows
+
+
+def rows(found: Iterable[Entry]) -> list[dict[str, Any]]:
+    """Return the entries as rows."""
+    return [asdict(entry) for entry in found]
+
+
+def tables(found: Sequence[Entry], every: bool = False) -> list[Table]:
+    """Return the summary, and by paper what is not reproduced, or every entry."""
+    note = "\n".join(f"{verdict}: {text}" for verdict, text in MEANING.items())
+    made = [Table("Printed statements", cells_of(summary(found)), note)]
+    for paper in dict.fromkeys(entry.paper for entry in found):
+        lines = [
+            [_line(entry)]
+            for entry in found
+            if entry.paper == paper and (every or entry.verdict != REPRODUCED)
+        ]
+        if lines:
+            made.append(Table("", [[paper], *lines]))
+    return made
+
+
+def _line(entry: Entry) -> str:
+    what = f"{entry.where}, {entry.statement}" if entry.statement else entry.where
+    parts = [
+        f"printed {entry.printed}" if entry.printed else "",
+        f"ours {entry.ours}" if entry.ours else "",
+        entry.reason,
+    ]
+    return f"{entry.verdict}: {what}" + "".join(f"; {part}" for part in parts if part)

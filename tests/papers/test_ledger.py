@@ -1,0 +1,209 @@
+"""The ledger of printed statements: complete, and as recorded."""
+
+import re
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from cgrsp_simpy.analysis.statistics import mean
+from cgrsp_simpy.papers import ledger
+from cgrsp_simpy.papers.cluster import public_program
+from cgrsp_simpy.papers.ledger import Entry
+
+PAPERS = Path(__file__).parents[3] / "shared" / "papers"
+NUMBER = re.compile(r"[-+]?\d+(?:,\d{3})*(?:\.\d+)?")
+RECORDED = ledger.recorded()
+
+
+def numbers(text):
+    return [float(each.replace(",", "")) for each in NUMBER.findall(text)]
+
+
+def tables_of_thesis():
+    """Number of a table -> its cells, without the names of rows and columns."""
+    lines = (PAPERS / "thesis.txt").read_text(encoding="utf-8").splitlines()
+    found = {}
+    for place, line in enumerate(lines):
+        if heading := re.match(r"Table (\d\.\d+): ", line):
+            start = next(n for n in range(place, len(lines)) if "\t" in lines[n])
+            rows = []
+            while "\t" in lines[start]:
+                once = re.sub(
+                    r"(?<![.\d])(\d+)/\1(?![.\d])", r"\1", lines[start]
+                )  # 950/950 jobs
+                rows.append(once.split("\t")[1:])
+                start += 1
+            found[heading[1]] = [cell for row in rows[1:] for cell in row]
+    return found
+
+
+needs_papers = pytest.mark.skipif(not PAPERS.is_dir(), reason="needs the documents")
+OF_RESERVATIONS = Counter([0, 0, 1, 1, 2, 2, 3, 3])  # names of rows of Table 5.10
+
+
+@needs_papers
+@pytest.mark.parametrize("number", [f"5.{n}" for n in range(1, 14)])
+def test_every_cell_of_the_theses_tables_is_in_the_ledger(number):
+    printed = [n for cell in tables_of_thesis()[number] for n in numbers(cell)]
+    of_table = [
+        n
+        for entry in RECORDED
+        if entry.paper == "thesis" and entry.where == f"Table {number}"
+        for n in numbers(entry.printed)
+    ]
+    missing = Counter(printed) - Counter(of_table)
+    if number == "5.10":
+        missing -= OF_RESERVATIONS
+    assert not missing
+    assert len(printed) >= 10
+
+
+@needs_papers
+@pytest.mark.parametrize("number", ["5.14", "6.1"])
+def test_numbers_of_summaries_stand_in_the_tables(number):
+    tables = tables_of_thesis()
+    cells = [cell for n in range(1, 14) for cell in tables[f"5.{n}"]]
+    known = {n for cell in cells for n in numbers(cell)}
+    known |= {abs(n) for n in known} | {60.0, 1.46}  # see the contradictions
+    found = {abs(n) for cell in tables[number] for n in numbers(cell)}
+    assert {n for n in found if n != round(n)} - known == set()
+
+
+@needs_papers
+@pytest.mark.parametrize(
+    ("paper", "file", "head", "least"),
+    [
+        ("hgsp", "hgsp.txt", r"tasks\d \(", 32),
+        ("hgsp", "hgsp.txt", r"(FIFO|WSRPT|Improvement)\t", 6),
+        ("cluster", "cluster-schedulers.txt", r"\| [HPS].*\(...\) \|", 15),
+        ("waiting", "waiting-policies.txt", r"<i>(On-demand|Fixed)", 12),
+    ],
+)
+def test_every_cell_of_the_other_tables_is_in_the_ledger(paper, file, head, least):
+    lines = (PAPERS / file).read_text(encoding="utf-8").splitlines()
+    rows = [re.split(r"\t|\|", line) for line in lines if re.match(head, line)]
+    printed = {
+        abs(n)
+        for row in rows
+        for cell in [part for part in row if part.strip()][1:]
+        for n in numbers(cell.replace("\\$", ""))
+    }
+    assert sum(len(row) - 1 for row in rows) >= least / 2
+    of_paper = {
+        abs(n)
+        for entry in RECORDED
+        if entry.paper == paper
+        for n in numbers(f"{entry.printed} {entry.statement}")
+    }
+    assert printed - of_paper - {0.4, 0.7, 1.0} == set()
+
+
+def found(paper, *words):
+    return [
+        entry
+        for entry in RECORDED
+        if entry.paper == paper
+        and all(word in f"{entry.where} {entry.statement}" for word in words)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("paper", "words", "verdict"),
+    [
+        ("thesis", ("Section 5.5.4", "eight minutes"), ledger.CONTRADICTED),
+        ("thesis", ("Section 4.5.8", "2.28"), ledger.CONTRADICTED),
+        ("thesis", ("Section 5.3", "22 comparisons"), ledger.CONTRADICTED),
+        ("thesis", ("Figure 5.7",), ledger.CONTRADICTED),
+        ("cluster", ("hps, wait_variance_s2",), ledger.IMPOSSIBLE),
+        ("cluster", ("hps, wait_s, by the public program",), ledger.IMPOSSIBLE),
+        ("dag", ("Spearman, real workloads",), ledger.IMPOSSIBLE),
+        ("dag", ("critical difference", "10 workloads"), ledger.CONTRADICTED),
+        ("hgsp", ("up to 25 %",), ledger.CONTRADICTED),
+        ("hgsp", ("tasks3, Best, weighted",), ledger.REPRODUCED),
+        ("waiting", ("NJW, best s",), ledger.REPRODUCED),
+    ],
+)
+def test_what_an_entry_says(paper, words, verdict):
+    (entry,) = found(paper, *words)
+    assert entry.verdict == verdict
+
+
+def test_entries_are_unlike_and_say_why_they_are_not_reproduced():
+    assert {entry.paper for entry in RECORDED} == {*ledger.PAPERS}
+    assert {entry.verdict for entry in RECORDED} <= {*ledger.MEANING}
+    keys = Counter((e.paper, e.where, e.statement) for e in RECORDED)
+    assert [key for key, times in keys.items() if times > 1] == []
+    for entry in RECORDED:
+        assert entry.verdict in (ledger.REPRODUCED, ledger.DIFFERENT) or entry.reason
+
+
+def test_papers_without_long_runs_give_what_was_recorded():
+    for paper in ("waiting", "dag"):
+        assert [*ledger.entries([paper])] == [e for e in RECORDED if e.paper == paper]
+        assert ledger.lost(ledger.entries([paper])) == []
+
+
+def test_a_lost_agreement_is_noticed():
+    (best,) = found("waiting", "NJW, best s")
+    changed = replace(best, verdict=ledger.DIFFERENT)
+    assert ledger.lost([best]) == []
+    assert ledger.lost([changed]) == [changed]
+    assert ledger.lost([replace(changed, statement="another")]) == []
+
+
+@pytest.mark.parametrize(
+    ("printed", "values", "verdict"),
+    [
+        (10.0, (9.9, 10.0, 10.2), ledger.REPRODUCED),
+        (10.0, (1.0, 10.0, 20.0), ledger.UNDECIDED),  # an interval of ± 24
+        (10.0, (19.9, 20.0, 20.1), ledger.DIFFERENT),
+        (10.0, (10.0,), ledger.UNDECIDED),
+    ],
+)
+def test_a_wide_interval_confirms_nothing(printed, values, verdict):
+    assert ledger.verdict_of(printed, mean(values)) == verdict
+
+
+def test_the_summary_counts_every_entry_once():
+    entries = [
+        Entry("a", "Table 1", "x", ledger.REPRODUCED),
+        Entry("a", "Table 1", "y", ledger.DIFFERENT),
+        Entry("b", "Table 1", "x", ledger.REPRODUCED),
+    ]
+    rows = ledger.summary(entries)
+    assert [row[ledger.REPRODUCED] for row in rows] == [1, 1, 2]
+    assert [row["paper"] for row in rows] == ["a", "b", "all"]
+
+
+def test_the_readme_counts_what_is_recorded():
+    text = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    numbers_of = dict(ledger.summary(RECORDED)[-1])
+    del numbers_of["paper"]
+    sentence = (
+        "Of {}, {reproduced} are reproduced, {different} differ, {undecided} are"
+        " undecided, {contradicted} are contradicted by the document's own numbers,"
+        " {impossible} are impossible, and {not testable} cannot be tested."
+    )
+    wanted = sentence.format(len(RECORDED), **numbers_of)
+    assert wanted in " ".join(text.split())
+
+
+def test_the_public_program_loses_jobs_that_do_not_fit_at_once():
+    jobs = [
+        public_program.Job(0.5, 4, 100.0),
+        public_program.Job(1.0, 2, 10.0),  # offered with the first; first does not wait
+        public_program.Job(50.0, 8, 10.0),  # does not fit, and is never offered again
+        public_program.Job(101.0, 8, 10.0),  # the first has ended in this second
+    ]
+    waits = public_program.run(jobs, public_program.ORDERS["fifo"], gpus=8)
+    assert waits == [0.5, 0.0, 0.0]
+
+
+@pytest.mark.parametrize("order", public_program.ORDERS)
+def test_no_job_of_the_public_program_waits_for_more_than_a_second(order):
+    jobs = public_program.drawn(3, 400)
+    waits = public_program.run(jobs, public_program.ORDERS[order], gpus=16)
+    assert 0 < len(waits) < 400
+    assert 0 <= min(waits) <= max(waits) < 1

@@ -1,8 +1,5 @@
-"""A log replayed: 20 logs simulated by schedulers drawn at random are told apart;
-intervals, changes and refusals.
-
-The law of the logs and the seeds from 1000 on were fixed before any of them was
-replayed; the measure was chosen on seeds 0 to 49.
+"""A log replayed: the scheduler that explains it, ties, or none; intervals, changes and
+refusals. The logs of `plain.py` come from a simulator without code of the package.
 """
 
 from dataclasses import replace
@@ -19,16 +16,17 @@ from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.cluster.cluster import Cluster
 from cgrsp_simpy.cluster.jobs import Jobs, Mix, generate
 from cgrsp_simpy.cluster.logs import jobs_of, read_jobs
-from cgrsp_simpy.cluster.policies import SCHEDULERS
-from cgrsp_simpy.cluster.replay import agreement, changed, replay
+from cgrsp_simpy.cluster.replay import (
+    FLOOR,
+    MOST_UNEXPLAINED,
+    changed,
+    replay,
+)
 from cgrsp_simpy.cluster.scenario import Scenario
 from cgrsp_simpy.logs import Tags, read_log
 from cgrsp_simpy.studies.subject import subject_of
 
-# all that need no more than a log of Slurm tells
-CANDIDATES = sorted(SCHEDULERS.keys() - {"pbs", "sbs"})
 CLUSTERS = [Cluster((8,) * 8), Cluster((4,) * 16), Cluster((8,) * 4 + (4,) * 8)]
-MENU_S = np.array([0.5, 1, 2, 4, 8, 12, 24, 48, 72, 168]) * 3600  # what users ask for
 
 
 def stamp(seconds):
@@ -52,61 +50,6 @@ def slurm(jobs):
     return "\n".join(lines) + "\n"
 
 
-def drawn(seed, known, jobs=800):
-    """The scheduler, the cluster and the log of a seed; known: users know run times, to
-    the second, else they ask for a limit of the menu, for 1 to 4 times as long.
-    """
-    law = stream(seed, "replay law")
-    scheduler = str(law.choice(CANDIDATES))
-    cluster = CLUSTERS[int(law.integers(len(CLUSTERS)))]
-    placement = str(law.choice(["first", "best", "pack", "spread"]))
-    drawn = generate(Mix(), jobs, law.uniform(0.75, 1.0), cluster, seed)
-    asked_s = drawn.duration_s * law.uniform(1, 4, jobs)
-    whole_s = np.ceil(drawn.duration_s)
-    drawn = replace(
-        drawn,
-        arrival_s=np.floor(drawn.arrival_s),
-        duration_s=whole_s,
-        estimate_s=whole_s if known else MENU_S[np.searchsorted(MENU_S, asked_s)],
-    )
-    return (
-        scheduler,
-        cluster,
-        slurm(Scenario(drawn, cluster, placement).run(scheduler).jobs),
-    )
-
-
-def named(seed, known, folder):
-    """Whether replay names the scheduler of a log, and how that agrees."""
-    scheduler, cluster, text = drawn(seed, known)
-    path = folder / f"{seed}.txt"
-    path.write_text(text, encoding="utf-8")
-    scenario = Scenario(read_jobs(path, "sacct", cluster), cluster)
-    told, _ = agreement(
-        scenario, {name: subject_of(scenario).make_policy(name) for name in CANDIDATES}
-    )
-    means = {name: each.mean() for name, each in told.items()}
-    return max(means, key=means.get) == scheduler, means[scheduler]
-
-
-HOWTO = Path(__file__).parents[2] / "docs" / "howto" / "cluster.md"
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(
-    ("known", "told"),
-    [
-        (True, "and all {} where they knew"),
-        (False, "named {} where users asked for limits"),
-    ],
-)
-def test_of_20_logs_the_scheduler_is_named_in_at_least_18(known, told, tmp_path):
-    found = [named(seed, known, tmp_path) for seed in range(1000, 1020)]
-    right = sum(right for right, _ in found)
-    assert right >= 18
-    assert told.format(right) in " ".join(HOWTO.read_text(encoding="utf-8").split())
-
-
 def read(folder, rows, cluster=None):
     path = folder / "log.txt"
     path.write_text(rows, encoding="utf-8")
@@ -128,54 +71,49 @@ def log_of(scheduler, jobs=200, seed=3, placement="best"):
     return slurm(subject_of(replace(scenario, source=whole)).run(scheduler).jobs)
 
 
-def test_on_its_own_log_easy_agrees_at_every_moment_and_waits_as_recorded(tmp_path):
+def test_on_its_own_log_easy_waits_as_recorded_under_the_placement_of_the_log(tmp_path):
     found = replay(
         read(tmp_path, log_of("easy", placement="spread")), ["fifo", "easy", "shortest"]
     )
-    assert found.best == "easy" and found.scenario.placement == "spread"
-    assert found.agreement["easy"].all()
+    assert found.explained_by == ["easy"] and found.scenario.placement == "spread"
     assert np.array_equal(found.waits_s["easy"], found.waits_s["recorded"])
     recorded, best, *others = found.rows
     assert recorded["scheduler"] == "recorded" and recorded["agreement_pct"] is None
-    assert best["scheduler"] == "easy" and best["below_best_pct"] is None
+    assert best["scheduler"] == "easy" and best["agreement_pct"] > 100 * FLOOR
+    assert best["unexplained_pct"] == best["wait_difference_s_high"] == 0
     for row in others:
-        own = found.agreement[row["scheduler"]]
-        assert row["below_best_pct"] == pytest.approx(100 * (1 - own.mean()))
-        assert (
-            0
-            < row["below_best_pct_low"]
-            < row["below_best_pct"]
-            < row["below_best_pct_high"]
+        difference_s = found.waits_s[row["scheduler"]] - found.waits_s["recorded"]
+        assert row["wait_difference_s"] == pytest.approx(difference_s.mean())
+        assert row["unexplained_pct"] == pytest.approx(
+            100 * abs(difference_s).sum() / found.waits_s["recorded"].sum()
         )
 
 
-def test_where_nobody_waits_no_scheduler_agrees_more(tmp_path):
+def test_if_nobody_waits_no_scheduler_explains_the_log(tmp_path):
     rows = slurm(
         subject_of(Scenario(generate(Mix(), 20, 0.01, CLUSTERS[0], 0))).run("fifo").jobs
     )
     found = replay(read(tmp_path, rows), ["fifo", "easy"])
-    assert found.best is None and [row["scheduler"] for row in found.rows] == [
-        "recorded",
-        "fifo",
-        "easy",
-    ]
+    assert found.explained_by == found.what_if(["nodes=1"]) == []
+    names = [row["scheduler"] for row in found.rows]
+    assert names == ["recorded", "fifo", "easy"]
     assert "agreement_pct" not in found.rows[0]
 
 
 def test_a_log_without_starts_is_simulated_alone():
     """Jobs of a mix, which no log has recorded."""
     found = replay(Scenario(generate(Mix(), 50, 0.9, CLUSTERS[0], 0)), ["fifo", "easy"])
-    assert found.best is None and list(found.waits_s) == ["fifo", "easy"]
+    assert found.explained_by == [] and list(found.waits_s) == ["fifo", "easy"]
     assert [row["scheduler"] for row in found.what_if(["placement=pack"])] == ["fifo"]
 
 
-def test_starts_that_do_not_fit_the_cluster_are_late_and_no_placement_is_found(
-    tmp_path,
-):
+def test_no_scheduler_explains_a_log_of_another_cluster(tmp_path):
     """A log of 64 GPUs on 56."""
     cluster = Cluster((8,) * 7)
     found = replay(read(tmp_path, log_of("easy"), cluster), ["fifo", "easy"])
-    assert found.scenario.placement == "best" and found.agreement["easy"].mean() < 1
+    assert found.explained_by == found.what_if(["nodes=1"]) == []
+    least = min(row["unexplained_pct"] for row in found.rows[1:])
+    assert 100 * MOST_UNEXPLAINED < 100 * found.unexplained == min(100, least)
 
 
 def test_changes_are_paired_job_by_job_with_the_scenario_without_them(tmp_path):
@@ -183,7 +121,7 @@ def test_changes_are_paired_job_by_job_with_the_scenario_without_them(tmp_path):
     wider, other, limited = found.what_if(
         ["nodes=2", "scheduler=fifo", "kill_at_limit=true"]
     )
-    assert found.best == wider["scheduler"] == "easy"
+    assert found.explained_by == [wider["scheduler"]] == ["easy"]
     more = Scenario(found.scenario.source, Cluster((8,) * 10), found.scenario.placement)
     assert wider["wait_s"] == waited(subject_of(more).run("easy")).mean()
     differences = found.waits_s["fifo"] - found.waits_s["easy"]
@@ -230,10 +168,9 @@ def test_a_log_of_partitions_cores_and_nodes_is_replayed(exact, tmp_path):
     )
     found = replay(read(tmp_path, rows, cluster), ["fifo-skip", "fifo"])
     assert found.waits_s["recorded"].tolist() == [0, 59 * 60, 0, 117 * 60]
-    assert found.best == "fifo-skip"
+    assert found.explained_by == ["fifo-skip"]
     if exact:
         assert np.array_equal(found.waits_s["fifo-skip"], found.waits_s["recorded"])
-        assert found.agreement["fifo"].mean() < found.agreement["fifo-skip"].mean() == 1
 
 
 @pytest.mark.parametrize("tag", ["partition", "gpu_type"])
@@ -273,7 +210,11 @@ def test_a_job_may_span_node_groups_of_unequal_size(mark, tmp_path):
     name = {"types": "gpu_type", "partitions": "partition"}[mark]
     source = replace(scenario.source, tags=Tags({name: ("",) * 3}))
     found = replay(replace(scenario, source=source), ["fifo", "fifo-skip"])
-    assert found.best and found.waits_s["recorded"].tolist() == [0, 59 * 60, 117 * 60]
+    assert found.agreement and found.waits_s["recorded"].tolist() == [
+        0,
+        59 * 60,
+        117 * 60,
+    ]
 
 
 def test_jobs_without_gpus_alone_are_replayed_by_their_cores(tmp_path):
@@ -326,7 +267,7 @@ def test_a_slurm_that_starts_jobs_in_cycles_is_named_still(tmp_path):
     found = replay(
         replace(scenario, source=late), ["fifo", "fifo-skip", "easy", "sjf", "shortest"]
     )
-    assert found.best == "shortest"
+    assert found.explained_by == ["shortest"]
 
 
 CHAIN = (
@@ -392,6 +333,5 @@ def test_a_log_of_slurm_with_dependencies_is_that_of_easy():
         pytest.skip("the folder of cases is absent")
     nodes = Cluster((8,) * 8)
     found = replay(Scenario(jobs_of(read_log(path), nodes), nodes), ["fifo", "easy"])
-    assert found.best == "easy" and found.agreement["easy"].mean() == 1
-    assert len(found.agreement["easy"]) == 332
+    assert found.explained_by == ["easy"] and found.agreement["easy"].mean() > FLOOR
     assert found.waits_s["recorded"].mean() == pytest.approx(1700.535)

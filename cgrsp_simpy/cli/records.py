@@ -254,9 +254,18 @@ def _replay(args: argparse.Namespace) -> Answer:
 
 def _verdict(found: Replay) -> str:
     """Say which scheduler explains a log, or why none does."""
+    recorded_s, names = found.waits_s.get("recorded"), found.explained_by
     if not found.agreement:
-        return f"{_unjudged(found)}: no scheduler agrees more than another"
-    judged, names = len(next(iter(found.agreement.values()))), found.explained_by
+        waited = recorded_s is not None and (recorded_s > 0).any()
+        reason = "the log records no starts" if recorded_s is None else "no job waited"
+        unjudged = (
+            "no moment of the log can be judged, because jobs hardly waited or their"
+            " recorded starts do not fit the cluster"
+        )
+        return (
+            f"{unjudged if waited else reason}: no scheduler agrees more than another"
+        )
+    judged = len(next(iter(found.agreement.values())))
     if not names:
         return (
             f"no scheduler explains this log: none agrees with at least"
@@ -267,19 +276,6 @@ def _verdict(found: Replay) -> str:
         f"{'tie: ' * (len(names) > 1)}{', '.join(names)} explain"
         f"{'s' * (len(names) == 1)} this log, judged at {judged:,} moments; simulated"
         f" with placement {found.scenario.placement}"
-    )
-
-
-def _unjudged(found: Replay) -> str:
-    """Explain why no moment of a replayed log is judged."""
-    recorded_s: Any = found.waits_s.get("recorded")
-    if recorded_s is None:
-        return "the log records no starts"
-    if not (recorded_s > 0).any():
-        return "no job waited"
-    return (
-        "no moment of the log can be judged, because jobs hardly waited or their"
-        " recorded starts do not fit the cluster"
     )
 
 

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from itertools import chain, count
+from itertools import chain, count, takewhile
 from typing import Any
 
 import numpy as np
@@ -41,7 +41,7 @@ ORDERED = (
     "ordered:by=shortest,blocked=backfill",
 )
 FLOOR = 0.8
-MOST_UNEXPLAINED = 0.25
+MOST_UNEXPLAINED = 0.1
 # a start so much later still counts as immediate: schedulers run in cycles
 GRACE_S = 60.0
 # weight of the second question; chosen on 30 separate logs
@@ -49,7 +49,6 @@ TIE = 0.02
 MOMENTS = 2000  # maximum number judged, evenly spread
 # recorded jobs end this much before others start: sums of times are rounded
 EARLY_S = 1e-3
-ZERO = np.zeros(1)
 BLOCKS = 20  # of jobs in a bootstrap
 
 
@@ -71,7 +70,8 @@ class Replay:
     def moved(self) -> str:
         """Describe how many jobs were ready later than submitted, and by how much."""
         jobs: Any = self.scenario.source
-        later_s = jobs.arrival_s - jobs.submit_s if jobs.submit_s is not None else ZERO
+        submit_s = jobs.arrival_s if jobs.submit_s is None else jobs.submit_s
+        later_s = jobs.arrival_s - submit_s
         if not later_s.any():
             return ""
         return (
@@ -93,11 +93,12 @@ class Replay:
         off_s = {
             name: abs(self._difference_s(name))
             for name, agrees in self.agreement.items()
-            if agrees.mean() >= FLOOR and self._meets(name)
+            if agrees.mean() >= FLOOR
+            and self._unexplained(name) <= MOST_UNEXPLAINED
+            and interval(self._difference_s(name)).low <= GRACE_S
+            and interval(self._difference_s(name)).high >= -GRACE_S
         }
-        if not off_s:
-            return []
-        least_s = off_s[min(off_s, key=lambda name: off_s[name].mean())]
+        least_s = min(off_s.values(), key=np.mean, default=np.zeros(1))
         exact = least_s.max() <= GRACE_S
         return [
             name
@@ -157,14 +158,6 @@ class Replay:
         recorded_s = np.nansum(self.waits_s["recorded"])
         return float(abs(self._difference_s(name)).sum() / recorded_s)
 
-    def _meets(self, name: str) -> bool:
-        near = interval(self._difference_s(name))
-        return bool(
-            near.low <= GRACE_S
-            and near.high >= -GRACE_S
-            and self._unexplained(name) <= MOST_UNEXPLAINED
-        )
-
     def what_if(self, changes: Sequence[str]) -> list[dict[str, Any]]:
         """Return one row per change of the scenario: mean wait, and paired difference.
 
@@ -213,7 +206,7 @@ def replay(scenario: Scenario, schedulers: Sequence[Any] | None = None) -> Repla
             name: isolated(scenario, subject_of(scenario).make_policy(scheduler))[1]
             for name, scheduler in policies.items()
         }
-        agrees = agreement(scenario, deepcopy(isolated_policies))
+        agrees = agreement(scenario, isolated_policies)
         tried = {
             (name, placement): _waits(replace(scenario, placement=placement), scheduler)
             for placement in _placements(scenario)
@@ -222,19 +215,23 @@ def replay(scenario: Scenario, schedulers: Sequence[Any] | None = None) -> Repla
         }
     if tried:
         off_s = {pair: abs(tried[pair] - waits_s["recorded"]) for pair in tried}
-        _, placement = min(off_s, key=lambda pair: np.nansum(off_s[pair]))
+        nearest, placement = min(off_s, key=lambda pair: np.nansum(off_s[pair]))
         scenario = replace(scenario, placement=placement)
-    for name, scheduler in policies.items():
-        pair = name, scenario.placement
-        waits_s[name] = tried[pair] if pair in tried else _waits(scenario, scheduler)
+        agrees = agreement(scenario, isolated_policies, nearest) or agrees
+    waits_s |= {
+        name: tried[name, scenario.placement]
+        if (name, scenario.placement) in tried
+        else _waits(scenario, scheduler)
+        for name, scheduler in policies.items()
+    }
     return Replay(scenario, waits_s, agrees)
 
 
 def _placements(scenario: Scenario) -> Sequence[Any]:
     """The scenario's placement, then others if they make a difference."""
     pools = scenario.cluster.pools
-    alike = len(pools[0]) == 1 or max(map(max, pools)) == 1
-    return [*dict.fromkeys((scenario.placement, *(PLACEMENTS if not alike else ())))]
+    others = PLACEMENTS if len(pools[0]) > 1 and max(map(max, pools)) > 1 else ()
+    return [*dict.fromkeys((scenario.placement, *others))]
 
 
 def _waits(scenario: Scenario, scheduler: Any) -> Floats:
@@ -286,42 +283,58 @@ def changed(scenario: Scenario, scheduler: str, text: str) -> tuple[Scenario, st
 
 
 def agreement(
-    scenario: Scenario, schedulers: Mapping[str, Scheduler]
+    scenario: Scenario, schedulers: Mapping[str, Scheduler], guide: str = ""
 ) -> dict[str, Floats]:
     """Return by scheduler and moment whether it would have acted as recorded, 0 to 1.
 
     The recorded schedule is followed. Judged are the moments at which some jobs go on
     waiting. A scheduler agrees if the job that it would start first was started, or if
-    it would start none and none was. In what order jobs of one instant were placed, and
-    on which nodes, does not matter: a job that was started shows that others of as many
-    GPUs had room, and a job of g GPUs has room if more are free than nodes can hide,
-    min(size, g - 1) each. So schedulers are asked what they would start if no wider job
-    fitted and the other GPUs came free at the next end, and, with weight `TIE`, if all
-    free GPUs were on one node. GPUs of one type and partition are merged, or all of the
-    cluster if a job needs more than that; cores and memory are ignored.
+    it would start none and none was.
+
+    With a guide, jobs are placed on the nodes of the scenario, those of one instant in
+    the order of this scheduler. If a recorded start finds no room, nothing is returned.
+
+    Without a guide, nodes are unknown. Then a job that was started shows that others of
+    as many GPUs had room, and a job of g GPUs has room if more are free than nodes can
+    hide, min(size, g - 1) each. So schedulers are asked what they would start if no
+    wider job fitted and the other GPUs came free at the next end, and, with weight
+    `TIE`, if all free GPUs were on one node. GPUs of one type and partition are merged,
+    or all of the cluster if a job needs more than that; cores and memory are ignored.
     """
+    schedulers, late = deepcopy(schedulers), set[int]()
+    order: Any = deepcopy(schedulers[guide]) if guide else lambda _: ()
     source, cluster = scenario.source, scenario.cluster
     assert isinstance(source, Jobs) and source.start_s is not None
-    if not source.gpus.any():  # cores are judged as GPUs
-        source = replace(source, gpus=source.cores)
-        cluster = replace(cluster, sizes=cluster.cores)
-    jobs = replace(
-        source.chosen(np.flatnonzero(source.gpus), ""),
-        nodes=None,
-        cores=None,
-        memory_gb=None,
-    )
+    if not guide:
+        if not source.gpus.any():  # cores are judged as GPUs
+            source, cluster = (
+                replace(source, gpus=source.cores),
+                replace(cluster, sizes=cluster.cores),
+            )
+        source = replace(
+            source.chosen(np.flatnonzero(source.gpus), ""),
+            nodes=None,
+            cores=None,
+            memory_gb=None,
+        )
+        hidden = [
+            sum(min(size, gpus) for size in cluster.sizes)
+            for gpus in range(max(cluster.sizes))
+        ]
+        scenario = Scenario(source, _together(cluster, source))
+    start_s = np.fmax(source.start_s, source.arrival_s).tolist()
     scores: dict[str, list[float]] = {name: [] for name in schedulers}
-    sizes = cluster.sizes
-    hidden = [sum(min(size, gpus) for size in sizes) for gpus in range(max(sizes))]
-    start_s = np.fmax(jobs.start_s, jobs.arrival_s).tolist()
-    moments, every = count(), -(-2 * jobs.jobs // MOMENTS)
+    moments, every = count(), -(-2 * source.jobs // MOMENTS)
 
     def agrees(name: str, view: View, due: Sequence[int], soon: set[int]) -> bool:
         first: Any = next(iter(schedulers[name](view) or ()), None)
         return first[0] in soon if due and first else not (due or first)
 
-    def judge(view: View, due: Sequence[int], soon: set[int]) -> None:
+    def on_nodes(view: View, due: Sequence[int], soon: set[int]) -> None:
+        for name, values in scores.items():
+            values.append(agrees(name, view, due, soon))
+
+    def on_one(view: View, due: Sequence[int], soon: set[int]) -> None:
         sure = [0] * len(view.sizes)
         if len(sure) == 1:
             sure[0] = bisect_left(hidden, sum(view.idle()))
@@ -345,17 +358,30 @@ def agreement(
         soon = {job for job in queue if start_s[job] <= now_s + GRACE_S}
         waits = len(soon) < len(queue) and (due or not soon)
         if waits and next(moments) % every == 0:
-            judge(view, due, soon)
+            (on_nodes if guide else on_one)(view, due, soon)
+        for job, place in takewhile(lambda start: start[0] in due, order(view) or ()):
+            due.remove(job)
+            yield job, place
         for job in due:
-            if (place := view.room(view.needs[job])) is not None:
+            if (place := view.room(view.needs[job])) is None:
+                late.add(job)
+            else:
                 yield job, place
         if later := [start_s[job] for job in queue if start_s[job] > now_s]:
             yield Wake(min(later))
 
-    early_s = np.maximum(jobs.duration_s - EARLY_S, jobs.duration_s / 2)
-    as_recorded = replace(jobs, duration_s=early_s, predecessor=None, earliest_s=None)
-    subject_of(Scenario(as_recorded, _together(cluster, jobs))).run(recorded)
-    return {name: np.array(values, float) for name, values in scores.items() if values}
+    as_recorded = replace(
+        source,
+        duration_s=np.maximum(source.duration_s - EARLY_S, source.duration_s / 2),
+        predecessor=None,
+        earliest_s=None,
+    )
+    subject_of(replace(scenario, source=as_recorded)).run(recorded)
+    return {
+        name: np.array(values, float)
+        for name, values in scores.items()
+        if values and not (guide and late)
+    }
 
 
 def _together(cluster: Cluster, jobs: Jobs) -> Cluster:

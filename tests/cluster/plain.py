@@ -39,22 +39,18 @@ def room(gpus, free, size, placement):
     return place
 
 
-# key of a node with so many GPUs free; "any" is no placement of the package
+# key of a node with so many GPUs free
 KEYS = {
     "first": lambda left: 0,
     "best": lambda left: left,
     "spread": lambda left: -left,
-    "any": lambda left: LUCK.random(),
 }
-LUCK = random.Random(1)
-# key of a waiting job under each order; the number of a job is that of its arrival
+# key of a waiting job under each order; rank: its place in the queue
 ORDERS = {
     "arrival": lambda job, rank, state: rank,
     "latest": lambda job, rank, state: -rank,
-    "narrowest": lambda job, rank, state: (job.gpus, rank),
     "widest": lambda job, rank, state: (-job.gpus, rank),
     "shortest": lambda job, rank, state: (job.limit_s, rank),
-    "least GPU-time": lambda job, rank, state: (job.limit_s * job.gpus, rank),
     "longest": lambda job, rank, state: (-job.limit_s, rank),
     "random": lambda job, rank, state: state.luck.random(),
     "fewest running": lambda job, rank, state: (state.running_of(job.user), rank),
@@ -77,14 +73,15 @@ UNKNOWN = {
 }
 
 
-class Cluster:
+class Run:
     """One run: `ready_s` and `start_s` of each job."""
 
-    def __init__(self, jobs, nodes, size, scheduler, placement, seed=0, cycle_s=0):
-        self.jobs, self.size, self.placement = jobs, size, placement
+    def __init__(self, jobs, nodes, size, scheduler, placement):
+        self.jobs, self.size = jobs, size
+        self.scheduler, self.placement = scheduler, placement
         self.order, self.blocked = {**KNOWN, **UNKNOWN}[scheduler]
-        self.cycle_s = 1800 if scheduler == "half-hourly" else cycle_s
-        self.luck = random.Random(f"{seed} order")
+        self.cycle_s = 1800 if scheduler == "half-hourly" else 0
+        self.luck = random.Random("order")
         self.free, self.running, self.queue = [size] * nodes, {}, []
         self.ready_s, self.start_s = [None] * len(jobs), [None] * len(jobs)
         coming = [(j.submit_s, n) for n, j in enumerate(jobs) if j.after is None]
@@ -157,7 +154,7 @@ class Cluster:
             skipped.add(number)
 
 
-def drawn(seed, number, nodes, size, dependent=0.3, load=1.0, exact=True):
+def drawn(seed, number, nodes, size, load, exact):
     """Jobs of whole seconds; users know run times if exact, else they overestimate."""
     luck = random.Random(f"{seed} jobs")
     jobs, now_s = [], 0.0
@@ -167,7 +164,7 @@ def drawn(seed, number, nodes, size, dependent=0.3, load=1.0, exact=True):
         now_s += luck.expovariate(load * nodes * size / 4.33 / 3700)
         after = (
             luck.randrange(max(job - 20, 0), job)
-            if job and luck.random() < dependent
+            if job and luck.random() < 0.3
             else None
         )
         think_s = luck.choice([0, 0, 60, 600]) if after is not None else 0

@@ -40,10 +40,10 @@ ORDERED = (
     "ordered:by=shortest,blocked=wait",
     "ordered:by=shortest,blocked=backfill",
 )
-# both limits were fixed on generated logs: the scheduler of a log agreed at 86 % of the
+# both limits were fixed on generated logs: the scheduler of a log agreed at 79 % of the
 # moments or more, and its simulation left nothing unexplained; for logs of schedulers
 # unknown here, the nearest simulation left 38 % or more, if jobs waited minutes on average
-FLOOR = 0.8
+FLOOR = 0.7
 MOST_UNEXPLAINED = 0.1
 # a start so much later still counts as immediate: schedulers run in cycles
 GRACE_S = 60.0
@@ -52,6 +52,7 @@ TIE = 0.02
 MOMENTS = 2000  # maximum number judged, evenly spread
 # recorded jobs end this much before others start: sums of times are rounded
 EARLY_S = 1e-3
+ROUNDING_S = 1.0  # times of a log are often in whole seconds
 BLOCKS = 20  # of jobs in a bootstrap
 
 
@@ -91,7 +92,8 @@ class Replay:
         ones: the 95 % interval of the mean paired difference comes within `GRACE_S` of
         0, and the differences make up at most `MOST_UNEXPLAINED` of the recorded waits.
         Of those, the nearest to the record is taken, with others whose distance from it
-        cannot be distinguished. If it gives every recorded wait, so do they.
+        cannot be distinguished. If it gives every recorded wait to the second, so do
+        they.
         """
         off_s = {
             name: abs(self._difference_s(name))
@@ -102,11 +104,12 @@ class Replay:
             and interval(self._difference_s(name)).high >= -GRACE_S
         }
         least_s = min(off_s.values(), key=np.mean, default=np.zeros(1))
-        exact = least_s.max() <= GRACE_S
+        exact = least_s.max() <= ROUNDING_S
         return [
             name
             for name, own_s in off_s.items()
-            if interval(own_s - least_s).low <= 0 and (own_s.max() <= GRACE_S) == exact
+            if interval(own_s - least_s).low <= 0
+            and (own_s.max() <= ROUNDING_S) == exact
         ]
 
     @property
@@ -364,8 +367,7 @@ def agreement(
         now_s, queue = view.now_s, view.queue
         due = [job for job in queue if start_s[job] <= now_s]
         soon = {job for job in queue if start_s[job] <= now_s + GRACE_S}
-        waits = len(soon) < len(queue) and (due or not soon)
-        if waits and next(moments) % every == 0:
+        if len(soon) < len(queue) and (due or not soon) and next(moments) % every == 0:
             (on_nodes if guide else on_one)(view, due, soon)
         for job, place in takewhile(lambda start: start[0] in due, order(view) or ()):
             due.remove(job)

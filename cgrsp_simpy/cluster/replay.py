@@ -42,7 +42,7 @@ ORDERED = (
 )
 # both limits were fixed on generated logs: the scheduler of a log agreed at 79 % of the
 # moments or more, and its simulation left nothing unexplained; for logs of schedulers
-# unknown here, the nearest simulation left 38 % or more, if jobs waited minutes on average
+# unknown here, the nearest simulation left 38 % or more, if jobs waited for minutes
 FLOOR = 0.7
 MOST_UNEXPLAINED = 0.1
 # a start so much later still counts as immediate: schedulers run in cycles

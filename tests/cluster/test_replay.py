@@ -316,6 +316,15 @@ def test_jobs_that_become_ready_in_another_order_are_served_first_come(file):
     assert start_s == {"x": 0, "a": 0, "e": 105, "b": 185, "d": 235}
 
 
+def test_jobs_that_become_ready_at_one_instant_are_served_in_the_order_of_the_log(file):
+    """Job b becomes ready as d arrives, at 210, and is above it in the log."""
+    text = CHAIN.partition("c,2")[0] + "d,210,260,9,1,,\n"
+    jobs = jobs_of(read_log(file(text, "log.csv")), Cluster((1,)))
+    run = cg.simulate(Scenario(jobs, Cluster((1,))), "fifo")
+    start_s = dict(zip(jobs.tags["job_id"], run.jobs["start_s"].tolist()))
+    assert start_s == {"x": 0, "a": 100, "b": 210, "d": 260}
+
+
 def test_a_job_cannot_follow_one_that_arrives_later():
     with pytest.raises(InputError, match="job 1 must arrive later than the job it"):
         Jobs(

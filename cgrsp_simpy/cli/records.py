@@ -256,15 +256,15 @@ def _verdict(found: Replay) -> str:
     """Say which scheduler explains a log, or why none does."""
     recorded_s, names = found.waits_s.get("recorded"), found.explained_by
     if not found.agreement:
-        waited = recorded_s is not None and (recorded_s > 0).any()
-        reason = "the log records no starts" if recorded_s is None else "no job waited"
-        unjudged = (
-            "no moment of the log can be judged, because jobs hardly waited or their"
-            " recorded starts do not fit the cluster"
+        reason = (
+            "the log records no starts"
+            if recorded_s is None
+            else "no moment of the log can be judged, because jobs hardly waited or"
+            " their recorded starts do not fit the cluster"
+            if (recorded_s > 0).any()
+            else "no job waited"
         )
-        return (
-            f"{unjudged if waited else reason}: no scheduler agrees more than another"
-        )
+        return f"{reason}: no scheduler agrees more than another"
     judged = len(next(iter(found.agreement.values())))
     if not names:
         return (

@@ -225,10 +225,15 @@ def replay(scenario: Scenario, schedulers: Sequence[Any] | None = None) -> Repla
             if name in agrees and agrees[name].mean() >= FLOOR
         }
     if tried:
-        off_s = {pair: abs(tried[pair] - waits_s["recorded"]) for pair in tried}
-        nearest, placement = min(off_s, key=lambda pair: np.nansum(off_s[pair]))
+        off_s = {
+            pair: np.nansum(abs(wait_s - waits_s["recorded"]))
+            for pair, wait_s in tried.items()
+        }
+        nearest, placement = min(off_s, key=off_s.__getitem__)
         scenario = replace(scenario, placement=placement)
-        agrees = agreement(scenario, isolated_policies, nearest) or agrees
+        near = off_s[nearest, placement] / np.nansum(waits_s["recorded"])
+        if near <= MOST_UNEXPLAINED:
+            agrees = agreement(scenario, isolated_policies, nearest) or agrees
     waits_s |= {
         name: tried[name, scenario.placement]
         if (name, scenario.placement) in tried

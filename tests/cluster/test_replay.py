@@ -436,6 +436,7 @@ def test_a_log_that_no_scheduler_explains_has_no_what_if(file, capsys):
 
 # ---- logs of a simulator that shares no code with the package ----
 
+HOWTO = Path(__file__).parents[2] / "docs" / "howto" / "cluster.md"
 NODES, SIZE = 8, 8
 PLAIN = Cluster((SIZE,) * NODES)
 
@@ -475,3 +476,5 @@ def test_of_20_plain_logs_18_are_explained_rightly_or_not_at_all(file):
         else:
             assert found.explained_by or found.what_if(["nodes=1"]) == []
     assert right >= 18 and named >= 8
+    text = " ".join(HOWTO.read_text(encoding="utf-8").split())
+    assert f"replay named the right scheduler, or none, for {right};" in text

@@ -160,7 +160,7 @@ class Replay:
     def _difference_s(self, name: str) -> Floats:
         """Simulated minus recorded waits of the jobs whose starts are recorded."""
         difference_s = self.waits_s[name] - self.waits_s["recorded"]
-        return difference_s[~np.isnan(difference_s)]
+        return np.round(difference_s[~np.isnan(difference_s)], 6)  # sums of times
 
     def _unexplained(self, name: str) -> float:
         return float(

@@ -34,9 +34,7 @@ from cgrsp_simpy.studies.subject import subject_of
 # orders that no other scheduler has: LIFO, widest first, strict and EASY by time
 ORDERED = (
     "ordered:by=latest",
-    "ordered:by=latest,blocked=wait",
     "ordered:by=widest",
-    "ordered:by=widest,blocked=wait",
     "ordered:by=shortest,blocked=wait",
     "ordered:by=shortest,blocked=backfill",
 )

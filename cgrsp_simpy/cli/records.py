@@ -18,7 +18,7 @@ from cgrsp_simpy.cli.options import add_options, add_policies, check_work
 from cgrsp_simpy.cli.parsing import Command
 from cgrsp_simpy.cli.scenarios import Worded
 from cgrsp_simpy.cluster.policies import SCHEDULERS
-from cgrsp_simpy.cluster.replay import Replay, replay
+from cgrsp_simpy.cluster.replay import FLOOR, ORDERED, Replay, replay
 from cgrsp_simpy.market.measured import (
     LAGS_H,
     Polls,
@@ -226,27 +226,23 @@ def _replay(args: argparse.Namespace) -> Answer:
     worded = Worded("cluster", [f"trace={args.trace}", *args.words])
     scenario = worded.single("replay")
     # each is simulated, and called twice at each of two moments per job
-    number = len(args.policies or SCHEDULERS)
+    number = len(args.policies or (*SCHEDULERS, *ORDERED))
     check_work(args, 5 * scenario.jobs * number, kept=scenario.jobs)
     found = replay(scenario, args.policies)
-    rows, changes = found.rows, found.what_if(args.what_if)
+    rows, changes, names = found.rows, found.what_if(args.what_if), found.explained_by
     content = document(
         scenario.name,
         rows,
         parameters={**worded.parameters, "placement": found.scenario.placement},
         alternatives=[row["scheduler"] for row in rows],
-        best=found.best,
+        best=names[0] if len(names) == 1 else None,
+        explained_by=names,
+        unexplained_pct=100 * found.unexplained if found.agreement else None,
         what_if=changes,
     )
 
     def tables() -> list[Table]:
-        judged = len(found.agreement[found.best]) if found.best else 0
-        agrees = (
-            f"{found.best} agrees most often with what was recorded, at {judged:,}"
-            f" moments; simulated with placement {found.scenario.placement}"
-        )
-        none = f"{_unjudged(found)}: no scheduler agrees more than another"
-        lines = (scenario.name, found.moved, agrees if found.best else none)
+        lines = (scenario.name, found.moved, _verdict(found))
         title = "\n".join(filter(None, lines))
         note = subject_of(scenario).report.note
         first = Table(title, cells_of(rows, short_text), note)
@@ -256,16 +252,30 @@ def _replay(args: argparse.Namespace) -> Answer:
     return formatted(args, content, [*rows, *changes], tables)
 
 
-def _unjudged(found: Replay) -> str:
-    """Explain why no moment of a replayed log is judged."""
-    recorded_s: Any = found.waits_s.get("recorded")
-    if recorded_s is None:
-        return "the log records no starts"
-    if not (recorded_s > 0).any():
-        return "no job waited"
+def _verdict(found: Replay) -> str:
+    """Say which scheduler explains a log, or why none does."""
+    recorded_s, names = found.waits_s.get("recorded"), found.explained_by
+    if not found.agreement:
+        reason = (
+            "the log records no starts"
+            if recorded_s is None
+            else "no moment of the log can be judged, because jobs hardly waited or"
+            " their recorded starts do not fit the cluster"
+            if (recorded_s > 0).any()
+            else "no job waited"
+        )
+        return f"{reason}: no scheduler agrees more than another"
+    judged = len(next(iter(found.agreement.values())))
+    if not names:
+        return (
+            f"no scheduler explains this log: none agrees with at least"
+            f" {100 * FLOOR:.0f} % of {judged:,} moments and gives the recorded waits;"
+            f" {100 * found.unexplained:.0f} % of these remain unexplained"
+        )
     return (
-        "no moment of the log can be judged, because jobs hardly waited or their"
-        " recorded starts do not fit the cluster"
+        f"{'tie: ' * (len(names) > 1)}{', '.join(names)} explain"
+        f"{'s' * (len(names) == 1)} this log, judged at {judged:,} moments; simulated"
+        f" with placement {found.scenario.placement}"
     )
 
 

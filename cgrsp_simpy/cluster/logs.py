@@ -24,6 +24,7 @@ from cgrsp_simpy.logs.fields import TEXT, Field, Format
 log = logging.getLogger(__name__)
 # a job that is ready so soon after the end of its predecessor was waiting for it
 LAG_S = 60.0
+ROUNDING_S = 1.0  # logs are in whole seconds
 INFERENCE, TRAINING = KINDS.index("inference"), KINDS.index("training")
 NEEDED = ("submit_s", "service_s", "gpus")
 TYPE = re.compile(r"gres/gpu:([^=,]+)=")  # Slurm's syntax
@@ -212,7 +213,8 @@ def _dependency(table: Log, zero_s: float) -> dict[str, Any]:
     bound = (before >= 0) & (np.abs(passed_s - think_s) <= LAG_S)
     bound |= (before >= 0) & np.isnan(finish_s[before])
     earliest_s = np.where(bound, submit_s, ready_s)
-    earliest_s[bound & (submit_s >= ready_s - LAG_S)] = zero_s
+    feedback = np.abs(passed_s - think_s) <= ROUNDING_S
+    earliest_s[bound & feedback & (submit_s >= ready_s - ROUNDING_S)] = zero_s
     earliest_s = np.maximum(earliest_s - zero_s, 0.0)
     return {"predecessor": before, "think_s": think_s, "earliest_s": earliest_s}
 

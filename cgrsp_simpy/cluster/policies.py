@@ -105,6 +105,51 @@ def shortest_gpu(view: View) -> Starts:
     )
 
 
+def start_until_blocked(view: View, jobs: Iterable[int]) -> Starts:
+    """Start jobs in this order; the first that does not fit blocks all others."""
+    for job in jobs:
+        if (place := view.room(view.needs[job])) is None:
+            return
+        yield job, place
+
+
+# keys of the queue, by increasing key; ties go by arrival
+ORDERS: dict[str, Callable[[View, Ints], Floats | Ints]] = {
+    "latest": lambda _, queue: np.arange(len(queue), 0, -1),
+    "shortest": lambda view, queue: view.jobs.estimate_s[queue],
+    "widest": lambda view, queue: -view.jobs.gpus[queue],
+}
+# what happens behind a job that does not fit
+BLOCKED: dict[str, Callable[[View, list[int]], Starts]] = {
+    "skip": start_in_order,
+    "wait": start_until_blocked,
+    "backfill": easy_in_order,
+}
+
+
+@checked
+def ordered(by: str = "latest", blocked: str = "skip") -> Scheduler:
+    """In one order, with a choice of what happens behind a job that does not fit; ours.
+
+    by: "latest" arrival (LIFO), "shortest" by t, or "widest" by g, first. blocked:
+    "skip": jobs behind it that fit start; "wait": none does (strict order); "backfill":
+    those that do not delay it do, as under EASY.
+    """
+    check_one_of("by of ordered", by, ORDERS)
+    check_one_of("blocked of ordered", blocked, BLOCKED)
+
+    @named("ordered")
+    def schedule(view: View) -> Starts:
+        queue = fitting(view)
+        if len(queue) and blocked != "skip":
+            queue = np.array(view.queue, dtype=np.int64)
+        return BLOCKED[blocked](
+            view, queue[ORDERS[by](view, queue).argsort(kind="stable")].tolist()
+        )
+
+    return schedule
+
+
 class Received:
     """GPU-seconds received by users, with weight 2^(-t / half_life_s) after t s."""
 
@@ -501,6 +546,7 @@ SCHEDULERS: dict[str, Callable[..., Any]] = {
     "sjf": sjf,
     "shortest": shortest,
     "shortest-gpu": shortest_gpu,
+    "ordered": ordered,
     "adaptive": adaptive,
     "hps": hps,
     "pbs": pbs,

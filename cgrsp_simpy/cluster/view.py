@@ -130,9 +130,9 @@ class View(view.View):
         in_order: bool = True,
     ) -> None:
         super().__init__(run)
-        # of jobs that may arrive in another order than that of their indices: how many
-        # arrived before
-        self._ranks: dict[int, int] = {}
+        # of jobs that may arrive in another order than that of their indices: arrival,
+        # then index
+        self._ranks: dict[int, tuple[float, int]] = {}
         self._key = None if in_order else self._ranks.__getitem__
         self._told = needs  # of all jobs; none: their GPUs
         self._needs: list[Any] = SealedList()
@@ -222,8 +222,8 @@ class View(view.View):
         waited.
         """
         if self._key is not None and job not in self._ranks:
-            self._ranks[job] = len(self._ranks)
             row = self._run.hidden[job]
+            self._ranks[job] = row[0], job
             for _ in range(len(self._gpus), job):  # these arrive later
                 self._append((row[0], *(0 for _ in row[1:])), 0)
             if job < len(self._gpus):

@@ -94,6 +94,7 @@ _LIKE = {  # names of other modules -> the one of these whose look they share
     "conservative": "cadr-oo",
     "las": "random",
     "multifactor": "watch",
+    "ordered": "covert",
     # tasks on GPUs, in addition to fifo
     "greedy": "adaptive",
     "sagreedy": "spt-rescue",

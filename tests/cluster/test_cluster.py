@@ -45,6 +45,25 @@ LOGS = {
     "shortest-gpu": (
         "0@0:0 1@1:1 5@7:1 7@12:1 8@20:0 9@25:0 4@35:0 2@45:0 3@55:0 6@115:0+1"
     ),
+    # the newest that fits: at 20 9, at 30 8, at 35 4, at 45 3; 6 finds no two empty
+    # nodes before 112
+    "ordered": (
+        "0@0:0 1@1:1 5@7:1 7@12:1 9@20:0 8@30:0 4@35:0 3@45:0 2@102:1 6@112:0+1"
+    ),
+    # 4, 4, 4, 3, 2 GPUs; 6 with its 8 never finds two empty nodes before
+    "ordered:by=widest": (
+        "0@0:0 1@1:1 5@7:1 7@12:1 2@20:0 3@30:0 9@61:1 8@90:0 4@95:0 6@105:0+1"
+    ),
+    # at 12 2 is the shortest and holds up 7; from 45 on 6 holds up 9, which arrived
+    # later, 3 and 7
+    "ordered:by=shortest,blocked=wait": (
+        "0@0:0 1@1:1 5@7:1 8@20:0 2@25:0 4@35:0 6@61:0+1 3@71:1 7@71:0 9@71:0"
+    ),
+    # 7 does not delay 2, nor 9 at 45 6, which gets both nodes at 102; 3 would, by three
+    # minutes
+    "ordered:by=shortest,blocked=backfill": (
+        "0@0:0 1@1:1 5@7:1 7@12:1 8@20:0 2@25:0 4@35:0 9@45:0 6@102:0+1 3@112:0"
+    ),
     # at 20, of six jobs: 2 0.96, 4 0.86, 8 0.70, 9 0.68, 3 0.60; then fairness counts
     # twice: at 30 4 1.06, 3 0.90; at 40 8 0.70
     "adaptive": (

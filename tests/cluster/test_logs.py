@@ -399,7 +399,7 @@ def test_a_scheduler_refuses_a_log_that_does_not_tell_what_it_looks_at(
 
 def test_all_others_take_any_log(file):
     jobs = read_swf(file(LIMITED))
-    for name in SCHEDULERS.keys() - {"pbs", "sbs", "las", "multifactor"}:
+    for name in SCHEDULERS.keys() - {*"pbs sbs las multifactor ordered".split()}:
         assert simulate(jobs, Cluster((8,)), make_scheduler(name)).jobs["start_s"][
             :2
         ].tolist() == [

@@ -53,6 +53,9 @@ MIXED = jobs_of((0, 4, 100), (0, 1, 300), (0, 2, 400), (0, 4, 50), (0, 1, 300))
         ("shortest", [3, 0, 1, 4, 2]),  # seconds 50 100 300 300 400
         ("shortest-gpu", [3, 1, 4, 0, 2]),  # GPU-seconds 200 300 300 400 800
         ("las", [0, 1, 2, 3, 4]),  # nobody has received anything
+        ("ordered", [4, 3, 2, 1, 0]),
+        ("ordered:by=shortest", [3, 0, 1, 4, 2]),
+        ("ordered:by=widest,blocked=wait", [0, 3, 2, 1, 4]),
     ],
 )
 def test_orders_of_a_queue_for_which_there_is_room(scheduler, order):
@@ -64,6 +67,14 @@ def test_only_strict_fifo_lets_the_first_hold_up_the_others():
     assert started("fifo", view_of(jobs, free=[5])) == []
     assert started("fifo-skip", view_of(jobs, free=[5])) == [1, 3]
     assert started("sjf", view_of(jobs, free=[5])) == [1, 3]
+
+
+def test_an_order_skips_a_job_that_does_not_fit_or_waits_for_it():
+    jobs = jobs_of((0, 2, 10), (0, 4, 10), (0, 2, 10), (0, 8, 5))
+    assert started("ordered:by=latest", view_of(jobs, free=[5])) == [2, 0]
+    wait = "ordered:by=latest,blocked=wait"
+    assert started(wait, view_of(jobs, free=[5])) == []
+    assert started(wait, view_of(jobs)) == [3]
 
 
 def test_least_attained_service_puts_the_user_first_who_has_received_least():
@@ -425,6 +436,8 @@ def test_a_scheduler_of_ones_own_is_passed_through():
         ("multifactor:half_life_s=0", r"half_life_s\(=0.0\) must be a number > 0"),
         ("multifactor:depth=-1", r"depth\(=-1\)"),
         ("easy:depth=-1", r"depth\(=-1\)"),
+        ("ordered:by=longest", "unknown by of ordered 'longest'"),
+        ("ordered:blocked=no", "unknown blocked of ordered 'no'"),
     ],
 )
 def test_a_wrong_text_says_what_is_allowed(text, message):

@@ -24,10 +24,13 @@ VARIANTS = [
     "pbs:pairs=true,tolerance=1",
     "sbs:time_unit_s=10",
     "adaptive:short_queue=1",
+    "ordered:by=widest",
+    "ordered:by=shortest,blocked=wait",
+    "ordered:by=shortest,blocked=backfill",
 ]
 ALL = [*SCHEDULERS, *VARIANTS]
 # keep GPUs idle for jobs that wait
-HOLD = ("fifo", "easy", "conservative", "multifactor")
+HOLD = ("fifo", "easy", "conservative", "multifactor", *VARIANTS[-2:])
 every_scheduler = pytest.mark.parametrize("scheduler", ALL)
 every_placement = pytest.mark.parametrize(
     "placement", PLACEMENTS.values(), ids=PLACEMENTS

@@ -220,7 +220,7 @@ def rows_of(name):
         (
             cluster.FIGURES["metrics"],
             "cluster/cluster_metrics",
-            {*CLUSTER} - {"multifactor"},
+            {*CLUSTER} - {"multifactor", "ordered"},
         ),
         (cluster.FIGURES["course"], "cluster/cluster_course", COURSE),
         (cluster.FIGURES["table2"], "cluster/cluster_table2", PUBLISHED),

@@ -112,8 +112,10 @@ class Runs:
     @cached_property
     def tabled(self) -> Found:
         """All schedulers, both settings, at each load."""
-        # multifactor needs the users of a log
-        names = tuple(name for name in SCHEDULERS if name != "multifactor")
+        # multifactor needs the users of a log, and ordered is for replays of logs
+        names = tuple(
+            name for name in SCHEDULERS if name not in ("multifactor", "ordered")
+        )
         return studies(LOADS, range(self.seeds), self.jobs, self.executor, names)
 
     def run(self, scheduler: str) -> Run:

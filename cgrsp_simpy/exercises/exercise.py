@@ -108,18 +108,15 @@ def number(
             return str(not_a_number)
         if _near(value, answer(), tolerance):
             return ""
-        for mistake in mistakes:
-            if _near(value, mistake.answer(), tolerance):
-                return mistake.hint
-        return f"not yet ({unit}, {within}): {way}"
+        hints = (hint for wrong, hint in mistakes if _near(value, wrong(), tolerance))
+        return next(hints, f"not yet ({unit}, {within}): {way}")
 
     return judge
 
 
 def _near(value: float, exact: float, tolerance: float) -> bool:
-    if tolerance > ROUNDING and f"{value:.3g}" == f"{exact:.3g}":
-        return True
-    return abs(value - exact) <= tolerance * abs(exact)
+    three_figures = tolerance > ROUNDING and f"{value:.3g}" == f"{exact:.3g}"
+    return three_figures or abs(value - exact) <= tolerance * abs(exact)
 
 
 def _as_float(given: Any) -> float:
@@ -214,12 +211,12 @@ def same(
         found = np.asarray(result, float)
         if _alike(found, wanted, within):
             return ""
-        for mistake in mistakes:
-            if _alike(
-                found, np.asarray(mistake.answer(*deepcopy(case)), float), within
-            ):
-                return mistake.hint
-        return f"{_told(found)} comes out, it should be {_told(wanted)}"
+        hints = (
+            hint
+            for wrong, hint in mistakes
+            if _alike(found, np.asarray(wrong(*deepcopy(case)), float), within)
+        )
+        return next(hints, f"{_told(found)} comes out, it should be {_told(wanted)}")
 
     return fault
 

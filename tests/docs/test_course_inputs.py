@@ -314,7 +314,7 @@ CODE = [
     ("7.3", machine_with(lambda u, m, k: m * (-math.log(u)) ** (1 / k)), "use 1 - U"),
     ("7.3", machine_with(after=True), "not of the end of the repair"),
     ("7.3", machine_without_repair, "cannot fail"),
-    ("7.3", lambda *case: None, "is not a generator"),
+    ("7.3", lambda *case: None, "is not a process"),
     ("7.4", priority_desk(), "right"),
     ("7.4", priority_desk(at_service=True), "draw them at arrival"),
     ("7.4", priority_desk(sign=0), "same priority"),

@@ -26,7 +26,8 @@ from cgrsp_simpy.base.streams import stream
 ROUNDING = 1e-6  # smaller tolerances cover rounding only: a count
 # relative error of three significant figures
 THREE_FIGURES = 5e-3
-LINES = 500_000  # that an answer may run per case
+# that an answer may run per case; five times those of the longest answer in the course
+LINES = 10_000_000
 # end of a judge's run, and how many events it may schedule; results of processes that
 # did not end, and that returned nothing
 END, EVENTS, NEVER, NOTHING = 10_000.0, 20_000, -1.0, -2.0

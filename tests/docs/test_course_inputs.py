@@ -282,6 +282,11 @@ def swapped_cycle(per_arrival=lambda load: load, first=1, weighted=True):
     return cycle
 
 
+def without_an_end(env, *_):
+    while True:
+        yield env.timeout(0)
+
+
 CODE = [
     ("5.3", shop(), "right"),
     ("5.3", shop(wait_from_bay=True), "after fetching"),
@@ -325,6 +330,8 @@ CODE = [
     ("8.3", hotline(one_by_one=True), "start a process per caller"),
     ("8.3", hotline(hold=False), "nobody waits"),
     ("8.3", hotline(wait_at_end=True), "comes out"),
+    ("8.3", without_an_end, "the clock shows 0: a loop"),
+    ("14.3", without_an_end, "the clock shows 0: a loop"),
 ]
 
 

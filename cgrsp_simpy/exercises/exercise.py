@@ -1,10 +1,13 @@
-"""Exercises with judges that know the usual mistakes, and checked claims of texts."""
+"""Exercises with judges that know the usual mistakes, runs of the processes that are
+answers, and checked claims of texts.
+"""
 
 from __future__ import annotations
 
+import heapq
 import math
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
@@ -13,6 +16,7 @@ from types import FrameType
 from typing import Any, NamedTuple
 
 import numpy as np
+import simpy
 from numpy.random import Generator
 
 from cgrsp_simpy.analysis.statistics import Mean
@@ -22,7 +26,12 @@ from cgrsp_simpy.base.streams import stream
 ROUNDING = 1e-6  # smaller tolerances cover rounding only: a count
 # relative error of three significant figures
 THREE_FIGURES = 5e-3
-LINES = 500_000  # that an answer may run per case
+# that an answer may run per case; five times those of the longest answer in the course
+LINES = 10_000_000
+# end of a judge's run, and how many events it may schedule; results of processes that
+# did not end, and that returned nothing
+END, EVENTS, NEVER, NOTHING = 10_000.0, 20_000, -1.0, -2.0
+Times = Sequence[float] | np.ndarray
 
 Judge = Callable[[Any], str]
 """Error of an answer, without revealing it; "" if it is right."""
@@ -100,18 +109,15 @@ def number(
             return str(not_a_number)
         if _near(value, answer(), tolerance):
             return ""
-        for mistake in mistakes:
-            if _near(value, mistake.answer(), tolerance):
-                return mistake.hint
-        return f"not yet ({unit}, {within}): {way}"
+        hints = (hint for wrong, hint in mistakes if _near(value, wrong(), tolerance))
+        return next(hints, f"not yet ({unit}, {within}): {way}")
 
     return judge
 
 
 def _near(value: float, exact: float, tolerance: float) -> bool:
-    if tolerance > ROUNDING and f"{value:.3g}" == f"{exact:.3g}":
-        return True
-    return abs(value - exact) <= tolerance * abs(exact)
+    three_figures = tolerance > ROUNDING and f"{value:.3g}" == f"{exact:.3g}"
+    return three_figures or abs(value - exact) <= tolerance * abs(exact)
 
 
 def _as_float(given: Any) -> float:
@@ -206,12 +212,12 @@ def same(
         found = np.asarray(result, float)
         if _alike(found, wanted, within):
             return ""
-        for mistake in mistakes:
-            if _alike(
-                found, np.asarray(mistake.answer(*deepcopy(case)), float), within
-            ):
-                return mistake.hint
-        return f"{_told(found)} comes out, it should be {_told(wanted)}"
+        hints = (
+            hint
+            for wrong, hint in mistakes
+            if _alike(found, np.asarray(wrong(*deepcopy(case)), float), within)
+        )
+        return next(hints, f"{_told(found)} comes out, it should be {_told(wanted)}")
 
     return fault
 
@@ -227,6 +233,127 @@ def _told(value: Any) -> str:
         return f"{value:.4g}" if isinstance(value, Real | np.ndarray) else str(value)
     listed = [_told(each) for each in value]
     return f"[{', '.join(listed[:10])}{', ...' * (len(listed) > 10)}]"
+
+
+class Environment(simpy.Environment):
+    """Environment that ends loops which schedule events for ever, also without yield.
+
+    Raises RuntimeError on the event after EVENTS.
+    """
+
+    events = 0
+
+    def schedule(self, *arguments: Any, **keywords: Any) -> None:
+        self.events += 1
+        if self.events > EVENTS:
+            raise RuntimeError(
+                f"more than {EVENTS:,} events, and the clock shows {self.now:g}: a loop"
+                " has no `yield` or no end"
+            )
+        super().schedule(*arguments, **keywords)
+
+    def start(self, generator: Any) -> simpy.Process:
+        """Start an answer's process, or raise TypeError if it is a plain function."""
+        try:
+            return self.process(generator)
+        except ValueError:
+            raise TypeError("a function without `yield` is not a process") from None
+
+    def run_to_end(self) -> None:
+        """Run to END, and leave the clock at the last event."""
+        while self.peek() <= END:
+            self.step()
+
+
+def system(
+    capacity: float = 1, kind: Callable[..., Any] = simpy.Resource
+) -> tuple[Environment, Any]:
+    """Return an environment and a resource in it."""
+    return (env := Environment()), kind(env, capacity)
+
+
+def results(
+    process: Any, env: Environment, desk: Any, arrivals: Times, *columns: Any
+) -> np.ndarray:
+    """Start a process per arrival and return what each one returns.
+
+    desk: what the processes share. columns: further arguments of the processes, per
+    arrival or for all of them.
+    """
+    returned = np.full(len(arrivals), NEVER)
+
+    def arrive(n: int, arrival: float, *arguments: float) -> Any:
+        yield env.timeout(arrival)
+        result = yield env.start(process(env, desk, *arguments))
+        returned[n] = NOTHING if result is None else result
+
+    rows = np.array(np.broadcast_arrays(arrivals, *columns), float).T
+    for n, row in enumerate(rows.tolist()):
+        env.process(arrive(n, *row))
+    env.run_to_end()
+    return returned
+
+
+def filled(process: Any, env: Environment, *arguments: Any) -> list[Any]:
+    """Run a process whose last argument is a list; return the list."""
+    values = list[Any]()
+    env.start(process(env, *arguments, values))
+    env.run_to_end()
+    return values
+
+
+def waits(
+    arrivals: Times, services: Times, servers: int = 1, patience: float = np.inf
+) -> np.ndarray:
+    """Return waits, first come, first served, by when the servers are free.
+
+    patience: who would wait longer gets no service.
+    """
+    free, waits = [0.0] * servers, []
+    for arrival, service in zip(arrivals, services):
+        begin = max(arrival, heapq.heappop(free))
+        heapq.heappush(free, begin + service * (begin - arrival <= patience))
+        waits.append(begin - arrival)
+    return np.array(waits)
+
+
+def ends(
+    arrivals: Times,
+    works: Times,
+    key: Callable[[int, float], Any] | None = None,
+    *,
+    preempt: bool = False,
+    repeat: bool = False,
+    at_service: bool = False,
+) -> np.ndarray:
+    """Return when jobs end on one machine; the smallest key(job, now) is next.
+
+    key: by default, first come, first served. preempt: whether a new job with a smaller
+    key interrupts. repeat: whether a job begins again after an interruption.
+    at_service: whether works are in the order of service, not of jobs.
+    """
+    now, job, order = 0.0, -1, iter(works)
+    times, left = np.zeros(len(arrivals)), dict(enumerate(works))
+    while left:
+        now = max(now, min(arrivals[n] for n in left))
+        ready = [n for n in left if arrivals[n] <= now]
+        last, job = job, min(ready, key=lambda n: key(n, now) if key else arrivals[n])
+        if repeat and last in left and last != job:
+            left[last] = works[last]
+        if at_service:
+            left[job] = next(order)
+        gaps = (at - now for at in arrivals if preempt and at > now)
+        span = min([left[job], *gaps])
+        times[job] = now = now + span
+        left[job] -= span
+        if not left[job]:
+            del left[job]
+    return times
+
+
+NO_RESULT = Mistake(
+    lambda arrivals, *_: np.full(len(arrivals), NOTHING), "the process returns nothing"
+)
 
 
 class ClaimError(AssertionError):

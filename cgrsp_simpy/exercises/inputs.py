@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
 import math
 from collections.abc import Callable
 from typing import Any
@@ -16,49 +15,31 @@ from cgrsp_simpy.base.checks import require
 from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.exercises.exercise import (
     Case,
+    Environment,
     Exercise,
     Mistake,
     code,
     drawn,
+    ends,
+    filled,
     number,
     same,
+    system,
+    waits,
 )
 
 
-def _waits(servers: int, arrivals: Any, works: Any) -> np.ndarray:
-    """Return the waits in order of arrival, first come, first served."""
-    free, waits = [0.0] * servers, []
-    for arrival, work in zip(arrivals, works):
-        start = max(arrival, heapq.heappop(free))
-        heapq.heappush(free, start + work)
-        waits.append(start - arrival)
-    return np.array(waits)
-
-
-def _replay(given: Any, servers: int, *log: Any) -> list[Any]:
+def _replay(process: Any, servers: int, *log: Any) -> list[Any]:
     """Run a trace-driven process; return the list that it fills."""
-    env, values = simpy.Environment(), list[Any]()
-    desk = simpy.Resource(env, servers)
-    env.process(given(env, desk, [*zip(*log)], values))
-    env.run()
-    return values
+    return filled(process, *system(servers), [*zip(*log)])
 
 
-def _listed(given: Any, *case: Any) -> list[float]:
-    """Run a process whose last argument is a list; return the list."""
-    env, values = simpy.Environment(), list[Any]()
-    env.process(given(env, *case, values))
-    env.run()
-    return values
+def _listed(process: Any, *case: Any) -> list[Any]:
+    """Run a process without a resource; return the list that it fills."""
+    return filled(process, Environment(), *case)
 
 
 # ---- lecture 5: validation ----
-
-
-def _two_logs(rng: Generator) -> Case:
-    log = rng.uniform(6, 16, 10)
-    model = log - rng.uniform(2, 5, 10)
-    return {"log": log.round(1).tolist(), "model": model.round(1).tolist()}
 
 
 def _half_width(log: Any, model: Any, quantile: float = 0.0) -> float:
@@ -68,7 +49,7 @@ def _half_width(log: Any, model: Any, quantile: float = 0.0) -> float:
 
 
 def _repair_waits(bays: int, arrivals: Any, fetches: Any, repairs: Any) -> Any:
-    return _waits(bays, arrivals, np.add(fetches, repairs)) + fetches
+    return waits(arrivals, np.add(fetches, repairs), bays) + fetches
 
 
 # ---- lecture 6: random numbers ----
@@ -149,22 +130,13 @@ def _served(
     gaps: Any, priorities: Any, works: Any, *, at_service: bool = False
 ) -> np.ndarray:
     """Return arrivals and departures at one desk with priorities."""
-    arrivals, now, order = np.cumsum(gaps), 0.0, iter(works)
-    departures = np.full(len(gaps), math.inf)
-    for _ in gaps:
-        waiting = np.flatnonzero(np.isinf(departures))
-        now = max(now, arrivals[waiting[0]])
-        n = min(waiting, key=lambda n: (arrivals[n] > now, priorities[n], n))
-        now = departures[n] = now + (next(order) if at_service else works[n])
-    return np.array([arrivals, departures])
-
-
-def _source(given: Any, *case: Any) -> np.ndarray:
-    env, served = simpy.Environment(), list[Any]()
-    desk = simpy.PriorityResource(env)
-    env.process(given(env, desk, *map(iter, case), served))
-    env.run()
-    return np.array(sorted(served)).T
+    times = ends(
+        arrivals := np.cumsum(gaps),
+        works,
+        lambda n, _: priorities[n],
+        at_service=at_service,
+    )
+    return np.array([arrivals, times])
 
 
 # ---- lecture 8: input modelling ----
@@ -245,7 +217,10 @@ EXERCISES: dict[str, Exercise] = {
             ),
             way="ten differences: their mean, their standard deviation, Student's t",
         ),
-        numbers=_two_logs,
+        numbers=lambda rng: {
+            "log": (log := rng.uniform(6, 16, 10)).round(1).tolist(),
+            "model": (log - rng.uniform(2, 5, 10)).round(1).tolist(),
+        },
     ),
     "5.2": Exercise(
         "If the model is right, the rank of the log is 1 or 20 on one day in ten. What"
@@ -293,13 +268,13 @@ EXERCISES: dict[str, Exercise] = {
             same(
                 _repair_waits,
                 Mistake(
-                    lambda bays, arrivals, fetches, repairs: _waits(
-                        bays, arrivals, np.add(fetches, repairs)
+                    lambda bays, arrivals, fetches, repairs: waits(
+                        arrivals, np.add(fetches, repairs), bays
                     ),
                     "the wait ends when the repair begins, after fetching",
                 ),
                 Mistake(
-                    lambda bays, arrivals, _, repairs: _waits(bays, arrivals, repairs),
+                    lambda bays, arrivals, _, repairs: waits(arrivals, repairs, bays),
                     "the part is not fetched",
                 ),
                 Mistake(
@@ -506,7 +481,15 @@ EXERCISES: dict[str, Exercise] = {
                     ),
                     "the lowest number is served first",
                 ),
-                tried=_source,
+                tried=lambda source, *case: np.transpose(
+                    sorted(
+                        filled(
+                            source,
+                            *system(1, simpy.PriorityResource),
+                            *map(iter, case),
+                        )
+                    )
+                ),
             ),
         ),
     ),
@@ -582,9 +565,9 @@ EXERCISES: dict[str, Exercise] = {
                 }
             ),
             same(
-                _waits,
+                lambda agents, arrivals, talks: waits(arrivals, talks, agents),
                 Mistake(
-                    lambda _, arrivals, talks: _waits(1, arrivals, talks),
+                    lambda _, *log: waits(*log),
                     "the next caller arrives only when the one before has left: start a"
                     " process per caller",
                 ),

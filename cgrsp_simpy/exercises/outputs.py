@@ -4,7 +4,6 @@ variance reduction.
 
 from __future__ import annotations
 
-import heapq
 import math
 from collections.abc import Callable
 from typing import Any
@@ -22,12 +21,16 @@ from cgrsp_simpy.analysis.statistics import (
     replications_needed,
 )
 from cgrsp_simpy.exercises.exercise import (
+    Environment,
     Exercise,
     Mistake,
     code,
     drawn,
+    ends,
     number,
     same,
+    system,
+    waits,
 )
 
 
@@ -37,18 +40,8 @@ def _customers(rng: Generator, number: int = 20, load: float = 0.9) -> dict[str,
     return {"gaps": gaps.tolist(), "works": (load * works).tolist()}
 
 
-def _system(servers: int = 1) -> tuple[simpy.Environment, simpy.Resource]:
-    env = simpy.Environment()
-    return env, simpy.Resource(env, servers)
-
-
 def _waits(gaps: Any, works: Any, servers: int = 1) -> np.ndarray:
-    """Return waits, first come, first served, by recursion."""
-    free, waits = [0.0] * servers, []
-    for arrival, work in zip(np.cumsum(gaps), works):
-        waits.append(max(free[0] - arrival, 0.0))
-        heapq.heapreplace(free, arrival + waits[-1] + work)
-    return np.array(waits)
+    return waits(np.cumsum(gaps), works, servers)
 
 
 def _responses(gaps: Any, works: Any, servers: int = 1) -> np.ndarray:
@@ -65,8 +58,8 @@ def _half(x: Any, times: float, ddof: int = 1) -> float:
 
 def _late(gaps: Any, works: Any, warm_up: float, *, served: int = 0) -> float:
     """Average the waits of arrivals after the warm-up; served: of services."""
-    waits = _waits(gaps, works)
-    return float(waits[np.cumsum(gaps) + served * waits >= warm_up].mean())
+    times = _waits(gaps, works)
+    return float(times[np.cumsum(gaps) + served * times >= warm_up].mean())
 
 
 def _closing(gaps: Any, works: Any, closes: float) -> tuple[int, float, float]:
@@ -99,21 +92,21 @@ def _over_time(times: Callable[..., Any], last: int = 1) -> Callable[..., float]
 
 
 def _at_arrivals(gaps: Any, works: Any, servers: int) -> float:
-    ends = (arrivals := np.cumsum(gaps)) + _responses(gaps, works, servers)
-    return float(np.mean([np.sum(ends[:k] > at) for k, at in enumerate(arrivals)]))
+    times = (arrivals := np.cumsum(gaps)) + _responses(gaps, works, servers)
+    return float(np.mean([np.sum(times[:k] > at) for k, at in enumerate(arrivals)]))
 
 
 def _joined(
     gaps: Any, works: Any, desks: int, *, rule: Callable[[list[int]], Any]
 ) -> np.ndarray:
     """Return waits if a rule chooses a desk by the numbers of customers there."""
-    ends: list[list[float]] = [[0.0] for _ in range(desks)]
-    waits = []
+    rows: list[list[float]] = [[0.0] for _ in range(desks)]
+    times = []
     for arrival, work in zip(np.cumsum(gaps), works):
-        desk = ends[rule([sum(end > arrival for end in row) for row in ends])]
-        waits.append(max(desk[-1] - arrival, 0.0))
-        desk.append(arrival + waits[-1] + work)
-    return np.array(waits)
+        row = rows[rule([sum(end > arrival for end in row) for row in rows])]
+        times.append(max(row[-1] - arrival, 0.0))
+        row.append(arrival + times[-1] + work)
+    return np.array(times)
 
 
 # ---- lecture 11: comparing ----
@@ -121,21 +114,8 @@ def _joined(
 
 def _shortest(gaps: Any, works: Any, *, sign: int = 1) -> float:
     """Return the mean wait if the shortest work is next; sign -1: the longest."""
-    arrivals = np.cumsum(gaps)
-    left, now, waits = set(range(len(works))), 0.0, []
-    while left:
-        now = max(now, min(arrivals[k] for k in left))
-        here = [k for k in left if arrivals[k] <= now]
-        chosen = min(here, key=lambda k: sign * works[k])
-        waits.append(now - arrivals[chosen])
-        now += works[chosen]
-        left.remove(chosen)
-    return float(np.mean(waits))
-
-
-def _days(rng: Generator) -> dict[str, Any]:
-    two = (one := rng.normal(40, 6, 7)) + rng.normal(2, 1.5, 7)
-    return {"one": one.round(1).tolist(), "two": two.round(1).tolist()}
+    times = ends(arrivals := np.cumsum(gaps), works, lambda n, _: sign * works[n])
+    return float(np.mean(times - works - arrivals))
 
 
 def _difference(gaps: Any, works: Any, one: int, two: int) -> float:
@@ -184,9 +164,9 @@ def _vertex(x: Any, y: Any) -> float:
 
 
 def _lowest(x: Any, y: Any) -> float:
-    fit, ends = np.polyfit(x, y, 2), (min(x), max(x))
-    inside = np.clip(_vertex(x, y), *ends)
-    return float(min((*ends, inside), key=lambda at: np.polyval(fit, at)))
+    fit, limits = np.polyfit(x, y, 2), (min(x), max(x))
+    inside = np.clip(_vertex(x, y), *limits)
+    return float(min((*limits, inside), key=lambda at: np.polyval(fit, at)))
 
 
 # ---- lecture 13: variance reduction ----
@@ -246,7 +226,7 @@ EXERCISES: dict[str, Exercise] = {
                     ),
                     "the first customer arrives gaps[0] after time 0",
                 ),
-                tried=lambda given, *case: given(*_system(), *case),
+                tried=lambda given, *case: given(*system(), *case),
             ),
         ),
     ),
@@ -321,7 +301,7 @@ EXERCISES: dict[str, Exercise] = {
                     lambda *case: np.array(_closing(*case))[[0, 1]],
                     "that is when the last service begins; when does it end?",
                 ),
-                tried=lambda given, *case: given(*_system(), *case),
+                tried=lambda given, *case: given(*system(), *case),
             ),
         ),
     ),
@@ -427,7 +407,7 @@ EXERCISES: dict[str, Exercise] = {
                     "that is an average over arrivals; take the average over time",
                 ),
                 tried=lambda given, gaps, works, servers: given(
-                    *_system(servers), gaps, works
+                    *system(servers), gaps, works
                 ),
             ),
         ),
@@ -492,11 +472,12 @@ EXERCISES: dict[str, Exercise] = {
                     lambda *case: (_joined(*case, rule=np.argmin) + case[1]).mean(),
                     "that is the time in the system; a wait ends when service begins",
                 ),
-                tried=lambda given, gaps, works, desks: (
-                    lambda env: given(
-                        env, [simpy.Resource(env) for _ in range(desks)], gaps, works
-                    )
-                )(simpy.Environment()),
+                tried=lambda given, gaps, works, desks: given(
+                    env := Environment(),
+                    [simpy.Resource(env) for _ in range(desks)],
+                    gaps,
+                    works,
+                ),
             ),
         ),
     ),
@@ -529,7 +510,7 @@ EXERCISES: dict[str, Exercise] = {
                     "`gaps` are times between arrivals, not times of arrival",
                 ),
                 tried=lambda given, gaps, works, one, two: given(
-                    _system(one), _system(two), gaps, works
+                    system(one), system(two), gaps, works
                 ),
             ),
         ),
@@ -569,7 +550,10 @@ EXERCISES: dict[str, Exercise] = {
             ),
             way="seven differences: their mean, standard deviation, Student's t",
         ),
-        _days,
+        lambda rng: {
+            "one": (one := rng.normal(40, 6, 7)).round(1).tolist(),
+            "two": (one + rng.normal(2, 1.5, 7)).round(1).tolist(),
+        },
     ),
     "11.3": Exercise(
         "A function `adjusted(p)`: the p-values after Holm's correction, in the order"
@@ -620,9 +604,9 @@ EXERCISES: dict[str, Exercise] = {
                     lambda gaps, works: _shortest(gaps, works) + np.mean(works),
                     "that is the time in the system; a wait ends when service begins",
                 ),
-                tried=lambda given, gaps, works: (
-                    lambda env: given(env, simpy.PriorityResource(env), gaps, works)
-                )(simpy.Environment()),
+                tried=lambda given, *case: given(
+                    *system(1, simpy.PriorityResource), *case
+                ),
             ),
         ),
     ),
@@ -691,7 +675,7 @@ EXERCISES: dict[str, Exercise] = {
                     lambda *case: _on_hand(case, soon=True),
                     "a delivery arrives `lead` after the order",
                 ),
-                tried=lambda given, *case: given(simpy.Environment(), *case),
+                tried=lambda given, *case: given(Environment(), *case),
             ),
         ),
     ),
@@ -722,7 +706,7 @@ EXERCISES: dict[str, Exercise] = {
                     "a faster server needs less time: works[k] / speed",
                 ),
                 tried=lambda given, *case: given(
-                    {(c, speed): _system(c) for c in (1, 2) for speed in (1, 1.5)},
+                    {(c, speed): system(c) for c in (1, 2) for speed in (1, 1.5)},
                     *case,
                 ),
             ),
@@ -818,7 +802,7 @@ EXERCISES: dict[str, Exercise] = {
                     ),
                     "u is for interarrival times in both runs, v for service times",
                 ),
-                tried=lambda given, *case: given(_system(), _system(), *case),
+                tried=lambda given, *case: given(system(), system(), *case),
             ),
         ),
     ),
@@ -889,7 +873,7 @@ EXERCISES: dict[str, Exercise] = {
                     lambda gaps, works, *_: _waits(gaps, works, 2).mean(),
                     "that is the plain mean",
                 ),
-                tried=lambda given, *case: given(_system(2), _system(1), *case),
+                tried=lambda given, *case: given(system(2), system(1), *case),
             ),
         ),
     ),

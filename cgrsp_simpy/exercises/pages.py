@@ -65,11 +65,13 @@ def new_cell(kind: str, source: str, name: str) -> Any:
 def run(written: Any, folder: str | Path) -> None:
     """Run a notebook in place, in a kernel that works in the folder."""
     client = _needed("nbclient").NotebookClient
-    settings: dict[str, Any] = {"kernel_name": "python3", "timeout": CELL_S}
-    settings["resources"] = {"metadata": {"path": str(folder)}}
-    settings["extra_arguments"] = [
-        "--log-level=ERROR"
-    ]  # without the kernel's connection
+    settings: dict[str, Any] = {
+        "kernel_name": "python3",
+        "timeout": CELL_S,
+        "resources": {"metadata": {"path": str(folder)}},
+        # without the kernel's connection
+        "extra_arguments": ["--log-level=ERROR"],
+    }
     # with MPLBACKEND set, the kernel would not show pictures inline
     env = {name: value for name, value in os.environ.items() if name != "MPLBACKEND"}
     client(written, **settings).execute(env=env)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import heapq
-import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,67 +12,23 @@ from numpy.random import Generator
 from cgrsp_simpy.analysis.queueing import erlang_b, erlang_c
 from cgrsp_simpy.engine.monitors import Monitor
 from cgrsp_simpy.exercises.exercise import (
+    NEVER,
+    NO_RESULT,
+    NOTHING,
+    Environment,
     Exercise,
     Mistake,
+    Times,
     code,
     drawn,
+    ends,
+    filled,
     number,
+    results,
     same,
+    system,
+    waits,
 )
-
-# end of a judge's run, and how many events it may schedule; results of processes that
-# did not end, and that returned nothing
-END, EVENTS, NEVER, NOTHING = 10_000.0, 20_000, -1.0, -2.0
-Times = Sequence[float] | np.ndarray
-
-
-class _Environment(simpy.Environment):
-    """Environment that ends loops which schedule events for ever, also without yield.
-
-    Raises RuntimeError on the event after EVENTS.
-    """
-
-    events = 0
-
-    def schedule(self, *arguments: Any, **keywords: Any) -> None:
-        self.events += 1
-        if self.events > EVENTS:
-            raise RuntimeError(
-                f"more than {EVENTS:,} events, and the clock shows {self.now:g}: a loop"
-                " has no `yield` or no end"
-            )
-        super().schedule(*arguments, **keywords)
-
-    def start(self, generator: Any) -> simpy.Process:
-        """Start an answer's process, or raise TypeError if it is a plain function."""
-        try:
-            return self.process(generator)
-        except ValueError:
-            raise TypeError("a function without `yield` is not a process") from None
-
-    def run_to_end(self) -> None:
-        """Run to END, and leave the clock at the last event."""
-        while self.peek() <= END:
-            self.step()
-
-
-def _results(process: Any, desk: Any, arrivals: Times, *columns: Times) -> np.ndarray:
-    """Start a process per arrival and return what each one returns.
-
-    desk: what the processes share. columns: further arguments of the processes.
-    """
-    env, results = desk._env, np.full(len(arrivals), NEVER)
-
-    def arrive(n: int) -> Any:
-        yield env.timeout(arrivals[n])
-        arguments = [float(column[n]) for column in columns]
-        result = yield env.start(process(env, desk, *arguments))
-        results[n] = NOTHING if result is None else result
-
-    for n in range(len(arrivals)):
-        env.process(arrive(n))
-    env.run_to_end()
-    return results
 
 
 def _customers(rng: Generator, customers: int = 8) -> dict[str, Any]:
@@ -83,29 +37,6 @@ def _customers(rng: Generator, customers: int = 8) -> dict[str, Any]:
         "arrivals": np.cumsum(rng.exponential(3, customers)).round(2),
         "services": rng.exponential(5, customers).round(2) + 0.1,
     }
-
-
-def _waits(
-    arrivals: Times, services: Times, servers: int = 1, patience: float = np.inf
-) -> np.ndarray:
-    """Return waits, first come, first served, by when the servers are free.
-
-    patience: who would wait longer gets no service.
-    """
-    free, waits = [0.0] * servers, []
-    for arrival, service in zip(arrivals, services):
-        begin = max(arrival, heapq.heappop(free))
-        heapq.heappush(free, begin + service * (begin - arrival <= patience))
-        waits.append(begin - arrival)
-    return np.array(waits)
-
-
-def _ends(arrivals: Any, services: Any, servers: int = 1) -> Any:
-    return arrivals + _waits(arrivals, services, servers) + services
-
-
-def _resource(servers: int = 1, kind: Any = simpy.Resource) -> Any:
-    return kind(_Environment(), servers)
 
 
 def _jobs(rng: Generator, jobs: int = 8) -> dict[str, Any]:
@@ -117,37 +48,12 @@ def _jobs(rng: Generator, jobs: int = 8) -> dict[str, Any]:
     }
 
 
-def _by_priority(
-    arrivals: Any,
-    priorities: Any,
-    works: Any,
-    *,
-    preempt: bool = False,
-    repeat: bool = False,
-) -> Any:
-    """Return times in the system, the smallest priority first, unit by unit of time.
-
-    repeat: whether a job begins again after an interruption.
-    """
-    left, ends, current = [*works], [*arrivals], -1
-    for now in itertools.count():
-        if not any(left):
-            break
-        ready = [n for n, at in enumerate(arrivals) if at <= now and left[n]]
-        if ready and (preempt or current not in ready):
-            first = min(ready, key=priorities.__getitem__)
-            if repeat and current in ready and current != first:
-                left[current] = works[current]
-            current = first
-        if ready:
-            left[current] -= 1
-            ends[current] = now + 1
-    return np.subtract(ends, arrivals)
+def _by_priority(arrivals: Any, priorities: Any, works: Any, **interrupts: bool) -> Any:
+    """Return times in the system, the smallest priority first."""
+    times = ends(arrivals, works, lambda job, _: priorities[job], **interrupts)
+    return times - arrivals
 
 
-NO_RESULT = Mistake(
-    lambda arrivals, *_: np.full(len(arrivals), NOTHING), "the process returns nothing"
-)
 NO_END = Mistake(
     lambda arrivals, *_: np.full(len(arrivals), NEVER),
     "no process ends: it has a loop, or waits for what never occurs",
@@ -162,14 +68,6 @@ NO_WAIT = Mistake(
 # ---- lecture 1 ----
 
 
-def _recorded(source: Any, gaps: Times) -> list[float]:
-    """Return the times that an answer records."""
-    env, times = _Environment(), list[float]()
-    env.start(source(env, list(gaps), times))
-    env.run_to_end()
-    return [min(time, env.now) for time in times]  # no time is in the future
-
-
 def _by(key: Callable[[Any], Any]) -> Callable[[Any], list[int]]:
     return lambda events: [event[2] for event in sorted(events, key=key)]
 
@@ -179,7 +77,7 @@ def _by(key: Callable[[Any], Any]) -> Callable[[Any], list[int]]:
 
 def _leave_station(station: Any, arrivals: Times, work: float) -> np.ndarray:
     """Return when each part is in the second store."""
-    env = _Environment()
+    env = Environment()
     before, after = simpy.Store(env), simpy.Store(env)
     env.start(station(env, before, after, work))
 
@@ -188,7 +86,7 @@ def _leave_station(station: Any, arrivals: Times, work: float) -> np.ndarray:
         passed_on = yield after.get()
         return env.now if passed_on == "part" else NEVER
 
-    return _results(part, before, arrivals)
+    return results(part, env, before, arrivals)
 
 
 # ---- lecture 3 ----
@@ -200,9 +98,9 @@ def _area(times: Times, lengths: Times, end: float) -> float:
 
 def _tallied(customer: Any, arrivals: Times, services: Times) -> list[float]:
     """Return what an answer records in a monitor."""
-    desk = _resource()
-    stay = Monitor(desk._env)
-    _results(lambda *of: customer(*of[:2], stay, of[2]), desk, arrivals, services)
+    env, desk = system()
+    stay = Monitor(env)
+    results(lambda *of: customer(*of[:2], stay, of[2]), env, desk, arrivals, services)
     return stay.values.tolist()
 
 
@@ -222,12 +120,12 @@ def _once(work: float, mean: float, restart: float = 0.0) -> float:
 
 
 def _served(arrivals: Times, talks: Times, patience: float) -> np.ndarray:
-    return 1 * (_waits(arrivals, talks, 1, patience) <= patience)
+    return 1 * (waits(arrivals, talks, 1, patience) <= patience)
 
 
 def _finished(job: Any, work: float, every: float, failures: Times) -> float:
     """Return what an answer's process returns that is interrupted at failures."""
-    env = _Environment()
+    env = Environment()
     process = env.start(job(env, work, every))
 
     def fail() -> Any:
@@ -256,27 +154,27 @@ EXERCISES: dict[str, Exercise] = {
         " {services} minutes. One teller serves them first come, first served. What is"
         " the mean wait in the queue, in minutes?",
         lambda arrivals, services: number(
-            lambda: _waits(arrivals, services).mean(),
+            lambda: waits(arrivals, services).mean(),
             "min",
             1e-3,
             Mistake(
-                lambda: (_waits(arrivals, services) + services).mean(),
+                lambda: (waits(arrivals, services) + services).mean(),
                 "that is the time in the bank; the wait ends when the service begins",
             ),
             Mistake(
-                lambda: _waits(arrivals, services).sum(),
+                lambda: waits(arrivals, services).sum(),
                 "that is the sum; divide it by four",
             ),
             Mistake(
-                lambda: _waits(arrivals, services)[1:].mean(),
+                lambda: waits(arrivals, services)[1:].mean(),
                 "the customer who does not wait counts as well, with 0",
             ),
             Mistake(
-                lambda: _waits(np.cumsum(arrivals), services).mean(),
+                lambda: waits(np.cumsum(arrivals), services).mean(),
                 "these are times on the clock, not interarrival times",
             ),
             Mistake(
-                lambda: _waits(arrivals, services, 2).mean(), "that is with two tellers"
+                lambda: waits(arrivals, services, 2).mean(), "that is with two tellers"
             ),
             way="one line per event, as in the lecture's table",
         ),
@@ -344,7 +242,9 @@ EXERCISES: dict[str, Exercise] = {
                     lambda gaps: [sum(gaps)], "one time per arrival, not only the last"
                 ),
                 Mistake(lambda _: [], "nothing is appended to the list `times`"),
-                tried=_recorded,
+                tried=lambda source, gaps: np.minimum(
+                    filled(source, env := Environment(), list(gaps)), env.now
+                ),  # no time is in the future
             ),
         ),
     ),
@@ -387,11 +287,11 @@ EXERCISES: dict[str, Exercise] = {
             "a function of env, desk and service",
             drawn(_customers),
             same(
-                lambda arrivals, services: _waits(arrivals, services, 2),
+                lambda arrivals, services: waits(arrivals, services, 2),
                 NO_RESULT,
                 NO_END,
                 Mistake(
-                    lambda arrivals, services: _waits(arrivals, services, 2) + services,
+                    lambda arrivals, services: waits(arrivals, services, 2) + services,
                     "that is the time until the customer leaves; the wait ends when the"
                     " service begins",
                 ),
@@ -405,10 +305,10 @@ EXERCISES: dict[str, Exercise] = {
                     "a customer requests both servers: one request is enough",
                 ),
                 Mistake(
-                    lambda arrivals, services: _waits(arrivals, services, 2) + arrivals,
+                    lambda arrivals, services: waits(arrivals, services, 2) + arrivals,
                     "that is the time on the clock; subtract that of the arrival",
                 ),
-                tried=lambda process, *case: _results(process, _resource(2), *case),
+                tried=lambda process, *case: results(process, *system(2), *case),
             ),
         ),
     ),
@@ -424,7 +324,7 @@ EXERCISES: dict[str, Exercise] = {
                 }
             ),
             same(
-                lambda arrivals, work: _ends(arrivals, np.full(len(arrivals), work)),
+                lambda arrivals, work: ends(arrivals, np.full(len(arrivals), work)),
                 Mistake(
                     lambda arrivals, work: arrivals + work,
                     "the machine works on several parts at the same time",
@@ -440,7 +340,7 @@ EXERCISES: dict[str, Exercise] = {
                     lambda arrivals, _: arrivals, "no time passes: `yield` the timeout"
                 ),
                 Mistake(
-                    lambda arrivals, work: _ends(
+                    lambda arrivals, work: ends(
                         arrivals - work, np.full(len(arrivals), work)
                     ),
                     "a part leaves without work: take it, work, and pass it on, in this"
@@ -524,10 +424,10 @@ EXERCISES: dict[str, Exercise] = {
             "a function of env, desk, stay and service",
             drawn(_customers),
             same(
-                lambda *case: _waits(*case) + case[1],
-                Mistake(_waits, "that is the wait; record from arrival to departure"),
+                lambda *case: waits(*case) + case[1],
+                Mistake(waits, "that is the wait; record from arrival to departure"),
                 Mistake(
-                    _ends,
+                    ends,
                     "that is the time on the clock; subtract that of the arrival",
                 ),
                 Mistake(
@@ -546,7 +446,7 @@ EXERCISES: dict[str, Exercise] = {
                     "no time passes: `yield` the timeout",
                 ),
                 Mistake(
-                    lambda *case: (_waits(*case) + case[1])[:1],
+                    lambda *case: (waits(*case) + case[1])[:1],
                     "only one customer leaves: who releases the server?",
                 ),
                 Mistake(lambda *_: [], "nothing is recorded: `stay.tally(...)`"),
@@ -614,7 +514,7 @@ EXERCISES: dict[str, Exercise] = {
                 NO_RESULT,
                 NO_END,
                 Mistake(
-                    lambda arrivals, _, stays: _waits(arrivals, stays),
+                    lambda arrivals, _, stays: waits(arrivals, stays),
                     "that is first come, first served: give the request a priority",
                 ),
                 Mistake(
@@ -638,8 +538,8 @@ EXERCISES: dict[str, Exercise] = {
                     "only the first patient leaves: who releases the bed?",
                 ),
                 NO_WAIT,
-                tried=lambda process, *case: _results(
-                    process, _resource(1, simpy.PriorityResource), *case
+                tried=lambda process, *case: results(
+                    process, *system(1, simpy.PriorityResource), *case
                 ),
             ),
         ),
@@ -739,13 +639,7 @@ EXERCISES: dict[str, Exercise] = {
                     lambda arrivals, *_: np.arange(len(arrivals)) < 1,
                     "only the first caller is served: who releases the server?",
                 ),
-                tried=lambda process, arrivals, talks, patience: _results(
-                    process,
-                    _resource(),
-                    arrivals,
-                    talks,
-                    np.full(len(arrivals), patience),
-                ),
+                tried=lambda process, *case: results(process, *system(), *case),
             ),
         ),
     ),
@@ -779,8 +673,8 @@ EXERCISES: dict[str, Exercise] = {
                     lambda *case: _by_priority(*case, preempt=True) - case[2],
                     "that is the time without service; from arrival to departure",
                 ),
-                tried=lambda process, *case: _results(
-                    process, _resource(1, simpy.PreemptiveResource), *case
+                tried=lambda process, *case: results(
+                    process, *system(1, simpy.PreemptiveResource), *case
                 ),
             ),
         ),

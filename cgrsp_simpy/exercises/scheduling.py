@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -14,57 +14,22 @@ from numpy.random import Generator
 from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.engine.resources import slots
 from cgrsp_simpy.exercises.exercise import (
+    NEVER,
+    NO_RESULT,
     Exercise,
     Mistake,
+    Times,
     code,
     drawn,
+    ends,
     number,
+    results,
     same,
+    system,
 )
 from cgrsp_simpy.rental.days import day
 from cgrsp_simpy.studies.compare import compare
 from cgrsp_simpy.studies.replicate import simulate
-
-# events of a judge's run; results of processes that did not end, or returned nothing
-EVENTS, NEVER, NOTHING = 20_000, -1.0, -2.0
-Times = Sequence[float] | np.ndarray
-
-
-def _run(env: simpy.Environment) -> None:
-    """Run until no event is left, or raise RuntimeError after EVENTS events."""
-    for _ in range(EVENTS):
-        if env.peek() == math.inf:
-            return
-        env.step()
-    raise RuntimeError(f"no end at {env.now:g}: is there a yield before each event?")
-
-
-def _results(process: Any, resource: Any, arrivals: Times, *columns: Times) -> Any:
-    """Start a process per arrival and return what each one returns."""
-    env, results = resource._env, np.full(len(arrivals), NEVER)
-
-    def arrive(n: int) -> Any:
-        yield env.timeout(arrivals[n])
-        arguments = [float(column[n]) for column in columns]
-        result = yield env.process(process(env, resource, *arguments))
-        results[n] = NOTHING if result is None else result
-
-    for n in range(len(arrivals)):
-        env.process(arrive(n))
-    _run(env)
-    return results
-
-
-def _ends(arrivals: Times, works: Times, key: Callable[[int, float], float]) -> Any:
-    """Return when jobs end on one machine; the smallest key(job, now) is next."""
-    now, ends, left = 0.0, np.zeros(len(arrivals)), {*range(len(arrivals))}
-    while left:
-        now = max(now, min(arrivals[job] for job in left))
-        ready = [job for job in sorted(left) if arrivals[job] <= now]
-        job = min(ready, key=lambda job: key(job, now))
-        left.remove(job)
-        ends[job] = now = now + works[job]
-    return ends
 
 
 def _jobs(rng: Generator) -> dict[str, Any]:
@@ -79,13 +44,9 @@ def _jobs(rng: Generator) -> dict[str, Any]:
 
 def _in_order(key: Callable[..., float]) -> Callable[..., Any]:
     """Return a function to compute ends by a key of work, due date and time."""
-    return lambda arrivals, works, dues: _ends(
+    return lambda arrivals, works, dues: ends(
         arrivals, works, lambda job, now: key(works[job], dues[job], now)
     )
-
-
-def _first_come(arrivals: Times, works: Times) -> Any:
-    return _ends(arrivals, works, lambda job, _: arrivals[job])
 
 
 # ---- lecture 16 ----
@@ -94,16 +55,17 @@ _by_due = _in_order(lambda _work, due, _now: due)
 _shortest = _in_order(lambda work, _due, _now: work)
 
 
-def _tardiness(ends: Any, dues: Any) -> Any:
-    return np.maximum(0, np.subtract(ends, dues))
+def _tardiness(times: Any, dues: Any) -> Any:
+    return np.maximum(0, np.subtract(times, dues))
 
 
 def _oven(oven: Any, arrivals: Times, *sizes: Any) -> list[float]:
     """Return the ends that an answer records."""
-    store, ends = simpy.Store(simpy.Environment()), list[float]()
-    store._env.process(oven(store._env, store, *sizes, ends))
-    _results(lambda _, store: (store.put(part) for part in ["part"]), store, arrivals)
-    return ends
+    env, store = system(math.inf, simpy.Store)
+    times = list[float]()
+    env.start(oven(env, store, *sizes, times))
+    results(lambda *_: (store.put(part) for part in ["part"]), env, store, arrivals)
+    return times
 
 
 def _baked(
@@ -120,7 +82,7 @@ def _baked(
     again: the patience begins again with each part. lost: parts per incomplete batch
     that a request takes which was not cancelled.
     """
-    ends, first, now = list[float](), 0, 0.0
+    times, first, now = list[float](), 0, 0.0
     while first < len(arrivals):
         now, after = max(now, arrivals[first]), first + 1
         limit = now + patience
@@ -130,9 +92,9 @@ def _baked(
             now, after = max(now, arrival), after + 1
             limit = now + patience if again else limit
         now = (now if after - first == size else limit) + work
-        ends += [now] * (after - first)
+        times += [now] * (after - first)
         first = after + lost * (after - first < size)
-    return [end for end in ends if end < math.inf]
+    return [time for time in times if time < math.inf]
 
 
 class _Job(NamedTuple):
@@ -170,7 +132,7 @@ def _scheduled(policy: Any, *columns: Times) -> Any:
 
 def _rented(held: Any, arrivals: Any, delays: Any, *_: Any) -> Any:
     """Return waits until the execution begins, by how long each job holds its slot."""
-    return _first_come(arrivals, held) - held + delays - arrivals
+    return ends(arrivals, held) - held + delays - arrivals
 
 
 # ---- lecture 18 ----
@@ -214,7 +176,7 @@ EXERCISES: dict[str, Exercise] = {
                 "that is in the order of due dates",
             ),
             Mistake(
-                lambda: _tardiness(_first_come([0] * 4, works), dues).sum(),
+                lambda: _tardiness(ends([0] * 4, works), dues).sum(),
                 "that is in the order of the list",
             ),
             Mistake(
@@ -249,10 +211,7 @@ EXERCISES: dict[str, Exercise] = {
             drawn(_jobs),
             same(
                 lambda *jobs: _tardiness(_by_due(*jobs), jobs[2]),
-                Mistake(
-                    lambda arrivals, *_: np.full(len(arrivals), NOTHING),
-                    "the process returns nothing",
-                ),
+                NO_RESULT,
                 Mistake(
                     lambda *jobs: _by_due(*jobs) - jobs[2],
                     "that is the lateness; the tardiness of an early job is 0",
@@ -262,7 +221,7 @@ EXERCISES: dict[str, Exercise] = {
                     "that is shortest first: the priority is the due date",
                 ),
                 Mistake(
-                    lambda *jobs: _tardiness(_first_come(jobs[0], jobs[1]), jobs[2]),
+                    lambda *jobs: _tardiness(ends(jobs[0], jobs[1]), jobs[2]),
                     "that is first come, first served: give the request a priority",
                 ),
                 Mistake(
@@ -285,8 +244,8 @@ EXERCISES: dict[str, Exercise] = {
                     "nobody waits: `yield` the request, and keep the machine during"
                     " the work",
                 ),
-                tried=lambda job, *jobs: _results(
-                    job, simpy.PriorityResource(simpy.Environment()), *jobs
+                tried=lambda job, *jobs: results(
+                    job, *system(1, simpy.PriorityResource), *jobs
                 ),
             ),
         ),
@@ -360,7 +319,7 @@ EXERCISES: dict[str, Exercise] = {
                 Mistake(_by_due, "that is the due date"),
                 Mistake(_shortest, "that is shortest first"),
                 Mistake(
-                    lambda arrivals, works, _: _first_come(arrivals, works),
+                    lambda arrivals, works, _: ends(arrivals, works),
                     "that is first come, first served",
                 ),
                 tried=_scheduled,
@@ -418,10 +377,7 @@ EXERCISES: dict[str, Exercise] = {
             ),
             same(
                 lambda *jobs: _rented(jobs[1] + jobs[2], *jobs),
-                Mistake(
-                    lambda arrivals, *_: np.full(len(arrivals), NOTHING),
-                    "the process returns nothing",
-                ),
+                NO_RESULT,
                 Mistake(
                     lambda *jobs: _rented(jobs[1] + jobs[2], *jobs) - jobs[1],
                     "the wait lasts until the execution begins, not until the slot is"
@@ -433,7 +389,7 @@ EXERCISES: dict[str, Exercise] = {
                 ),
                 Mistake(
                     lambda arrivals, delays, works: (
-                        _first_come(arrivals + delays, works) - works - arrivals
+                        ends(arrivals + delays, works) - works - arrivals
                     ),
                     "the slot is held during the provisioning, too: request it first",
                 ),
@@ -448,15 +404,11 @@ EXERCISES: dict[str, Exercise] = {
                     "who releases the slot?",
                 ),
                 Mistake(
-                    lambda arrivals, _, works: (
-                        _first_come(arrivals, works) - works - arrivals
-                    ),
+                    lambda arrivals, _, works: ends(arrivals, works) - works - arrivals,
                     "the GPU is there at once: what of the delay?",
                 ),
                 Mistake(lambda *jobs: jobs[1], "nobody waits for the slot"),
-                tried=lambda job, *jobs: _results(
-                    job, simpy.Resource(simpy.Environment()), *jobs
-                ),
+                tried=lambda job, *jobs: results(job, *system(), *jobs),
             ),
         ),
     ),

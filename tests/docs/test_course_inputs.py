@@ -282,6 +282,11 @@ def swapped_cycle(per_arrival=lambda load: load, first=1, weighted=True):
     return cycle
 
 
+def without_an_end(env, *_):
+    while True:
+        yield env.timeout(0)
+
+
 CODE = [
     ("5.3", shop(), "right"),
     ("5.3", shop(wait_from_bay=True), "after fetching"),
@@ -314,7 +319,7 @@ CODE = [
     ("7.3", machine_with(lambda u, m, k: m * (-math.log(u)) ** (1 / k)), "use 1 - U"),
     ("7.3", machine_with(after=True), "not of the end of the repair"),
     ("7.3", machine_without_repair, "cannot fail"),
-    ("7.3", lambda *case: None, "is not a generator"),
+    ("7.3", lambda *case: None, "is not a process"),
     ("7.4", priority_desk(), "right"),
     ("7.4", priority_desk(at_service=True), "draw them at arrival"),
     ("7.4", priority_desk(sign=0), "same priority"),
@@ -325,6 +330,8 @@ CODE = [
     ("8.3", hotline(one_by_one=True), "start a process per caller"),
     ("8.3", hotline(hold=False), "nobody waits"),
     ("8.3", hotline(wait_at_end=True), "comes out"),
+    ("8.3", without_an_end, "the clock shows 0: a loop"),
+    ("14.3", without_an_end, "the clock shows 0: a loop"),
 ]
 
 

@@ -373,7 +373,18 @@ def parabola(x, y):
     return -slope / bent / 2
 
 
+def without_an_end(env, *_):
+    def wait():
+        while True:
+            yield env.timeout(0)
+
+    env.process(wait())
+    env.run(1)
+
+
 WRONG += [
+    ("9.1", without_an_end, "the clock shows 0: a loop"),
+    ("12.2", without_an_end, "the clock shows 0: a loop"),
     ("12.2", stock_by(lambda level: level), "backlog"),
     ("12.2", stock_by(up=False), "up to"),
     ("12.2", stock_by(soon=True), "after the order"),

@@ -331,7 +331,7 @@ WRONG = [
     ("16.3", oven_waits_for_all, "full batch"),
     ("16.3", oven_does_not_wait, "does not wait for further"),
     ("16.3", oven_once_per_batch, "not per batch"),
-    ("16.3", oven_without_end, "no end at 0"),
+    ("16.3", oven_without_end, "the clock shows 0"),
     ("16.4", ratio_slack, "that is the slack"),
     ("16.4", ratio_without_time, "view.now_s"),
     ("16.4", ratio_largest, "not the largest"),

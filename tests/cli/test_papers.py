@@ -1,11 +1,12 @@
 """The tables and figures of papers, by command and with a manifest."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from support import check_bad_input, outcome, output
 
-from cgrsp_simpy.papers import catalogue
+from cgrsp_simpy.papers import catalogue, ledger
 from cgrsp_simpy.papers.catalogue import PAPERS
 
 REFUSED = {  # a command -> what its one line says
@@ -73,6 +74,20 @@ def test_wrong_use_is_one_line(line, capsys, tmp_path, monkeypatch):
 def test_a_command_prints_what_it_names(line, parts, capsys):
     text = output(capsys, *line.split())
     assert [part for part in parts if part not in text] == []
+
+
+def test_check_ends_with_1_if_a_recorded_agreement_is_lost(capsys, monkeypatch):
+    recorded = [entry for entry in ledger.recorded() if entry.paper == "waiting"]
+    changed = [replace(entry, verdict=ledger.DIFFERENT) for entry in recorded]
+    for found, arguments, status in (
+        (recorded, [], 0),
+        (changed, [], 1),
+        (changed, ["--seeds", "3"], 0),  # fewer seeds than recorded
+    ):
+        monkeypatch.setattr(ledger, "entries", lambda *_, found=found: iter(found))
+        ended, _, said = outcome(capsys, "papers", "check", "waiting", *arguments)
+        assert ended == status
+        assert ("no longer reproduced: waiting, Section 3.2" in said) == bool(status)
 
 
 @pytest.mark.slow

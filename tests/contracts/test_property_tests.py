@@ -111,22 +111,39 @@ def test_no_test_is_both_slow_and_long(folder):
     assert "test_both.py::test_both is both slow and long" in done.stdout + done.stderr
 
 
+def marks_of(function):
+    """The marks of a test, those of its parameters included."""
+    text = " ".join(map(ast.unparse, function.decorator_list))
+    return {*re.findall(r"mark\.(\w+)", text)}
+
+
 def test_what_needs_a_package_beside_those_of_the_quick_tests_is_not_quick():
     """`pip install .[test]` gives these; continuous integration installs the others
     afterwards.
     """
-    quick = [
-        f"{path.name}::{test.name}"
-        for path in TESTS.rglob("test_*.py")
-        if "importorskip"
-        in path.read_text(encoding="utf-8")  # parsing all takes seconds
-        for test in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(test, ast.FunctionDef)
-        and any(
-            isinstance(node, ast.Attribute) and node.attr == "importorskip"
-            for node in ast.walk(test)
-        )
-        and not {"slow", "long"}
-        & {ast.unparse(each).rpartition(".")[2] for each in test.decorator_list}
-    ]
+    quick = []
+    for path in TESTS.rglob("test_*.py"):
+        text = path.read_text(encoding="utf-8")
+        if "importorskip" not in text:  # parsing all takes seconds
+            continue
+        functions = [
+            node
+            for node in ast.walk(ast.parse(text))
+            if isinstance(node, ast.FunctionDef)
+        ]
+        for function in functions:
+            users = [
+                other
+                for other in functions
+                if function.name in (each.arg for each in other.args.args)
+            ]
+            if any(
+                isinstance(node, ast.Attribute) and node.attr == "importorskip"
+                for node in ast.walk(function)
+            ):
+                quick += [
+                    f"{path.name}::{each.name}"
+                    for each in users or [function]  # of a fixture
+                    if not {"slow", "long"} & marks_of(each)
+                ]
     assert not quick

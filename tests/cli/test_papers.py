@@ -59,7 +59,7 @@ def test_wrong_use_is_one_line(line, capsys, tmp_path, monkeypatch):
         "papers list": ("thesis: ", "5.14", "cluster: ", "gantt"),
         "papers list dag --format json": ('"paper": "dag"',),
         "papers tables thesis 4.1": ("Table 4.1. ",),
-        "papers check waiting": ("waiting          30", "contradicted: Section 6.1"),
+        "papers check waiting": ("waiting          32", "contradicted: Section 6.1"),
         "papers check waiting --all": ("reproduced: Section 3.2, NJW, best s",),
         "papers check waiting --format csv": ("waiting,Table 1,",),
         "papers check waiting --format json": ('"verdict": "contradicted"',),
@@ -88,7 +88,7 @@ def test_check_ends_with_1_if_a_recorded_agreement_is_lost(capsys, caplog, monke
         caplog.clear()
         assert outcome(capsys, "papers", "check", "waiting", *arguments)[0] == status
         lost = [text for text in caplog.messages if "no longer reproduced" in text]
-        assert len(lost) == 30 * status
+        assert len(lost) == 32 * status
 
 
 @pytest.mark.slow

@@ -118,7 +118,7 @@ def found(paper, *words):
         ("thesis", ("Figure 5.7",), ledger.CONTRADICTED),
         ("cluster", ("hps, wait_variance_s2",), ledger.IMPOSSIBLE),
         ("cluster", ("hps, wait_s, by the public program",), ledger.IMPOSSIBLE),
-        ("dag", ("Spearman, real workloads",), ledger.IMPOSSIBLE),
+        ("dag", ("Spearman, real workloads: variance",), ledger.IMPOSSIBLE),
         ("dag", ("critical difference", "10 workloads"), ledger.CONTRADICTED),
         ("hgsp", ("up to 25 %",), ledger.CONTRADICTED),
         ("hgsp", ("tasks3, Best, weighted",), ledger.REPRODUCED),

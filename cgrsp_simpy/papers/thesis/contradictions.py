@@ -35,6 +35,8 @@ def decided() -> Iterator[Decided]:
     yield from _of_single_figures()
     yield from _of_the_month()
     yield from _of_objectives()
+    yield from _of_rankings()
+    yield from _of_changes()
 
 
 def _of_thresholds() -> Iterator[Decided]:
@@ -166,3 +168,125 @@ def _ranking(table: str, row: str = "ratio = 10") -> list[str]:
     printed = PRINTED[table]
     scores = dict(zip(printed.columns, map(float, printed.rows[row])))
     return sorted(scores, key=scores.__getitem__)
+
+
+def _leads(where: str, sentence: str, table: str, name: str, policy: str) -> Decided:
+    """Judge that a policy has the least number of a column."""
+    values = column(table, name)
+    least = min(values, key=values.__getitem__)
+    reason = f"Table {table}: {least} {values[least]:g}, {policy} {values[policy]:g}"
+    return where, sentence, least == policy, reason
+
+
+def _dominates(
+    where: str, sentence: str, table: str, names: tuple[str, ...], pair: tuple[str, str]
+) -> Decided:
+    """Judge that the first of a pair has less in each of several columns."""
+    better, worse = pair
+    values = [column(table, name) for name in names]
+    reason = "; ".join(
+        f"{name}: {better} {each[better]:g}, {worse} {each[worse]:g}"
+        for name, each in zip(names, values)
+    )
+    holds = all(each[better] < each[worse] for each in values)
+    return where, sentence, holds, f"Table {table}: {reason}"
+
+
+def _of_rankings() -> Iterator[Decided]:
+    wait, miss, late = "wait, min", "miss, %", "tardiness, min"
+    yield _leads("Section 5.3", "SPT has the lowest hectic wait", "5.2", wait, "SPT")
+    yield _leads(
+        "Section 6.1.1", "RH has the fewest breaches over the month", "5.13", miss, "RH"
+    )
+    yield _leads(
+        "Section 5.6",
+        "EDF's tardiness over the month is the lowest",
+        "5.13",
+        late,
+        "EDF",
+    )
+    yield _dominates(
+        "Section 5.3",
+        "CADR has less wait, miss and tardiness than Adaptive",
+        "5.2",
+        (wait, miss, late),
+        ("CADR", "Adaptive"),
+    )
+    yield _dominates(
+        "Section 6.1.1",
+        "CADR has less miss and wait than SPT+Rescue over the month",
+        "5.13",
+        (miss, wait),
+        ("CADR", "SPT+Rescue"),
+    )
+    yield _dominates(
+        "Section 5.6",
+        "SPT+Rescue has less wait and miss than EDF over the month",
+        "5.13",
+        (wait, miss),
+        ("SPT+Rescue", "EDF"),
+    )
+    _, _, holds, reason = _dominates("", "", "5.13", (miss, late), ("CADR", "RH"))
+    yield (
+        "Section 6.1.1",
+        "Neither of RH and CADR dominates the other on miss and tardiness",
+        not holds,
+        reason,
+    )
+
+
+def _of_changes() -> Iterator[Decided]:
+    miss, wait = column("5.2", "miss, %"), column("5.2", "wait, min")
+    spt, edf = (miss["FIFO"] - miss[name] for name in ("SPT", "EDF"))
+    yield (
+        "Section 5.4",
+        "EDF cuts FIFO's miss by almost as much as SPT",
+        0 <= spt - edf < 2,
+        f"Table 5.2: by {edf:.2f} points, SPT by {spt:.2f}",
+    )
+    of_theta = column("5.8", "miss, %")
+    saved = of_theta["theta = 600 s"] - of_theta["theta = 180 s"]
+    yield (
+        "Section 5.5.4",
+        "theta = 180 s would save a fraction of a percentage point",
+        saved < 1,
+        f"Table 5.8: {saved:.2f} points",
+    )
+    spread = _spread(column("5.9", "miss, %"))
+    yield (
+        "Section 5.5.5",
+        "CADR's miss varies by 2.13 points over CR*",
+        round(spread, 2) == 2.13,
+        f"Table 5.9: {spread:.2f}",
+    )
+    for table, when in (("5.2", "on the hectic day"), ("5.13", "over the month")):
+        late = column(table, "tardiness, min")
+        less = 100 * (1 - late["CADR"] / late["RH"])
+        yield (
+            "Section 6.1.1",
+            f"CADR is over 60 % less late than RH {when}",
+            less > 60,
+            f"Table {table}: {less:.1f} %",
+        )
+    less = 100 * (1 - wait["SPT"] / wait["FIFO"])
+    yield (
+        "Section 6.1",
+        "SPT's wait is about 20 % below FIFO's",
+        abs(less - 20) < 2,
+        f"Table 5.2: {less:.1f} %",
+    )
+    fewer = HECTIC.workload.jobs * (0.2199 - 0.1314)
+    yield (
+        "Section 5.6",
+        "SPT misses about 110 deadlines fewer than FIFO on a hectic day",
+        abs(fewer - 110) < 5,
+        f"by the rates printed beside it, 21.99 and 13.14 %: {fewer:.0f}",
+    )
+    cost = column("5.13", "cost, USD")
+    apart = 100 * (max(cost.values()) / min(cost.values()) - 1)
+    yield (
+        "Section 5.5.7",
+        "Costs of the policies differ by noise only",
+        apart < 2,
+        f"Table 5.13: {min(cost.values()):g} to {max(cost.values()):g}, {apart:.1f} %",
+    )

@@ -1,4 +1,4 @@
-"""Sentences of the thesis that its printed numbers contradict."""
+"""Sentences of the thesis that its printed numbers decide."""
 
 from dataclasses import replace
 
@@ -7,11 +7,18 @@ import pytest
 from cgrsp_simpy.papers.thesis import contradictions
 from cgrsp_simpy.papers.thesis.published import PRINTED
 
+CONFIRMED = {
+    "CADR's miss varies by 2.13 points over CR*",
+    "CADR is over 60 % less late than RH on the hectic day",
+    "CADR is over 60 % less late than RH over the month",
+    "SPT's wait is about 20 % below FIFO's",
+}
 
-def test_all_of_them_are_contradicted():
+
+def test_most_of_them_are_contradicted():
     sentences = [*contradictions.decided()]
-    assert len(sentences) == 13
-    assert [where for where, _, holds, _ in sentences if holds] == []
+    assert {text for _, text, holds, _ in sentences if holds} == CONFIRMED
+    assert len({text for _, text, *_ in sentences}) == len(sentences) == 28
     for _, _, _, reason in sentences:
         assert any(letter.isdigit() for letter in reason)
 
@@ -39,4 +46,9 @@ def test_another_printed_number_would_confirm_the_sentence(
 ):
     changed = replace(PRINTED[table], rows={**PRINTED[table].rows, row: cells})
     monkeypatch.setitem(PRINTED, table, changed)
-    assert where in [place for place, _, holds, _ in contradictions.decided() if holds]
+    holding = [
+        place
+        for place, text, holds, _ in contradictions.decided()
+        if holds and text not in CONFIRMED
+    ]
+    assert where in holding

@@ -120,12 +120,13 @@ def _lectures(args: argparse.Namespace) -> Answer:
             for name, path in scripts.items()
         )
         return Answer("\n".join(lines))
-    if not SCENARIOS.is_dir():
+    if not _sources().is_dir():
         require(
             name in lectures,
             "lecture",
             name,
-            f"one of {', '.join(lectures)}; only {SOURCES} hold assignments",
+            f"one of {', '.join(lectures)}; only {SOURCES} hold assignments: call it in"
+            " their folder",
         )
     check_one_of("lecture", name, scripts)
     if name in assignments:
@@ -179,18 +180,25 @@ def _scripts() -> dict[str, Path]:
     return {**numbered, "lab": folder / "lab_own_log.py"}
 
 
+def _sources() -> Path:
+    """Return the scenarios beside this package, or in the folder where it is called."""
+    return SCENARIOS if SCENARIOS.is_dir() else Path("scenarios")
+
+
 def _assignments() -> dict[str, Path]:
-    """Return name of each assignment -> its script; none in an installed package."""
-    return {path.stem: path for path in sorted(SCENARIOS.glob("assignments/*.py"))}
+    """Return name of each assignment -> its script; none without the sources."""
+    return {path.stem: path for path in sorted(_sources().glob("assignments/*.py"))}
 
 
 def _answers(script: Path) -> Path:
     """Return the script with the answers to a lecture; an assignment has its own."""
-    if not SCENARIOS.is_dir():
-        raise InputError(f"--with-answers: only {SOURCES} hold the answers")
+    if not _sources().is_dir():
+        raise InputError(
+            f"--with-answers: only {SOURCES} hold the answers: call it in their folder"
+        )
     if script.parent.name == "assignments":
         return script
-    answers = SCENARIOS / "answers" / script.name
+    answers = _sources() / "answers" / script.name
     require(
         answers.is_file(), "--with-answers", True, f"left out: {script.stem} has none"
     )

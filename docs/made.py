@@ -297,7 +297,8 @@ def _ledger() -> Iterator[tuple[str, str]]:
         cells = cells_of(
             [{k: v for k, v in row.items() if k != "paper"} for row in rows]
         )
-        yield f"parts/ledger_{paper}.md", Table("", cells).markdown() + "\n"
+        text = Table("", cells).markdown().replace("$", r"\$")  # a price, no formula
+        yield f"parts/ledger_{paper}.md", f"{text}\n"
 
 
 def _pictures(readme: Path) -> list[Path]:

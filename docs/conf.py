@@ -41,8 +41,7 @@ html_theme_options = {
     "footer_start": ["copyright"],
     "footer_end": [],
 }
-# the side bar lists the pages of a section: these are no sections
-html_sidebars = {"index": [], "glossary": [], "equations": [], "decisions": []}
+html_sidebars = {"index": []}
 html_show_sphinx = False
 
 default_role = "py:obj"

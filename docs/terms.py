@@ -9,7 +9,7 @@ from docutils import nodes
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.nodes import make_refnode
 
-PAGES = r"(howto|made/lectures)/(?!.*\bindex$)"
+PAGES = r"(tutorial|howto|explanation|made/lectures)/(?!.*\bindex$)"
 
 # Terms that are ordinary words, too -> the pages on which they are the terms.
 AMBIGUOUS = {

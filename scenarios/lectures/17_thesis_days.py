@@ -349,7 +349,7 @@ print(claim("2. The mean pace is above the arrivals", mean_pace, above=arrivals)
 # - Banks, Carson, Nelson, Nicol, *Discrete-Event System Simulation* (5th ed.),
 #   Chapter 10 (verification, calibration and validation).
 # - The model and the tables of the thesis: `docs/papers/thesis.md` and
-#   `docs/howto/thesis.md`.
+#   `docs/howto/figures.md`.
 #
 # ## Exercises
 # **17.1** How many jobs per hour can the slots serve in the peak? Your own times:

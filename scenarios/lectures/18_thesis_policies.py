@@ -376,7 +376,7 @@ draw_figure()
 #   alternatives) and Chapter 5 (validation).
 # - Banks, Carson, Nelson, Nicol, *Discrete-Event System Simulation* (5th ed.),
 #   Chapter 12.
-# - The thesis, Table 5.5; `docs/howto/thesis.md` and `docs/howto/policy.md`.
+# - The thesis, Table 5.5; `docs/howto/figures.md` and `docs/howto/policy.md`.
 #
 # ## Exercises
 # **18.1** A published mean and yours: what is z? Your own numbers:

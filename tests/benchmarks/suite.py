@@ -10,7 +10,7 @@ file is read. TRAIN holds seeds for developing policies, TEST those for judging 
 
     python tests/benchmarks/suite.py [--scenarios 100] [--seeds 4]
 
-prints the table of docs/howto/limits.md: all policies on the TEST scenarios of
+prints the table of docs/explanation/bounds.md: all policies on the TEST scenarios of
 `scenario` and of `wide`. Ten scenarios with two seeds take a minute, all of them about
 twenty.
 """
@@ -307,7 +307,7 @@ LABELS = {
 
 
 def page_column(study):
-    """Return the rows of a column of docs/howto/limits.md, by label.
+    """Return the rows of a column of docs/explanation/bounds.md, by label.
 
     study: of `judge`, with all policies of LABELS.
     """

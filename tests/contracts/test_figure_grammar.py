@@ -389,7 +389,7 @@ def test_a_document_as_in_the_how_to_holds_every_figure(name, tmp_path, capsys):
     files = [str(shutil.copy(path, tmp_path)) for path in committed]
     assert main(["redraw", *files, "--style", "width=160,pgf=yes"]) == 0
     capsys.readouterr()
-    how_to = (FOLDER.parent / "docs" / "howto" / "thesis.md").read_text(
+    how_to = (FOLDER.parent / "docs" / "howto" / "figures.md").read_text(
         encoding="utf-8"
     )
     [shown] = re.findall(r"^```latex\n(.*?)^```", how_to, re.M | re.S)

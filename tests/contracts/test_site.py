@@ -15,10 +15,12 @@ from support import process
 
 ROOT = Path(__file__).parents[2]
 DOCS, FIGURES = ROOT / "docs", ROOT / "figures"
-EQUATIONS = (DOCS / "equations.md").read_text(encoding="utf-8")
-PLACES = re.findall(r"```{literalinclude} \.\./(\S+)\n:pyobject: (\S+)\n", EQUATIONS)
+EQUATIONS = (DOCS / "reference/equations.md").read_text(encoding="utf-8")
+PLACES = re.findall(
+    r"```{literalinclude} \.\./\.\./(\S+)\n:pyobject: (\S+)\n", EQUATIONS
+)
 
-GLOSSARY = (DOCS / "glossary.md").read_text(encoding="utf-8")
+GLOSSARY = (DOCS / "reference/glossary.md").read_text(encoding="utf-8")
 ENTRIES, LINKS = GLOSSARY.split("```{glossary}\n")[1].split("\n```\n")
 TERMS = re.findall(r"^\S.*", ENTRIES, re.M)
 # of textbooks: a reader types them into the search
@@ -88,7 +90,7 @@ def test_every_entry_of_the_glossary_leads_to_a_page():
     for entry in ENTRIES.split("\n\n"):
         name, page = re.search(r"\[([^]]*)\](?:\((.*)\))?$", entry).groups()
         page = Path(page or pages[name])
-        assert page.stem in lectures or (DOCS / page).is_file(), entry
+        assert page.stem in lectures or (DOCS / "reference" / page).is_file(), entry
 
 
 @pytest.mark.slow
@@ -225,7 +227,10 @@ def test_the_reference_has_what_scripts_and_pages_import(monkeypatch):
             )
 
 
-@pytest.mark.parametrize("folder", ["howto", "howto/models", "papers"])
+@pytest.mark.parametrize(
+    "folder",
+    ["tutorial", "howto", "howto/models", "reference", "explanation", "papers"],
+)
 def test_every_page_is_in_the_contents(folder):
     listed = (
         (DOCS / folder / "index.md").read_text(encoding="utf-8").split(":::")[1].split()
@@ -246,7 +251,7 @@ def found_by_search(site):
     """The terms for which the search of the site lists an entry of the glossary."""
     text = (site / "searchindex.js").read_text(encoding="utf-8")
     index = json.loads(text.removeprefix("Search.setIndex(").removesuffix(")"))
-    page = index["docnames"].index("glossary")
+    page = index["docnames"].index("reference/glossary")
     return {
         term
         for term, places in index["indexentries"].items()
@@ -298,7 +303,7 @@ def test_the_site_is_built_without_a_warning_and_whole(tmp_path):
         ("made/lectures/09_output_analysis", "warm-up"),
         ("made/lectures/15_interrupts", "balking"),
         ("howto/policy", "view"),
-        ("howto/triage", "stock"),
+        ("explanation/triage", "stock"),
     ]:
         text = (site / f"{page}.html").read_text(encoding="utf-8")
         assert text.count(f'glossary.html#term-{term}"') == 1, (page, term)

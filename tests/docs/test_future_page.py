@@ -11,7 +11,7 @@ from support import script
 import cgrsp_simpy as cg
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "howto" / "future.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "explanation" / "future.md").read_text(encoding="utf-8")
 SECTIONS = {
     int(text[0]): " ".join(text.split())
     for text in PAGE.split("\n## ")[1:]

@@ -1,5 +1,5 @@
-"""The README and the how-tos are true: their commands run, their scripts run, and what
-they show of the output is what is printed.
+"""The commands and scripts of the README and of the pages run, and print the output
+that is shown.
 """
 
 import ast
@@ -18,8 +18,19 @@ import pytest
 from cgrsp_simpy.cli import VERBS, parser_of
 
 ROOT = Path(__file__).parents[2]
-README, HOWTOS = ROOT / "README.md", sorted((ROOT / "docs" / "howto").glob("*.md"))
-PAGES = {path.stem: path.read_text(encoding="utf-8") for path in (README, *HOWTOS)}
+SECTIONS = ("howto", "reference", "explanation")
+PAGES = {
+    path.stem: path.read_text(encoding="utf-8")
+    for path in (
+        ROOT / "README.md",
+        *(
+            path
+            for name in SECTIONS
+            for path in sorted((ROOT / "docs" / name).glob("*.md"))
+        ),
+    )
+    if path.stem != "index"
+}
 BLOCKS = {
     name: re.findall(r"^```(\w+)\n(.*?)^```", text, re.M | re.S)
     for name, text in PAGES.items()

@@ -17,7 +17,7 @@ import cgrsp_simpy as cg
 from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.rental.workload import COMPLEXITY_MIX, LoggedWorkload
 
-PAGE = Path(__file__).parents[2] / "docs" / "howto" / "limits.md"
+PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "bounds.md"
 SMALL = [4, 6, 11, 64, 79]  # those of TRAIN with fewest jobs
 WIDE = [58, 57, 15, 69, 39]  # and of the second law
 

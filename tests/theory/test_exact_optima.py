@@ -140,7 +140,7 @@ def optimum(scenario, objective):
     return least(0, tuple(range(len(jobs))), ((),) * len(scenario.slots))
 
 
-HOWTO = Path(__file__).parents[2] / "docs" / "howto" / "limits.md"
+HOWTO = Path(__file__).parents[2] / "docs" / "explanation" / "bounds.md"
 SAID = " ".join(HOWTO.read_text(encoding="utf-8").split())
 
 

@@ -118,7 +118,7 @@ def test_on_the_surge_day_jobs_wait_less_than_under_cadr(free_types):
 
 # ---- what the how-to says of its 20 days ----
 
-LIMITS = Path(__file__).parents[2] / "docs" / "howto" / "limits.md"
+LIMITS = Path(__file__).parents[2] / "docs" / "explanation" / "bounds.md"
 HOWTO = " ".join(LIMITS.read_text(encoding="utf-8").split())
 SHOWN = range(5000, 5020)
 

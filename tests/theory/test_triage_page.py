@@ -1,4 +1,4 @@
-"""The worked example of docs/howto/triage.md, by formulas that are written out here."""
+"""The worked example of docs/explanation/triage.md, by formulas that are written out here."""
 
 from math import exp, sqrt
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import cgrsp_simpy as cg
 from cgrsp_simpy.rental.policies.triage import Triage
 
-PAGE = Path(__file__).parents[2] / "docs" / "howto" / "triage.md"
+PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "triage.md"
 TEXT = " ".join(PAGE.read_text(encoding="utf-8").split())
 GPU = cg.THESIS_GPUS[0]
 DAY = cg.Scenario("one slot", cg.PoissonWorkload(100, 0.01), (GPU,), (GPU,))

@@ -18,8 +18,8 @@ from cgrsp_simpy.rental.deadlines import DeadlineClass
 from cgrsp_simpy.rental.job import Service
 from cgrsp_simpy.rental.workload import LoggedWorkload
 
-PAGES = Path(__file__).parents[2] / "docs" / "howto"
-HOWTO = " ".join((PAGES / "limits.md").read_text(encoding="utf-8").split())
+PAGES = Path(__file__).parents[2] / "docs" / "explanation"
+HOWTO = " ".join((PAGES / "bounds.md").read_text(encoding="utf-8").split())
 FRESH = range(9000, 9200)
 LAWS = {"suite": scenario, "wide": wide}
 HEADERS = {"suite": "`scenario`", "wide": "`wide`"}  # in the how-to
@@ -44,7 +44,7 @@ def test_on_the_test_scenarios_triage_costs_least(law):
 
 def column(law):
     """Return a column of the table in the how-to, by the label of the row."""
-    lines = (PAGES / "limits.md").read_text(encoding="utf-8").splitlines()
+    lines = (PAGES / "bounds.md").read_text(encoding="utf-8").splitlines()
     cells = [
         [cell.strip() for cell in line.strip("|").split("|")]
         for line in lines

@@ -10,7 +10,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-import made
+import api
 
 
 class Page(HTMLParser):
@@ -67,7 +67,7 @@ def indexed(site: Path) -> set[str]:
 def missing(site: Path) -> list[str]:
     """The public names that the index does not hold."""
     there = indexed(site)
-    names = [each.full for found in made.public().values() for each in found]
+    names = [each.full for found in api.public().values() for each in found]
     return [name for name in names if name not in there]
 
 
@@ -76,7 +76,7 @@ def main() -> int:
     site = Path(sys.argv[1]).resolve()
     faults = [f"broken link in {each}" for each in broken(site)]
     faults += [f"not in the index: {each}" for each in missing(site)]
-    names = sum(map(len, made.public().values()))
+    names = sum(map(len, api.public().values()))
     pages = len(list(site.rglob("*.html")))
     print(
         "\n".join(

@@ -30,12 +30,13 @@ extensions = [
 exclude_patterns = ["templates", "made/.executed", "made/parts"]
 html_math_renderer = "mathml"
 html_title = "cgrsp_simpy"
+html_extra_path = ["llms.txt"]
 html_static_path, html_css_files = ["static"], ["site.css"]
 templates_path = ["templates"]
 html_theme = "pydata_sphinx_theme"
 html_theme_options = {
     "navigation_with_keys": False,
-    "header_links_before_dropdown": 4,
+    "header_links_before_dropdown": 5,
     "secondary_sidebar_items": ["page-toc"],
     "show_toc_level": 2,
     "footer_start": ["copyright"],
@@ -80,6 +81,13 @@ def as_prose(*given):
     sections.
     """
     given[-1][:] = made.plain(given[-1])
+
+
+def link_made_pages(app, page, source):
+    """Lead links to files of the project to the pages that are made of them."""
+    path = Path(app.env.doc2path(page))
+    if path.suffix == ".md" and "made" not in path.parts:
+        source[0] = made.linked(source[0], path)
 
 
 def back_to_the_reference(app, page, template, context, tree):
@@ -152,6 +160,7 @@ def setup(app):
     """What Sphinx is told to call."""
     app.add_html_math_renderer("mathml", (inline, None), (displayed, None))
     app.add_post_transform(terms.TermLinks)
+    app.connect("source-read", link_made_pages)
     app.connect("autodoc-process-docstring", as_prose, priority=100)
     app.connect("html-page-context", back_to_the_reference)
     app.connect("html-page-context", label_toggles, priority=600)  # after the theme

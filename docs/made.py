@@ -7,6 +7,7 @@ import ast
 import csv
 import hashlib
 import inspect
+import os
 import re
 import shutil
 import textwrap
@@ -14,22 +15,29 @@ import types
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
-from pkgutil import walk_packages
-from typing import Any, NamedTuple
 
 import jupytext
 import nbformat
+from api import (
+    DOCS,
+    PACKAGE,
+    ROOT,
+    SCENARIOS,
+    Name,
+    comment,
+    home,
+    is_constant,
+    plain,
+    public,
+    summary,
+)
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-import cgrsp_simpy
 from cgrsp_simpy.base.table import Table, cells_of
 from cgrsp_simpy.exercises import browser
 from cgrsp_simpy.papers import ledger
 
-ROOT = Path(__file__).resolve().parents[1]
-PACKAGE = ROOT / "cgrsp_simpy"
-LECTURES = ROOT / "scenarios/lectures"
-SCENARIOS = ROOT / "scenarios"
+LECTURES = SCENARIOS / "lectures"
 FIGURES = ROOT / "figures"
 
 # Pictures that no folder's README.md shows, by folder or name -> the command that draws
@@ -266,6 +274,38 @@ def _up(path: Path) -> str:
     return f"../../../{path.relative_to(ROOT).as_posix()}"
 
 
+def linked(text: str, page: Path) -> str:
+    """Return a page whose links to files of the project lead to the pages that are made
+    of them. In a clone they lead to the files.
+    """
+
+    def target(link: re.Match[str]) -> str:
+        path = Path(os.path.normpath(page.parent / link[2]))
+        made = _made_of(path)
+        return link[1] + (os.path.relpath(made, page.parent) if made else link[2])
+
+    return re.sub(r"(\]\(|^\[[^]]+\]: )([^)\s:#]+)(?=[)\s#])", target, text, flags=re.M)
+
+
+def _made_of(path: Path) -> Path | None:
+    """Return the page that is made of a file or folder, if there is one."""
+    folder = DOCS / "made"
+    if path in (SCENARIOS, LECTURES):
+        return folder / path.name / "index.md"
+    if path.suffix == ".py" and path.parent in (SCENARIOS, SCENARIOS / "research"):
+        return folder / "scenarios" / _page(path)
+    if path.suffix == ".py" and path.parent == LECTURES:
+        return folder / "lectures" / f"{path.stem}.ipynb"
+    if path.suffix == ".py" and PACKAGE in path.parents:
+        parts = path.relative_to(ROOT).with_suffix("").parts[:2]
+        name = ".".join(part for part in parts if part != "__init__")
+        return folder / "reference" / f"{name}.rst"
+    if path.name == "README.md" and (path.parent == FIGURES or FIGURES in path.parents):
+        name = path.parent.name.replace("figures", "thesis")
+        return folder / "figures" / f"{name}.md"
+    return None
+
+
 # ---- Figures ----
 
 
@@ -348,118 +388,6 @@ def _more(pictures: list[Path]) -> str:
 # ---- Reference ----
 
 
-class Name(NamedTuple):
-    """A public name: where it is found, and what it is."""
-
-    module: str
-    name: str
-    value: Any
-
-    @property
-    def full(self) -> str:
-        """With the module."""
-        return f"{self.module}.{self.name}"
-
-
-def shown_by_use() -> dict[str, list[str]]:
-    """The names that scripts and pages import from each module."""
-    line = re.compile(
-        r"^from (cgrsp_simpy[\w.]*) import (\([^)]*\)|[^\n(#]*)", re.MULTILINE
-    )
-    found: dict[str, set[str]] = {}
-    for path in (
-        *SCENARIOS.rglob("*.py"),
-        *(ROOT / "docs").glob("*/*.md"),
-        ROOT / "README.md",
-    ):
-        for module, names in line.findall(path.read_text(encoding="utf-8")):
-            found.setdefault(module, set()).update(
-                re.findall(r"(\w+)(?: as \w+)?", names)
-            )
-    return {module: sorted(names) for module, names in found.items()}
-
-
-def modules() -> dict[str, list[str]]:
-    """The public names of every module that lists them, packages first; of others those
-    that scripts and pages import.
-    """
-    names = ["cgrsp_simpy"]
-    names += [
-        found.name
-        for found in walk_packages(cgrsp_simpy.__path__, "cgrsp_simpy.")
-        # commands, and what they serve
-        if not re.search(r"\.(cli|app|__main__)\b", found.name)
-    ]
-    loaded = {name: import_module(name) for name in names}
-    ranked = sorted(
-        names, key=lambda name: (not hasattr(loaded[name], "__path__"), name)
-    )
-    used = shown_by_use()
-    listed = {
-        name: getattr(loaded[name], "__all__", used.get(name, [])) for name in ranked
-    }
-    return {name: own for name, own in listed.items() if own}
-
-
-def public() -> dict[str, list[Name]]:
-    """The public names by module, each at the shortest place where it is public."""
-    seen: set[Any] = set()
-    found: dict[str, list[Name]] = {}
-    for module, names in modules().items():
-        loaded = import_module(module)
-        for name in names:
-            value = getattr(loaded, name)
-            if isinstance(value, types.ModuleType):
-                continue
-            place = _home(loaded, name)
-            if place in seen:
-                continue
-            seen.add(place)
-            found.setdefault(module, []).append(Name(module, name, value))
-    return found
-
-
-def _home(loaded: types.ModuleType, name: str) -> tuple[str, str]:
-    """The module and the name with which a name that may be imported is defined."""
-    value = getattr(loaded, name)
-    if inspect.isclass(value) or inspect.isfunction(value):
-        return value.__module__, value.__qualname__
-    for node in _tree(loaded.__name__).body:
-        if isinstance(node, ast.ImportFrom) and node.module:
-            for alias in node.names:
-                if (alias.asname or alias.name) == name:
-                    return _home(import_module(node.module), alias.name)
-    return loaded.__name__, name
-
-
-def _tree(module: str) -> ast.Module:
-    return ast.parse(Path(import_module(module).__file__).read_text(encoding="utf-8"))
-
-
-def plain(lines: list[str], literal: bool = False) -> list[str]:
-    """A docstring's lines as reStructuredText: bars and final underscores mean
-    themselves.
-
-    literal: what is indented is shown as it stands.
-    """
-    shown, before = [], ""
-    for line in lines:
-        if literal and line[:1] == " ":
-            if before[:1] != " ":
-                shown += ["", "::", ""]
-        else:
-            if before[:1] == " ":
-                shown.append("")
-            parts = re.split("(`[^`]*`)", line)
-            parts[::2] = [
-                re.sub(r"\||(?<=\w)_(?!\w)", r"\\\g<0>", part) for part in parts[::2]
-            ]
-            line = "".join(parts)
-        shown.append(line)
-        before = line or before
-    return shown
-
-
 def _reference() -> Iterator[tuple[str, str]]:
     grouped: dict[str, list[str]] = {}
     found = public()
@@ -477,15 +405,9 @@ def _reference() -> Iterator[tuple[str, str]]:
         " the modules and the packages that they use. The search finds every public"
         " name."
     )
-    lines = [f"- [{page}]({page}.rst): {_summary(page)}" for page in grouped]
+    lines = [f"- [{page}]({page}.rst): {summary(page)}" for page in grouped]
     contents = "\n".join([*lines, "", _listed(list(grouped), ":hidden:")])
     yield "reference/index.md", f"{intro}\n\n{contents}\n"
-
-
-def _summary(module: str) -> str:
-    """The first paragraph of a module's docstring."""
-    text = inspect.getdoc(import_module(module)) or ""
-    return " ".join(text.partition("\n\n")[0].split())
 
 
 def _heading(text: str, line: str) -> str:
@@ -520,16 +442,6 @@ def _module(module: str, names: list[Name]) -> str:
     return "\n\n".join(parts)
 
 
-def is_constant(each: Name) -> bool:
-    """Whether a name is neither a class nor a function of the package: it has no
-    docstring.
-    """
-    if inspect.isclass(each.value) and each.value.__module__.startswith("simpy."):
-        return False  # it has SimPy's
-    own = getattr(each.value, "__module__", "").startswith("cgrsp_simpy")
-    return not own or not (inspect.isclass(each.value) or inspect.isroutine(each.value))
-
-
 def _split(module: str) -> tuple[types.ModuleType, str]:
     """The package of a module, and its name there."""
     package, _, name = module.rpartition(".")
@@ -538,7 +450,7 @@ def _split(module: str) -> tuple[types.ModuleType, str]:
 
 def _datum(each: Name) -> str:
     """A constant, with what is said of it at its definition."""
-    module, name = _home(import_module(each.module), each.name)
+    module, name = home(import_module(each.module), each.name)
     value = repr(each.value)
     if len(value) > 160 or " at 0x" in value:
         value = ", ".join(map(str, each.value)) if isinstance(each.value, dict) else ""
@@ -549,38 +461,3 @@ def _datum(each: Name) -> str:
     ]
     lines = textwrap.indent("\n\n".join(filter(None, body)), "   ")
     return f".. py:data:: {each.name}\n   :module: {each.module}\n\n{lines}"
-
-
-def comment(module: str, name: str) -> str:
-    """The text below a definition, or the comment above it, or behind it; nothing if
-    none is.
-    """
-    lines = (
-        Path(import_module(module).__file__).read_text(encoding="utf-8").splitlines()
-    )
-    body = _tree(module).body
-    for node, after in zip(body, [*body[1:], None]):
-        targets = (
-            node.targets
-            if isinstance(node, ast.Assign)
-            else [getattr(node, "target", None)]
-        )
-        flat = [part for each in targets for part in getattr(each, "elts", [each])]
-        if name in [getattr(each, "id", None) for each in flat]:
-            below = getattr(getattr(after, "value", None), "value", None)
-            if isinstance(after, ast.Expr) and isinstance(below, str):
-                return "\n".join(plain(inspect.cleandoc(below).splitlines()))
-            above, place = [], node.lineno - 2
-            while place >= 0 and lines[place].startswith("#"):
-                above.insert(0, lines[place].lstrip("# "))
-                place -= 1
-            behind = re.search(r"[^\"']#\s*(.*)$", lines[node.lineno - 1])
-            told = " ".join(above) or (behind.group(1) if behind else "")
-            return "".join(plain([_sentence(told)]))
-    return ""
-
-
-def _sentence(told: str) -> str:
-    """A comment as the sentence of a page."""
-    stop = "." if told and told[-1] not in ".:!?" else ""
-    return f"{told[:1].upper()}{told[1:]}{stop}"

@@ -436,7 +436,7 @@ def test_a_log_that_no_scheduler_explains_has_no_what_if(file, capsys):
 
 # ---- logs of a simulator that shares no code with the package ----
 
-HOWTO = Path(__file__).parents[2] / "docs" / "howto" / "cluster.md"
+HOWTO = Path(__file__).parents[2] / "docs" / "howto" / "replay.md"
 NODES, SIZE = 8, 8
 PLAIN = Cluster((SIZE,) * NODES)
 

@@ -155,49 +155,50 @@ def test_a_dollar_in_the_gallery_is_a_price_and_begins_no_formula(monkeypatch):
 
 
 @pytest.mark.slow
-def test_a_link_to_a_script_has_the_ending_of_its_page(monkeypatch):
+def test_on_the_site_links_to_files_lead_to_their_pages(monkeypatch):
     for package in ("jupytext", "nbformat"):
         pytest.importorskip(package)
     monkeypatch.syspath_prepend(DOCS)
     made = importlib.import_module("made")
-    links = {
-        (page.name, name)
-        for page in DOCS.rglob("*.md")
-        if "made" not in page.relative_to(DOCS).parts
-        for name in re.findall(r"made/scenarios/([\w.]+)\)", page.read_text("utf-8"))
-    }
-    folders = made.SCENARIOS, made.SCENARIOS / "research"
-    scripts = [script for folder in folders for script in folder.glob("*.py")]
-    pages = {made._page(script) for script in scripts}
-    assert len(links) > 10
-    assert {link for link in links if link[1] not in pages | {"index.md"}} == set()
+    page = DOCS / "howto" / "studies.md"
+    for link, target in (
+        ("../../scenarios/tiles.py", "../made/scenarios/tiles.md"),
+        ("../../scenarios/research/tune.py", "../made/scenarios/tune.ipynb"),
+        ("../../figures/dag/README.md", "../made/figures/dag.md"),
+        ("../../figures/README.md#x", "../made/figures/thesis.md#x"),
+        ("../../scenarios/lectures", "../made/lectures/index.md"),
+        ("../../cgrsp_simpy/dag/view.py", "../made/reference/cgrsp_simpy.dag.rst"),
+        ("policy.md", "policy.md"),
+        ("https://simpy.readthedocs.io", "https://simpy.readthedocs.io"),
+    ):
+        assert made.linked(f"[a]({link})\n[b]: {link}\n", page) == (
+            f"[a]({target})\n[b]: {target}\n"
+        )
 
 
 @pytest.mark.slow
 def test_of_every_constant_something_is_said(monkeypatch):
-    for package in ("jupytext", "nbformat"):
-        pytest.importorskip(package)
     monkeypatch.syspath_prepend(DOCS)
-    made = importlib.import_module("made")
+    api = importlib.import_module("api")
     names = [
         each
-        for found in made.public().values()
+        for found in api.public().values()
         for each in found
-        if made.is_constant(each)
+        if api.is_constant(each)
     ]
     homes = {
-        each.full: made._home(importlib.import_module(each.module), each.name)
+        each.full: api.home(importlib.import_module(each.module), each.name)
         for each in names
     }
     assert len(homes) > 30
-    assert [name for name, home in homes.items() if not made.comment(*home)] == []
-    assert made.comment("cgrsp_simpy.rental.terms", "PARTS").startswith(
+    assert [name for name, home in homes.items() if not api.comment(*home)] == []
+    assert api.comment("cgrsp_simpy.rental.terms", "PARTS").startswith(
         "Parts of the cost"
     )
     assert (
-        made.comment("cgrsp_simpy.plots.style", "IDLE") == "Colour of an idle resource."
+        api.comment("cgrsp_simpy.plots.style", "IDLE") == "Colour of an idle resource."
     )
-    assert made.comment("cgrsp_simpy.plots.style", "__all__") == ""
+    assert api.comment("cgrsp_simpy.plots.style", "__all__") == ""
 
 
 @pytest.mark.slow
@@ -205,26 +206,80 @@ def test_the_reference_has_what_scripts_and_pages_import(monkeypatch):
     """Names that a package lists stand with it; of other modules those that are
     used.
     """
-    for package in ("jupytext", "nbformat"):
-        pytest.importorskip(package)
     monkeypatch.syspath_prepend(DOCS)
-    made = importlib.import_module("made")
-    public = made.public()
+    api = importlib.import_module("api")
+    public = api.public()
     homes = {
-        made._home(importlib.import_module(m), each.name)
+        api.home(importlib.import_module(m), each.name)
         for m in public
         for each in public[m]
     }
-    used = made.shown_by_use()
+    used = api.shown_by_use()
     assert len(used) > 15
     for module, names in used.items():
         loaded = importlib.import_module(module)
         for name in names:
             value = getattr(loaded, name)
-            assert inspect.ismodule(value) or made._home(loaded, name) in homes, (
+            assert inspect.ismodule(value) or api.home(loaded, name) in homes, (
                 module,
                 name,
             )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["reference/api.md", "llms.txt"])
+def test_a_generated_page_is_what_the_package_gives(monkeypatch, name):
+    """After a change of names or docstrings: python docs/api.py."""
+    monkeypatch.syspath_prepend(DOCS)
+    api = importlib.import_module("api")
+    assert (DOCS / name).read_text(encoding="utf-8") == api.PAGES[name]()
+
+
+def anchors(page):
+    """Return the anchors of the headings of a page, as GitHub makes them."""
+    text = re.sub(
+        r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.M | re.S
+    )
+    headings = re.findall(r"^#+ (.*)$", text, re.M)
+    return {
+        re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+        for heading in headings
+    }
+
+
+def dead_links(page):
+    """Return the relative links of a page that lead nowhere in a clone."""
+    text = re.sub(
+        r"^```(?!{glossary}).*?^```",
+        "",
+        page.read_text(encoding="utf-8"),
+        flags=re.M | re.S,
+    )
+    for link in re.findall(r"\]\(([^)\s]+)\)|^\[[^]]+\]: (\S+)$", text, re.M):
+        path, _, anchor = "".join(link).partition("#")
+        if "://" in path:
+            continue
+        target = (page.parent / path).resolve() if path else page
+        if not target.exists() or DOCS / "made" in target.parents or (anchor and anchor not in anchors(target)):
+            yield "".join(link)
+
+
+def test_no_relative_link_is_dead_in_a_clone():
+    pages = [
+        path
+        for path in (
+            *ROOT.glob("*.md"),
+            *(
+                p
+                for name in ("docs", "figures", "scenarios")
+                for p in (ROOT / name).rglob("*.md")
+            ),
+        )
+        if DOCS / "made" not in path.parents
+    ]
+    assert len(pages) > 60
+    dead = {str(page.relative_to(ROOT)): [*dead_links(page)] for page in pages}
+    assert {page: links for page, links in dead.items() if links} == {}
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What the how-to says of clusters is what the commands beside it print."""
+"""The results on clusters are what the script and the command print."""
 
 import re
 from math import inf
@@ -9,7 +9,9 @@ from cgrsp_simpy.papers.cluster.table import PUBLISHED, gpu_hours, implied
 
 ROOT = Path(__file__).parents[2]
 SECTION = " ".join(
-    (ROOT / "docs" / "howto" / "cluster.md").read_text(encoding="utf-8").split()
+    word
+    for page in ("howto/cluster.md", "explanation/results.md")
+    for word in (ROOT / "docs" / page).read_text(encoding="utf-8").split()
 )
 
 
@@ -35,21 +37,24 @@ def test_who_waits_is_as_the_script_prints():
     )
     out = (ROOT / "scenarios" / "who_starves_whom.out").read_text(encoding="utf-8")
     named = [name for name in found if f"\n{name} * " in out and ":" not in name]
-    assert f"where {', '.join(named[:-1])} and {named[-1]} are not stable" in SECTION
+    assert (
+        f"load of 0.9, {', '.join(named[:-1])} and {named[-1]} are not stable"
+        in SECTION
+    )
     pair = ("hps", "shortest")
     low, high = sorted(round(starved[name]) for name in pair)
     assert (
-        f"hps and shortest let {low} to {high} % of the jobs of more than 8 GPUs wait"
-        " for over half an hour, and some for ever, the others for a fifth of an hour"
+        f"{low} to {high} % of the jobs of more than 8 GPUs wait for over half an hour,"
+        " some of them for ever, while other jobs wait for a fifth of an hour"
         in SECTION
     )
     assert all(wide_h[name] == inf and 0.15 < others_h[name] < 0.25 for name in pair)
     assert "easy" not in named
-    told = (
-        f"wide jobs is {wide_h['easy']:.0f} hours, and {others_h['easy']:.1f} that of"
-        " the others"
+    sentence = (
+        f"wide jobs is {wide_h['easy']:.0f} hours, and {others_h['easy']:.1f} hours that"
+        " of the others"
     )
-    assert told in SECTION
+    assert sentence in SECTION
     assert ".venv/bin/python scenarios/who_starves_whom.py" in SECTION
 
 
@@ -59,13 +64,13 @@ def test_what_the_papers_table_implies_is_as_cluster_table_prints():
         for row in PUBLISHED.values()
         if {"throughput_per_h", "utilisation_pct"} <= set(row)
     ]
-    told = f"implies: {min(hours):.2f} to {max(hours):.2f} GPU-hours a job"
-    condition = "if a job's GPUs and its duration are independent"
+    sentence = f"implies {min(hours):.2f} to {max(hours):.2f} GPU-hours per job."
+    condition = "if GPUs and duration are independent"
     least = (
         f"has at least {least_gpu_hours(Mix()):.2f} {condition}, and"
         f" {least_of_any_law(Mix()):.2f} if wide jobs are short"
     )
-    assert f"{told}, where its mix {least}" in SECTION
+    assert f"{sentence} Its job mix {least}" in SECTION
     text = " ".join(implied())
     assert all(
         f"{number:.2f}" in text

@@ -39,9 +39,7 @@ from cgrsp_simpy.studies.compare import compare
 from cgrsp_simpy.studies.subject import subject_of
 
 ROOT = Path(__file__).parents[2]
-HOWTO = " ".join(
-    (ROOT / "docs" / "howto" / "dag.md").read_text(encoding="utf-8").split()
-)
+RESULTS = (ROOT / "docs" / "explanation" / "results.md").read_text(encoding="utf-8")
 FIGURES_README = (ROOT / "figures" / "dag" / "README.md").read_text(encoding="utf-8")
 BUDGET = Budget(1000)
 SCENARIO = Scenario("er:n=300", budget=BUDGET)
@@ -119,29 +117,22 @@ def test_the_introduction_names_the_papers_budget_and_ours():
 # ---- what is said of independent tasks ----
 
 
-def test_the_howto_tells_the_means_of_independent_tasks():
-    for text, name in (
-        (r"HEFT ends (\d+) % and (\d+) % after", "heft"),
-        (
-            r"1,000 random plans takes ([\d.]+) and ([\d.]+) times as long",
-            "random-search",
-        ),
-        (r"whales \(`rtgs`\) take ([\d.]+) and ([\d.]+):", "rtgs"),
-        (
-            (
-                r"whales take ([\d.]+) times as long on 300 tasks, .* and ([\d.]+) on"
-                r" 1,000"
-            ),
-            "rtgs:paced=true",
-        ),
-        (r"machine that ends last, takes ([\d.]+) and ([\d.]+)\.", "annealing"),
-    ):
-        own = [tasks()[size, name].mean() for size in (300, 1000)]
-        digits = [
-            f"{100 * (each - 1):.0f}" if name == "heft" else f"{each:.2f}"
-            for each in own
-        ]
-        assert list(re.search(text, HOWTO).groups()) == digits
+def shown(header):
+    """Return the cells of a table of the results by scheduler."""
+    text = RESULTS.split(f"\n| {header} |")[1].split("\n\n")[0]
+    rows = [line.strip("| ").split(" | ") for line in text.splitlines()[2:]]
+    return {
+        (re.findall("`(.+?)`", label) or [label.lower()])[0]: cells
+        for label, *cells in rows
+    }
+
+
+def test_the_means_of_independent_tasks():
+    table = shown("scheduler")
+    assert len(table) == 5
+    for name, cells in table.items():
+        means = [tasks()[size, name].mean() for size in (300, 1000)]
+        assert cells == [f"{mean:.2f}" for mean in means]
 
 
 def test_whales_as_printed_hardly_ever_leave_the_ten_plans_that_they_begin_with():
@@ -156,8 +147,10 @@ def test_whales_as_printed_hardly_ever_leave_the_ten_plans_that_they_begin_with(
             stays,
             instances,
         )
-    assert "on 19 of the 20 instances their best plan" in HOWTO
-    assert "So it is with the hybrid, `worl-rtgs`, on all 20." in HOWTO
+    assert (
+        "on 19 of the 20 instances, that of the hybrid `worl-rtgs` on 20."
+        in " ".join(RESULTS.split())
+    )
     for size, name in product((300, 1000), ("rtgs", "worl-rtgs")):
         assert mean(tasks()[size, name] / tasks()[size, "random-search"] - 1).low > 0
 
@@ -193,32 +186,13 @@ def test_rows_of_the_first_tasks_are_what_the_searches_find(size, name):
 # ---- what is said of the 20 graphs ----
 
 
-def test_readme_says_what_is_order_and_what_is_placement():
-    """Numbers of the how-to are means over the rows of figures/dag/dag_order.csv, to a
-    tenth.
-    """
-    told = {key: f"{values.mean():.1f}" for key, values in over().items()}
-    hybrid, random = told["worl-rtgs", "graph"], told["random-search", "graph"]
-    assert f"with 1,000 plans evaluated takes {hybrid} times as long" in HOWTO
-    assert (
-        f"not shown to differ from the best of 1,000 random plans ({random})" in HOWTO
-    )
-    assert (
-        f"HEFT's own placement, run in the graph's order, takes {told['heft', 'graph']}"
-        " times as long" in HOWTO
-    )
-    assert (
-        f"the hybrid takes {told['worl-rtgs', 'rank']}, where random search takes"
-        f" {told['random-search', 'rank']}" in HOWTO
-    )
-    means = {key: f"{values.mean():.2f}" for key, values in over().items()}
-    graph, rank = (means["annealing", order] for order in ORDERS)
-    assert (
-        f"from a random plan it takes {graph} times as long in the graph's order and"
-        f" {rank} in rank order" in HOWTO
-    )
-    graph, rank = (means["annealing:reorders=0", order] for order in ORDERS)
-    assert f"(`annealing:reorders=0`) it takes {graph} and {rank}." in HOWTO
+def test_makespans_by_order_and_placement():
+    table = shown("placement by")
+    assert len(table) == 5
+    for name, cells in table.items():
+        digits = 2 if name.startswith("annealing") else 1
+        means = [over()[name, order].mean() for order in ORDERS]
+        assert cells == [f"{mean:.{digits}f}" for mean in means]
 
 
 def test_the_order_is_about_half_of_what_the_hybrid_takes_more_than_heft():

@@ -1,6 +1,4 @@
-"""What the how-to says of a measured market on one time scale and on two is what comes
-out.
-"""
+"""The page on markets: one and two time scales of a measured market, and prices."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +14,7 @@ from cgrsp_simpy.studies.subject import subject_of
 
 ROOT = Path(__file__).parents[2]
 TEXT = " ".join(
-    (ROOT / "docs" / "howto" / "market.md").read_text(encoding="utf-8").split()
+    (ROOT / "docs" / "explanation" / "markets.md").read_text(encoding="utf-8").split()
 )
 TRACES = ROOT.parent / "shared" / "data" / "spot_traces" / "availability" / "1-node"
 ZONE = TRACES / "aws-02-15-2023" / "us-east-1d_v100_1.json"

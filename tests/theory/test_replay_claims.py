@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from support import output
 
-HOWTO = Path(__file__).parents[2] / "docs" / "howto" / "cluster.md"
+HOWTO = Path(__file__).parents[2] / "docs" / "howto" / "replay.md"
 TEXT = " ".join(HOWTO.read_text(encoding="utf-8").split())
 COMMANDS = [
     re.search(rf"venv/bin/cgrsp ({action} .*mine.swf.*)", HOWTO.read_text("utf-8"))[1]

@@ -1,4 +1,4 @@
-"""The worked example of docs/explanation/triage.md, by formulas that are written out here."""
+"""The worked example of the page on triage, by formulas that are written out here."""
 
 from math import exp, sqrt
 from pathlib import Path

@@ -1,0 +1,294 @@
+"""Public names of the package, and the pages that list them: docs/reference/api.md and
+docs/llms.txt. Run `python docs/api.py` in a clone after a change of these names or of
+the first sentences of their docstrings.
+"""
+
+import ast
+import inspect
+import re
+import types
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from pkgutil import walk_packages
+from typing import Any, NamedTuple
+
+import cgrsp_simpy
+from cgrsp_simpy.cli import VERBS
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = ROOT / "docs"
+PACKAGE = ROOT / "cgrsp_simpy"
+SCENARIOS = ROOT / "scenarios"
+
+
+class Name(NamedTuple):
+    """A public name: where it is found, and what it is."""
+
+    module: str
+    name: str
+    value: Any
+
+    @property
+    def full(self) -> str:
+        """With the module."""
+        return f"{self.module}.{self.name}"
+
+
+def shown_by_use() -> dict[str, list[str]]:
+    """The names that scripts and pages import from each module."""
+    line = re.compile(
+        r"^from (cgrsp_simpy[\w.]*) import (\([^)]*\)|[^\n(#]*)", re.MULTILINE
+    )
+    found: dict[str, set[str]] = {}
+    for path in (
+        *SCENARIOS.rglob("*.py"),
+        *(ROOT / "docs").glob("*/*.md"),
+        ROOT / "README.md",
+    ):
+        for module, names in line.findall(path.read_text(encoding="utf-8")):
+            found.setdefault(module, set()).update(
+                re.findall(r"(\w+)(?: as \w+)?", names)
+            )
+    return {module: sorted(names) for module, names in found.items()}
+
+
+def modules() -> dict[str, list[str]]:
+    """The public names of every module that lists them, packages first; of others those
+    that scripts and pages import.
+    """
+    names = ["cgrsp_simpy"]
+    names += [
+        found.name
+        for found in walk_packages(cgrsp_simpy.__path__, "cgrsp_simpy.")
+        # commands, and what they serve
+        if not re.search(r"\.(cli|app|__main__)\b", found.name)
+    ]
+    loaded = {name: import_module(name) for name in names}
+    ranked = sorted(
+        names, key=lambda name: (not hasattr(loaded[name], "__path__"), name)
+    )
+    used = shown_by_use()
+    listed = {
+        name: getattr(loaded[name], "__all__", used.get(name, [])) for name in ranked
+    }
+    return {name: own for name, own in listed.items() if own}
+
+
+def public() -> dict[str, list[Name]]:
+    """The public names by module, each at the shortest place where it is public."""
+    seen: set[Any] = set()
+    found: dict[str, list[Name]] = {}
+    for module, names in modules().items():
+        loaded = import_module(module)
+        for name in names:
+            value = getattr(loaded, name)
+            if isinstance(value, types.ModuleType):
+                continue
+            place = home(loaded, name)
+            if place in seen:
+                continue
+            seen.add(place)
+            found.setdefault(module, []).append(Name(module, name, value))
+    return found
+
+
+def home(loaded: types.ModuleType, name: str) -> tuple[str, str]:
+    """The module and the name with which a name that may be imported is defined."""
+    value = getattr(loaded, name)
+    if inspect.isclass(value) or inspect.isfunction(value):
+        return value.__module__, value.__qualname__
+    for node in tree(loaded.__name__).body:
+        if isinstance(node, ast.ImportFrom) and node.module:
+            for alias in node.names:
+                if (alias.asname or alias.name) == name:
+                    return home(import_module(node.module), alias.name)
+    return loaded.__name__, name
+
+
+@cache
+def tree(module: str) -> ast.Module:
+    return ast.parse(Path(import_module(module).__file__).read_text(encoding="utf-8"))
+
+
+def plain(lines: list[str], literal: bool = False) -> list[str]:
+    """A docstring's lines as reStructuredText: bars and final underscores mean
+    themselves.
+
+    literal: what is indented is shown as it stands.
+    """
+    shown, before = [], ""
+    for line in lines:
+        if literal and line[:1] == " ":
+            if before[:1] != " ":
+                shown += ["", "::", ""]
+        else:
+            if before[:1] == " ":
+                shown.append("")
+            parts = re.split("(`[^`]*`)", line)
+            parts[::2] = [
+                re.sub(r"\||(?<=\w)_(?!\w)", r"\\\g<0>", part) for part in parts[::2]
+            ]
+            line = "".join(parts)
+        shown.append(line)
+        before = line or before
+    return shown
+
+
+def is_constant(each: Name) -> bool:
+    """Whether a name is neither a class nor a function of the package: it has no
+    docstring.
+    """
+    if inspect.isclass(each.value) and each.value.__module__.startswith("simpy."):
+        return False  # it has SimPy's
+    own = getattr(each.value, "__module__", "").startswith("cgrsp_simpy")
+    return not own or not (inspect.isclass(each.value) or inspect.isroutine(each.value))
+
+
+def comment(module: str, name: str) -> str:
+    """The text below a definition, or the comment above it, or behind it; nothing if
+    none is.
+    """
+    lines = (
+        Path(import_module(module).__file__).read_text(encoding="utf-8").splitlines()
+    )
+    body = tree(module).body
+    for node, after in zip(body, [*body[1:], None]):
+        targets = (
+            node.targets
+            if isinstance(node, ast.Assign)
+            else [getattr(node, "target", None)]
+        )
+        flat = [part for each in targets for part in getattr(each, "elts", [each])]
+        if name in [getattr(each, "id", None) for each in flat]:
+            below = getattr(getattr(after, "value", None), "value", None)
+            if isinstance(after, ast.Expr) and isinstance(below, str):
+                return "\n".join(plain(inspect.cleandoc(below).splitlines()))
+            above, place = [], node.lineno - 2
+            while place >= 0 and lines[place].startswith("#"):
+                above.insert(0, lines[place].lstrip("# "))
+                place -= 1
+            behind = re.search(r"[^\"']#\s*(.*)$", lines[node.lineno - 1])
+            told = " ".join(above) or (behind.group(1) if behind else "")
+            return "".join(plain([_sentence(told)]))
+    return ""
+
+
+def _sentence(told: str) -> str:
+    """A comment as the sentence of a page."""
+    stop = "." if told and told[-1] not in ".:!?" else ""
+    return f"{told[:1].upper()}{told[1:]}{stop}"
+
+
+def summary(module: str) -> str:
+    """The first paragraph of a module's docstring."""
+    text = inspect.getdoc(import_module(module)) or ""
+    return " ".join(text.partition("\n\n")[0].split())
+
+
+# ---- Pages in the repository ----
+
+
+def sentence(name: Name) -> str:
+    """Return what the first sentence of a docstring, or a comment, says of a name."""
+    text = (
+        comment(*home(import_module(name.module), name.name))
+        if is_constant(name)
+        else inspect.getdoc(name.value) or ""
+    )
+    first = " ".join(text.partition("\n\n")[0].split())
+    return re.split(r"(?<=[.:!?])\s(?=[A-Z])", first)[0]
+
+
+def names_page() -> str:
+    """Return the page with one row per public name, each module with its source."""
+    parts = [
+        "# Names\n\n"
+        "The public names of each module with the first sentence of their docstrings."
+        " `help(name)` prints the rest; the site has all parameters. `cg` is"
+        " `cgrsp_simpy`. This page is written by `python docs/api.py`."
+    ]
+    for module, names in public().items():
+        path = Path(import_module(module).__file__).relative_to(ROOT)
+        rows = [f"| `{each.name}` | {sentence(each)} |" for each in names]
+        text = summary(module)
+        parts.append(
+            f"## {module}\n\n{text}{' ' * bool(text)}[Source](../../{path.as_posix()})"
+            "\n\n| name | |\n|---|---|\n" + "\n".join(rows)
+        )
+    return "\n\n".join(parts) + "\n"
+
+
+def described(page: Path) -> str:
+    """Return a link to a page with the first sentence of its text."""
+    title, _, text = page.read_text(encoding="utf-8").partition("\n\n")
+    first = " ".join(text.partition("\n\n")[0].split())
+    first = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", first)
+    path = page.relative_to(DOCS).with_suffix(".html").as_posix()
+    first = re.split(r"(?<=[.:!?])\s(?=[A-Z])", first)[0]
+    return f"- [{title.lstrip('# ')}]({path}): {first}"
+
+
+def llms() -> str:
+    """Return llms.txt: what an assistant needs to write programs with the package."""
+    pages = [
+        *(DOCS / "tutorial" / f"{name}.md" for name in TUTORIAL),
+        *sorted((DOCS / "howto").rglob("*.md")),
+        *sorted((DOCS / "explanation").glob("*.md")),
+        *sorted((DOCS / "reference").glob("*.md")),
+    ]
+    links = [described(page) for page in pages if page.stem not in ("index", "api")]
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    scripts = re.findall(r"^```python\n.*?^```$", readme, re.M | re.S)
+    verbs = [f"- `cgrsp {verb}`: {text}" for verb, (_, text) in VERBS.items()]
+    names = [
+        f"- `cg.{each.name}{_arguments(each.value)}`: {sentence(each)}"
+        for each in public()["cgrsp_simpy"]
+    ]
+    about = " ".join(readme.split("\n\n")[1].split())
+    return (
+        "\n\n".join(
+            [
+                f"# cgrsp_simpy\n\n> {about}",
+                "All times are in seconds, names end in their unit, and `import cgrsp_simpy"
+                " as cg` has the names below. The command line is `cgrsp VERB SCENARIO"
+                " name=value ... --options`; `cgrsp VERB -h`, `cgrsp parameters SCENARIO`"
+                " and `cgrsp policies SCENARIO` list what is valid.",
+                "## Examples",
+                *scripts,
+                "## Commands\n\n" + "\n".join(verbs),
+                "## Pages\n\n" + "\n".join(links),
+                "## Names\n\n" + "\n".join(names),
+            ]
+        )
+        + "\n"
+    )
+
+
+def _arguments(value: Any) -> str:
+    """Return the names of the arguments of a function or class, with defaults."""
+    if not callable(value):
+        return ""
+    try:
+        parameters = inspect.signature(value).parameters.values()
+    except ValueError:
+        return ""
+    shown = []
+    for each in parameters:
+        default = repr(each.default)
+        known = each.default is not each.empty and len(default) < 20
+        stars = {each.VAR_POSITIONAL: "*", each.VAR_KEYWORD: "**"}.get(each.kind, "")
+        plain_default = f"={default}" if known and " at 0x" not in default else ""
+        optional = "=..." if each.default is not each.empty else ""
+        shown.append(f"{stars}{each.name}{plain_default or optional}")
+    return f"({', '.join(shown)})"
+
+
+TUTORIAL = ("first_study", "day_and_policy", "log_and_advice")
+
+PAGES = {"reference/api.md": names_page, "llms.txt": llms}  # in docs -> its text
+
+
+if __name__ == "__main__":
+    for name, text in PAGES.items():
+        (DOCS / name).write_text(text(), encoding="utf-8")

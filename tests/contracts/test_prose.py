@@ -1,0 +1,63 @@
+"""The texts of the project use plain English: words of an earlier private dialect are not
+used on the pages, and their number elsewhere may only fall.
+"""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+# habit -> what to write instead
+HABITS = {
+    r"\b(tells?|told|telling)\b": "print, report, list, record, specify",
+    r"\bstands? (in|at|as|for|below|above|beside|behind|with)\b": "is, appears, is listed",
+    r"\bbeside\b": "next to, compared with, in addition to",
+    r"\bbut for\b": "except",
+    r"\banew\b": "again",
+    r"\bas of\b": "such as",
+    r"\bone's own\b": "your own",
+    r"\b(taken down|let go|(is|are|be) said of)\b": "recorded, released, described",
+    r"\b(rows?|lines?|files?|columns?|jobs|times|seconds|cents|USD|tasks?|slots?|calls?)"
+    r" an? (policy|seed|job|row|line|run|day|name|task|node|column|second|hour|minute"
+    r"|week|year|figure|type|slot|month|GPU|machine|customer)\b": "per",
+}
+ALLOWED = ("What it saves a day",)  # parts of lines with an ordinary use
+PAGES = sorted(
+    path
+    for path in (*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"))
+    if not {"made", "api.md"} & {*path.parts}
+)
+
+
+def habits_of(text):
+    """Return the lines of a text that have a habit, with what to write instead."""
+    return [
+        f"{line.strip()} ({instead})"
+        for line in text.splitlines()
+        for habit, instead in HABITS.items()
+        if re.search(habit, line) and not any(part in line for part in ALLOWED)
+    ]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_a_page_uses_plain_english(page):
+    text = page.read_text(encoding="utf-8")
+    assert habits_of(re.sub(r"^```.*?^```", "", text, flags=re.M | re.S)) == []
+
+
+# The numbers of today: lower them when they fall.
+@pytest.mark.parametrize(
+    ("folder", "most"), [("cgrsp_simpy", 132), ("scenarios", 13), ("tests", 151)]
+)
+def test_strings_and_docstrings_use_no_more_of_these_words_than_before(folder, most):
+    lines = [
+        line
+        for path in (ROOT / folder).rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        if " " in node.value
+        for line in habits_of(node.value)
+    ]
+    assert len(lines) <= most, lines[-3:]

@@ -108,6 +108,7 @@ def home(loaded: types.ModuleType, name: str) -> tuple[str, str]:
 
 @cache
 def tree(module: str) -> ast.Module:
+    """Return the syntax tree of a module."""
     return ast.parse(Path(import_module(module).__file__).read_text(encoding="utf-8"))
 
 
@@ -250,10 +251,10 @@ def llms() -> str:
         "\n\n".join(
             [
                 f"# cgrsp_simpy\n\n> {about}",
-                "All times are in seconds, names end in their unit, and `import cgrsp_simpy"
-                " as cg` has the names below. The command line is `cgrsp VERB SCENARIO"
-                " name=value ... --options`; `cgrsp VERB -h`, `cgrsp parameters SCENARIO`"
-                " and `cgrsp policies SCENARIO` list what is valid.",
+                "All times are in seconds, names end in their unit, and `import"
+                " cgrsp_simpy as cg` has the names below. The command line is `cgrsp VERB"
+                " SCENARIO name=value ... --options`; `cgrsp VERB -h`, `cgrsp parameters"
+                " SCENARIO` and `cgrsp policies SCENARIO` list what is valid.",
                 "## Examples",
                 *scripts,
                 "## Commands\n\n" + "\n".join(verbs),

@@ -467,7 +467,8 @@ def group_of(texts: list[str], prefix: str, owner: Any) -> dict[str, Any]:
 def split(texts: Sequence[str]) -> dict[str, list[str]]:
     """Return name -> values of words such as "slots=5,7"; InputError for another form.
 
-    In "graph=er:n=60,degree=3" the last part belongs to the value before it.
+    In "graph=er:n=60,degree=3" the last part belongs to the value before it. A comma
+    alone is a value, as in "log.decimal=,".
     """
     words: dict[str, list[str]] = {}
     for text in texts:
@@ -476,7 +477,7 @@ def split(texts: Sequence[str]) -> dict[str, list[str]]:
         require(bool(name and equals and value), "word", text, allowed)
         require(name not in words, "word", text, f"given once: {name} is there already")
         values: list[str] = []
-        for part in value.split(","):
+        for part in [value] if value == "," else value.split(","):
             within = "=" in part and ":" not in part
             if values and within and ":" in values[-1]:
                 values[-1] += f",{part}"

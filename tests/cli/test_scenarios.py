@@ -54,6 +54,7 @@ def test_a_comma_separates_values_except_within_one():
 
 
 def test_names_of_files_with_an_equals_sign_are_values():
+    assert split(["log.decimal=,"]) == {"log.decimal": [","]}
     assert split(["trace=a.csv,b=c.csv"]) == {"trace": ["a.csv", "b=c.csv"]}
 
 

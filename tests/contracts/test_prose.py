@@ -1,5 +1,5 @@
-"""The texts of the project use plain English: words of an earlier private dialect are not
-used on the pages, and their number elsewhere may only fall.
+"""The pages use plain English, without words of an earlier private dialect; the number
+of these words in code may only fall.
 """
 
 import ast
@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 # habit -> what to write instead
 HABITS = {
     r"\b(tells?|told|telling)\b": "print, report, list, record, specify",
-    r"\bstands? (in|at|as|for|below|above|beside|behind|with)\b": "is, appears, is listed",
+    r"\bstands? (in|at|as|for|below|above|beside|behind|with)\b": "is, appears",
     r"\bbeside\b": "next to, compared with, in addition to",
     r"\bbut for\b": "except",
     r"\banew\b": "again",
@@ -23,7 +23,7 @@ HABITS = {
     r" an? (policy|seed|job|row|line|run|day|name|task|node|column|second|hour|minute"
     r"|week|year|figure|type|slot|month|GPU|machine|customer)\b": "per",
 }
-ALLOWED = ("What it saves a day",)  # parts of lines with an ordinary use
+ALLOWED = ("it saves a day",)  # parts of lines with an ordinary use
 PAGES = sorted(
     path
     for path in (*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"))
@@ -49,7 +49,7 @@ def test_a_page_uses_plain_english(page):
 
 # The numbers of today: lower them when they fall.
 @pytest.mark.parametrize(
-    ("folder", "most"), [("cgrsp_simpy", 132), ("scenarios", 13), ("tests", 151)]
+    ("folder", "most"), [("cgrsp_simpy", 132), ("scenarios", 13), ("tests", 150)]
 )
 def test_strings_and_docstrings_use_no_more_of_these_words_than_before(folder, most):
     lines = [

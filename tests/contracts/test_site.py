@@ -260,7 +260,8 @@ def dead_links(page):
         if "://" in path:
             continue
         target = (page.parent / path).resolve() if path else page
-        if not target.exists() or DOCS / "made" in target.parents or (anchor and anchor not in anchors(target)):
+        found = target.exists() and DOCS / "made" not in target.parents
+        if not found or (anchor and anchor not in anchors(target)):
             yield "".join(link)
 
 

@@ -51,8 +51,8 @@ def test_who_waits_is_as_the_script_prints():
     assert all(wide_h[name] == inf and 0.15 < others_h[name] < 0.25 for name in pair)
     assert "easy" not in named
     sentence = (
-        f"wide jobs is {wide_h['easy']:.0f} hours, and {others_h['easy']:.1f} hours that"
-        " of the others"
+        f"wide jobs is {wide_h['easy']:.0f} hours, and {others_h['easy']:.1f} hours"
+        " that of the others"
     )
     assert sentence in SECTION
     assert ".venv/bin/python scenarios/who_starves_whom.py" in SECTION

@@ -86,8 +86,8 @@ def test_most_rows_that_the_table_has_not_are_met_within_10_pct():
             row = (
                 f"| {gpu[:4].upper()} | {name} | {round(within[-1] * len(shares))} of"
                 f" {len(shares)} | {100 * median(shares.values()):.1f} % |"
-                f" {100 * max(shares.values()):.0f} % (batch {batch}, {tokens:,} tokens,"
-                f" {degree} GPUs) |"
+                f" {100 * max(shares.values()):.0f} % (batch {batch}, {tokens:,}"
+                f" tokens, {degree} GPUs) |"
             )
             assert row in page, row
         assert within[0] > 0.9 and within[1] > 0.65

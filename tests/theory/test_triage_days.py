@@ -181,7 +181,8 @@ def test_the_how_to_says_where_triage_loses():
     assert more.low > 0
     cents = f"{100 * more.mean:.1f} ± {100 * more.half_width:.1f}"
     assert (
-        f"triage costs {cents} US cents per job more than the best of two others" in HOWTO
+        f"triage costs {cents} US cents per job more than the best of two others"
+        in HOWTO
     )
 
 

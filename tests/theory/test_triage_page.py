@@ -58,7 +58,7 @@ def test_the_index_of_three_jobs_in_the_morning():
     works_s = {"A": GPU.mean_execution_s[0], "B": GPU.mean_execution_s[2]}
     works_s["C"] = works_s["A"]
     h = ahead_s(law, 3)
-    assert f"to expect {mean_s(law):.1f} s of delay" in TEXT
+    assert f"the expected delay is {mean_s(law):.1f} s" in TEXT
     assert f"looks {h:.0f} s ahead" in TEXT
     index = {}
     for name, left_s in due_s.items():

@@ -117,7 +117,7 @@ def test_the_page_on_advice_quotes_its_report():
     assert told[2].startswith(lines[2])
     text = " ".join(told)
     first = re.search(r"it saves ([^ ]* ± [^ ]*) USD a day", report)[1]
-    assert f"which saves {first} USD a day" in text and "here triage" in text
+    assert f"which saves {first} USD per day" in text and "here triage" in text
     options = re.search(r"other kind \((\d+) options\)", report)[1]
     assert f"All {options} options that were tried" in text
 

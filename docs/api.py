@@ -252,9 +252,10 @@ def llms() -> str:
             [
                 f"# cgrsp_simpy\n\n> {about}",
                 "All times are in seconds, names end in their unit, and `import"
-                " cgrsp_simpy as cg` has the names below. The command line is `cgrsp VERB"
-                " SCENARIO name=value ... --options`; `cgrsp VERB -h`, `cgrsp parameters"
-                " SCENARIO` and `cgrsp policies SCENARIO` list what is valid.",
+                " cgrsp_simpy as cg` has the names below. The command line is"
+                " `cgrsp VERB SCENARIO name=value ... --options`; `cgrsp VERB -h`,"
+                " `cgrsp parameters SCENARIO` and `cgrsp policies SCENARIO` list what"
+                " is valid.",
                 "## Examples",
                 *scripts,
                 "## Commands\n\n" + "\n".join(verbs),

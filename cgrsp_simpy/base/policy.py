@@ -1,4 +1,4 @@
-"""What a policy of any model may answer beside its assignments, what is wrong with an
+"""What a policy of any model may answer besides assignments, what is wrong with an
 answer, and policies from text: "rh:reserve=2,gate=0.9" becomes a name and keyword
 arguments, "own.py:oldest" a function of a file.
 """
@@ -36,7 +36,7 @@ class AssignmentError(ValueError):
 
 
 class Wake(NamedTuple):
-    """An answer beside the assignments: decide again at this time at the latest.
+    """An answer in addition to assignments: decide again at this time at the latest.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class Wake(NamedTuple):
 
 
 class Suspend(NamedTuple):
-    """An answer beside the assignments, where the scenario allows it: a running job
+    """An answer in addition to assignments, if the scenario allows it: a running job
     leaves its places and waits again, with what it has done.
 
     The policy is asked again in the same instant, when the places are free. A job

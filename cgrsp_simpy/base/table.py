@@ -85,7 +85,7 @@ def csv_text(rows: Rows) -> str:
     column.
 
     A text that a spreadsheet would take for a formula, such as a policy's name "=x" or
-    a name in a log, stands behind an apostrophe; a number in a text stays as it is.
+    a name in a log, is preceded by an apostrophe; a number in a text stays as it is.
     """
     out = io.StringIO()
     columns = list(dict.fromkeys(key for row in rows for key in row))
@@ -181,8 +181,8 @@ def with_halves(means: Mapping[str, Any]) -> dict[str, float]:
 class Table(NamedTuple):
     """A table to be read.
 
-    title: what stands above it. rows: the first holds the names of the columns. note:
-    what stands below it, if anything.
+    title: the text above it. rows: the first holds the names of the columns. note:
+    the text below it, if any.
     """
 
     title: str
@@ -324,7 +324,7 @@ def document(
 
 def digits(size: float) -> str:
     """The format of a number: two decimals, or as many as show two digits of one of
-    this size that they would tell as 0.
+    this size that they would show as 0.
     """
     small = abs(size)
     if not 0 < small < 0.005:

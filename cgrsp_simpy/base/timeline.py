@@ -49,18 +49,18 @@ class Timeline:
     sizes : tuple of float
         How much each has to hold.
     claims : array
-        One row a job, place and phase, of dtype CLAIM: `amount` of the place from
+        One row per job, place and phase, of dtype CLAIM: `amount` of the place from
         from_s to to_s; phase: one of PHASES, or of the model's own. Phases of no length
         are left out.
     visits : array
-        One row a job, of dtype VISIT: when it began to wait, was granted places (NaN:
+        One row per job, of dtype VISIT: when it began to wait, was granted places (NaN:
         never), and ended, or gave up waiting, and its deadline (NaN: none).
     labels : dict
         By job, what is written on it.
     kinds : dict
         By job, the kind by which it is coloured.
     policy : str
-        What the run is called beside others.
+        Name of the run among others.
     """
 
     label: str

@@ -208,7 +208,7 @@ class Plan:
 class Planner:
     """A scheduler, and when it plans.
 
-    Unless it is asked online or plans anew, its plan is frozen: it is made ahead, with
+    Unless it decides online or plans again, its plan is frozen: it is made ahead, with
     every arrival known, and its order is carried out.
     """
 

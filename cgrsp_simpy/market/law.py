@@ -1,14 +1,14 @@
 """The market for rented GPUs: how scarce a type is over the day, and how long an
 instance takes to come.
 
-Stock that persists. The uniform variate U(t) of a type is held, and drawn anew at the
+Stock that persists. The uniform variate U(t) of a type is held, and drawn again at the
 epochs of a Poisson process of rate 1/tau; the status at t is thesis Eq. 3.1 at the
 clock's hour and U(t). Two of its values are the same with chance w(lag) =
 exp(-lag/tau), and else independent: given the status at one moment, that at another is
 as held with chance w, and else as by the law of the hour.
 
 On two scales a type has two such variates, its levels, and the market shows the first
-with chance p, else the second; which one is drawn anew at the epochs of a third
+with chance p, else the second; which one is drawn again at the epochs of a third
 process, of rate 1/s. The three are independent, so U(t), the level shown, is uniform at
 all times, and
 
@@ -155,7 +155,7 @@ class Holding(NamedTuple):
     every_s: int = 0
 
     def polled_s(self, time_s: float) -> float:
-        """The time as of which a status is shown, seconds."""
+        """The time of the status that is shown, seconds."""
         return floor(time_s / self.every_s) * self.every_s if self.every_s else time_s
 
     def kept(self, from_s: float, to_s: float, seen_s: float | None = None) -> float:

@@ -193,12 +193,12 @@ def read_traces(
     history: float = 0.5,
     on_demand: str = "",
 ) -> Traces:
-    """The zones of files, and their prices where these tell them.
+    """The zones of files, and their prices if these record them.
 
     paths: one a zone, JSON or CSV, see `market.series.read_series`; or of offers, JSON
-    lines as of `cgrsp market`, then a zone a provider, whose instances are kept once
+    lines as for `cgrsp market`, then a zone per provider, whose instances are kept once
     rented. needed: how many instances at once the job needs. history: the share of the
-    series that lies before every run. on_demand: a file that tells when an instance on
+    series that lies before every run. on_demand: a file: when an instance on
     demand can be had, of one series. Raises InputError for what is wrong with a file,
     or with files together.
     """
@@ -212,7 +212,7 @@ def read_traces(
 
 @checked
 def read_zones(path: str | Path, needed: Count = 1) -> list[Series]:
-    """The zones of a file, as of `read_traces`: one, or one a provider."""
+    """The zones of a file, as in `read_traces`: one, or one per provider."""
     path = Path(path)
     with faults_of(path), opened(path) as file:
         start = file.readline()

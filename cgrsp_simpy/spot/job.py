@@ -30,7 +30,7 @@ class Job(NamedTuple):
     overhead_s : float
         Of each start, seconds without progress.
     spot_usd_per_h, on_demand_usd_per_h : float
-        Prices, USD an hour.
+        Prices, USD per hour.
     """
 
     id: int

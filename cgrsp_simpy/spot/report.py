@@ -83,7 +83,7 @@ class SpotReport(Report):
 
 
 def figures(course: Course) -> dict[str, float]:
-    """The figures of a run, by name; labels and units stand in METRICS.
+    """The figures of a run, by name; labels and units are in METRICS.
 
     An instance costs from its start until it ends, by the second, the changeover
     included; a job without an instance pays for its checkpoint only. On demand only

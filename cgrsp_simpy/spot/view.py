@@ -307,9 +307,9 @@ class Ruled:
 
 
 class Oracle:
-    """A policy that is told what is to come.
+    """A policy that receives the future market.
 
-    name: of the policy. sees: the policy, told what the market will do.
+    name: of the policy. sees: the policy, given the future market.
     """
 
     def __init__(self, name: str, sees: Callable[[Market], Policy]) -> None:
@@ -317,7 +317,7 @@ class Oracle:
         self._told: Policy | None = None
 
     def __call__(self, view: View) -> Any:
-        """Where the job goes now; a run asks a copy, which is told at first."""
+        """Where the job goes now; a run asks a copy, informed first."""
         if self._told is None:
             self._told = self.sees(view._market)
         return self._told(view)

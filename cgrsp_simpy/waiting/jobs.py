@@ -230,7 +230,7 @@ GB_PER_CORE, GB_SHARES = 2.0 ** np.arange(4), (0.35, 0.35, 0.25, 0.05)
 class BurstyJobs:
     """Jobs with the printed features of a real year-long trace, which is not at hand.
 
-    What stands in brackets is printed there; all laws, and the other numbers, are ours.
+    Numbers in brackets are printed there; distributions and other numbers are ours.
 
     Arrivals. Days of work of 24 h, each after a pause (a few gaps between 3 minutes and
     50 h, none longer). Pauses follow a Pareto law of index 1/2 between these bounds;
@@ -359,12 +359,12 @@ def read_jobs(
     """Read a log of batch jobs.
 
     Needed are submit_s and service_s; cores (else 1, a part of one counts as one) and
-    memory_gb (else 0) are taken where they are told. A job is submitted when it is
+    memory_gb (else 0) are used if they are recorded. A job is submitted when it is
     ready. A job of 0 s takes no time, and is kept; one without a processor is left out.
 
-    path, format, window, reading: as of `cgrsp_simpy.logs.read_log`. whole:
+    path, format, window, reading: see `cgrsp_simpy.logs.read_log`. whole:
     whether each job is to take a machine as a whole: then its GPUs do not matter. unit:
-    what machines are priced by, "cores" or "gpus"; with GPUs, these stand in the column
+    what machines are priced by, "cores" or "gpus"; with GPUs, these are in the column
     cores, and jobs without one are left out. Result: the jobs and their log. Raises
     InputError with the file's name, and the line where there is one; also for jobs that
     hold GPUs, unless `whole`, where machines are priced by cores.
@@ -402,7 +402,7 @@ def describe(jobs: ListedJobs, unit: str = "cores") -> str:
     """A log in one line.
 
     jobs: of a log. unit: what its cores are. Result: number of jobs, days up to the
-    last submission, jobs a day, load in core-seconds submitted a second, run times in
+    last submission, jobs per day, load in core-seconds per second, run times in
     seconds, and cores.
     """
     span_s = float(jobs.submit_s[-1] - jobs.submit_s[0])

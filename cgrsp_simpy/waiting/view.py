@@ -144,7 +144,7 @@ class SharedView(View):
 
     @property
     def _book(self) -> Room:
-        """What is free, booked anew of the machines that have changed."""
+        """What is free, updated for the machines that have changed."""
         free = self._run.free
         for index in self._stale:
             self._room.put(index, free[2 * index], free[2 * index + 1])

@@ -6,7 +6,7 @@ rest on one; or on as many nodes as a log tells, with its cores and memory.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache, reduce
 from itertools import accumulate, chain
 from operator import and_
@@ -137,18 +137,17 @@ class Nodes:
     # ---- taking and giving ----
 
     def take(self, free: int, place: Allocation) -> int:
-        """What is left when a place, which is free, is taken."""
-        for node, gpus in place:
-            free ^= (
-                self._first[gpus]
-                << (self.count(free, node) - gpus) * self._nodes + node
-            )
+        """Return what is left when a place, which is free, is taken."""
+        for gpus, nodes in _by_gpus(place):
+            before = free & nodes * self._first[-1]
+            free ^= before ^ before >> gpus * self._nodes
         return free
 
     def give(self, free: int, place: Allocation) -> int:
-        """What is free when a place is given back."""
-        for node, gpus in place:
-            free |= self._first[gpus] << self.count(free, node) * self._nodes + node
+        """Return what is free when a place is released."""
+        for gpus, nodes in _by_gpus(place):
+            before = free & nodes * self._first[-1]
+            free |= before << gpus * self._nodes | nodes * self._first[gpus]
         return free
 
     # ---- finding room ----
@@ -157,7 +156,16 @@ class Nodes:
         """Whether a job of so many GPUs has room."""
         if gpus <= self.widest:
             return free >> (gpus - 1) * self._nodes > 0
-        return self.room(free, gpus) is not None
+        # as `room`, without a list of the nodes
+        taken = list[tuple[int, int]]()
+        for size, empty in self._empty(free):
+            whole = min(empty.bit_count(), gpus // size)
+            taken.append((size, whole))
+            gpus -= whole * size
+        if not 0 < gpus <= self.widest:
+            return not gpus
+        with_room = (free >> (gpus - 1) * self._nodes & (1 << self._nodes) - 1)
+        return with_room.bit_count() > sum(n for size, n in taken if size >= gpus)
 
     def usable(self, free: int, gpus: int) -> int:
         """GPUs of the nodes that have room for a job of so many; of one wider than any
@@ -201,6 +209,8 @@ class Nodes:
 
     def _node(self, free: int, gpus: int) -> int | None:
         """The node of least key for a job that is not wide."""
+        if self._nodes == 1:  # however many GPUs it has
+            return 0 if free.bit_count() >= gpus else None
         free >>= (gpus - 1) * self._nodes
         left, found = free & (1 << self._nodes) - 1, list[tuple[float, int]]()
         while left:
@@ -212,6 +222,20 @@ class Nodes:
                         found.append((self._placement(size, gpus), lowest_bit(own)))
             left, gpus = more, gpus + 1
         return min(found)[1] if found else None
+
+
+def _by_gpus(place: Allocation) -> Iterator[tuple[int, int]]:
+    """Yield numbers of GPUs, with the nodes of which so many are taken: a bit per node.
+
+    A node that is listed twice with one number of GPUs is yielded twice.
+    """
+    by_gpus = dict[int, int]()
+    for node, gpus in place:
+        nodes, bit = by_gpus.get(gpus, 0), 1 << node
+        if nodes & bit:
+            yield gpus, bit
+        by_gpus[gpus] = nodes | bit
+    yield from by_gpus.items()
 
 
 class Pools(Nodes):

@@ -21,12 +21,13 @@ import numpy as np
 from cgrsp_simpy.analysis.statistics import Mean, block_bootstrap_mean, mean
 from cgrsp_simpy.base.arrays import Floats
 from cgrsp_simpy.base.checks import InputError, check_one_of, check_whole, require
-from cgrsp_simpy.base.policy import READERS, Wake, policy
-from cgrsp_simpy.cluster.cluster import PLACEMENTS, Cluster
+from cgrsp_simpy.base.policy import READERS, Wake, in_file, policy
+from cgrsp_simpy.cluster.cluster import PLACEMENTS, Cluster, Nodes
 from cgrsp_simpy.cluster.jobs import Jobs
 from cgrsp_simpy.cluster.policies import make_scheduler
 from cgrsp_simpy.cluster.scenario import Scenario
-from cgrsp_simpy.cluster.view import Scheduler, View
+from cgrsp_simpy.cluster.view import PooledView, Scheduler, View
+from cgrsp_simpy.engine.resources import ResourceSpec, pools
 from cgrsp_simpy.studies.isolation import isolated, run_isolated
 from cgrsp_simpy.studies.replicate import check_policies
 from cgrsp_simpy.studies.subject import subject_of
@@ -248,7 +249,22 @@ def _placements(scenario: Scenario) -> Sequence[Any]:
     return [*dict.fromkeys((scenario.placement, *others))]
 
 
+class Pooled(Scenario):
+    """A scenario whose engine counts the GPUs of all nodes together, as `PooledView`."""
+
+    view_type = PooledView
+
+    def resources(self) -> tuple[ResourceSpec, ...]:
+        return pools((self.cluster.gpus,), "cluster", "GPUs")
+
+
 def _waits(scenario: Scenario, scheduler: Any) -> Floats:
+    """Simulated waits; nodes of one GPU are pooled in the engine."""
+    trusted = isinstance(scheduler, str) and not in_file(scheduler)
+    if trusted and type(scenario) is Scenario and {*scenario.cluster.sizes} == {1}:
+        nodes = scenario.cluster.nodes(scenario.cluster.needs(scenario.source))
+        if type(nodes) is Nodes:
+            scenario = Pooled(**vars(scenario))
     jobs = run_isolated(scenario, scheduler, 0).jobs
     return np.asarray(jobs["start_s"] - jobs["submit_s"])
 

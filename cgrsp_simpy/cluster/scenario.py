@@ -60,6 +60,7 @@ class Scenario(Model):
     compared = COMPARED
     policy_label = "scheduler"
     report = ClusterReport
+    view_type = View
     subject = ClusterSubject
 
     def __post_init__(self) -> None:
@@ -151,7 +152,7 @@ class Scenario(Model):
         nodes = self.cluster.nodes(needs, placement)
         needs = needs if isinstance(nodes, Pools) else ()
         in_order = getattr(source, "predecessor", None) is None
-        return View(run, nodes, self.known, needs, in_order)
+        return self.view_type(run, nodes, self.known, needs, in_order)
 
     # ---- names and columns ----
 

@@ -6,7 +6,7 @@ rest on one; or on as many nodes as a log tells, with its cores and memory.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache, reduce
 from itertools import accumulate, chain
 from operator import and_
@@ -164,7 +164,7 @@ class Nodes:
             gpus -= whole * size
         if not 0 < gpus <= self.widest:
             return not gpus
-        with_room = (free >> (gpus - 1) * self._nodes & (1 << self._nodes) - 1)
+        with_room = free >> (gpus - 1) * self._nodes & (1 << self._nodes) - 1
         return with_room.bit_count() > sum(n for size, n in taken if size >= gpus)
 
     def usable(self, free: int, gpus: int) -> int:
@@ -224,18 +224,18 @@ class Nodes:
         return min(found)[1] if found else None
 
 
-def _by_gpus(place: Allocation) -> Iterator[tuple[int, int]]:
-    """Yield numbers of GPUs, with the nodes of which so many are taken: a bit per node.
+def _by_gpus(place: Allocation) -> Iterable[tuple[int, int]]:
+    """Return numbers of GPUs, with a mask of the nodes of which so many are taken.
 
-    A node that is listed twice with one number of GPUs is yielded twice.
+    A node that is listed twice with one number of GPUs is returned twice.
     """
-    by_gpus = dict[int, int]()
+    by_gpus, again = dict[int, int](), list[tuple[int, int]]()
     for node, gpus in place:
         nodes, bit = by_gpus.get(gpus, 0), 1 << node
         if nodes & bit:
-            yield gpus, bit
+            again.append((gpus, bit))
         by_gpus[gpus] = nodes | bit
-    yield from by_gpus.items()
+    return [*by_gpus.items(), *again] if again else by_gpus.items()
 
 
 class Pools(Nodes):

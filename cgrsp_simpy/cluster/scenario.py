@@ -209,7 +209,7 @@ class Scenario(Model):
 
 
 class Pooled(Scenario):
-    """A scenario whose engine counts the GPUs of all nodes together; see `PooledView`."""
+    """A scenario whose engine counts the GPUs of all nodes together."""
 
     view_type = PooledView
 

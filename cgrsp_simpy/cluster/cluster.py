@@ -34,6 +34,13 @@ Allocation = Sequence[tuple[int, int]]
 cores and the memory of node i, where jobs take these.
 """
 
+Columns = tuple[int, int, int]
+"""Of some nodes of which equally many GPUs are taken: the shift of the bits by so many
+GPUs, all bits of these nodes, and those of their first GPUs up to that number.
+"""
+
+WIDE = 8  # nodes of a job from which on it is faster to treat them together
+
 Placement = Callable[[int, int], float]
 """(size of a node, GPUs free on it) -> its key; of the nodes with room the first of
 those of least key is taken.
@@ -136,18 +143,46 @@ class Nodes:
 
     # ---- taking and giving ----
 
+    def columns(self, place: Allocation) -> Sequence[Columns]:
+        """Return the bits of a place, for `taken` and `given`: one entry for all nodes
+        with equally many GPUs.
+        """
+        every, first, number = self._first[-1], self._first, self._nodes
+        return [
+            (gpus * number, nodes * every, nodes * first[gpus])
+            for gpus, nodes in _by_gpus(place)
+        ]
+
+    def taken(self, free: int, columns: Sequence[Columns]) -> int:
+        """Return what is left when a place, which is free, is taken."""
+        for shift, every, _ in columns:
+            before = free & every
+            free ^= before ^ before >> shift
+        return free
+
+    def given(self, free: int, columns: Sequence[Columns]) -> int:
+        """Return what is free when a place is released."""
+        for shift, every, lowest in columns:
+            free |= (free & every) << shift | lowest
+        return free
+
     def take(self, free: int, place: Allocation) -> int:
         """Return what is left when a place, which is free, is taken."""
-        for gpus, nodes in _by_gpus(place):
-            before = free & nodes * self._first[-1]
-            free ^= before ^ before >> gpus * self._nodes
+        if len(place) >= WIDE:
+            return self.taken(free, self.columns(place))
+        for node, gpus in place:
+            free ^= (
+                self._first[gpus]
+                << (self.count(free, node) - gpus) * self._nodes + node
+            )
         return free
 
     def give(self, free: int, place: Allocation) -> int:
         """Return what is free when a place is released."""
-        for gpus, nodes in _by_gpus(place):
-            before = free & nodes * self._first[-1]
-            free |= before << gpus * self._nodes | nodes * self._first[gpus]
+        if len(place) >= WIDE:
+            return self.given(free, self.columns(place))
+        for node, gpus in place:
+            free |= self._first[gpus] << self.count(free, node) * self._nodes + node
         return free
 
     # ---- finding room ----
@@ -156,6 +191,8 @@ class Nodes:
         """Whether a job of so many GPUs has room."""
         if gpus <= self.widest:
             return free >> (gpus - 1) * self._nodes > 0
+        if free.bit_count() < gpus:
+            return False
         # as `room`, without a list of the nodes
         taken = list[tuple[int, int]]()
         for size, empty in self._empty(free):

@@ -69,7 +69,7 @@ def test_what_readme_and_howtos_cite_is_there():
     cited = [
         " ".join(label.split())
         for label in re.findall(
-            r"\[([^]]+)\]\((?:CITATION\.cff|\.\./papers/index\.md)\)", text
+            r"\[([^]]+)\]\((?:CITATION\.cff|\.\./papers/\w+\.md)\)", text
         )
     ]
     known = {"CITATION.cff", *(f"“{title}”" for title in TITLES)}

@@ -45,8 +45,7 @@ def test_who_waits_is_as_the_script_prints():
     low, high = sorted(round(starved[name]) for name in pair)
     assert (
         f"{low} to {high} % of the jobs of more than 8 GPUs wait for over half an hour,"
-        " some of them forever, while other jobs wait for a fifth of an hour"
-        in SECTION
+        " some of them forever, while other jobs wait for a fifth of an hour" in SECTION
     )
     assert all(wide_h[name] == inf and 0.15 < others_h[name] < 0.25 for name in pair)
     assert "easy" not in named

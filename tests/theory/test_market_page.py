@@ -1,5 +1,5 @@
-"""What the how-to says of a measured market on one time scale and on two is what comes
-out.
+"""Sentences of the how-to on a measured market, on one time scale and on two, are
+recomputed.
 """
 
 from dataclasses import replace

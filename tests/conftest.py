@@ -1,12 +1,12 @@
-"""One thread of linear algebra a test process; the three tiers of tests; property tests
-with the same examples each time, or with fresh ones; no sum of floats whose last bits
-hang on the Python.
+"""One thread of linear algebra per test process; the three tiers of tests; property
+tests with the same examples each time, or with fresh ones; no sum of floats whose last
+bits hang on the Python.
 
 Tests run on all cores at once, and threads of each would wait for each other. Every
 test is in one tier: quick, `slow` or `long`. Property tests are in all three: the quick
 tier tries a quarter of their examples, the same in every run; `-m slow` all of them,
 again the same; with `-m long`, or `-m "long and hypothesis"` for nothing else, they are
-fresh, and tell how to repeat one that fails.
+fresh, and the report says how to repeat one that fails.
 """
 
 import builtins

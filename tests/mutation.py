@@ -9,8 +9,8 @@ file `--lines` says which test runs which lines; if it is not there, all quick t
 run once to record it: delete it when much has changed. What was caught is printed by
 room, and each change that no test noticed; exit status 1 where a room falls below its
 floor. Drawings and pages are left out: their numbers are sizes and places on paper; and
-the data of figures: the long tests make the committed rows anew. Changes that cannot
-alter any result stand in EQUAL, with the reason.
+the data of figures: the long tests compute the committed rows again. Changes that
+cannot alter any result are listed in EQUAL, with the reason.
 """
 
 from __future__ import annotations
@@ -203,9 +203,9 @@ def changes(path: Path) -> list[Change]:
 
 
 def code_of(tree: ast.AST) -> Iterator[ast.AST]:
-    """The nodes of a tree that run, but for annotations and what is left out.
+    """The nodes of a tree that run, without annotations and what is left out.
 
-    What stands within the text of an f-string is left out: Python 3.11 does not say
+    The parts of an f-string are left out: Python 3.11 does not say
     where it is.
     """
     for name, value in ast.iter_fields(tree):
@@ -223,7 +223,7 @@ def code_of(tree: ast.AST) -> Iterator[ast.AST]:
 
 
 def left_out(node: ast.AST) -> bool:
-    """What type checkers alone read, and drawings."""
+    """Code for type checkers only, and drawings."""
     if isinstance(node, ast.FunctionDef):
         return any(ast.unparse(each).endswith(".draws") for each in node.decorator_list)
     return isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"

@@ -1,4 +1,4 @@
-"""What the tests of several files share: commands, what a terminal sees of them,
+"""Shared parts of tests: commands, their output in a terminal,
 refusals, logs.
 """
 
@@ -29,7 +29,7 @@ from cgrsp_simpy.llm.steps import Measured, StepTable
 from cgrsp_simpy.studies.subject import subject_of
 
 CGRSP = [sys.executable, "-m", "cgrsp_simpy"]
-# beside the project: not carried
+# next to the project, if it exists
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 # of an LLM service: a prompt token takes 1 ms, a step that only decodes 10 ms
 STEPS = StepTable(
@@ -44,7 +44,7 @@ STEPS = StepTable(
 
 
 def needs(package, *marks):
-    """Marks of a case that needs a package beside those of the quick tests, with
+    """Marks of a case that needs a package beyond those of the quick tests, with
     others.
     """
     missing = find_spec(package) is None
@@ -117,7 +117,7 @@ def process(words, folder, timeout=120):
 
 
 def seen_on_a_terminal(line, is_enough, columns):
-    """What a terminal sees of a command, which is killed when that is enough."""
+    """Output of a command in a terminal; it is killed when there is enough."""
     import fcntl
     import pty
     import termios
@@ -149,7 +149,7 @@ def check_refused(call, words):
 
 
 def messages(caplog, level):
-    """What has been logged at a level."""
+    """Messages that were logged at a level."""
     return [record.getMessage() for record in caplog.records if record.levelno == level]
 
 

@@ -1,5 +1,5 @@
-"""Kim and Nelson's procedure: its promise on normals whose means are known, its steps
-beside a plain reading of the paper, and its use on policies.
+"""Kim and Nelson's procedure: its guarantee on normals whose means are known, its
+steps compared with a plain implementation of the paper, and its use on policies.
 """
 
 import math

@@ -46,7 +46,7 @@ class Cake:
 
 
 def read(part):
-    """What the file of a part gives."""
+    """Return the part that its file describes."""
     return part_of(type(part), tomllib.loads(toml_text(tables_of(part))), "")
 
 

@@ -1,4 +1,4 @@
-"""What commands print and write in JSON names the words that were given."""
+"""JSON that commands print and write names the words that were given."""
 
 import json
 

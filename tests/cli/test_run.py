@@ -1,4 +1,4 @@
-"""What a run shows beside its figures."""
+"""Output of `run` apart from its figures."""
 
 import json
 from pathlib import Path

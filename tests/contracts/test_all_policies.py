@@ -1,6 +1,4 @@
-"""What holds in every scenario and under every policy: random small scenarios
-against each policy.
-"""
+"""Properties of every scenario and policy, on random small scenarios."""
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass

@@ -137,7 +137,7 @@ def test_the_advice_opens_on_the_sample_log(page):
 
 
 def rows_of(at):
-    """The rows of figures, by what stands before them."""
+    """The rows of figures, by their first cells."""
     return {row["policy"]: row for row in at.table[0].value.to_dict("records")}
 
 
@@ -448,7 +448,7 @@ def test_one_command_serves_the_page_and_leaves_no_file(tmp_path):
 
 
 def answered(url):
-    """What a server that is starting answers."""
+    """Return the answer of a server once it has started."""
     for _ in range(120):
         try:
             with urllib.request.urlopen(url, timeout=5) as answer:

@@ -106,7 +106,7 @@ def modules():
 
 
 def every_module(check):
-    """One test of all modules, which tells every one with a fault: a case a module
+    """One test of all modules, which lists each one with a fault: a case per module
     costs more.
     """
 

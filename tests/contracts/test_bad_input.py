@@ -89,7 +89,7 @@ def test_an_error_in_a_process_of_its_own_is_one_line_too():
 # ---- scenario files ----
 
 TOML = [
-    # (the file, what the one line must name beside the file)
+    # (the file, what the message must name besides the file)
     ("jobs = = 3", ["line 1"]),  # not TOML
     # a key twice
     ("[workload]\njobs = 3\njobs = 4\nrate_per_s = 1", ["overwrite", "line 3"]),
@@ -357,7 +357,7 @@ def test_a_wrong_scenario_file_is_one_line(refused, tmp_path, text, words):
 # ---- logs ----
 
 LOGS = [
-    # (the file, options, what the one line must name beside the file)
+    # (the file, options, what the message must name besides the file)
     ("", "", ["empty"]),  # an empty file
     ("  \n\n", "", ["empty"]),  # blank lines
     (HEADER, "", ["no usable job"]),  # a header and nothing else
@@ -693,7 +693,7 @@ PYTHON = [
         lambda: cg.GpuType("A", 1.0, (5.0,), 1.5),
         ["high_stock_probability of A", "1.5", "from 0 to 1"],
     ),
-    # stands still
+    # speed 0
     (lambda: cg.GpuType("A", 1.0, (5.0,), 0.5, 0), ["speed of A", "0", "number > 0"]),
     (lambda: cg.GpuType("", 1.0, (5.0,), 0.5), ["name", "''", "not empty"]),  # no name
     # reversed
@@ -841,8 +841,9 @@ job = [
 """
 
 ANSWERS = [
-    # (body of rule(view), with `first` to remember things, what the one line must name
-    # beside policy and time) a running job
+    # (body of rule(view), with `first` to remember things, what the message must name
+    # besides policy and time)
+    # a running job
     (
         "first = first or view.queue; return [(first[0], view.idle[0])]",
         ["job 0", "not waiting"],
@@ -982,7 +983,7 @@ def test_a_type_that_cannot_be_rented_is_refused_where_types_are_free():
         cg.simulate(cg.day("quiet", free_types=True), rule)
 
 
-# (the file, policy, what the one line must name beside the file)
+# (the file, policy, what the message must name besides the file)
 FILES = [
     # a syntax error
     ("def rule(view:\n    pass\n", "my_rules.py:rule", ["SyntaxError", "line 1"]),

@@ -1,5 +1,5 @@
-"""What holds for every scheduler and placement, on random small clusters; and the
-promises of FIFO, EASY and conservative.
+"""Properties of every scheduler and placement, on random small clusters, and the
+guarantees of FIFO, EASY and conservative backfilling.
 """
 
 from copy import copy
@@ -295,7 +295,7 @@ def textbook(cluster, jobs, placement):
 
     On arrival a job is given the earliest start that delays none before it. When a job
     ends before its estimate, each reservation in the order of their starts is given up
-    and made anew. No estimate is too short.
+    and made again. No estimate is too short.
     """
     arrival_s, gpus, duration_s, estimate_s = (
         getattr(jobs, name).tolist()

@@ -1,5 +1,5 @@
 """A name has one colour in every figure of every module, and names that are drawn
-together are told apart by everybody.
+together can be distinguished by everybody.
 """
 
 import csv
@@ -133,7 +133,7 @@ def test_a_user_s_policies_are_told_apart_from_each_other_and_from_ours(seen):
 
 
 def named_colours(axes):
-    """Name and colour of each labelled line, and of each bar beside a name."""
+    """Name and colour of each labelled line, and of each bar with a name."""
     for ax in axes:
         for line in ax.lines:
             yield line.get_label(), to_hex(line.get_color())

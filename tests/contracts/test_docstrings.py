@@ -149,7 +149,7 @@ def public():
 
 
 def sections(text):
-    """Heading -> body; what precedes the first stands under ""."""
+    """Heading -> body; the text before the first has the key ""."""
     parts = HEADING.split(text)
     return {
         "": parts[0].strip(),
@@ -188,7 +188,7 @@ def parameters(thing):
 
 
 def overrides(thing):
-    """Whether a method or property stands in place of one of a base."""
+    """Whether a method or property overrides one of a base class."""
     function = getattr(thing, "fget", None) or getattr(thing, "func", thing)
     owner, _, name = function.__qualname__.rpartition(".")
     cls = getattr(sys.modules[function.__module__], owner, None)
@@ -206,7 +206,7 @@ def is_exception(name, thing):
 
 
 def faults(thing):
-    """What a docstring lacks or has wrong."""
+    """Return the faults of a docstring."""
     text = inspect.cleandoc(thing.__doc__ or "")
     if dataclasses.is_dataclass(thing) and text.startswith(f"{thing.__name__}("):
         text = ""  # made by dataclass
@@ -254,7 +254,7 @@ def words(text):
 
 def repeats(text):
     """The entries of a docstring whose words are those of the name and its type; one
-    with a number or a sign tells what is allowed.
+    with a number or a sign states what is allowed.
     """
     found = [match.groups()[-3:] for match in SECTION_ENTRY.finditer(text)]
     found += [match.groups() for match in LINE_ENTRY.finditer(text)]

@@ -1,6 +1,4 @@
-"""What a user can do with one module he can do with every one: from Python and from
-the command line.
-"""
+"""Each module offers the same operations, from Python and from the command line."""
 
 import io
 import json
@@ -339,7 +337,7 @@ def test_a_command_steps_through_and_draws_the_run_that_it_lists(
 def test_a_killed_command_goes_on_to_the_same_bytes(case, tmp_path):
     case = case()
     if not subject_of(case.scenario).is_random:
-        pytest.skip("one run a policy is all there is")
+        pytest.skip("there is only one run per policy")
     line = [
         *CGRSP,
         "compare",

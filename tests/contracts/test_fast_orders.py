@@ -117,7 +117,7 @@ JOBS = st.sampled_from(
 
 @st.composite
 def moments(draw, gangs=False):
-    """What a view is made of: a scenario, its queue, the busy slots.
+    """Parts of a view: a scenario, its queue, the busy slots.
 
     gangs: with jobs of several GPUs.
     """

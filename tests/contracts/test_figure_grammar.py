@@ -52,7 +52,7 @@ QUICK = {
     ("waiting", "3"),
 }
 FEW = ("advice", "frontier", "llm", "spot")  # galleries
-# as in the captions of the thesis, where a letter stands for a row of panels
+# as in the captions of the thesis, where a letter denotes a row of panels
 LETTERS = {("thesis", "5.5"): "ab", ("thesis", "5.7"): "abc"}
 
 
@@ -330,7 +330,7 @@ def texts_of(canvas):
     [
         ("waiting", "6", "single", 88),
         ("waiting", "6", "double", 180),
-        ("waiting", "4", "single", 88),  # of six names in a legend four stand in a row
+        ("waiting", "4", "single", 88),  # of six names in a legend four fit in a row
         ("hgsp", "utilisation", "single", 180),  # names would lie on one another
         pytest.param("thesis", "5.3", "single", 88, marks=pytest.mark.slow),
         pytest.param("thesis", "5.6", "single", 88, marks=pytest.mark.slow),

@@ -1,5 +1,5 @@
-"""The CSV behind every committed figure is what the package gives today: made anew and
-compared, numbers up to rounding.
+"""The CSV behind every committed figure is what the package gives today: computed again
+and compared, numbers up to rounding.
 
 Sums may be taken in another order by another NumPy; so numbers are the same that differ
 by less than a part in 10^9.
@@ -67,7 +67,7 @@ GALLERIES = {
 
 
 def made(module, id):
-    """The rows of a figure, made anew as its command makes them."""
+    """The rows of a figure, computed as its command computes them."""
     if module == "thesis":
         figure = thesis.FIGURES[id]
         return figure.rows(run_tables(list(figure.needs), None, 2)[0])
@@ -144,7 +144,7 @@ def test_the_frontier_is_what_the_package_gives(capsys):
 
 
 def stale(rows, path):
-    """The cells of a CSV file that are not those of the rows, each beside the other."""
+    """The cells of a CSV file that differ from those of the rows, in pairs."""
     kept = path.read_text(encoding="utf-8")
     cells, others = (
         list(csv.reader(io.StringIO(text))) for text in (csv_text(rows), kept)

@@ -1,7 +1,8 @@
-"""Files that were altered at random: whatever reads them gives its results, or says in
-one line what is wrong; an altered results directory never gives other results.
+"""Files that were altered at random: each reader gives its results, or one line that
+says what is wrong; an altered results directory never gives other results.
 
-A seed gives the same files each time; CGRSP_FUZZ tells how many a test tries (200).
+A seed gives the same files each time; CGRSP_FUZZ sets the number of files per test
+(200).
 """
 
 import gzip

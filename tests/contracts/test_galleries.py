@@ -1,4 +1,4 @@
-"""What every gallery of a module does: files and an index, the same bytes each time,
+"""The galleries of all modules: files and an index, the same bytes each time,
 pictures for a lecture, refusals before anything is written, and its command.
 """
 
@@ -64,7 +64,7 @@ every = pytest.mark.parametrize("name", CASES)
 
 @pytest.fixture(scope="module", autouse=True)
 def smaller():
-    """Graphs, tasks and steps of the programs that no size tells."""
+    """Graphs, tasks and steps of the programs that have no size in their names."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
             dag, "SIZES", {"small": (30, "o"), "medium": (40, "s"), "large": (50, "^")}

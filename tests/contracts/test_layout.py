@@ -1,4 +1,4 @@
-"""Tests are found by path: those of cgrsp_simpy/<room>/<file>.py stand in
+"""Tests are found by path: those of cgrsp_simpy/<room>/<file>.py are in
 tests/<room>/test_<file>.py, those of a room as a whole in tests/<room>/test_<room>.py.
 """
 
@@ -79,7 +79,7 @@ def named(path):
 
 
 def own(file):
-    """Where the tests of a file of the package stand."""
+    """The place of the tests of a file of the package."""
     name = file.parent.name if file.stem == "__init__" else file.stem
     return TESTS / file.parent / f"test_{name}.py"
 

@@ -1,6 +1,4 @@
-"""Inputs that nobody would call wrong, and some that are: taken right, or told in one
-line.
-"""
+"""Unusual inputs: those that are right are accepted, the others refused in one line."""
 
 import dataclasses
 from pathlib import Path
@@ -221,7 +219,7 @@ def test_a_service_time_that_is_none_has_no_response_time(times_s):
         cg.queueing.mg1_ps(0.01, 50.0, times_s)
 
 
-# ---- texts that are empty, as of a variable of a shell that is not set ----
+# ---- empty texts, such as an unset shell variable ----
 
 
 @pytest.mark.parametrize(

@@ -99,7 +99,7 @@ def test_stock_of_a_type_follows_its_table_or_else_the_thesis(scenario, times):
                 assert chances == plain.probabilities(gpu, time_s)
             else:
                 assert chances == tables[gpu.name][hour]
-            # The middles of 1000 equal parts: as many stand for a status as it has
+            # The middles of 1000 equal parts: a status has as many as
             # chances.
             drawn = [
                 market.status(gpu, time_s, (part + 0.5) / 1000) for part in range(1000)

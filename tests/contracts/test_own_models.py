@@ -1,5 +1,5 @@
-"""Models of one's own: the scripts in scenarios/ that are the shape of one, beside
-formulas, and in every use that a model has.
+"""Users' models: the scripts in scenarios/ that are examples of one, compared with
+formulas, and in every use of a model.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""What a picture shows is where it says: values at their own marks, intervals whole,
+"""Pictures show what they claim: values at their own marks, intervals whole,
 fronts seen, legends of what is drawn.
 """
 
@@ -212,7 +212,7 @@ def coloured(image, colour, within=40):
 
 
 def height_at(ax, image, x_px, place, colour):
-    """How many pixels of a colour stand above each other at a column, around a place
+    """The number of pixels of a colour in a column, around a place
     on the y axis.
     """
     _, y_px = ax.transData.transform((1, place))

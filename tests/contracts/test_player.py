@@ -56,7 +56,7 @@ every_run = pytest.mark.parametrize("name", RUNS)
 
 
 class Read(HTMLParser):
-    """What a page says: the text of each element that has an id, and its links."""
+    """The content of a page: the text of each element that has an id, and its links."""
 
     def __init__(self, page):
         super().__init__()
@@ -76,7 +76,7 @@ class Read(HTMLParser):
 
 
 def decoded(run):
-    """The claims and visits that a run of a page stands for, in ticks, as its docstring
+    """The claims and visits that a run of a page represents, in ticks, as its docstring
     says.
     """
     jobs, bars = run["jobs"], run["bars"]
@@ -258,7 +258,7 @@ def test_a_run_without_length_has_a_page():
 
 
 def shown(page, script, folder, size="1280,760"):
-    """What a script in the page, run when it has loaded, answers."""
+    """Run a script in the page once it has loaded, and return its answer."""
     told = f"""<script>{{
       const errors = [];
       window.addEventListener("error", ({{ message }}) => errors.push(message));
@@ -267,14 +267,14 @@ def shown(page, script, folder, size="1280,760"):
       document.body.append(answer);
       const press = (key) =>
         document.dispatchEvent(new KeyboardEvent("keydown", {{ key }}));
-      const tell = (found) => answer.textContent = JSON.stringify({{ found, errors }});
+      const give = (found) => answer.textContent = JSON.stringify({{ found, errors }});
       {script}
     }}</script></html>"""
     return answered(page.replace("</html>", told), folder, size)
 
 
 def answered(page, folder, size):
-    """What a page answers in a browser."""
+    """Return the answer of a page in a browser."""
     path = folder / "shown.html"
     path.write_text(page, encoding="utf-8")
     options = (
@@ -303,7 +303,7 @@ def test_a_browser_shows_queue_and_places_at_any_time(name, tmp_path):
         player_page([timeline], name),
         f"const shares = {list(SHARES)};"
         """
-        tell(shares.map((share) => {
+        give(shares.map((share) => {
           seek(share * end);
           const { canvas, part } = panes[0], { width, height } = canvas;
           const pixels = canvas.getContext("2d").getImageData(0, 0, width, height).data;
@@ -369,7 +369,7 @@ def test_keys_clicks_and_the_slider_move_the_run(tmp_path):
         seen.playing = $("play").textContent;
         setTimeout(() => {
           seen.ended = [now / end, $("play").textContent];
-          tell(seen);
+          give(seen);
         }, 3800);
         for (let each = 0; each < 9; each++) press("ArrowUp");
         """,
@@ -397,7 +397,7 @@ def test_space_on_a_button_presses_that_button(tmp_path):
         const space = new KeyboardEvent(
           "keydown", { key: " ", bubbles: true, cancelable: true });
         $("faster").dispatchEvent(space);
-        tell([space.defaultPrevented, $("play").textContent]);
+        give([space.defaultPrevented, $("play").textContent]);
         """,
         tmp_path,
     )
@@ -433,7 +433,7 @@ def test_bands_and_numbers_are_explained_and_no_text_hides_a_band(
         seek(0);
         const outside = [...document.querySelectorAll("p, canvas, button, span")]
           .filter((element) => !element.closest("header, main, footer, template"));
-        tell({ bars, texts, outside: outside.map(({ id }) => id),
+        give({ bars, texts, outside: outside.map(({ id }) => id),
           font: parseFloat(getComputedStyle(document.body).fontSize),
           headings: [...document.querySelectorAll("h1")].map((h1) => h1.textContent),
           legend: $("legend").textContent, course: $("course-caption").textContent,
@@ -465,7 +465,7 @@ def test_playing_waits_at_a_caption_and_goes_on(tmp_path):
           for (let at = performance.now(); playing !== null; next(at += 1000));
           return now;
         };
-        tell([played(), played(), end]);
+        give([played(), played(), end]);
         """,
         tmp_path,
     )
@@ -486,7 +486,7 @@ def test_every_first_job_that_waits_has_its_number(policy, tmp_path):
             written.push(...text.match(/\\d/g).map(Number));
           fill.call(this, text, ...more);
         };
-        tell([.1, .2, .3, .4, .6, .8].map((share) => {
+        give([.1, .2, .3, .4, .6, .8].map((share) => {
           written.length = 0;
           seek(share * end);
           const ranks = choiceAt(now).ranked
@@ -522,7 +522,7 @@ def test_two_policies_are_told_and_nothing_lies_upon_another(size, tmp_path):
             name: each.className || each.id }));
         const upon = (a, b) => a.left < b.right - 1 && b.left < a.right - 1 &&
           a.top < b.bottom - 1 && b.top < a.bottom - 1;
-        tell([0, 3 * 3600, 5 * 3600].map((at) => {
+        give([0, 3 * 3600, 5 * 3600].map((at) => {
           seek(at);
           const all = boxes(), pairs = all.flatMap((a, each) => all.slice(each + 1)
             .filter((b) => upon(a, b)).map((b) => [a.name, b.name]));

@@ -1,5 +1,5 @@
-"""Property tests: the same examples in every run, fewer beside the quick tests and
-fresh ones beside the long tests, and no test that decides this for itself; and the
+"""Property tests: the same examples in every run, fewer with the quick tests and
+fresh ones with the long tests, and no test that decides this for itself; and the
 tiers of tests.
 """
 

@@ -1,4 +1,4 @@
-"""A command that is told to end ends at once, with its workers, and with one line; a
+"""A command that receives a signal ends at once, with its workers, and with one line; a
 killed one leaves no worker behind.
 """
 
@@ -18,7 +18,7 @@ COMMAND = "compare hectic --policies fifo,spt,rh --seeds 1000 --workers 2"
 
 
 def group(number):
-    """The processes of a group that live, but for loky's keeper of shared resources,
+    """The living processes of a group, except loky's keeper of shared resources,
     which ends after them.
     """
     found = []

@@ -203,7 +203,7 @@ def test_of_every_constant_something_is_said(monkeypatch):
 
 @pytest.mark.slow
 def test_the_reference_has_what_scripts_and_pages_import(monkeypatch):
-    """Names that a package lists stand with it; of other modules those that are
+    """Names that a package lists belong to it; of other modules those that are
     used.
     """
     monkeypatch.syspath_prepend(DOCS)

@@ -1,4 +1,4 @@
-"""What must hold of every policy of a job under a deadline, whatever the market does:
+"""Properties of every policy of a job with a deadline, on any market:
 no deadline is missed, nothing is held that costs nothing, and all work is done.
 """
 
@@ -91,7 +91,7 @@ def check_rules(market, policy):
     run = carried_out(market, policy)
     figures, held = run.summary(), run.plan.stays
     assert figures["missed"] == 0, policy
-    # the work is done, once, beside what is lost
+    # the work is done once, apart from what is lost
     done_s = sum(max(0.0, stay.to_s - stay.from_s - job.overhead_s) for stay in held)
     lost_s = 3600 * figures["lost_h"]
     assert done_s == pytest.approx(job.work_s + lost_s, abs=1e-3), policy
@@ -105,7 +105,7 @@ def check_rules(market, policy):
     assert sum(rents) + sum(others) == pytest.approx(figures["cost_usd"], abs=1e-9), (
         policy
     )
-    # nobody is cheaper than who knows all, but for the moments by which it leaves early
+    # none is cheaper than perfect information, up to the moments that it leaves early
     assert figures["cost_usd"] >= market.optimum.cost_usd - 1e-6, policy
     # one instance at a time; nothing after the end (thrifty)
     assert all(one.to_s <= other.from_s for one, other in pairwise(held)), policy

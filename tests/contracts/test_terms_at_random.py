@@ -1,4 +1,4 @@
-"""What holds under any terms of renting, in random small scenarios."""
+"""Properties under any terms of renting, in random small scenarios."""
 
 from collections import defaultdict
 from dataclasses import replace

@@ -190,7 +190,7 @@ MODELS = {
 
 @dataclass
 class Seen:
-    """A run, what it told its listener, its steps, and what each job executed."""
+    """A run, its listener's events, its steps, and what each job executed."""
 
     run: Any
     told: list

@@ -1,6 +1,4 @@
-"""What a type checker sees of the public names, those that load when first used among
-them.
-"""
+"""Public names as a type checker sees them, including those that load on first use."""
 
 import subprocess
 import sys

@@ -1,6 +1,4 @@
-"""Code of a user's own that cannot be right is refused in one line, and code that is
-right is not.
-"""
+"""Users' code: refused in one line if it cannot be right, otherwise accepted."""
 
 import math
 import threading

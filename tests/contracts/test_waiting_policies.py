@@ -1,4 +1,4 @@
-"""What holds for all waiting policies, on any jobs: the recursion and the simulation
+"""Properties of all waiting policies, on any jobs: the recursion and the simulation
 agree, machines hold what they can hold.
 """
 

@@ -96,7 +96,7 @@ each_study = pytest.mark.parametrize("study", STUDIES.values(), ids=STUDIES)
 
 
 def text(study):
-    """Every figure of every row in full, and what the study says of them."""
+    """Every figure of every row in full, and the study's sentences on them."""
     return "\n".join([csv_text(study.rows), study.json(), str(study)])
 
 

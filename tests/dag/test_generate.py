@@ -217,7 +217,7 @@ def test_a_star_of_one_node_is_refused():
 
 
 def edges_of(one, *columns):
-    """What the edges have, by the names of their ends."""
+    """Attributes of the edges, by the names of their ends."""
     rows = zip(*(getattr(one, column).tolist() for column in columns))
     return {
         (one.names[start], one.names[end]): row[0] if len(row) == 1 else row

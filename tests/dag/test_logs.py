@@ -13,7 +13,7 @@ from support import messages
 from cgrsp_simpy.base.checks import InputError
 from cgrsp_simpy.dag.logs import read_alibaba, read_wfformat
 
-# Read, not carried: a folder beside the project.
+# Read if it exists: a folder next to the project.
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "pegasus"
 needs_data = pytest.mark.skipif(
     not DATA.exists(), reason="the folder of real data is absent"
@@ -156,7 +156,7 @@ def test_work_is_by_the_clock_of_the_machine_over_the_fastest_where_it_is_record
 
 @pytest.mark.parametrize("version", ["1.5", "1.6"])
 def test_the_later_layout_gives_the_same_graph(file, version):
-    """Since 1.5 tasks are told by id; runtimes and sizes of files stand apart."""
+    """Since 1.5 tasks have ids, and run times and sizes of files are separate."""
     specification = {
         "tasks": [
             {

@@ -51,7 +51,7 @@ other_end = "right"
 gb_per_s = 1
 latency_s = 0.5
 
-[[link]]  # the last that tells of b and c
+[[link]]  # the last entry for b and c
 one_end = "b"
 other_end = "right"
 gb_per_s = 4

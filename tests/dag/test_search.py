@@ -47,7 +47,7 @@ def test_a_search_runs_its_plans_in_the_order_that_is_given(name):
     )
     for found in (by_rank, as_it_is):
         assert found.makespan_s == schedule_of(simulate(problem, found.plan)).makespan_s
-    # which runs its plans in the order of HEFT's plan unless told otherwise
+    # which runs its plans in the order of HEFT's plan by default
     if name != "annealing":
         assert find(problem, name, Budget(12), 1).makespan_s == as_it_is.makespan_s
 

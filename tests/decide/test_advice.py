@@ -1,4 +1,4 @@
-"""What advice tells: each sentence and row from the runs, and how sure it is."""
+"""Advice: each sentence and row is computed from the runs, with its uncertainty."""
 
 import csv
 import json

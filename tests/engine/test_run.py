@@ -293,7 +293,7 @@ def test_a_seed_that_is_none_is_refused(seed):
         subject_of(cg.day("quiet")).run("fifo", seed)
 
 
-# ---- claims by processes beside the jobs ----
+# ---- claims by processes other than the jobs ----
 
 
 @dataclass(frozen=True)

@@ -62,7 +62,7 @@ def watched(inner=None):
 
 
 def seen_by(model, inner=None):
-    """What a policy saw in a run, and the run."""
+    """The views of a policy in a run, and the run."""
     policy, seen = watched(inner)
     return seen, cg.simulate(model, policy)
 
@@ -241,7 +241,7 @@ UNEQUAL = [
 
 
 def case(name, model, seen, policy=None):
-    """What a policy sees in a run: time, waiting jobs and idle slots of each
+    """The views of a policy in a run: time, waiting jobs and idle slots of each
     decision.
     """
     return pytest.param(model, policy, seen, id=name)

@@ -1,4 +1,4 @@
-"""What a policy sees of a run, and cannot change or find there."""
+"""Views: what a policy can read, and that it can change nothing."""
 
 from collections.abc import Collection, Mapping
 from random import Random

@@ -1,4 +1,4 @@
-"""`claim`: a sentence stands or falls with what was found."""
+"""`claim`: a sentence is checked against the results."""
 
 import math
 

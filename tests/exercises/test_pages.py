@@ -159,7 +159,7 @@ def test_a_notebook_by_command(tmp_path, capsys):
     nbformat.validate(written)
     assert written.cells[1].source.startswith("# Lab: your own log")
     install, lines = written.cells[0].source, written.cells[0].source.splitlines()
-    exec(install, {})  # as it stands it installs nothing: the package is here
+    exec(install, {})  # installs nothing: the package is here
     folder, wheel = (
         line.removeprefix("# %pip install ") for line in lines if "%pip" in line
     )

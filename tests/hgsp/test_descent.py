@@ -1,4 +1,4 @@
-"""The inner loop of the search: moves are worth what they are said to be, with the
+"""The inner loop of the search: the computed gains of moves are right, with the
 extra or not.
 """
 

@@ -27,8 +27,8 @@ def test_the_papers_own_tasks_come_out_row_by_row(level):
 @has_files
 @pytest.mark.parametrize("level", ["tasks1", "tasks2"])
 def test_files_whose_seed_is_not_known_are_of_their_law(level):
-    """Each column beside a large sample of the law, by Kolmogorov and Smirnov; gaps
-    that were exponential, or those of uniform times, would be told at once.
+    """Each column against a large sample of the law, by Kolmogorov and Smirnov; gaps
+    that were exponential, or those of uniform times, would be found at once.
     """
     read = read_instance(AUTHORS / f"{level}.csv", LEVELS[level].gpus)
     law = generate(Level(**{**vars(LEVELS[level]), "tasks": 20_000}), seed=5)

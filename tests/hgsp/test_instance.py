@@ -340,7 +340,7 @@ def test_the_librarys_own_files_tell_their_size_by_name(file, name, tasks):
 
 
 def test_times_are_given_in_place_of_the_workload():
-    """Infinite where it is said, and where the memory is too small; in order of
+    """Infinite where given so, and where the memory is too small; in order of
     arrival.
     """
     made = Instance(

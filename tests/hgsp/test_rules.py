@@ -1,4 +1,4 @@
-"""What each rule of HGSP puts first."""
+"""The first task of each rule of HGSP."""
 
 import numpy as np
 from hgsp.tasks import SLOW, instance_of

@@ -1,4 +1,4 @@
-"""HGSP carried out: noise, delay, plans made anew, own policies, listings and pictures;
+"""HGSP carried out: noise, delay, replanning, users' policies, listings and pictures;
 and that every command simulates.
 """
 
@@ -128,7 +128,7 @@ def test_a_plan_that_does_not_come_out_as_planned_is_an_error(monkeypatch):
         solve(THIRTY, "greedy").summary()
 
 
-# ---- plans made anew ----
+# ---- replanning ----
 
 
 def test_plans_are_made_at_the_steps_and_know_only_what_has_arrived():
@@ -445,8 +445,8 @@ def test_claims_and_timeline_by_hand():
 
 
 def test_listing_steps_and_places_call_a_gpu_by_the_same_number():
-    """Of fourteen GPUs, more than are shown when idle, each that is held is told by its
-    number, as in the events.
+    """Of fourteen GPUs, more than are shown when idle, each that is held is named by
+    its number, as in the events.
     """
     gpus = tuple(Gpu(f"G{number}", 40, 1.0) for number in range(1, 15))
     fourteen = of(*((5, 0, 9, 1, 0) for _ in gpus), gpus=gpus)

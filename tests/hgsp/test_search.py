@@ -123,7 +123,7 @@ UNRELATED = [(tasks, gpus) for tasks in (8, 20, 40, 60, 80) for gpus in (3, 5, 7
 
 
 def unrelated(number):
-    """An instance of p_ij that are drawn anew for each pair, at four loads in turn."""
+    """An instance of p_ij that are drawn for each pair, at four loads in turn."""
     (n, m), rng = UNRELATED[number], np.random.default_rng(number)
     times_s = rng.integers(5, 101, (n, m)).astype(float)
     least_s = times_s.min(axis=1)

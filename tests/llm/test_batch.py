@@ -79,9 +79,9 @@ def test_who_arrives_as_a_step_ends_is_in_the_next():
 
 
 def test_a_prompt_in_chunks_lets_others_decode_between():
-    """Chunks of 100: 90 of the second prompt beside the first to .1; 100 and a token to
-    .201; 60 and a token to .262. Whole, the second waits for the first, which waits for
-    all of it.
+    """Chunks of 100: 90 of the second prompt together with the first to .1; 100 and a
+    token to .201; 60 and a token to .262. Whole, the second waits for the first, which
+    waits for all of it.
     """
     source = requests((0, 10, 5), (0, 250, 1))
     assert times(run_of(source, chunk_tokens=100)) == [(0.1, 0.282), (0.262, 0.262)]

@@ -128,7 +128,7 @@ def test_requests_of_a_log_are_named_after_its_file(file, name, told):
     assert read_requests(file(HEAD + GOOD, name=name)).name == told
 
 
-# A row that is none -> what is said of it; it is line 4
+# A bad row -> the message on it; it is line 4
 BAD_ROWS = [
     ("yesterday,5,5", "TIMESTAMP(='yesterday')"),
     ("2023-11-16 18:17:05,-5,5", "ContextTokens(='-5') must be a whole number"),

@@ -1,4 +1,4 @@
-"""Step times: what the table gives between its rows, the roofline beside measurements,
+"""Step times: interpolation between rows, the roofline against measurements,
 bad files.
 """
 

@@ -98,7 +98,7 @@ def test_a_known_law_of_two_scales_is_found_again(two):
 
 
 def test_the_law_tells_runs_and_the_share_of_short_ones(two):
-    """Against a simulation of 300 days of the fitted law, seed 5; one scale tells them
+    """Against a simulation of 300 days of the fitted law, seed 5; one scale gives them
     wrong.
     """
     found = two.stock

@@ -1,5 +1,5 @@
-"""Series and snapshots of spot instances from files: what is read, and what is wrong
-told in one line.
+"""Series and snapshots of spot instances from files: what is read, and one
+line on what is wrong.
 """
 
 import gzip

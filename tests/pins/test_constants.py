@@ -1,6 +1,6 @@
-"""Numbers that the papers print, beside the places that hold them; and numbers that no
+"""Numbers that the papers print, with the places that hold them; and numbers that no
 other test notices, by their names, whichever file holds them. `python
-tests/pins/test_constants.py` writes the latter anew; names behind it are pinned from
+tests/pins/test_constants.py` rewrites the latter; names behind it are pinned from
 then on.
 """
 
@@ -241,7 +241,7 @@ def test_what_a_paper_prints(name):
 
 
 def plain(value):
-    """Whether a number stands there, or a list or table of numbers and their names."""
+    """Whether the value is a number, or a list or table of numbers and their names."""
     if isinstance(value, np.ndarray):
         return np.issubdtype(value.dtype, np.number)
     if isinstance(value, dict):

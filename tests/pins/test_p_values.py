@@ -1,7 +1,7 @@
 """Statistics that are the same with every supported version of NumPy and SciPy.
 
 The values do not come from this package: Wilcoxon's p was counted in whole numbers, all
-else computed to 40 digits with mpmath. Which figures hold to the bit is said in
+else computed to 40 digits with mpmath. Which figures hold to the bit is listed in
 `cgrsp_simpy/analysis/statistics.py`.
 """
 
@@ -15,7 +15,7 @@ SMALL = [
     # differences; Wilcoxon's p as a share of the 2^n choices of signs; Student's t, its
     # p, d_paired
     (
-        # SciPy's own test tells .0431 up to 1.13 and .0625 since
+        # SciPy's own test gives .0431 up to 1.13 and .0625 since
         [0, 0, 1, 2, 3, 4, 5],
         (2, 5),
         (2.9047375096555626639, 0.027166117541688800568, 1.0978875820670998268),

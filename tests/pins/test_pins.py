@@ -1,5 +1,5 @@
 """Pins, not truths: the exact records of every policy on every day, seed 0;
-`python tests/pins/test_pins.py` writes them anew.
+`python tests/pins/test_pins.py` rewrites them.
 """
 
 import hashlib

@@ -30,7 +30,7 @@ def frame_at(run, time_s):
 
 
 def colours_of_box(bottom, column):
-    """What a box is filled with, from the bottom up: colours and how high they
+    """The filling of a box, from the bottom up: colours and how high they
     reach.
     """
     filled = bottom.collections[0]

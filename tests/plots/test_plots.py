@@ -2,7 +2,7 @@
 change a setting.
 
 `PYTHONPATH=tests python tests/plots/test_plots.py` draws the pictures in
-tests/plots/baseline anew.
+tests/plots/baseline again.
 """
 
 import itertools
@@ -992,7 +992,7 @@ def test_run_writes_the_gantt_chart(name, begin, tmp_path, capsys, caplog):
     main(["run", "quiet", "--show", str(path)])
     assert path.read_bytes() == written
     assert [each.name for each in tmp_path.iterdir()] == [name]
-    # those who draw tell how
+    # the caller chooses the form
     assert all(each.name.startswith("cgrsp_simpy") for each in caplog.records)
 
 

@@ -310,7 +310,7 @@ def test_jobs_stock_and_rows_pass_through_in_blocks():
     assert differing([long, waits, kept], ["spt", "cadr"], range(1)) == []
 
 
-# ---- rules of one's own ----
+# ---- users' rules ----
 
 
 @tiers

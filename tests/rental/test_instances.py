@@ -65,7 +65,7 @@ def test_a_job_goes_on_from_its_checkpoint_when_the_type_is_to_be_had_again():
     """A worked example: up to 80 s and from 200 s on instances are to be had. The job
     has computed 70 s at 80, in which it has written two checkpoints of 2 s, at 30 and
     60 s of work; 6 s are lost. It is refused at 80, 130 and 180 s, and at 230 s rented
-    anew; 40 s and a checkpoint are left.
+    again; 40 s and a checkpoint are left.
     """
     spot = {"checkpoint_s": 30, "checkpoint_cost_s": 2, "restart_s": 5}
     run = cg.simulate(on_spot([0], DOWN_AT_80, retry_s=50, **spot), "fifo")

@@ -16,7 +16,7 @@ from cgrsp_simpy.rental.instances import PreemptionTimes
 from cgrsp_simpy.rental.policies import PREEMPTIVE
 from cgrsp_simpy.studies.subject import subject_of
 
-GPU = cg.GpuType("G", 3.6, (100.0,), 1.0)  # 0.001 USD a second
+GPU = cg.GpuType("G", 3.6, (100.0,), 1.0)  # 0.001 USD per second
 TEN_S = cg.Market(delay_s=((10, 10),) * 3)
 AT_ONCE = cg.Market(delay_s=((0, 0),) * 3)
 SPOT = {"preemption_per_h": 1.0}

@@ -9,7 +9,7 @@ import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.studies.subject import subject_of
 
-GPU = cg.GpuType("G", 3.6, (100.0,), 1.0)  # 0.001 USD a second
+GPU = cg.GpuType("G", 3.6, (100.0,), 1.0)  # 0.001 USD per second
 OTHER = cg.GpuType("H", 7.2, (50.0,), 1.0)
 TEN_S = cg.Market(delay_s=((10, 10),) * 3)
 
@@ -137,7 +137,7 @@ def test_warm_slots_are_offered_first():
 
 
 class Keeper:
-    """First come, first served; keeps an instance for as long as it is told."""
+    """First come, first served; keeps an instance for the time it is given."""
 
     name = "keeper"
 

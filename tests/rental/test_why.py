@@ -13,7 +13,7 @@ from cgrsp_simpy.studies.subject import subject_of
 )
 def test_the_first_by_the_rules_are_those_that_the_run_dispatched(policy):
     """At each decision, unless slots are withheld; where there was a choice, to the
-    type told.
+    type given.
     """
     run = cg.simulate(cg.day("hectic", jobs=120, tight_fraction=0.5), policy, 1)
     sent, checked = run.jobs, 0

@@ -16,7 +16,7 @@ from cgrsp_simpy.market.law import CLOCKS
 from cgrsp_simpy.rental.deadlines import DeadlineClasses
 
 NAN = float("nan")
-# Read, not carried: a folder beside the project that holds the log of
+# Read if it exists: a folder next to the project that holds the log of
 # cluster-trace-v2026-GenAI.
 REAL = (
     Path(__file__).parents[3]
@@ -562,7 +562,7 @@ def test_of_a_log_of_requests_those_that_succeeded_are_read(read, caplog):
 
 real = pytest.mark.skipif(
     not REAL.exists(),
-    reason="the log of cluster-trace-v2026-GenAI is not beside the project",
+    reason="the log of cluster-trace-v2026-GenAI is not next to the project",
 )
 
 

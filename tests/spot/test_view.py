@@ -1,4 +1,4 @@
-"""What a policy of a job on spot instances sees, and what it may answer."""
+"""Views and allowed answers of a policy of a job on spot instances."""
 
 import pytest
 from spot.cases import DOWN_UP_DOWN, carried_out, zone

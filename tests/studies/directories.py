@@ -1,4 +1,4 @@
-"""A comparison in a results directory, and how it is refused."""
+"""A comparison in a results directory, its files, and how it is refused."""
 
 import pytest
 
@@ -21,3 +21,12 @@ def refused(study, *words):
     assert "\n" not in line
     assert not [word for word in words if word not in line], line
     return line
+
+
+def files(folder):
+    """Every file of a folder: its name, and what is in it."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }

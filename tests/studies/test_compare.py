@@ -1,4 +1,4 @@
-"""Comparisons: precision, what is wrong told before the first run, and the progress
+"""Comparisons: precision, refusals before the first run, and the progress
 bar.
 """
 
@@ -231,7 +231,7 @@ BAD = [
         "at least one",
     ),
     wrong(lambda: swept({"slots": [2, 3]}), "grid", "missing", "'name'"),  # which day?
-    # a function of one's own
+    # a user's function
     wrong(lambda: swept({"a": [2, 3]}, scenario=two), "grid", "missing", "'b'"),
     # no such parameter
     wrong(

@@ -1,5 +1,5 @@
-"""What a results directory knows a study by: the code and values of policies, classes
-of one's own.
+"""Identity of a study in a results directory: code and values of policies, and users'
+classes.
 """
 
 import importlib
@@ -22,7 +22,7 @@ from cgrsp_simpy.market.law import Clock, Market, Status
 from cgrsp_simpy.rental.job import Service
 from cgrsp_simpy.rental.workload import DeadlineClasses, PoissonWorkload
 
-# ---- code of one's own ----
+# ---- users' code ----
 
 
 @pytest.fixture
@@ -483,7 +483,7 @@ def test_a_part_of_a_class_of_ones_own_is_found_within_a_list():
 
 
 def test_a_subclass_misses_deadlines_that_its_parent_meets(tmp_path):
-    """What made a folder of the one a false answer for the other."""
+    """Differences that were overlooked, so that a study took another's results."""
     late, plain = (
         compared(scenario=each).means()["fifo"]["miss_pct"].mean
         for each in (OWN_PARTS["workload"], quiet)

@@ -1,4 +1,4 @@
-"""What a policy or a model remembers ends with the run: the row of a seed is always the
+"""Memory of a policy or a model ends with the run: the row of a seed is always the
 same.
 """
 
@@ -380,7 +380,7 @@ def test_a_generator_of_the_policy_or_the_view_is_allowed(policy):
 
 
 class Opens:
-    """What cannot be copied is created at the first decision."""
+    """Attributes that cannot be copied are created at the first decision."""
 
     def __init__(self):
         self.lock = None

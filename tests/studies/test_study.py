@@ -1,5 +1,5 @@
 """Results of a study: how they show themselves, names that they do not have, and what
-is said of differences.
+its sentences on differences.
 """
 
 import functools
@@ -276,7 +276,7 @@ def test_names_that_are_there_are_looked_up_as_ever():
         pickle.loads(pickle.dumps(study.means()))["fifo"]["nothing"]
 
 
-# ---- what is said of the differences ----
+# ---- sentences on the differences ----
 
 
 @pytest.fixture(scope="module")

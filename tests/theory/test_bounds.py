@@ -522,7 +522,7 @@ def test_the_frontier_of_one_seed_has_no_intervals():
 
 
 def told(values):
-    """What the table and the JSON say of bounds of seeds."""
+    """Bounds of seeds in the table and in JSON."""
     bounds = [Bound(value, value or 0.0, 600.0) for value in values]
     worded = Worded("quiet", [])
     own = worded, "miss", range(len(values)), bounds

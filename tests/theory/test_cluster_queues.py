@@ -40,7 +40,7 @@ def test_single_gpu_exponential_jobs_are_m_m_64():
     assert (
         abs(np.mean(found) - queueing.mmc(0.92 * 64 / 100, 0.01, 64).wait_s) < 4 * error
     )
-    # four GPUs less are told apart
+    # four GPUs less make a difference
     assert (
         abs(np.mean(found) - queueing.mmc(0.92 * 64 / 100, 0.01, 60).wait_s) > 4 * error
     )

@@ -82,7 +82,7 @@ def plain(jobs, key, fill):
     fill: none; short: jobs that end before the next can start; easy: also those that
     leave room.
 
-    With easy the time is reckoned anew at each decision, and jobs may end at it.
+    With easy the time is computed again at each decision, and jobs may end at it.
     """
     arrival_s, gpus, run_s, limit_s = (
         getattr(jobs, name).tolist()

@@ -1,9 +1,9 @@
-"""What the how-to and captions say of schedulers of DAGs: recomputed, sign and
+"""Sentences of the how-to and captions on schedulers of DAGs: recomputed, sign and
 interval.
 
 The rows of figures/dag are of instances of independent tasks and of 20 graphs of 300
-nodes, with 1,000 plans a search. Quick tests compute what is said from them, and some
-of the first two anew; the long ones compute all of them anew.
+nodes, with 1,000 plans per search. Quick tests compute the sentences from them, and
+some of the first two again; the long ones compute all of them again.
 """
 
 import csv
@@ -79,7 +79,7 @@ def tasks():
 
 
 def anew(name, order, seed):
-    """The same of one graph, computed anew."""
+    """The same of one graph, computed here."""
     problem = SCENARIO.problem(seed)
     plan = heft(problem)
     heft_s = carried_out(problem, plan).makespan_s
@@ -114,7 +114,7 @@ def test_the_introduction_names_the_papers_budget_and_ours():
     assert inspect.signature(worl_rtgs).parameters["episodes"].default == 1
 
 
-# ---- what is said of independent tasks ----
+# ---- independent tasks ----
 
 
 def shown(header):
@@ -183,7 +183,7 @@ def test_rows_of_the_first_tasks_are_what_the_searches_find(size, name):
     )
 
 
-# ---- what is said of the 20 graphs ----
+# ---- the 20 graphs ----
 
 
 def test_makespans_by_order_and_placement():

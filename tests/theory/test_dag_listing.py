@@ -41,7 +41,7 @@ ALL = (random_plan, round_robin, *BUILD)
 
 
 def alike(gpus, memory_mb=10, bandwidth=1.0):
-    """GPUs of 1 TFLOPS, all connected; what stands on the diagonal must not count."""
+    """GPUs of 1 TFLOPS, all connected; the diagonal must not count."""
     between = np.where(np.eye(gpus), 99.0, bandwidth)
     return Platform(np.ones(gpus), np.full(gpus, memory_mb), np.zeros(gpus), between)
 

@@ -1,6 +1,6 @@
 """Graphs of training against what is known of them: the bubble of a pipeline, the
 activations that a stage keeps, the bytes of a ring; links that take turns; memory; and
-schedulers beside the simplest controls, on 30 graphs that were fixed before any result
+schedulers against the simplest controls, on 30 graphs that were fixed before any result
 was seen.
 """
 
@@ -120,8 +120,9 @@ def test_a_ring_moves_2_r_less_1_r_ths_of_the_bytes_over_each_link(replicas):
 
 @both_ways
 def test_replicas_wait_for_the_slower_at_the_ring(run):
-    """One GPU of half the speed; two steps of 2 GB at 2 GB/s. What the slower one sends
-    next, at 6.001, waits for the link, which it has filled from 6 to 7.
+    """One GPU of half the speed; two steps of 2 GB at 2 GB/s. The message that the
+    slower one sends next, at 6.001, waits for the link, which it has filled from 6 to
+    7.
     """
     one = training_graph(
         1, replicas=2, samples=2, work_tflop=1.0, activation_gb=0, parameters_gb=4
@@ -269,7 +270,7 @@ def test_a_policy_of_ones_own_finds_no_room_where_the_memory_is_full():
         )
 
 
-# ---- schedulers, beside the simplest controls ----
+# ---- schedulers against the simplest controls ----
 
 MEASURED = ("round-robin", "longest-first", "heft", "best-simple")
 RESULTS = " ".join(
@@ -359,8 +360,8 @@ def test_the_default_is_the_first_that_is_compared():
 @pytest.mark.parametrize("make", [heft, cpop, longest_first, round_robin])
 @pytest.mark.parametrize(("stages", "batches"), [(4, 8), (8, 16)])
 def test_on_equal_gpus_every_stage_has_one_for_itself(make, stages, batches):
-    """What lost to round-robin by a factor of two to four where nodes were placed one
-    by one.
+    """Searches that lost to round-robin by a factor of two to four where nodes were
+    placed one by one.
     """
     graph = training_graph(8, stages, batches)
     problem = Problem(graph, Servers(stages, tflops=(19.5,)).platform())

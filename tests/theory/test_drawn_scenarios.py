@@ -385,7 +385,7 @@ def on_small(seeds, law=scenario, small=SMALL):
 
 
 def test_on_five_small_scenarios_triage_costs_less_than_the_best_of_three():
-    """Three runs tell no more. Triage costs half a cent less than the best of three in
+    """Three runs show no more. Triage costs half a cent less than the best of three in
     the mean, CADR 14 more; where an interval of three runs says that it costs more, it
     is by a tenth of a cent.
     """

@@ -1,4 +1,4 @@
-"""Bounds of small cases beside the optimum of a policy that knows the arrivals, and
+"""Bounds of small cases against the optimum of a policy that knows the arrivals, and
 learns how long a dispatch holds its slot when it ends: all its decisions, tried out.
 """
 
@@ -80,7 +80,7 @@ def optimum(scenario, objective):
 
     @cache
     def dispatched(j, gpu, minute):
-        """What it costs, and when its slot is free."""
+        """Its cost, and the time when its slot is free."""
         job, at_s, cost, ends = jobs[j], minute * MINUTE_S, 0.0, []
         for chance, (delay_s, _) in zip(
             market.probabilities(gpu, at_s), market.delay_s
@@ -98,7 +98,7 @@ def optimum(scenario, objective):
         return cost, tuple(ends)
 
     def later(ends):
-        """A slot a minute later: the ways it may be then, with chances."""
+        """The possible states of a slot a minute later, with probabilities."""
         if not ends:
             return [(1.0, ())]
         over = sum(chance for held, chance in ends if held == 1)

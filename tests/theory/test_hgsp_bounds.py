@@ -143,7 +143,7 @@ def test_the_bound_stays_near_where_an_interval_holds_many_tasks(tasks):
 
 
 def test_a_day_far_off_is_no_trouble():
-    """There a second is less than what numbers of that size can tell apart."""
+    """A second is less than the spacing of floating-point numbers of that size."""
     jobs = Instance([57.0] * 2, [0] * 2, [1e18] * 2, [1] * 2, [1e18] * 2, gpus=(FAST,))
     assert by_capacity(jobs) == 0.0
 

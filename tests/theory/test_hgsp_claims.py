@@ -49,8 +49,8 @@ def results_page():
 
 
 def test_sagreedy_is_better_than_greedy_and_fifo_at_every_level(table):
-    """Claim V.1: by the whole interval beside Greedy, wherever Greedy is not as good as
-    best.
+    """Claim V.1: by the whole interval against Greedy, wherever Greedy is not as good
+    as best.
     """
     for level in LEVELS:
         own = table[level, "sagreedy"]

@@ -1,4 +1,4 @@
-"""What plans promise, on years that they have not seen: three weeks of each year are
+"""Promises of plans, on years that they have not seen: three weeks of each year are
 known, drawn by its seed, and the plan is priced on the rest of it. Seeds were fixed
 before the first result.
 

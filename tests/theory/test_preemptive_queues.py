@@ -215,7 +215,7 @@ def test_what_the_formulas_cannot_use_is_one_line(call, words):
 @pytest.mark.parametrize(("every_s", "cost_s"), [(None, 0.0), (25.0, 0.0), (25.0, 3.0)])
 def test_the_time_that_a_job_takes_under_preemptions(every_s, cost_s):
     """Each segment between checkpoints, of w seconds, takes (e^(r w) - 1) / r on
-    average at r preemptions a second, as it begins anew after each.
+    average at r preemptions per second, as it begins again after each.
     """
     per_h, rate = 72.0, 72.0 / 3600
     terms = cg.Terms(

@@ -1,6 +1,4 @@
-"""What the how-to says of a log that is replayed is what the commands beside it
-print.
-"""
+"""Sentences of the how-to on a replayed log agree with the output of its commands."""
 
 import json
 import re
@@ -19,7 +17,7 @@ COMMANDS = [
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory):
-    """What the two commands print, as JSON."""
+    """The output of the two commands, as JSON."""
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(tmp_path_factory.mktemp("replay"))
         run, replay = COMMANDS

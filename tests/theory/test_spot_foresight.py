@@ -1,4 +1,4 @@
-"""What nobody can save who does not know what is to come: the best policy without
+"""The least cost without foresight: the best policy without
 foresight on a made-up market, by a dynamic program of its own under the law that the
 market is drawn by, between the omniscient optimum and the policies of the package.
 """
@@ -74,7 +74,7 @@ def test_where_there_is_nothing_to_know_the_best_policy_is_the_optimum():
 
 @pytest.mark.slow
 def test_without_foresight_nobody_comes_within_eight_percent_of_the_optimum():
-    """Up 2.3 h and down 1.6 h on average, 52 h, 12 min, as the how-to tells;
+    """Up 2.3 h and down 1.6 h on average, 52 h, 12 min, as in the how-to;
     expected-cost is close to the best.
     """
     scenario = scenario_of(2.3, 1.6)

@@ -63,7 +63,7 @@ class Place(NamedTuple):
 
 def searched_usd(job, places, saved=FREE, finer=2):
     """The least cost over every course in steps of STEP_S / finer: at each step the job
-    is idle, or has an instance, kept or begun anew; one that it leaves takes the last
+    is idle, or has an instance, kept or begun again; one that it leaves takes the last
     computing with it.
     """
     step_s = STEP_S / finer

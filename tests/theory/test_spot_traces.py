@@ -1,6 +1,6 @@
 """Policies on the measured series of SkyPilot's spot traces (Wu et al., NSDI 2024),
 which are not part of the package: 48 h of computing within 52 and 70 h, overheads of
-.05 and .2 h, prices of 3.06 and .97 USD an hour. Each run begins in the second half of
+.05 and .2 h, prices of 3.06 and .97 USD per hour. Each run begins in the second half of
 a trace; policies may learn from all before it.
 """
 

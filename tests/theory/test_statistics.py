@@ -194,7 +194,7 @@ def test_wilcoxon_is_the_share_of_all_choices_of_signs_that_are_as_extreme(seed)
 
 def test_wilcoxon_leaves_out_differences_of_zero():
     """Five differences, all of one sign, are one choice of 2^5 to either side, however
-    many zeros stand beside them.
+    many zeros there are.
     """
     for zeros in range(4):
         assert (

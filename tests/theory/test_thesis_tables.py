@@ -49,7 +49,7 @@ def test_the_clock_as_printed_does_not_give_them():
 
 @pytest.mark.long
 def test_all_tables_over_300_seeds():
-    """234 cells of Tables 5.2 and 5.4 to 5.10, and the month but for RH's row."""
+    """234 cells of Tables 5.2 and 5.4 to 5.10, and the month without RH's row."""
     report = make_report(COUNTED, 300, CORES)
     days = tally(each for each in report.cells if each.table != "5.13")
     month = tally(

@@ -116,7 +116,7 @@ def test_on_the_surge_day_jobs_wait_less_than_under_cadr(free_types):
     assert less < -4 * error < 0
 
 
-# ---- what the how-to says of its 20 days ----
+# ---- the how-to's 20 days ----
 
 LIMITS = Path(__file__).parents[2] / "docs" / "explanation" / "bounds.md"
 HOWTO = " ".join(LIMITS.read_text(encoding="utf-8").split())

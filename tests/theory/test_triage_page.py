@@ -11,7 +11,7 @@ TEXT = " ".join(PAGE.read_text(encoding="utf-8").split())
 GPU = cg.THESIS_GPUS[0]
 DAY = cg.Scenario("one slot", cg.PoissonWorkload(100, 0.01), (GPU,), (GPU,))
 HOUR = 3600.0
-WAIT, LATE, MISS = 0.001 / 60, 0.01 / 60, 1.0  # USD a second, and a deadline
+WAIT, LATE, MISS = 0.001 / 60, 0.01 / 60, 1.0  # USD per second, and per deadline
 MIX = (0.4, 0.4, 0.2)
 WORK_S = sum(share * work_s for share, work_s in zip(MIX, GPU.mean_execution_s))
 

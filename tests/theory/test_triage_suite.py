@@ -160,7 +160,7 @@ def test_where_lengths_are_widely_spread_it_costs_at_most_a_tenth_more_than_the_
     )
 
 
-# ---- markets on which the first edition lost, each beside the best of the thesis ----
+# ---- markets on which the first edition lost, each against the best of the thesis ----
 
 THESIS = ["edf", "rh", "adaptive", "cadr"]
 LOW_100 = ((0, 10), (30, 120), (100, 100))

@@ -1,5 +1,5 @@
-"""The waiting policies' closed forms: what the paper prints, what they must do at the
-ends, and the simulation beside them.
+"""The waiting policies' closed forms: the paper's numbers, their limits, and the
+simulation.
 """
 
 import math
@@ -345,7 +345,7 @@ def test_thousands_of_servers_do_not_overflow():
     assert (np.diff(found.on_demand_fraction) <= 1e-15).all()
 
 
-# ---- simulation beside formula ----
+# ---- simulation against formula ----
 
 # servers at which ajw has forgotten its start soon enough
 LOADS = (104, 106, 108, 110, 112, 114, 116, 118, 120, 125)
@@ -385,7 +385,7 @@ def trials_of(name, servers, errors=NO_ERRORS, trials=16, jobs=60_000):
 )
 def test_simulation_agrees_with_the_exact_formulas_at_ten_loads(name, servers):
     """4 standard errors; and a model with an eighth less patience, or a machine more,
-    is told apart.
+    is distinguished.
     """
     found, servers = trials_of(name, servers), np.array(servers)
     right = closed_form(waiting_policy(name), RATE, SERVICE, servers)

@@ -67,7 +67,7 @@ def columns(log):
 
 # ---- the Standard Workload Format ----
 
-# What the fields beside the submission say -> run time, cores and memory of the job
+# Fields besides the submission -> run time, cores and memory of the job
 # that it is
 KEPT = [
     ({}, (60.0, 1, 0.0)),  # no memory is known
@@ -102,7 +102,7 @@ def test_what_a_line_of_swf_says_is_the_job(read, said, job):
 @pytest.mark.parametrize("cores", ["", ",cores"])
 def test_gpus_are_not_priced_as_cores(read, cores):
     """A log whose jobs hold GPUs is refused, unless each takes a machine as a whole;
-    one that tells of none is not.
+    one without GPUs is not.
     """
     text = (
         f"submit_s,service_s,gpus{cores}\n"
@@ -315,7 +315,7 @@ def test_the_year_of_a_table_is_the_year_of_the_calendar(read):
 # ---- bad rows, order ----
 
 SWF_BAD = [
-    # (a line between two good ones, what is said of it)
+    # (a line between two good ones, the message on it)
     ("1 2 3\n", "3 fields, not 18"),  # cut off
     (line(5).strip() + " 1\n", "19 fields, not 18"),  # one too many
     # a text
@@ -603,7 +603,7 @@ def test_a_gzipped_log_is_the_log_whatever_its_name(read, text, name):
     plain = read(text, name)
     packed = gzip.compress(text.encode(), mtime=0)
     format = name.removeprefix("log.")
-    # as of `cat a.gz b.gz`
+    # such as `cat a.gz b.gz`
     several = gzip.compress(text[:60].encode(), mtime=0) + gzip.compress(
         text[60:].encode()
     )
@@ -629,7 +629,7 @@ GOOD = (
 ).encode()
 PACKED = gzip.compress(GOOD, mtime=0)
 FILES = [
-    # (name, content, options, what is said)
+    # (name, content, options, message)
     ("log.swf", b"", {}, "the file is empty"),
     # nothing, packed
     ("log.swf.gz", gzip.compress(b"", mtime=0), {}, "the file is empty"),
@@ -812,7 +812,7 @@ def test_jobs_that_all_come_at_once_have_no_rate(read):
 
 @pytest.mark.skipif(
     not NASA.is_file(),
-    reason="the log of the Parallel Workloads Archive is not beside the project",
+    reason="the log of the Parallel Workloads Archive is not next to the project",
 )
 def test_the_nasa_log_is_read_as_another_reader_reads_it(caplog):
     log = read_jobs(NASA, strict=True)

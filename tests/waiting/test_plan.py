@@ -21,7 +21,7 @@ HALF_HOUR = "p95=30min"
 
 
 def month(seed=0, jobs=3_000, cores=None):
-    """Bursty jobs of a month, or fewer of less; of one core unless told."""
+    """Bursty jobs of a month, or fewer of less; of one core by default."""
     submit_s, run_s, own, _ = map(
         np.concatenate,
         zip(*BurstyJobs(jobs, max(0.001, jobs / 30 / DAY_S)).chunks(seed)),
@@ -40,7 +40,7 @@ BILLING = {
 
 
 def by_hand(job, size, at):
-    """What a rented job pays, in full: boot and run, minimum, increment, several
+    """The bill of a rented job, in full: boot and run, minimum, increment, several
     machines.
     """
     number = max(1, math.ceil(job["cores"] / size.cores))
@@ -302,7 +302,7 @@ def test_what_cannot_be_planned_is_refused_in_one_line(call, words):
 def test_the_same_seed_gives_the_same_plan_to_the_bit():
     jobs = month(7)
     one, again = (plan(jobs, HALF_HOUR, sizes=M5, seed=3) for _ in range(2))
-    assert repr(one) == repr(again)  # equal by ==, too, but for NaN
+    assert repr(one) == repr(again)  # equal by ==, too, except NaN
 
 
 def test_a_wait_of_just_the_limit_keeps_it():

@@ -95,7 +95,7 @@ def test_jobs_of_no_running_time_among_others_are_free():
 def test_a_job_that_ends_as_it_starts_holds_its_cores_for_those_that_start_with_it(
     run_s,
 ):
-    """Of the instants told apart at 2^24 s, none is 1e-10 s on. Two machines, of 4 and
+    """Of the instants that differ at 2^24 s, none is 1e-10 s on. Two machines, of 4 and
     5 cores: the first job, of 2, goes to the smaller; so the second, of 4, goes to the
     larger, until 50 s later; the third, of 4, finds no room until the first is gone;
     the last needs all of the larger.

@@ -1,5 +1,5 @@
 """One run of waiting jobs: its events in the module's words, its claims and timeline,
-orders of one's own, and the command.
+users' orders, and the command.
 """
 
 from dataclasses import replace
@@ -167,7 +167,7 @@ def test_without_a_simulation_or_records_there_is_no_timeline():
             _ = outcome.timeline
 
 
-# ---- orders of one's own ----
+# ---- users' orders ----
 
 
 def by_hand(view):

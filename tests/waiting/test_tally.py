@@ -76,7 +76,7 @@ def test_price_of_jobs_on_shared_machines():
 
 
 class Generated:
-    """Jobs that stand for a stream without end."""
+    """Jobs that represent a stream without end."""
 
     def __init__(self, listed):
         self.jobs, self.chunks = listed.jobs, listed.chunks
@@ -85,7 +85,7 @@ class Generated:
 def test_of_generated_jobs_the_first_and_last_tenth_do_not_count():
     """Section 3.1: nine jobs at once wait 0, 1, ...
 
-    8 s, a tenth none; the mean of the middle eight is 4.5 s, as of 1 to 8.
+    8 s, a tenth none; the mean of the middle eight is 4.5 s, like that of 1 to 8.
     """
     jobs = Generated(jobs_of(*((0, 1, 1, 0) for _ in range(9)), (50, 1, 1, 0)))
     assert simulated(Scenario(jobs, waiting_policy("ajw"), 1)).summary()[

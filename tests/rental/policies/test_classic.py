@@ -1,5 +1,5 @@
 """Each classic policy's rule on hand-made views: what runs next and where, with the
-numbers worked out beside it.
+numbers worked out next to it.
 """
 
 import pytest
@@ -53,7 +53,7 @@ ORDERS = {
     "edf the earliest deadline, and of equal ones the earliest submission": [
         ("edf", [(300, 1), (100, 3), (200, 2, True), (100, 1, True)], [1, 3, 2, 0]),
     ],
-    "c mu shortest first, but for late jobs": [
+    "c mu shortest first, except late jobs": [
         # 1 / 100, 1 / 70, 1 / 60 twice, of which the second is due first
         ("c-mu", [(9000, 3), (9000, 2), (9000, 1), (8000, 1, True)], [3, 2, 1, 0]),
         # 99 s are left for 100: 11 / 100 against 1 / 60; with 100 s it is not late yet

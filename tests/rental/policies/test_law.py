@@ -1,5 +1,5 @@
-"""The law of the stock: delays to expect, what a look tells, better hours, jobs that
-are completed.
+"""The law of the stock: expected delays, information from a look, better hours, jobs
+that are completed.
 """
 
 import math
@@ -114,7 +114,7 @@ def test_the_delay_at_chances_is_of_the_statuses_that_are_possible():
     assert delay_of(market.delay_s, (1.0, 0.0, 0.0)) == (((1.0, 0, 10),), 5.0, 10, 5.0)
 
 
-# ---- what a look tells ----
+# ---- information from a look ----
 
 
 @given(st.sampled_from(list(Status)), st.floats(0, 20_000), st.floats(60, 20_000))
@@ -415,7 +415,7 @@ def test_the_lines_are_of_the_cheapest_types_and_empty_at_half_their_rate_at_lea
         1 / sum(s * t for s, t in zip(mix, gpu.mean_execution_s))
         for gpu in (SMALL, LARGE)
     )
-    # 50 s at .36 USD an hour are .5 cents, 20 s at 3.6 USD are 2; complexity 3: both 2
+    # 50 s at .36 USD per hour are .5 cents, 20 s at 3.6 USD are 2; complexity 3: both 2
     # cents
     for level in (0, 1):
         cheap, both = two_types(0.001).lines[level]

@@ -1,4 +1,4 @@
-"""Policies by name, with parameters, from a file, and of one's own."""
+"""Policies by name, with parameters, from a file, and users' classes."""
 
 import pytest
 from rental.policies.views import decide, gpu, queue_of, scenario_of

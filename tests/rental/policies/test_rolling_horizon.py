@@ -108,7 +108,7 @@ def test_rh_estimates_over_all_slots_idle_or_not():
     ]
 
 
-LOW_RATE = 0.01  # 0.01 jobs a second of 60 s on 3 slots or more: a load of 0.2 or less
+LOW_RATE = 0.01  # per second; 60 s on 3 slots or more: a load of 0.2 or less
 
 
 @pytest.mark.parametrize(

@@ -552,8 +552,8 @@ def taken(
 
 
 def test_a_dear_type_is_taken_when_what_it_saves_the_others_is_worth_its_rent():
-    # 45 s shorter at .001 USD a minute of each; 15 x 10 - 60 x .3 USD s / h = .0367 USD
-    # more
+    # 45 s shorter at .001 USD per minute of each; 15 x 10 - 60 x .3 USD s / h = .0367
+    # USD more
     worth = 0.0367 / (45 * 0.001 / 60)
     assert taken(int(worth) - 1) == "cheap"
     assert taken(int(worth) + 2) == "dear"
@@ -698,7 +698,7 @@ def test_the_mean_execution_time_has_the_work_that_preemptions_make_a_job_do_aga
 
 
 def test_a_type_that_is_taken_back_often_is_taken_less_often():
-    """Of two types that are alike but for a price a fifth lower."""
+    """Of two types that differ only by a price a fifth lower."""
     gpus = (replace(CHEAP, name="spot", price_usd_per_h=0.25), CHEAP)
     shares = []
     for per_h in (1.0, 40.0):
@@ -802,7 +802,7 @@ def busy_pair(parameters="", left_s=20_000, waiting=1, rate_per_s=0.001, free=(1
 
 
 def test_a_job_waits_for_a_busy_slot_of_a_cheaper_type():
-    # 15 s at 10 USD an hour are 4.2 cents, 60 s at .3 USD .5; the wait of a minute or
+    # 15 s at 10 USD per hour are 4.2 cents, 60 s at .3 USD .5; the wait of a minute or
     # so .1
     assert busy_pair() == []  # it is asked again when that slot is free
     assert pairs(busy_pair(free=(0, 1))) == [(0, 0)]

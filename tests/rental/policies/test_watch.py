@@ -72,8 +72,8 @@ def test_an_hour_that_has_changed_since_the_last_look_is_allowed_for():
 
 
 def expected_on(market):
-    """What watch expects of a slot of one idle type, shown Low at seed 0 or not at
-    all.
+    """Delay that watch expects on a slot of one idle type, shown Low at seed 0 or not
+    at all.
     """
     from cgrsp_simpy.rental.policies.watch import expected_s
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from cgrsp_simpy.analysis.statistics import Mean, block_bootstrap_mean
+from cgrsp_simpy.analysis.statistics import Mean, block_bootstrap_mean, mean
 from cgrsp_simpy.base.checks import check_one_of, require
 from cgrsp_simpy.base.metric import summed
 from cgrsp_simpy.base.parameters import Positive, checked
@@ -26,12 +26,17 @@ from cgrsp_simpy.decide.recommend import (
     INCONVENIENCE,
     LEAST_SEEDS,
     PARTS,
+    PERCENT,
+    REPRICED,
+    ROUNDING,
+    TIE,
     Option,
     Prices,
     Search,
     Spot,
     Trials,
     given_or_usual,
+    least_figures,
     under_load,
 )
 from cgrsp_simpy.rental.scenario import Scenario
@@ -91,6 +96,9 @@ figure img { width: 100%; max-width: 42rem } td { padding: .25rem .5rem }
   table { font-size: 6.5pt } td, th { padding: .3mm .6mm; white-space: normal }
 }
 """
+QUANTILES = [
+    f"p{percent}_{name}_min" for name in ("wait", "tardiness") for percent in PERCENT
+]
 UNITS = re.compile("_(min|pct|usd)$")
 NUMBER = r"([0-9]+\.?[0-9]*|\.[0-9]+) *%?"  # in a target
 
@@ -146,23 +154,28 @@ def advise(
         target=target,
         budget_usd=budget_usd,
     )
-    trials = Trials(chosen, list(named.values()), prices, spot, executor, store)
+    asks_quantile = not limits.keys().isdisjoint(QUANTILES)
+    trials = Trials(
+        chosen, list(named.values()), prices, spot, executor, store, asks_quantile
+    )
     search = Search(trials, limits, least, max(listed) + 1)
     with studies_on(jobs=subject_of(chosen).work * SEARCHED * len(named)):
         best = search.least_change() if target else search.cheapest()
         first = None if limits or best == trials.now else search.first_step()
         found = Advice(search, best, first, listed)
+        tied = sorted(
+            search.ties(best, listed), key=lambda each: float(found.daily(each).std())
+        )
+        found = replace(found, best=tied[0], tied=tuple(tied))
     found.keep(store)
     return found
 
 
 def limits_of(scenario: Scenario, target: str | None) -> dict[str, float]:
     """Return the figures that a target names, with their greatest values."""
-    known = {
-        UNITS.sub("", name): name
-        for name, own in subject_of(scenario).report.metrics.items()
-        if own.unit
-    }
+    metrics = subject_of(scenario).report.metrics.items()
+    with_unit = [name for name, metric in metrics if metric.unit]
+    known = {UNITS.sub("", name): name for name in (*with_unit, *QUANTILES)}
     limits = {}
     for part in target.split(",") if target is not None else ():
         name, _, most = part.partition("<=")
@@ -179,13 +192,15 @@ class Advice(Results):
 
     search: everything tried, with the runs. best: result of the search. first: the
     smallest single change that pays on the search's seeds. seeds: for the comparison of
-    these with today.
+    these with today. tied: options that these do not tell from the best, the one of
+    least spread first.
     """
 
     search: Search
     best: Option
     first: Option | None
     seeds: list[int]
+    tied: tuple[Option, ...] = ()
 
     def __post_init__(self) -> None:
         self.trials.run(self.compared, self.seeds)
@@ -228,6 +243,11 @@ class Advice(Results):
         saved, days = self.saved(option), self.for_days(option)
         worth = saved.mean >= WORTH * self.mean(self.now).mean
         return worth and saved.low > 0 and (days is None or days.low > 0)
+
+    @cached_property
+    def repriced(self) -> dict[str, Option]:
+        """Of REPRICED figures, the best option."""
+        return {name: self.search.repriced(self.best, name) for name in REPRICED}
 
     @property
     def whole_days(self) -> int:
@@ -406,21 +426,35 @@ class Advice(Results):
     def _kept(self, figure: str) -> str:
         """Describe whether a limit is met."""
         most, found = self.search.limits[figure], self.mean(self.best, figure)
-        shown = self.search.reached(self.best, figure, self.seeds) <= most
+        reached = self.search.reached(self.best, figure, self.seeds)
+        shown = reached <= most + ROUNDING
         verdict = "met" if shown else "met in the mean, not shown"
-        verdict = (
-            verdict if found.mean <= most else "not met by anything that was tried"
-        )
+        if found.mean > most + ROUNDING:
+            verdict = "not met by anything that was tried"
+        least = self.least.get(figure, 0.0)
+        if least > most + ROUNDING:
+            verdict = f"no plan gets below {_number(least)}; the nearest that was tried"
         return f" {figure} <= {most:g}: {verdict}, {_spread(found)}."
+
+    @cached_property
+    def least(self) -> dict[str, float]:
+        """Figures that no plan can get below, means over the seeds."""
+        scenario = self.trials.scenario
+        rows = [least_figures(scenario, seed) for seed in self.seeds]
+        return {name: mean([row[name] for row in rows]).mean for name in rows[0]}
 
     # ---- the rest ----
 
     @property
     def rest(self) -> list[str]:
-        """Today, the first step, a bad day, and what gets worse."""
-        return [
-            *filter(None, (self._today(), self._first(), self._bad(), self._worse()))
-        ]
+        """Today, what no plan can change, the first step, a bad day, and what gets
+        worse.
+        """
+        parts = (
+            *(self._today, self._late, self._first, self._bad, self._worse),
+            self._priced,
+        )
+        return [text for part in parts if (text := part())]
 
     def _today(self) -> str:
         miss, wait = (
@@ -448,6 +482,13 @@ class Advice(Results):
             " inconvenience (first seed)."
         )
 
+    def _late(self) -> str:
+        late = self.least["miss_pct"]
+        return late and (
+            f"{_number(late)} % of the jobs cannot be in time whatever you do: on the"
+            " fastest type at once they end after their deadlines."
+        )
+
     def _first(self) -> str:
         if self.first in (None, self.best):
             return ""
@@ -459,23 +500,27 @@ class Advice(Results):
         return f"{text} it saves {_spread(self.saved(self.first))} USD a day{unsure}."
 
     def _bad(self) -> str:
-        costs = {
-            name: self.daily(each)
-            for name, each in (("today", self.now), ("then", self.best))
-        }
-        logged, number = self.whole_days, len(costs["today"])
+        worst = f"{self.bad(self.now):.2f} today, {self.bad(self.best):.2f} then"
+        return f"A bad day, {self._of_days}, USD: {worst}."
+
+    @property
+    def _of_days(self) -> str:
+        """What `bad` is of, in words."""
+        logged, number = self.whole_days, len(self.daily(self.now))
         noun = "run" if logged == 1 or self.trials.days > 1 > logged else "day"
-        few = number < BAD_DAYS
-        worst = (
-            f"{max(x) if few else np.quantile(x, BAD):.2f} {name}"
-            for name, x in costs.items()
-        )
-        told = (
+        if number >= BAD_DAYS:
+            return f"the 95th percentile of {number} {noun}s"
+        return (
             f"the worst of {many(number, noun)} (no 95th percentile of fewer than"
             f" {BAD_DAYS})"
         )
-        told = told if few else f"the 95th percentile of {number} {noun}s"
-        return f"A bad day, {told}, USD: {', '.join(worst)}."
+
+    def bad(self, option: Option) -> float:
+        """Return the cost of a bad day, USD: the 95th percentile, or of few days the
+        greatest.
+        """
+        usd = self.daily(option)
+        return float(max(usd) if len(usd) < BAD_DAYS else np.quantile(usd, BAD))
 
     def _worse(self) -> str:
         savings = {noun: self.saved(self.best, name) for name, noun in WORSE.items()}
@@ -485,6 +530,25 @@ class Advice(Results):
             if x.high < 0
         ]
         return f"What gets worse: {'; '.join(worse)}." if worse else ""
+
+    def _priced(self) -> str:
+        """The prices, and the answer if those of misses and waits were others."""
+        of, best = self.trials.prices, self.best
+        prices = (
+            f"Prices: {of.price_miss:g} USD per missed deadline, {of.price_late:g} per"
+            f" minute late, {of.price_wait:g} per minute waiting, each times the weight"
+            f" of the job; {of.price_slot:g} per slot and day; the rent is the"
+            " market's."
+        )
+        if self.search.limits:
+            return prices
+        half, double = (
+            "the same plan" if other == best else self.instruction(other)
+            for other in self.repriced.values()
+        )
+        answers = f": {half}; at twice the prices: {double}"
+        answers = " or twice the prices: the same plan" if half == double else answers
+        return f"{prices} With half of the first three{answers}."
 
     # ---- what was tried ----
 
@@ -554,12 +618,9 @@ class Advice(Results):
             ]
             for row in self.shown
         ]
-        of, days, spot = self.trials.prices, self.trials.days, self.trials.spot
+        days, spot = self.trials.days, self.trials.spot
         note = (
-            f"Prices, times the weight of a job: {of.price_miss:g} USD a missed"
-            f" deadline, {of.price_late:g} a minute late, {of.price_wait:g} a minute"
-            f" waiting; {of.price_slot:g} a slot kept a day; the rent is the market's."
-            f" A run counts as {days:.3g} day{'s' * (days > 1)}. Behind ± is half of a"
+            f"A run counts as {days:.3g} day{'s' * (days > 1)}. Behind ± is half of a"
             " 95 % interval."
         )
         if spot:
@@ -571,7 +632,29 @@ class Advice(Results):
             "Compared, and the best tried of each other kind"
             f" ({many(len(self.tried), 'option')})"
         )
-        return [Table(title, [HEAD, *cells], note)]
+        return [*self._ties(), Table(title, [HEAD, *cells], note)]
+
+    def _ties(self) -> list[Table]:
+        """Plans that do not differ, if there are several."""
+        if len(self.tied) < 2:
+            return []
+        head = ["plan", COST, "less than the first", "sd_usd", "bad_day_usd"]
+        cells = [
+            [
+                str(option),
+                _spread(self.mean(option)),
+                _spread(self.trials.change(self.best, option, COST, self.seeds), "+"),
+                f"{self.daily(option).std():.2f}",
+                f"{self.bad(option):.2f}",
+            ]
+            for option in self.tied
+        ]
+        note = (
+            "On the same seeds the difference of each to the first is not significant"
+            f" and at most {TIE:.0%}. The first has the least standard deviation over"
+            f" days. A bad day: {self._of_days}."
+        )
+        return [Table("Plans that do not differ", [head, *cells], note)]
 
     @property
     def title(self) -> str:
@@ -597,6 +680,7 @@ class Advice(Results):
             "found": self.best._asdict(),
             "first": self.first and self.first._asdict(),
             "saved_usd": plain_mean(self.saved(self.best)),
+            "least": self.least,
             "hours": self.hours,
             "rows": self.rows,
         }
@@ -625,6 +709,11 @@ def _by_part(
     since_s = submit_s - submit_s.min()
     part = since_s / (max(span_s, since_s.max()) or 1.0) * parts
     return np.bincount(np.minimum(part.astype(int), parts - 1), values, parts)
+
+
+def _number(value: float) -> str:
+    """Format a figure without an interval."""
+    return _half({"": value, "_half": nan}, "")
 
 
 def _spread(value: Mean, sign: str = "") -> str:

@@ -6,6 +6,7 @@ be compared with today's configuration on seeds that the search did not use.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import suppress
@@ -31,12 +32,16 @@ from cgrsp_simpy.base.parameters import (
     parameter,
 )
 from cgrsp_simpy.base.policy import PolicyError
+from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.market.gpu import GpuType, round_robin
+from cgrsp_simpy.market.law import HIGH
 from cgrsp_simpy.market.stock import DAY_S
+from cgrsp_simpy.rental.job import Draws, Job
 from cgrsp_simpy.rental.policies import POLICIES
 from cgrsp_simpy.rental.policies.later import LooseLater, scarce_spans
 from cgrsp_simpy.rental.record import Totals
-from cgrsp_simpy.rental.scenario import Scenario
+from cgrsp_simpy.rental.report import figures_of
+from cgrsp_simpy.rental.scenario import THESIS_TERMS, Scenario
 from cgrsp_simpy.rental.terms import Preemption
 from cgrsp_simpy.rental.view import Policy
 from cgrsp_simpy.rental.workload import (
@@ -54,9 +59,14 @@ BILLS = {"rent_usd": "rent", "slots_usd": "slots"}
 INCONVENIENCE = {"misses_usd": "misses", "late_usd": "lateness", "waits_usd": "waiting"}
 PARTS = BILLS | INCONVENIENCE  # of the cost of a day, with their names
 COST = "total_usd"  # their sum
+# the same with other prices of misses, lateness and waits: factors of these
+REPRICED = {"half_price_usd": 0.5, "double_price_usd": 2.0}
 FIXED, FREE = "fixed types", "free types"
 """Slots with fixed types, or types that the policy chooses."""
 MOST_USD = 1e9  # greatest price, so that sums stay finite
+PERCENT = (90, 95, 99)  # quantiles that a target can limit
+BOUNDED = re.compile("(miss_pct|wait_min|tardiness_min)$")  # by `least_figures`
+ROUNDING = 1e-9  # of a figure, against a limit
 LEAST_SEEDS = 3  # two may agree by chance and give a narrow interval
 
 # a price -> the policy parameter that uses it
@@ -287,10 +297,63 @@ def under_load(scenario: Scenario, factor: float) -> Scenario:
 # ---- runs ----
 
 
+def quantiles(jobs: Mapping[str, np.ndarray] | np.ndarray) -> dict[str, float]:
+    """Return quantiles of the waits and the tardiness of jobs, minutes, by name.
+
+    jobs: columns as in JobRecord. The 95th percentile is the least value that at most 5
+    % of the jobs exceed, without the rounding errors of a difference.
+    """
+    values = {
+        "wait": jobs["start_s"] - jobs["submit_s"],
+        "tardiness": np.maximum(0.0, jobs["finish_s"] - jobs["deadline_s"]),
+    }
+    return {
+        f"p{percent}_{name}_min": round(
+            float(np.percentile(each, percent, method="inverted_cdf")) / 60, 9
+        )
+        for name, each in values.items()
+        for percent in PERCENT
+    }
+
+
+def _with_quantiles(run: Run) -> list[Any]:
+    return [subject_of(run.scenario).outcome(run), quantiles(run.jobs)]
+
+
+def least_figures(scenario: Scenario, seed: int) -> dict[str, float]:
+    """Return figures of waits, misses and tardiness that no plan can get below.
+
+    Those of a run in which each job is sent to its fastest type when it is submitted,
+    and meets the stock of least delay.
+    """
+    jobs, draws = zip(*scenario.workload.generate(seed, scenario.service))
+    columns = {name: np.array(column) for name, column in zip(Job._fields, zip(*jobs))}
+    luck = {name: np.array(column) for name, column in zip(Draws._fields, zip(*draws))}
+    delay_s = least_s = min(least for least, _ in scenario.market.delay_s)
+    if scenario.terms == THESIS_TERMS:  # else a later dispatch has another delay
+        delay_s = scenario.market.provisioning_s(HIGH, luck["delay"])
+    elif scenario.terms.warm_s:
+        delay_s = 0.0 * least_s
+    fastest_s = np.min([gpu.mean_execution_s for gpu in scenario.gpus], axis=0)
+    start_s = columns["submit_s"] + delay_s
+    service_s = fastest_s[columns["complexity"] - 1] * luck["service"]
+    columns |= {
+        "dispatch_s": columns["submit_s"],
+        "start_s": start_s,
+        "finish_s": start_s + service_s,
+        "cost_usd": 0.0 * service_s,
+    }
+    totals = Totals.of(scenario.workload.classes)
+    totals.add(columns)
+    figures = figures_of(scenario, totals) | quantiles(columns)
+    return {name: value for name, value in figures.items() if BOUNDED.search(name)}
+
+
 class Trials:
     """Runs of options, each simulated once.
 
     scenario: today's. policies: by label, the current one first. prices: for the bills.
+    quantiles: whether their figures include quantiles of the jobs.
     """
 
     def __init__(
@@ -301,7 +364,9 @@ class Trials:
         spot: Spot | None = None,
         executor: Executor | int | None = None,
         store: Store | None = None,
+        quantiles: bool = False,
     ) -> None:
+        self.keep = _with_quantiles if quantiles else None
         weighed = prices.passed_to(check_policies(policies, scenario).values())
         weighed += later(scenario, weighed[0])
         self.scenario, self.prices, self.spot = scenario, prices, spot
@@ -344,21 +409,27 @@ class Trials:
             Replications(made, [self.policies[option.policy]], left)
             for option, (made, left) in wanted.items()
         ]
-        runs = replicate(tasks, self.executor, self.store)
+        runs = replicate(tasks, self.executor, self.store, keep=self.keep)
         for option, (made, left) in wanted.items():
             for seed in left:
                 outcome = runs.outcome(made, self.policies[option.policy], seed)
                 # means over fewer seeds would not be comparable
                 if isinstance(outcome, str):
                     raise PolicyError(f"{option}, seed {seed}: {outcome}")
+                more = {}
+                if self.keep:
+                    outcome, more = outcome
                 parts = self.prices.bill(Totals(*outcome), option.slots, self.days)
                 own = {"bills_usd": BILLS, "inconvenience_usd": INCONVENIENCE}
                 sums = {
                     name: summed(parts[part] for part in group)
                     for name, group in own.items()
                 }
+                for name, factor in REPRICED.items():
+                    unease_usd = sums["inconvenience_usd"]
+                    sums[name] = sums["bills_usd"] + factor * unease_usd
                 self.figures[option][seed] = (
-                    subject_of(made).figures(outcome) | parts | sums
+                    subject_of(made).figures(outcome) | parts | sums | more
                 )
 
     def values(self, option: Option, figure: str, seeds: Sequence[int]) -> list[float]:
@@ -397,6 +468,7 @@ LEVELS = [level for number in range(4) for level in combinations(CHANGES, number
 SEARCHED_JOBS = 2000  # per option, roughly
 MOST_SEEDS = 6
 KEPT = 3  # per race
+TIE = 0.02  # greatest difference of plans that are called equal, as a share of the cost
 FINALISTS = 4
 
 
@@ -425,7 +497,8 @@ class Search:
     def excess(self, option: Option, seeds: Sequence[int]) -> float:
         """Return the relative excess over the limits; 0 if all are met."""
         return summed(
-            max(0.0, (self.reached(option, figure, seeds) - most) / (most or 1.0))
+            max(0.0, self.reached(option, figure, seeds) - most - ROUNDING)
+            / (most or 1.0)
             for figure, most in self.limits.items()
         )
 
@@ -497,13 +570,42 @@ class Search:
             others += [last._replace(types=each) for each in self.trials.fleets]
             [best] = self.best([last, self.race(others)], self.few)
             best = best if best == last else self.climb(best, self.few)
-        tried = [
-            each
-            for each, runs in self.trials.figures.items()
-            if len(runs) >= len(self.few)
+        return self.best([self.trials.now, *self.finalists()], self.seeds)[0]
+
+    def finalists(self) -> list[Option]:
+        """Return the best of the options tried on more than a few seeds."""
+        options = [
+            option
+            for option, runs in self.trials.figures.items()
+            if runs.keys() >= set(self.few)
         ]
-        finalists = self.best(tried, self.few, FINALISTS)
-        return self.best([self.trials.now, *finalists], self.seeds)[0]
+        return self.best(options, self.few, FINALISTS)
+
+    def ties(self, best: Option, seeds: Sequence[int]) -> list[Option]:
+        """Return the best option, and those of the finalists that these seeds cannot
+        tell from it: their paired difference is not significant, and at most TIE.
+        """
+        if self.limits or best == self.trials.now:
+            return [best]
+        rivals = [each for each in self.finalists() if each != self.trials.now]
+        self.trials.run([best, *rivals], seeds)
+        most_usd = TIE * self.trials.mean(best, self.least, seeds).mean
+
+        def is_equal(option: Option) -> bool:
+            more = self.trials.change(option, best, self.least, seeds)
+            return more.low <= 0 <= more.high and abs(more.mean) <= most_usd
+
+        return [best, *(each for each in rivals if each != best and is_equal(each))]
+
+    def repriced(self, best: Option, figure: str) -> Option:
+        """Return the best option by another figure: `best`, unless another is shown to
+        be better on the seeds of the search.
+        """
+        search = Search(self.trials, {}, figure, self.seeds[0])
+        climbed = search.climb(search.finalists()[0], self.few)
+        other = search.best([best, climbed, *search.finalists()], self.seeds)[0]
+        gain = self.trials.change(best, other, figure, self.seeds)
+        return other if gain.low > 0 else best
 
     def least_change(self) -> Option:
         """Return the smallest change that meets the limits, or comes nearest."""

@@ -22,6 +22,7 @@ from cgrsp_simpy.base.table import Table, digits, html_text
 from cgrsp_simpy.decide.recommend import (
     BILLS,
     COST,
+    FINALISTS,
     FREE,
     INCONVENIENCE,
     LEAST_SEEDS,
@@ -220,8 +221,9 @@ class Advice(Results):
 
     @property
     def compared(self) -> list[Option]:
-        """Today, the best option and the first step."""
-        return list(dict.fromkeys(filter(None, (self.now, self.best, self.first))))
+        """Today, the best option, the best fixed fleet and the first step."""
+        options = (self.now, self.best, self.fixed, self.first)
+        return list(dict.fromkeys(filter(None, options)))
 
     def mean(self, option: Option, figure: str = COST) -> Mean:
         """Return the mean of a compared option."""
@@ -243,6 +245,20 @@ class Advice(Results):
         saved, days = self.saved(option), self.for_days(option)
         worth = saved.mean >= WORTH * self.mean(self.now).mean
         return worth and saved.low > 0 and (days is None or days.low > 0)
+
+    @cached_property
+    def fixed(self) -> Option | None:
+        """The best option with a fixed number of slots, if the best changes it."""
+        searched = set(self.search.few)
+        fixed = [
+            option
+            for option, runs in self.trials.figures.items()
+            if not option.hours and runs.keys() >= searched
+        ]
+        if not self.best.hours:
+            return None
+        best = self.search.best(fixed, self.search.few, FINALISTS)
+        return self.search.best(best, self.search.seeds)[0]
 
     @cached_property
     def repriced(self) -> dict[str, Option]:
@@ -284,12 +300,12 @@ class Advice(Results):
             return np.array(trials.values(option, COST, self.seeds))
         place, costs = trials.fleet(option), []
         for seed in self.seeds:
-            jobs = simulate_for_study(place, trials.policies[option.policy], seed).jobs
-            usd = jobs["cost_usd"] + trials.prices.of_jobs(jobs)
-            costs.append(_by_part(jobs["submit_s"], usd, days) * (days / trials.days))
-        return np.asarray(
-            sum(costs) / len(costs) + trials.prices.price_slot * option.slots
-        )
+            run = simulate_for_study(place, trials.policies[option.policy], seed)
+            usd = run.jobs["cost_usd"] + trials.prices.of_jobs(run.jobs)
+            by_day = _by_part(run.jobs["submit_s"], usd, days) * (days / trials.days)
+            billed = trials.billed_slots(option, run.tally)
+            costs.append(by_day + trials.prices.price_slot * billed)
+        return np.asarray(sum(costs) / len(costs))
 
     @cached_property
     def hours(self) -> list[Row]:
@@ -357,7 +373,10 @@ class Advice(Results):
         policy = f"{option.policy} in place of {now.policy}"
         if option.policy == f"{now.policy}-later":
             policy = f"loose jobs after the scarce hours, with {now.policy} as today"
-        slots = f"{many(option.slots, 'slot')} in place of {now.slots}{which}"
+        before = now.number if now.hours else now.slots
+        slots = f"{option.number} in place of {before}{which}"
+        if option.hours:
+            slots = f"{option.number}, in place of {before}"
         parts = {"policy": policy, "types": types.get(kind, ""), "slots": slots}
         return "; ".join(parts[each] for each in changed) or f"leave it as it is, {now}"
 
@@ -451,8 +470,8 @@ class Advice(Results):
         worse.
         """
         parts = (
-            *(self._today, self._late, self._first, self._bad, self._worse),
-            self._priced,
+            *(self._today, self._late, self._first, self._by_hour),
+            *(self._bad, self._worse, self._priced),
         )
         return [text for part in parts if (text := part())]
 
@@ -498,6 +517,18 @@ class Advice(Results):
         )
         unsure = "" if self.pays(self.first) else ", not shown on these seeds"
         return f"{text} it saves {_spread(self.saved(self.first))} USD a day{unsure}."
+
+    def _by_hour(self) -> str:
+        """What slots by the hour save compared with the best fixed number."""
+        if not any(option.hours for option in self.tried):
+            return ""
+        if self.fixed is None:
+            return "Slots by the hour: no schedule was better than a fixed number."
+        saved = self.trials.change(self.fixed, self.best, COST, self.seeds)
+        return (
+            f"Slots by the hour: compared with {self.fixed}, the best fixed fleet that"
+            f" was tried, they save {_spread(saved)} USD a day."
+        )
 
     def _bad(self) -> str:
         worst = f"{self.bad(self.now):.2f} today, {self.bad(self.best):.2f} then"
@@ -566,6 +597,8 @@ class Advice(Results):
             if option.types.startswith("spot ")
             else "start later"
             if later
+            else changed.replace("slots", "slots by the hour")
+            if option.hours
             else changed
         )
 
@@ -586,7 +619,7 @@ class Advice(Results):
         for option, seeds in own:
             row: Row = {
                 "change": self.kind(option),
-                **option._asdict(),
+                **option.as_row(),
                 "seeds": len(seeds),
             }
             row["compared"] = seeds is self.seeds
@@ -612,7 +645,10 @@ class Advice(Results):
         """The compared options, and the best of each kind of change."""
         cells = [
             [
-                *(str(row[name]) for name in HEAD[:4]),
+                *(
+                    row["hours"] * (name == "slots") or str(row[name])
+                    for name in HEAD[:4]
+                ),
                 *(_half(row, name) for name in HEAD[4:-1]),
                 f"{row['seeds']}{'' if row['compared'] else ' of the search'}",
             ]
@@ -676,9 +712,10 @@ class Advice(Results):
             "limits": self.search.limits,
             "lines": self.lines,
             "rest": self.rest,
-            "advised": self.advised._asdict(),
-            "found": self.best._asdict(),
-            "first": self.first and self.first._asdict(),
+            "advised": self.advised.as_row(),
+            "found": self.best.as_row(),
+            "first": self.first and self.first.as_row(),
+            "tied": [option.as_row() for option in self.tied],
             "saved_usd": plain_mean(self.saved(self.best)),
             "least": self.least,
             "hours": self.hours,

@@ -12,7 +12,7 @@ from concurrent.futures import Executor
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property, partial
-from itertools import combinations, cycle, islice, product
+from itertools import combinations, cycle, islice, pairwise, product
 from math import isnan, nan
 from typing import Annotated, Any, NamedTuple
 
@@ -37,6 +37,7 @@ from cgrsp_simpy.market.gpu import GpuType, round_robin
 from cgrsp_simpy.market.law import HIGH
 from cgrsp_simpy.market.stock import DAY_S
 from cgrsp_simpy.rental.job import Draws, Job
+from cgrsp_simpy.rental.opening import describe_hours
 from cgrsp_simpy.rental.policies import POLICIES
 from cgrsp_simpy.rental.policies.later import LooseLater, scarce_spans
 from cgrsp_simpy.rental.record import Totals
@@ -50,7 +51,12 @@ from cgrsp_simpy.rental.workload import (
     PoissonWorkload,
     widths,
 )
-from cgrsp_simpy.studies.replicate import Replications, check_policies, replicate
+from cgrsp_simpy.studies.replicate import (
+    Replications,
+    check_policies,
+    replicate,
+    simulate_for_study,
+)
 from cgrsp_simpy.studies.store import Store
 from cgrsp_simpy.studies.study import many
 from cgrsp_simpy.studies.subject import subject_of
@@ -61,6 +67,8 @@ PARTS = BILLS | INCONVENIENCE  # of the cost of a day, with their names
 COST = "total_usd"  # their sum
 # the same with other prices of misses, lateness and waits: factors of these
 REPRICED = {"half_price_usd": 0.5, "double_price_usd": 2.0}
+Hours = tuple[tuple[float, int], ...]
+DAY_H = 24.0
 FIXED, FREE = "fixed types", "free types"
 """Slots with fixed types, or types that the policy chooses."""
 MOST_USD = 1e9  # greatest price, so that sums stay finite
@@ -124,8 +132,11 @@ class Prices:
         usd = self.price_miss * (late_s > 0) + self.price_late * late_s / 60
         return np.asarray(jobs["weight"] * (usd + self.price_wait * wait_s / 60))
 
-    def bill(self, sums: Totals, slots: int, days: float) -> dict[str, float]:
-        """Return a run's cost per day in USD by PARTS, and their sum, COST."""
+    def bill(self, sums: Totals, slots: float, days: float) -> dict[str, float]:
+        """Return a run's cost per day in USD by PARTS, and their sum, COST.
+
+        slots: mean number of slots that are billed.
+        """
         parts = {
             "rent_usd": sums.cost_usd / days,
             "slots_usd": self.price_slot * slots,
@@ -155,15 +166,27 @@ class Option(NamedTuple):
     """Configuration to compare.
 
     types: FIXED, FREE, or "all", "plus" or "spot" and the name of a type: of all slots,
-    of the slots beyond today's, or rented as spot instances.
+    of the slots beyond today's, or rented as spot instances. hours: as in `Opening`;
+    slots: the greatest number of these.
     """
 
     policy: str
     slots: int
     types: str
+    hours: Hours = ()
+
+    @property
+    def number(self) -> str:
+        """The number of slots, by the hour if it changes."""
+        return describe_hours(self.hours) if self.hours else many(self.slots, "slot")
+
+    def as_row(self) -> dict[str, Any]:
+        """Return its parts as columns, with the hours as a text."""
+        hours = self.number if self.hours else ""
+        return {**self._asdict(), "hours": hours}
 
     def __str__(self) -> str:
-        return f"{self.policy} on {many(self.slots, 'slot')}, {self.types}"
+        return f"{self.policy} on {self.number}, {self.types}"
 
 
 # ---- what can be changed ----
@@ -371,13 +394,17 @@ class Trials:
         weighed += later(scenario, weighed[0])
         self.scenario, self.prices, self.spot = scenario, prices, spot
         self.policies = check_policies(weighed, scenario)
-        self.fleets = fleets(scenario, spot)
+        always_open = replace(scenario, opening=replace(scenario.opening, hours=()))
+        self.fleets = fleets(always_open, spot)
         self.now = Option(
-            next(iter(self.policies)), len(scenario.slots), own_types(scenario)
+            next(iter(self.policies)),
+            len(scenario.slots),
+            own_types(scenario),
+            scenario.opening.hours,
         )
         self._least = max(widths(scenario.workload), default=1)
         self.executor, self.store, self.days = executor, store, days_of(scenario)
-        self._made: dict[tuple[int, str], Scenario] = {self.now[1:]: scenario}
+        self._made: dict[tuple[int, str, Hours], Scenario] = {self.now[1:]: scenario}
         self.figures: dict[Option, dict[int, dict[str, float]]] = {}
 
     def fleet(self, option: Option) -> Scenario:
@@ -386,11 +413,19 @@ class Trials:
         Raises InputError for an impossible fleet: a job does not fit, a type is never
         in stock, or no job would end on it.
         """
-        _, slots, types = option
-        if (slots, types) not in self._made:
+        _, slots, types, hours = option
+        if option[1:] not in self._made:
             require(slots >= self._least, "slots", slots, "enough for each job")
-            self._made[slots, types] = self.fleets[types](slots)
-        return self._made[slots, types]
+            made = self.fleets[types](slots)
+            opening = replace(made.opening, hours=hours)
+            self._made[option[1:]] = replace(made, opening=opening) if hours else made
+        return self._made[option[1:]]
+
+    def billed_slots(self, option: Option, sums: Totals) -> float:
+        """Return the mean number of slots that are billed in a run."""
+        fleet = self.fleet(option)
+        more = sums.more.get("overtime_h", 0.0) / DAY_H / self.days
+        return fleet.opening.mean_slots(len(fleet.slots)) + more
 
     def able(self, option: Option) -> bool:
         """Whether the option's fleet is possible."""
@@ -419,7 +454,9 @@ class Trials:
                 more = {}
                 if self.keep:
                     outcome, more = outcome
-                parts = self.prices.bill(Totals(*outcome), option.slots, self.days)
+                totals = Totals(*outcome)
+                billed = self.billed_slots(option, totals)
+                parts = self.prices.bill(totals, billed, self.days)
                 own = {"bills_usd": BILLS, "inconvenience_usd": INCONVENIENCE}
                 sums = {
                     name: summed(parts[part] for part in group)
@@ -458,6 +495,62 @@ class Trials:
 
 def _with_enough(value: Mean) -> Mean:
     return value if value.n >= LEAST_SEEDS else replace(value, low=nan, high=nan, p=nan)
+
+
+# ---- slots by the hour ----
+
+FACTORS = (1.0, 1.5, 2.0, 3.0)  # of the mean number of slots in use
+MOST_SPANS = 4  # of a first schedule, so that it can be followed by people
+STEP_S = 300.0  # between counts of the slots in use
+
+
+def varies_by_hour(scenario: Scenario) -> bool:
+    """Whether the arrivals of a scenario depend on the hour of day."""
+    load = scenario.workload
+    if isinstance(load, HourlyWorkload):
+        return len({rate for day in load.rates.per_h for rate in day}) > 1
+    return isinstance(load, LoggedWorkload)
+
+
+def scheduled(option: Option, numbers: Sequence[int]) -> Option:
+    """Return the option with a number of slots for each hour of day, of which spans
+    that differ least are merged until there are MOST_SPANS.
+    """
+    spans = [(float(hour), int(number)) for hour, number in enumerate(numbers)]
+    while len(spans) > MOST_SPANS or any(a[1] == b[1] for a, b in pairwise(spans)):
+        ends = [hour for hour, _ in spans[1:]] + [24.0]
+        added = [
+            abs(b - a) * (end - begin if a < b else after - end)
+            for (begin, a), (end, b), after in zip(spans, spans[1:], ends[1:])
+        ]
+        place = int(np.argmin(added))
+        number = max(spans[place][1], spans[place + 1][1])
+        spans[place : place + 2] = [(spans[place][0], number)]
+    return _with_hours(option, spans)
+
+
+def _with_hours(option: Option, spans: Sequence[tuple[float, int]]) -> Option:
+    """Return the option with these hours; those of equal numbers are merged."""
+    before = [number for _, number in spans[-1:] + list(spans[:-1])]
+    hours = tuple(span for span, number in zip(spans, before) if span[1] != number)
+    slots = max(number for _, number in spans)
+    return option._replace(slots=slots, hours=hours)
+
+
+def neighbours(option: Option) -> list[Option]:
+    """Return options with one number of slots changed by one, one hour moved by one, or
+    one span merged with the next.
+    """
+    hours, found = list(option.hours), []
+    for place, (hour, number) in enumerate(hours):
+        changed = [(hour, number + 1), (hour, number - 1), (hour + 1, number)]
+        changed += [(hour - 1, number), (hour, hours[place - 1][1])]
+        for span in changed:
+            spans = sorted([*hours[:place], span, *hours[place + 1 :]])
+            differ = len({at for at, _ in spans}) == len(spans)
+            if differ and 0 <= span[0] < 24 and span[1] >= 0:
+                found.append(_with_hours(option, spans))
+    return found
 
 
 # ---- the search ----
@@ -540,7 +633,7 @@ class Search:
         differs = (
             option.policy != now.policy,
             option.types != now.types and not plus,
-            option.slots != now.slots,
+            (option.slots, option.hours) != (now.slots, now.hours),
         )
         return tuple(name for name, each in zip(CHANGES, differs) if each)
 
@@ -570,7 +663,43 @@ class Search:
             others += [last._replace(types=each) for each in self.trials.fleets]
             [best] = self.best([last, self.race(others)], self.few)
             best = best if best == last else self.climb(best, self.few)
+        if varies_by_hour(self.trials.scenario) and self.trials.prices.price_slot:
+            self.by_hour(best)
         return self.best([self.trials.now, *self.finalists()], self.seeds)[0]
+
+    def by_hour(self, option: Option) -> Option:
+        """Return the best schedule of slots, from the load of a fixed number on.
+
+        It begins with multiples of the mean number of slots in use by hour of day, and
+        changes numbers and hours until no change pays.
+        """
+        fixed = option._replace(hours=())
+        used = self.slots_in_use(fixed)
+        least = np.full(24, 1)
+        starts = [
+            scheduled(fixed, np.maximum(least, np.ceil(factor * used).astype(int)))
+            for factor in FACTORS
+        ]
+        best, last = self.race(starts), None
+        while best != last:
+            last = best
+            best = self.race([last, *neighbours(last)])
+        return best
+
+    def slots_in_use(self, option: Option) -> np.ndarray:
+        """Return the mean number of slots in use by hour of day, on the first seed."""
+        place = self.trials.fleet(option)
+        policy = self.trials.policies[option.policy]
+        jobs = simulate_for_study(place, policy, self.seeds[0]).jobs
+        begin_s, end_s = (
+            np.sort(np.repeat(jobs[name], jobs["gpus"]))
+            for name in ("dispatch_s", "finish_s")
+        )
+        at_s = np.arange(0.0, end_s[-1], STEP_S)
+        number = np.searchsorted(begin_s, at_s) - np.searchsorted(end_s, at_s)
+        hour = (place.market.clock.start_h + at_s / 3600).astype(int) % 24
+        times = np.maximum(1, np.bincount(hour, minlength=24))
+        return np.asarray(np.bincount(hour, number, 24) / times)
 
     def finalists(self) -> list[Option]:
         """Return the best of the options tried on more than a few seeds."""

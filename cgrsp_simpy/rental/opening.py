@@ -104,6 +104,18 @@ class Opening:
         return self.open_s(slots, 0.0, DAY_H * HOUR_S) / (DAY_H * HOUR_S)
 
 
+def describe_hours(hours: Sequence[tuple[float, int]]) -> str:
+    """Return hours as a text, such as "2 slots, 5 from 10 to 14 h"."""
+    least = min(number for _, number in hours)
+    ends = [*(hour for hour, _ in hours[1:]), hours[0][0] or DAY_H]
+    spans = [
+        f"{number} from {begin:g} to {end:g} h"
+        for (begin, number), end in zip(hours, ends)
+        if number > least
+    ]
+    return ", ".join([f"{least} slot{'s' * (least != 1)}", *spans])
+
+
 def slot_hours(slots: Any) -> tuple[Any, tuple[Any, ...]]:
     """Return the number of slots and the hours of [(0, 2), (10, 5)], or of the texts
     "0:2" and "10:5"; other slots are returned as they are, without hours.

@@ -162,8 +162,8 @@ class Scenario(Model):
         """Check that the jobs fit the slots, the clock and the service times."""
         slots, hours = len(self.slots), self.opening.hours
         most = max((number for _, number in hours), default=slots)
-        allowed = f"numbers up to {slots}, the number of slots"
-        require(most <= slots, "opening.hours", hours, allowed)
+        allowed = f"pairs whose greatest number is that of all slots, {slots}"
+        require(most == slots, "opening.hours", hours, allowed)
         allowed = f"at most {most}, the number of slots"
         for job, gpus in enumerate(widths(self.workload)):
             require(gpus <= most, f"GPUs of job {job}", gpus, allowed)

@@ -41,12 +41,13 @@ from cgrsp_simpy.engine.report import Report
 from cgrsp_simpy.engine.resources import pools, slots
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.engine.view import first_come
-from cgrsp_simpy.market.gpu import THESIS_GPUS, GpuType, round_robin
+from cgrsp_simpy.market.gpu import THESIS_GPUS, GpuType, read_gpus, round_robin
 from cgrsp_simpy.market.law import Clock, HourlyStock, Market, Status, StockSeries
 from cgrsp_simpy.rental.arrivals import ArrivalRates, arrival_rates
 from cgrsp_simpy.rental.days import day, on_market, trace
 from cgrsp_simpy.rental.deadlines import DeadlineClass
 from cgrsp_simpy.rental.job import Job, Service
+from cgrsp_simpy.rental.opening import Opening
 from cgrsp_simpy.rental.policies import POLICIES, ListPolicy, make_policy, rules
 from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.rental.terms import Preemption, Terms
@@ -107,6 +108,7 @@ __all__ = [
     "Metric",
     "Model",
     "Monitor",
+    "Opening",
     "PoissonWorkload",
     "PolicyError",
     "Preemption",
@@ -146,6 +148,7 @@ __all__ = [
     "policy",
     "pools",
     "queueing",
+    "read_gpus",
     "read_market",
     "round_robin",
     "rules",

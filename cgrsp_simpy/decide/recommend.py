@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property, partial
 from itertools import combinations, cycle, islice, pairwise, product
-from math import isnan, nan
+from math import ceil, isnan, nan
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
@@ -402,7 +402,7 @@ class Trials:
             own_types(scenario),
             scenario.opening.hours,
         )
-        self._least = max(widths(scenario.workload), default=1)
+        self.least = max(widths(scenario.workload), default=1)
         self.executor, self.store, self.days = executor, store, days_of(scenario)
         self._made: dict[tuple[int, str, Hours], Scenario] = {self.now[1:]: scenario}
         self.figures: dict[Option, dict[int, dict[str, float]]] = {}
@@ -415,7 +415,7 @@ class Trials:
         """
         _, slots, types, hours = option
         if option[1:] not in self._made:
-            require(slots >= self._least, "slots", slots, "enough for each job")
+            require(slots >= self.least, "slots", slots, "enough for each job")
             made = self.fleets[types](slots)
             opening = replace(made.opening, hours=hours)
             self._made[option[1:]] = replace(made, opening=opening) if hours else made
@@ -501,6 +501,7 @@ def _with_enough(value: Mean) -> Mean:
 
 FACTORS = (1.0, 1.5, 2.0, 3.0)  # of the mean number of slots in use
 MOST_SPANS = 4  # of a first schedule, so that it can be followed by people
+MOVES_H = (1, -1, 3, -3)  # of the hours at which slots open and close
 STEP_S = 300.0  # between counts of the slots in use
 
 
@@ -537,18 +538,21 @@ def _with_hours(option: Option, spans: Sequence[tuple[float, int]]) -> Option:
     return option._replace(slots=slots, hours=hours)
 
 
-def neighbours(option: Option) -> list[Option]:
-    """Return options with one number of slots changed by one, one hour moved by one, or
-    one span merged with the next.
+def neighbours(option: Option, least: int) -> list[Option]:
+    """Return options with one number of slots changed by one, one hour moved by one of
+    MOVES_H, or one span merged with the one before.
+
+    least: number of slots that are always open, so that every job ends.
     """
     hours, found = list(option.hours), []
     for place, (hour, number) in enumerate(hours):
-        changed = [(hour, number + 1), (hour, number - 1), (hour + 1, number)]
-        changed += [(hour - 1, number), (hour, hours[place - 1][1])]
+        changed = [(hour, number + more) for more in (1, -1)]
+        changed += [(hour + later_h, number) for later_h in MOVES_H]
+        changed += [(hour, hours[place - 1][1])]
         for span in changed:
             spans = sorted([*hours[:place], span, *hours[place + 1 :]])
             differ = len({at for at, _ in spans}) == len(spans)
-            if differ and 0 <= span[0] < 24 and span[1] >= 0:
+            if differ and 0 <= span[0] < 24 and span[1] >= least:
                 found.append(_with_hours(option, spans))
     return found
 
@@ -675,7 +679,10 @@ class Search:
         """
         fixed = option._replace(hours=())
         used = self.slots_in_use(fixed)
-        least = np.full(24, 1)
+        ahead = ceil(self.trials.scenario.opening.boot_s / 3600)
+        # those of a peak are ordered before it
+        used = np.max([np.roll(used, -hours) for hours in range(ahead + 1)], axis=0)
+        least = max(1, self.trials.least)
         starts = [
             scheduled(fixed, np.maximum(least, np.ceil(factor * used).astype(int)))
             for factor in FACTORS
@@ -683,7 +690,7 @@ class Search:
         best, last = self.race(starts), None
         while best != last:
             last = best
-            best = self.race([last, *neighbours(last)])
+            best = self.race([last, *neighbours(last, least)])
         return best
 
     def slots_in_use(self, option: Option) -> np.ndarray:

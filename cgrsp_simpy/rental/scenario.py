@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -165,8 +166,15 @@ class Scenario(Model):
         allowed = f"pairs whose greatest number is that of all slots, {slots}"
         require(most == slots, "opening.hours", hours, allowed)
         allowed = f"at most {most}, the number of slots"
+        wide = 1
         for job, gpus in enumerate(widths(self.workload)):
             require(gpus <= most, f"GPUs of job {job}", gpus, allowed)
+            wide = max(wide, gpus)
+        spans_s = islice(self.opening.spans_s(wide - 1, 0.0), len(hours) + 1)
+        longest_s = max(close_s - open_s for open_s, close_s in spans_s)
+        allowed = f"less than the {longest_s:g} s for which enough slots are open"
+        boot_s = self.opening.boot_s
+        require(boot_s < longest_s, "opening.boot_s", boot_s, allowed)
         if isinstance(self.workload, HourlyWorkload):
             start_h, clock_h = self.workload.rates.start_h, self.market.clock.start_h
             allowed = f"that of the market's clock, {clock_h:g}"

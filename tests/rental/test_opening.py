@@ -136,6 +136,12 @@ def test_wrong_hours_are_refused_in_one_line(word, capsys):
     assert error.count("\n") == 1 and "must be" in error
 
 
+def test_slots_that_are_never_open_long_enough_are_refused():
+    with pytest.raises(InputError, match=r"boot_s.* less than the 7200 s"):
+        run_of([0], [(1, 1), (3, 0)], boot_s=2 * H)
+    assert run_of([0], [(1, 1), (3, 0)], boot_s=2 * H - 20).jobs["start_s"] > 0
+
+
 def test_other_numbers_than_that_of_all_slots_and_the_compiled_loop_are_refused():
     with pytest.raises(InputError, match="greatest number is that of all slots, 5"):
         replace(cg.day("normal"), opening=Opening([(0, 2), (10, 4)]))

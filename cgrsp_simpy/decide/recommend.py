@@ -690,7 +690,7 @@ class Search:
         best, last = self.race(starts), None
         while best != last:
             last = best
-            best = self.race([last, *neighbours(last, least)])
+            [best] = self.best([last, self.race(neighbours(last, least))], self.few)
         return best
 
     def slots_in_use(self, option: Option) -> np.ndarray:

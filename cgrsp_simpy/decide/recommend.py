@@ -690,7 +690,8 @@ class Search:
         best, last = self.race(starts), None
         while best != last:
             last = best
-            [best] = self.best([last, self.race(neighbours(last, least))], self.few)
+            better = self.race(neighbours(last, least) or [last])
+            [best] = self.best([last, better], self.few)
         return best
 
     def slots_in_use(self, option: Option) -> np.ndarray:

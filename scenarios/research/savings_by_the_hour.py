@@ -2,7 +2,7 @@
 
 Twenty random logs of three days, each with one or two peaks. `advise` searches
 schedules of slots and promises a saving compared with the best fixed fleet, with a
-95 % interval over ten seeds. Thirty fresh seeds show what it is. Run time: half an hour.
+95 % interval over ten seeds. Thirty fresh seeds measure it. Run time: half an hour.
 """
 
 import tempfile
@@ -41,7 +41,9 @@ def main():
     print(f"{'log':>3} {'plan':46} {'promised, USD per day':>21} {'fresh':>6} inside")
     with tempfile.TemporaryDirectory() as folder:
         for number in range(20):
-            scenario = cg.trace(random_log(number, Path(folder)), slots=["RTX 3090"] * 4)
+            scenario = cg.trace(
+                random_log(number, Path(folder)), slots=["RTX 3090"] * 4
+            )
             prices = Prices(price_slot=2.0)
             advice = advise(scenario, ["fifo"], range(10), prices=prices)
             best, trials = advice.best, advice.trials
@@ -54,7 +56,7 @@ def main():
             inside += holds
             interval = f"{saved.low:.2f} to {saved.high:.2f}"
             print(
-                f"{number:3} {str(best):46.46} {interval:>21} {fresh:6.2f} {holds}",
+                f"{number:3} {best!s:46.46} {interval:>21} {fresh:6.2f} {holds}",
                 flush=True,
             )
     print(f"{promised} schedules; {inside} of 20 inside the interval")

@@ -41,7 +41,7 @@ from cgrsp_simpy.engine.report import Report
 from cgrsp_simpy.engine.resources import pools, slots
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.engine.view import first_come
-from cgrsp_simpy.market.gpu import THESIS_GPUS, GpuType, read_gpus, round_robin
+from cgrsp_simpy.market.gpu import THESIS_GPUS, GpuType, round_robin
 from cgrsp_simpy.market.law import Clock, HourlyStock, Market, Status, StockSeries
 from cgrsp_simpy.rental.arrivals import ArrivalRates, arrival_rates
 from cgrsp_simpy.rental.days import day, on_market, trace
@@ -148,7 +148,6 @@ __all__ = [
     "policy",
     "pools",
     "queueing",
-    "read_gpus",
     "read_market",
     "round_robin",
     "rules",

@@ -373,10 +373,10 @@ class Advice(Results):
         policy = f"{option.policy} in place of {now.policy}"
         if option.policy == f"{now.policy}-later":
             policy = f"loose jobs after the scarce hours, with {now.policy} as today"
-        before = now.number if now.hours else now.slots
-        slots = f"{option.number} in place of {before}{which}"
+        today = now.number if now.hours else str(now.slots)
+        slots = f"{option.number} in place of {today}{which}"
         if option.hours:
-            slots = f"{option.number}, in place of {before}"
+            slots = f"{option.number}, in place of {today}"
         parts = {"policy": policy, "types": types.get(kind, ""), "slots": slots}
         return "; ".join(parts[each] for each in changed) or f"leave it as it is, {now}"
 
@@ -503,7 +503,9 @@ class Advice(Results):
 
     def _late(self) -> str:
         late = self.least["miss_pct"]
-        return late and (
+        if not late:
+            return ""
+        return (
             f"{_number(late)} % of the jobs cannot be in time whatever you do: on the"
             " fastest type at once they end after their deadlines."
         )

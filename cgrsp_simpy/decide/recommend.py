@@ -34,7 +34,6 @@ from cgrsp_simpy.base.parameters import (
 from cgrsp_simpy.base.policy import PolicyError
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.market.gpu import GpuType, round_robin
-from cgrsp_simpy.market.law import HIGH
 from cgrsp_simpy.market.stock import DAY_S
 from cgrsp_simpy.rental.job import Draws, Job
 from cgrsp_simpy.rental.opening import describe_hours
@@ -352,11 +351,10 @@ def least_figures(scenario: Scenario, seed: int) -> dict[str, float]:
     jobs, draws = zip(*scenario.workload.generate(seed, scenario.service))
     columns = {name: np.array(column) for name, column in zip(Job._fields, zip(*jobs))}
     luck = {name: np.array(column) for name, column in zip(Draws._fields, zip(*draws))}
-    delay_s = least_s = min(least for least, _ in scenario.market.delay_s)
-    if scenario.terms == THESIS_TERMS:  # else a later dispatch has another delay
-        delay_s = scenario.market.provisioning_s(HIGH, luck["delay"])
-    elif scenario.terms.warm_s:
-        delay_s = 0.0 * least_s
+    # under other terms a later dispatch has another delay, or finds a warm instance
+    share = luck["delay"] if scenario.terms == THESIS_TERMS else 0.0 * luck["delay"]
+    delays_s = [low + (high - low) * share for low, high in scenario.market.delay_s]
+    delay_s = np.min(delays_s, axis=0) * (scenario.terms.warm_s == 0)
     fastest_s = np.min([gpu.mean_execution_s for gpu in scenario.gpus], axis=0)
     start_s = columns["submit_s"] + delay_s
     service_s = fastest_s[columns["complexity"] - 1] * luck["service"]
@@ -532,7 +530,7 @@ def scheduled(option: Option, numbers: Sequence[int]) -> Option:
 
 def _with_hours(option: Option, spans: Sequence[tuple[float, int]]) -> Option:
     """Return the option with these hours; those of equal numbers are merged."""
-    before = [number for _, number in spans[-1:] + list(spans[:-1])]
+    before = [number for _, number in [*spans[-1:], *spans[:-1]]]
     hours = tuple(span for span, number in zip(spans, before) if span[1] != number)
     slots = max(number for _, number in spans)
     return option._replace(slots=slots, hours=hours)

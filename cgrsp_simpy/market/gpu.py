@@ -124,7 +124,7 @@ def catalogue(gpus: str | int | Sequence[GpuType]) -> tuple[GpuType, ...]:
         return tuple(gpus)
     if str(gpus).endswith(".csv"):
         return read_gpus(str(gpus))
-    check_one_of("catalogue (or a CSV file)", str(gpus), CATALOGUES)  # 2025: a number
+    check_one_of("gpus", str(gpus), [*CATALOGUES, "a file, FILE.csv"])
     return CATALOGUES[str(gpus)]
 
 

@@ -129,7 +129,8 @@ def _order(run: Simulation, slot: Any, draw: Any, close_s: float) -> Process:
     """
     terms, boot_s = run.model.terms, run.model.opening.boot_s
     while run.now_s < close_s:
-        draws = Draws(*draw.random(2).tolist(), 1.0)
+        status_draw, delay_draw = draw.random(2).tolist()
+        draws = Draws(status_draw, delay_draw, 1.0)
         status, delay_s = provisioning(run.stock, [slot.kind], run.now_s, draws)
         ordered_s = run.now_s
         is_refused = terms.retry_s is not None and status == LOW

@@ -10,6 +10,7 @@ import cgrsp_simpy as cg
 from cgrsp_simpy.base.checks import InputError
 from cgrsp_simpy.decide.advice import advise, limits_of
 from cgrsp_simpy.decide.recommend import COST, Prices, quantiles
+from cgrsp_simpy.market.gpu import read_gpus
 from cgrsp_simpy.rental.opening import Opening
 
 GPU = cg.GpuType("one", 0.0, (60.0, 70.0, 100.0), 1.0)
@@ -280,10 +281,10 @@ def test_the_best_type_of_a_price_list(tmp_path):
         "small,0.2,0.5,12\nmiddle,1.5,1,24\nlarge,2,2.0,48\n"
     )
     names = {
-        memory: [gpu.name for gpu in cg.read_gpus(path, memory)] for memory in (0, 20)
+        memory: [gpu.name for gpu in read_gpus(path, memory)] for memory in (0, 20)
     }
     assert names == {0: ["small", "middle", "large"], 20: ["middle", "large"]}
-    day = cg.day("normal", slots=3, jobs=40, gpus=cg.read_gpus(path, 20))
+    day = cg.day("normal", slots=3, jobs=40, gpus=read_gpus(path, 20))
     prices = Prices(price_slot=0.0)
     found = advise(day, ["fifo"], range(6), prices=prices)
     rent = {
@@ -310,5 +311,5 @@ def test_a_wrong_price_list_is_refused_in_one_line(tmp_path, text, memory_gb, me
     path = tmp_path / "list.csv"
     path.write_text(text)
     with pytest.raises(InputError, match=message) as error:
-        cg.read_gpus(path, memory_gb)
+        read_gpus(path, memory_gb)
     assert "list.csv" in str(error.value) and "\n" not in str(error.value)

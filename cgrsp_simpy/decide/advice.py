@@ -676,12 +676,12 @@ class Advice(Results):
         """Plans that do not differ, if there are several."""
         if len(self.tied) < 2:
             return []
-        head = ["plan", COST, "less than the first", "sd_usd", "bad_day_usd"]
+        head = ["plan", COST, "more than the first", "sd_usd", "bad_day_usd"]
         cells = [
             [
                 str(option),
                 _spread(self.mean(option)),
-                _spread(self.trials.change(self.best, option, COST, self.seeds), "+"),
+                _spread(self.trials.change(option, self.best, COST, self.seeds), "+"),
                 f"{self.daily(option).std():.2f}",
                 f"{self.bad(option):.2f}",
             ]

@@ -63,11 +63,11 @@ def cost_of(scenario, seed):
 
 def plans(boot_s):
     """Fixed numbers, schedules and the rule, by name."""
-    found = {f"{n} slots, always open": studio(boot_s, n) for n in (3, 4, 5, 6)}
+    by_name = {f"{n} slots, always open": studio(boot_s, n) for n in (3, 4, 5, 6)}
     for begin, peak in ((8, 5), (8, 6), (9, 5), (9, 6)):
         hours = ((0, 1), (begin, peak), (11, 1))
-        found[f"1 slot, {peak} from {begin} to 11 h"] = studio(boot_s, peak, hours)
-    return found | {"threshold rule": studio(boot_s, 6, kind=Threshold)}
+        by_name[f"1 slot, {peak} from {begin} to 11 h"] = studio(boot_s, peak, hours)
+    return by_name | {"threshold rule": studio(boot_s, 6, kind=Threshold)}
 
 
 def main():

@@ -165,7 +165,7 @@ def advise(
         first = None if limits or best == trials.now else search.first_step()
         found = Advice(search, best, first, listed)
         tied = sorted(
-            search.ties(best, listed), key=lambda each: float(found.daily(each).std())
+            search.ties(best, listed), key=lambda tie: float(found.daily(tie).std())
         )
         found = replace(found, best=tied[0], tied=tuple(tied))
     found.keep(store)

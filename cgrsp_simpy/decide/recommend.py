@@ -331,9 +331,9 @@ def quantiles(jobs: Mapping[str, np.ndarray] | np.ndarray) -> dict[str, float]:
     }
     return {
         f"p{percent}_{name}_min": round(
-            float(np.percentile(each, percent, method="inverted_cdf")) / 60, 9
+            float(np.percentile(seconds, percent, method="inverted_cdf")) / 60, 9
         )
-        for name, each in values.items()
+        for name, seconds in values.items()
         for percent in PERCENT
     }
 
@@ -414,9 +414,9 @@ class Trials:
         _, slots, types, hours = option
         if option[1:] not in self._made:
             require(slots >= self.least, "slots", slots, "enough for each job")
-            made = self.fleets[types](slots)
-            opening = replace(made.opening, hours=hours)
-            self._made[option[1:]] = replace(made, opening=opening) if hours else made
+            fleet = self.fleets[types](slots)
+            opening = replace(fleet.opening, hours=hours)
+            self._made[option[1:]] = replace(fleet, opening=opening)
         return self._made[option[1:]]
 
     def billed_slots(self, option: Option, sums: Totals) -> float:
@@ -542,7 +542,7 @@ def neighbours(option: Option, least: int) -> list[Option]:
 
     least: number of slots that are always open, so that every job ends.
     """
-    hours, found = list(option.hours), []
+    hours, options = list(option.hours), []
     for place, (hour, number) in enumerate(hours):
         changed = [(hour, number + more) for more in (1, -1)]
         changed += [(hour + later_h, number) for later_h in MOVES_H]
@@ -551,8 +551,8 @@ def neighbours(option: Option, least: int) -> list[Option]:
             spans = sorted([*hours[:place], span, *hours[place + 1 :]])
             differ = len({at for at, _ in spans}) == len(spans)
             if differ and 0 <= span[0] < 24 and span[1] >= least:
-                found.append(_with_hours(option, spans))
-    return found
+                options.append(_with_hours(option, spans))
+    return options
 
 
 # ---- the search ----
@@ -722,7 +722,8 @@ class Search:
         """
         if self.limits or best == self.trials.now:
             return [best]
-        rivals = [each for each in self.finalists() if each != self.trials.now]
+        known = best, self.trials.now
+        rivals = [rival for rival in self.finalists() if rival not in known]
         self.trials.run([best, *rivals], seeds)
         most_usd = TIE * self.trials.mean(best, self.least, seeds).mean
 
@@ -730,7 +731,7 @@ class Search:
             more = self.trials.change(option, best, self.least, seeds)
             return more.low <= 0 <= more.high and abs(more.mean) <= most_usd
 
-        return [best, *(each for each in rivals if each != best and is_equal(each))]
+        return [best, *filter(is_equal, rivals)]
 
     def repriced(self, best: Option, figure: str) -> Option:
         """Return the best option by another figure: `best`, unless another is shown to

@@ -22,7 +22,9 @@ PRICES = Prices(price_miss=1.0, price_late=0.0, price_wait=0.01, price_slot=6.0)
 def place(submits, lasts_s=600.0, due_s=1200.0, slots=1, market=AT_ONCE, **more):
     """Jobs of known length on slots of one type, provisioned at once."""
     number = len(submits)
-    lasts, dues = (np.broadcast_to(each, number).tolist() for each in (lasts_s, due_s))
+    lasts, dues = (
+        np.broadcast_to(times, number).tolist() for times in (lasts_s, due_s)
+    )
     deadlines = [at + due for at, due in zip(submits, dues)]
     ones = [1] * number
     load = cg.LoggedWorkload(list(submits), lasts, deadlines, ones, ones)
@@ -54,7 +56,7 @@ def by_brute_force(scenario, numbers, hours=range(24)):
     """The least cost of all fixed numbers, and of these and all of `two_levels`."""
     fixed = min(cost_of(scenario, number) for number in numbers)
     schedules = two_levels(numbers, hours)
-    costs = [cost_of(scenario, max(n for _, n in each), each) for each in schedules]
+    costs = [cost_of(scenario, max(n for _, n in s), s) for s in schedules]
     return fixed, min(fixed, *costs)
 
 
@@ -77,9 +79,9 @@ def test_a_quantile_target_is_met_up_to_the_boundary(target, slots):
         return np.count_nonzero(wait_min <= most) >= share * len(wait_min)
 
     least = next(number for number in range(1, 9) if meets(number))
-    found = advise(scenario, ["fifo"], range(3), target=target, prices=PRICES)
-    assert found.best.slots == least
-    assert f"{figure} <= {most:g}: met, " in found.lines[2]
+    advice = advise(scenario, ["fifo"], range(3), target=target, prices=PRICES)
+    assert advice.best.slots == least
+    assert f"{figure} <= {most:g}: met, " in advice.lines[2]
 
 
 def test_a_quantile_is_the_least_value_that_few_enough_jobs_exceed():
@@ -89,19 +91,19 @@ def test_a_quantile_is_the_least_value_that_few_enough_jobs_exceed():
         "finish_s": np.arange(1, 21) * 60.0,
         "deadline_s": np.full(20, 600.0),
     }
-    found = quantiles(jobs)
-    assert [found[f"p{p}_wait_min"] for p in (90, 95, 99)] == [18, 19, 20]
-    assert [found[f"p{p}_tardiness_min"] for p in (90, 95, 99)] == [8, 9, 10]
+    values = quantiles(jobs)
+    assert [values[f"p{p}_wait_min"] for p in (90, 95, 99)] == [18, 19, 20]
+    assert [values[f"p{p}_tardiness_min"] for p in (90, 95, 99)] == [8, 9, 10]
 
 
 def test_a_target_below_what_any_fleet_can_do_is_out_of_reach():
     """Four of forty jobs are longer than their deadline on the only type."""
     due_s = np.where(np.arange(40) % 10, 1200.0, 599.0)
     scenario = place([1200.0 * n for n in range(40)], due_s=due_s)
-    found = advise(scenario, ["fifo"], range(3), target="miss<=9.9%", prices=PRICES)
-    assert found.least["miss_pct"] == 10.0
-    assert "miss_pct <= 9.9: no plan gets below 10.00; " in found.lines[2]
-    [late] = [text for text in found.rest if "cannot be in time" in text]
+    advice = advise(scenario, ["fifo"], range(3), target="miss<=9.9%", prices=PRICES)
+    assert advice.least["miss_pct"] == 10.0
+    assert "miss_pct <= 9.9: no plan gets below 10.00; " in advice.lines[2]
+    [late] = [text for text in advice.rest if "cannot be in time" in text]
     assert late.startswith("10.00 % of the jobs cannot be in time whatever you do")
     at_boundary = advise(scenario, ["fifo"], range(3), target="miss<=10%")
     assert "miss_pct <= 10: met" in at_boundary.lines[2]
@@ -111,17 +113,17 @@ def test_a_faster_type_makes_a_target_possible():
     fast = replace(GPU, name="fast", speed=2.0)
     scenario = replace(place([1200.0 * n for n in range(40)], due_s=500.0))
     scenario = replace(scenario, gpus=(scenario.gpus[0], fast))
-    found = advise(scenario, ["fifo"], range(3), target="miss<=0%")
-    assert found.least["miss_pct"] == 0 and found.best.types == "all fast"
-    assert "miss_pct <= 0: met" in found.lines[2]
+    advice = advise(scenario, ["fifo"], range(3), target="miss<=0%")
+    assert advice.least["miss_pct"] == 0 and advice.best.types == "all fast"
+    assert "miss_pct <= 0: met" in advice.lines[2]
 
 
 def test_a_wait_below_the_provisioning_delay_is_out_of_reach():
     market = cg.Market(FLAT, delay_s=((30, 30),) * 3)
     scenario = place([1200.0 * n for n in range(20)], market=market)
-    found = advise(scenario, ["fifo"], range(3), target="wait<=.4")
-    assert found.least["wait_min"] == 0.5
-    assert "wait_min <= 0.4: no plan gets below 0.50; " in found.lines[2]
+    advice = advise(scenario, ["fifo"], range(3), target="wait<=.4")
+    assert advice.least["wait_min"] == 0.5
+    assert "wait_min <= 0.4: no plan gets below 0.50; " in advice.lines[2]
 
 
 @pytest.mark.parametrize(
@@ -146,14 +148,14 @@ def test_two_equal_plans_are_both_listed_with_their_bad_day():
     scenario = cg.Scenario(
         "equal", load, (GPU,), (GPU,), market=AT_ONCE, service=cg.Service(sigma=(0.0,))
     )
-    found = advise(scenario, ["fifo", "spt"], range(20), prices=PRICES)
-    assert {option.policy for option in found.tied} >= {"fifo", "spt"}
-    assert found.daily(found.tied[0]).std() == min(
-        found.daily(option).std() for option in found.tied
+    advice = advise(scenario, ["fifo", "spt"], range(20), prices=PRICES)
+    assert {option.policy for option in advice.tied} >= {"fifo", "spt"}
+    assert advice.daily(advice.tied[0]).std() == min(
+        advice.daily(option).std() for option in advice.tied
     )
-    [table] = [t for t in found.tables if t.title == "Plans that do not differ"]
-    assert len(table.rows) == 1 + len(found.tied)
-    for option, row in zip(found.tied, table.rows[1:]):
+    [table] = [t for t in advice.tables if t.title == "Plans that do not differ"]
+    assert len(table.rows) == 1 + len(advice.tied)
+    for option, row in zip(advice.tied, table.rows[1:]):
         days = [cost_of(scenario, option.slots, seed=seed) for seed in range(20)]
         assert row[0] == str(option)
         assert float(row[4]) == pytest.approx(np.quantile(days, 0.95), abs=0.005)
@@ -172,11 +174,11 @@ def test_other_prices_change_the_answer_as_brute_force_does():
         for factor in (0.5, 1, 2)
     }
     assert len(set(least.values())) == 3
-    found = advise(scenario, ["fifo"], range(3), prices=prices)
-    fixed = found.repriced.values()
-    assert found.fixed is None and found.best.slots == least[1]
+    advice = advise(scenario, ["fifo"], range(3), prices=prices)
+    fixed = advice.repriced.values()
+    assert advice.fixed is None and advice.best.slots == least[1]
     assert [option.slots for option in fixed] == [least[0.5], least[2]]
-    [line] = [text for text in found.rest if text.startswith("Prices: ")]
+    [line] = [text for text in advice.rest if text.startswith("Prices: ")]
     assert "1 USD per missed deadline" in line and "0.01 per minute waiting" in line
     assert f"With half of the first three: {least[0.5]} slot" in line
 
@@ -200,20 +202,22 @@ def peaks(*spans):
 def best_of(scenario, numbers=range(1, 5), hours=range(6, 16)):
     """The advice, checked against brute force: at most 2 % dearer than the best."""
     fixed, least = by_brute_force(scenario, numbers, hours)
-    found = advise(scenario, ["fifo"], range(3), prices=PRICES)
-    cost = found.mean(found.best).mean
-    assert cost == pytest.approx(cost_of(scenario, found.best.slots, found.best.hours))
+    advice = advise(scenario, ["fifo"], range(3), prices=PRICES)
+    cost = advice.mean(advice.best).mean
+    assert cost == pytest.approx(
+        cost_of(scenario, advice.best.slots, advice.best.hours)
+    )
     assert cost <= 1.02 * least
-    return found, fixed, least
+    return advice, fixed, least
 
 
 @pytest.mark.slow
 def test_a_day_whose_best_fleet_changes_twice():
-    found, fixed, least = best_of(place(peaks((9, 12, 18))))
-    assert least < 0.8 * fixed and len(found.best.hours) == 2
-    saved = found.trials.change(found.fixed, found.best, COST, found.seeds).mean
-    assert saved == pytest.approx(fixed - found.mean(found.best).mean)
-    assert any(text.startswith("Slots by the hour: compared") for text in found.rest)
+    advice, fixed, least = best_of(place(peaks((9, 12, 18))))
+    assert least < 0.8 * fixed and len(advice.best.hours) == 2
+    saved = advice.trials.change(advice.fixed, advice.best, COST, advice.seeds).mean
+    assert saved == pytest.approx(fixed - advice.mean(advice.best).mean)
+    assert any(text.startswith("Slots by the hour: compared") for text in advice.rest)
 
 
 @pytest.mark.slow
@@ -225,9 +229,9 @@ def test_scarce_hours_in_which_scaling_up_cannot_work():
     scenario = replace(scenario, terms=cg.Terms(retry_s=3000.0))
     late = cost_of(scenario, 4, ((9, 4), (12, 1)))
     assert late == pytest.approx(cost_of(scenario, 1), abs=0.5)
-    found, _, least = best_of(scenario, hours=(6, 7, 8, 9, 12, 13, 14))
+    advice, _, least = best_of(scenario, hours=(6, 7, 8, 9, 12, 13, 14))
     assert least < late
-    assert all(not 8 <= hour < 14 or n <= 1 for hour, n in found.best.hours)
+    assert all(not 8 <= hour < 14 or n <= 1 for hour, n in advice.best.hours)
 
 
 @pytest.mark.slow
@@ -236,17 +240,17 @@ def test_boot_times_longer_than_the_peak():
     scenario = place(peaks((10, 12, 20)))
     scenario = replace(scenario, opening=Opening(boot_s=3 * 3600.0))
     assert cost_of(scenario, 4, ((10, 4), (12, 1))) > cost_of(scenario, 1)
-    found, _, _ = best_of(scenario)
-    assert [hour for hour, n in found.best.hours if n > 1][:1] <= [8]
+    advice, _, _ = best_of(scenario)
+    assert [hour for hour, n in advice.best.hours if n > 1][:1] <= [8]
 
 
 @pytest.mark.slow
 def test_no_schedule_pays_if_each_order_is_billed_for_a_day():
     scenario = place(peaks((9, 12, 18)))
     scenario = replace(scenario, opening=Opening(minimum_s=24 * 3600.0))
-    found, fixed, least = best_of(scenario)
-    assert least == fixed and found.best.hours == ()
-    assert any("no schedule was better" in text for text in found.rest)
+    advice, fixed, least = best_of(scenario)
+    assert least == fixed and advice.best.hours == ()
+    assert any("no schedule was better" in text for text in advice.rest)
 
 
 @pytest.mark.slow
@@ -260,15 +264,15 @@ def test_a_log_with_a_peak_gets_a_schedule_and_what_it_saves():
     scenario = place(submits, draw.lognormal(np.log(530), 0.5, len(submits)), 2700.0, 4)
     load = [row["load"] for row in advise(scenario, ["fifo"], [0]).hours]
     assert 0.12 < np.mean(load) < 0.16 and 1.1 < max(load) < 1.6
-    found = advise(scenario, ["fifo"], range(3), prices=PRICES)
-    assert found.advised.hours and found.saved(found.best).low > 0
-    saved = found.trials.change(found.fixed, found.best, COST, found.seeds)
-    assert saved.mean > 0.1 * found.mean(found.fixed).mean
+    advice = advise(scenario, ["fifo"], range(3), prices=PRICES)
+    assert advice.advised.hours and advice.saved(advice.best).low > 0
+    saved = advice.trials.change(advice.fixed, advice.best, COST, advice.seeds)
+    assert saved.mean > 0.1 * advice.mean(advice.fixed).mean
 
 
 def test_no_schedule_is_tried_where_the_hour_does_not_matter():
-    found = advise(cg.day("normal", jobs=20), ["fifo"], range(2))
-    assert not any(option.hours for option in found.tried)
+    advice = advise(cg.day("normal", jobs=20), ["fifo"], range(2))
+    assert not any(option.hours for option in advice.tried)
 
 
 # ---- a price list ----
@@ -286,13 +290,13 @@ def test_the_best_type_of_a_price_list(tmp_path):
     assert names == {0: ["small", "middle", "large"], 20: ["middle", "large"]}
     day = cg.day("normal", slots=3, jobs=40, gpus=read_gpus(path, 20))
     prices = Prices(price_slot=0.0)
-    found = advise(day, ["fifo"], range(6), prices=prices)
+    advice = advise(day, ["fifo"], range(6), prices=prices)
     rent = {
         gpu.name: cg.simulate(replace(day, slots=(gpu,) * 3), "fifo", 0).summary()
         for gpu in day.gpus
     }
     assert rent["large"]["cost_usd"] < rent["middle"]["cost_usd"]
-    assert found.best.types == "all large"
+    assert advice.best.types == "all large"
 
 
 @pytest.mark.parametrize(

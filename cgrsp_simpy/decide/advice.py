@@ -257,6 +257,7 @@ class Advice(Results):
         ]
         if not self.best.hours:
             return None
+        fixed = fixed or [self.now._replace(hours=())]
         best = self.search.best(fixed, self.search.few, FINALISTS)
         return self.search.best(best, self.search.seeds)[0]
 

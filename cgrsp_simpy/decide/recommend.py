@@ -642,11 +642,13 @@ class Search:
     @cached_property
     def starts(self) -> list[Option]:
         """All policies and types on today's number of slots, or on one more."""
-        number = self.trials.now.slots
-        return [
-            Option(policy, number + types.startswith("plus "), types)
-            for types, policy in product(self.trials.fleets, self.trials.policies)
-        ]
+        now, options = self.trials.now, []
+        for types, policy in product(self.trials.fleets, self.trials.policies):
+            option = now._replace(policy=policy, types=types)
+            if types.startswith("plus "):
+                option = Option(policy, now.slots + 1, types)
+            options.append(option)
+        return options
 
     def cheapest(self) -> Option:
         """Return the best option, whatever it changes."""
@@ -657,7 +659,10 @@ class Search:
         )
         by_types = list({each.types: each for each in reversed(ranked)}.values())
         by_types = by_types[::-1][:KEPT]
-        found = [self.climb(each, self.few) for each in (self.trials.now, *by_types)]
+        found = [
+            self.climb(option._replace(hours=()), self.few)
+            for option in (self.trials.now, *by_types)
+        ]
         [best], last = self.best(found, self.few), None
         while best != last:
             last = best
@@ -754,8 +759,8 @@ class Search:
             ]
             if "slots" in level:
                 own = [
-                    self.climb(each, self.few)
-                    for each in self.best(own, self.few, KEPT)
+                    self.climb(option._replace(hours=()), self.few)
+                    for option in self.best(own, self.few, KEPT)
                 ]
             own = self.best(
                 (e for e in own if self.changed(e) == level), self.few, KEPT

@@ -47,7 +47,7 @@ class Opening:
     hours: SlotHours = parameter(
         "Pairs of an hour of day and the number of slots that are open from then on,"
         " hours rising; the last number holds until the first hour of the next day."
-        " Without pairs all slots are always open.",
+        " Without pairs all slots are always open. The words slots=0:2+10:5 set them.",
         default=(),
     )
     boot_s: NotNegative = parameter(

@@ -270,6 +270,21 @@ def test_a_log_with_a_peak_gets_a_schedule_and_what_it_saves():
     assert saved.mean > 0.1 * advice.mean(advice.fixed).mean
 
 
+@pytest.mark.parametrize("target", [None, "wait<=100"])
+def test_todays_schedule_is_kept_by_other_changes_and_left_for_a_fixed_number(target):
+    scenario = place(peaks((0, 1, 4)), slots=2)
+    scenario = replace(scenario, opening=Opening([(0, 1), (1, 2)]))
+    prices = replace(PRICES, price_slot=0.0)
+    advice = advise(scenario, ["fifo", "spt"], range(3), prices=prices, target=target)
+    assert advice.now.hours == ((0, 1), (1, 2))
+    policy = advice.now._replace(policy="spt")
+    assert policy in advice.tried or target
+    assert advice.search.changed(policy) == ("policy",)
+    assert advice.best.hours == (advice.now.hours if target else ())
+    usd = cost_of(scenario, 2, advice.now.hours, prices)
+    assert advice.mean(advice.now).mean == pytest.approx(usd)
+
+
 def test_no_schedule_is_tried_where_the_hour_does_not_matter():
     advice = advise(cg.day("normal", jobs=20), ["fifo"], range(2))
     assert not any(option.hours for option in advice.tried)

@@ -65,8 +65,9 @@ def draw_bars(canvas: Canvas, rows: list[Row]) -> None:
         left += values
     intervals(ax, left, places, x_half=[row["total_usd_half"] for row in rows])
     names = [
-        f"{row['change']}: {row['policy']}, {row['hours'] or row['slots']},"
-        f" {row['types']}"
+        f"{row['policy']}, {row['types']}\n{row['hours']}"
+        if row["hours"]
+        else f"{row['change']}: {row['policy']}, {row['slots']}, {row['types']}"
         for row in rows
     ]
     ax.set_yticks(places, names)

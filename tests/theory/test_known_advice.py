@@ -220,7 +220,7 @@ def test_a_day_whose_best_fleet_changes_twice():
     assert any(text.startswith("Slots by the hour: compared") for text in advice.rest)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_scarce_hours_in_which_scaling_up_cannot_work():
     """From 8 to 14 h every order is refused: slots open before, or not at all."""
     chances = [(0.0, 0.0, 1.0) if 8 <= h < 14 else (1.0, 0.0, 0.0) for h in range(24)]

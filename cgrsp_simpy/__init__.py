@@ -47,6 +47,7 @@ from cgrsp_simpy.rental.arrivals import ArrivalRates, arrival_rates
 from cgrsp_simpy.rental.days import day, on_market, trace
 from cgrsp_simpy.rental.deadlines import DeadlineClass
 from cgrsp_simpy.rental.job import Job, Service
+from cgrsp_simpy.rental.opening import Opening
 from cgrsp_simpy.rental.policies import POLICIES, ListPolicy, make_policy, rules
 from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.rental.terms import Preemption, Terms
@@ -107,6 +108,7 @@ __all__ = [
     "Metric",
     "Model",
     "Monitor",
+    "Opening",
     "PoissonWorkload",
     "PolicyError",
     "Preemption",

@@ -40,7 +40,7 @@ def _add_advise(parser: argparse.ArgumentParser) -> None:
     )
     add_scenario(parser, more, RENTAL_NAMES)
     add_policies(parser, f"{','.join(POLICIES)}; the first is the one in use")
-    target = "limits to reach with the least change, such as miss<=1%%,wait<=30"
+    target = "limits to reach with the least change, such as miss<=1%%,p95_wait<=30"
     add_options(
         parser,
         ("--target FIGURE<=X", str, target),

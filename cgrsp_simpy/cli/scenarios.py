@@ -14,7 +14,13 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 import numpy as np
 
 from cgrsp_simpy.base import policy
-from cgrsp_simpy.base.checks import InputError, check_one_of, check_whole, require
+from cgrsp_simpy.base.checks import (
+    InputError,
+    check_number,
+    check_one_of,
+    check_whole,
+    require,
+)
 from cgrsp_simpy.base.files import faults_of, number_or_text, read_toml
 from cgrsp_simpy.base.parameters import hints, options_of
 from cgrsp_simpy.base.parts import part_of
@@ -22,6 +28,7 @@ from cgrsp_simpy.cli.parsing import MODULES
 from cgrsp_simpy.decide.month import month
 from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.logs import COLUMNS, FORMATS, Reading, read_log
+from cgrsp_simpy.market.gpu import read_gpus
 from cgrsp_simpy.rental.days import day, on_market, trace
 from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.rental.workload import DAYS, LoggedWorkload
@@ -80,6 +87,7 @@ SOURCE_WORDS = {
 }
 """Module -> words that say from which files its jobs are -> their meaning."""
 MARKET_WORDS = {
+    "gpus.memory_gb": "memory that each job needs, with gpus=FILE.csv",
     "market": "files of stock and prices, joined by +",
     "market.TYPE": "the name of a GPU type in the market's files",
 }
@@ -268,7 +276,18 @@ def _rental(variant: str, words: Words) -> Any:
 
 
 def _on_market(scenario: Any, words: Words) -> Any:
-    """Set the stock and the prices to those of files."""
+    """Set the types, the stock and the prices to those of files."""
+    memory_gb = words.take("gpus.memory_gb")
+    if memory_gb:
+        least_gb = value_of(memory_gb, float)
+        check_number("gpus.memory_gb", least_gb, least=0)
+        allowed = "given with gpus=FILE.csv"
+        require(
+            words.get("gpus", "").endswith(".csv"), "word", "gpus.memory_gb", allowed
+        )
+        gpus = read_gpus(words.take("gpus"), least_gb)
+        slots = len(scenario.slots)
+        scenario = subject_of(scenario).varied(gpus=gpus, slots=slots)
     files = words.take("market")
     if not files:
         return scenario

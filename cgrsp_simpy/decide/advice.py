@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from cgrsp_simpy.analysis.statistics import Mean, block_bootstrap_mean
+from cgrsp_simpy.analysis.statistics import Mean, block_bootstrap_mean, mean
 from cgrsp_simpy.base.checks import check_one_of, require
 from cgrsp_simpy.base.metric import summed
 from cgrsp_simpy.base.parameters import Positive, checked
@@ -22,16 +22,22 @@ from cgrsp_simpy.base.table import Table, digits, html_text
 from cgrsp_simpy.decide.recommend import (
     BILLS,
     COST,
+    FINALISTS,
     FREE,
     INCONVENIENCE,
     LEAST_SEEDS,
     PARTS,
+    PERCENT,
+    REPRICED,
+    ROUNDING,
+    TIE,
     Option,
     Prices,
     Search,
     Spot,
     Trials,
     given_or_usual,
+    least_figures,
     under_load,
 )
 from cgrsp_simpy.rental.scenario import Scenario
@@ -91,6 +97,9 @@ figure img { width: 100%; max-width: 42rem } td { padding: .25rem .5rem }
   table { font-size: 6.5pt } td, th { padding: .3mm .6mm; white-space: normal }
 }
 """
+QUANTILES = [
+    f"p{percent}_{name}_min" for name in ("wait", "tardiness") for percent in PERCENT
+]
 UNITS = re.compile("_(min|pct|usd)$")
 NUMBER = r"([0-9]+\.?[0-9]*|\.[0-9]+) *%?"  # in a target
 
@@ -146,23 +155,28 @@ def advise(
         target=target,
         budget_usd=budget_usd,
     )
-    trials = Trials(chosen, list(named.values()), prices, spot, executor, store)
+    asks_quantile = not limits.keys().isdisjoint(QUANTILES)
+    trials = Trials(
+        chosen, list(named.values()), prices, spot, executor, store, asks_quantile
+    )
     search = Search(trials, limits, least, max(listed) + 1)
     with studies_on(jobs=subject_of(chosen).work * SEARCHED * len(named)):
         best = search.least_change() if target else search.cheapest()
         first = None if limits or best == trials.now else search.first_step()
         found = Advice(search, best, first, listed)
+        tied = sorted(
+            search.ties(best, listed), key=lambda tie: float(found.daily(tie).std())
+        )
+        found = replace(found, best=tied[0], tied=tuple(tied))
     found.keep(store)
     return found
 
 
 def limits_of(scenario: Scenario, target: str | None) -> dict[str, float]:
     """Return the figures that a target names, with their greatest values."""
-    known = {
-        UNITS.sub("", name): name
-        for name, own in subject_of(scenario).report.metrics.items()
-        if own.unit
-    }
+    metrics = subject_of(scenario).report.metrics.items()
+    with_unit = [name for name, metric in metrics if metric.unit]
+    known = {UNITS.sub("", name): name for name in (*with_unit, *QUANTILES)}
     limits = {}
     for part in target.split(",") if target is not None else ():
         name, _, most = part.partition("<=")
@@ -179,13 +193,15 @@ class Advice(Results):
 
     search: everything tried, with the runs. best: result of the search. first: the
     smallest single change that pays on the search's seeds. seeds: for the comparison of
-    these with today.
+    these with today. tied: options that these do not tell from the best, the one of
+    least spread first.
     """
 
     search: Search
     best: Option
     first: Option | None
     seeds: list[int]
+    tied: tuple[Option, ...] = ()
 
     def __post_init__(self) -> None:
         self.trials.run(self.compared, self.seeds)
@@ -205,8 +221,9 @@ class Advice(Results):
 
     @property
     def compared(self) -> list[Option]:
-        """Today, the best option and the first step."""
-        return list(dict.fromkeys(filter(None, (self.now, self.best, self.first))))
+        """Today, the best option, the best fixed fleet and the first step."""
+        options = (self.now, self.best, self.fixed, self.first)
+        return list(dict.fromkeys(filter(None, options)))
 
     def mean(self, option: Option, figure: str = COST) -> Mean:
         """Return the mean of a compared option."""
@@ -228,6 +245,26 @@ class Advice(Results):
         saved, days = self.saved(option), self.for_days(option)
         worth = saved.mean >= WORTH * self.mean(self.now).mean
         return worth and saved.low > 0 and (days is None or days.low > 0)
+
+    @cached_property
+    def fixed(self) -> Option | None:
+        """The best option with a fixed number of slots, if the best changes it."""
+        searched = set(self.search.few)
+        fixed = [
+            option
+            for option, runs in self.trials.figures.items()
+            if not option.hours and runs.keys() >= searched
+        ]
+        if not self.best.hours:
+            return None
+        fixed = fixed or [self.now._replace(hours=())]
+        best = self.search.best(fixed, self.search.few, FINALISTS)
+        return self.search.best(best, self.search.seeds)[0]
+
+    @cached_property
+    def repriced(self) -> dict[str, Option]:
+        """Of REPRICED figures, the best option."""
+        return {name: self.search.repriced(self.best, name) for name in REPRICED}
 
     @property
     def whole_days(self) -> int:
@@ -264,12 +301,12 @@ class Advice(Results):
             return np.array(trials.values(option, COST, self.seeds))
         place, costs = trials.fleet(option), []
         for seed in self.seeds:
-            jobs = simulate_for_study(place, trials.policies[option.policy], seed).jobs
-            usd = jobs["cost_usd"] + trials.prices.of_jobs(jobs)
-            costs.append(_by_part(jobs["submit_s"], usd, days) * (days / trials.days))
-        return np.asarray(
-            sum(costs) / len(costs) + trials.prices.price_slot * option.slots
-        )
+            run = simulate_for_study(place, trials.policies[option.policy], seed)
+            usd = run.jobs["cost_usd"] + trials.prices.of_jobs(run.jobs)
+            by_day = _by_part(run.jobs["submit_s"], usd, days) * (days / trials.days)
+            billed = trials.billed_slots(option, run.tally)
+            costs.append(by_day + trials.prices.price_slot * billed)
+        return np.asarray(sum(costs) / len(costs))
 
     @cached_property
     def hours(self) -> list[Row]:
@@ -337,7 +374,10 @@ class Advice(Results):
         policy = f"{option.policy} in place of {now.policy}"
         if option.policy == f"{now.policy}-later":
             policy = f"loose jobs after the scarce hours, with {now.policy} as today"
-        slots = f"{many(option.slots, 'slot')} in place of {now.slots}{which}"
+        today = now.number if now.hours else str(now.slots)
+        slots = f"{option.number} in place of {today}{which}"
+        if option.hours:
+            slots = f"{option.number}, in place of {today}"
         parts = {"policy": policy, "types": types.get(kind, ""), "slots": slots}
         return "; ".join(parts[each] for each in changed) or f"leave it as it is, {now}"
 
@@ -406,21 +446,35 @@ class Advice(Results):
     def _kept(self, figure: str) -> str:
         """Describe whether a limit is met."""
         most, found = self.search.limits[figure], self.mean(self.best, figure)
-        shown = self.search.reached(self.best, figure, self.seeds) <= most
+        reached = self.search.reached(self.best, figure, self.seeds)
+        shown = reached <= most + ROUNDING
         verdict = "met" if shown else "met in the mean, not shown"
-        verdict = (
-            verdict if found.mean <= most else "not met by anything that was tried"
-        )
+        if found.mean > most + ROUNDING:
+            verdict = "not met by anything that was tried"
+        least = self.least.get(figure, 0.0)
+        if least > most + ROUNDING:
+            verdict = f"no plan gets below {_number(least)}; the nearest that was tried"
         return f" {figure} <= {most:g}: {verdict}, {_spread(found)}."
+
+    @cached_property
+    def least(self) -> dict[str, float]:
+        """Figures that no plan can get below, means over the seeds."""
+        scenario = self.trials.scenario
+        rows = [least_figures(scenario, seed) for seed in self.seeds]
+        return {name: mean([row[name] for row in rows]).mean for name in rows[0]}
 
     # ---- the rest ----
 
     @property
     def rest(self) -> list[str]:
-        """Today, the first step, a bad day, and what gets worse."""
-        return [
-            *filter(None, (self._today(), self._first(), self._bad(), self._worse()))
-        ]
+        """Today, what no plan can change, the first step, a bad day, and what gets
+        worse.
+        """
+        parts = (
+            *(self._today, self._late, self._first, self._by_hour),
+            *(self._bad, self._worse, self._priced),
+        )
+        return [text for part in parts if (text := part())]
 
     def _today(self) -> str:
         miss, wait = (
@@ -448,6 +502,15 @@ class Advice(Results):
             " inconvenience (first seed)."
         )
 
+    def _late(self) -> str:
+        late = self.least["miss_pct"]
+        if not late:
+            return ""
+        return (
+            f"{_number(late)} % of the jobs cannot be in time whatever you do: on the"
+            " fastest type at once they end after their deadlines."
+        )
+
     def _first(self) -> str:
         if self.first in (None, self.best):
             return ""
@@ -458,24 +521,40 @@ class Advice(Results):
         unsure = "" if self.pays(self.first) else ", not shown on these seeds"
         return f"{text} it saves {_spread(self.saved(self.first))} USD a day{unsure}."
 
-    def _bad(self) -> str:
-        costs = {
-            name: self.daily(each)
-            for name, each in (("today", self.now), ("then", self.best))
-        }
-        logged, number = self.whole_days, len(costs["today"])
-        noun = "run" if logged == 1 or self.trials.days > 1 > logged else "day"
-        few = number < BAD_DAYS
-        worst = (
-            f"{max(x) if few else np.quantile(x, BAD):.2f} {name}"
-            for name, x in costs.items()
+    def _by_hour(self) -> str:
+        """What slots by the hour save compared with the best fixed number."""
+        if not any(option.hours for option in self.tried):
+            return ""
+        if self.fixed is None:
+            return "Slots by the hour: no schedule was better than a fixed number."
+        saved = self.trials.change(self.fixed, self.best, COST, self.seeds)
+        return (
+            f"Slots by the hour: compared with {self.fixed}, the best fixed fleet that"
+            f" was tried, they save {_spread(saved)} USD a day."
         )
-        told = (
+
+    def _bad(self) -> str:
+        worst = f"{self.bad(self.now):.2f} today, {self.bad(self.best):.2f} then"
+        return f"A bad day, {self._of_days}, USD: {worst}."
+
+    @property
+    def _of_days(self) -> str:
+        """What `bad` is of, in words."""
+        logged, number = self.whole_days, len(self.daily(self.now))
+        noun = "run" if logged == 1 or self.trials.days > 1 > logged else "day"
+        if number >= BAD_DAYS:
+            return f"the 95th percentile of {number} {noun}s"
+        return (
             f"the worst of {many(number, noun)} (no 95th percentile of fewer than"
             f" {BAD_DAYS})"
         )
-        told = told if few else f"the 95th percentile of {number} {noun}s"
-        return f"A bad day, {told}, USD: {', '.join(worst)}."
+
+    def bad(self, option: Option) -> float:
+        """Return the cost of a bad day, USD: the 95th percentile, or of few days the
+        greatest.
+        """
+        usd = self.daily(option)
+        return float(max(usd) if len(usd) < BAD_DAYS else np.quantile(usd, BAD))
 
     def _worse(self) -> str:
         savings = {noun: self.saved(self.best, name) for name, noun in WORSE.items()}
@@ -485,6 +564,25 @@ class Advice(Results):
             if x.high < 0
         ]
         return f"What gets worse: {'; '.join(worse)}." if worse else ""
+
+    def _priced(self) -> str:
+        """The prices, and the answer if those of misses and waits were others."""
+        of, best = self.trials.prices, self.best
+        prices = (
+            f"Prices: {of.price_miss:g} USD per missed deadline, {of.price_late:g} per"
+            f" minute late, {of.price_wait:g} per minute waiting, each times the weight"
+            f" of the job; {of.price_slot:g} per slot and day; the rent is the"
+            " market's."
+        )
+        if self.search.limits:
+            return prices
+        half, double = (
+            "the same plan" if other == best else self.instruction(other)
+            for other in self.repriced.values()
+        )
+        answers = f": {half}; at twice the prices: {double}"
+        answers = " or twice the prices: the same plan" if half == double else answers
+        return f"{prices} With half of the first three{answers}."
 
     # ---- what was tried ----
 
@@ -502,6 +600,8 @@ class Advice(Results):
             if option.types.startswith("spot ")
             else "start later"
             if later
+            else changed.replace("slots", "slots by the hour")
+            if option.hours
             else changed
         )
 
@@ -522,7 +622,7 @@ class Advice(Results):
         for option, seeds in own:
             row: Row = {
                 "change": self.kind(option),
-                **option._asdict(),
+                **option.as_row(),
                 "seeds": len(seeds),
             }
             row["compared"] = seeds is self.seeds
@@ -548,18 +648,18 @@ class Advice(Results):
         """The compared options, and the best of each kind of change."""
         cells = [
             [
-                *(str(row[name]) for name in HEAD[:4]),
+                *(
+                    row["hours"] * (name == "slots") or str(row[name])
+                    for name in HEAD[:4]
+                ),
                 *(_half(row, name) for name in HEAD[4:-1]),
                 f"{row['seeds']}{'' if row['compared'] else ' of the search'}",
             ]
             for row in self.shown
         ]
-        of, days, spot = self.trials.prices, self.trials.days, self.trials.spot
+        days, spot = self.trials.days, self.trials.spot
         note = (
-            f"Prices, times the weight of a job: {of.price_miss:g} USD a missed"
-            f" deadline, {of.price_late:g} a minute late, {of.price_wait:g} a minute"
-            f" waiting; {of.price_slot:g} a slot kept a day; the rent is the market's."
-            f" A run counts as {days:.3g} day{'s' * (days > 1)}. Behind ± is half of a"
+            f"A run counts as {days:.3g} day{'s' * (days > 1)}. Behind ± is half of a"
             " 95 % interval."
         )
         if spot:
@@ -571,7 +671,29 @@ class Advice(Results):
             "Compared, and the best tried of each other kind"
             f" ({many(len(self.tried), 'option')})"
         )
-        return [Table(title, [HEAD, *cells], note)]
+        return [*self._ties(), Table(title, [HEAD, *cells], note)]
+
+    def _ties(self) -> list[Table]:
+        """Plans that do not differ, if there are several."""
+        if len(self.tied) < 2:
+            return []
+        head = ["plan", COST, "more than the first", "sd_usd", "bad_day_usd"]
+        cells = [
+            [
+                str(option),
+                _spread(self.mean(option)),
+                _spread(self.trials.change(option, self.best, COST, self.seeds), "+"),
+                f"{self.daily(option).std():.2f}",
+                f"{self.bad(option):.2f}",
+            ]
+            for option in self.tied
+        ]
+        note = (
+            "On the same seeds the difference of each to the first is not significant"
+            f" and at most {TIE:.0%}. The first has the least standard deviation over"
+            f" days. A bad day: {self._of_days}."
+        )
+        return [Table("Plans that do not differ", [head, *cells], note)]
 
     @property
     def title(self) -> str:
@@ -593,10 +715,12 @@ class Advice(Results):
             "limits": self.search.limits,
             "lines": self.lines,
             "rest": self.rest,
-            "advised": self.advised._asdict(),
-            "found": self.best._asdict(),
-            "first": self.first and self.first._asdict(),
+            "advised": self.advised.as_row(),
+            "found": self.best.as_row(),
+            "first": self.first and self.first.as_row(),
+            "tied": [option.as_row() for option in self.tied],
             "saved_usd": plain_mean(self.saved(self.best)),
+            "least": self.least,
             "hours": self.hours,
             "rows": self.rows,
         }
@@ -625,6 +749,11 @@ def _by_part(
     since_s = submit_s - submit_s.min()
     part = since_s / (max(span_s, since_s.max()) or 1.0) * parts
     return np.bincount(np.minimum(part.astype(int), parts - 1), values, parts)
+
+
+def _number(value: float) -> str:
+    """Format a figure without an interval."""
+    return _half({"": value, "_half": nan}, "")
 
 
 def _spread(value: Mean, sign: str = "") -> str:

@@ -65,7 +65,9 @@ def draw_bars(canvas: Canvas, rows: list[Row]) -> None:
         left += values
     intervals(ax, left, places, x_half=[row["total_usd_half"] for row in rows])
     names = [
-        f"{row['change']}: {row['policy']}, {row['slots']}, {row['types']}"
+        f"{row['policy']}, {row['types']}\n{row['hours']}"
+        if row["hours"]
+        else f"{row['change']}: {row['policy']}, {row['slots']}, {row['types']}"
         for row in rows
     ]
     ax.set_yticks(places, names)
@@ -84,12 +86,13 @@ def searched(found: Advice) -> list[Row]:
     as SLOT_LOOKS. advised: whether this is the option advised.
     """
     by_slots = sorted(
-        where(found.rows, compared=False), key=lambda row: float(row["slots"])
+        where(found.rows, compared=False, hours=""),
+        key=lambda row: float(row["slots"]),
     )
     lines = grouped(by_slots, lambda row: (row["policy"], row["types"]))
     long = [rows for rows in lines.values() if len(rows) > 2]
     long.sort(key=lambda rows: min(float(row["total_usd"]) for row in rows))
-    option = found.advised._asdict()
+    option = found.advised.as_row()
     return [
         {**row, "advised": option.items() <= row.items()}
         for rows in long[: len(SLOT_LOOKS)]

@@ -6,13 +6,14 @@ be compared with today's configuration on seeds that the search did not use.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property, partial
-from itertools import combinations, cycle, islice, product
-from math import isnan, nan
+from itertools import combinations, cycle, islice, pairwise, product
+from math import ceil, isnan, nan
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
@@ -31,12 +32,16 @@ from cgrsp_simpy.base.parameters import (
     parameter,
 )
 from cgrsp_simpy.base.policy import PolicyError
+from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.market.gpu import GpuType, round_robin
 from cgrsp_simpy.market.stock import DAY_S
+from cgrsp_simpy.rental.job import Draws, Job
+from cgrsp_simpy.rental.opening import describe_hours
 from cgrsp_simpy.rental.policies import POLICIES
 from cgrsp_simpy.rental.policies.later import LooseLater, scarce_spans
 from cgrsp_simpy.rental.record import Totals
-from cgrsp_simpy.rental.scenario import Scenario
+from cgrsp_simpy.rental.report import figures_of
+from cgrsp_simpy.rental.scenario import THESIS_TERMS, Scenario
 from cgrsp_simpy.rental.terms import Preemption
 from cgrsp_simpy.rental.view import Policy
 from cgrsp_simpy.rental.workload import (
@@ -45,7 +50,12 @@ from cgrsp_simpy.rental.workload import (
     PoissonWorkload,
     widths,
 )
-from cgrsp_simpy.studies.replicate import Replications, check_policies, replicate
+from cgrsp_simpy.studies.replicate import (
+    Replications,
+    check_policies,
+    replicate,
+    simulate_for_study,
+)
 from cgrsp_simpy.studies.store import Store
 from cgrsp_simpy.studies.study import many
 from cgrsp_simpy.studies.subject import subject_of
@@ -54,9 +64,16 @@ BILLS = {"rent_usd": "rent", "slots_usd": "slots"}
 INCONVENIENCE = {"misses_usd": "misses", "late_usd": "lateness", "waits_usd": "waiting"}
 PARTS = BILLS | INCONVENIENCE  # of the cost of a day, with their names
 COST = "total_usd"  # their sum
+# the same with other prices of misses, lateness and waits: factors of these
+REPRICED = {"half_price_usd": 0.5, "double_price_usd": 2.0}
+Hours = tuple[tuple[float, int], ...]
+DAY_H = 24.0
 FIXED, FREE = "fixed types", "free types"
 """Slots with fixed types, or types that the policy chooses."""
 MOST_USD = 1e9  # greatest price, so that sums stay finite
+PERCENT = (90, 95, 99)  # quantiles that a target can limit
+BOUNDED = re.compile("(miss_pct|wait_min|tardiness_min)$")  # by `least_figures`
+ROUNDING = 1e-9  # of a figure, against a limit
 LEAST_SEEDS = 3  # two may agree by chance and give a narrow interval
 
 # a price -> the policy parameter that uses it
@@ -114,8 +131,11 @@ class Prices:
         usd = self.price_miss * (late_s > 0) + self.price_late * late_s / 60
         return np.asarray(jobs["weight"] * (usd + self.price_wait * wait_s / 60))
 
-    def bill(self, sums: Totals, slots: int, days: float) -> dict[str, float]:
-        """Return a run's cost per day in USD by PARTS, and their sum, COST."""
+    def bill(self, sums: Totals, slots: float, days: float) -> dict[str, float]:
+        """Return a run's cost per day in USD by PARTS, and their sum, COST.
+
+        slots: mean number of slots that are billed.
+        """
         parts = {
             "rent_usd": sums.cost_usd / days,
             "slots_usd": self.price_slot * slots,
@@ -145,15 +165,27 @@ class Option(NamedTuple):
     """Configuration to compare.
 
     types: FIXED, FREE, or "all", "plus" or "spot" and the name of a type: of all slots,
-    of the slots beyond today's, or rented as spot instances.
+    of the slots beyond today's, or rented as spot instances. hours: as in `Opening`;
+    slots: the greatest number of these.
     """
 
     policy: str
     slots: int
     types: str
+    hours: Hours = ()
+
+    @property
+    def number(self) -> str:
+        """The number of slots, by the hour if it changes."""
+        return describe_hours(self.hours) if self.hours else many(self.slots, "slot")
+
+    def as_row(self) -> dict[str, Any]:
+        """Return its parts as columns, with the hours as a text."""
+        hours = self.number if self.hours else ""
+        return {**self._asdict(), "hours": hours}
 
     def __str__(self) -> str:
-        return f"{self.policy} on {many(self.slots, 'slot')}, {self.types}"
+        return f"{self.policy} on {self.number}, {self.types}"
 
 
 # ---- what can be changed ----
@@ -287,10 +319,62 @@ def under_load(scenario: Scenario, factor: float) -> Scenario:
 # ---- runs ----
 
 
+def quantiles(jobs: Mapping[str, np.ndarray] | np.ndarray) -> dict[str, float]:
+    """Return quantiles of the waits and the tardiness of jobs, minutes, by name.
+
+    jobs: columns as in JobRecord. The 95th percentile is the least value that at most 5
+    % of the jobs exceed, without the rounding errors of a difference.
+    """
+    values = {
+        "wait": jobs["start_s"] - jobs["submit_s"],
+        "tardiness": np.maximum(0.0, jobs["finish_s"] - jobs["deadline_s"]),
+    }
+    return {
+        f"p{percent}_{name}_min": round(
+            float(np.percentile(seconds, percent, method="inverted_cdf")) / 60, 9
+        )
+        for name, seconds in values.items()
+        for percent in PERCENT
+    }
+
+
+def _with_quantiles(run: Run) -> list[Any]:
+    return [subject_of(run.scenario).outcome(run), quantiles(run.jobs)]
+
+
+def least_figures(scenario: Scenario, seed: int) -> dict[str, float]:
+    """Return figures of waits, misses and tardiness that no plan can get below.
+
+    Those of a run in which each job is sent to its fastest type when it is submitted,
+    and meets the stock of least delay.
+    """
+    jobs, draws = zip(*scenario.workload.generate(seed, scenario.service))
+    columns = {name: np.array(column) for name, column in zip(Job._fields, zip(*jobs))}
+    luck = {name: np.array(column) for name, column in zip(Draws._fields, zip(*draws))}
+    # under other terms a later dispatch has another delay, or finds a warm instance
+    share = luck["delay"] if scenario.terms == THESIS_TERMS else 0.0 * luck["delay"]
+    delays_s = [low + (high - low) * share for low, high in scenario.market.delay_s]
+    delay_s = np.min(delays_s, axis=0) * (scenario.terms.warm_s == 0)
+    fastest_s = np.min([gpu.mean_execution_s for gpu in scenario.gpus], axis=0)
+    start_s = columns["submit_s"] + delay_s
+    service_s = fastest_s[columns["complexity"] - 1] * luck["service"]
+    columns |= {
+        "dispatch_s": columns["submit_s"],
+        "start_s": start_s,
+        "finish_s": start_s + service_s,
+        "cost_usd": 0.0 * service_s,
+    }
+    totals = Totals.of(scenario.workload.classes)
+    totals.add(columns)
+    figures = figures_of(scenario, totals) | quantiles(columns)
+    return {name: value for name, value in figures.items() if BOUNDED.search(name)}
+
+
 class Trials:
     """Runs of options, each simulated once.
 
     scenario: today's. policies: by label, the current one first. prices: for the bills.
+    quantiles: whether their figures include quantiles of the jobs.
     """
 
     def __init__(
@@ -301,18 +385,24 @@ class Trials:
         spot: Spot | None = None,
         executor: Executor | int | None = None,
         store: Store | None = None,
+        quantiles: bool = False,
     ) -> None:
+        self.keep = _with_quantiles if quantiles else None
         weighed = prices.passed_to(check_policies(policies, scenario).values())
         weighed += later(scenario, weighed[0])
         self.scenario, self.prices, self.spot = scenario, prices, spot
         self.policies = check_policies(weighed, scenario)
-        self.fleets = fleets(scenario, spot)
+        always_open = replace(scenario, opening=replace(scenario.opening, hours=()))
+        self.fleets = fleets(always_open, spot)
         self.now = Option(
-            next(iter(self.policies)), len(scenario.slots), own_types(scenario)
+            next(iter(self.policies)),
+            len(scenario.slots),
+            own_types(scenario),
+            scenario.opening.hours,
         )
-        self._least = max(widths(scenario.workload), default=1)
+        self.least = max(widths(scenario.workload), default=1)
         self.executor, self.store, self.days = executor, store, days_of(scenario)
-        self._made: dict[tuple[int, str], Scenario] = {self.now[1:]: scenario}
+        self._made: dict[tuple[int, str, Hours], Scenario] = {self.now[1:]: scenario}
         self.figures: dict[Option, dict[int, dict[str, float]]] = {}
 
     def fleet(self, option: Option) -> Scenario:
@@ -321,11 +411,19 @@ class Trials:
         Raises InputError for an impossible fleet: a job does not fit, a type is never
         in stock, or no job would end on it.
         """
-        _, slots, types = option
-        if (slots, types) not in self._made:
-            require(slots >= self._least, "slots", slots, "enough for each job")
-            self._made[slots, types] = self.fleets[types](slots)
-        return self._made[slots, types]
+        _, slots, types, hours = option
+        if option[1:] not in self._made:
+            require(slots >= self.least, "slots", slots, "enough for each job")
+            fleet = self.fleets[types](slots)
+            opening = replace(fleet.opening, hours=hours)
+            self._made[option[1:]] = replace(fleet, opening=opening)
+        return self._made[option[1:]]
+
+    def billed_slots(self, option: Option, sums: Totals) -> float:
+        """Return the mean number of slots that are billed in a run."""
+        fleet = self.fleet(option)
+        more = sums.more.get("overtime_h", 0.0) / DAY_H / self.days
+        return fleet.opening.mean_slots(len(fleet.slots)) + more
 
     def able(self, option: Option) -> bool:
         """Whether the option's fleet is possible."""
@@ -344,21 +442,29 @@ class Trials:
             Replications(made, [self.policies[option.policy]], left)
             for option, (made, left) in wanted.items()
         ]
-        runs = replicate(tasks, self.executor, self.store)
+        runs = replicate(tasks, self.executor, self.store, keep=self.keep)
         for option, (made, left) in wanted.items():
             for seed in left:
                 outcome = runs.outcome(made, self.policies[option.policy], seed)
                 # means over fewer seeds would not be comparable
                 if isinstance(outcome, str):
                     raise PolicyError(f"{option}, seed {seed}: {outcome}")
-                parts = self.prices.bill(Totals(*outcome), option.slots, self.days)
+                more = {}
+                if self.keep:
+                    outcome, more = outcome
+                totals = Totals(*outcome)
+                billed = self.billed_slots(option, totals)
+                parts = self.prices.bill(totals, billed, self.days)
                 own = {"bills_usd": BILLS, "inconvenience_usd": INCONVENIENCE}
                 sums = {
                     name: summed(parts[part] for part in group)
                     for name, group in own.items()
                 }
+                for name, factor in REPRICED.items():
+                    unease_usd = sums["inconvenience_usd"]
+                    sums[name] = sums["bills_usd"] + factor * unease_usd
                 self.figures[option][seed] = (
-                    subject_of(made).figures(outcome) | parts | sums
+                    subject_of(made).figures(outcome) | parts | sums | more
                 )
 
     def values(self, option: Option, figure: str, seeds: Sequence[int]) -> list[float]:
@@ -389,6 +495,66 @@ def _with_enough(value: Mean) -> Mean:
     return value if value.n >= LEAST_SEEDS else replace(value, low=nan, high=nan, p=nan)
 
 
+# ---- slots by the hour ----
+
+FACTORS = (1.0, 1.5, 2.0, 3.0)  # of the mean number of slots in use
+MOST_SPANS = 4  # of a first schedule, so that it can be followed by people
+MOVES_H = (1, -1, 3, -3)  # of the hours at which slots open and close
+STEP_S = 300.0  # between counts of the slots in use
+
+
+def varies_by_hour(scenario: Scenario) -> bool:
+    """Whether the arrivals of a scenario depend on the hour of day."""
+    load = scenario.workload
+    if isinstance(load, HourlyWorkload):
+        return len({rate for day in load.rates.per_h for rate in day}) > 1
+    return isinstance(load, LoggedWorkload)
+
+
+def scheduled(option: Option, numbers: Sequence[int]) -> Option:
+    """Return the option with a number of slots for each hour of day, of which spans
+    that differ least are merged until there are MOST_SPANS.
+    """
+    spans = [(float(hour), int(number)) for hour, number in enumerate(numbers)]
+    while len(spans) > MOST_SPANS or any(a[1] == b[1] for a, b in pairwise(spans)):
+        ends = [hour for hour, _ in spans[1:]] + [24.0]
+        added = [
+            abs(b - a) * (end - begin if a < b else after - end)
+            for (begin, a), (end, b), after in zip(spans, spans[1:], ends[1:])
+        ]
+        place = int(np.argmin(added))
+        number = max(spans[place][1], spans[place + 1][1])
+        spans[place : place + 2] = [(spans[place][0], number)]
+    return _with_hours(option, spans)
+
+
+def _with_hours(option: Option, spans: Sequence[tuple[float, int]]) -> Option:
+    """Return the option with these hours; those of equal numbers are merged."""
+    before = [number for _, number in [*spans[-1:], *spans[:-1]]]
+    hours = tuple(span for span, number in zip(spans, before) if span[1] != number)
+    slots = max(number for _, number in spans)
+    return option._replace(slots=slots, hours=hours)
+
+
+def neighbours(option: Option, least: int) -> list[Option]:
+    """Return options with one number of slots changed by one, one hour moved by one of
+    MOVES_H, or one span merged with the one before.
+
+    least: number of slots that are always open, so that every job ends.
+    """
+    hours, options = list(option.hours), []
+    for place, (hour, number) in enumerate(hours):
+        changed = [(hour, number + more) for more in (1, -1)]
+        changed += [(hour + later_h, number) for later_h in MOVES_H]
+        changed += [(hour, hours[place - 1][1])]
+        for span in changed:
+            spans = sorted([*hours[:place], span, *hours[place + 1 :]])
+            differ = len({at for at, _ in spans}) == len(spans)
+            if differ and 0 <= span[0] < 24 and span[1] >= least:
+                options.append(_with_hours(option, spans))
+    return options
+
+
 # ---- the search ----
 
 CHANGES = ("policy", "types", "slots")
@@ -397,6 +563,7 @@ LEVELS = [level for number in range(4) for level in combinations(CHANGES, number
 SEARCHED_JOBS = 2000  # per option, roughly
 MOST_SEEDS = 6
 KEPT = 3  # per race
+TIE = 0.02  # greatest difference of plans that are called equal, as a share of the cost
 FINALISTS = 4
 
 
@@ -425,7 +592,8 @@ class Search:
     def excess(self, option: Option, seeds: Sequence[int]) -> float:
         """Return the relative excess over the limits; 0 if all are met."""
         return summed(
-            max(0.0, (self.reached(option, figure, seeds) - most) / (most or 1.0))
+            max(0.0, self.reached(option, figure, seeds) - most - ROUNDING)
+            / (most or 1.0)
             for figure, most in self.limits.items()
         )
 
@@ -467,18 +635,20 @@ class Search:
         differs = (
             option.policy != now.policy,
             option.types != now.types and not plus,
-            option.slots != now.slots,
+            (option.slots, option.hours) != (now.slots, now.hours),
         )
         return tuple(name for name, each in zip(CHANGES, differs) if each)
 
     @cached_property
     def starts(self) -> list[Option]:
         """All policies and types on today's number of slots, or on one more."""
-        number = self.trials.now.slots
-        return [
-            Option(policy, number + types.startswith("plus "), types)
-            for types, policy in product(self.trials.fleets, self.trials.policies)
-        ]
+        now, options = self.trials.now, []
+        for types, policy in product(self.trials.fleets, self.trials.policies):
+            option = now._replace(policy=policy, types=types)
+            if types.startswith("plus "):
+                option = Option(policy, now.slots + 1, types)
+            options.append(option)
+        return options
 
     def cheapest(self) -> Option:
         """Return the best option, whatever it changes."""
@@ -489,7 +659,10 @@ class Search:
         )
         by_types = list({each.types: each for each in reversed(ranked)}.values())
         by_types = by_types[::-1][:KEPT]
-        found = [self.climb(each, self.few) for each in (self.trials.now, *by_types)]
+        found = [
+            self.climb(option._replace(hours=()), self.few)
+            for option in (self.trials.now, *by_types)
+        ]
         [best], last = self.best(found, self.few), None
         while best != last:
             last = best
@@ -497,13 +670,83 @@ class Search:
             others += [last._replace(types=each) for each in self.trials.fleets]
             [best] = self.best([last, self.race(others)], self.few)
             best = best if best == last else self.climb(best, self.few)
-        tried = [
-            each
-            for each, runs in self.trials.figures.items()
-            if len(runs) >= len(self.few)
+        if varies_by_hour(self.trials.scenario) and self.trials.prices.price_slot:
+            self.by_hour(best)
+        return self.best([self.trials.now, *self.finalists()], self.seeds)[0]
+
+    def by_hour(self, option: Option) -> Option:
+        """Return the best schedule of slots, from the load of a fixed number on.
+
+        It begins with multiples of the mean number of slots in use by hour of day, and
+        changes numbers and hours until no change pays.
+        """
+        fixed = option._replace(hours=())
+        used = self.slots_in_use(fixed)
+        ahead = ceil(self.trials.scenario.opening.boot_s / 3600)
+        # those of a peak are ordered before it
+        used = np.max([np.roll(used, -hours) for hours in range(ahead + 1)], axis=0)
+        least = max(1, self.trials.least)
+        starts = [
+            scheduled(fixed, np.maximum(least, np.ceil(factor * used).astype(int)))
+            for factor in FACTORS
         ]
-        finalists = self.best(tried, self.few, FINALISTS)
-        return self.best([self.trials.now, *finalists], self.seeds)[0]
+        best, last = self.race(starts), None
+        while best != last:
+            last = best
+            better = self.race(neighbours(last, least) or [last])
+            [best] = self.best([last, better], self.few)
+        return best
+
+    def slots_in_use(self, option: Option) -> np.ndarray:
+        """Return the mean number of slots in use by hour of day, on the first seed."""
+        place = self.trials.fleet(option)
+        policy = self.trials.policies[option.policy]
+        jobs = simulate_for_study(place, policy, self.seeds[0]).jobs
+        begin_s, end_s = (
+            np.sort(np.repeat(jobs[name], jobs["gpus"]))
+            for name in ("dispatch_s", "finish_s")
+        )
+        at_s = np.arange(0.0, end_s[-1], STEP_S)
+        number = np.searchsorted(begin_s, at_s) - np.searchsorted(end_s, at_s)
+        hour = (place.market.clock.start_h + at_s / 3600).astype(int) % 24
+        times = np.maximum(1, np.bincount(hour, minlength=24))
+        return np.asarray(np.bincount(hour, number, 24) / times)
+
+    def finalists(self) -> list[Option]:
+        """Return the best of the options tried on more than a few seeds."""
+        options = [
+            option
+            for option, runs in self.trials.figures.items()
+            if runs.keys() >= set(self.few)
+        ]
+        return self.best(options, self.few, FINALISTS)
+
+    def ties(self, best: Option, seeds: Sequence[int]) -> list[Option]:
+        """Return the best option, and those of the finalists that these seeds cannot
+        tell from it: their paired difference is not significant, and at most TIE.
+        """
+        if self.limits or best == self.trials.now:
+            return [best]
+        known = best, self.trials.now
+        rivals = [rival for rival in self.finalists() if rival not in known]
+        self.trials.run([best, *rivals], seeds)
+        most_usd = TIE * self.trials.mean(best, self.least, seeds).mean
+
+        def is_equal(option: Option) -> bool:
+            more = self.trials.change(option, best, self.least, seeds)
+            return more.low <= 0 <= more.high and abs(more.mean) <= most_usd
+
+        return [best, *filter(is_equal, rivals)]
+
+    def repriced(self, best: Option, figure: str) -> Option:
+        """Return the best option by another figure: `best`, unless another is shown to
+        be better on the seeds of the search.
+        """
+        search = Search(self.trials, {}, figure, self.seeds[0])
+        climbed = search.climb(search.finalists()[0], self.few)
+        other = search.best([best, climbed, *search.finalists()], self.seeds)[0]
+        gain = self.trials.change(best, other, figure, self.seeds)
+        return other if gain.low > 0 else best
 
     def least_change(self) -> Option:
         """Return the smallest change that meets the limits, or comes nearest."""
@@ -516,8 +759,8 @@ class Search:
             ]
             if "slots" in level:
                 own = [
-                    self.climb(each, self.few)
-                    for each in self.best(own, self.few, KEPT)
+                    self.climb(option._replace(hours=()), self.few)
+                    for option in self.best(own, self.few, KEPT)
                 ]
             own = self.best(
                 (e for e in own if self.changed(e) == level), self.few, KEPT

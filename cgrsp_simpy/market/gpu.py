@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from numbers import Integral
+from pathlib import Path
 from typing import Annotated
 
-from cgrsp_simpy.base.checks import InputError, check_one_of, check_whole
+from cgrsp_simpy.base.checks import InputError, check_one_of, check_whole, require
+from cgrsp_simpy.base.files import csv_rows, faults_of
 from cgrsp_simpy.base.parameters import (
     Entries,
     Fraction,
@@ -55,10 +57,11 @@ THESIS_GPUS: tuple[GpuType, ...] = (
 )
 
 
+REFERENCE = THESIS_GPUS[0]
+
+
 def _of_2025(name: str, price: float, high: float, speed: float) -> GpuType:
-    times = tuple(
-        round(mean_s / speed, 1) for mean_s in THESIS_GPUS[0].mean_execution_s
-    )
+    times = tuple(round(mean_s / speed, 1) for mean_s in REFERENCE.mean_execution_s)
     return GpuType(name, price, times, high, speed)
 
 
@@ -76,6 +79,53 @@ GPUS_2025: tuple[GpuType, ...] = (
 )
 # Types that can be rented, by the name of their list, as in gpus=2025.
 CATALOGUES: dict[str, tuple[GpuType, ...]] = {"thesis": THESIS_GPUS, "2025": GPUS_2025}
+
+
+def read_gpus(path: str | Path, memory_gb: float = 0.0) -> tuple[GpuType, ...]:
+    """Read the types of a price list from a CSV file.
+
+    path: a file with the columns name, price_usd_per_h and speed (see `GpuType`), and
+    perhaps high_stock_probability, by default that of the RTX 3090, and memory_gb. A
+    job of the thesis takes as long as on its RTX 3090, divided by the speed. memory_gb:
+    what each job needs; types with less are left out. Raises InputError with the file's
+    name, and the line if there is one.
+    """
+    with faults_of(path):
+        columns = ["name", "price_usd_per_h", "speed"]
+        columns += ["memory_gb"] * (memory_gb > 0)
+        rows = csv_rows(path, columns)
+        types = [gpu for line, row in rows if (gpu := _of_row(line, row, memory_gb))]
+        allowed = f"what one of the {len(rows)} types of the list has"
+        require(bool(types), "memory_gb", memory_gb, allowed)
+    return tuple(types)
+
+
+def _of_row(line: int, row: dict[str, str], memory_gb: float) -> GpuType | None:
+    """Return the type of a row; None if its memory is too small."""
+    try:
+        price, speed = float(row["price_usd_per_h"]), float(row["speed"])
+        high = float(
+            row.get("high_stock_probability") or REFERENCE.high_stock_probability
+        )
+        if memory_gb and float(row["memory_gb"]) < memory_gb:
+            return None
+        times = tuple(mean_s / speed for mean_s in REFERENCE.mean_execution_s)
+        return GpuType(row["name"], price, times, high, speed)
+    except (TypeError, ValueError, ZeroDivisionError) as error:
+        raise InputError(f"line {line}: {error}") from None
+
+
+def catalogue(gpus: str | int | Sequence[GpuType]) -> tuple[GpuType, ...]:
+    """Return the types of a catalogue of CATALOGUES, or of a CSV file; see `read_gpus`.
+
+    gpus: the name, the file, or the types themselves. Raises InputError for another.
+    """
+    if not isinstance(gpus, str | int):
+        return tuple(gpus)
+    if str(gpus).endswith(".csv"):
+        return read_gpus(str(gpus))
+    check_one_of("gpus", str(gpus), [*CATALOGUES, "a file, FILE.csv"])
+    return CATALOGUES[str(gpus)]
 
 
 def round_robin(

@@ -85,6 +85,8 @@ def of_scenario(scenario: Any) -> str:
     market, kinds = scenario.market, scenario.types
     if users_part(scenario) is not None:
         return "the scenario has a part of a user's class"
+    if scenario.opening.hours:
+        return "its slots open and close by the hour"
     others = [item for item in fields(Terms) if item.name not in BILLS]
     changed = [
         item.name

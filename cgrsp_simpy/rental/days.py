@@ -14,9 +14,10 @@ from cgrsp_simpy.base.checks import (
     require,
 )
 from cgrsp_simpy.logs import Reading
-from cgrsp_simpy.market.gpu import CATALOGUES, GpuType, round_robin
+from cgrsp_simpy.market.gpu import GpuType, catalogue, round_robin
 from cgrsp_simpy.market.law import Market, Measured, clock_of
 from cgrsp_simpy.rental.deadlines import DeadlineClass, DeadlineClasses
+from cgrsp_simpy.rental.opening import Opening, slot_hours
 from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.rental.terms import Terms
 from cgrsp_simpy.rental.workload import (
@@ -25,10 +26,12 @@ from cgrsp_simpy.rental.workload import (
     read_log,
 )
 
+Slots = int | Sequence[str] | Sequence[tuple[float, int]]
+
 
 def day(
     name: str,
-    slots: int | Sequence[str] = 5,
+    slots: Slots = 5,
     tight_fraction: float = 0.2,
     jobs: int | None = None,
     rate_per_s: float | None = None,
@@ -36,7 +39,7 @@ def day(
     clock: str = "calibrated",
     persistence_s: float = 0.0,
     sight: str = "none",
-    gpus: str = "thesis",
+    gpus: str | Sequence[GpuType] = "thesis",
     terms: Terms | None = None,
     kind: type[Scenario] = Scenario,
     **more: Any,
@@ -47,8 +50,9 @@ def day(
     ----------
     name : str
         Of the day.
-    slots : int or sequence of str
-        Number of slots (types in turn, Section 4.3) or a list of type names.
+    slots : int or sequence
+        Number of slots (types in turn, Section 4.3), a list of type names, or pairs of
+        an hour of day and the number of slots open from then on: [(0, 2), (10, 5)].
     tight_fraction : float
         Share of 1-hour deadlines; the others have 8 hours.
     jobs : int, optional
@@ -62,7 +66,8 @@ def day(
     persistence_s, sight
         How long stock persists, and what is seen of it; see `Market`.
     gpus : str
-        "thesis" or "2025", the catalogue of the types that can be rented.
+        "thesis" or "2025", the catalogue of the types that can be rented, or a CSV
+        file of them; see `read_gpus`.
     terms : Terms, optional
         What renting means; as in the thesis, unless given.
     kind : type
@@ -96,14 +101,14 @@ def day(
             "parameter of a day", each, [item for item in known if item != "more"]
         )
     fleet = _fleet(slots, gpus, free_types)
-    return kind(name, workload, *fleet, market, terms=terms or Terms(), **more)
+    return kind(name, workload, market=market, terms=terms or Terms(), **fleet, **more)
 
 
 def trace(
     path: str | Path,
     format: str | None = None,
     window: str | None = None,
-    slots: int | Sequence[str] = 5,
+    slots: Slots = 5,
     tight_fraction: float | None = None,
     free_types: bool = False,
     clock: str = "calibrated",
@@ -111,7 +116,7 @@ def trace(
     class_column: str | None = None,
     persistence_s: float = 0.0,
     sight: str = "none",
-    gpus: str = "thesis",
+    gpus: str | Sequence[GpuType] = "thesis",
     terms: Terms | None = None,
     **reading: Unpack[Reading],
 ) -> Scenario:
@@ -124,7 +129,7 @@ def trace(
     ----------
     path, format, window
         As in `read_log`.
-    slots : int or sequence of str
+    slots : int or sequence
         As in `day`.
     tight_fraction : float, optional
         Share of 1-hour deadlines, 0.2 unless given.
@@ -164,16 +169,22 @@ def trace(
     )
     market = Market(clock_of(clock, log), persistence_s=persistence_s, sight=sight)
     fleet = _fleet(slots, gpus, free_types)
-    return Scenario(Path(path).name, log, *fleet, market, terms=terms or Terms())
+    name = Path(path).name
+    return Scenario(name, log, market=market, terms=terms or Terms(), **fleet)
 
 
 def _fleet(
-    slots: int | Sequence[str], gpus: str, free_types: bool
-) -> tuple[tuple[GpuType, ...], tuple[GpuType, ...], bool]:
-    """Of a scenario `slots`, `gpus` and `free_types`, with the types of a catalogue."""
-    check_one_of("catalogue", str(gpus), CATALOGUES)  # 2025 is a number in a grid
-    types = CATALOGUES[str(gpus)]
-    return round_robin(slots, types), types, free_types
+    slots: Slots, gpus: str | Sequence[GpuType], free_types: bool
+) -> dict[str, Any]:
+    """Return the parameters of a scenario's fleet, with the types of a catalogue."""
+    types = catalogue(gpus)
+    number, hours = slot_hours(slots)
+    return {
+        "slots": round_robin(number, types),
+        "gpus": types,
+        "free_types": free_types,
+        "opening": Opening(hours),
+    }
 
 
 def on_market(

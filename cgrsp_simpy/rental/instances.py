@@ -97,6 +97,8 @@ class Renting:
 
     def keep_s(self, slot: int, gpu: GpuType) -> float:
         """Return how long an instance is kept after its job, seconds."""
+        if slot in self.live.closed:
+            return 0.0
         if not self.terms.warm_s or self._keep_s is None:
             return self.terms.warm_s
         answers = self.live.dispatcher.caller
@@ -197,18 +199,19 @@ class Instance:
     def _expire(self, _: simpy.Event) -> None:
         """A warm instance expires because no job arrived in time."""
         self.run.emit("expire", None, f"slot {self.slot} is released")
-        self._end_warm()
+        self.end_warm()
 
     def _taken(self, _: simpy.Event) -> None:
         """The market preempts it, in use or idle."""
         self._forget("taken")
         if self.run.view._warm.get(self.slot) is self:
             self.run.emit("preempt", None, f"slot {self.slot}, idle")
-            self._end_warm()
+            self.end_warm()
         else:
             self.run.live.revoke(self.tenant.claim, self)
 
-    def _end_warm(self) -> None:
+    def end_warm(self) -> None:
+        """End the warm time and return the instance."""
         del self.run.view._warm[self.slot]
         self.end_idle()
         self.release()

@@ -92,6 +92,55 @@ def renting_job_process(run: Simulation, job: Job) -> Process:
     yield rented.all_paid
 
 
+def slot_process(run: Simulation, number: int) -> Process:
+    """Close a slot outside its hours, and order it again when they begin.
+
+    `run.closed` has until when a closed slot is billed, seconds.
+    """
+    slot, opening = run.resources[number], run.model.opening
+    draw = run.draw("opening", number)
+    for open_s, close_s in opening.spans_s(number, run.model.market.clock.start_h):
+        ordered_s = open_s
+        if open_s > 0:
+            run.closed.setdefault(number, 0.0)
+            with run.down(slot, interrupt=False):
+                yield run.timeout(open_s - run.now_s)
+                if number in run.view._busy:  # with a job of its last hours
+                    run.view.bill_overtime(number)
+                else:
+                    ordered_s = yield from _order(run, slot, draw, close_s)
+            del run.closed[number]
+        if close_s == math.inf:
+            return
+        yield run.timeout(close_s - run.now_s)
+        least_s = opening.minimum_s if ordered_s < close_s else 0.0
+        billed_s = max(close_s, ordered_s + least_s)
+        run.records.tally.more["overtime_h"] += (
+            open_s - ordered_s + billed_s - close_s
+        ) / 3600.0
+        run.closed[number] = billed_s
+        if number in run.view._warm:
+            run.view._warm[number].end_warm()
+
+
+def _order(run: Simulation, slot: Any, draw: Any, close_s: float) -> Process:
+    """Order a slot, boot it, and return the time of the order, seconds; `close_s` if
+    the market refuses it until then.
+    """
+    terms, boot_s = run.model.terms, run.model.opening.boot_s
+    while run.now_s < close_s:
+        status_draw, delay_draw = draw.random(2).tolist()
+        draws = Draws(status_draw, delay_draw, 1.0)
+        status, delay_s = provisioning(run.stock, [slot.kind], run.now_s, draws)
+        ordered_s = run.now_s
+        is_refused = terms.retry_s is not None and status == LOW
+        wait_s = terms.retry_s if is_refused else boot_s + delay_s
+        yield run.timeout(min(wait_s, close_s - ordered_s))
+        if not is_refused:
+            return ordered_s
+    return close_s
+
+
 class RentedJob:
     """A job with its saved work, its instances and its payments.
 

@@ -49,14 +49,15 @@ class RentalReport(Report):
 
     def __init__(self, model: Any) -> None:
         super().__init__(model)
-        metrics = metrics_of(model.workload.classes) | model.terms.metrics
+        more = model.terms.metrics | model.opening.metrics
+        metrics = metrics_of(model.workload.classes) | more
         if list(metrics) == list(METRICS):
             return
         further = [name for name in metrics if name not in METRICS]
         after = {
             "miss_pct": [name for name in further if name.endswith("_miss_pct")],
             "tardiness_min": ["weighted_tardiness_min"],
-            "utilisation_pct": model.terms.metrics,
+            "utilisation_pct": more,
         }
         shown = [name for old in self.shown for name in (old, *after.get(old, ()))]
         self.metrics = metrics
@@ -72,7 +73,8 @@ class RentalReport(Report):
         return RECORD | columns
 
     def tally(self) -> Totals:
-        return Totals.of(self.model.workload.classes, self.model.terms.metrics)
+        more = self.model.terms.metrics | self.model.opening.metrics
+        return Totals.of(self.model.workload.classes, more)
 
     def summary(self, run: Run) -> dict[str, Any]:
         """Return the figures of a run by name, units in the names.
@@ -162,8 +164,11 @@ class RentalReport(Report):
 
 def figures_of(scenario: Any, sums: Totals) -> dict[str, Any]:
     """Return the figures of a whole run from its sums."""
+    slots, start_h = len(scenario.slots), scenario.market.clock.start_h
+    capacity_s = scenario.opening.open_s(slots, start_h, sums.end_s)
+    capacity_s += 3600.0 * sums.more.get("overtime_h", 0.0)
     return {
-        **figures(sums, scenario.jobs, len(scenario.slots) * sums.end_s),
+        **figures(sums, scenario.jobs, capacity_s),
         "makespan_h": sums.end_s / 3600,
         **sums.more,
     }

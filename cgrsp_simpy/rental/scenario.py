@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -27,8 +28,13 @@ from cgrsp_simpy.market.law import LOW, Market
 from cgrsp_simpy.market.stock import DAY_S, Stock
 from cgrsp_simpy.rental.instances import Budget, Renting
 from cgrsp_simpy.rental.job import Draws, Job, Service, check_job
+from cgrsp_simpy.rental.opening import Opening
 from cgrsp_simpy.rental.policies import POLICIES, PREEMPTIVE
-from cgrsp_simpy.rental.process import job_process, renting_job_process
+from cgrsp_simpy.rental.process import (
+    job_process,
+    renting_job_process,
+    slot_process,
+)
 from cgrsp_simpy.rental.record import RECORD, is_count
 from cgrsp_simpy.rental.report import RentalReport
 from cgrsp_simpy.rental.subject import RentalSubject
@@ -106,6 +112,7 @@ class Scenario(Model):
         "Distribution of actual over mean execution time.", default_factory=Service
     )
     terms: Terms = parameter("Terms of renting.", default_factory=Terms)
+    opening: Opening = parameter("Slots by the hour.", default_factory=Opening)
 
     policies = POLICIES | PREEMPTIVE
     compared = ("fifo", "spt", "edf", "rh", "cadr")
@@ -154,9 +161,20 @@ class Scenario(Model):
 
     def _check_workload(self) -> None:
         """Check that the jobs fit the slots, the clock and the service times."""
-        allowed = f"at most {len(self.slots)}, the number of slots"
+        slots, hours = len(self.slots), self.opening.hours
+        most = max((number for _, number in hours), default=slots)
+        allowed = f"pairs whose greatest number is that of all slots, {slots}"
+        require(most == slots, "opening.hours", hours, allowed)
+        allowed = f"at most {most}, the number of slots"
+        wide = 1
         for job, gpus in enumerate(widths(self.workload)):
-            require(gpus <= len(self.slots), f"GPUs of job {job}", gpus, allowed)
+            require(gpus <= most, f"GPUs of job {job}", gpus, allowed)
+            wide = max(wide, gpus)
+        spans_s = islice(self.opening.spans_s(wide - 1, 0.0), len(hours) + 1)
+        longest_s = max(close_s - open_s for open_s, close_s in spans_s)
+        allowed = f"less than the {longest_s:g} s for which enough slots are open"
+        boot_s = self.opening.boot_s
+        require(boot_s < longest_s, "opening.boot_s", boot_s, allowed)
         if isinstance(self.workload, HourlyWorkload):
             start_h, clock_h = self.workload.rates.start_h, self.market.clock.start_h
             allowed = f"that of the market's clock, {clock_h:g}"
@@ -216,6 +234,10 @@ class Scenario(Model):
         for job, draws in self.workload.generate(draw.seed, self.service):
             yield job.submit_s, job, draws
 
+    def processes(self, run: Simulation) -> Iterator[Process]:
+        if self.opening.hours:
+            yield from (slot_process(run, slot) for slot in range(len(self.slots)))
+
     def job_process(self, run: Simulation, job: Job) -> Process:
         if run.renting is None:
             return job_process(run, job)
@@ -226,6 +248,7 @@ class Scenario(Model):
         # derives from this one keeps `set_up` to itself.
         run.stock = Stock(self.market, run.seed)
         run.gpu_index = {gpu.name: index for index, gpu in enumerate(self.gpus)}
+        run.closed = {}  # slots that are closed, see `slot_process`
         view = View(self.known(), run.stock, run.seed, run)
         # shared by rented instances; under the thesis's terms there are none
         run.renting = None if self.terms == THESIS_TERMS else Renting(run, view)

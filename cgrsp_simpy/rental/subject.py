@@ -6,14 +6,15 @@ from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any
 
-from cgrsp_simpy.base.checks import InputError, check_one_of, require
+from cgrsp_simpy.base.checks import InputError, require
 from cgrsp_simpy.engine.events import policy_name
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.engine.simulation import Simulation
-from cgrsp_simpy.market.gpu import CATALOGUES, GpuType, round_robin
+from cgrsp_simpy.market.gpu import GpuType, catalogue, round_robin
 from cgrsp_simpy.market.law import clock_of
 from cgrsp_simpy.market.stock import DAY_S, start_s
 from cgrsp_simpy.rental.instances import Budget
+from cgrsp_simpy.rental.opening import slot_hours
 from cgrsp_simpy.rental.record import Totals
 from cgrsp_simpy.rental.report import figures_of
 from cgrsp_simpy.rental.workload import Drawn
@@ -78,14 +79,17 @@ class RentalSubject(Subject):
         return figures_of(self.model, Totals(*outcome))
 
     def completed(self, parameters: dict[str, Any]) -> dict[str, Any]:
-        """As `Subject.completed`: slots as their number or a list of names of types,
-        gpus as a catalogue ("thesis" or "2025"), market.clock as "calibrated" or
-        "printed", started at the hour of day of a log or of rates by hour.
+        """As `Subject.completed`: slots as their number, a list of names of types, or
+        pairs of an hour and a number; gpus as a catalogue ("thesis", "2025" or a CSV
+        file), market.clock as "calibrated" or "printed", started at the hour of day of
+        a log or of rates by hour.
         """
         gpus, clock = parameters.get("gpus"), parameters.get("market.clock")
+        if "slots" in parameters:
+            parameters["slots"], hours = slot_hours(parameters["slots"])
+            parameters.setdefault("opening.hours", hours)
         if isinstance(gpus, int | str):
-            check_one_of("gpus", str(gpus), CATALOGUES)  # 2025 is a number
-            parameters["gpus"] = CATALOGUES[str(gpus)]
+            parameters["gpus"] = catalogue(gpus)
             parameters.setdefault("slots", len(self.model.slots))
         slots = parameters.get("slots")
         if slots is not None and not _are_types(slots):

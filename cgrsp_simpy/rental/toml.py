@@ -23,6 +23,7 @@ from cgrsp_simpy.market.gpu import THESIS_GPUS, GpuType, round_robin
 from cgrsp_simpy.market.law import CLOCKS, Clock, Market, clock_of
 from cgrsp_simpy.rental.deadlines import DeadlineClass, DeadlineClasses, Deadlines
 from cgrsp_simpy.rental.job import Job, Service
+from cgrsp_simpy.rental.opening import Opening
 from cgrsp_simpy.rental.terms import Terms
 from cgrsp_simpy.rental.workload import (
     HourlyWorkload,
@@ -50,6 +51,7 @@ def tables(scenario: Any) -> dict[str, Any]:
         "service": tables_of(scenario.service, whole=True),
         "market": tables_of(scenario.market, whole=True),
         "terms": tables_of(scenario.terms, whole=True),
+        "opening": tables_of(scenario.opening, whole=True),
         "gpu": [tables_of(gpu, whole=True) for gpu in scenario.gpus],
     }
 
@@ -74,6 +76,7 @@ def tables_schema() -> dict[str, Any]:
         "service": schema(Service),
         "market": market,
         "terms": schema(Terms),
+        "opening": schema(Opening),
         "gpu": {"type": "array", "items": schema(GpuType)},
     }
     return {"type": "object", "properties": properties, "required": ["workload"]}
@@ -100,7 +103,7 @@ def _workload_table(workload: Workload) -> dict[str, Any]:
 
 def described(kind: Callable[..., Made], file: dict[str, Any], path: Path) -> Made:
     """The scenario that the tables of a TOML file describe."""
-    tables = ("fleet", "workload", "service", "market", "terms", "gpu")
+    tables = ("fleet", "workload", "service", "market", "terms", "opening", "gpu")
     check_keys("the file", file, ("name", *tables))
     fleet = file.get("fleet", {})
     check_keys("[fleet]", fleet, ("slots", "free_types"))
@@ -118,6 +121,7 @@ def described(kind: Callable[..., Made], file: dict[str, Any], path: Path) -> Ma
         market=part_of(Market, market, "market"),
         service=part_of(Service, file.get("service", {}), "service"),
         terms=part_of(Terms, file.get("terms", {}), "terms"),
+        opening=part_of(Opening, file.get("opening", {}), "opening"),
     )
 
 

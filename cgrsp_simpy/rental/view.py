@@ -546,6 +546,13 @@ class View:
             _, end_s = self._busy.pop(index)
             if self._ends_s is not None:
                 del self._ends_s[bisect_left(self._ends_s, end_s)]
+            if index in self._run.closed:
+                self.bill_overtime(index)
+
+    def bill_overtime(self, index: int) -> None:
+        """A closed slot is billed until now, since a job has held it."""
+        more_s = max(0.0, self._run.now_s - self._run.closed[index])
+        self._run.records.tally.more["overtime_h"] += more_s / 3600.0
 
 
 class Policy(Protocol):

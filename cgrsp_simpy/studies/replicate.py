@@ -197,6 +197,7 @@ class Block(NamedTuple):
     seed: int
     policies: tuple[Any, ...]
     engine: str = "simpy"
+    keep: Callable[[Run], Outcome] | None = None
 
 
 ENGINES = ("auto", "simpy", "compiled")
@@ -285,12 +286,15 @@ def replicate(
     executor: Executor | int | None = None,
     store: Store | None = None,
     engine: str = "auto",
+    keep: Callable[[Run], Outcome] | None = None,
 ) -> Runs:
     """Carry out all runs that are wanted, each once, however often it is wanted.
 
     executor: None runs here, a number in at most as many processes, or any Executor of
     concurrent.futures.
     store: keeps what is done, and gives back what it has. engine: as of `compare`.
+    keep: returns what is kept of a run, which then has its records; a function of a
+    module. None: the outcome of its subject.
     """
     wanted = list(wanted)
     pairs = {
@@ -304,7 +308,7 @@ def replicate(
     blocks = _blocks(wanted)
     workers = executor if isinstance(executor, int) else 1
     own = engine_for(engine, wanted, _work(blocks) // max(1, workers))
-    tasks = list(_tasks([block._replace(engine=own) for block in blocks]))
+    tasks = list(_tasks([b._replace(engine=own, keep=keep) for b in blocks]))
     shapes = [[len(block.policies) for block in task] for task in tasks]
     done = carried_out(
         _carry_out, tasks, shapes, [_work(task) for task in tasks], executor, store
@@ -421,7 +425,7 @@ def _carry_out(task: Sequence[Block]) -> list[list[Outcome]]:
 
 
 def _outcomes(block: Block) -> list[Outcome]:
-    scenario, seed, policies, engine = block
+    scenario, seed, policies, engine, keep = block
     # jobs of a user's class may change in a run
     shared = len(policies) > 1 and users_part(scenario) is None
     drawn = _or_error(lambda: subject_of(scenario).draw(seed) if shared else None)
@@ -430,9 +434,9 @@ def _outcomes(block: Block) -> list[Outcome]:
 
     def outcome(policy: Any) -> Outcome:
         run = run_isolated(
-            scenario, policy, seed, drawn=drawn, records=False, engine=engine
+            scenario, policy, seed, drawn=drawn, records=bool(keep), engine=engine
         )
-        return subject_of(scenario).outcome(run)
+        return (keep or subject_of(scenario).outcome)(run)
 
     return [_or_error(partial(outcome, policy)) for policy in policies]
 

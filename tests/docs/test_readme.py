@@ -118,6 +118,13 @@ def calls(command):
     ]
 
 
+# file that a script of a page writes -> the page, and a part of the script
+WRITTEN = {
+    "own.toml": ("market", 'to_toml("own.toml")'),
+    "prices.csv": ("price_list", 'Path("prices.csv").write_text('),
+}
+
+
 def folder_of(command, place):
     """Where a command runs: beside the log that it reads, or in an empty folder with
     the scenarios and with the files that other commands of the pages make; never in the
@@ -127,17 +134,18 @@ def folder_of(command, place):
         if name in command:
             return folder
     (place / "scenarios").symlink_to(ROOT / "scenarios")
+    for file, (page, text) in WRITTEN.items():
+        if file in command:
+            [script] = (block for _, block in BLOCKS[page] if text in block)
+            run([sys.executable, "-c", script], place)
     for name in re.findall(r"(\w+)(?:/\w+)?\.(?:csv|swf)\b", command):
+        if f"{name}.csv" in WRITTEN:
+            continue
         made = next(
             c for c in COMMANDS if re.search(rf"(sample|--out|--show) {name}\b", c)
         )
         if made != command:
             run(calls(made)[0], place)
-    if "own.toml" in command:
-        [script] = (
-            text for _, text in BLOCKS["market"] if 'to_toml("own.toml")' in text
-        )
-        run([sys.executable, "-c", script], place)
     if "bank.py" in command:
         [script] = (text for _, text in BLOCKS["README"] if "def bank(" in text)
         (place / "bank.py").write_text(script, encoding="utf-8")

@@ -63,6 +63,7 @@ LONG = (
     "rates_of_a_log",
     "real_log",
     "replay_month",
+    "savings_by_the_hour",
     "spot_replayed",
     "tiles",
     "train_agent",

@@ -51,6 +51,7 @@ if COMPILED:
         forget(KEPT, FILES, [*FILES, *callees, sys.modules[rounding_s.__module__]])
 
 Made = ListPolicy | Triage
+Parts = tuple[tuple[int, float], ...]
 log = logging.getLogger(__name__)
 # figures that do not change in a run
 CONSTANT = ("slots", "offered_load", "dearest_usd_per_h")
@@ -442,6 +443,8 @@ class Bulk:
         self.setup, self.tables = scenario.compiled_setup, iter(tables)
         self.kinds, self.setting = self.setup.kinds, self.setup.under(policy)
         self.records = Records(scenario.report(scenario), keep)
+        # of claims, each once
+        self.parts = dict[Parts, Parts]()
         # `kept`: after the end of a job
         self.held, self.kept = list[ClaimRecord](), list[ClaimRecord]()
         self.run = self._state()
@@ -472,7 +475,7 @@ class Bulk:
             self.seed,
             self.records,
             decisions=int(self.run.number["decisions"]),
-            held_s=self.run.held_s.tolist(),
+            held_s=self.run.fleet["held_s"].tolist(),
             rule=self.policy,
         )
 
@@ -506,6 +509,8 @@ class Bulk:
         for name, value in self.setup.constant.items():
             figures[name] = value
         classes = 1 if self.setting.how["first_come"] else len(self.setting.tight)
+        fleet = np.zeros(slots, state.SLOT)
+        fleet["row"] = fleet["payer"] = -1
         most, block = self.setup.most, min(jobs, BLOCK) + slots
         return state.State(
             now_s=np.zeros(1),
@@ -522,12 +527,7 @@ class Bulk:
             at_s=np.full(leaves, math.inf),
             order=np.zeros(leaves, np.int64),
             tree=tree,
-            row=np.full(slots, -1),
-            next=np.zeros(slots, np.int64),
-            held_s=np.zeros(slots),
-            payer=np.full(slots, -1),
-            kind=np.zeros(slots, np.int64),
-            since_s=np.zeros(slots),
+            fleet=fleet,
             idle=np.unique(self.setting.group, return_index=True)[1],
             out=np.empty(block, state.JOB),
             out_slots=np.zeros((block, most), np.int64),
@@ -605,7 +605,8 @@ class Bulk:
         times = [table[name].tolist() for name in ("dispatch_s", "start_s", "finish_s")]
         rows = zip(table["id"].tolist(), slots, table["gpus"].tolist(), *times)
         for job, of_job, gpus, *times_s in rows:
-            parts = tuple([(slot, 1) for slot in of_job[:gpus]])
+            parts: Parts = tuple([(slot, 1) for slot in of_job[:gpus]])
+            parts = self.parts.setdefault(parts, parts)
             self.held.append((job, parts, *times_s, ()))
         intervals = self.run.kept[: self.run.number["intervals"]]
         for job, slot, from_s, to_s in intervals.tolist():

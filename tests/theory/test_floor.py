@@ -1,4 +1,4 @@
-"""The thesis's day, written by hand in SimPy, gives the package's records to the bit."""
+"""The day written by hand in SimPy gives the package's records to the bit."""
 
 import numpy as np
 import pytest

@@ -16,34 +16,34 @@ called(rounding_s)
 def rented(run: State, setting: Setting, row: int, kind: int, slot: int) -> bool:
     """Rent the instance of a slot to a job; whether it is a warm one."""
     warm = False
-    if run.payer[slot] >= 0:
+    if run.fleet[slot].payer >= 0:
         end_idle(run, setting, slot)
-        warm = run.kind[slot] == kind
+        warm = run.fleet[slot].kind == kind
         if warm:
             paid(run, slot)
         else:
             release_instance(run, setting, slot)
         comes(run, slot, math.inf, 0)
-    run.payer[slot], run.kind[slot] = row, kind
+    run.fleet[slot].payer, run.fleet[slot].kind = row, kind
     if not warm:
-        run.since_s[slot] = math.inf
+        run.fleet[slot].since_s = math.inf
     return warm
 
 
 @inlined
 def come(run: State, setting: Setting, first: int) -> None:
     """Start the instances of a job; a warm one has waited for the others."""
-    row = run.row[first]
+    row = run.fleet[first].row
     job = run.rows[row]
     for nth in range(job.gpus):
         slot = run.slots[row, nth]
-        usd = job.delay_s * setting.price[run.kind[slot]] / 3600.0
-        if run.since_s[slot] < math.inf:
+        usd = job.delay_s * setting.price[run.fleet[slot].kind] / 3600.0
+        if run.fleet[slot].since_s < math.inf:
             job.idle_usd += usd
             continue
-        run.since_s[slot] = run.now_s[0]
+        run.fleet[slot].since_s = run.now_s[0]
         if setting.terms.ordered:
-            run.since_s[slot] = job.dispatch_s
+            run.fleet[slot].since_s = job.dispatch_s
             job.provisioning_usd += usd
 
 
@@ -51,9 +51,11 @@ def come(run: State, setting: Setting, first: int) -> None:
 def end_idle(run: State, setting: Setting, slot: int) -> None:
     """End the warm time of an instance."""
     now_s = run.now_s[0]
-    job = run.rows[run.payer[slot]]
+    job = run.rows[run.fleet[slot].payer]
     kept = run.kept[run.number.intervals]
-    job.idle_usd += (now_s - job.finish_s) * setting.price[run.kind[slot]] / 3600.0
+    job.idle_usd += (
+        (now_s - job.finish_s) * setting.price[run.fleet[slot].kind] / 3600.0
+    )
     kept.job, kept.slot, kept.from_s, kept.to_s = job.id, slot, job.finish_s, now_s
     run.number.intervals += 1
 
@@ -61,20 +63,23 @@ def end_idle(run: State, setting: Setting, slot: int) -> None:
 @inlined
 def release_instance(run: State, setting: Setting, slot: int) -> None:
     """Return an instance to the market."""
-    used_s, job = run.now_s[0] - run.since_s[slot], run.rows[run.payer[slot]]
+    used_s, job = (
+        run.now_s[0] - run.fleet[slot].since_s,
+        run.rows[run.fleet[slot].payer],
+    )
     more_s = rounding_s(used_s, setting.terms.minimum_s, setting.terms.increment_s)
-    job.rounding_usd += more_s * setting.price[run.kind[slot]] / 3600.0
+    job.rounding_usd += more_s * setting.price[run.fleet[slot].kind] / 3600.0
     paid(run, slot)
 
 
 @inlined
 def paid(run: State, slot: int) -> None:
     """End a job's payments for an instance; after the last, record the job."""
-    job = run.rows[run.payer[slot]]
+    job = run.rows[run.fleet[slot].payer]
     job.unpaid -= 1
     if not job.unpaid:
-        done(run, run.payer[slot])
-    run.payer[slot] = -1
+        done(run, run.fleet[slot].payer)
+    run.fleet[slot].payer = -1
 
 
 @inlined

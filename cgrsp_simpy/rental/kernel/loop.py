@@ -60,7 +60,7 @@ def dispatch(
     job.delay_s = least_s + (most_s - least_s) * job.delay_draw  # thesis Eq. 3.2
     job.service_s = job.service_draw * mean_s  # thesis Eq. 3.12
     job.dispatch_s, job.status, job.finish_s = now_s, max(0, status), now_s + mean_s
-    run.next[first] = STARTS
+    run.fleet[first].next = STARTS
     run.number.waiting -= 1
     later(run, first, now_s + job.delay_s)
 
@@ -68,7 +68,7 @@ def dispatch(
 @inlined
 def announce(run: State) -> None:
     """Schedule the next arrival; at once, if its time has come."""
-    at_s, now_s, leaf = run.jobs[run.number.next].submit_s, run.now_s[0], len(run.row)
+    at_s, now_s, leaf = run.jobs[run.number.next].submit_s, run.now_s[0], len(run.fleet)
     if at_s <= now_s:
         comes(run, leaf, now_s, -1)
         return
@@ -79,11 +79,11 @@ def announce(run: State) -> None:
 def vacate(run: State, setting: Setting, slot: int) -> None:
     """Make a slot idle; its instance is kept or returned."""
     now_s = run.now_s[0]
-    run.held_s[slot] += now_s - run.rows[run.row[slot]].dispatch_s
-    run.row[slot] = -1
+    run.fleet[slot].held_s += now_s - run.rows[run.fleet[slot].row].dispatch_s
+    run.fleet[slot].row = -1
     run.number.idle += 1
     if setting.terms.warm_s:
-        run.next[slot] = EXPIRES
+        run.fleet[slot].next = EXPIRES
         later(run, slot, now_s + setting.terms.warm_s)
     elif setting.how.rents:
         release_instance(run, setting, slot)
@@ -93,7 +93,7 @@ def vacate(run: State, setting: Setting, slot: int) -> None:
 @inlined
 def end(run: State, setting: Setting, first: int) -> None:
     """End the job of a first slot."""
-    row = run.row[first]
+    row = run.fleet[first].row
     job = run.rows[row]
     job.finish_s = run.now_s[0]
     job.cost_usd = job.service_s * job.price_usd_per_h / 3600.0  # thesis Eq. 3.11
@@ -135,7 +135,7 @@ def until_decision(run: State, setting: Setting) -> int:
             elif number.left:
                 return JOBS
             else:
-                comes(run, len(run.row), math.inf, 0)
+                comes(run, len(run.fleet), math.inf, 0)
             number.open = 0
         leaf = run.tree[1]
         at_s = run.at_s[leaf]
@@ -150,25 +150,25 @@ def until_decision(run: State, setting: Setting) -> int:
             continue
         if at_s == math.inf:
             return FAILED if number.waiting else ENDED
-        if number.done >= len(run.out) - len(run.row):
+        if number.done >= len(run.out) - len(run.fleet):
             return ROWS
         run.now_s[0] = at_s
-        if leaf == len(run.row):
+        if leaf == len(run.fleet):
             if not join(run, setting):
                 return ROOM
             number.open = 1
             number.rung |= number.idle > 0
-        elif leaf > len(run.row):
+        elif leaf > len(run.fleet):
             comes(run, leaf, math.inf, 0)
             number.rung |= number.waiting > 0 and number.idle > 0
-        elif run.next[leaf] == ENDS:
+        elif run.fleet[leaf].next == ENDS:
             end(run, setting, leaf)
             number.rung |= number.waiting > 0
-        elif run.next[leaf] == EXPIRES:
+        elif run.fleet[leaf].next == EXPIRES:
             expire(run, setting, leaf)
         else:
-            job = run.rows[run.row[leaf]]
-            job.start_s, run.next[leaf] = at_s, ENDS
+            job = run.rows[run.fleet[leaf].row]
+            job.start_s, run.fleet[leaf].next = at_s, ENDS
             if setting.how.rents:
                 come(run, setting, leaf)
             later(run, leaf, at_s + job.service_s)

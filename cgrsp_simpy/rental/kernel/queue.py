@@ -114,7 +114,7 @@ def offered(run: State, setting: Setting) -> int:
     number, free = 0, setting.how.free_types
     for kind in range(len(setting.price)):
         slot = run.idle[0 if free else kind]
-        if slot < len(run.row):
+        if slot < len(run.fleet):
             at = number
             while at and not free and run.idle[run.offers[at - 1]] > slot:
                 run.offers[at] = run.offers[at - 1]
@@ -127,11 +127,11 @@ def offered(run: State, setting: Setting) -> int:
 @inlined
 def offer(run: State, setting: Setting, slot: int) -> None:
     """Update the first slot of a group: the first idle warm one, else the first."""
-    group, rents, first = setting.group[slot], setting.how.rents, len(run.row)
-    for at in range(0 if rents else min(run.idle[group], slot), len(run.row)):
-        if run.row[at] < 0 and setting.group[at] == group:
+    group, rents, first = setting.group[slot], setting.how.rents, len(run.fleet)
+    for at in range(0 if rents else min(run.idle[group], slot), len(run.fleet)):
+        if run.fleet[at].row < 0 and setting.group[at] == group:
             first = min(first, at)
-            if run.payer[at] >= 0 or not rents:
+            if run.fleet[at].payer >= 0 or not rents:
                 first = at
                 break
     run.idle[group] = first
@@ -144,7 +144,7 @@ def send(
     """Assign an idle slot, as a type, to a job."""
     sent = run.sent[run.number.sent]
     sent.row, sent.nth, sent.kind, sent.slot = row, nth, kind, slot
-    run.row[slot] = row
+    run.fleet[slot].row = row
     run.number.sent += 1
     run.number.idle -= 1
     offer(run, setting, slot)

@@ -196,10 +196,10 @@ def by_rules(run: State, setting: Setting) -> bool:
         run.shown[gpu] = -1
     figures.now_s, figures.waiting = run.now_s[0], number.waiting
     figures.next_free_s = math.inf
-    for slot in range(len(run.row) if setting.how.looks_ahead else 0):
-        if run.row[slot] >= 0:
+    for slot in range(len(run.fleet) if setting.how.looks_ahead else 0):
+        if run.fleet[slot].row >= 0:
             figures.next_free_s = min(
-                figures.next_free_s, run.rows[run.row[slot]].finish_s
+                figures.next_free_s, run.rows[run.fleet[slot].row].finish_s
             )
     if figures.next_free_s < run.now_s[0] or figures.next_free_s == math.inf:
         figures.next_free_s = run.now_s[0]

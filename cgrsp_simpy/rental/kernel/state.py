@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import namedtuple
 from collections.abc import Sequence
 from dataclasses import fields
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from cgrsp_simpy.rental.policies.law import Delay, Law
+from cgrsp_simpy.rental.policies.law import Delay
 from cgrsp_simpy.rental.policies.triage import Front
 
 # return values of `advance`: what it needs; DECIDE: of `until_decision`
@@ -56,6 +57,9 @@ HOW = record(
 )
 # warm time, minimum and increment of a bill, and whether billing starts with the order
 TERMS = record("ordered", "warm_s minimum_s increment_s")
+# a slot: its job, its next event, and how long it was held; of its instance, the paying
+# job (-1: none), its type, and the start of billing, infinite until it is up
+SLOT = record("row next payer kind", "held_s since_s")
 # an assignment of the nth slot of a job
 SENT = record("row nth kind slot")
 # the time for which an instance was kept warm after a job
@@ -86,99 +90,49 @@ FIGURE = record(
 FIGURES: Sequence[str] = FIGURE.names or ()
 
 
-class State(NamedTuple):
+class State(
+    namedtuple(
+        "State",
+        "now_s horizon_s number jobs rows slots free due_s who first last at_s "
+        "order tree fleet idle out out_slots kept seen shown epochs_s levels "
+        "took stop rank offers fastest_s figures answer fronts taken turn sent",
+    )
+):
     """A run in progress.
 
     now_s, horizon_s: [1], the clock, and until when the stock is known. jobs: those to
     come. rows: waiting and running jobs, slots: theirs; free: numbers of unused rows.
-    due_s, who: by class, deadlines and rows of waiting jobs, from `first`
-    to `last`. at_s, order, tree: next event per slot (of a job's slots, at the first),
-    and at the two leaves behind them the next arrival and the policy's next Wake; the
-    leaf of the earliest is tree[1]. row, next, held_s: by slot, its job, its next
-    event, and how long it was held; payer, kind, since_s: of its instance, the paying
-    job (-1: none), its type, and the start of billing, infinite until it is up. idle:
-    by group of slots that are offered alike, the first idle one. out, out_slots: rows
-    of ended jobs; kept: times of warm instances. seen: variates for the statuses
-    shown; shown: by index of a type. epochs_s, levels: by type, variates and their
-    starts. took, stop, rank: of each class and tier. offers: types, in order.
-    fastest_s: by level, over idle slots. figures, answer: of a rule. fronts, taken: of
-    triage; turn: classes in order of their first arrival. sent: assignments
-    of a decision.
+    due_s, who: by class, deadlines and rows of waiting jobs, from `first` to `last`.
+    at_s, order, tree: next event per slot (of a job's slots, at the first), and at the
+    two leaves behind them the next arrival and the policy's next Wake; the leaf of the
+    earliest is tree[1]. fleet: by slot. idle: by group of slots that are offered alike,
+    the first idle one. out, out_slots: rows of ended jobs; kept: times of warm
+    instances. seen: variates for the statuses shown; shown: by index of a type.
+    epochs_s, levels: by type, variates and their starts. took, stop, rank: of each
+    class and tier. offers: types, in order. fastest_s: by level, over idle slots.
+    figures, answer: of a rule. fronts, taken: of triage; turn: classes in order of
+    their first arrival. sent: assignments of a decision.
     """
 
-    now_s: Array
-    horizon_s: Array
-    number: Any
-    jobs: Array
-    rows: Array
-    slots: Array
-    free: Array
-    due_s: Array
-    who: Array
-    first: Array
-    last: Array
-    at_s: Array
-    order: Array
-    tree: Array
-    row: Array
-    next: Array
-    held_s: Array
-    payer: Array
-    kind: Array
-    since_s: Array
-    idle: Array
-    out: Array
-    out_slots: Array
-    kept: Array
-    seen: Array
-    shown: Array
-    epochs_s: Array
-    levels: Array
-    took: Array
-    stop: Array
-    rank: Array
-    offers: Array
-    fastest_s: Array
-    figures: Array
-    answer: Array
-    fronts: Array
-    taken: Array
-    turn: Array
-    sent: Array
+    __slots__ = ()
 
 
-class Setting(NamedTuple):
+class Setting(
+    namedtuple(
+        "Setting",
+        "how rules of_order of_score group mean_s price gpu below hours start_h "
+        "delay_s look_s holds by_level mix alike level tight weight law terms",
+    )
+):
     """The constants of a run.
 
-    rules: addresses of order and score; of_order, of_score:
-    parameters. group: by slot. mean_s: [type, level]. price: USD per hour, by type.
-    gpu: by type, its index. below: [type, band, 2], variates below which stock is High,
-    Medium. hours: of day, starts of bands; start_h: [1]. delay_s: [status, 2]. look_s:
-    by type, seconds between polls, -1 if nothing is seen. holds: by type, whether its
-    stock persists. by_level: means on the reference type, the least, the greatest; mix:
-    shares. alike: class by level and deadline class; level, tight, weight: by class.
-    law: of triage.
+    rules: addresses of order and score; of_order, of_score: parameters. group: by slot.
+    mean_s: [type, level]. price: USD per hour, by type. gpu: by type, its index. below:
+    [type, band, 2], variates below which stock is High, Medium. hours: of day, starts
+    of bands; start_h: [1]. delay_s: [status, 2]. look_s: by type, seconds between
+    polls, -1 if nothing is seen. holds: by type, whether its stock persists. by_level:
+    means on the reference type, the least, the greatest; mix: shares. alike: class by
+    level and deadline class; level, tight, weight: by class. law: of triage.
     """
 
-    how: Any
-    rules: Array
-    of_order: Array
-    of_score: Array
-    group: Array
-    mean_s: Array
-    price: Array
-    gpu: Array
-    below: Array
-    hours: Array
-    start_h: Array
-    delay_s: Array
-    look_s: Array
-    holds: Array
-    by_level: Array
-    mix: Array
-    alike: Array
-    level: Array
-    tight: Array
-    weight: Array
-    law: Law
-    terms: Any
+    __slots__ = ()

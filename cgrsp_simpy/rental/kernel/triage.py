@@ -60,7 +60,7 @@ def by_cost(run: State, setting: Setting) -> bool:
                 at += leave(run, job_class, at)
     at_s = now_s + max(setting.of_order[5], again_s)
     alarm_s = reached(now_s, at_s) if at_s < math.inf else at_s
-    comes(run, len(run.row) + 1, alarm_s, 0)
+    comes(run, len(run.fleet) + 1, alarm_s, 0)
     return bool(at_s > now_s)
 
 
@@ -71,7 +71,9 @@ def on_offer(run: State, setting: Setting) -> int:
     for place in range(number):
         kind = run.offers[place]
         slot = run.idle[0 if setting.how.free_types else kind]
-        run.offers[place] += types * (run.payer[slot] >= 0 and run.kind[slot] == kind)
+        run.offers[place] += types * (
+            run.fleet[slot].payer >= 0 and run.fleet[slot].kind == kind
+        )
     return number
 
 

@@ -112,7 +112,7 @@ def of_class(run: State, setting: Setting, level: int, tight: float) -> None:
 @inlined
 def first_of(run: State, setting: Setting) -> tuple[int, int]:
     """Return the class and tier of the next job; class -1 if there is none."""
-    best, best_tier, best_row = -1, 0, 0
+    best, best_tier, least = -1, 0, (0.0, 0.0, 0.0, 0)
     for job_class in range(len(run.first)):
         if run.number.idle <= setting.how.held_back and not setting.tight[job_class]:
             continue
@@ -122,20 +122,10 @@ def first_of(run: State, setting: Setting) -> tuple[int, int]:
                 break
             if at == run.stop[job_class, tier]:
                 continue
-            row, gap = run.who[job_class, at], -1.0
-            if best >= 0:
-                gap = run.rank[job_class, tier, 0] - run.rank[best, best_tier, 0]
-                if gap == 0.0:
-                    gap = run.rank[job_class, tier, 1] - run.rank[best, best_tier, 1]
-                if gap == 0.0:
-                    gap = (
-                        run.due_s[job_class, at]
-                        - run.due_s[best, run.took[best, best_tier]]
-                    )
-                if gap == 0.0:
-                    gap = run.rows[row].id - run.rows[best_row].id
-            if gap < 0.0:
-                best, best_tier, best_row = job_class, tier, row
+            rank, row = run.rank[job_class, tier], run.who[job_class, at]
+            key = rank[0], rank[1], run.due_s[job_class, at], run.rows[row].id
+            if best < 0 or key < least:
+                best, best_tier, least = job_class, tier, key
     return best, best_tier
 
 

@@ -44,13 +44,13 @@ if COMPILED:
 
         def build(target: Any, builder: Any, signature: Any, values: Any) -> Any:
             pointer = ir.DoubleType().as_pointer()
-            kind = ir.FunctionType(ir.VoidType(), [pointer] * 3).as_pointer()
+            rule = ir.FunctionType(ir.VoidType(), [pointer] * 3).as_pointer()
             pairs = zip(signature.args[1:], values[1:])
-            data = [
-                target.make_array(own)(target, builder, value).data
-                for own, value in pairs
+            arrays = [
+                target.make_array(kind)(target, builder, value) for kind, value in pairs
             ]
-            builder.call(builder.inttoptr(values[0], kind), data)
+            data = [builder.bitcast(array.data, pointer) for array in arrays]
+            builder.call(builder.inttoptr(values[0], rule), data)
             return target.get_dummy_value()
 
         return types.none(address, figures, parameters, answer), build
@@ -90,13 +90,21 @@ def compiled(function: F) -> F:
     return cast(F, cached(function, numba.njit)) if COMPILED else function
 
 
+# of what compiled code alone calls: the code that lets Python call it takes most of the
+# time of compiling
+CALLEE = {"_nrt": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+
+
+def standalone(function: F) -> F:
+    """As `compiled`, for what allocates nothing."""
+    return cast(F, cached(function, numba.njit, _nrt=False)) if COMPILED else function
+
+
 def inlined(function: F) -> F:
-    """As `compiled`, for what allocates nothing and is called by such alone: without a
-    call.
-    """
+    """As `standalone`, for what is called by such alone: without a call."""
     if not COMPILED:
         return function
-    return cast(F, cached(function, numba.njit, forceinline=True, _nrt=False))
+    return cast(F, cached(function, numba.njit, forceinline=True, **CALLEE))
 
 
 def cache_folder(function: Any) -> Path | None:
@@ -119,20 +127,19 @@ def called(function: Any, own: Any = None) -> None:
     arguments.
     """
     if COMPILED:
-        overload(function, jit_options={"_nrt": False}, strict=False)(
-            lambda *_: own or function
-        )
+        overload(function, jit_options=CALLEE, strict=False)(lambda *_: own or function)
 
 
-def forget(folder: Path, name: str, modules: Iterable[Any]) -> None:
-    """Remove what numba keeps in a folder of a file of functions that is older than a
-    module of which they call functions: it looks at the file alone.
+def forget(folder: Path, files: Iterable[Any], modules: Iterable[Any]) -> None:
+    """Remove what numba keeps in a folder of modules with compiled functions that is
+    older than a module of which they call functions: numba looks at one file alone.
     """
     changed_s = max(Path(module.__file__).stat().st_mtime for module in modules)
-    for own in folder.glob(f"{name}.*.nbi"):
-        with suppress(OSError):  # another process has, or nobody may
-            if own.stat().st_mtime < changed_s:
-                own.unlink()
+    for module in files:
+        for index in folder.glob(f"{Path(module.__file__).stem}.*.nbi"):
+            with suppress(OSError):  # another process has, or nobody may
+                if index.stat().st_mtime < changed_s:
+                    index.unlink()
 
 
 @inlined

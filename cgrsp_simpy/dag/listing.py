@@ -9,13 +9,13 @@ may be infinite. Schedulers that deal whole units leave the order to the graph.
 
 from __future__ import annotations
 
-from bisect import bisect_right, insort
-from collections.abc import Iterable, Mapping, Sequence
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 import numpy as np
 
-from cgrsp_simpy.base.arrays import Floats, Ints
+from cgrsp_simpy.base.arrays import Bools, Floats, Ints
 from cgrsp_simpy.base.checks import check_one_of
 from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.dag.graph import Graph
@@ -26,29 +26,86 @@ from cgrsp_simpy.dag.search import random_units
 class Room:
     """GPUs that still have the memory for each unit, and the work left to each GPU.
 
-    A unit for which no memory is left may go where it would fit alone: such a plan is
-    then refused with an error that lists what fills the GPU.
+    A unit for which no memory is left may go where it would fit alone, and again to all
+    these GPUs once each of them has received another unit: such a plan is then refused
+    with an error that lists what fills the GPU.
     """
 
     def __init__(self, problem: Problem) -> None:
         self.unit_s = problem.unit_s
         self.fits = problem.fits
-        self.may = problem.fits.copy()
         self.free_mb = problem.platform.memory_mb.astype(float)
         self.need_mb = np.where(problem.lasts, problem.unit_mb, 0.0)
         self.left_s = np.zeros(problem.platform.gpus)
         # the GPU of each unit, once it has one
         self.on = np.full(problem.graph.units, -1)
+        # units that fit alone on the same GPUs share a memory
+        patterns, self._pattern = np.unique(self.fits, axis=0, return_inverse=True)
+        self._memories = [Memory(pattern, self.free_mb) for pattern in patterns]
 
     def take(self, unit: int, gpu: int) -> None:
         """Assign a unit to a GPU."""
         self.on[unit] = gpu
         self.left_s[gpu] += self.unit_s[unit, gpu]
-        self.may[unit] = np.arange(len(self.left_s)) == gpu
         if self.need_mb[unit]:
             self.free_mb[gpu] -= self.need_mb[unit]
-            self.may[(self.on < 0) & (self.need_mb > self.free_mb[gpu]), gpu] = False
-            self.may |= ~self.may.any(axis=1, keepdims=True) & self.fits
+            for memory in self._memories:
+                memory.take(gpu)
+
+    def allowed(self, unit: int) -> Bools:
+        """Return the GPUs to which a unit may go, shape (gpus,)."""
+        gpu = self.on[unit]
+        if gpu >= 0:
+            return np.asarray(np.arange(len(self.left_s)) == gpu)
+        row: Bools = self.fits[unit] & (self.need_mb[unit] <= self.free_mb)
+        if row.any():
+            return row
+        memory: Memory = self._memories[self._pattern[unit]]
+        return memory.without_room(self.need_mb[unit])
+
+    def allowed_each(self, units: Ints) -> Bools:
+        """Return `allowed` of each unit, shape (units, gpus)."""
+        rows = self.fits[units] & (self.need_mb[units, None] <= self.free_mb)
+        special = (self.on[units] >= 0) | ~rows.any(axis=1)
+        for place in np.flatnonzero(special).tolist():
+            rows[place] = self.allowed(units[place])
+        return rows
+
+
+class Memory:
+    """Memory of the GPUs on which some units fit alone, after each unit taken.
+
+    It answers for a unit without room in logarithmic time: such a unit may go to all
+    these GPUs except those that received a unit since it last could go to all of them,
+    which begins when the last GPU with room for it fills up.
+    """
+
+    def __init__(self, gpus: Bools, free_mb: Floats) -> None:
+        self.gpus, self._free_mb = gpus, free_mb
+        # after each unit: minus the most memory left, which rises
+        self._full_mb = [-free_mb[gpus].max()]
+        self._last = np.zeros(len(gpus), dtype=np.int64)  # the last unit on each GPU
+        # by number of a unit: the one after which each GPU has received one since
+        self._again: list[int] = []
+
+    def take(self, gpu: int) -> None:
+        """Record that a GPU has received a unit."""
+        number = len(self._full_mb)
+        self._full_mb.append(-self._free_mb[self.gpus].max())
+        self._last[gpu] = number
+        complete = int(self._last[self.gpus].min()) - len(self._again)
+        self._again += [number] * complete
+
+    def without_room(self, need_mb: float) -> Bools:
+        """Return the GPUs to which a unit may go although none has memory left."""
+        since = bisect_right(self._full_mb, -need_mb)
+        path = []
+        while since < len(self._again):
+            path.append(since)
+            since = self._again[since]
+        for number in path:
+            self._again[number] = since
+        return self.gpus & (self._last <= since)
 
 
 class Draft:
@@ -65,10 +122,7 @@ class Draft:
         self.problem, self.insertion, self.room = problem, insertion, Room(problem)
         self.gpu = np.zeros(problem.graph.nodes, dtype=np.int64)
         self.start_s, self.finish_s = np.zeros((2, problem.graph.nodes))
-        # (start, finish), by time
-        self.runs: list[list[tuple[float, float]]] = [
-            [] for _ in range(problem.platform.gpus)
-        ]
+        self.runs = [Runs() for _ in range(problem.platform.gpus)]
         self.free_s = np.zeros(problem.platform.gpus)  # when the last of them ends
 
     def ready_s(self, node: int) -> Floats:
@@ -91,13 +145,14 @@ class Draft:
         ready_s, takes_s = self.ready_s(node), self.problem.time_s[node]
         starts_s = np.maximum(ready_s, self.free_s)
         if self.insertion:
-            gaps_s = map(_first_gap, self.runs, ready_s.tolist(), takes_s.tolist())
+            gaps_s = map(Runs.gap_s, self.runs, ready_s.tolist(), takes_s.tolist())
             starts_s = np.array(list(gaps_s))
         # then the whole unit comes, after what is left of the others
         is_first = room.on[unit] < 0
         ends_s = starts_s + (room.unit_s[unit] + room.left_s if is_first else takes_s)
-        if wish is None or not (room.may[unit, wish] and np.isfinite(ends_s[wish])):
-            wish = int(np.lexsort((ends_s, ~room.may[unit]))[0])
+        allowed = room.allowed(unit)
+        if wish is None or not (allowed[wish] and np.isfinite(ends_s[wish])):
+            wish = int(np.lexsort((ends_s, ~allowed))[0])
         if is_first:
             room.take(unit, wish)
         start_s, time_s = starts_s.item(wish), takes_s.item(wish)
@@ -105,7 +160,8 @@ class Draft:
         self.start_s[node] = start_s
         self.finish_s[node] = start_s + time_s
         room.left_s[wish] -= time_s
-        insort(self.runs[wish], (start_s, start_s + time_s))
+        if self.insertion:
+            self.runs[wish].add(start_s, start_s + time_s)
         self.free_s[wish] = max(self.free_s[wish], start_s + time_s)
 
     def plan(self, scheduler: str) -> Plan:
@@ -117,16 +173,69 @@ class Draft:
         )
 
 
-def _first_gap(
-    runs: Sequence[tuple[float, float]], ready_s: float, time_s: float
-) -> float:
-    """Return the start of the first gap of this length that is not before ready_s."""
-    first = bisect_right(runs, ready_s, key=lambda run: run[1])
-    for start_s, finish_s in runs[first:]:
-        if ready_s + time_s <= start_s:
-            break
-        ready_s = finish_s
-    return ready_s
+class Runs:
+    """The nodes that run on a GPU, and the gaps between them, by time.
+
+    Gaps are kept in blocks with the length of their longest one, so that the first gap
+    of a length is found without looking at all that are shorter.
+    """
+
+    BLOCK = 64  # gaps, at least half and at most twice as many
+
+    def __init__(self) -> None:
+        self._runs: list[tuple[float, float]] = []  # start, finish
+        # end, start of the gaps of some length; the last one has no end
+        self._blocks = [[(np.inf, 0.0)]]
+        # by block: the last end, and the length of the longest gap
+        self._ends_s = [np.inf]
+        self._longest_s = [np.inf]
+
+    def gap_s(self, ready_s: float, time_s: float) -> float:
+        """Return the start of the first gap of this length that is not before
+        ready_s.
+        """
+        last_s = self._blocks[-1][-1][1]
+        if last_s + time_s / 2 == last_s:
+            return self._moment_s(ready_s, time_s)
+        block = bisect_left(self._ends_s, ready_s)
+        place = bisect_left(self._blocks[block], (ready_s,))
+        least_s = time_s - 1e-15 * last_s  # a sum of times may be rounded
+        while True:
+            for end_s, begin_s in self._blocks[block][place:]:
+                start_s = max(ready_s, begin_s)
+                if start_s + time_s <= end_s:
+                    return start_s
+            block, place = block + 1, 0
+            while self._longest_s[block] < least_s:
+                block += 1
+
+    def _moment_s(self, ready_s: float, time_s: float) -> float:
+        """As `gap_s` for what takes no time, which fits between any two runs."""
+        first = bisect_right(self._runs, ready_s, key=lambda run: run[1])
+        for place in range(first, len(self._runs)):
+            start_s, finish_s = self._runs[place]
+            if ready_s + time_s <= start_s:
+                break
+            ready_s = finish_s
+        return ready_s
+
+    def add(self, start_s: float, finish_s: float) -> None:
+        """Add a run; one without length divides the gap that it is in."""
+        insort(self._runs, (start_s, finish_s))
+        block = bisect_left(self._ends_s, finish_s)
+        gaps = self._blocks[block]
+        place = bisect_left(gaps, (finish_s,))
+        end_s, begin_s = gaps[place]
+        if begin_s > start_s:  # no time between two runs
+            return
+        parts = (start_s, begin_s), (end_s, finish_s)
+        gaps[place : place + 1] = [part for part in parts if part[1] < part[0]]
+        here = slice(block, block + 1)
+        half = len(gaps) // 2 if len(gaps) > 2 * self.BLOCK else 0
+        blocks = [part for part in (gaps[:half], gaps[half:]) if part]
+        self._blocks[here] = blocks
+        self._ends_s[here] = [part[-1][0] for part in blocks]
+        self._longest_s[here] = [max(end - begin for end, begin in b) for b in blocks]
 
 
 def by_priority(graph: Graph, priority: Floats) -> list[int]:
@@ -149,7 +258,8 @@ def _dealt(problem: Problem, units: Iterable[int], scheduler: str) -> Plan:
         cost = room.left_s + problem.unit_s[unit]
         if scheduler == "round-robin":
             cost = (every - last - 1) % len(every)
-        last = int(np.where(room.may[unit], cost, np.inf).argmin())
+        allowed = room.allowed(unit)
+        last = int(np.where(allowed, cost, np.inf).argmin())
         room.take(unit, last)
     return Plan(room.on[problem.graph.unit], scheduler=scheduler)
 
@@ -205,7 +315,7 @@ def min_min(problem: Problem, seed: int = 0) -> Plan:  # noqa: ARG001
         whole_s = room.unit_s[unit] + room.left_s
         takes_s = np.where(room.on[unit, None] < 0, whole_s, problem.time_s[ready])
         ends_s = np.maximum(ready_s[ready], draft.free_s) + takes_s
-        ends_s = np.where(room.may[unit], ends_s, np.inf)
+        ends_s = np.where(room.allowed_each(unit), ends_s, np.inf)
         draft.place(node := ready.pop(int(ends_s.min(axis=1).argmin())))
         for after in graph.successors[node].tolist():
             missing[after] -= 1

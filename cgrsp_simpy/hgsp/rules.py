@@ -37,7 +37,8 @@ def columns_of(instance: Instance, tasks: Sequence[int]) -> Columns:
         instance.least_time_s,
         instance.times_s,
     )
-    return Columns(*(column[tasks] for column in columns))
+    rows = np.asarray(tasks, np.int64)  # once, which takes most of the time
+    return Columns(*(column[rows] for column in columns))
 
 
 Priority = Callable[[Columns, float], Floats]
@@ -88,7 +89,7 @@ def decide(
     """
     free = sorted(idle)
     answer: list[tuple[int, int]] = []
-    for place in np.argsort(-priority(waiting, now_s), kind="stable").tolist():
+    for place in map(int, np.argsort(-priority(waiting, now_s), kind="stable")):
         if not free:
             break
         times_s = waiting.times_s[place, free]

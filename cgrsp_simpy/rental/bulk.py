@@ -23,15 +23,16 @@ from cgrsp_simpy.engine.events import policy_name
 from cgrsp_simpy.engine.run import BLOCK, Records, Run
 from cgrsp_simpy.market.law import HourlyStock, Market
 from cgrsp_simpy.market.stock import Stock
-from cgrsp_simpy.rental import kernel
-from cgrsp_simpy.rental.kernel import FIGURES, LAST, TIERS, Array
-from cgrsp_simpy.rental.policies import law, triage
+from cgrsp_simpy.rental.kernel import loop, state
+from cgrsp_simpy.rental.kernel import triage as by_triage
+from cgrsp_simpy.rental.kernel.state import FIGURES, LAST, TIERS, Array
+from cgrsp_simpy.rental.policies import law
 from cgrsp_simpy.rental.policies.law import Delay, Law, Outlook
 from cgrsp_simpy.rental.policies.rule import Index, Rule, Score, Tiers
 from cgrsp_simpy.rental.policies.rules import ListPolicy, by_submission, first_idle
 from cgrsp_simpy.rental.policies.triage import Triage
 from cgrsp_simpy.rental.record import RECORD
-from cgrsp_simpy.rental.terms import PARTS, Terms
+from cgrsp_simpy.rental.terms import PARTS, Terms, rounding_s
 from cgrsp_simpy.rental.workload import Columns, Drawn, widths
 
 if COMPILED:
@@ -39,16 +40,18 @@ if COMPILED:
 
     from cgrsp_simpy.base.compiled import RULE
 
-    LOOP: Any = kernel.advance
-    KEPT = cache_folder(LOOP)
+    KEPT = cache_folder(loop.advance)
+    FILES = [
+        module
+        for name, module in sys.modules.items()
+        if name.startswith(f"{state.__package__}.")
+    ]
     if KEPT is not None:
-        forget(
-            KEPT,
-            "kernel",
-            [sys.modules[each.__module__] for each in (forget, *kernel.CALLED)],
-        )
+        callees = {sys.modules[function.__module__] for function in by_triage.CALLED}
+        forget(KEPT, FILES, [*FILES, *callees, sys.modules[rounding_s.__module__]])
 
 Made = ListPolicy | Triage
+Parts = tuple[tuple[int, float], ...]
 log = logging.getLogger(__name__)
 # figures that do not change in a run
 CONSTANT = ("slots", "offered_load", "dearest_usd_per_h")
@@ -262,22 +265,18 @@ def parameters(rule: Any) -> Array:
 
 
 @cache
-def _tell() -> None:
-    """Log once, in advance, that the loop is compiled."""
-    if KEPT is None:
-        log.info("the loop is compiled, which takes a minute or so")
-    elif not list(KEPT.glob("kernel.advance-*.nbi")):
-        log.info(
-            "the loop is compiled, which takes a minute or so; it is kept for later"
-            " runs"
-        )
+def _report_first_use(kernel: str) -> None:
+    """Log once, in advance, that a loop is compiled."""
+    name = kernel.rpartition(".")[2]
+    if KEPT is None or not list(KEPT.glob(f"{name}.advance-*.nbi")):
+        kept = "" if KEPT is None else "; it is kept for later runs"
+        log.info("the loop is compiled, which takes about half a minute%s", kept)
 
 
 def bulk(
     scenario: Any, policy: Made, seed: int, drawn: Drawn | None, records: bool
 ) -> Run | None:
     """Run a policy that can be compiled; None if SimPy must report an error."""
-    _tell()
     blocks = (
         scenario.workload.columns(seed, scenario.service)
         if drawn is None
@@ -289,29 +288,31 @@ def bulk(
 def arrays(given: Law, levels: int) -> Law:
     """Convert a law to arrays, for `kernel`."""
 
-    def row(delay: Delay) -> list[float]:
-        parts = [number for part in delay.parts for number in part]
-        numbers = delay.mean_s, delay.longest_s, delay.held_s
-        return [*parts, *[0.0] * (9 - len(parts)), *numbers]
+    def row(delay: Delay) -> tuple[Any, ...]:
+        parts = [*delay.parts, *[law.Part(0.0, 0.0, 0.0)] * (3 - len(delay.parts))]
+        return (list(map(tuple, parts)), *delay[1:])
 
     warm = [law.NO_DELAY] * len(given.delays[0])
     most = max(len(hours) for own in given.later for hours in own)
-    shape = len(given.starts_s), 2 * len(warm), most, 13
-    later = np.full(shape, math.inf)
-    for band, own in enumerate(given.later):
-        for kind, hours in enumerate(own):
-            rows = [[*row(delay), start_s] for start_s, delay, _ in hours]
-            later[band, kind, : len(rows)] = rows or 0.0
-    lines = np.array([own[:levels] for own in given.lines], float)
+    later = np.zeros((len(given.starts_s), 2 * len(warm), most), state.LATER)
+    later["after_s"] = math.inf
+    for band, by_type in enumerate(given.later):
+        for kind, hours in enumerate(by_type):
+            rows = [(start_s, row(delay), seen) for start_s, delay, seen in hours]
+            later[band, kind, : len(rows)] = rows
+    lines = np.array([by_level[:levels] for by_level in given.lines], state.LINE)
     return Law(
         np.array(given.starts_s, float),
         np.array(given.rates),
         np.array(given.spares),
         np.array(given.variations),
         np.array(given.done),
-        np.array([[row(delay) for delay in (*own, *warm)] for own in given.delays]),
+        np.array(
+            [[row(delay) for delay in (*own, *warm)] for own in given.delays],
+            state.DELAY,
+        ),
         later,
-        lines.reshape(len(given.starts_s), levels, -1, 3),
+        lines.reshape(len(given.starts_s), levels, -1),
         np.array([own[:levels] for own in given.work_s], float),
         np.array([own[:levels] for own in given.rent_usd]),
         np.array(given.billed_usd_per_h, float),
@@ -320,8 +321,17 @@ def arrays(given: Law, levels: int) -> Law:
     )
 
 
+def _none(axes: int, kind: Any = float) -> Array:
+    return np.zeros((0,) * axes, kind)
+
+
 NO_LAW = Law._make(
-    [*[np.zeros((0,) * axes) for axes in (1, 1, 1, 1, 1, 3, 4, 4, 2, 2, 1, 1)], 0]
+    [
+        *map(_none, (1, 1, 1, 1, 1)),
+        *(_none(2, state.DELAY), _none(3, state.LATER), _none(3, state.LINE)),
+        *map(_none, (2, 2, 1, 1)),
+        0,
+    ]
 )
 
 
@@ -350,15 +360,15 @@ class Fixed:
         by_level = known.gpus[0].mean_execution_s, known.fastest_s, known.slowest_s
         pairs = [(item.tight, item.weight) for item in scenario.workload.classes]
         none = np.zeros(1)
-        alike, how = list(dict.fromkeys(pairs)), np.zeros(kernel.RENTS + 1, np.int64)
+        alike, how = list(dict.fromkeys(pairs)), np.zeros(1, state.HOW)[0]
         indices = [alike.index(pair) for pair in pairs]
         self.most = max(widths(scenario.workload), default=1)
-        how[kernel.FREE_TYPES], how[kernel.RENTS] = free, terms != Terms()
-        self.width = (
-            (kernel.BILLED if terms != Terms() else kernel.WIDTH) + self.most - 1
-        )
-        ordered = terms.billed_from == "provisioning"
-        self.setting = kernel.Setting(
+        how["free_types"], how["rents"] = free, terms != Terms()
+        bill = np.zeros(1, state.TERMS)[0]
+        bill["ordered"] = terms.billed_from == "provisioning"
+        for name in ("warm_s", "minimum_s", "increment_s"):
+            bill[name] = getattr(terms, name)
+        self.setting = state.Setting(
             how=how,
             rules=np.zeros(2, np.int64),
             of_order=none,
@@ -382,9 +392,7 @@ class Fixed:
             tight=np.array([tight for tight, _ in alike] * levels, float),
             weight=np.array([weight or 0.0 for _, weight in alike] * levels, float),
             law=NO_LAW,
-            terms=np.array(
-                [terms.warm_s, terms.minimum_s, terms.increment_s, ordered], float
-            ),
+            terms=bill,
         )
         self.known = known
 
@@ -393,11 +401,11 @@ class Fixed:
         """The law of triage, in arrays."""
         return arrays(Outlook(self.known).law, self.setting.by_level.shape[1])
 
-    def under(self, policy: Made) -> kernel.Setting:
+    def under(self, policy: Made) -> state.Setting:
         """Return the setting of a policy."""
         how = self.setting.how.copy()
         if isinstance(policy, Triage):
-            how[kernel.BY_COST], prices = True, np.array(policy.prices)
+            prices = np.array(policy.prices)
             return self.setting._replace(how=how, of_order=prices, law=self.weighed)
         order, place, kept = policy.order, policy.place, 0
         asked = {*getattr(order, "arguments", ()), *getattr(place, "arguments", ())}
@@ -406,11 +414,11 @@ class Fixed:
         if rule is not None:
             values = self.constant | rule.parameters
             kept = int(rule.function(*[values[name] for name in rule.arguments]))
-        how[kernel.FIRST_COME] = order is by_submission
-        how[kernel.BY_INDEX] = type(order) is Index
-        how[kernel.BY_SCORE], how[kernel.HELD_BACK] = 2 if shows else scored, kept
-        how[kernel.LOOKS_AHEAD] = "next_free_s" in asked
-        how[kernel.OF_IDLE] = bool(asked & {"fastest_idle_s", "mean_fastest_idle_s"})
+        how["first_come"] = order is by_submission
+        how["by_index"] = type(order) is Index
+        how["by_score"], how["held_back"] = 2 if shows else scored, kept
+        how["looks_ahead"] = "next_free_s" in asked
+        how["of_idle"] = bool(asked & {"fastest_idle_s", "mean_fastest_idle_s"})
         return self.setting._replace(
             how=how,
             rules=np.array([address(order), address(place)], np.int64),
@@ -437,6 +445,8 @@ class Bulk:
         self.setup, self.tables = scenario.compiled_setup, iter(tables)
         self.kinds, self.setting = self.setup.kinds, self.setup.under(policy)
         self.records = Records(scenario.report(scenario), keep)
+        # of claims, each once
+        self.parts = dict[Parts, Parts]()
         # `kept`: after the end of a job
         self.held, self.kept = list[ClaimRecord](), list[ClaimRecord]()
         self.run = self._state()
@@ -445,17 +455,19 @@ class Bulk:
     def finish(self) -> Run | None:
         """Complete the run; None if a rule failed or jobs would wait forever."""
         needs = {
-            kernel.JOBS: self._jobs,
-            kernel.ROOM: self._room,
-            kernel.ROWS: self._rows,
-            kernel.SEEN: self._seen,
-            kernel.STOCK: self._stock,
+            state.JOBS: self._jobs,
+            state.ROOM: self._room,
+            state.ROWS: self._rows,
+            state.SEEN: self._seen,
+            state.STOCK: self._stock,
         }
-        while (need := kernel.advance(self.run, self.setting)) != kernel.ENDED:
-            if need == kernel.FAILED:
+        kernel = by_triage if isinstance(self.policy, Triage) else loop
+        _report_first_use(kernel.__name__)
+        while (need := kernel.advance(self.run, self.setting)) != state.ENDED:
+            if need == state.FAILED:
                 return None
             needs[need]()
-        while self.run.number[kernel.DONE]:
+        while self.run.number["done"]:
             self._rows()
         if self.records.claims is not None:
             self.records.claims += self.held + self.kept
@@ -464,8 +476,8 @@ class Bulk:
             policy_name(self.policy),
             self.seed,
             self.records,
-            decisions=int(self.run.number[kernel.DECISIONS]),
-            held_s=self.run.held_s.tolist(),
+            decisions=int(self.run.number["decisions"]),
+            held_s=self.run.fleet["held_s"].tolist(),
             rule=self.policy,
         )
 
@@ -479,13 +491,12 @@ class Bulk:
         """Stream of the statuses shown."""
         return stream(self.seed, "seen")
 
-    def _state(self) -> kernel.State:
+    def _state(self) -> state.State:
         slots = len(self.scenario.slots)
         kinds = len(self.kinds)
         jobs = self.scenario.jobs
         levels = len(self.scenario.workload.mix)
         room = min(jobs, ROOM)
-        width = self.setup.width
         # jobs that end within a block, or have ended and still pay for a slot
         kept = (min(jobs, BLOCK) + 2 * slots) * self.setup.most
         leaves = 1 << (slots + 1).bit_length()  # two more than slots, at least
@@ -493,24 +504,23 @@ class Bulk:
         tree[leaves:], level = np.arange(leaves), leaves
         while level > 1:
             tree[level // 2 : level], level = tree[level : 2 * level : 2], level // 2
-        number = np.zeros(kernel.SENT + 1, np.int64)
-        number[[kernel.LEFT, kernel.OPEN, kernel.IDLE, kernel.FREE]] = (
-            jobs,
-            True,
-            slots,
-            room,
-        )
-        figures = np.zeros(len(kernel.FIGURES))
+        number = np.zeros(1, state.NUMBER)[0]
+        number["left"], number["open"] = jobs, True
+        number["idle"], number["free"] = slots, room
+        figures = np.zeros(1, state.FIGURE)
         for name, value in self.setup.constant.items():
-            figures[kernel.FIGURES.index(name)] = value
-        tiers = kernel.TIERS
-        classes = 1 if self.setting.how[kernel.FIRST_COME] else len(self.setting.tight)
-        return kernel.State(
+            figures[name] = value
+        classes = 1 if self.setting.how["first_come"] else len(self.setting.tight)
+        fleet = np.zeros(slots, state.SLOT)
+        fleet["row"] = fleet["payer"] = -1
+        most, block = self.setup.most, min(jobs, BLOCK) + slots
+        return state.State(
             now_s=np.zeros(1),
             horizon_s=np.array([0.0 if self.setting.holds.any() else math.inf]),
             number=number,
-            jobs=np.empty((0, kernel.WIDTH)),
-            rows=np.zeros((room, width)),
+            jobs=np.empty(0, state.JOB),
+            rows=np.zeros(room, state.JOB),
+            slots=np.zeros((room, most), np.int64),
             free=np.arange(room),
             due_s=np.empty((classes, room)),
             who=np.empty((classes, room), np.int64),
@@ -519,46 +529,44 @@ class Bulk:
             at_s=np.full(leaves, math.inf),
             order=np.zeros(leaves, np.int64),
             tree=tree,
-            row=np.full(slots, -1),
-            next=np.zeros(slots, np.int64),
-            held_s=np.zeros(slots),
-            payer=np.full(slots, -1),
-            kind=np.zeros(slots, np.int64),
-            since_s=np.zeros(slots),
+            fleet=fleet,
             idle=np.unique(self.setting.group, return_index=True)[1],
-            out=np.empty((min(jobs, BLOCK) + slots, width)),
-            kept=np.empty((kept, 4)),
+            out=np.empty(block, state.JOB),
+            out_slots=np.zeros((block, most), np.int64),
+            kept=np.empty(kept, state.KEPT),
             seen=np.empty(0),
             shown=np.empty(len(self.scenario.gpus), np.int64),
             epochs_s=np.zeros((kinds, 1)),
             levels=np.zeros((kinds, 1)),
-            took=np.zeros((classes, tiers), np.int64),
-            stop=np.zeros((classes, tiers), np.int64),
-            rank=np.zeros((classes, tiers, 2)),
+            took=np.zeros((classes, TIERS), np.int64),
+            stop=np.zeros((classes, TIERS), np.int64),
+            rank=np.zeros((classes, TIERS, 2)),
             offers=np.zeros(kinds, np.int64),
             fastest_s=np.zeros(levels),
             figures=figures,
-            answer=np.zeros(kernel.LAST + 1),
-            fronts=np.empty((2 * classes, triage.WIDTH)),
+            answer=np.zeros(LAST + 1),
+            fronts=np.zeros(2 * classes, state.FRONT),
             taken=np.zeros((classes, 2), np.int64),
             turn=np.zeros(classes, np.int64),
-            sent=np.zeros((slots, 4), np.int64),
+            sent=np.zeros(slots, state.SENT),
         )
 
     def _jobs(self) -> None:
         jobs, number = next(self.tables), self.run.number
-        number[[kernel.NEXT, kernel.LOADED]] = 0, len(jobs)
-        number[kernel.LEFT] -= len(jobs)
+        number["next"], number["loaded"] = 0, len(jobs)
+        number["left"] -= len(jobs)
         self.run = self.run._replace(jobs=jobs)
 
     def _room(self) -> None:
         """Make room for more waiting or running jobs."""
         run, more = self.run, {}
-        if not run.number[kernel.FREE]:
+        if not run.number["free"]:
             size = len(run.rows)
-            more["rows"] = np.concatenate([run.rows, np.zeros_like(run.rows)])
+            for name in ("rows", "slots"):
+                old = getattr(run, name)
+                more[name] = np.concatenate([old, np.zeros_like(old)])
             more["free"] = np.concatenate([np.arange(size, 2 * size), run.free])
-            run.number[kernel.FREE] = size
+            run.number["free"] = size
         room = run.who.shape[1]
         size = room if (run.last - run.first).max() < room // 2 else 2 * room
         for name in ("due_s", "who"):
@@ -573,52 +581,45 @@ class Bulk:
     def _rows(self) -> None:
         """Record a block of ended jobs, and all warm times."""
         number = self.run.number
-        out = self.run.out
-        kinds = RECORD | self.scenario.columns
-        ended, terms = number[kernel.DONE], self.scenario.terms.columns
-        table = np.ascontiguousarray(out[:ended][:BLOCK].T)
-        columns = dict(zip(RECORD, table))
+        ended, terms = min(number["done"], BLOCK), self.scenario.terms.columns
+        table = self.run.out[:ended]
+        columns = {name: table[name] for name in state.JOB.names or ()}
+        columns["job"] = table["id"]
         if terms:
-            columns |= dict(
-                zip(PAID, table[kernel.WIDTH :]), executing_usd=columns["cost_usd"]
-            )
-            parts = [
-                columns.get(f"{part}_usd", table[0] * 0.0).tolist() for part in PARTS
-            ]
+            columns["executing_usd"] = columns["cost_usd"]
+            none = np.zeros(ended)
+            parts = [columns.get(f"{part}_usd", none).tolist() for part in PARTS]
             columns["cost_usd"] = np.array([math.fsum(entry) for entry in zip(*parts)])
-        columns = {
-            name: columns[name].astype(kinds[name], copy=False)
-            for name in (*RECORD, *terms)
-        }
-        self.records.take(columns)
+        kinds = RECORD | self.scenario.columns
+        self.records.take(
+            {name: columns[name].astype(kinds[name]) for name in (*RECORD, *terms)}
+        )
         if self.keep:
-            slots_of = [
-                columns["slot"],
-                *table[: self.setup.width - self.setup.most : -1].astype(int),
-            ]
-            slots = zip(*[[(slot, 1) for slot in entry.tolist()] for entry in slots_of])
-            parts = [
-                entry[:gpus] for entry, gpus in zip(slots, columns["gpus"].tolist())
-            ]
-            times = [
-                columns[name].tolist() for name in ("dispatch_s", "start_s", "finish_s")
-            ]
-            self.held += [
-                (*entry, ()) for entry in zip(columns["job"].tolist(), parts, *times)
-            ]
-            intervals = self.run.kept[: number[kernel.INTERVALS]]
-            for job, slot, from_s, to_s in intervals.tolist():
-                phases = (("idle-warm", from_s),)
-                self.kept.append(
-                    (int(job), ((int(slot), 1.0),), from_s, math.nan, to_s, phases)
-                )
-        out[: max(0, ended - BLOCK)] = out[BLOCK:ended]
-        number[kernel.DONE], number[kernel.INTERVALS] = max(0, ended - BLOCK), 0
+            self._keep(table)
+        for array in (self.run.out, self.run.out_slots):
+            array[: number["done"] - ended] = array[ended : number["done"]]
+        number["done"] -= ended
+        number["intervals"] = 0
+
+    def _keep(self, table: Array) -> None:
+        """Keep the claims of ended jobs, and of warm times."""
+        slots = self.run.out_slots[: len(table)].tolist()
+        times = [table[name].tolist() for name in ("dispatch_s", "start_s", "finish_s")]
+        rows = zip(table["id"].tolist(), slots, table["gpus"].tolist(), *times)
+        for job, of_job, gpus, *times_s in rows:
+            parts: Parts = tuple([(slot, 1) for slot in of_job[:gpus]])
+            parts = self.parts.setdefault(parts, parts)
+            self.held.append((job, parts, *times_s, ()))
+        intervals = self.run.kept[: self.run.number["intervals"]]
+        for job, slot, from_s, to_s in intervals.tolist():
+            phases = (("idle-warm", from_s),)
+            self.kept.append((job, ((slot, 1.0),), from_s, math.nan, to_s, phases))
 
     def _seen(self) -> None:
         """Draw more variates for the statuses shown."""
-        number, left = self.run.number, self.run.seen[self.run.number[kernel.LOOKED] :]
-        number[kernel.LOOKED] = 0
+        number = self.run.number
+        left = self.run.seen[number["looked"] :]
+        number["looked"] = 0
         self.run = self.run._replace(
             seen=np.concatenate([left, self.seen.random(SEEN)])
         )
@@ -646,12 +647,7 @@ class Bulk:
 def tables(blocks: Iterable[Columns]) -> Iterator[Array]:
     """Yield blocks of jobs, see a workload's `columns`, as rows for the loop."""
     for columns in blocks:
-        table = np.empty((len(columns[0]), kernel.WIDTH))
-        for place, column in enumerate(columns):
-            at = (
-                place
-                if place < kernel.DISPATCH
-                else place - kernel.DISPATCH + kernel.STATUS
-            )
-            table[:, at] = column
+        table = np.zeros(len(columns[0]), state.JOB)
+        for name, column in zip(state.DRAWN, columns):
+            table[name] = column
         yield table

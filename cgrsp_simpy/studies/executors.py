@@ -6,18 +6,23 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import Executor, Future, as_completed
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, Future
 from contextlib import contextmanager
+from functools import partial
+from itertools import islice
+from queue import SimpleQueue
 from typing import TypeVar
 
 from cgrsp_simpy.base.checks import InputError, check_whole, needed
 from cgrsp_simpy.studies.isolation import Sent, called
 
 MOST_WORKERS = 1024  # processes at once, at most
+SENT_S = 0.5  # of short tasks that are sent to a worker together
 Key = TypeVar("Key")
 Task = TypeVar("Task")
 Result = TypeVar("Result")
+_Timed = tuple[list[Result], float]
 
 
 class WorkerError(RuntimeError):
@@ -32,8 +37,9 @@ def as_they_come(
     """Yield the key and the result of each task, as they become ready.
 
     executor: None runs here, as does a single task; a number in as many processes, but
-    at most one per task. If the executor fails, its finished results still come, then a
-    WorkerError; a task's InputError is raised as it is.
+    at most one per task. Short tasks are sent together, as many as take about SENT_S.
+    If the executor fails, its finished results still come, then a WorkerError; a task's
+    InputError is raised as it is.
     """
     if not (executor is None or isinstance(executor, Executor)):
         check_whole("executor", executor, least=1, most=MOST_WORKERS)
@@ -43,21 +49,41 @@ def as_they_come(
         return
     failure: Exception | None = None
     with _pool(executor) as pool:
-        futures: dict[Future[Result], Key] = {}
+        keys, futures = iter(tasks), dict[Future[_Timed[Result]], list[Key]]()
+        finished: SimpleQueue[Future[_Timed[Result]]] = SimpleQueue()
+
+        def submit(number: int) -> None:
+            nonlocal failure
+            sent = list(islice(keys, number))
+            if not sent or failure is not None:
+                return
+            argument = [tasks[key] for key in sent]
+            try:
+                with _deaf():
+                    call = Sent(partial(_timed, carry_out), argument)
+                    future = pool.submit(called, call)
+            except Exception as error:  # the executor accepts no more
+                failure = error
+            else:
+                futures[future] = sent
+                future.add_done_callback(finished.put)
+
         try:
-            with _deaf():
-                for key, task in tasks.items():
-                    futures[pool.submit(called, Sent(carry_out, task))] = key
-        except Exception as error:  # the executor accepts no more
-            failure = error
-        try:
-            for future in as_completed(futures):
+            at_once = 2 * executor if isinstance(executor, int) else MOST_WORKERS
+            for _ in range(at_once):
+                submit(1)
+            while futures:
+                future = finished.get()
+                sent = futures.pop(future)
+                number = 1
                 try:
-                    result = future.result()
+                    results, seconds = future.result()
                 except Exception as error:
                     failure = failure or error
                 else:
-                    yield futures[future], result
+                    yield from zip(sent, results)
+                    number = min(2 * len(sent), int(SENT_S * len(sent) / seconds))
+                submit(max(1, number))
         finally:
             # a user's pool goes on: cancel what has not begun
             for future in futures if pool is executor else ():
@@ -70,6 +96,15 @@ def as_they_come(
         message = f"the executor failed: {type(failure).__name__}: {failure}"
         died = isinstance(failure, BrokenProcessPool)
         raise WorkerError("a worker process died" if died else message) from failure
+
+
+def _timed(
+    carry_out: Callable[[Task], Result], tasks: Sequence[Task]
+) -> _Timed[Result]:
+    """Return the results of tasks and the seconds that they took."""
+    begin_s = time.perf_counter()
+    results = [carry_out(task) for task in tasks]
+    return results, max(1e-9, time.perf_counter() - begin_s)
 
 
 @contextmanager

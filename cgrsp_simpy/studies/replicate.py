@@ -33,9 +33,10 @@ from cgrsp_simpy.studies.executors import WorkerError, as_they_come
 from cgrsp_simpy.studies.function import as_model
 from cgrsp_simpy.studies.isolation import isolated, run_isolated
 from cgrsp_simpy.studies.store import Store
-from cgrsp_simpy.studies.subject import Subject, subject_of
+from cgrsp_simpy.studies.subject import subject_of
 
-JOBS_PER_TASK = 20_000  # of a model of usual pace: about half a second of work
+TASK_S = 0.5  # of a task, at least: it is worth a process
+RUN_S = 0.001  # of a run without jobs
 # what a model keeps of a run, as plain values; a text is the error that ended the run
 Outcome = Any
 
@@ -393,28 +394,30 @@ def _work(blocks: Sequence[Block]) -> int:
     )
 
 
+def _seconds(block: Block) -> float:
+    """Return roughly how long one policy of a block takes."""
+    subject = subject_of(block.scenario)
+    return RUN_S + subject.work / subject.pace_per_s
+
+
 def _tasks(blocks: Iterable[Block]) -> Iterator[list[Block]]:
-    """Blocks in tasks of half a second of work or more, which are worth a process; a
-    block with more work per policy becomes one task per policy.
+    """Blocks in tasks that take about TASK_S or more; a block of longer runs becomes
+    one task per policy.
     """
     task: list[Block] = []
-    jobs = 0.0
+    task_s = 0.0
     for block in blocks:
-        jobs_per_policy = (
-            subject_of(block.scenario).work
-            * Subject.pace_per_s
-            / subject_of(block.scenario).pace_per_s
-        )
-        if jobs_per_policy > JOBS_PER_TASK:
+        run_s = _seconds(block)
+        if run_s > TASK_S:
             yield from (
                 [block._replace(policies=(policy,))] for policy in block.policies
             )
             continue
         task.append(block)
-        jobs += jobs_per_policy * len(block.policies)
-        if jobs >= JOBS_PER_TASK:
+        task_s += run_s * len(block.policies)
+        if task_s >= TASK_S:
             yield task
-            task, jobs = [], 0.0
+            task, task_s = [], 0.0
     if task:
         yield task
 

@@ -321,7 +321,7 @@ def test_a_job_may_need_the_whole_fleet(policy):
 @pytest.mark.slow
 def test_rows_do_not_depend_on_the_workers(monkeypatch):
     # several tasks
-    monkeypatch.setattr("cgrsp_simpy.studies.replicate.JOBS_PER_TASK", 300)
+    monkeypatch.setattr("cgrsp_simpy.studies.replicate.TASK_S", 0.01)
     scenario = cg.day("surge", jobs=50, tight_fraction=0.5)
     policies = ["random", "rh", "cadr:critical_ratio=5"]
     seeds = range(5)

@@ -36,7 +36,7 @@ ELSEWHERE = {  # file, or folder -> the tests of what has none of its own, and w
     "base/metric.py": "conftest.py",  # no float of the package is added in another way
     "plots": "plots/test_plots.py",  # draws each plot
     "rental/arrivals.py": "theory/test_arrival_rates.py",
-    "rental/kernel.py": "rental/test_bulk.py",  # compiled, by whole runs
+    "rental/kernel": "rental/test_bulk.py",  # compiled, by whole runs
     "rental/toml.py": "rental/test_scenario.py",
     "papers/thesis/day_figures.py": "papers/thesis/test_figures.py",
     "papers/thesis/page.py": "papers/thesis/test_report.py",

@@ -16,13 +16,14 @@ from support import CGRSP, process
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.base.table import csv_text
+from cgrsp_simpy.studies import executors
 from cgrsp_simpy.studies import replicate as module
 from cgrsp_simpy.studies.executors import WorkerError
 from cgrsp_simpy.studies.replicate import Replications, replicate
 from cgrsp_simpy.studies.store import Store
 from cgrsp_simpy.studies.subject import Subject, subject_of
 
-JOBS = 60  # of a task, at least
+SMALL_S = 0.0119  # of a task, at least: ten quiet runs
 quiet, normal = cg.day("quiet"), cg.day("normal", jobs=40)
 spawn = multiprocessing.get_context("spawn")
 # Ends its process at the first decision of some seeds, without a word.
@@ -60,7 +61,7 @@ thrifty = cg.ListPolicy(
 @pytest.fixture
 def small_tasks(monkeypatch):
     """Studies are cut into many tasks, by the parent process."""
-    monkeypatch.setattr(module, "JOBS_PER_TASK", JOBS)
+    monkeypatch.setattr(module, "TASK_S", SMALL_S)
 
 
 def compared(**more):
@@ -111,8 +112,8 @@ def expected():
 
 @each_study
 def test_rows_do_not_depend_on_the_tasks(study, expected, monkeypatch):
-    for jobs in (1, 25, JOBS):
-        monkeypatch.setattr(module, "JOBS_PER_TASK", jobs)
+    for seconds in (0.0, 0.005, SMALL_S):
+        monkeypatch.setattr(module, "TASK_S", seconds)
         assert text(study()) == expected[study]
 
 
@@ -193,7 +194,7 @@ class Backwards(Executor):
     def submit(self, work, *arguments):
         future = Future()
         self.waiting.append((future, work, arguments))
-        if len(self.waiting) == 7:  # all seven tasks
+        if len(self.waiting) == 4:  # all four tasks
             for late, late_work, late_arguments in reversed(self.waiting):
                 late.set_result(late_work(*late_arguments))
         return future
@@ -202,7 +203,7 @@ class Backwards(Executor):
 def test_rows_do_not_depend_on_the_order_in_which_tasks_end(expected, small_tasks):
     backwards = Backwards()
     assert text(compared(executor=backwards)) == expected[compared]
-    assert len(backwards.waiting) == 7
+    assert len(backwards.waiting) == 4
 
 
 @pytest.mark.slow
@@ -237,7 +238,7 @@ def refuse(thread):
 threading.Thread.start = refuse
 import cgrsp_simpy as cg
 from cgrsp_simpy.studies import replicate
-replicate.JOBS_PER_TASK = 1  # two tasks
+replicate.TASK_S = 0.001  # two tasks
 for executor in (None, 2):
     try:
         study = cg.compare(cg.day("quiet"), ["fifo"], range(2), executor=executor)
@@ -265,8 +266,8 @@ def tasks_of(wanted):
 MIXED = [
     # A day of thousands of jobs among small ones, and runs that are wanted twice.
     Replications(quiet, ["fifo"], range(13)),
-    Replications(cg.day("normal", jobs=JOBS), ["fifo", "spt"], range(2)),
-    Replications(cg.day("surge", jobs=JOBS + 1), ["fifo", "spt", "rh"], range(2)),
+    Replications(cg.day("normal", jobs=60), ["fifo", "spt"], range(2)),
+    Replications(cg.day("surge", jobs=400), ["fifo", "spt", "rh"], range(2)),
     Replications(quiet, ["spt"], range(8, 20)),
     Replications(cg.day("normal", jobs=1), ["edf"], range(3)),
 ]
@@ -279,11 +280,42 @@ def runs_of(units):
 
 
 def test_a_task_is_worth_its_way(small_tasks):
+    def seconds(blocks):
+        return sum(module._seconds(block) * len(block.policies) for block in blocks)
+
     *tasks, last = tasks_of(MIXED)
-    assert all(module._work(task) >= JOBS for task in tasks)
-    assert 0 < module._work(last) < JOBS  # so the rule has an exception to make
+    assert all(seconds(task) >= SMALL_S for task in tasks)
+    assert 0 < seconds(last) < SMALL_S  # so the rule has an exception to make
     # and no more than that
-    assert all(module._work(task[:-1]) < JOBS for task in tasks)
+    assert all(seconds(task[:-1]) < SMALL_S for task in tasks)
+
+
+def test_runs_of_one_job_are_enough_tasks_for_two_processes():
+    blocks = module._blocks(
+        [Replications(cg.day("quiet", jobs=1), ["fifo"], range(1000))]
+    )
+    assert len(list(module._tasks(blocks))) == 3
+
+
+class Counted(Executor):
+    """Carries out each call at once, and counts them."""
+
+    calls = 0
+
+    def submit(self, work, *arguments):
+        self.calls += 1
+        future = Future()
+        future.set_result(work(*arguments))
+        return future
+
+
+def test_short_tasks_are_sent_together(monkeypatch):
+    monkeypatch.setattr(executors, "MOST_WORKERS", 4)
+    counted, tasks = Counted(), {key: key + 1 for key in range(2000)}
+    assert dict(executors.as_they_come(str, tasks, counted)) == {
+        key: str(task) for key, task in tasks.items()
+    }
+    assert counted.calls < 40
 
 
 def test_every_run_is_in_one_task(small_tasks):
@@ -298,7 +330,7 @@ def test_every_run_is_in_one_task(small_tasks):
 
 
 def test_a_scenario_with_very_many_jobs_is_a_task_a_policy(small_tasks):
-    big = [task for task in tasks_of(MIXED) if task[0].scenario.workload.jobs > JOBS]
+    big = [task for task in tasks_of(MIXED) if task[0].scenario.workload.jobs > 300]
     assert [runs_of(task) for task in big] == [
         [(MIXED[2].scenario, policy, seed)]
         for seed in range(2)
@@ -444,9 +476,9 @@ def test_a_users_own_pool_that_breaks_is_told(small_tasks, tmp_path):
 
 @pytest.mark.slow
 def test_a_worker_that_dies_ends_the_command_with_one_line_and_keeps_the_rest(tmp_path):
-    deadly(tmp_path, "hectic", 80)  # of tasks of 22 seeds, the last
+    deadly(tmp_path, "hectic", 60)  # of tasks of 16 seeds, the last
     line = (
-        "compare hectic --policies my_rules.py:rule --seeds 88 --workers 2"
+        "compare hectic --policies my_rules.py:rule --seeds 64 --workers 2"
         " --out results"
     )
     done = process([*CGRSP, *line.split()], tmp_path, timeout=60)
@@ -458,8 +490,8 @@ def test_a_worker_that_dies_ends_the_command_with_one_line_and_keeps_the_rest(tm
     assert told.endswith(f"; {len(names)} of 4 tasks are kept in results")
     assert not (tmp_path / "results" / "rows.csv").exists()
     number = int(Path(names[0]).stem)
-    outcomes = loaded(tmp_path / "results", number, seeds=22)
-    assert outcomes[:2] == harmless(cg.day("hectic"), [22 * number, 22 * number + 1])
+    outcomes = loaded(tmp_path / "results", number, seeds=16)
+    assert outcomes[:2] == harmless(cg.day("hectic"), [16 * number, 16 * number + 1])
 
 
 class Tired(Executor):

@@ -21,7 +21,7 @@ from cgrsp_simpy.studies.study import many
 def made(tmp_path, monkeypatch):
     """A directory of a command, of several tasks."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("cgrsp_simpy.studies.replicate.JOBS_PER_TASK", 20)
+    monkeypatch.setattr("cgrsp_simpy.studies.replicate.TASK_S", 0.004)
     assert main("compare quiet --policies fifo,rh --seeds 9 --out out".split()) == 0
     return tmp_path / "out"
 

@@ -32,7 +32,6 @@ from cgrsp_simpy.rental.policies.rules import (
     by_submission,
     fastest,
 )
-from cgrsp_simpy.rental.record import RECORD
 from cgrsp_simpy.rental.workload import DAYS as THESIS_DAYS
 from cgrsp_simpy.studies import replicate
 from cgrsp_simpy.studies.subject import subject_of
@@ -82,26 +81,6 @@ def differing(scenarios, policies, seeds):
 
 
 DAYS = [cg.day(name, jobs=min(jobs, 150)) for name, (_, jobs) in THESIS_DAYS.items()]
-
-
-def test_the_loop_knows_the_columns_of_a_record():
-    from cgrsp_simpy.rental import kernel
-
-    names = list(RECORD)
-    assert len(names) == kernel.WIDTH
-    own = {
-        "TIGHT": "tight",
-        "DUE": "deadline_s",
-        "FINISH": "finish_s",
-        "COST": "cost_usd",
-    }
-    own |= {
-        "GPU": "gpu",
-        "STATUS": "status",
-        "SERVICE": "service_s",
-        "SUBMIT": "submit_s",
-    }
-    assert [names[getattr(kernel, each)] for each in own] == list(own.values())
 
 
 @pytest.mark.parametrize("policy", POLICIES + INDICES + VARIANTS)
@@ -473,18 +452,15 @@ def test_what_is_kept_of_the_loop_is_forgotten_when_an_equation_is_younger(tmp_p
     from cgrsp_simpy.base.compiled import forget
 
     kept = [
-        tmp_path / f"{name}.nbi"
-        for name in ("kernel.advance-9.py311", "other.f-9.py311")
+        tmp_path / f"{name}.nbi" for name in ("bulk.advance-9.py311", "other.f-9.py311")
     ]
     for path, age_s in itertools.product(kept, (0, 10**9)):
         path.touch()
         os.utime(path, (age_s, age_s) if age_s == 0 else None)
-        forget(tmp_path, "kernel", [bulk, os])
+        forget(tmp_path, [bulk], [bulk, os])
         assert path.exists() == (age_s > 0 or path is kept[1])
-    from cgrsp_simpy.rental import kernel
-
-    own = {function.__module__.rpartition(".")[2] for function in kernel.CALLED}
-    assert own == {"law", "terms", "triage"}  # whose files are looked at
+    names = {Path(module.__file__).stem for module in bulk.FILES}
+    assert names == {"state", "queue", "rules", "bill", "loop", "triage"}
 
 
 @index
@@ -573,7 +549,7 @@ def test_months_are_the_same_by_either_engine(capsys):
 
 def test_advice_runs_what_it_can_compiled(monkeypatch):
     done = []
-    monkeypatch.setattr(bulk, "_tell", lambda: done.append(1))
+    monkeypatch.setattr(bulk, "_report_first_use", lambda _: done.append(1))
     own = [cg.advise(cg.day("quiet"), ["fifo", "edf"], range(2)).rows]
     assert not done
     monkeypatch.setattr(replicate, "MANY", 500)  # more than any of its studies has
@@ -584,7 +560,7 @@ def test_advice_runs_what_it_can_compiled(monkeypatch):
 
 def test_auto_runs_what_it_can_compiled_and_the_rest_in_simpy(monkeypatch):
     done = []
-    monkeypatch.setattr(bulk, "_tell", lambda: done.append(1))
+    monkeypatch.setattr(bulk, "_report_first_use", lambda _: done.append(1))
     monkeypatch.setattr(replicate, "MANY", 1)
     day = cg.day("quiet")
     study = cg.compare(day, ["fifo", "random", "watch", "cadr", "triage"], range(3))

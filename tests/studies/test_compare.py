@@ -111,7 +111,7 @@ def test_a_precision_out_of_reach_is_one_line(monkeypatch, capsys):
 
 
 def test_a_precision_resumes(tmp_path, runs, monkeypatch):
-    monkeypatch.setattr(replicate, "JOBS_PER_TASK", 300)
+    monkeypatch.setattr(replicate, "TASK_S", 0.01)
     study = partial(
         cg.compare, busy, ["fifo", "spt"], range(3), out=tmp_path, precision=0.1
     )

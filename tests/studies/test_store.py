@@ -67,7 +67,7 @@ each_study = pytest.mark.parametrize("study", STUDIES.values(), ids=STUDIES)
 @pytest.fixture(autouse=True)
 def many_tasks(monkeypatch):
     """Each study is cut into several tasks, and so into several files."""
-    monkeypatch.setattr("cgrsp_simpy.studies.replicate.JOBS_PER_TASK", 20)
+    monkeypatch.setattr("cgrsp_simpy.studies.replicate.TASK_S", 0.004)
 
 
 def times(folder):

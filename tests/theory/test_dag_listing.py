@@ -11,7 +11,10 @@ from cgrsp_simpy.base.checks import InputError
 from cgrsp_simpy.dag.graph import Graph
 from cgrsp_simpy.dag.listing import (
     ORDERS,
+    Draft,
+    Runs,
     best_simple,
+    by_priority,
     by_work,
     cpop,
     critical_path,
@@ -113,6 +116,104 @@ def test_both_ranks_of_critical_tasks_sum_to_the_length_of_the_critical_path():
 
 
 # ---- brute force ----
+
+
+def problem_to_list(seed):
+    """A random graph with nodes that take no time and units that keep memory, often
+    more than there is.
+    """
+    rng = np.random.default_rng(seed)
+    nodes, gpus = rng.integers(2, 40), rng.integers(1, 5)
+    edges = np.argwhere(
+        np.triu(rng.random((nodes, nodes)) < rng.choice([0.05, 0.2]), 1)
+    )
+    units = int(rng.integers(1, nodes + 1))
+    unit = rng.integers(0, units, nodes)
+    resident_mb = rng.integers(0, 50, nodes) * (rng.random() < 0.7)
+    graph = Graph(
+        rng.integers(0, 4, nodes) + rng.choice([0.0, rng.random()], nodes),
+        np.ones(nodes),
+        edges,
+        rng.uniform(0, 3, len(edges)),
+        unit,
+        resident_mb=resident_mb,
+    )
+    most_mb = np.bincount(graph.unit, graph.resident_mb).max() + 1
+    memory_mb = np.maximum(
+        most_mb * rng.choice([0.5, 1, 1], gpus),
+        resident_mb.sum() / gpus * rng.choice([0.2, 1.1]),
+    )
+    memory_mb[0] = memory_mb.max() + most_mb
+    between = rng.uniform(0.5, 3, (gpus, gpus))
+    return Problem(
+        graph,
+        Platform(
+            rng.uniform(0.5, 3, gpus), memory_mb // 1 + 1, np.zeros(gpus), between
+        ),
+    )
+
+
+def listed_by_hand(problem):
+    """GPU and start of each node, as HEFT and `Room` are described."""
+    graph, gpus = problem.graph, range(problem.platform.gpus)
+    needs_mb = np.where(problem.lasts, problem.unit_mb, 0)
+    free_mb = problem.platform.memory_mb.astype(float)
+    left_s, runs = np.zeros(len(gpus)), [[] for _ in gpus]
+    allowed, placed, plan, finish_s = problem.fits.copy(), {}, {}, {}
+
+    def start_s(node, gpu):
+        arrivals_s = [
+            finish_s[before]
+            + problem.transfer_s(graph.data_gb[edge], plan[before][0], gpu).item()
+            for before, edge in graph.incoming[node]
+        ]
+        ready_s, time_s = max(arrivals_s, default=0.0), problem.time_s[node, gpu]
+        begins_s = [ready_s, *sorted(b for _, b in runs[gpu] if b > ready_s)]
+        return next(
+            begin_s
+            for begin_s in begins_s
+            if all(b <= begin_s or begin_s + time_s <= a for a, b in runs[gpu])
+        )
+
+    for node in by_priority(graph, upward_rank_s(problem)):
+        unit = graph.unit[node]
+        rest_s = problem.time_s[node]
+        if unit not in placed:
+            rest_s = problem.unit_s[unit] + left_s
+        starts_s = np.array([start_s(node, gpu) for gpu in gpus])
+        ends_s = starts_s + rest_s
+        gpu = min(gpus, key=lambda gpu: (not allowed[unit, gpu], ends_s[gpu]))
+        if unit not in placed:
+            placed[unit] = gpu
+            left_s[gpu] += problem.unit_s[unit, gpu]
+            allowed[unit] = [gpu == other for other in gpus]
+            free_mb[gpu] -= needs_mb[unit]
+            for other in (
+                set(range(graph.units)) - placed.keys() if needs_mb[unit] else ()
+            ):
+                allowed[other, gpu] &= needs_mb[other] <= free_mb[gpu]
+                if not allowed[other].any():
+                    allowed[other] = problem.fits[other]
+        time_s = problem.time_s[node, gpu].item()
+        plan[node] = gpu, starts_s[gpu].item()
+        finish_s[node] = plan[node][1] + time_s
+        left_s[gpu] -= time_s
+        runs[gpu].append((plan[node][1], finish_s[node]))
+    return [plan[node] for node in range(graph.nodes)]
+
+
+@pytest.mark.parametrize(
+    "seeds", [range(40), pytest.param(range(40, 240), marks=pytest.mark.slow)]
+)
+def test_heft_lists_as_by_hand(seeds, monkeypatch):
+    monkeypatch.setattr(Runs, "BLOCK", 1)
+    for seed in seeds:
+        problem = problem_to_list(seed)
+        draft = Draft(problem, insertion=True)
+        for node in by_priority(problem.graph, upward_rank_s(problem)):
+            draft.place(node)
+        by_hand = listed_by_hand(problem)
+        assert list(zip(draft.gpu.tolist(), draft.start_s.tolist())) == by_hand, seed
 
 
 def small_problem(seed, nodes, units=False):

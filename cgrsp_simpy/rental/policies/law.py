@@ -30,15 +30,23 @@ Chances = tuple[float, float, float]
 """Probabilities of High, Medium and Low stock."""
 
 
+class Part(NamedTuple):
+    """The chance of a status, and its least and greatest delay, seconds."""
+
+    chance: float
+    least_s: float
+    most_s: float
+
+
 class Delay(NamedTuple):
     """Distribution of a provisioning delay: a mixture of uniform distributions.
 
-    parts: chance, least and greatest delay in seconds, per possible status. mean_s:
+    parts: per possible status. mean_s:
     E[D]. longest_s: the longest possible. held_s: mean time for which the job holds a
     slot before it starts; less than E[D] if Low stock is a refusal.
     """
 
-    parts: tuple[tuple[float, float, float], ...]
+    parts: tuple[Part, ...]
     mean_s: float
     longest_s: float
     held_s: float
@@ -51,14 +59,14 @@ def beyond(delay: Delay, left_s: float) -> tuple[float, float]:
     if left_s < 0.0:
         return 1.0, delay.mean_s - left_s
     chance = mean_s = 0.0
-    for weight, least, most in delay.parts:
-        if left_s < least:
-            chance += weight
-            mean_s += weight * ((least + most) / 2 - left_s)
-        elif left_s < most:
-            over = weight * (most - left_s) / (most - least)
+    for part in delay.parts:
+        if left_s < part.least_s:
+            chance += part.chance
+            mean_s += part.chance * ((part.least_s + part.most_s) / 2 - left_s)
+        elif left_s < part.most_s:
+            over = part.chance * (part.most_s - left_s) / (part.most_s - part.least_s)
             chance += over
-            mean_s += over * (most - left_s) / 2
+            mean_s += over * (part.most_s - left_s) / 2
     return chance, mean_s
 
 
@@ -71,8 +79,8 @@ def delay_of(
 ) -> Delay:
     """Return the delay at chances of High, Medium and Low stock, with their bounds."""
     parts = [
-        (chance, least, most)
-        for chance, (least, most) in zip(chances, bounds_s)
+        Part(chance, least_s, most_s)
+        for chance, (least_s, most_s) in zip(chances, bounds_s)
         if chance > ROUNDING
     ]
     mean_s = summed([chance * (least + most) / 2 for chance, least, most in parts])
@@ -91,11 +99,17 @@ class Later(NamedTuple):
     seen: bool = False
 
 
-Line = tuple[int, float, float]
-"""Index of a type, rent of a job's mean execution time there, USD, and `spare`: jobs
-per second that its slots, and all of no more rent, complete in excess of the arrivals,
-> 0; an overload is assumed to be a burst.
-"""
+class Line(NamedTuple):
+    """The line for a type.
+
+    kind: its index. rent_usd: rent of a job's mean execution time there. spare: jobs
+    per second that its slots, and all of no more rent, complete in excess of the
+    arrivals, > 0; an overload is assumed to be a burst.
+    """
+
+    kind: int
+    rent_usd: float
+    spare: float
 
 
 class Band:
@@ -201,7 +215,7 @@ class Band:
         rents_usd = [rent_usd(self.known, gpu, level) for gpu in types]
         for place in sorted(range(len(types)), key=rents_usd.__getitem__):
             rate += self.known.types[types[place]] / self.busy_s[types[place].name]
-            lines.append((place, rents_usd[place], self._spare(rate)))
+            lines.append(Line(place, rents_usd[place], self._spare(rate)))
         return lines
 
     def _spare(self, rate: float) -> float:
@@ -217,7 +231,7 @@ class Law(NamedTuple):
     starts_s, rates, spares, variations: per band. done: jobs that the busy fleet
     completes up to each, and in a day. delays: [band][type]. later: [band][type], later
     hours of less mean delay than all before, with their starts as `after_s`. lines:
-    [band][level], triples of type, rent and `spare`. work_s, rent_usd: [type][level].
+    [band][level]. work_s, rent_usd: [type][level].
     billed_usd_per_h: cost of a delay by type. fastest_s: by level. slots: their number.
     """
 

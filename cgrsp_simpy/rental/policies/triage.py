@@ -57,7 +57,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Collection
-from dataclasses import field, fields
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from math import erfc, exp, inf, sqrt
 from typing import Any, NamedTuple
@@ -80,10 +80,26 @@ from cgrsp_simpy.rental.view import Assignment, JobClass, View
 
 SAMPLED = 3  # jobs per class whose rates are summed in Eq. 4
 
-# ---- a front: the first job of a class that is late already, or that is not ----
-OWN, PART, AT, DUE, LEVEL, WEIGHT, ID, GPUS = range(8)  # class, part, place; of the job
-INDEX, OFFER, USD = range(8, 11)  # (3), the slot on offer and (1)
-NEXT, WIDTH = 11, 12  # that of the nth row is which comes nth
+
+@dataclass(slots=True)
+class Front:
+    """The first job of a class that is late already (part 0), or that is not (1)."""
+
+    job_class: int = 0
+    part: int = 0
+    # its place in the queue
+    at: int = 0
+    deadline_s: float = 0.0
+    level: int = 0
+    weight: float = 0.0
+    id: int = 0
+    gpus: int = 0
+    # the slot on offer of least (2), the job's (1) and rent of D there, and (3)
+    offer: int = 0
+    usd: float = 0.0
+    index: float = 0.0
+    # of the nth row: the row that comes nth
+    next: int = 0
 
 
 class Queue(NamedTuple):
@@ -165,41 +181,31 @@ def late_of(now: Moment, job_class: int) -> int:
 
 
 def set_fronts(now: Moment, taken: Any, fronts: Any) -> int:
-    """Set the fronts without ID and GPUS; return their number."""
+    """Set the fronts without id and gpus; return their number."""
     number, queue = 0, now.queue
     for job_class in queue.turn:
         late = late_of(now, job_class)
         for part in range(2):
             at = (late if part else queue.first[job_class]) + taken[job_class][part]
             if at < (queue.last[job_class] if part else late):
-                row = fronts[number]
-                row[OWN], row[PART], row[AT] = job_class, part, at
-                row[DUE] = queue.due_s[job_class][at]
-                row[LEVEL], row[WEIGHT] = (
-                    queue.level[job_class],
-                    queue.weight[job_class],
-                )
+                front = fronts[number]
+                front.job_class, front.part, front.at = job_class, part, at
+                front.deadline_s = queue.due_s[job_class][at]
+                front.level = queue.level[job_class]
+                front.weight = queue.weight[job_class]
                 number += 1
     return number
 
 
 def set_cheapest(now: Moment, front: Any, offers: Any) -> None:
-    """Set the slot of a job, by (2), and its index (3). offers: types."""
-    law, level, due_s, weight = now.law, int(front[LEVEL]), front[DUE], front[WEIGHT]
-    least_usd, best, best_s = inf, delay_of(now.delays[offers[0]]), 0.0
+    """Set the slot of a job, of least (2), and its index. offers: types."""
+    least_usd = inf
     for place in range(len(offers)):
-        kind = offers[place]
-        delay, work_s = delay_of(now.delays[kind]), law.work_s[kind][level]
-        usd = weight * cost_usd(now, delay, due_s - now.now_s - work_s, 0.0)
-        usd += delay.held_s * law.billed_usd_per_h[kind] / 3600
-        others_usd = now.slot_usd * (work_s + delay.held_s)
-        all_usd = law.rent_usd[kind][level] + usd + others_usd
+        all_usd, usd = service_usd(now, front, offers[place])
         if all_usd < least_usd:
-            least_usd, best, best_s = all_usd, delay, work_s
-            front[OFFER], front[USD] = place, usd
-    chance, _ = beyond(best, due_s - now.now_s - best_s)
-    index = weight * rate_usd(now, due_s - best_s, chance)
-    front[INDEX] = index / ((best_s + best.held_s) * front[GPUS])
+            least_usd = all_usd
+            front.offer, front.usd = place, usd
+    front.index = index_of(now, front, offers[front.offer])
 
 
 def cost_usd(now: Moment, delay: Delay, left_s: float, after_s: float) -> float:
@@ -207,6 +213,28 @@ def cost_usd(now: Moment, delay: Delay, left_s: float, after_s: float) -> float:
     chance, late_s = beyond(delay, left_s - after_s)
     usd = now.wait_usd * (after_s + delay.mean_s)
     return usd + now.late_usd * late_s + now.miss_usd * chance
+
+
+def service_usd(now: Moment, front: Any, kind: int) -> tuple[float, float]:
+    """Return (2) of a job on a slot of a type, and the part of it that is neither rent
+    of W nor a delay of others.
+    """
+    law, level, delay = now.law, front.level, now.delays[kind]
+    work_s = law.work_s[kind][level]
+    left_s = front.deadline_s - now.now_s - work_s
+    usd = front.weight * cost_usd(now, delay, left_s, 0.0)
+    usd += delay.held_s * law.billed_usd_per_h[kind] / 3600
+    others_usd = now.slot_usd * (work_s + delay.held_s)
+    return law.rent_usd[kind][level] + usd + others_usd, usd
+
+
+def index_of(now: Moment, front: Any, kind: int) -> float:
+    """Return (3) of a job on a slot of a type, per GPU."""
+    delay, work_s = now.delays[kind], now.law.work_s[kind][front.level]
+    chance, _ = beyond(delay, front.deadline_s - now.now_s - work_s)
+    usd = front.weight * rate_usd(now, front.deadline_s - work_s, chance)
+    index: float = usd / ((work_s + delay.held_s) * front.gpus)
+    return index
 
 
 def rate_usd(now: Moment, start_s: float, chance: float) -> float:
@@ -234,16 +262,16 @@ def choose(
         front, at = fronts[number], number
         set_cheapest(now, front, offers)
         while at:
-            other = fronts[int(fronts[at - 1][NEXT])]
-            before = -other[INDEX], other[DUE], other[ID]
-            if before < (-front[INDEX], front[DUE], front[ID]):
+            other = fronts[fronts[at - 1].next]
+            before = -other.index, other.deadline_s, other.id
+            if before < (-front.index, front.deadline_s, front.id):
                 break
-            fronts[at][NEXT] = fronts[at - 1][NEXT]
+            fronts[at].next = fronts[at - 1].next
             at -= 1
-        fronts[at][NEXT] = number
+        fronts[at].next = number
     again_s = inf
     for number in range(len(fronts)):
-        place = int(fronts[number][NEXT])
+        place = fronts[number].next
         held_s = held(now, fronts[place], offers, line_usd, left)
         if held_s < 0.0:
             return place, again_s
@@ -259,23 +287,18 @@ def held(now: Moment, front: Any, offers: Any, line_usd: float, left: int) -> fl
 
     Infinite: until a slot is free.
     """
-    for row in now.later[offers[int(front[OFFER])]]:
-        later = later_of(row, now.now_s)
-        if later.after_s == inf:  # padding of an array
+    for later in now.later[offers[front.offer]]:
+        after_s = after_of(later, now.now_s)
+        if after_s == inf:  # padding of an array
             break
-        if saves(now, front, offers, later, line_usd):
-            return 0.0 if later.seen else later.after_s
+        if saves(now, front, offers, later, after_s, line_usd):
+            return 0.0 if later.seen else after_s
     return inf if cheaper(now, front, offers, left) else -1.0
 
 
-def delay_of(row: Any) -> Delay:
-    """Return a delay; compiled, from a row of numbers."""
-    return row  # type: ignore[no-any-return]
-
-
-def later_of(row: Any, now_s: float) -> Later:
-    """Return a chance to be served later; compiled, from a row of numbers."""
-    return row  # type: ignore[no-any-return]
+def after_of(later: Later, now_s: float) -> float:
+    """Return seconds to a later time; compiled, from the start of a band."""
+    return later.after_s
 
 
 def line_of(now: Moment) -> float:
@@ -296,29 +319,31 @@ def line_of(now: Moment) -> float:
     return usd / now.law.slots
 
 
-def saves(now: Moment, front: Any, offers: Any, later: Later, line_usd: float) -> bool:
-    """Whether the left side of (4) is the greater one."""
-    kind, wait_s = offers[int(front[OFFER])], later.after_s + later.delay.mean_s
-    delay, work_s = delay_of(now.delays[kind]), now.law.work_s[kind][int(front[LEVEL])]
+def saves(
+    now: Moment, front: Any, offers: Any, later: Later, after_s: float, line_usd: float
+) -> bool:
+    """Whether the left side of (4) is the greater one. after_s: T."""
+    kind, wait_s = offers[front.offer], after_s + later.delay.mean_s
+    delay, work_s = now.delays[kind], now.law.work_s[kind][front.level]
     if later.seen:
         slot_s = wait_s - delay.mean_s
     else:
-        _, missing_s = beyond(delay, later.after_s - work_s)
+        _, missing_s = beyond(delay, after_s - work_s)
         slot_s = work_s + later.delay.mean_s - missing_s
-    usd = front[USD] - front[WEIGHT] * now.wait_usd * wait_s - line_usd * slot_s
+    usd = front.usd - front.weight * now.wait_usd * wait_s - line_usd * slot_s
     usd -= later.delay.held_s * now.law.billed_usd_per_h[kind] / 3600
     if usd <= 0.0:  # not even if it is in time then
         return False
-    chance, late_s = late_then(now, front[DUE], work_s, later)
-    least_usd = front[WEIGHT] * (now.late_usd * late_s + now.miss_usd * chance)
+    chance, late_s = late_then(now, front.deadline_s, work_s, later, after_s)
+    least_usd = front.weight * (now.late_usd * late_s + now.miss_usd * chance)
     return bool(usd > least_usd)
 
 
 def late_then(
-    now: Moment, due_s: float, work_s: float, later: Later
+    now: Moment, due_s: float, work_s: float, later: Later, after_s: float
 ) -> tuple[float, float]:
     """Return how likely a job is late then, and its mean lateness, seconds."""
-    after_s, left_s, queue = later.after_s, due_s - now.now_s - work_s, now.queue
+    left_s, queue = due_s - now.now_s - work_s, now.queue
     if left_s < 0.0:
         return 1.0, after_s + later.delay.mean_s - left_s
     if later.seen:
@@ -337,26 +362,27 @@ def late_then(
 
 def cheaper(now: Moment, front: Any, offers: Any, left: int) -> bool:
     """Whether a busy type costs less, by (5)."""
-    law, level = now.law, int(front[LEVEL])
+    law, level = now.law, front.level
     types = len(law.work_s) // 2  # cold and warm
-    now_usd = law.rent_usd[offers[int(front[OFFER])]][level] + front[USD]
+    now_usd = law.rent_usd[offers[front.offer]][level] + front.usd
     for line in law.lines[now.band][level]:
-        kind, rent_usd, spare = int(line[0]), line[1], line[2]
-        if rent_usd >= now_usd:
+        kind = line.kind
+        if line.rent_usd >= now_usd:
             break
         if kind in offers or types + kind in offers:
             continue
-        left_s = front[DUE] - now.now_s - law.work_s[kind][level]
-        delay = delay_of(law.delays[now.band][kind])
-        usd = rent_usd + delay.held_s * law.billed_usd_per_h[kind] / 3600
-        if usd + front[WEIGHT] * cost_usd(now, delay, left_s, left / spare) < now_usd:
+        left_s = front.deadline_s - now.now_s - law.work_s[kind][level]
+        delay = law.delays[now.band][kind]
+        usd = line.rent_usd + delay.held_s * law.billed_usd_per_h[kind] / 3600
+        after_s = left / line.spare
+        if usd + front.weight * cost_usd(now, delay, left_s, after_s) < now_usd:
             return True
     return False
 
 
 COMPILED = (
     *(moment_of, late_of, set_fronts, set_cheapest, cost_usd, rate_usd, choose),
-    *(held, line_of, saves, late_then, cheaper),
+    *(service_usd, index_of, held, line_of, saves, late_then, cheaper),
 )
 
 # ---- in SimPy ----
@@ -412,22 +438,22 @@ class Triage:
         about = queue_of(classes), delays, later, view.now_s
         now = quick(moment_of(outlook.law, self.prices, *about))
         taken = [[0, 0] for _ in classes]
-        rows = [[0.0] * WIDTH for _ in range(2 * len(classes))]
+        rows = [Front() for _ in range(2 * len(classes))]
         line_usd, left, again_s = -1.0, view.waiting, inf
         answer: list[Assignment | Wake] = []
         while offers:
             on_offer, fronts = kinds(), rows[: set_fronts(now, taken, rows)]
             if line_usd < 0.0 and any(later.values()):
                 line_usd = line_of(now)
-            for row in fronts:
-                job = classes[int(row[OWN])].jobs[int(row[AT])]
-                row[ID], row[GPUS] = job.id, job.gpus
+            for front in fronts:
+                job = classes[front.job_class].jobs[front.at]
+                front.id, front.gpus = job.id, job.gpus
             place, again_s = choose(now, fronts, on_offer, line_usd, left)
             if place < 0:
                 break
-            row = fronts[place]
-            job = classes[int(row[OWN])].jobs[int(row[AT])]
-            slots = [offers[int(row[OFFER])]]
+            front = fronts[place]
+            job = classes[front.job_class].jobs[front.at]
+            slots = [offers[front.offer]]
             offers = view.offers_after(offers, slots[0])
             while len(slots) < job.gpus and offers:
                 means_s = [delays[kind].mean_s for kind in kinds()]
@@ -436,7 +462,7 @@ class Triage:
             if len(slots) < job.gpus:  # no room for it, and it is not overtaken
                 break
             answer.append(assign(job, slots))
-            taken[int(row[OWN])][int(row[PART])] += 1
+            taken[front.job_class][front.part] += 1
             left -= 1
         if again_s < inf:
             look_s = last_look_s(view.known.market, view.now_s, self.look_s)

@@ -1,0 +1,150 @@
+"""What happens next, which jobs wait, and which slots are idle."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from cgrsp_simpy.base.compiled import bisect, inlined
+from cgrsp_simpy.rental.kernel.state import TIERS, Setting, State
+
+# ---- events ----
+
+
+@inlined
+def comes(run: State, leaf: int, at_s: float, order: int) -> None:
+    """Set the next event of a leaf, and so of all."""
+    run.at_s[leaf], run.order[leaf] = at_s, order
+    node = (leaf + len(run.at_s)) >> 1
+    while node:
+        least, other = run.tree[2 * node], run.tree[2 * node + 1]
+        if run.at_s[other] < run.at_s[least] or (
+            run.at_s[other] == run.at_s[least] and run.order[other] < run.order[least]
+        ):
+            least = other
+        run.tree[node] = least
+        node >>= 1
+
+
+@inlined
+def later(run: State, leaf: int, at_s: float) -> None:
+    """Schedule an event after all others of the same instant."""
+    comes(run, leaf, at_s, run.number.order)
+    run.number.order += 1
+
+
+@inlined
+def reached(now_s: float, at_s: float) -> float:
+    """Return a later time on the clock, never before it by rounding."""
+    delay_s = at_s - now_s
+    if now_s + delay_s < at_s:
+        delay_s = np.nextafter(delay_s, math.inf)
+    return now_s + delay_s
+
+
+# ---- jobs ----
+
+
+@inlined
+def join(run: State, setting: Setting) -> bool:
+    """Add the next job to the queue; False without room."""
+    number, job = run.number, run.jobs[run.number.next]
+    job_class = 0
+    if not setting.how.first_come:
+        job_class = setting.alike[job.complexity - 1, job.deadline_class]
+    first = run.first[job_class]
+    last = run.last[job_class]
+    due_s = run.due_s[job_class]
+    who = run.who[job_class]
+    if last == len(who) or not number.free:
+        return False
+    if first == last and job_class not in run.turn[: number.classes]:
+        run.turn[number.classes] = job_class
+        number.classes += 1
+    number.free -= 1
+    row = run.free[number.free]
+    run.rows[row] = job
+    key = 0.0 if setting.how.first_come else job.deadline_s
+    place = bisect(due_s, key, first, last, True)
+    for at in range(last, place, -1):
+        due_s[at], who[at] = due_s[at - 1], who[at - 1]
+    due_s[place], who[place], run.last[job_class] = key, row, last + 1
+    number.next += 1
+    number.waiting += 1
+    return True
+
+
+@inlined
+def leave(run: State, job_class: int, at: int) -> int:
+    """Remove a job from the queue; return by how much those before it moved."""
+    first = run.first[job_class]
+    last = run.last[job_class]
+    due_s = run.due_s[job_class]
+    who = run.who[job_class]
+    if at - first < last - at - 1:
+        for place in range(at, first, -1):
+            due_s[place], who[place] = due_s[place - 1], who[place - 1]
+        run.first[job_class] = first + 1
+        return 1
+    for place in range(at + 1, last):
+        due_s[place - 1], who[place - 1] = due_s[place], who[place]
+    run.last[job_class] = last - 1
+    return 0
+
+
+@inlined
+def take(run: State, job_class: int, tier: int) -> None:
+    """Remove the first job of a tier from the queue."""
+    moved = leave(run, job_class, run.took[job_class, tier])
+    for other in range(TIERS):
+        run.took[job_class, other] += moved if other <= tier else moved - 1
+        run.stop[job_class, other] += moved if other < tier else moved - 1
+
+
+# ---- slots ----
+
+
+@inlined
+def offered(run: State, setting: Setting) -> int:
+    """Return how many types can be provisioned now, each on its first idle slot.
+
+    By slot; free types are all offered on the first idle slot.
+    """
+    number, free = 0, setting.how.free_types
+    for kind in range(len(setting.price)):
+        slot = run.idle[0 if free else kind]
+        if slot < len(run.fleet):
+            at = number
+            while at and not free and run.idle[run.offers[at - 1]] > slot:
+                run.offers[at] = run.offers[at - 1]
+                at -= 1
+            run.offers[at] = kind
+            number += 1
+    return number
+
+
+@inlined
+def offer(run: State, setting: Setting, slot: int) -> None:
+    """Update the first slot of a group: the first idle warm one, else the first."""
+    group, rents, first = setting.group[slot], setting.how.rents, len(run.fleet)
+    for at in range(0 if rents else min(run.idle[group], slot), len(run.fleet)):
+        if run.fleet[at].row < 0 and setting.group[at] == group:
+            first = min(first, at)
+            if run.fleet[at].payer >= 0 or not rents:
+                first = at
+                break
+    run.idle[group] = first
+
+
+@inlined
+def send(
+    run: State, setting: Setting, row: int, nth: int, kind: int, slot: int
+) -> None:
+    """Assign an idle slot, as a type, to a job."""
+    sent = run.sent[run.number.sent]
+    sent.row, sent.nth, sent.kind, sent.slot = row, nth, kind, slot
+    run.fleet[slot].row = row
+    run.number.sent += 1
+    run.number.idle -= 1
+    offer(run, setting, slot)

@@ -1,0 +1,138 @@
+"""The records and arrays of a compiled run."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from collections.abc import Sequence
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+
+from cgrsp_simpy.rental.policies.law import Delay
+from cgrsp_simpy.rental.policies.triage import Front
+
+# return values of `advance`: what it needs; DECIDE: of `until_decision`
+ENDED, JOBS, ROOM, ROWS, SEEN, STOCK, FAILED, DECIDE = range(8)
+# next event of a slot
+STARTS, ENDS, EXPIRES = range(3)
+
+TIERS = 4  # maximum per class
+LAST = 3 * TIERS  # of an answer: whether the rule finished
+
+Array = np.ndarray[Any, Any]
+
+
+def record(whole: str = "", real: str = "") -> np.dtype[Any]:
+    """Return a type of records of whole and of real numbers, of 8 bytes each."""
+    return np.dtype(
+        [(name, "i8") for name in whole.split()]
+        + [(name, "f8") for name in real.split()]
+    )
+
+
+# of a job, as the workload has it
+DRAWN = (
+    *("id", "submit_s", "deadline_s", "complexity", "tight", "gpus", "weight"),
+    *("deadline_class", "status_draw", "delay_draw", "service_draw"),
+)
+# a waiting, running or ended job: its record, its draws, and its bill under other terms
+# than the thesis's. Of its slots so far: status the scarcest, mean_s the slowest; until
+# its end finish_s is the expected one
+JOB = record(
+    "id complexity gpus deadline_class slot gpu status warm_starts unpaid",
+    "submit_s deadline_s tight weight status_draw delay_draw service_draw"
+    " dispatch_s start_s finish_s delay_s service_s mean_s cost_usd price_usd_per_h"
+    " provisioning_usd idle_usd rounding_usd",
+)
+# numbers of a run
+NUMBER = record(
+    "next loaded left open order rung waiting idle free done looked decisions classes"
+    " intervals sent"
+)
+# what a policy and a scenario need. by_score: 2 if a status is shown. of_idle: whether
+# a rule uses the fastest idle slot; rents: whether the terms differ
+HOW = record(
+    "first_come by_score free_types held_back looks_ahead by_index of_idle rents"
+)
+# warm time, minimum and increment of a bill, and whether billing starts with the order
+TERMS = record("ordered", "warm_s minimum_s increment_s")
+# a slot: its job, its next event, and how long it was held; of its instance, the paying
+# job (-1: none), its type, and the start of billing, infinite until it is up
+SLOT = record("row next payer kind", "held_s since_s")
+# an assignment of the nth slot of a job
+SENT = record("row nth kind slot")
+# the time for which an instance was kept warm after a job
+KEPT = record("job slot", "from_s to_s")
+# of triage: a front, and what a law has
+FRONT = record(
+    *[
+        " ".join(field.name for field in fields(Front) if field.type == kind)
+        for kind in ("int", "float")
+    ]
+)
+DELAY = np.dtype(
+    [
+        ("parts", record("", "chance least_s most_s"), (3,)),
+        *[(name, "f8") for name in Delay._fields[1:]],
+    ]
+)
+LATER = np.dtype([("after_s", "f8"), ("delay", DELAY), ("seen", "i8")])
+LINE = record("kind", "rent_usd spare")
+# of a rule
+FIGURE = record(
+    "",
+    "now_s waiting next_free_s slots offered_load dearest_usd_per_h reference_s"
+    " fastest_s slowest_s fastest_idle_s tight submit_s deadline_s fastest_offer_s"
+    " cheapest_offer_usd_per_h best_status mean_s price_usd_per_h status weight"
+    " mean_fastest_idle_s",
+)
+FIGURES: Sequence[str] = FIGURE.names or ()
+
+
+class State(
+    namedtuple(
+        "State",
+        "now_s horizon_s number jobs rows slots free due_s who first last at_s "
+        "order tree fleet idle out out_slots kept seen shown epochs_s levels "
+        "took stop rank offers fastest_s figures answer fronts taken turn sent",
+    )
+):
+    """A run in progress.
+
+    now_s, horizon_s: [1], the clock, and until when the stock is known. jobs: those to
+    come. rows: waiting and running jobs, slots: theirs; free: numbers of unused rows.
+    due_s, who: by class, deadlines and rows of waiting jobs, from `first` to `last`.
+    at_s, order, tree: next event per slot (of a job's slots, at the first), and at the
+    two leaves behind them the next arrival and the policy's next Wake; the leaf of the
+    earliest is tree[1]. fleet: by slot. idle: by group of slots that are offered alike,
+    the first idle one. out, out_slots: rows of ended jobs; kept: times of warm
+    instances. seen: variates for the statuses shown; shown: by index of a type.
+    epochs_s, levels: by type, variates and their starts. took, stop, rank: of each
+    class and tier. offers: types, in order. fastest_s: by level, over idle slots.
+    figures, answer: of a rule. fronts, taken: of triage; turn: classes in order of
+    their first arrival. sent: assignments of a decision.
+    """
+
+    __slots__ = ()
+
+
+class Setting(
+    namedtuple(
+        "Setting",
+        "how rules of_order of_score group mean_s price gpu below hours start_h "
+        "delay_s look_s holds by_level mix alike level tight weight law terms",
+    )
+):
+    """The constants of a run.
+
+    rules: addresses of order and score; of_order, of_score: parameters. group: by slot.
+    mean_s: [type, level]. price: USD per hour, by type. gpu: by type, its index. below:
+    [type, band, 2], variates below which stock is High, Medium. hours: of day, starts
+    of bands; start_h: [1]. delay_s: [status, 2]. look_s: by type, seconds between
+    polls, -1 if nothing is seen. holds: by type, whether its stock persists. by_level:
+    means on the reference type, the least, the greatest; mix: shares. alike: class by
+    level and deadline class; level, tight, weight: by class. law: of triage.
+    """
+
+    __slots__ = ()

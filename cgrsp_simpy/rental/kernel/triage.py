@@ -1,0 +1,100 @@
+"""The loop with decisions by triage."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from cgrsp_simpy.base.compiled import called, inlined, standalone
+from cgrsp_simpy.rental.kernel.loop import carry_out, until_decision
+from cgrsp_simpy.rental.kernel.queue import comes, leave, offered, reached, send
+from cgrsp_simpy.rental.kernel.state import DECIDE, FAILED, Array, Setting, State
+from cgrsp_simpy.rental.policies import triage
+from cgrsp_simpy.rental.policies.law import band_at, beyond, completed, until_s
+from cgrsp_simpy.rental.policies.triage import Queue
+
+
+def _after(later: Any, now_s: float) -> float:
+    return until_s(later.after_s, now_s) if later.after_s < math.inf else math.inf
+
+
+called(triage.after_of, _after)
+CALLED = band_at, beyond, completed, until_s, *triage.COMPILED
+for function in CALLED:
+    called(function)
+
+
+@inlined
+def by_cost(run: State, setting: Setting) -> bool:
+    """Dispatch jobs as triage does; False if it would be woken at once."""
+    number, now_s, law = run.number, run.now_s[0], setting.law
+    band, turn = band_at(law, now_s), run.turn[: run.number.classes]
+    queue = Queue(run.due_s, run.first, run.last, setting.weight, setting.level, turn)
+    delays, chances = law.delays[band], law.later[band]
+    now = triage.moment_of(law, setting.of_order, queue, delays, chances, now_s)
+    line_usd, left, again_s = triage.line_of(now), number.waiting, math.inf
+    run.taken[:] = 0
+    while number.idle:
+        offers = run.offers[: on_offer(run, setting)]
+        fronts = run.fronts[: triage.set_fronts(now, run.taken, run.fronts)]
+        for front in fronts:
+            job = run.rows[run.who[front.job_class, front.at]]
+            front.id, front.gpus = job.id, job.gpus
+        place, again_s = triage.choose(now, fronts, offers, line_usd, left)
+        if place < 0 or fronts[place].gpus > number.idle:
+            break
+        front, left = fronts[place], left - 1
+        kind = offers[front.offer]
+        row = run.who[front.job_class, front.at]
+        for nth in range(front.gpus):
+            if nth:
+                kind = soonest(run, delays, on_offer(run, setting))
+            kind %= len(setting.price)
+            slot = run.idle[0 if setting.how.free_types else kind]
+            send(run, setting, row, nth, kind, slot)
+        run.taken[front.job_class, front.part] += 1
+    for job_class in turn:
+        for part in range(2):
+            at = triage.late_of(now, job_class) if part else run.first[job_class]
+            for _ in range(run.taken[job_class, part]):
+                at += leave(run, job_class, at)
+    at_s = now_s + max(setting.of_order[5], again_s)
+    alarm_s = reached(now_s, at_s) if at_s < math.inf else at_s
+    comes(run, len(run.fleet) + 1, alarm_s, 0)
+    return bool(at_s > now_s)
+
+
+@inlined
+def on_offer(run: State, setting: Setting) -> int:
+    """As `offered`, with types of warm slots after all others."""
+    number, types = offered(run, setting), len(setting.price)
+    for place in range(number):
+        kind = run.offers[place]
+        slot = run.idle[0 if setting.how.free_types else kind]
+        run.offers[place] += types * (
+            run.fleet[slot].payer >= 0 and run.fleet[slot].kind == kind
+        )
+    return number
+
+
+@inlined
+def soonest(run: State, delays: Array, offers: int) -> int:
+    """Return the offered type of least mean delay; ties go to the first."""
+    best = run.offers[0]
+    for place in range(1, offers):
+        kind = run.offers[place]
+        if delays[kind].mean_s < delays[best].mean_s:
+            best = kind
+    return int(best)
+
+
+@standalone
+def advance(run: State, setting: Setting) -> int:
+    """Continue until something is needed, or the run has ended."""
+    while True:
+        need = until_decision(run, setting)
+        if need != DECIDE:
+            return need
+        if not by_cost(run, setting):
+            return FAILED
+        carry_out(run, setting)

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from cgrsp_simpy.analysis.statistics import mean
-from cgrsp_simpy.papers import ledger
+from cgrsp_simpy.cli import parser_of
+from cgrsp_simpy.papers import catalogue, ledger
 from cgrsp_simpy.papers.cluster import public_program
 from cgrsp_simpy.papers.ledger import Entry
 
@@ -137,6 +138,17 @@ def test_entries_are_unlike_and_say_why_they_are_not_reproduced():
     assert [key for key, times in keys.items() if times > 1] == []
     for entry in RECORDED:
         assert entry.verdict in (ledger.REPRODUCED, ledger.DIFFERENT) or entry.reason
+
+
+def test_every_command_of_the_ledger_names_a_paper_and_its_tables():
+    for command in {entry.command for entry in RECORDED}:
+        _, verb, *words = command.split()
+        args = parser_of(verb).parse_words(words)
+        name, *ids = args.words
+        if args.action == "check":
+            assert name in ledger.PAPERS and not ids
+        else:
+            assert args.action == "tables" and {*ids} <= {*catalogue.PAPERS[name].ids}
 
 
 def test_papers_without_long_runs_give_what_was_recorded():

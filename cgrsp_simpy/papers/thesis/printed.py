@@ -72,3 +72,6 @@ def _of_cell(cell: Judged, of_t: Mapping[str, str]) -> Entry:
         ours_of(cell),
         "; ".join(filter(None, [cell.note, f"{n} seeds printed" * (n > 0)])),
     )
+
+
+GROUPS = {"cgrsp papers tables thesis": entries}

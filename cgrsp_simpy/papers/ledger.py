@@ -158,6 +158,19 @@ def by_command(found: Iterable[Entry]) -> dict[str, list[Entry]]:
     return grouped(found, lambda entry: f"{entry.command} ({entry.seconds} s)")
 
 
+def by_place(found: Iterable[Entry]) -> list[Table]:
+    """Return the entries as one table per table, figure or section of a document."""
+    columns = ("statement", "printed", "ours", "verdict", "reason")
+    made = []
+    for where, entries in grouped(found, lambda entry: entry.where).items():
+        if any(entry.printed for entry in entries):
+            cells = [[getattr(entry, name) for name in columns] for entry in entries]
+            made.append(Table(where, [columns, *cells]))
+        else:  # sentences, with long reasons
+            made.append(Table("", [[where], *([_line(entry)] for entry in entries)]))
+    return made
+
+
 def _line(entry: Entry) -> str:
     what = f"{entry.where}, {entry.statement}" if entry.statement else entry.where
     parts = [

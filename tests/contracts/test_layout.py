@@ -39,7 +39,6 @@ ELSEWHERE = {  # file, or folder -> the tests of what has none of its own, and w
     "rental/kernel.py": "rental/test_bulk.py",  # compiled, by whole runs
     "rental/toml.py": "rental/test_scenario.py",
     "papers/thesis/day_figures.py": "papers/thesis/test_figures.py",
-    "papers/thesis/page.py": "papers/thesis/test_report.py",
     "papers/thesis/table_figures.py": "papers/thesis/test_figures.py",
     "papers/waiting/run_figures.py": "papers/waiting/test_figures.py",
     "papers/cluster/public_program.py": "papers/test_ledger.py",

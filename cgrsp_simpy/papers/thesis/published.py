@@ -251,6 +251,38 @@ FIFO       | 109.73 [101.51, 117.95] | 14.94   | 15.91          | 51.28
 Random     | 107.78 [99.53, 116.03]  | 13.99   | 19.39          | 49.43
 """,
         ),
+        _printed(
+            "Section 5.5.6",
+            "Table 5.10 to more decimals, surge day, 30 seeds",
+            30,
+            """
+                  | wait, min | tight miss, % | loose miss, %
+surge, 0 reserved | 90.31     | 30.08         |
+surge, 1 reserved | 109.60    | 6.17          | 0.17
+""",
+        ),
+        _printed(
+            "Section 5.6",
+            "Hectic days of the month, 10 replications",
+            10,
+            """
+           | hectic miss, %
+FIFO       | 21.99
+SPT        | 13.14
+SPT+Rescue | 11.00
+""",
+        ),
+        _printed(
+            "Figure 5.7",
+            "Mean waits of the policies by kind of day in the month, 10 replications",
+            10,
+            """
+       | least wait, min | greatest wait, min
+hectic | 152             | 190
+surge  | 91              | 104
+normal | 4               | 6
+""",
+        ),
     )
 }
-"""The thesis's tables by number, as printed."""
+"""The thesis's tables by number, as printed, and numbers of its text."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -14,6 +14,13 @@ from cgrsp_simpy.analysis.statistics import holm, paired_test
 from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.market.gpu import THESIS_GPUS
+from cgrsp_simpy.papers.ledger import (
+    DIFFERENT,
+    REPRODUCED,
+    UNDECIDED,
+    UNTESTABLE,
+    Entry,
+)
 from cgrsp_simpy.papers.thesis.experiments import (
     COUNTED,
     HECTIC,
@@ -42,11 +49,6 @@ from cgrsp_simpy.studies.replicate import simulate
 
 RESAMPLES = 1000  # bootstrap samples, for the deviation of functions of means
 COARSEST = 2.0  # see `too_few`
-AGREES = "agrees"
-DIFFERS = "differs"
-UNDECIDED = "undecided"
-INPUT = "inferred"
-SHOWN = ""
 
 
 @dataclass(frozen=True)
@@ -57,9 +59,8 @@ class Judged:
     interval of ours; n: its replications. z: (printed - ours) / error, less the
     rounding of the printed figure, where error^2 is the sum of the statistic's
     variances over the printed number of seeds and over ours, for a mean sd^2 (1 /
-    printed n + 1 / n); NaN if it does not exist. verdict: agrees, differs, undecided
-    (too few seeds), inferred (an input that is not printed) or empty. counted: in the
-    tally.
+    printed n + 1 / n); NaN if it does not exist. verdict: of the ledger; empty if
+    nothing is printed. counted: in the tally.
     """
 
     table: str
@@ -71,10 +72,31 @@ class Judged:
     half_width: float = math.nan
     n: int = 0
     z: float = math.nan
-    verdict: str = SHOWN
+    verdict: str = ""
     counted: bool = False
     note: str = ""
     value: float = math.nan  # ours, unrounded
+
+    def entry(self) -> Entry:
+        """Return the entry of the ledger."""
+        place = f"Table {self.table}" if self.table[0].isdigit() else self.table
+        column = f"{self.column}: {self.part}" if self.part else self.column
+        half, z = f"{self.half_width:.{decimals(self.ours)}f}", f"{self.z:+.1f}"
+        n = PRINTED[self.table].n if self.table in PRINTED else 0
+        reasons = (
+            "" if math.isnan(self.z) else f"z {z.replace('-0.0', '+0.0')}",
+            f"{n} seeds printed" * (n > 0),
+            self.note,
+        )
+        return Entry(
+            "thesis",
+            place,
+            f"{self.row}, {column}",
+            self.verdict,
+            self.printed,
+            self.ours if math.isnan(self.half_width) else f"{self.ours} ± {half}",
+            "; ".join(filter(None, reasons)),
+        )
 
 
 def judged(table: Table, results: Results) -> list[Judged]:
@@ -85,7 +107,7 @@ def judged(table: Table, results: Results) -> list[Judged]:
         found += _event_utilisation(table.id)
     else:
         found = [_judge(table, cell, results, n) for cell in table.cells]
-        found += _significance(table, results, n) if table.id == "5.3" else []
+        found += _significance(table, results, n, found) if table.id == "5.3" else []
     # stable: two figures of a cell stay in their order
     return sorted(found, key=_place)
 
@@ -103,7 +125,7 @@ def _judge(table: Table, cell: Cell, results: Results, n: int) -> Judged:
     ours, sd = float(statistic(*values)), deviation(statistic, values, n)
     printed_sd = sd if table.n == n else deviation(statistic, values, table.n)
     z = z_score(printed, ours, math.hypot(sd, printed_sd), rounding(cell.figure))
-    verdict = SHOWN if math.isnan(printed) else verdict_of(z, n, table.n)
+    verdict = "" if math.isnan(printed) else verdict_of(z, n, table.n)
     return Judged(
         table.id,
         cell.row,
@@ -113,10 +135,10 @@ def _judge(table: Table, cell: Cell, results: Results, n: int) -> Judged:
         f"{ours:.{max(2, decimals(cell.figure))}f}",
         half_width(sd, n) if math.isfinite(sd) else math.nan,
         n,
-        z if math.isfinite(z) or verdict == DIFFERS else math.nan,
+        z if math.isfinite(z) or verdict == DIFFERENT else math.nan,
         verdict,
         table.id in COUNTED and statistic is average and not cell.again,
-        _note(table.id, cell) if verdict == DIFFERS else "",
+        _note(table.id, cell) if verdict == DIFFERENT else "",
         ours,
     )
 
@@ -213,8 +235,8 @@ def verdict_of(z: float, n: int, printed: int) -> str:
     """
     beyond = abs(z) > z_limit(n)
     if too_few(n, printed):
-        return DIFFERS if beyond and math.isfinite(z) else UNDECIDED
-    return UNDECIDED if math.isnan(z) else DIFFERS if beyond else AGREES
+        return DIFFERENT if beyond and math.isfinite(z) else UNDECIDED
+    return UNDECIDED if math.isnan(z) else DIFFERENT if beyond else REPRODUCED
 
 
 def decimals(printed: str) -> int:
@@ -256,9 +278,9 @@ def _single(table: str, cell: Cell, results: Results, n: int) -> Judged:
             " these below the printed figure)"
         )
     verdict = (
-        AGREES
+        REPRODUCED
         if low - rounding(cell.figure) <= printed <= high + rounding(cell.figure)
-        else DIFFERS
+        else DIFFERENT
     )
     return Judged(
         table,
@@ -291,7 +313,7 @@ def _event_utilisation(table: str) -> Iterator[Judged]:
             "utilisation: as printed, a mean over events; in brackets our average over"
             " time"
         )
-        verdict = AGREES if abs(z) <= z_limit(len(values)) else DIFFERS
+        verdict = REPRODUCED if abs(z) <= z_limit(len(values)) else DIFFERENT
         ours = f"{values[0]:.2f} ({over_time:.1f})"
         yield Judged(
             table, row, column, "", cells[place], ours, n=1, verdict=verdict, note=note
@@ -320,45 +342,40 @@ def event_utilisation_pct(run: Run) -> float:
 # ---- Table 5.3: tests ----
 
 
-def _significance(table: Table, results: Results, n: int) -> Iterator[Judged]:
+def _significance(
+    table: Table, results: Results, n: int, of_t: Sequence[Judged]
+) -> Iterator[Judged]:
     """Return p-values of our pairs, at most as many as printed, and their conclusions.
 
-    With Holm's step-down over the printed family.
+    With Holm's step-down over the printed family. A p-value agrees if its t does.
     """
-    cells, pairs = [cell for cell in table.cells if cell.column == "t"], min(n, table.n)
-    samples = {cell.row: results.sample(cell.measure, n) for cell in cells}
-    t = [
-        float(cell.measure.statistic(*samples[cell.row])) * math.sqrt(pairs / table.n)
-        for cell in cells
-    ]
-    p_values = [float(2 * scipy.special.stdtr(pairs - 1, -abs(value))) for value in t]
-    for row, p, adjusted in zip(samples, p_values, holm(p_values)):
-        printed = dict(zip(PRINTED[table.id].columns, PRINTED[table.id].rows[row]))
-        test = paired_test(*(values.tolist() for values in samples[row]))
+    t, pairs = [each for each in of_t if each.column == "t"], min(n, table.n)
+    values = [each.value * math.sqrt(pairs / table.n) for each in t]
+    p_values = [float(2 * scipy.special.stdtr(pairs - 1, -abs(one))) for one in values]
+    measures = {cell.row: cell.measure for cell in table.cells}
+    for each, p, adjusted in zip(t, p_values, holm(p_values)):
+        printed = dict(zip(PRINTED[table.id].columns, PRINTED[table.id].rows[each.row]))
+        samples = results.sample(measures[each.row], n)
+        test = paired_test(*(sample.tolist() for sample in samples))
         ours = "Yes" if adjusted < 0.05 else "No"
-        same = ours == printed["significant"]
-        otherwise = (
-            "these seeds give another conclusion; z of t and d shows whether that is"
-            " noise"
+        open_ = ours != printed["significant"] or (
+            too_few(n, table.n) and bool(ours == "No" or test.note)
         )
-        thin = too_few(n, table.n) and bool(ours == "No" or test.note)
-        matches = UNDECIDED if thin else AGREES if same else SHOWN
-        for column, value, verdict, note in (
-            ("p", p_text(p), SHOWN, ""),
-            ("Holm's p", p_text(adjusted), SHOWN, ""),
-            ("Wilcoxon's p", p_text(test.wilcoxon_p), SHOWN, ""),
-            ("paired d", f"{test.d_paired:.3f}", SHOWN, ""),
-            ("significant", ours, matches, "" if same or thin else otherwise),
+        note = (
+            f"p by Holm {p_text(adjusted)}, by Wilcoxon {p_text(test.wilcoxon_p)},"
+            f" paired d {test.d_paired:.3f}"
+        )
+        for column, text, verdict in (
+            ("p", p_text(p), each.verdict),
+            ("significant", ours, UNDECIDED if open_ else REPRODUCED),
         ):
-            theirs = printed.get(column, "")
-            yield Judged(
-                table.id,
-                row,
-                column,
-                "",
-                theirs,
-                value,
-                n=n,
+            yield replace(
+                each,
+                column=column,
+                printed=printed[column],
+                ours=text,
+                half_width=math.nan,
+                z=math.nan,
                 verdict=verdict,
                 note=note,
             )
@@ -388,7 +405,7 @@ def inputs() -> list[Judged]:
                 if printed
                 else "inferred: not printed, and no table is sensitive to it"
             )
-            same = AGREES if printed == text else DIFFERS
+            same = REPRODUCED if printed == text else DIFFERENT
             rows.append(
                 Judged(
                     INPUTS.id,
@@ -397,7 +414,7 @@ def inputs() -> list[Judged]:
                     "",
                     printed,
                     text,
-                    verdict=same if printed else INPUT,
+                    verdict=same if printed else UNTESTABLE,
                     note=note,
                 )
             )
@@ -436,7 +453,7 @@ def tally(figures: Iterable[Judged]) -> Tally:
     rms = math.sqrt(float(np.mean(z**2))) if len(z) else math.nan
     agreeing, undecided = (
         sum(cell.verdict == verdict for cell in cells)
-        for verdict in (AGREES, UNDECIDED)
+        for verdict in (REPRODUCED, UNDECIDED)
     )
     return Tally(len(cells), agreeing, rms, undecided)
 

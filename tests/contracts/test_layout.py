@@ -46,7 +46,7 @@ ELSEWHERE = {  # file, or folder -> the tests of what has none of its own, and w
     # their entries, as recorded
     **{
         f"papers/{paper}/printed.py": "papers/test_ledger.py"
-        for paper in ("thesis", "waiting", "cluster", "hgsp", "dag")
+        for paper in ("waiting", "cluster", "hgsp", "dag")
     },
     # figures and rows of a room's runs, and how studies run them
     **{

@@ -18,7 +18,7 @@ from cgrsp_simpy.papers.thesis.verdict import Judged, inputs, judged
 from cgrsp_simpy.studies.store import Store, open_store
 
 OF_CLAIMS = ("5.14", "6.1")  # tables of sentences, with which all others are judged
-IDS = (INPUTS.id, *TABLES, *OF_CLAIMS)  # of all tables, and of numbers of the text
+IDS = (*INPUTS, *TABLES, *OF_CLAIMS)  # of all tables, and of numbers of the text
 
 
 def entries(
@@ -49,7 +49,7 @@ def judged_cells(results: Results, ids: Sequence[str]) -> Iterator[Judged]:
     """Yield the figures of tables, compared with ours."""
     for id in ids:
         if id not in OF_CLAIMS:
-            yield from inputs() if id == INPUTS.id else judged(TABLES[id], results)
+            yield from judged(TABLES[id], results) if id in TABLES else inputs(id)
 
 
 def run_tables(

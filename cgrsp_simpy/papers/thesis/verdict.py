@@ -44,7 +44,10 @@ from cgrsp_simpy.papers.thesis.notes import (
 )
 from cgrsp_simpy.papers.thesis.published import INPUTS, PRINTED
 from cgrsp_simpy.papers.thesis.runs import Results
+from cgrsp_simpy.rental.days import day
+from cgrsp_simpy.rental.deadlines import DeadlineClasses
 from cgrsp_simpy.rental.policies import make_policy
+from cgrsp_simpy.rental.workload import DAYS
 from cgrsp_simpy.studies.replicate import simulate
 
 RESAMPLES = 1000  # bootstrap samples, for the deviation of functions of means
@@ -108,15 +111,7 @@ def judged(table: Table, results: Results) -> list[Judged]:
     else:
         found = [_judge(table, cell, results, n) for cell in table.cells]
         found += _significance(table, results, n, found) if table.id == "5.3" else []
-    # stable: two figures of a cell stay in their order
-    return sorted(found, key=_place)
-
-
-def _place(each: Judged) -> tuple[int, int]:
-    """Return the position in the printed table; figures that only we have come last."""
-    printed = PRINTED[each.table]
-    columns = [*printed.columns, each.column]
-    return [*printed.rows, each.row].index(each.row), columns.index(each.column)
+    return found
 
 
 def _judge(table: Table, cell: Cell, results: Results, n: int) -> Judged:
@@ -265,10 +260,9 @@ def _single(table: str, cell: Cell, results: Results, n: int) -> Judged:
     (values,) = results.sample(cell.measure, n)
     low, high = np.quantile(values, [0.025, 0.975])
     printed, digits = float(cell.figure), decimals(cell.figure)
-    if low == high:
-        ours, note = f"{low:.{digits}f} at every seed", ""
-    else:
-        below = 100 * float(np.mean(values < printed))
+    below, half = 100 * float(np.mean(values < printed)), rounding(cell.figure)
+    ours, note = f"{low:.{digits}f} at every seed", ""
+    if low < high:
         ours = (
             f"{values[SINGLE_SEED]:.{digits}f} ({low:.{digits}f} to {high:.{digits}f};"
             f" {below:.0f} %)"
@@ -277,18 +271,9 @@ def _single(table: str, cell: Cell, results: Results, n: int) -> Judged:
             f"wait, miss and cost: our seed {SINGLE_SEED} (95 % of {n} seeds; share of"
             " these below the printed figure)"
         )
-    verdict = (
-        REPRODUCED
-        if low - rounding(cell.figure) <= printed <= high + rounding(cell.figure)
-        else DIFFERENT
-    )
+    verdict = REPRODUCED if low - half <= printed <= high + half else DIFFERENT
     return Judged(
-        table,
-        cell.row,
-        cell.column,
-        cell.part,
-        cell.printed,
-        ours,
+        *(table, cell.row, cell.column, cell.part, cell.printed, ours),
         n=n,
         verdict=verdict,
         note=note,
@@ -386,39 +371,34 @@ def p_text(p: float) -> str:
     return "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
-# ---- Table 4.1: inputs ----
+# ---- Inputs ----
 
 
-def inputs() -> list[Judged]:
-    """Return the inputs of Table 4.1, printed or inferred."""
-    rows = []
-    for gpu in THESIS_GPUS:
-        values = (
+def inputs(id: str) -> Iterator[Judged]:
+    """Yield the inputs of a table, printed or inferred."""
+    values: dict[str, tuple[float, ...]] = {
+        gpu.name: (
             gpu.price_usd_per_h,
             *gpu.mean_execution_s,
             100 * gpu.high_stock_probability,
         )
-        for column, printed, ours in zip(INPUTS.columns, INPUTS.rows[gpu.name], values):
+        for gpu in THESIS_GPUS
+    }
+    late = DeadlineClasses()
+    windows = (100 * late.tight_fraction, late.tight_window_s, late.loose_window_s)
+    for name, (rate_per_s, jobs) in DAYS.items():
+        values[name] = (jobs, rate_per_s, len(day(name).slots), *windows)
+    for row, cells in INPUTS[id].rows.items():
+        for column, printed, ours in zip(INPUTS[id].columns, cells, values[row]):
             text = f"{ours:.{decimals(printed)}f}" if printed else f"{ours:.1f}"
+            verdict = REPRODUCED if printed == text else DIFFERENT
             note = (
                 ""
                 if printed
                 else "inferred: not printed, and no table is sensitive to it"
             )
-            same = REPRODUCED if printed == text else DIFFERENT
-            rows.append(
-                Judged(
-                    INPUTS.id,
-                    gpu.name,
-                    column,
-                    "",
-                    printed,
-                    text,
-                    verdict=same if printed else UNTESTABLE,
-                    note=note,
-                )
-            )
-    return rows
+            verdict = verdict if printed else UNTESTABLE
+            yield Judged(id, row, column, "", printed, text, verdict=verdict, note=note)
 
 
 # ---- The whole ----

@@ -50,7 +50,7 @@ from cgrsp_simpy.rental.workload import DAYS
 HALVES = {"odd": ("5.5", "5.7", "5.9"), "even": ("5.2", "5.4", "5.6", "5.8", "5.10")}
 SEEDS = 3  # of the runs that choose
 AGREEING_PCT = 90.0  # of the cells of the other half, for a reading that is confirmed
-STEPS = 20  # of the shares of days
+SHARE_STEPS = 20  # of the shares of days
 SETS = 5  # of 30 normal days each
 HOURS = {  # hours after the start at which the peak of the stock's clock begins
     "after 4 h": CLOCKS["calibrated"],
@@ -191,12 +191,12 @@ def _mixes(results: Results) -> Iterator[Entry]:
     shares = (
         np.array(
             [
-                (*some, STEPS - sum(some))
-                for some in product(range(1, STEPS), repeat=len(kinds) - 1)
-                if sum(some) < STEPS
+                (*some, SHARE_STEPS - sum(some))
+                for some in product(range(1, SHARE_STEPS), repeat=len(kinds) - 1)
+                if sum(some) < SHARE_STEPS
             ]
         )
-        / STEPS
+        / SHARE_STEPS
     )
     jobs = shares * [DAYS[kind][1] for kind in kinds]
     z = []

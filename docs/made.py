@@ -333,12 +333,23 @@ def _ledger() -> Iterator[tuple[str, str]]:
     """The recorded ledger of each paper, as a part of its page."""
     found = ledger.recorded()
     for paper in ledger.PAPERS:
-        rows = ledger.rows(entry for entry in found if entry.paper == paper)
-        cells = cells_of(
-            [{k: v for k, v in row.items() if k != "paper"} for row in rows]
-        )
-        text = Table("", cells).markdown().replace("$", r"\$")  # a price, no formula
-        yield f"parts/ledger_{paper}.md", f"{text}\n"
+        groups = ledger.by_command(entry for entry in found if entry.paper == paper)
+        parts = [
+            f"`{command}`:\n\n{_verdicts(entries)}"
+            for command, entries in groups.items()
+        ]
+        yield f"parts/ledger_{paper}.md", "\n".join(parts)
+
+
+def _verdicts(entries: list[ledger.Entry]) -> str:
+    """Return the entries that a command makes as a table."""
+    hidden = ("paper", "command", "seconds")
+    rows = [
+        {k: v for k, v in row.items() if k not in hidden}
+        for row in ledger.rows(entries)
+    ]
+    text = Table("", cells_of(rows)).markdown()
+    return text.replace("$", r"\$") + "\n"  # a price, no formula
 
 
 def _pictures(readme: Path) -> list[Path]:

@@ -91,10 +91,6 @@ EQUAL: dict[tuple[str, str], str] = {
         'if {"throughput_per_h", "utilisation_pct"} < row.keys()',
     ): "each published row that has both has a further figure",
     (
-        "papers/thesis/contradictions.py",
-        "abs(0.2199 * jobs - 277) < 1 and abs(0.1314 * jobs - 167) < 2,",
-    ): "the first is false already: 209 of 950 jobs",
-    (
         "waiting/recursion.py",
         "fast: bool = True,",
     ): "compiled or not, the starts are the same",

@@ -33,5 +33,10 @@ def formatted(
         return Answer(json_text(content), status)
     if args.format == "csv":
         return Answer(csv_text(rows).rstrip("\n"), status)
-    made = {"table": Table.text, "markdown": Table.markdown, "latex": Table.latex}
+    made = {
+        "table": Table.text,
+        "markdown": Table.markdown,
+        "latex": Table.latex,
+        "html": Table.html,
+    }
     return Answer("\n\n".join(map(made[args.format], tables())), status)

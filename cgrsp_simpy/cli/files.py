@@ -16,7 +16,7 @@ from cgrsp_simpy.cli.scenarios import Worded
 from cgrsp_simpy.decide.verify import Again, verify
 from cgrsp_simpy.hgsp.instance import write_instance
 from cgrsp_simpy.hgsp.scenario import Scenario
-from cgrsp_simpy.papers.thesis.report import run_tables
+from cgrsp_simpy.papers.thesis.printed import run_tables
 from cgrsp_simpy.rental.policies import later
 from cgrsp_simpy.studies.study import many
 from cgrsp_simpy.studies.subject import subject_of

@@ -27,7 +27,7 @@ from cgrsp_simpy.cli.parsing import Command
 from cgrsp_simpy.cli.scenarios import Worded, split, value_of
 from cgrsp_simpy.papers import ledger
 from cgrsp_simpy.papers.catalogue import PAPERS, Paper, make_all, with_seeds
-from cgrsp_simpy.papers.thesis.report import IDS, Report, make_report, wanted_of
+from cgrsp_simpy.papers.thesis.printed import IDS, wanted_of
 from cgrsp_simpy.papers.thesis.runs import work_of
 
 log = logging.getLogger(__name__)
@@ -133,18 +133,18 @@ def _tables(args: argparse.Namespace, names: Sequence[str]) -> Answer:
         raise InputError(f"{name} has no tables; those of {others} have")
     for id in ids:
         check_one_of("table", id, paper.ids)
-    if name == "thesis":
-        return _thesis(args, ids or IDS)
-    require(args.format != "html", "--format", args.format, ", ".join(FORMATS))
     parameters = inspect.signature(paper.table).parameters
     how: dict[str, Any] = with_seeds(parameters, args.seeds)
     for option in ("seeds", "policies", "out"):
         value = getattr(args, option)
         allowed = f"left out: tables of {name} do not take it"
         require(value is None or option in parameters, f"--{option}", value, allowed)
-    how |= {"policies": args.policies} if args.policies else {}
+        how |= {} if value is None or option == "seeds" else {option: value}
     how |= {"executor": executor_of(args)} if "executor" in parameters else {}
-    known = parameters.keys() - {"seeds", "policies", "out", "executor"}
+    if name == "thesis":
+        how["ids"] = ids or IDS
+        check_work(args, work_of(wanted_of(how["ids"], args.seeds)))
+    known = parameters.keys() - {"seeds", "policies", "out", "executor", "ids"}
     for word, texts in split(args.words).items():
         allowed = " or ".join(sorted(known)) or f"left out: {name} takes none"
         require(word in known, "word", word, allowed)
@@ -154,33 +154,6 @@ def _tables(args: argparse.Namespace, names: Sequence[str]) -> Answer:
         how[word] = value_of("+".join(texts), hint)
     output = paper.table(**how)
     return formatted(args, output.content, output.rows, lambda: output.tables)
-
-
-def _thesis(args: argparse.Namespace, ids: Sequence[str]) -> Answer:
-    """Return the tables of the thesis, with its longer texts in Markdown and HTML."""
-    for name in (*args.words, *(args.policies or ())):
-        raise InputError(
-            f"{name} must be left out: tables of the thesis are as printed"
-        )
-    report = _report(args, ids, args.seeds)
-    if args.format in ("markdown", "html"):
-        text = report.html() if args.format == "html" else report.markdown()
-        return Answer(text.rstrip("\n"))
-    content = document(
-        "thesis", report.rows(), seeds=range(args.seeds or 0), summary=report.summary()
-    )
-    return formatted(args, content, report.rows(), report.as_tables)
-
-
-def _report(args: argparse.Namespace, ids: Sequence[str], seeds: int | None) -> Report:
-    if seeds is not None:
-        # a verdict needs an interval, which needs two seeds
-        check_whole("--seeds", seeds, least=2, most=MOST_SEEDS)
-    check_work(args, work_of(wanted_of(ids, seeds)))
-    report = make_report(ids, seeds, executor_of(args), args.out)
-    if args.out is not None:
-        log.info("report.html, report.md and cells.csv are in %s", args.out)
-    return report
 
 
 def _check(args: argparse.Namespace, names: Sequence[str]) -> Answer:

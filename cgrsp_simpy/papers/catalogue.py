@@ -19,7 +19,7 @@ from cgrsp_simpy.base.policy import PolicyError
 from cgrsp_simpy.base.table import Table, cells_of, csv_text, json_text
 from cgrsp_simpy.papers import tables
 from cgrsp_simpy.papers.tables import Output
-from cgrsp_simpy.papers.thesis.report import IDS
+from cgrsp_simpy.papers.thesis.printed import IDS
 
 log = logging.getLogger(__name__)
 SEEDS = ("seeds", "instances", "graphs")  # what runs of figures call their number

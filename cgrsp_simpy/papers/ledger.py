@@ -1,21 +1,24 @@
 """Ledger of the papers' printed statements: as printed, ours, and a verdict on each.
 
-Each paper's `printed` module yields its entries. Nothing is left out silently: what
-cannot be tested is an entry with the reason.
+Each paper's `printed` module has `GROUPS`: the command that makes a group of entries,
+and a function of the seeds and the executor that returns them. Nothing is left out
+silently: a statement that cannot be tested is an entry with the reason.
 """
 
 from __future__ import annotations
 
 import csv
+import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Executor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from importlib import import_module, resources
 from typing import Any
 
 from cgrsp_simpy.analysis.statistics import Mean
-from cgrsp_simpy.base.table import Table, cells_of
+from cgrsp_simpy.base.metric import summed
+from cgrsp_simpy.base.table import Table, cells_of, from_cell, grouped
 
 PAPERS = ("thesis", "waiting", "cluster", "hgsp", "dag")
 RECORD = (
@@ -43,7 +46,9 @@ class Entry:
     """Printed statement and its verdict.
 
     where: table, figure or section. statement: the quantity, or the claim. ours: with
-    its 95 % interval. reason: what decides, or why it cannot be tested.
+    its 95 % interval. reason: what decides, or why it cannot be tested. command: makes
+    ours, with others of its group. seconds: of computing, all workers together, for the
+    group.
     """
 
     paper: str
@@ -53,6 +58,8 @@ class Entry:
     printed: str = ""
     ours: str = ""
     reason: str = ""
+    command: str = ""
+    seconds: int = field(default=0, compare=False)
 
 
 def verdict_of(printed: float, ours: Mean, rounding: float = 0.0) -> str:
@@ -74,16 +81,26 @@ def entries(
     """
     for paper in papers:
         printed = import_module(f"cgrsp_simpy.papers.{paper}.printed")
-        yield from printed.entries(seeds, executor)
+        for command, make in printed.GROUPS.items():
+            start_s = _computed_s()
+            group = [*make(seeds, executor)]
+            seconds = round(_computed_s() - start_s)
+            for entry in group:
+                yield replace(entry, command=command, seconds=seconds)
+
+
+def _computed_s() -> float:
+    """Return the seconds computed so far, of this process and of ended workers."""
+    return summed(os.times()[:4])
 
 
 def recorded() -> list[Entry]:
     """Return the entries as they were recorded, with as many seeds as printed."""
     text = resources.files("cgrsp_simpy").joinpath(f"data/{RECORD}").read_text("utf-8")
-    # a table's file has an apostrophe before what a spreadsheet would compute
     return [
-        Entry(**{name: value.removeprefix("'") for name, value in row.items()})
+        Entry(**{name: from_cell(cell) for name, cell in row.items()}, seconds=seconds)
         for row in csv.DictReader(text.splitlines())
+        for seconds in [int(row.pop("seconds"))]
     ]
 
 
@@ -127,14 +144,30 @@ def tables(found: Sequence[Entry], every: bool = False) -> list[Table]:
     """Return the summary, and by paper what is not reproduced, or every entry."""
     note = "\n".join(f"{verdict}: {text}" for verdict, text in MEANING.items())
     made = [Table("Printed statements", cells_of(summary(found)), note)]
-    for paper in dict.fromkeys(entry.paper for entry in found):
+    for head, group in by_command(found).items():
         lines = [
-            [_line(entry)]
-            for entry in found
-            if entry.paper == paper and (every or entry.verdict != REPRODUCED)
+            [_line(entry)] for entry in group if every or entry.verdict != REPRODUCED
         ]
         if lines:
-            made.append(Table("", [[paper], *lines]))
+            made.append(Table("", [[f"{group[0].paper}: {head}"], *lines]))
+    return made
+
+
+def by_command(found: Iterable[Entry]) -> dict[str, list[Entry]]:
+    """Return the entries by the command that makes them, with its seconds."""
+    return grouped(found, lambda entry: f"{entry.command} ({entry.seconds} s)")
+
+
+def by_place(found: Iterable[Entry]) -> list[Table]:
+    """Return the entries as one table per table, figure or section of a document."""
+    columns = ("statement", "printed", "ours", "verdict", "reason")
+    made = []
+    for where, entries in grouped(found, lambda entry: entry.where).items():
+        if any(entry.printed for entry in entries):
+            cells = [[getattr(entry, name) for name in columns] for entry in entries]
+            made.append(Table(where, [columns, *cells]))
+        else:  # sentences, with long reasons
+            made.append(Table("", [[where], *([_line(entry)] for entry in entries)]))
     return made
 
 

@@ -11,11 +11,12 @@ from cgrsp_simpy.base.checks import check_one_of
 from cgrsp_simpy.base.parameters import Count, Entries, Positive, TwoOrMore, checked
 from cgrsp_simpy.base.table import Table, cells_of, document, short_text
 from cgrsp_simpy.dag.scenario import Scenario as DagScenario
+from cgrsp_simpy.papers import ledger
 from cgrsp_simpy.papers.cluster import table as cluster_paper
 from cgrsp_simpy.papers.dag.distance import correlate
 from cgrsp_simpy.papers.hgsp.table import PRINTED, table_one
 from cgrsp_simpy.papers.llm.table import table_two
-from cgrsp_simpy.papers.thesis.report import IDS, make_report
+from cgrsp_simpy.papers.thesis.printed import IDS, entries
 from cgrsp_simpy.studies.subject import subject_of
 
 NOTE_OF_LLM = (
@@ -47,9 +48,11 @@ def thesis(
     out: str | Path | None = None,
 ) -> Output:
     """Reproduce tables of the thesis, by number; seeds as printed by default."""
-    report = make_report(ids, seeds, executor, out)
-    content = document("thesis", report.rows(), seeds=range(seeds or 0))
-    return Output(content, report.rows(), report.as_tables())
+    found = [*entries(seeds, executor, ids, out)]
+    rows, summary = ledger.rows(found), ledger.summary(found)
+    content = document("thesis", rows, seeds=range(seeds or 0), summary=summary)
+    tables = ledger.by_place(found)
+    return Output(content, rows, [*tables, Table("Verdicts", cells_of(summary))])
 
 
 @checked

@@ -217,7 +217,7 @@ for row in zip(waits, misses):
     texts = (f"{value.printed:>11}{value.ours:>6}{value.z:+7.1f}" for value in row)
     print(f"{row[0].column:24}", *texts, sep="")
 print(tally(values))
-agree = sum(value.verdict == "agrees" for value in values)
+agree = sum(value.verdict == "reproduced" for value in values)
 print(claim("Nineteen of twenty agree", agree, equal=19))
 
 # %% [markdown]
@@ -269,7 +269,7 @@ doubtful = tuple(cell for cell in two if cell.part == "wait, min")
 NUMBERS = [30, 100, 200]
 again, _ = compared(doubtful, NUMBERS)
 for seeds, pair in zip(NUMBERS, again):
-    row = (f"{value.column} z {value.z:+.2f} {value.verdict:8}" for value in pair)
+    row = (f"{value.column} z {value.z:+.2f} {value.verdict:10}" for value in pair)
     print(f"{seeds:4} seeds: ", *row)
 spt = [value.verdict for pair in again for value in pair if value.column == "SPT"]
 print(claim("SPT: the verdict changes with the seeds", len({*spt}), equal=2))
@@ -319,7 +319,7 @@ def draw_figure():
             [wait.value for wait in waits],
             [wait.half_width for wait in waits],
             [float(wait.printed) for wait in waits],
-            [MISSED if wait.verdict == "differs" else "0.7" for wait in waits],
+            [MISSED if wait.verdict == "different" else "0.7" for wait in waits],
         )
         right.set_xlabel("mean wait (min)")
         title = "Table 5.5: bars ours (orange: differs),\ndiamonds published"

@@ -27,7 +27,7 @@ from cgrsp_simpy.papers.hgsp import figures as hgsp
 from cgrsp_simpy.papers.llm import figures as llm
 from cgrsp_simpy.papers.spot import figures as spot
 from cgrsp_simpy.papers.thesis import figures as thesis
-from cgrsp_simpy.papers.thesis.report import run_tables
+from cgrsp_simpy.papers.thesis.printed import run_tables
 from cgrsp_simpy.papers.waiting import figures as waiting
 
 FOLDER = Path(__file__).parents[2] / "figures"

@@ -39,7 +39,6 @@ ELSEWHERE = {  # file, or folder -> the tests of what has none of its own, and w
     "rental/kernel": "rental/test_bulk.py",  # compiled, by whole runs
     "rental/toml.py": "rental/test_scenario.py",
     "papers/thesis/day_figures.py": "papers/thesis/test_figures.py",
-    "papers/thesis/page.py": "papers/thesis/test_report.py",
     "papers/thesis/table_figures.py": "papers/thesis/test_figures.py",
     "papers/waiting/run_figures.py": "papers/waiting/test_figures.py",
     "papers/cluster/public_program.py": "papers/test_ledger.py",
@@ -47,7 +46,7 @@ ELSEWHERE = {  # file, or folder -> the tests of what has none of its own, and w
     # their entries, as recorded
     **{
         f"papers/{paper}/printed.py": "papers/test_ledger.py"
-        for paper in ("thesis", "waiting", "cluster", "hgsp", "dag")
+        for paper in ("waiting", "cluster", "hgsp", "dag")
     },
     # figures and rows of a room's runs, and how studies run them
     **{

@@ -28,7 +28,7 @@ from cgrsp_simpy.market.law import CLOCKS
 from cgrsp_simpy.papers.dag import searches as network
 from cgrsp_simpy.papers.hgsp import sagreedy
 from cgrsp_simpy.papers.llm import table as llm_paper
-from cgrsp_simpy.papers.thesis import findings, verdict
+from cgrsp_simpy.papers.thesis import statements, verdict
 from cgrsp_simpy.rental import workload
 from cgrsp_simpy.rental.deadlines import DeadlineClasses
 from cgrsp_simpy.rental.policies import classic, rules
@@ -133,7 +133,7 @@ THESIS = {  # papers/thesis.txt, read as calibration.md says
         {"quiet": 0.20, "normal": 0.55, "hectic": 0.15, "surge": 0.10},
     ),
     "t* of 30 seeds, Section 5.1.3": (round(verdict.z_limit(30), 3), 2.045),
-    "large |d|, Section 5.1.3": (findings.LARGE, 0.8),
+    "large |d|, Section 5.1.3": (statements.LARGE, 0.8),
 }
 HGSP = {  # papers/hgsp.txt
     "T, alpha, K of SAGreedy, in the authors' program": (

@@ -166,3 +166,6 @@ def _sentences() -> Iterator[Entry]:
         ", ".join(f"{name} {pct:.1f}%" for name, pct in changes.items()),
         "weighted tardiness against FIFO, Table I",
     )
+
+
+GROUPS = {"cgrsp papers check hgsp": entries}

@@ -21,7 +21,7 @@ from cgrsp_simpy.market.gpu import THESIS_GPUS
 from cgrsp_simpy.market.law import Market
 from cgrsp_simpy.papers.thesis import day_figures, example_figures, table_figures
 from cgrsp_simpy.papers.thesis.experiments import MONTH, TABLES, of_policies
-from cgrsp_simpy.papers.thesis.report import IDS, run_tables
+from cgrsp_simpy.papers.thesis.printed import IDS, run_tables
 from cgrsp_simpy.papers.thesis.runs import Results, known_directory, reproduce
 from cgrsp_simpy.plots.figure import (
     Figure,

@@ -35,18 +35,35 @@ def _printed(id: str, caption: str, n: int, text: str) -> Printed:
 
 # Mean execution times at complexity 2 are printed in Section 3.7, baseline
 # probabilities of High stock in Section 5.1.1.
-INPUTS = _printed(
-    "4.1",
-    "GPU types: what the simulation takes from the thesis",
-    0,
-    """
+INPUTS = {
+    table.id: table
+    for table in (
+        _printed(
+            "4.1",
+            "GPU types: what the simulation takes from the thesis",
+            0,
+            """
           | price, USD per h | kappa 1, s | kappa 2, s | kappa 3, s | High stock, %
 RTX 3090  | 0.46             | 59.7       | 70.2       | 100.9      | 50
 RTX A5000 | 0.27             | 60.9       |            | 99.6       | 65
 RTX A4500 | 0.25             | 62.2       |            | 88.7       | 70
 RTX A4000 | 0.25             | 60.0       | 68.7       | 98.2       | 75
 """,
-)
+        ),
+        _printed(
+            "Section 5.1.1",
+            "Days: what the simulation takes from the thesis",
+            0,
+            """
+       | jobs | rate per s | slots | tight jobs, % | tight window, s | loose window, s
+quiet  | 6    | 0.0008     | 5     | 20            | 3600            | 28800
+normal | 100  | 0.002      | 5     | 20            | 3600            | 28800
+hectic | 950  | 0.100      | 5     | 20            | 3600            | 28800
+surge  | 730  | 0.020      | 5     | 20            | 3600            | 28800
+""",
+        ),
+    )
+}
 
 PRINTED = {
     table.id: table
@@ -251,6 +268,38 @@ FIFO       | 109.73 [101.51, 117.95] | 14.94   | 15.91          | 51.28
 Random     | 107.78 [99.53, 116.03]  | 13.99   | 19.39          | 49.43
 """,
         ),
+        _printed(
+            "Section 5.5.6",
+            "Table 5.10 to more decimals, surge day, 30 seeds",
+            30,
+            """
+                  | wait, min | tight miss, % | loose miss, %
+surge, 0 reserved | 90.31     | 30.08         |
+surge, 1 reserved | 109.60    | 6.17          | 0.17
+""",
+        ),
+        _printed(
+            "Section 5.6",
+            "Hectic days of the month, 10 replications",
+            10,
+            """
+           | hectic miss, %
+FIFO       | 21.99
+SPT        | 13.14
+SPT+Rescue | 11.00
+""",
+        ),
+        _printed(
+            "Figure 5.7",
+            "Mean waits of the policies by kind of day in the month, 10 replications",
+            10,
+            """
+       | least wait, min | greatest wait, min
+hectic | 152             | 190
+surge  | 91              | 104
+normal | 4               | 6
+""",
+        ),
     )
 }
-"""The thesis's tables by number, as printed."""
+"""The thesis's tables by number, as printed, and numbers of its text."""

@@ -13,6 +13,7 @@ import numpy as np
 from cgrsp_simpy.base.checks import InputError
 from cgrsp_simpy.base.metric import summed
 from cgrsp_simpy.base.policy import PolicyError
+from cgrsp_simpy.base.table import grouped
 from cgrsp_simpy.decide.month import THESIS_MIX, Month, MonthSubject
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.market.law import Status
@@ -65,19 +66,32 @@ class Results:
     def values(self, source: Source, n: int) -> np.ndarray:
         """Return values of the seeds 0 to n - 1."""
         if isinstance(source.scenario, str):
-            rows = [
-                self._runs.figures(self._month, source.policy, seed)
-                for seed in range(n)
-            ]
+            kind = source.scenario.removeprefix(MONTH).strip()
+            if kind:
+                return self._of_days(kind, source, n)
+            model: Any = self._month
         else:
-            scenario = self.market(source.scenario)
-            rows = [
-                self._runs.figures(scenario, source.policy, seed) for seed in range(n)
-            ]
+            model = self.market(source.scenario)
+        rows = [self._runs.figures(model, source.policy, seed) for seed in range(n)]
         failed = next((row["error"] for row in rows if "error" in row), None)
         if failed:
             raise PolicyError(f"{source.policy}: {failed}")
         return np.array([row[source.figure] for row in rows])
+
+    def _of_days(self, kind: str, source: Source, n: int) -> np.ndarray:
+        """Return means over the days of a kind, of the months that have such days."""
+        months = grouped(
+            (
+                row
+                for row in self.days
+                if (row["kind"], row["policy"]) == (kind, source.policy)
+                and row["replication"] < n
+            ),
+            lambda row: int(row["replication"]),
+        )
+        return np.array(
+            [np.mean([row[source.figure] for row in days]) for days in months.values()]
+        )
 
     def sample(self, measure: Measure, n: int) -> list[np.ndarray]:
         """Return values by seed of each source of a measure."""
@@ -129,7 +143,8 @@ def _most(
     most: dict[tuple[Scenario | str, str], int] = {}
     for measure, n in measures:
         for scenario, policy, _ in measure.sources:
-            most[scenario, policy] = max(n, most.get((scenario, policy), 0))
+            model = MONTH if isinstance(scenario, str) else scenario
+            most[model, policy] = max(n, most.get((model, policy), 0))
     return most
 
 

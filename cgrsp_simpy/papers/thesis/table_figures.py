@@ -13,7 +13,7 @@ from matplotlib.lines import Line2D
 
 from cgrsp_simpy.analysis.statistics import mean, paired_difference
 from cgrsp_simpy.base.table import grouped
-from cgrsp_simpy.papers.thesis import agreement
+from cgrsp_simpy.papers.ledger import DIFFERENT, REPRODUCED, UNDECIDED
 from cgrsp_simpy.papers.thesis.experiments import (
     COUNTED,
     MONTH,
@@ -25,7 +25,7 @@ from cgrsp_simpy.papers.thesis.experiments import (
 from cgrsp_simpy.papers.thesis.experiments import FIGURES as MEASURED
 from cgrsp_simpy.papers.thesis.published import PRINTED
 from cgrsp_simpy.papers.thesis.runs import Results
-from cgrsp_simpy.papers.thesis.verdict import AGREES, DIFFERS, SHOWN, UNDECIDED, judged
+from cgrsp_simpy.papers.thesis.verdict import judged
 from cgrsp_simpy.plots import marks
 from cgrsp_simpy.plots.figure import (
     Figures,
@@ -35,12 +35,15 @@ from cgrsp_simpy.plots.figure import (
     where,
 )
 from cgrsp_simpy.plots.month import draw_days
+from cgrsp_simpy.plots.parts import intervals
+from cgrsp_simpy.plots.style import MISSED
 from cgrsp_simpy.rental.record import METRICS
 
 MISS, LATE = "miss, %", "tardiness, min"
 LABELS = {"wait, min": "mean wait (min)", "miss, %": "missed deadlines (%)"}
 KINDS = ("quiet", "normal", "surge", "hectic")  # kinds of days, in drawing order
 FEWER = ("fewer", "more")
+COLOURS = {REPRODUCED: "#7d9bb8", UNDECIDED: "#c4c4c4", DIFFERENT: MISSED}
 
 
 FIGURES = Figures("figure_")
@@ -55,7 +58,7 @@ def compared(rows: Sequence[Row]) -> str:
     if not judged:
         return ""
     agreeing, differing, undecided = (
-        where(judged, verdict=verdict) for verdict in (AGREES, DIFFERS, UNDECIDED)
+        where(judged, verdict=verdict) for verdict in (REPRODUCED, DIFFERENT, UNDECIDED)
     )
     open_ = f", {len(undecided)} are undecided at so few seeds" if undecided else ""
     but = f", all but {'; '.join(map(_differing, differing))}" if differing else ""
@@ -86,7 +89,7 @@ def table_rows(id: str, results: Results) -> list[Row]:
             "reproduced": each.value,
             "half_width_95": each.half_width,
             "n": each.n,
-            "verdict": SHOWN if results.other else each.verdict,
+            "verdict": "" if results.other else each.verdict,
             "counted": each.counted,
         }
         for each in judged(results.tables[id], results)
@@ -527,7 +530,25 @@ def cells(results: Results) -> list[Row]:
 
 @cells.draws
 def _(canvas: Canvas, rows: list[Row]) -> None:
-    agreement.draw(canvas.add_subplot(), rows)
+    ax = canvas.add_subplot()
+    for verdict, colour in COLOURS.items():
+        x, y, half_widths = (
+            numbers(where(rows, verdict=verdict), column)
+            for column in ("published", "reproduced", "half_width_95")
+        )
+        if x:
+            intervals(ax, x, y, y_half=half_widths, colour=colour, caps=False)
+            ax.plot(x, y, ".", color=colour, label=verdict)
+    most = 1.5 * max(numbers(rows, "published"))
+    ax.plot([0, most], [0, most], color="0.6", lw=0.8, zorder=1)
+    # below the threshold the scales are linear, to show zeros
+    scale = {"linthresh": 0.1, "linscale": 0.5}
+    ax.set_xscale("symlog", **scale)
+    ax.set_yscale("symlog", **scale)
+    label = "reproduced, with 95 % interval"
+    ax.set(xlabel="published in the thesis", ylabel=label, aspect="equal")
+    ax.set(xlim=(-0.04, most), ylim=(-0.04, most))
+    ax.legend()
 
 
 def log_ticks(ax: Axes, ticks: Sequence[int]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -14,6 +14,13 @@ from cgrsp_simpy.analysis.statistics import holm, paired_test
 from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.market.gpu import THESIS_GPUS
+from cgrsp_simpy.papers.ledger import (
+    DIFFERENT,
+    REPRODUCED,
+    UNDECIDED,
+    UNTESTABLE,
+    Entry,
+)
 from cgrsp_simpy.papers.thesis.experiments import (
     COUNTED,
     HECTIC,
@@ -37,16 +44,14 @@ from cgrsp_simpy.papers.thesis.notes import (
 )
 from cgrsp_simpy.papers.thesis.published import INPUTS, PRINTED
 from cgrsp_simpy.papers.thesis.runs import Results
+from cgrsp_simpy.rental.days import day
+from cgrsp_simpy.rental.deadlines import DeadlineClasses
 from cgrsp_simpy.rental.policies import make_policy
+from cgrsp_simpy.rental.workload import DAYS
 from cgrsp_simpy.studies.replicate import simulate
 
 RESAMPLES = 1000  # bootstrap samples, for the deviation of functions of means
 COARSEST = 2.0  # see `too_few`
-AGREES = "agrees"
-DIFFERS = "differs"
-UNDECIDED = "undecided"
-INPUT = "inferred"
-SHOWN = ""
 
 
 @dataclass(frozen=True)
@@ -57,9 +62,8 @@ class Judged:
     interval of ours; n: its replications. z: (printed - ours) / error, less the
     rounding of the printed figure, where error^2 is the sum of the statistic's
     variances over the printed number of seeds and over ours, for a mean sd^2 (1 /
-    printed n + 1 / n); NaN if it does not exist. verdict: agrees, differs, undecided
-    (too few seeds), inferred (an input that is not printed) or empty. counted: in the
-    tally.
+    printed n + 1 / n); NaN if it does not exist. verdict: of the ledger; empty if
+    nothing is printed. counted: in the tally.
     """
 
     table: str
@@ -71,10 +75,31 @@ class Judged:
     half_width: float = math.nan
     n: int = 0
     z: float = math.nan
-    verdict: str = SHOWN
+    verdict: str = ""
     counted: bool = False
     note: str = ""
     value: float = math.nan  # ours, unrounded
+
+    def entry(self) -> Entry:
+        """Return the entry of the ledger."""
+        place = f"Table {self.table}" if self.table[0].isdigit() else self.table
+        column = f"{self.column}: {self.part}" if self.part else self.column
+        half, z = f"{self.half_width:.{decimals(self.ours)}f}", f"{self.z:+.1f}"
+        n = PRINTED[self.table].n if self.table in PRINTED else 0
+        reasons = (
+            "" if math.isnan(self.z) else f"z {z.replace('-0.0', '+0.0')}",
+            f"{n} seeds printed" * (n > 0),
+            self.note,
+        )
+        return Entry(
+            "thesis",
+            place,
+            f"{self.row}, {column}",
+            self.verdict,
+            self.printed,
+            self.ours if math.isnan(self.half_width) else f"{self.ours} ± {half}",
+            "; ".join(filter(None, reasons)),
+        )
 
 
 def judged(table: Table, results: Results) -> list[Judged]:
@@ -85,16 +110,8 @@ def judged(table: Table, results: Results) -> list[Judged]:
         found += _event_utilisation(table.id)
     else:
         found = [_judge(table, cell, results, n) for cell in table.cells]
-        found += _significance(table, results, n) if table.id == "5.3" else []
-    # stable: two figures of a cell stay in their order
-    return sorted(found, key=_place)
-
-
-def _place(each: Judged) -> tuple[int, int]:
-    """Return the position in the printed table; figures that only we have come last."""
-    printed = PRINTED[each.table]
-    columns = [*printed.columns, each.column]
-    return [*printed.rows, each.row].index(each.row), columns.index(each.column)
+        found += _significance(table, results, n, found) if table.id == "5.3" else []
+    return found
 
 
 def _judge(table: Table, cell: Cell, results: Results, n: int) -> Judged:
@@ -103,7 +120,7 @@ def _judge(table: Table, cell: Cell, results: Results, n: int) -> Judged:
     ours, sd = float(statistic(*values)), deviation(statistic, values, n)
     printed_sd = sd if table.n == n else deviation(statistic, values, table.n)
     z = z_score(printed, ours, math.hypot(sd, printed_sd), rounding(cell.figure))
-    verdict = SHOWN if math.isnan(printed) else verdict_of(z, n, table.n)
+    verdict = "" if math.isnan(printed) else verdict_of(z, n, table.n)
     return Judged(
         table.id,
         cell.row,
@@ -113,10 +130,10 @@ def _judge(table: Table, cell: Cell, results: Results, n: int) -> Judged:
         f"{ours:.{max(2, decimals(cell.figure))}f}",
         half_width(sd, n) if math.isfinite(sd) else math.nan,
         n,
-        z if math.isfinite(z) or verdict == DIFFERS else math.nan,
+        z if math.isfinite(z) or verdict == DIFFERENT else math.nan,
         verdict,
         table.id in COUNTED and statistic is average and not cell.again,
-        _note(table.id, cell) if verdict == DIFFERS else "",
+        _note(table.id, cell) if verdict == DIFFERENT else "",
         ours,
     )
 
@@ -213,8 +230,8 @@ def verdict_of(z: float, n: int, printed: int) -> str:
     """
     beyond = abs(z) > z_limit(n)
     if too_few(n, printed):
-        return DIFFERS if beyond and math.isfinite(z) else UNDECIDED
-    return UNDECIDED if math.isnan(z) else DIFFERS if beyond else AGREES
+        return DIFFERENT if beyond and math.isfinite(z) else UNDECIDED
+    return UNDECIDED if math.isnan(z) else DIFFERENT if beyond else REPRODUCED
 
 
 def decimals(printed: str) -> int:
@@ -243,10 +260,9 @@ def _single(table: str, cell: Cell, results: Results, n: int) -> Judged:
     (values,) = results.sample(cell.measure, n)
     low, high = np.quantile(values, [0.025, 0.975])
     printed, digits = float(cell.figure), decimals(cell.figure)
-    if low == high:
-        ours, note = f"{low:.{digits}f} at every seed", ""
-    else:
-        below = 100 * float(np.mean(values < printed))
+    below, half = 100 * float(np.mean(values < printed)), rounding(cell.figure)
+    ours, note = f"{low:.{digits}f} at every seed", ""
+    if low < high:
         ours = (
             f"{values[SINGLE_SEED]:.{digits}f} ({low:.{digits}f} to {high:.{digits}f};"
             f" {below:.0f} %)"
@@ -255,18 +271,9 @@ def _single(table: str, cell: Cell, results: Results, n: int) -> Judged:
             f"wait, miss and cost: our seed {SINGLE_SEED} (95 % of {n} seeds; share of"
             " these below the printed figure)"
         )
-    verdict = (
-        AGREES
-        if low - rounding(cell.figure) <= printed <= high + rounding(cell.figure)
-        else DIFFERS
-    )
+    verdict = REPRODUCED if low - half <= printed <= high + half else DIFFERENT
     return Judged(
-        table,
-        cell.row,
-        cell.column,
-        cell.part,
-        cell.printed,
-        ours,
+        *(table, cell.row, cell.column, cell.part, cell.printed, ours),
         n=n,
         verdict=verdict,
         note=note,
@@ -291,7 +298,7 @@ def _event_utilisation(table: str) -> Iterator[Judged]:
             "utilisation: as printed, a mean over events; in brackets our average over"
             " time"
         )
-        verdict = AGREES if abs(z) <= z_limit(len(values)) else DIFFERS
+        verdict = REPRODUCED if abs(z) <= z_limit(len(values)) else DIFFERENT
         ours = f"{values[0]:.2f} ({over_time:.1f})"
         yield Judged(
             table, row, column, "", cells[place], ours, n=1, verdict=verdict, note=note
@@ -320,45 +327,40 @@ def event_utilisation_pct(run: Run) -> float:
 # ---- Table 5.3: tests ----
 
 
-def _significance(table: Table, results: Results, n: int) -> Iterator[Judged]:
+def _significance(
+    table: Table, results: Results, n: int, of_t: Sequence[Judged]
+) -> Iterator[Judged]:
     """Return p-values of our pairs, at most as many as printed, and their conclusions.
 
-    With Holm's step-down over the printed family.
+    With Holm's step-down over the printed family. A p-value agrees if its t does.
     """
-    cells, pairs = [cell for cell in table.cells if cell.column == "t"], min(n, table.n)
-    samples = {cell.row: results.sample(cell.measure, n) for cell in cells}
-    t = [
-        float(cell.measure.statistic(*samples[cell.row])) * math.sqrt(pairs / table.n)
-        for cell in cells
-    ]
-    p_values = [float(2 * scipy.special.stdtr(pairs - 1, -abs(value))) for value in t]
-    for row, p, adjusted in zip(samples, p_values, holm(p_values)):
-        printed = dict(zip(PRINTED[table.id].columns, PRINTED[table.id].rows[row]))
-        test = paired_test(*(values.tolist() for values in samples[row]))
+    t, pairs = [each for each in of_t if each.column == "t"], min(n, table.n)
+    values = [each.value * math.sqrt(pairs / table.n) for each in t]
+    p_values = [float(2 * scipy.special.stdtr(pairs - 1, -abs(one))) for one in values]
+    measures = {cell.row: cell.measure for cell in table.cells}
+    for each, p, adjusted in zip(t, p_values, holm(p_values)):
+        printed = dict(zip(PRINTED[table.id].columns, PRINTED[table.id].rows[each.row]))
+        samples = results.sample(measures[each.row], n)
+        test = paired_test(*(sample.tolist() for sample in samples))
         ours = "Yes" if adjusted < 0.05 else "No"
-        same = ours == printed["significant"]
-        otherwise = (
-            "these seeds give another conclusion; z of t and d shows whether that is"
-            " noise"
+        open_ = ours != printed["significant"] or (
+            too_few(n, table.n) and bool(ours == "No" or test.note)
         )
-        thin = too_few(n, table.n) and bool(ours == "No" or test.note)
-        matches = UNDECIDED if thin else AGREES if same else SHOWN
-        for column, value, verdict, note in (
-            ("p", p_text(p), SHOWN, ""),
-            ("Holm's p", p_text(adjusted), SHOWN, ""),
-            ("Wilcoxon's p", p_text(test.wilcoxon_p), SHOWN, ""),
-            ("paired d", f"{test.d_paired:.3f}", SHOWN, ""),
-            ("significant", ours, matches, "" if same or thin else otherwise),
+        note = (
+            f"p by Holm {p_text(adjusted)}, by Wilcoxon {p_text(test.wilcoxon_p)},"
+            f" paired d {test.d_paired:.3f}"
+        )
+        for column, text, verdict in (
+            ("p", p_text(p), each.verdict),
+            ("significant", ours, UNDECIDED if open_ else REPRODUCED),
         ):
-            theirs = printed.get(column, "")
-            yield Judged(
-                table.id,
-                row,
-                column,
-                "",
-                theirs,
-                value,
-                n=n,
+            yield replace(
+                each,
+                column=column,
+                printed=printed[column],
+                ours=text,
+                half_width=math.nan,
+                z=math.nan,
                 verdict=verdict,
                 note=note,
             )
@@ -369,39 +371,34 @@ def p_text(p: float) -> str:
     return "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
-# ---- Table 4.1: inputs ----
+# ---- Inputs ----
 
 
-def inputs() -> list[Judged]:
-    """Return the inputs of Table 4.1, printed or inferred."""
-    rows = []
-    for gpu in THESIS_GPUS:
-        values = (
+def inputs(id: str) -> Iterator[Judged]:
+    """Yield the inputs of a table, printed or inferred."""
+    values: dict[str, tuple[float, ...]] = {
+        gpu.name: (
             gpu.price_usd_per_h,
             *gpu.mean_execution_s,
             100 * gpu.high_stock_probability,
         )
-        for column, printed, ours in zip(INPUTS.columns, INPUTS.rows[gpu.name], values):
+        for gpu in THESIS_GPUS
+    }
+    late = DeadlineClasses()
+    windows = (100 * late.tight_fraction, late.tight_window_s, late.loose_window_s)
+    for name, (rate_per_s, jobs) in DAYS.items():
+        values[name] = (jobs, rate_per_s, len(day(name).slots), *windows)
+    for row, cells in INPUTS[id].rows.items():
+        for column, printed, ours in zip(INPUTS[id].columns, cells, values[row]):
             text = f"{ours:.{decimals(printed)}f}" if printed else f"{ours:.1f}"
+            verdict = REPRODUCED if printed == text else DIFFERENT
             note = (
                 ""
                 if printed
                 else "inferred: not printed, and no table is sensitive to it"
             )
-            same = AGREES if printed == text else DIFFERS
-            rows.append(
-                Judged(
-                    INPUTS.id,
-                    gpu.name,
-                    column,
-                    "",
-                    printed,
-                    text,
-                    verdict=same if printed else INPUT,
-                    note=note,
-                )
-            )
-    return rows
+            verdict = verdict if printed else UNTESTABLE
+            yield Judged(id, row, column, "", printed, text, verdict=verdict, note=note)
 
 
 # ---- The whole ----
@@ -436,7 +433,7 @@ def tally(figures: Iterable[Judged]) -> Tally:
     rms = math.sqrt(float(np.mean(z**2))) if len(z) else math.nan
     agreeing, undecided = (
         sum(cell.verdict == verdict for cell in cells)
-        for verdict in (AGREES, UNDECIDED)
+        for verdict in (REPRODUCED, UNDECIDED)
     )
     return Tally(len(cells), agreeing, rms, undecided)
 

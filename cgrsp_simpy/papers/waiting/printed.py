@@ -195,3 +195,6 @@ def _untestable() -> Iterator[Entry]:
             ledger.UNTESTABLE,
             reason=f"{data}{drawn}",
         )
+
+
+GROUPS = {"cgrsp papers check waiting": entries}

@@ -28,8 +28,8 @@ from cgrsp_simpy.papers.thesis.figures import (
     architecture,
     draw_figures,
 )
+from cgrsp_simpy.papers.thesis.printed import IDS, run_tables
 from cgrsp_simpy.papers.thesis.published import PRINTED
-from cgrsp_simpy.papers.thesis.report import IDS, make_report, run_tables
 from cgrsp_simpy.papers.thesis.runs import known_directory
 from cgrsp_simpy.papers.thesis.table_figures import (
     benchmark,
@@ -49,7 +49,7 @@ def runs(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         # Table 5.1's seed is 42
         patch.setattr("cgrsp_simpy.papers.thesis.experiments.SPREAD_SEEDS", 43)
-        make_report(IDS, SEEDS, 2, folder)
+        run_tables(IDS, SEEDS, 2, folder)
         yield folder
 
 
@@ -96,7 +96,7 @@ def test_a_caption_names_the_published_values_that_do_not_agree_and_no_other(id)
     path = Path(__file__).parents[3] / "figures" / f"{FIGURES[id].stem}.csv"
     rows = rows_of(path)
     told = compared(FIGURES[id].read(path.read_text(encoding="utf-8")))
-    differing = [row for row in rows if row["verdict"] == "differs"]
+    differing = [row for row in rows if row["verdict"] == "different"]
     judged = [row for row in rows if row["verdict"]]
     assert told.startswith(
         f"{len(judged) - len(differing)} of {len(judged)} published values"
@@ -550,7 +550,7 @@ def test_one_figure_by_command_in_lecture_style(capsys, tmp_path):
 
 
 def test_a_directory_that_lacks_tables_is_refused(capsys, tmp_path):
-    make_report(("5.9",), 2, None, tmp_path / "one")
+    run_tables(("5.9",), 2, None, tmp_path / "one")
     status, _, err = command(f"figures thesis 5.9 --from {tmp_path / 'one'}", capsys)
     assert status == 2
     assert "lacks the runs of Table 4.1" in err

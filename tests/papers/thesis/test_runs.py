@@ -23,9 +23,7 @@ from cgrsp_simpy.studies.subject import Subject, subject_of
 def test_reproduced_means_are_those_of_compare(small):
     study = cg.compare(cg.day("hectic"), ["cadr:critical_ratio=5"], range(3))
     (cell,) = [
-        each
-        for each in small.tables["5.9"]
-        if (each.row, each.column) == ("CR* = 5.0", "wait, min")
+        each for each in small if (each.row, each.column) == ("CR* = 5.0", "wait, min")
     ]
     mean = study.means()["cadr:critical_ratio=5"]["wait_min"]
     assert (cell.ours, cell.half_width) == (

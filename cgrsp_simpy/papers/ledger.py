@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import os
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Executor
@@ -60,6 +61,56 @@ class Entry:
     reason: str = ""
     command: str = ""
     seconds: int = field(default=0, compare=False)
+
+
+def claimed(
+    paper: str,
+    where: str,
+    statement: str,
+    holds: bool,
+    ours: str = "",
+    reason: str = "",
+    printed: str = "",
+    otherwise: str = CONTRADICTED,
+) -> Entry:
+    """Return the entry of a statement that holds, or else has another verdict."""
+    verdict = REPRODUCED if holds else otherwise
+    return Entry(paper, where, statement, verdict, printed, ours, reason)
+
+
+def compared(
+    paper: str,
+    where: str,
+    statement: str,
+    printed: str,
+    ours: float,
+    reason: str = "",
+    within: float | None = None,
+    otherwise: str = CONTRADICTED,
+) -> Entry:
+    """Judge the first number of a printed text.
+
+    within: the greatest difference that agrees; by default one unit of the last digit.
+    """
+    (digits,) = re.findall(r"-?\d[\d,]*(?:\.\d+)?", printed)[:1]
+    value = float(digits.replace(",", ""))
+    unit = 10.0 ** -len(digits.partition(".")[2])
+    agrees = abs(ours - value) <= (unit if within is None else within)
+    shown = f"{ours:,.0f}" if abs(ours) >= 1000 else f"{ours:.4g}"
+    return claimed(paper, where, statement, agrees, shown, reason, printed, otherwise)
+
+
+def untestable(
+    paper: str, reason: str, *statements: tuple[str, str, str]
+) -> list[Entry]:
+    """Return entries that have one reason in common.
+
+    statements: where each is, what it is about, and the printed text.
+    """
+    return [
+        Entry(paper, where, statement, UNTESTABLE, printed, reason=reason)
+        for where, statement, printed in statements
+    ]
 
 
 def verdict_of(printed: float, ours: Mean, rounding: float = 0.0) -> str:
@@ -145,12 +196,15 @@ def tables(found: Sequence[Entry], every: bool = False) -> list[Table]:
     note = "\n".join(f"{verdict}: {text}" for verdict, text in MEANING.items())
     made = [Table("Printed statements", cells_of(summary(found)), note)]
     for head, group in by_command(found).items():
-        lines = [
-            [_line(entry)] for entry in group if every or entry.verdict != REPRODUCED
-        ]
-        if lines:
-            made.append(Table("", [[f"{group[0].paper}: {head}"], *lines]))
+        shown = [entry for entry in group if every or entry.verdict != REPRODUCED]
+        if shown:
+            made.append(listed(f"{shown[0].paper}: {head}", shown))
     return made
+
+
+def listed(head: str, found: Iterable[Entry]) -> Table:
+    """Return a table of one line per entry."""
+    return Table("", [[head], *([line(entry)] for entry in found)])
 
 
 def by_command(found: Iterable[Entry]) -> dict[str, list[Entry]]:
@@ -167,11 +221,12 @@ def by_place(found: Iterable[Entry]) -> list[Table]:
             cells = [[getattr(entry, name) for name in columns] for entry in entries]
             made.append(Table(where, [columns, *cells]))
         else:  # sentences, with long reasons
-            made.append(Table("", [[where], *([_line(entry)] for entry in entries)]))
+            made.append(listed(where, entries))
     return made
 
 
-def _line(entry: Entry) -> str:
+def line(entry: Entry) -> str:
+    """Return an entry as one line."""
     what = f"{entry.where}, {entry.statement}" if entry.statement else entry.where
     parts = [
         f"printed {entry.printed}" if entry.printed else "",

@@ -12,6 +12,7 @@ from cgrsp_simpy.base.parameters import Count, Entries, Positive, TwoOrMore, che
 from cgrsp_simpy.base.table import Table, cells_of, document, short_text
 from cgrsp_simpy.dag.scenario import Scenario as DagScenario
 from cgrsp_simpy.papers import ledger
+from cgrsp_simpy.papers.cluster import printed
 from cgrsp_simpy.papers.cluster import table as cluster_paper
 from cgrsp_simpy.papers.dag.distance import correlate
 from cgrsp_simpy.papers.hgsp.table import PRINTED, table_one
@@ -63,19 +64,8 @@ def cluster(
 ) -> Output:
     """Reproduce Table II over offered loads, and judge the paper's claims."""
     found = cluster_paper.studies(loads, range(seeds), executor=executor)
-    rows, tested = cluster_paper.rows(found), cluster_paper.claims(found)
-    verdicts = [
-        {
-            "dynamic beats static on": figure,
-            "setting": setting,
-            "means": cluster_paper.verdict(tested, figure, "mean", setting),
-            "worst dynamic, best static": cluster_paper.verdict(
-                tested, figure, "best", setting
-            ),
-        }
-        for setting in cluster_paper.SETTINGS
-        for figure in cluster_paper.CLAIMS
-    ]
+    rows = cluster_paper.rows(found)
+    verdicts = [*printed.cells(found), *printed.sentences(found)]
     shown = [
         {
             "scheduler": row["scheduler"],
@@ -93,15 +83,11 @@ def cluster(
         }
         for row in rows
     ]
-    note = "\n".join([NOTE_OF_CLUSTER, *cluster_paper.implied()])
-    tables = [
-        Table("Table II", cells_of(shown, short_text), note),
-        Table("Claims", cells_of(verdicts, str)),
-    ]
+    table = Table("Table II", cells_of(shown, short_text), NOTE_OF_CLUSTER)
     content = document(
-        "cluster", rows, seeds=range(seeds), claims=tested, verdicts=verdicts
+        "cluster", rows, seeds=range(seeds), verdicts=ledger.rows(verdicts)
     )
-    return Output(content, rows, tables)
+    return Output(content, rows, [table, ledger.listed("Verdicts", verdicts)])
 
 
 @checked

@@ -5,7 +5,8 @@ from math import inf
 from pathlib import Path
 
 from cgrsp_simpy.cluster.jobs import Mix, least_gpu_hours, least_of_any_law
-from cgrsp_simpy.papers.cluster.table import PUBLISHED, gpu_hours, implied
+from cgrsp_simpy.papers import ledger
+from cgrsp_simpy.papers.cluster.table import PUBLISHED, gpu_hours
 
 ROOT = Path(__file__).parents[2]
 SECTION = " ".join(
@@ -70,7 +71,8 @@ def test_what_the_papers_table_implies_is_as_cluster_table_prints():
         f" {least_of_any_law(Mix()):.2f} if wide jobs are short"
     )
     assert f"{sentence} Its job mix {least}" in SECTION
-    text = " ".join(implied())
+    cluster = [entry for entry in ledger.recorded() if entry.paper == "cluster"]
+    text = " ".join(map(ledger.line, cluster))
     assert all(
         f"{number:.2f}" in text
         for number in (

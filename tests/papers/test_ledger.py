@@ -125,6 +125,14 @@ def found(paper, *words):
         ("cluster", ("hps, wait_s, by the public program",), ledger.IMPOSSIBLE),
         ("dag", ("Spearman, real workloads: variance",), ledger.IMPOSSIBLE),
         ("dag", ("critical difference", "10 workloads"), ledger.CONTRADICTED),
+        ("dag", ("synthetic workloads", "configurations"), ledger.CONTRADICTED),
+        ("dag", ("in several cases of medium size",), ledger.CONTRADICTED),
+        ("hgsp", ("wsrpt, weighted_response, as described",), ledger.DIFFERENT),
+        ("hgsp", ("decoding, tokens/s",), ledger.CONTRADICTED),
+        ("hgsp", ("GPU speeds of 57",), ledger.DIFFERENT),
+        ("waiting", ("Figure 7", "approaches NJW's"), ledger.CONTRADICTED),
+        ("waiting", ("Section 6.4", "approaches 0"), ledger.CONTRADICTED),
+        ("waiting", ("Figure 13", "lowest opportunity cost"), ledger.REPRODUCED),
         ("hgsp", ("up to 25 %",), ledger.CONTRADICTED),
         ("hgsp", ("tasks3, Best, weighted",), ledger.REPRODUCED),
         ("waiting", ("NJW, best s",), ledger.REPRODUCED),
@@ -133,6 +141,13 @@ def found(paper, *words):
 def test_what_an_entry_says(paper, words, verdict):
     (entry,) = found(paper, *words)
     assert entry.verdict == verdict
+
+
+def test_the_printed_throughput_of_hps_is_more_than_its_utilisation_allows():
+    (entry,) = found("cluster", "hps, throughput and utilisation")
+    assert entry.verdict == ledger.CONTRADICTED
+    assert entry.printed.startswith("25.8/h")
+    assert " 14.1 jobs per hour" in entry.reason
 
 
 def test_entries_are_unlike_and_say_why_they_are_not_reproduced():

@@ -18,7 +18,9 @@ from cgrsp_simpy.base.table import half, with_halves
 from cgrsp_simpy.cluster.cluster import PAPER_CLUSTER
 from cgrsp_simpy.cluster.metrics import STARVED_S, measured
 from cgrsp_simpy.cluster.policies import hps_aging
+from cgrsp_simpy.papers import ledger
 from cgrsp_simpy.papers.cluster import table
+from cgrsp_simpy.papers.cluster.printed import impossible
 from cgrsp_simpy.papers.cluster.table import (
     CLAIMS,
     CUT,
@@ -28,7 +30,6 @@ from cgrsp_simpy.papers.cluster.table import (
     SETTINGS,
     UNCUT,
     Runs,
-    implied,
     scenario,
     verdict,
 )
@@ -270,7 +271,7 @@ def _(rows: list[Row]) -> str:
 
 @FIGURES.add(
     "waits",
-    "Who waits how long: waits by the GPUs of a job",
+    "Waits by the number of GPUs of a job",
     (6.3, 4.2),
     note=lambda runs: f"offered load {LOAD:g}, {every(runs)} taken together",
     texts=("gpus",),
@@ -362,7 +363,7 @@ def _waits(task: tuple[str, int, int]) -> tuple[Ints, Floats]:
     (6.3, 5.4),
     note=lambda runs: (
         f"{every(runs)}, 95 % intervals.\n"
-        "Beside a scheduler: the load at which its utilisation is as published.\n"
+        "Next to a scheduler: the load at which its utilisation is as published.\n"
         "Hollow: published, at a load that is not printed; the variance, without a"
         " unit, as if in min².\n"
         "At the right edge, ∞: not stable at this load, without a cut there is no"
@@ -471,7 +472,7 @@ def _(rows: list[Row]) -> str:
         " measured, is closest to the published one; where none is published,"
         f" {FULL:g}. The published variance has no unit. ∞: not stable at this load."
     )
-    points = "\n".join(f"- {line}" for line in implied())
+    points = "\n".join(f"- {ledger.line(entry)}" for entry in impossible())
     head = " | ".join(
         ["scheduler | measured | load", *(f"{name} | published" for name in names)]
     )
@@ -523,10 +524,12 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
 def _(rows: list[Row]) -> str:
     said = {
         setting: "; ".join(
-            f"{text.lower()}: of the means of both groups it"
-            f" {verdict(rows, figure, 'mean', setting)}; of the worst dynamic and the"
-            f" best static scheduler it {verdict(rows, figure, 'best', setting)}"
+            f"{text.lower()}: of the means of both groups it {of_means}; of the worst"
+            f" dynamic and the best static scheduler it {of_each}"
             for figure, text in CLAIMED.items()
+            for of_means, of_each in [
+                [verdict(rows, figure, kind, setting)[1] for kind in KINDS]
+            ]
         )
         for setting in SETTINGS
     }
@@ -636,8 +639,8 @@ def _(rows: list[Row]) -> str:
     (6.3, 5.0),
     note=lambda runs: (
         f"{_one(runs)}.\n"
-        "A day of it, a line a GPU; white is idle. The colour tells how many GPUs"
-        " the job has:"
+        "One day, one line per GPU; white is idle. The colour is the number of GPUs"
+        " of the job:"
     ),
     legend={"columns": len(WIDTHS)},
 )
@@ -802,11 +805,11 @@ def _intro(runs: Runs) -> list[str]:
             " while the measured jobs arrive. The paper submits its jobs to an empty"
             " cluster, and none after them: wide jobs that starve are served when"
             " arrivals end. Where that is not said, the measured jobs follow others,"
-            " and jobs arrive until they have ended. What stands after ± is half of a"
+            " and jobs arrive until they have ended. The number after ± is half of a"
             " 95 % interval. fifo, sjf, shortest and shortest-gpu are the paper's"
             " static schedulers, hps, pbs and sbs its dynamic ones, adaptive the one"
-            " that it gave up; fifo-skip, easy, conservative and las are beside them"
-            " for comparison. Each picture has the CSV of what is plotted beside it."
+            " that it gave up; fifo-skip, easy, conservative and las are there"
+            " for comparison. Next to each picture is the CSV of its data."
             " All of them: `cgrsp papers figures cluster --out figures/cluster`."
         ),
     ]

@@ -14,17 +14,12 @@ from cgrsp_simpy.analysis.statistics import Mean, paired_difference
 from cgrsp_simpy.base.parameters import Count, TwoOrMore, checked
 from cgrsp_simpy.base.table import with_halves
 from cgrsp_simpy.cluster.cluster import PAPER_CLUSTER
-from cgrsp_simpy.cluster.jobs import (
-    Mix,
-    Offered,
-    least_gpu_hours,
-    least_of_any_law,
-    mean_gpu_hours,
-)
+from cgrsp_simpy.cluster.jobs import Offered
 from cgrsp_simpy.cluster.metrics import STARVED_S
 from cgrsp_simpy.cluster.policies import SCHEDULERS
 from cgrsp_simpy.cluster.scenario import Scenario
 from cgrsp_simpy.engine.run import Run
+from cgrsp_simpy.papers import ledger
 from cgrsp_simpy.studies.compare import Comparison, compare
 from cgrsp_simpy.studies.replicate import simulate
 
@@ -123,6 +118,29 @@ class Runs:
         return simulate(scenario(CUT, FULL, 3 * self.jobs), scheduler)
 
 
+def closest(found: Found) -> dict[str, float]:
+    """Return per scheduler the load at which its utilisation, cut, is as printed.
+
+    Of a scheduler without a printed utilisation: the load next to FULL.
+    """
+    means = {
+        load: study.means()
+        for (setting, load), study in found.items()
+        if setting == CUT
+    }
+    return {
+        name: min(
+            means,
+            key=lambda load: abs(
+                means[load][name]["utilisation_pct"].mean - printed["utilisation_pct"]
+                if "utilisation_pct" in printed
+                else load - FULL
+            ),
+        )
+        for name, printed in PUBLISHED.items()
+    }
+
+
 def rows(found: Found) -> list[dict[str, Any]]:
     """Return one dict per scheduler, setting and load: means, half widths, published
     values.
@@ -130,24 +148,13 @@ def rows(found: Found) -> list[dict[str, Any]]:
     closest: whether the utilisation, as the paper measures, is closest at this load to
     the published one; at FULL if none is published.
     """
-    means = {key: study.means() for key, study in found.items()}
-    table = []
+    loads, table = closest(found), []
     for name, published in PUBLISHED.items():
-        wanted = published.get("utilisation_pct")
-        away = {
-            load: (
-                abs(of[name]["utilisation_pct"].mean - wanted)
-                if wanted
-                else abs(load - FULL)
-            )
-            for (setting, load), of in means.items()
-            if setting == CUT
-        }
-        for (setting, load), of in means.items():
-            near = away[load] == min(away.values())
+        for (setting, load), study in found.items():
+            means, near = study.means()[name], load == loads[name]
             row = {"scheduler": name, "setting": setting, "load": load, "closest": near}
             for figure in FIGURES:
-                row |= with_halves({figure: of[name][figure]})
+                row |= with_halves({figure: means[figure]})
                 row[f"published_{figure}"] = published.get(figure)
             table.append(row)
     return table
@@ -189,8 +196,8 @@ def _holds(difference: Mean, more_is_better: bool) -> str:
 
 def verdict(
     tested: Sequence[Mapping[str, Any]], figure: str, kind: str, setting: str = CUT
-) -> str:
-    """Return "holds", "holds at no load", or the loads at which a claim holds."""
+) -> tuple[str, str]:
+    """Return the ledger's verdict on a claim, and at which loads it holds."""
     answers = {
         row["load"]: row[f"{kind}_holds"]
         for row in tested
@@ -198,50 +205,10 @@ def verdict(
     }
     yes = [f"{load:g}" for load, answer in answers.items() if answer == "yes"]
     if len(yes) == len(answers):
-        return "holds"
-    return (
-        f"depends on the load: holds at {', '.join(yes)}" if yes else "holds at no load"
-    )
-
-
-def implied() -> list[str]:
-    """Return what the paper's mix and printed results imply, and what cannot be."""
-    mix, gpus = Mix(), PAPER_CLUSTER.gpus
-    pairs = {
-        name: row
-        for name, row in PUBLISHED.items()
-        if {"throughput_per_h", "utilisation_pct"} <= row.keys()
-    }
-    hours = ", ".join(f"{gpu_hours(row):.2f} ({name})" for name, row in pairs.items())
-    return [
-        (
-            f"The mean job of the mix has at least {least_gpu_hours(mix):.2f} GPU-hours"
-            " if its GPUs and its duration are independent, as they are here (all"
-            f" durations at the lower ends of their classes; {mean_gpu_hours(mix):.2f}"
-            " with durations log-uniform within them), and at least"
-            f" {least_of_any_law(mix):.2f} if the widest jobs are the shortest."
-        ),
-        (
-            f"The printed pairs of throughput and utilisation imply {hours} GPU-hours a"
-            " job: less than GPUs and duration that are independent allow, possible if"
-            " wide jobs are short. The paper does not say which."
-        ),
-        *(
-            f"{name}: if GPUs and duration are independent, {row['utilisation_pct']} %"
-            f" of {gpus} GPUs allow at most"
-            f" {row['utilisation_pct'] / 100 * gpus / least_gpu_hours(mix):.1f} jobs an"
-            f" hour, not {row['throughput_per_h']}."
-            for name, row in pairs.items()
-        ),
-        *(
-            f"{name}: {row['starved']:.0f} waits of more than {STARVED_S:g} s among"
-            f" {JOBS} around a mean of {row['wait_s']:.0f} s have a variance of at"
-            f" least {least_variance(row):,.0f} s^2, not {row['wait_variance_s2']:.0f}"
-            " (in min^2 it could be)."
-            for name, row in PUBLISHED.items()
-            if name in DYNAMIC
-        ),
-    ]
+        return ledger.REPRODUCED, "holds"
+    judged = ledger.DIFFERENT if "no" in answers.values() else ledger.UNDECIDED
+    at = f"depends on the load: holds at {', '.join(yes)}" if yes else ""
+    return judged, at or "holds at no load"
 
 
 def gpu_hours(row: Mapping[str, float]) -> float:

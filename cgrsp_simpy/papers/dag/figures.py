@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Iterable
 from concurrent.futures import Executor
 from typing import Annotated, Any
 
@@ -13,8 +15,9 @@ from matplotlib.patches import Patch
 from cgrsp_simpy.analysis.ranks import rank_test
 from cgrsp_simpy.analysis.statistics import mean
 from cgrsp_simpy.base.arrays import Floats
+from cgrsp_simpy.base.metric import summed
 from cgrsp_simpy.base.parameters import TwoOrMore, checked, limits
-from cgrsp_simpy.base.table import grouped
+from cgrsp_simpy.base.table import grouped, progress
 from cgrsp_simpy.dag.generate import SCHEDULES, training_graph
 from cgrsp_simpy.dag.listing import ORDERS, heft, run_order
 from cgrsp_simpy.dag.platform import Servers
@@ -24,12 +27,15 @@ from cgrsp_simpy.dag.scenario import Scenario, schedule_of, simulate
 from cgrsp_simpy.dag.search import Budget
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.papers.dag.distance import correlate
+from cgrsp_simpy.papers.dag.printed import ABLATION
 from cgrsp_simpy.plots import marks
 from cgrsp_simpy.plots.figure import Figures, Gallery, Handles, Row, markdown, where
 from cgrsp_simpy.plots.parts import FAINT, Several, beside_point, dots, told
 from cgrsp_simpy.plots.style import Look, looks, mixed
 from cgrsp_simpy.studies.compare import compare
 from cgrsp_simpy.studies.executors import as_they_come
+
+log = logging.getLogger(__name__)
 
 # Search -> its text. Annealing starts at random, as whales do, not from HEFT's plan.
 SEARCHED = {
@@ -38,10 +44,10 @@ SEARCHED = {
 } | {"annealing": "annealing:start=random,order=graph", "ddqn": "ddqn"}
 INSTANCES = 10  # per size, as many as the paper's repetitions
 BY_DDQN = 6  # only of the smaller size, to save time
+# seconds of computing per plan and node, roughly, if BLAS has one thread
+LEARNING_S = {"worl-rtgs": 2.5e-5, "ddqn": 2.2e-4}
 PERCENTS = (0, 1, 10, 100, 1000)  # above the bound, on the axis
 PLANS = (1, 3, 10, 30, 100, 300, 1000)  # numbers of evaluated plans on the axis
-# Published loss of WORL-RTGS without whales or learning, percent, Section 5.4
-PRINTED_LOSS = {(300, "ddqn"): 129.1, (300, "woa"): 331.2, (1000, "woa"): 314.2}
 # Texts of the searches in both orders; ddqn is left out to save time
 ORDERED = {
     name: f"{name}:" for name in ("random-search", "woa", "rtgs", "worl-rtgs")
@@ -133,7 +139,9 @@ def searches(runs: Runs) -> list[Row]:
         if name != "ddqn" or number == runs.nodes
         for seed in range(min(runs.graphs, BY_DDQN if name == "ddqn" else INSTANCES))
     }
-    done = dict(as_they_come(_course, tasks, runs.executor))
+    _announce(runs, [(name, number) for number, name, _ in tasks])
+    courses = as_they_come(_course, tasks, runs.executor)
+    done = dict(progress(courses, total=len(tasks), unit=" searches"))
     return [
         {
             "tasks": number,
@@ -145,6 +153,23 @@ def searches(runs: Runs) -> list[Row]:
         for number, name, seed in tasks
         for at, best in done[number, name, seed]
     ]
+
+
+def _announce(runs: Runs, searched: Iterable[tuple[str, int]]) -> None:
+    """Log how long learning takes, if over a minute.
+
+    searched: name and number of nodes of each search.
+    """
+    seconds = (runs.budget.evaluations or 0) * summed(
+        nodes * LEARNING_S.get(name, 0.0) for name, nodes in searched
+    )
+    if seconds > 60:
+        log.info(
+            "the searches that learn compute for %.0f minutes or so in all; fewer"
+            " plans (evaluations=100) or several --workers take less, and so does one"
+            " thread of BLAS (OPENBLAS_NUM_THREADS=1) where other programs run",
+            seconds / 60,
+        )
 
 
 def _course(given: tuple[Scenario, str, int]) -> list[tuple[int, float]]:
@@ -241,7 +266,7 @@ def _(rows: list[Row]) -> str:
         test = rank_test(np.column_stack(list(full.values())))
         ranks = {name: f"{rank:.1f}" for name, rank in zip(full, test.mean)}
         for name, values in own.items():
-            published = PRINTED_LOSS.get((number, name))
+            published = dict(zip(("ddqn", "woa"), ABLATION.get(number, ()))).get(name)
             cells = [f"{number:,}", name, str(len(values)), _plus_minus(values)]
             cells += [
                 _beside(values, own[other]) if name != other else ""
@@ -252,15 +277,15 @@ def _(rows: list[Row]) -> str:
             )
         lines[-len(own)][-1] += f" (critical difference {test.critical_difference:.1f})"
     head = (
-        "tasks | search | instances | makespan over the bound | beside random-search"
-        " | beside worl-rtgs | published | mean rank"
+        "tasks | search | instances | makespan over the bound | to random-search"
+        " | to worl-rtgs | published | mean rank"
     )
     return markdown(head, 2, lines)
 
 
 @FIGURES.add(
     "order",
-    "What part is order, what part is placement",
+    "The parts of order and of placement",
     (6.3, 3.6),
     note=lambda runs: (
         f"{runs.graphs} Erdős–Rényi graphs of {runs.nodes} nodes, mean degree 3, on"
@@ -275,6 +300,7 @@ def order(runs: Runs) -> list[Row]:
         for name, text in ORDERED.items()
         for way in ORDERS
     }
+    _announce(runs, [("worl-rtgs", runs.nodes)] * (len(ORDERS) * runs.graphs))
     study = compare(
         runs.scenario, ["heft", *texts.values()], range(runs.graphs), runs.executor
     )
@@ -362,10 +388,10 @@ def _(rows: list[Row]) -> str:
         "Makespans over HEFT's, run in the graph's order and in HEFT's rank order:"
         f" {', '.join(means)}. In the graph's order worl-rtgs is {above} times HEFT's"
         f" makespan above it; {by_order} of that go when the same search runs its plans"
-        f" in rank order, and {left} are left to the placement. Beside random search in"
-        f" the same order: {'; '.join(beside)}. Annealing here starts from a random"
-        " plan; but for reorders=0 it changes the order that it begins in, which the"
-        " other searches keep. ddqn is left out for its time."
+        f" in rank order, and {left} are left to the placement. Compared with random"
+        f" search in the same order: {'; '.join(beside)}. Annealing here starts from a"
+        " random plan; except with reorders=0 it changes the order that it begins in,"
+        " which the other searches keep. ddqn is left out for its time."
     )
 
 
@@ -632,18 +658,18 @@ def _intro(runs: Runs) -> list[str]:
             " episodes, three million in all, too long for here: WORL-RTGS and DDQN"
             " learn for one a plan. So no figure here repeats the paper's budget."
             " Random search at equal evaluations is the control; annealing, which"
-            " starts from a random plan here, and HEFT are beside it; the five"
+            " starts from a random plan here, and HEFT are shown, too; the five"
             " learning baselines of the paper are not described enough to be rebuilt."
         ),
         (
-            "Beside the paper: its Figures 1 and 2 are the training step's; Figures 3"
-            " to 6 and Tables 1 to 3 the distances'; Figures 10 to 13 and Tables 13 to"
-            " 19 the first figure's, with its table. Figures 7 to 9 and Tables 7 to 12,"
-            " of the parameters of WORL-RTGS, are not drawn: where its best plan is one"
-            " of those that it began with, no parameter of its moves matters; `cgrsp"
-            " sweep dag worl-rtgs:gamma=0.9,0.97 --policies worl-rtgs` and the like"
-            " compare them. Each picture has the CSV of what is plotted beside it. All"
-            " of them: `cgrsp papers figures dag --out figures/dag`."
+            "Compared with the paper: its Figures 1 and 2 are the training step's;"
+            " Figures 3 to 6 and Tables 1 to 3 the distances'; Figures 10 to 13 and"
+            " Tables 13 to 19 the first figure's, with its table. Figures 7 to 9 and"
+            " Tables 7 to 12, of the parameters of WORL-RTGS, are not drawn: where its"
+            " best plan is one of those that it began with, no parameter of its moves"
+            " matters; `cgrsp sweep dag worl-rtgs:gamma=0.9,0.97 --policies worl-rtgs`"
+            " and the like compare them. Next to each picture is the CSV of its data."
+            " All of them: `cgrsp papers figures dag --out figures/dag`."
         ),
     ]
 

@@ -221,7 +221,7 @@ def _generated(runs: Runs) -> str:
 
 @FIGURES.add(
     "comparison",
-    "Weighted tardiness beside FIFO's, by load",
+    "Weighted tardiness compared with FIFO's, by load",
     (6.3, 3.6),
     note=_generated,
 )
@@ -495,9 +495,9 @@ def _(rows: list[Row]) -> str:
     )
 
 
-def amount(value: float, beside: float = 0.0) -> str:
-    """A weighted tardiness in few digits; in millions if it or `beside` has so many."""
-    if max(value, beside) >= 1e6:
+def amount(value: float, other: float = 0.0) -> str:
+    """A weighted tardiness in few digits; in millions if it or `other` has so many."""
+    if max(value, other) >= 1e6:
         return f"{value / 1e6:.2f} M"
     return f"{value:,.0f}" if value >= 10 else f"{value:.2g}"
 
@@ -583,10 +583,10 @@ def _intro(runs: Runs) -> list[str]:
             "After “Heterogeneous GPU Scheduling”. tasks1 to tasks4 are drawn by the"
             f" laws of the paper's sets, {runs.instances} instances each; of tasks3 and"
             " tasks4 the first is the paper's own. A printed value is of one instance;"
-            " `cgrsp papers tables hgsp` compares cell by cell on the paper's. What"
-            " stands after ± is half of a 95 % interval. fifo, greedy and sagreedy are"
-            " the paper's; wspt, edd and atc are dispatch rules, search is ours. Each"
-            " picture has the CSV of what is plotted beside it. All of them: `cgrsp"
+            " `cgrsp papers tables hgsp` compares cell by cell on the paper's. The"
+            " number after ± is half of a 95 % interval. fifo, greedy and sagreedy are"
+            " the paper's; wspt, edd and atc are dispatch rules, search is ours. Next"
+            " to each picture is the CSV of its data. All of them: `cgrsp"
             " papers figures hgsp --out figures/hgsp`."
         ),
     ]

@@ -17,9 +17,11 @@ from typing import Any
 import numpy as np
 
 from cgrsp_simpy.base.checks import InputError
+from cgrsp_simpy.base.table import grouped
 from cgrsp_simpy.hgsp.generate import AUTHORS_SEEDS, LEVELS, generate
-from cgrsp_simpy.hgsp.instance import Instance, read_instance
+from cgrsp_simpy.hgsp.instance import CLUSTERS, Gpu, Instance, read_instance
 from cgrsp_simpy.hgsp.policies import SCHEDULERS, SEEDED
+from cgrsp_simpy.papers.ledger import DIFFERENT, REPRODUCED, UNDECIDED
 from cgrsp_simpy.studies.executors import as_they_come
 
 # data set and scheduler -> weighted tardiness in s and missed deadlines in %, as
@@ -39,12 +41,12 @@ PRINTED = {
     ("tasks4", "sagreedy"): ("2.23M", "91.3"),
 }
 METRICS = ("weighted_tardiness", "dmr_pct")
-AGREES, DIFFERS, UNDECIDED = "agrees", "differs", "undecided"
-INSIDE, OUTSIDE = "within the law's range", "outside the law's range"
+SIZES = ("small", "medium", "large")
 # quantiles over seeds between which a printed value has to lie
 RANGE = (0.025, 0.975)
 # one more value lies outside the range of so many with probability 1/20
 LEAST_SEEDS = 39
+NOT_PRINTED_SEEDS = 5  # enough for a range
 
 
 def printed_value(cell: str) -> float:
@@ -58,45 +60,78 @@ def table_one(
     policies: Collection[str] = ("fifo", "greedy", "sagreedy"),
     executor: Executor | int | None = None,
 ) -> list[dict[str, Any]]:
-    """Return one row per cell: dataset, scheduler, metric, printed, least, greatest,
-    verdict.
+    """Return one row per data set, cluster, scheduler and metric: printed, least,
+    greatest, verdict.
 
-    FIFO and Greedy agree if the result rounds to the printed value, SAGreedy if the
-    printed value lies within the central 95 % of the seeds of its search. The ends are
-    the quantiles of rank (n + 1) p, so that one more run of the same program lies
-    between them with probability 95 %. With fewer than 39 seeds the ends are the least
-    and the greatest, and a value outside is undecided. tasks: folder of the authors'
-    tasks1.csv to tasks4.csv; without it tasks1 and tasks2 are generated, one instance
-    per seed, and the range is over these.
+    The paper prints one cluster per data set; the others have no verdict and at most
+    five seeds. FIFO and Greedy agree if the result rounds to the printed value,
+    SAGreedy if the printed value lies within the central 95 % of the seeds of its
+    search. The ends are the quantiles of rank (n + 1) p, so that one more run of the
+    same program lies between them with probability 95 %. With fewer than 39 seeds the
+    ends are the least and the greatest, and a value outside is undecided. tasks: folder
+    of the authors' tasks1.csv to tasks4.csv; without it tasks1 and tasks2 are
+    generated, one instance per seed, and the range is over these.
     """
     all_seeds = tuple(seeds)
-    chosen = {key: cells for key, cells in PRINTED.items() if key[1] in policies}
     keys = [
-        (dataset, scheduler, seed, tasks)
-        for dataset, scheduler in chosen
-        for seed in (
-            all_seeds if _is_random(dataset, scheduler, tasks) else all_seeds[:1]
-        )
+        (dataset, size, scheduler, seed, tasks)
+        for dataset, scheduler in PRINTED
+        if scheduler in policies
+        for size in SIZES
+        for seed in _seeds_of(dataset, size, scheduler, all_seeds, tasks)
     ]
     measured = dict(as_they_come(_measured, dict(zip(keys, keys)), executor))
-    rows = []
-    for (dataset, scheduler), cells in chosen.items():
-        runs = [measured[key] for key in keys if key[:2] == (dataset, scheduler)]
-        few = _is_random(dataset, scheduler, tasks) and len(runs) < LEAST_SEEDS
-        inside, outside = (
-            (AGREES, DIFFERS) if _is_known(dataset, tasks) else (INSIDE, OUTSIDE)
+    return [
+        {
+            "dataset": dataset,
+            "cluster": size,
+            "scheduler": scheduler,
+            "metric": metric,
+            "printed": cell,
+            "least": min(values),
+            "greatest": max(values),
+            "verdict": _verdict(values, cell, _is_random(dataset, scheduler, tasks)),
+        }
+        for (dataset, size, scheduler), group in grouped(
+            keys, lambda key: key[:3]
+        ).items()
+        for metric, cell, values in zip(
+            METRICS,
+            _cells(dataset, size, scheduler),
+            zip(*(measured[key] for key in group)),
         )
-        for metric, cell, values in zip(METRICS, cells, zip(*runs)):
-            row = {
-                "dataset": dataset,
-                "scheduler": scheduler,
-                "metric": metric,
-                "printed": cell,
-            }
-            verdict = inside if _within(values, cell) else UNDECIDED if few else outside
-            ends = {"least": min(values), "greatest": max(values)}
-            rows.append({**row, **ends, "verdict": verdict})
-    return rows
+    ]
+
+
+def _cells(dataset: str, size: str, scheduler: str) -> tuple[str, str]:
+    printed = size == LEVELS[dataset].cluster
+    return PRINTED[dataset, scheduler] if printed else ("", "")
+
+
+def _seeds_of(
+    dataset: str,
+    size: str,
+    scheduler: str,
+    seeds: Sequence[int],
+    tasks: str | Path | None,
+) -> Sequence[int]:
+    """Return one seed of what does not depend on it, and few of what is not printed."""
+    if not _is_random(dataset, scheduler, tasks):
+        return seeds[:1]
+    return seeds if size == LEVELS[dataset].cluster else seeds[:NOT_PRINTED_SEEDS]
+
+
+def _is_random(dataset: str, scheduler: str, tasks: str | Path | None) -> bool:
+    """Whether the result depends on the seed."""
+    return scheduler in SEEDED or (tasks is None and dataset not in AUTHORS_SEEDS)
+
+
+def _verdict(values: Sequence[float], cell: str, random: bool) -> str:
+    if not cell:
+        return ""
+    if _within(values, cell):
+        return REPRODUCED
+    return UNDECIDED if random and len(values) < LEAST_SEEDS else DIFFERENT
 
 
 def _within(values: Sequence[float], cell: str) -> bool:
@@ -106,32 +141,24 @@ def _within(values: Sequence[float], cell: str) -> bool:
     return bool(low <= printed_value(cell) <= high) or rounded == {cell}
 
 
-def _is_random(dataset: str, scheduler: str, tasks: str | Path | None) -> bool:
-    """Whether the result depends on the seed."""
-    return scheduler in SEEDED or not _is_known(dataset, tasks)
-
-
-def _is_known(dataset: str, tasks: str | Path | None) -> bool:
-    """Whether the tasks are the paper's."""
-    return tasks is not None or dataset in AUTHORS_SEEDS
-
-
-def _measured(key: tuple[str, str, int, str | Path | None]) -> tuple[float, float]:
-    dataset, scheduler, seed, tasks = key
-    instance = _instance(dataset, seed, tasks)
+def _measured(key: tuple[str, str, str, int, str | Path | None]) -> tuple[float, float]:
+    dataset, size, scheduler, seed, tasks = key
+    instance = _instance(dataset, CLUSTERS[size], seed, tasks)
     metrics = SCHEDULERS[scheduler](instance, seed, None, None).schedule.metrics
     return metrics[METRICS[0]], metrics[METRICS[1]]
 
 
-def _instance(dataset: str, seed: int, tasks: str | Path | None) -> Instance:
+def _instance(
+    dataset: str, gpus: tuple[Gpu, ...], seed: int, tasks: str | Path | None
+) -> Instance:
     if tasks is None:
-        return generate(dataset, 0 if dataset in AUTHORS_SEEDS else seed)
+        return generate(dataset, 0 if dataset in AUTHORS_SEEDS else seed, gpus)
     path = Path(tasks, f"{dataset}.csv")
     if not path.is_file():
         raise InputError(
             f"{path}: no such file; a folder with tasks1.csv to tasks4.csv is needed"
         )
-    return read_instance(path, LEVELS[dataset].gpus)
+    return read_instance(path, gpus)
 
 
 def _rounded(value: float, cell: str) -> str:

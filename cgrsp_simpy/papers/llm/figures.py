@@ -13,6 +13,7 @@ from cgrsp_simpy.llm.requests import Offered, RequestList
 from cgrsp_simpy.llm.scenario import Scenario
 from cgrsp_simpy.llm.service import Service
 from cgrsp_simpy.llm.steps import Roofline
+from cgrsp_simpy.papers.ledger import REPRODUCED
 from cgrsp_simpy.papers.llm.table import table_two
 from cgrsp_simpy.plots import marks
 from cgrsp_simpy.plots.figure import (
@@ -177,7 +178,7 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
 def _(rows: list[Row]) -> str:
     without = where(rows, policy="wsrpt", double_count=False)
     found = {row["figure"]: row["found"] for row in without}
-    agree = [row["verdict"] == "agrees" for row in where(rows, double_count=True)]
+    agree = [row["verdict"] == REPRODUCED for row in where(rows, double_count=True)]
     return (
         f"{sum(agree)} of {len(agree)} printed figures come out if requests that run"
         " are counted twice; if they are not, those of WSRPT are"
@@ -206,8 +207,8 @@ def _intro(_: Runs) -> list[str]:
         "# The figures of LLM inference, drawn from this package's runs",
         (
             "A service that batches requests, and Table II of “Heterogeneous GPU"
-            " Scheduling”, Section VI. Each picture has the CSV of what is plotted"
-            " beside it: `cgrsp papers figures llm --out figures/llm`."
+            " Scheduling”, Section VI. Next to each picture is the CSV of its"
+            " data: `cgrsp papers figures llm --out figures/llm`."
         ),
     ]
 

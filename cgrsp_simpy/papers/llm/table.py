@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from cgrsp_simpy.base.metric import summed
+from cgrsp_simpy.papers.ledger import DIFFERENT, REPRODUCED
 
 GPUS, DEGREE = 16, 2  # of the cluster; tau of a request
 TOKENS_PER_S = 1000.0  # of a request; the decode phase adds nothing
@@ -48,8 +49,8 @@ def printed_loop(policy: str, double_count: bool) -> dict[str, float]:
 def table_two() -> list[dict[str, Any]]:
     """Return one row per printed figure, with and without the double count.
 
-    policy, double_count, figure, found, printed, verdict ("agrees" if equal as
-    printed).
+    policy, double_count, figure, found, printed, verdict (of the ledger, by whether the
+    figure rounds to the printed one).
     """
     return [
         {
@@ -58,7 +59,7 @@ def table_two() -> list[dict[str, Any]]:
             "figure": figure,
             "found": round(figures[figure], 6),
             "printed": value,
-            "verdict": "agrees" if round(figures[figure], 3) == value else "differs",
+            "verdict": REPRODUCED if round(figures[figure], 3) == value else DIFFERENT,
         }
         for double_count in (True, False)
         for policy, printed in PRINTED.items()

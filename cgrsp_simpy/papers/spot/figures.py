@@ -166,7 +166,7 @@ def _(rows: list[Row]) -> str:
 
 @FIGURES.add(
     "costs",
-    "What waiting for spot instances costs, by deadline and overhead",
+    "Cost of waiting for spot instances, by deadline and overhead",
     (6.3, 3.8),
     note=lambda runs: (
         f"48 h of computing, 0.97 USD/h on spot, 3.06 on demand; {runs.seeds} seeds,"
@@ -271,7 +271,7 @@ def _intro(runs: Runs) -> list[str]:
             " next-spot, a heuristic, knows the next instance; the optimum, the bound,"
             " knows all that is to come. expected-cost is ours, and learns the law"
             " from two weeks before each run. With files of zones: `cgrsp compare spot"
-            " trace=FILE`. Each picture has the CSV of what is plotted beside it."
+            " trace=FILE`. Next to each picture is the CSV of its data."
             " All of them: `cgrsp papers figures spot --out figures/spot`."
         ),
     ]

@@ -221,19 +221,20 @@ def declare(
     marked: Sequence[int] = MARKS,
     points: Callable[[Runs], list[Point]] | None = None,
     x: str = "servers",
-    beside: str = "",
+    reference: str = "",
     printed: Sequence[Row] = (),
 ) -> None:
     """Declare a figure of panels over an axis, with its number in the paper.
 
     lines: policies by formula over the servers, with simulated marks at some. points:
-    simulated instead. beside: policy on the workload of Figures 15 to 22, with the
+    simulated instead. reference: policy on the workload of Figures 15 to 22, with the
     paper's b and t, from which differences are taken; the note then explains the lines
     if necessary. printed: values of the text.
     """
     metrics = [panel.metric for panel in panels]
     bars = (
-        f"bars: 95 % intervals of the difference from {beside} on the same jobs{note}"
+        f"bars: 95 % intervals of the difference from {reference} on the same"
+        f" jobs{note}"
     )
 
     def rows(runs: Runs) -> list[Row]:
@@ -241,13 +242,13 @@ def declare(
         places = [number for number in marked if number in servers]
         own = points(runs) if points else over_servers(runs.exponential, lines, places)
         found += runs.rows(
-            own, x, metrics, runs.workload.policies[beside] if beside else None
+            own, x, metrics, runs.workload.policies[reference] if reference else None
         )
-        known = printed if runs.trace is None or not beside else ()
+        known = printed if runs.trace is None or not reference else ()
         return found + [{"from": "printed", **row} for row in known]
 
     texts = {"note": lambda runs: f"{runs.told}\n{bars}", "options": _options}
-    own = texts if beside else {"note": note}
+    own = texts if reference else {"note": note}
     numbered(number, title, rows=rows, draw=curves(x, *panels), seen=seen, **own)
 
 
@@ -270,7 +271,7 @@ PRINTED = [
 
 @FIGURES.add(
     "table1",
-    "What an hour of work costs, by utilisation",
+    "Cost of an hour of work, by utilisation",
     SIZE,
     note="m5.large, rented on demand or bought for three years",
     stem="waiting_table_1",
@@ -445,7 +446,7 @@ declare(
 )
 declare(
     6,
-    "Short waits wait, beside all jobs wait, threshold: wait",
+    "Short waits wait, and all jobs wait, threshold: wait",
     BOTH,
     (WAITED,),
     said(
@@ -575,7 +576,7 @@ declare(
 )
 declare(
     12,
-    "The compound policy, beside long jobs wait: price and wait",
+    "The compound policy, and long jobs wait: price and wait",
     BOTH,
     (
         PRICED,
@@ -867,7 +868,7 @@ declare(
     POLICIES_SAID,
     points=_policies,
     x="machines",
-    beside="compound",
+    reference="compound",
     printed=[
         _printed("ajw", "machines", 225, 0.6, 13.3),
         _printed("compound", "machines", 150, 0.571, 1.74),
@@ -885,7 +886,7 @@ declare(
         if each[1] in runs.workload.machines[::2]
     ],
     x="machines",
-    beside="compound",
+    reference="compound",
 )
 declare(
     18,
@@ -914,7 +915,7 @@ declare(
         for minutes in (3, 10, 20, 30)
     ],
     x="short_min",
-    beside="compound",
+    reference="compound",
     printed=[_printed("b = 24 h", "short_min", 3, 0.571, 1.74)],
 )
 SHARES = (0.0, 0.1, 0.2, 0.3, 0.4)
@@ -949,12 +950,12 @@ declare(
         for run in (0.0, 0.1, 0.25, 0.5)
     ],
     x="error_pct",
-    beside="compound",
+    reference="compound",
     printed=[_printed("0 %", "error_pct", 0, 0.571, 1.74)],
 )
 
 
-def _mistaken(runs: Runs, kind: str, beside: str) -> list[Point]:
+def _mistaken(runs: Runs, kind: str, reference: str) -> list[Point]:
     """Points of sww with mispredicted waits, and of the policy that it tends to."""
     work = runs.workload
     return [
@@ -962,7 +963,7 @@ def _mistaken(runs: Runs, kind: str, beside: str) -> list[Point]:
         for name, policy, errors in by_wait_errors(kind, work.policies["sww"], 2)
         for lent in [errors.wait_over > 0]
         for each in work.points(name, policy, errors=errors, work_conserving=lent)
-    ] + work.points(beside, work.policies[beside])
+    ] + work.points(reference, work.policies[reference])
 
 
 declare(
@@ -992,7 +993,7 @@ declare(
     ),
     points=lambda runs: _mistaken(runs, "over", "njw"),
     x="machines",
-    beside="sww",
+    reference="sww",
 )
 declare(
     21,
@@ -1013,7 +1014,7 @@ declare(
     ),
     points=lambda runs: _mistaken(runs, "under", "ajw-t"),
     x="machines",
-    beside="sww",
+    reference="sww",
 )
 declare(
     22,
@@ -1027,7 +1028,7 @@ declare(
         )
     ),
     x="error_pct",
-    beside="ljw",
+    reference="ljw",
 )
 
 
@@ -1041,8 +1042,8 @@ def _intro(runs: Runs) -> list[str]:
             "After Ambati, Bashir, Irwin and Shenoy, “Modeling and Analyzing Waiting"
             " Policies for Cloud-Enabled Schedulers”. A price is relative to that of"
             " renting for every job; an opportunity cost is P w with P in US cents per"
-            " hour of an m5.large; what stands after ± is half of a 95 % interval. Each"
-            " picture has the CSV of what is plotted beside it. All of them: `cgrsp"
+            " hour of an m5.large; the number after ± is half of a 95 % interval. Next"
+            " to each picture is the CSV of its data. All of them: `cgrsp"
             " papers figures waiting --out figures/waiting`."
         ),
         (

@@ -6,195 +6,336 @@ is not public.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterable, Sequence
+from functools import partial
+from itertools import pairwise
+from typing import Any
 
+import numpy as np
+
+from cgrsp_simpy.analysis.queueing import Servers
+from cgrsp_simpy.base.arrays import Floats
 from cgrsp_simpy.papers import ledger
 from cgrsp_simpy.papers.ledger import Entry
 from cgrsp_simpy.papers.waiting.figures import PRINTED, YEARS_3_H
 from cgrsp_simpy.waiting.formulas import analyze, closed_form, optimum
 from cgrsp_simpy.waiting.machines import PAPER_PRICES
-from cgrsp_simpy.waiting.policies import waiting_policy
+from cgrsp_simpy.waiting.policies import Mispredictions, waiting_policy
 
+AROUND = np.arange(80, 121)  # machines, around the 100 that are always busy
 RATE_PER_S, SERVICE_S, ON_DEMAND_USD = 0.2, 500.0, 0.096
 LARGE_USD_PER_H, LARGE_3_YEARS_USD = 3.072, 16_046  # m5.16xlarge, Section 6.1
 CLUSTER_PRICE, COMPOUND_PRICE, CLUSTER_USD = 0.6, 0.571, 2_421_965  # Section 6.2
+CORES, CORES_PER_MACHINE = 14_376, 64  # Section 6.1
+JOBS_PER_S, MEAN_RUN_S, YEAR_H = 0.4527, 6225, 8760
 CLUSTER, CLUSTER_WAIT_H, COMPOUND_WAIT_H = 225, 13.3, 1.74
 
 
-def entries(*_: object) -> Iterator[Entry]:
-    """Yield Table 1, the numbers of the text, and what the figures print."""
-    yield from _table_one()
-    yield from _of_formulas()
-    yield from _of_the_log()
-    yield from _untestable()
+POLICIES = ("njw", "ajw", "ajw-t", "sww", "ljw", "compound")
+DRAWS = "cgrsp papers figures waiting"
+BY_FORMULA, AMONG_PRINTED = "by the formulas", "from the printed numbers"
+claimed, compared = (
+    partial(judge, "waiting") for judge in (ledger.claimed, ledger.compared)
+)
+by_formula = partial(compared, reason=BY_FORMULA, otherwise=ledger.DIFFERENT)
 
 
-def _at(policy: str, servers: int, **how: float) -> dict[str, float]:
-    """Return the figures of a policy by formula; the price over that on demand."""
-    chosen = waiting_policy(policy, **{"wait_s": 0.0, "short_s": 0.0, **how})
-    state = closed_form(chosen, RATE_PER_S, SERVICE_S, servers)
-    price = state.price.item() / PAPER_PRICES.on_demand
-    return {"price": price, "wait_s": state.wait_s.item()}
+def entries(*_: object) -> list[Entry]:
+    """Return Table 1, the numbers of the text, and what the figures print."""
+    return [
+        *_table_one(),
+        *_of_formulas(),
+        *_of_figures(),
+        *_of_the_log(),
+        *_untestable(),
+    ]
 
 
-def _entry(
-    where: str,
-    what: str,
-    printed: str,
-    ours: float,
-    within: float,
-    wanted: float | None = None,
-    reason: str = "by the formulas",
-    otherwise: str = ledger.DIFFERENT,
-) -> Entry:
-    """Judge a number. within: its rounding, or what "about" allows."""
-    value = float(printed.replace(",", "")) if wanted is None else wanted
-    agrees = abs(ours - value) <= within
-    verdict = ledger.REPRODUCED if agrees else otherwise
-    shown = f"{ours:,.0f}" if abs(ours) >= 1000 else f"{ours:.4g}"
-    return Entry("waiting", where, what, verdict, printed, shown, reason)
-
-
-def _table_one() -> Iterator[Entry]:
-    for option, pct, raw, cents, usd in PRINTED:
-        fixed = option == "fixed"
-        effective = 100 * raw / pct if fixed else raw
-        cost = raw / 100 * YEARS_3_H * (1 if fixed else pct / 100)
-        name = f"{option}, {pct} %"
-        yield _entry("Table 1", f"{name}, cents/h", f"{cents:g}", effective, 0.05)
-        yield _entry("Table 1", f"{name}, USD in 3 years", f"{usd:,}", cost, 1)
-
-
-def _of_formulas() -> Iterator[Entry]:
-    ajw = {s: _at("ajw", s)["price"] for s in (101, 108, 120, 250)}
-    yield _entry("Section 3.1", "AJW, price at s = 250", "1", ajw[250], 0.005)
-    less = 100 * (1 - ajw[120] / ajw[250])
-    yield _entry("Section 3.1", "AJW, s = 120 below s = 250, %", "52", less, 0.5)
-    more = 100 * (ajw[120] / 0.4 - 1)
-    yield _entry("Section 3.1", "AJW, s = 120 above s = 100, %", "20", more, 0.5)
-    wait = _at("ajw", 120)["wait_s"]
-    yield _entry("Section 3.1", "AJW, wait at s = 120, s", "about 0", wait, 3, 0)
-    best = optimum("njw", RATE_PER_S, SERVICE_S, duration_h=YEARS_3_H)
-    price = best["price"] / PAPER_PRICES.on_demand
-    yield _entry("Section 3.2", "NJW, best s", "108", best["servers"], 0)
-    yield _entry("Section 3.2", "NJW, price at its best", "0.467", price, 0.0005)
-    share = best["on_demand_fraction"]
-    yield _entry("Section 3.2", "NJW, share on demand", "0.035", share, 0.0005)
-    usd = best["cost"] * ON_DEMAND_USD / PAPER_PRICES.on_demand
-    yield _entry("Section 3.2", "NJW, USD in 3 years", "117,818", usd, 120)
-    usd = RATE_PER_S * SERVICE_S * ON_DEMAND_USD * YEARS_3_H
-    yield _entry("Section 3.2", "on demand alone, USD in 3 years", "252,288", usd, 1)
-    yield _entry("Section 3.2", "AJW, price at s = 108", "0.432", ajw[108], 0.0005)
-    gap = 100 * (1 - ajw[108] / price)
-    yield _entry(
-        "Section 3.2", "AJW below NJW at s = 108, %", "about 7.5", gap, 0.5, 7.5
+def _at(
+    policy: str,
+    servers: Servers,
+    wait_s: float = 0.0,
+    short_s: float = 0.0,
+    **errors: float,
+) -> tuple[Floats, Floats]:
+    """Return the price of a policy over that on demand, and its wait in seconds."""
+    state = closed_form(
+        waiting_policy(policy, wait_s=wait_s, short_s=short_s),
+        RATE_PER_S,
+        SERVICE_S,
+        servers,
+        errors=Mispredictions(**errors),
     )
-    wait = _at("ajw", 108)["wait_s"]
-    yield _entry("Section 3.2", "AJW, wait at s = 108, s", "20", wait, 2)
-    waits = {s: _at("sww", s, wait_s=900)["wait_s"] for s in range(80, 121)}
-    peak = max(waits, key=waits.__getitem__)
-    yield _entry("Section 4.1", "SWW, s of the longest wait, b = 900 s", "93", peak, 0)
-    wait = _at("ajw", 101)["wait_s"]
-    yield _entry("Section 4.2", "AJW, wait at s = 101, s", "450", wait, 10)
-    ljw = _at("ljw", 101, short_s=180)
-    wait = ljw["wait_s"]
-    yield _entry(
-        "Section 4.2", "LJW, wait at s = 101, t = 180 s, s", "near 0", wait, 5, 0
-    )
-    more = 100 * (ljw["price"] / ajw[101] - 1)
-    yield _entry("Section 4.2", "LJW above AJW, %", "about 10", more, 2, 10)
-    printed, exact = (
-        analyze("compound", RATE_PER_S, SERVICE_S, 90, wait_s=900, short_s=180)[name]
-        for name in ("wait_s_as_printed", "wait_s")
-    )
-    yield _entry(
-        "Eq. 26",
-        "compound, wait at s = 90, s",
-        f"{printed:.1f}",
-        exact,
-        0.05 * exact,
-        printed,
-        "as printed, and with the patience in units of the long jobs",
-    )
+    return state.price / PAPER_PRICES.on_demand, state.wait_s
 
 
-def _of_the_log() -> Iterator[Entry]:
-    """Judge what the numbers of Section 6 say about one another."""
-    discount = LARGE_3_YEARS_USD / (LARGE_USD_PER_H * YEARS_3_H)
-    own = "from the printed numbers"
-    yield _entry(
-        "Section 6.1",
-        "discount of m5.16xlarge, 3 years over on demand",
-        "about 0.4",
-        discount,
-        0.05,
-        0.4,
-        f"${LARGE_3_YEARS_USD:,} over {YEARS_3_H:,} h at ${LARGE_USD_PER_H}, which is"
-        " printed as $3,072/hour",
-        ledger.CONTRADICTED,
-    )
-    usd = CLUSTER_USD * COMPOUND_PRICE / CLUSTER_PRICE
-    against = (own, ledger.CONTRADICTED)
-    for what, printed, ours, within in (
-        ("cluster, USD per hour", "276.48", CLUSTER_USD / 8760, 0.005),
-        ("compound, USD a year", "2,304,903", usd, 1),
-    ):
-        yield _entry("Section 6.2", what, printed, ours, within, None, *against)
-    pct = 100 * (1 - COMPOUND_PRICE)
-    yield _entry(
-        "Section 6.2", "compound below on demand, %", "43", pct, 0.5, None, *against
-    )
-    pct = 100 * (1 - COMPOUND_PRICE / CLUSTER_PRICE)
-    yield _entry(
-        "Section 6.2", "compound below the cluster, %", "5", pct, 0.5, None, *against
-    )
-    times = CLUSTER_WAIT_H / COMPOUND_WAIT_H
-    yield _entry("Section 6.2", "shorter wait, times", "7", times, 0.5, None, *against)
-    hourly = LARGE_USD_PER_H * 0.4 * CLUSTER
-    for where, what, printed, ours, within in (
-        ("Section 6.1", "cluster, USD a year", "2,421,965", hourly * 8760, 1),
-        ("Section 6.1", "cluster in machines of 64 cores", "225", 14_376 / 64, 0.5),
-        ("Section 6.1", "mean running time, h", "1.73", 6225 / 3600, 0.005),
-    ):
-        yield _entry(where, what, printed, ours, within, None, *against)
-    more = 100 * (0.467 / 0.432 - 1)
-    yield _entry("Section 3.2", "NJW above AJW, %", "7.5", more, 0.05, None, *against)
-    slower = SERVICE_S + 180  # Eq. 20: the mean running time of jobs over t = 180 s
-    yield _entry(
-        "Section 4.2",
-        "mu_long > mu",
-        "mu_long > mu > mu_short",
-        1 / slower,
-        0,
-        1 / SERVICE_S,
-        f"Eq. 20: long jobs take {slower:g} s on average, all jobs {SERVICE_S:g} s",
-        ledger.CONTRADICTED,
-    )
+def _best(policy: str, **how: Any) -> dict[str, float]:
+    """Return the figures of a policy with as many machines as cost the least."""
+    return optimum(policy, RATE_PER_S, SERVICE_S, duration_h=YEARS_3_H, **how)
 
 
-def _untestable() -> Iterator[Entry]:
-    log = "the log of 14 million jobs is not public"
-    for where, what, printed in (
-        ("Section 6.1", "cluster, mean wait, h", "13.3"),
-        ("Section 6.2", "cluster, price at 225 machines", "0.6"),
-        ("Section 6.2", "compound, price at 150 machines", "0.571"),
-        ("Section 6.2", "compound, mean wait, h", "1.74"),
-        ("Section 6.2", "NJW above SWW, %", "about 26"),
-        ("Section 6.2", "jobs on demand under LJW, %", "60"),
-        ("Section 6.1", "jobs per second", "0.4527"),
-        ("Section 6.1", "mean running time, s", "6225"),
-    ):
-        yield Entry("waiting", where, what, ledger.UNTESTABLE, printed, reason=log)
-    for number in range(1, 23):
-        drawn = "" if number == 1 else f"; ours: cgrsp papers figures waiting {number}"
-        data = log if number > 14 else "no numbers beside those of the text"
-        yield Entry(
-            "waiting",
-            f"Figure {number}",
-            "curves",
-            ledger.UNTESTABLE,
-            reason=f"{data}{drawn}",
+def _table_one() -> list[Entry]:
+    return [
+        by_formula("Table 1", f"{option}, {pct} %, {what}", text, ours, within=within)
+        for option, pct, raw, cents, usd in PRINTED
+        for share in [pct / 100 if option == "fixed" else 1.0]
+        for used in [1.0 if option == "fixed" else pct / 100]
+        for what, text, ours, within in (
+            ("cents/h", f"{cents:g}", raw / share, 0.05),
+            ("USD in 3 years", f"{usd:,}", raw / 100 * YEARS_3_H * used, 1),
         )
+    ]
+
+
+def _of_formulas() -> list[Entry]:
+    price, wait_s = (
+        dict(zip((101, 108, 120, 250), values.tolist()))
+        for values in _at("ajw", [101, 108, 120, 250])
+    )
+    best, ljw = _best("njw"), [value.item() for value in _at("ljw", 101, short_s=180.0)]
+    njw = best["price"] / PAPER_PRICES.on_demand
+    usd = best["cost"] * ON_DEMAND_USD / PAPER_PRICES.on_demand
+    on_demand_usd = RATE_PER_S * SERVICE_S * ON_DEMAND_USD * YEARS_3_H
+    longest = int(AROUND[_at("sww", AROUND, 900.0)[1].argmax()])
+    compound = analyze("compound", RATE_PER_S, SERVICE_S, 90, wait_s=900, short_s=180)
+    as_printed = compound["wait_s_as_printed"]
+    numbers = (
+        ("3.1", "AJW, price at s = 250", "1", price[250], 0.005),
+        *(
+            ("3.1", f"AJW, s = 120 {what}, %", text, 100 * ours, 0.5)
+            for what, text, ours in (
+                ("below s = 250", "52", 1 - price[120] / price[250]),
+                ("above s = 100", "20", price[120] / 0.4 - 1),
+            )
+        ),
+        ("3.1", "AJW, wait at s = 120, s", "about 0", wait_s[120], 3),
+        ("3.2", "NJW, best s", "108", best["servers"], 0),
+        ("3.2", "NJW, price at its best", "0.467", njw, 0.0005),
+        ("3.2", "NJW, share on demand", "0.035", best["on_demand_fraction"], 0.0005),
+        ("3.2", "NJW, USD in 3 years", "117,818", usd, 120),
+        ("3.2", "on demand alone, USD in 3 years", "252,288", on_demand_usd, 1),
+        ("3.2", "AJW, price at s = 108", "0.432", price[108], 0.0005),
+        (
+            *("3.2", "AJW below NJW at s = 108, %", "about 7.5"),
+            *(100 * (1 - price[108] / njw), 0.5),
+        ),
+        ("3.2", "AJW, wait at s = 108, s", "20", wait_s[108], 2),
+        ("4.1", "SWW, s of the longest wait, b = 900 s", "93", longest, 0),
+        ("4.2", "AJW, wait at s = 101, s", "450", wait_s[101], 10),
+        ("4.2", "LJW, wait at s = 101, t = 180 s, s", "near 0", ljw[1], 5),
+        (
+            *("4.2", "LJW above AJW, %", "about 10"),
+            *(100 * (ljw[0] / price[101] - 1), 2),
+        ),
+    )
+    return [
+        *(
+            by_formula(f"Section {section}", what, text, ours, within=within)
+            for section, what, text, ours, within in numbers
+        ),
+        by_formula(
+            "Eq. 26",
+            "compound, wait at s = 90, s",
+            f"{as_printed:.1f}",
+            compound["wait_s"],
+            reason="as printed, and with the patience in units of the long jobs",
+            within=0.05 * compound["wait_s"],
+        ),
+    ]
+
+
+def _of_figures() -> list[Entry]:
+    """Judge the sentences about the curves, for 80 to 120 machines."""
+    waits_s, predicted = (60.0, 300.0, 900.0, 3600.0), (0.0, 0.05, 0.5, 0.9)
+    _, of_waits = zip(*(_at("ajw-t", AROUND, wait_s) for wait_s in waits_s))
+    price, wait_s = (
+        dict(zip(POLICIES, values))
+        for values in zip(*(_at(name, AROUND, 900.0, 180.0) for name in POLICIES))
+    )
+    cost = {name: price[name] * wait_s[name] for name in POLICIES}
+    most = [_best("ajw-t", wait_s=wait_s)["servers"] for wait_s in waits_s]
+    over = [
+        _best("sww", wait_s=900.0, errors=Mispredictions(wait_over=share))["servers"]
+        for share in predicted
+    ]
+    njw = _best("njw")["servers"]
+    _, less = zip(*(_at("sww", AROUND, 900.0, wait_over=f) for f in predicted))
+    _, more = zip(*(_at("sww", AROUND, 900.0, wait_under=f) for f in predicted))
+    in_vain = _at("sww", AROUND, 900.0, wait_under=1.0)[1]
+    at = 101 - AROUND[0]
+    ljw, ajw = ((price[name][at], wait_s[name][at]) for name in ("ljw", "ajw"))
+    curves = (
+        ("Figure 4", "the best s decreases as b increases", _falls(most), _list(most)),
+        ("Figure 5", "the wait increases with b", _falls(of_waits[::-1]), ""),
+        (
+            *("Figure 6", "SWW's wait is always less than that of AJW-T"),
+            *(_falls([wait_s["ajw-t"], wait_s["sww"]]), ""),
+        ),
+        (
+            *("Figure 7", "as f_over increases to one, the best s approaches NJW's"),
+            abs(over[-1] - njw) < abs(over[0] - njw),
+            f"{_list(over)} for f_over of {_list(predicted)}; NJW {njw:g}",
+        ),
+        ("Figure 8", "the wait decreases as f_over increases", _falls(less), ""),
+        ("Figure 9", "the wait increases with f_under", _falls(more[::-1]), ""),
+        (
+            *("Figure 9", "until it is that of AJW-T"),
+            *(np.allclose(in_vain, wait_s["ajw-t"]), ""),
+        ),
+        (
+            *("Figure 10", "at t = 180 s LJW's price is slightly lower than NJW's"),
+            *(ljw[0] < price["njw"][at], f"{ljw[0]:.3f}; NJW {price['njw'][at]:.3f}"),
+        ),
+        (
+            *("Figure 12", "the compound policy's wait is at most that of LJW"),
+            *(_falls([wait_s["ljw"], wait_s["compound"]]), ""),
+        ),
+        (
+            *("Figure 13", "the compound policy has the lowest opportunity cost"),
+            all(_falls([cost[name], cost["compound"]]) for name in POLICIES[1:]),
+            "",
+        ),
+        (
+            "Section 4.1.1",
+            "under-predictions: (1 - f_under) r for r in the wait of AJW-T",
+            _falls([wait_s["sww"], wait_s["ajw-t"]]),
+            f"without errors the wait of AJW-T, {wait_s['ajw-t'][10]:.0f} s at s = 90;"
+            f" SWW {wait_s['sww'][10]:.0f} s",
+        ),
+        (
+            "Section 6.4",
+            "SWW's wait approaches 0 as f_under increases",
+            in_vain[10] < wait_s["sww"][10],
+            f"{wait_s['sww'][10]:.0f} s without errors, {in_vain[10]:.0f} s if all are"
+            " under-predicted, at s = 90; the same sentence: it increases",
+        ),
+        (
+            "Section 6.4",
+            "under-predicted running times hardly change LJW's price, and lengthen"
+            " waits; over-predicted ones increase the price and shorten waits",
+            ajw[0] > ljw[0] and ajw[1] < ljw[1],
+            f"LJW {ljw[0]:.3f} and {ljw[1]:.0f} s; all jobs predicted to be long, as"
+            f" under AJW, {ajw[0]:.3f} and {ajw[1]:.0f} s; all short, on demand without"
+            " a wait (as Section 4.2.1 has it)",
+        ),
+    )
+    return [
+        claimed(where, text, bool(holds), ours, BY_FORMULA)
+        for where, text, holds, ours in curves
+    ]
+
+
+def _falls(values: Sequence[Any]) -> bool:
+    """Whether no value is greater than the one before, except for rounding."""
+    return all(np.all(b <= a + 1e-9) for a, b in pairwise(values))
+
+
+def _list(values: Iterable[float]) -> str:
+    return ", ".join(f"{value:g}" for value in values)
+
+
+def _of_the_log() -> list[Entry]:
+    """Judge what the numbers of Sections 5 and 6 say about one another."""
+    usd = CLUSTER_USD * COMPOUND_PRICE / CLUSTER_PRICE
+    numbers = (
+        ("6.2", "cluster, USD per hour", "276.48", CLUSTER_USD / YEAR_H, 0.005),
+        ("6.2", "compound, USD per year", "2,304,903", usd, 1),
+        ("6.2", "compound below the cluster, USD", "100,000", CLUSTER_USD - usd, 2e4),
+        *(
+            ("6.2", f"compound below {what}, %", text, 100 * (1 - ours), 0.5)
+            for what, text, ours in (
+                ("on demand", "43", COMPOUND_PRICE),
+                ("the cluster", "5", COMPOUND_PRICE / CLUSTER_PRICE),
+            )
+        ),
+        ("6.2", "shorter wait, times", "7", CLUSTER_WAIT_H / COMPOUND_WAIT_H, 0.5),
+        (
+            *("6.1", "cluster, USD per year", "2,421,965"),
+            *(LARGE_USD_PER_H * 0.4 * CLUSTER * YEAR_H, 1),
+        ),
+        (
+            *("6.1", f"cluster in machines of {CORES_PER_MACHINE} cores", "225"),
+            *(CORES / CORES_PER_MACHINE, 0.5),
+        ),
+        ("5", "cluster, thousands of cores", "14.3", CORES / 1000, 0.05),
+        ("5", "jobs in the year, millions", "14", JOBS_PER_S * YEAR_H * 0.0036, 0.5),
+        ("6.1", "mean running time, h", "1.73", MEAN_RUN_S / 3600, 0.005),
+        (
+            *("6.1", "exponential running times of up to 3 minutes, %", "3"),
+            *(-100 * math.expm1(-180 / MEAN_RUN_S), 0.5),
+        ),
+        (
+            *("6.1", "exponential gaps of up to a second, %", "less than 40"),
+            *(-100 * math.expm1(-JOBS_PER_S), 5),
+        ),
+        ("3.2", "NJW above AJW, %", "7.5", 100 * (0.467 / 0.432 - 1), 0.05),
+    )
+    slower_s = SERVICE_S + 180  # Eq. 20: the mean running time of jobs over t = 180 s
+    return [
+        *(
+            compared(f"Section {section}", what, text, ours, AMONG_PRINTED, within)
+            for section, what, text, ours, within in numbers
+        ),
+        compared(
+            "Section 6.1",
+            "discount of m5.16xlarge, 3 years over on demand",
+            "about 0.4",
+            LARGE_3_YEARS_USD / (LARGE_USD_PER_H * YEARS_3_H),
+            f"${LARGE_3_YEARS_USD:,} over {YEARS_3_H:,} h at ${LARGE_USD_PER_H}, which"
+            " is printed as $3,072/hour",
+            0.05,
+        ),
+        claimed(
+            "Section 4.2",
+            "mu_long > mu",
+            1 / slower_s > 1 / SERVICE_S,
+            f"{1 / slower_s:.4g}",
+            f"Eq. 20: long jobs take {slower_s:g} s on average, all jobs"
+            f" {SERVICE_S:g} s",
+            "mu_long > mu > mu_short",
+        ),
+        Entry(
+            "waiting",
+            "Section 5",
+            "as predictions, time limits under-predict nearly 100 % of the jobs",
+            ledger.CONTRADICTED,
+            reason="the limits are many orders of magnitude greater than the running"
+            " times (the same paragraph), so that they over-predict",
+        ),
+    ]
+
+
+def _untestable() -> list[Entry]:
+    log, text = (
+        "the log of 14 million jobs is not public",
+        "no numbers except the text's",
+    )
+    return [
+        *ledger.untestable(
+            "waiting",
+            log,
+            ("Section 6.1", "cluster, mean wait, h", "13.3"),
+            ("Section 6.2", "cluster, price at 225 machines", "0.6"),
+            ("Section 6.2", "compound, price at 150 machines", "0.571"),
+            ("Section 6.2", "compound, mean wait, h", "1.74"),
+            ("Section 6.2", "NJW above SWW, %", "about 26"),
+            ("Section 6.2", "jobs on demand under LJW, %", "60"),
+            ("Section 6.1", "jobs per second", "0.4527"),
+            ("Section 6.1", "mean running time, s", "6225"),
+        ),
+        *(
+            Entry(
+                "waiting",
+                f"Figure {number}",
+                "curves",
+                ledger.UNTESTABLE,
+                reason=(log if number > 14 else text) + f"; ours: {DRAWS} {number}",
+            )
+            for number in range(2, 23)
+        ),
+        *ledger.untestable("waiting", text, ("Figure 1", "curves", "")),
+    ]
 
 
 GROUPS = {"cgrsp papers check waiting": entries}

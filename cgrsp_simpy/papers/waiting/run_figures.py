@@ -119,18 +119,20 @@ class Runs:
         points: Sequence[Point],
         x: str,
         metrics: Sequence[str],
-        beside: WaitingPolicy | None = None,
+        reference: WaitingPolicy | None = None,
     ) -> list[Row]:
         """Return one row per point: means over the trials, or of one trial from its
         batches.
 
-        x: the name of its column. beside: a policy; each metric then has a column of
+        x: the name of its column. reference: a policy; each metric then has a column of
         its difference from that policy, without errors, on the same jobs and machines.
         """
         scenarios = [each for *_, each in points]
-        if beside:
+        if reference:
             plain: dict[str, Any] = {"errors": NO_ERRORS, "work_conserving": False}
-            scenarios += [replace(each, policy=beside, **plain) for each in scenarios]
+            scenarios += [
+                replace(each, policy=reference, **plain) for each in scenarios
+            ]
         trials = self.of(scenarios)
         rows = [
             {

@@ -9,6 +9,7 @@ from cgrsp_simpy.dag.platform import Servers
 from cgrsp_simpy.dag.policies import SCHEDULERS, find
 from cgrsp_simpy.dag.problem import Plan, Problem, lower_bound_s
 from cgrsp_simpy.dag.scenario import schedule_of, simulate
+from cgrsp_simpy.papers.dag import figures
 from cgrsp_simpy.papers.dag.figures import (
     FIGURES,
     ORDERED,
@@ -55,6 +56,17 @@ def test_a_run_as_rows():
         ("node", "b", 1, 1, 2.5, 6.5),
         ("transfer", "a to b", 0, 1, 2.0, 2.5),
     ]
+
+
+def test_learning_of_more_than_a_minute_is_announced(monkeypatch, caplog):
+    monkeypatch.setattr(figures, "_course", lambda _: [(1, 1.0)])
+    caplog.set_level("INFO")
+    FIGURES["searches"].rows(Runs(3, 30, 30))
+    assert caplog.messages == []
+    FIGURES["searches"].rows(Runs())
+    # 1,000 plans: 6 of ddqn on 300 nodes, 10 of worl-rtgs on 300 and on 1,000 each
+    minutes = 1000 * (6 * 300 * 2.2e-4 + 10 * (300 + 1000) * 2.5e-5) / 60
+    assert f"compute for {minutes:.0f} minutes" in caplog.text
 
 
 @pytest.mark.slow

@@ -68,7 +68,7 @@ def test_a_task_at_the_front_leaves_the_gap_before_it_to_others():
 def test_insertion_is_greedy_in_order_of_arrival_and_puts_no_task_later_than_it_must(
     instance, rng
 ):
-    """In any order each task stands in the earliest gap there was, on the GPU where it
+    """In any order each task is in the earliest gap there was, on the GPU where it
     ends first, as a search over every start says.
     """
     greedy = greedy_assignment(instance, range(instance.tasks))

@@ -4,6 +4,7 @@ count.
 
 import pytest
 
+from cgrsp_simpy.papers.ledger import DIFFERENT, REPRODUCED
 from cgrsp_simpy.papers.llm.table import PRINTED, printed_loop, table_two
 
 
@@ -11,7 +12,7 @@ def test_the_authors_loop_gives_all_that_is_printed():
     """FIFO 336.400 and 2.402, WSRPT 108.040 and 1.802, all 20 completed."""
     rows = [row for row in table_two() if row["double_count"]]
     assert len(rows) == 6
-    assert {row["verdict"] for row in rows} == {"agrees"}
+    assert {row["verdict"] for row in rows} == {REPRODUCED}
     found = {(row["policy"], row["figure"]): round(row["found"], 3) for row in rows}
     assert found == {
         ("fifo", "weighted_response"): 336.4,
@@ -33,7 +34,7 @@ def test_without_the_double_count_fifo_is_the_same_and_wsrpt_has_102_and_1_5():
     """
     rows = [row for row in table_two() if not row["double_count"]]
     differs = {
-        (row["policy"], row["figure"]) for row in rows if row["verdict"] == "differs"
+        (row["policy"], row["figure"]) for row in rows if row["verdict"] == DIFFERENT
     }
     assert differs == {("wsrpt", "weighted_response"), ("wsrpt", "mean_response_s")}
     found = printed_loop("wsrpt", double_count=False)

@@ -368,7 +368,20 @@ def _refusal(
         ALLOWED.get(fault["type"], fault["msg"]).format(**fault.get("ctx", {}))
         for fault in faults
     )
-    return InputError(f"{called}(={shown(value)}) must be {' or '.join(words)}")
+    in_unit = f"; write only the number, in {unit(name)}" if unit(name) else ""
+    hint = in_unit if isinstance(value, str) else ""
+    return InputError(f"{called}(={shown(value)}) must be {' or '.join(words)}{hint}")
+
+
+UNITS = {"usd": "USD", "gb": "GB", "mb": "MB"}
+UNIT = "(?:usd|gb|mb|ms|s|min|h|day|month)"
+
+
+def unit(name: str) -> str:
+    """Return the unit in a name: "price_usd_per_h" gives "USD per h"."""
+    words = re.search(rf"((^|_)({UNIT}))?((^|_)per(_{UNIT})+)?$", name)
+    assert words is not None
+    return " ".join(UNITS.get(word, word) for word in words[0].split("_")).strip()
 
 
 def _depth(fault: Mapping[str, Any]) -> int:

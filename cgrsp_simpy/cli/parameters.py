@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import inspect
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import is_dataclass
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any
 
 from cgrsp_simpy.base.checks import require
 from cgrsp_simpy.base.files import is_there, toml_text, write_whole
-from cgrsp_simpy.base.parameters import options_of
+from cgrsp_simpy.base.parameters import options_of, unit
 from cgrsp_simpy.base.parts import schema, tables_of
 from cgrsp_simpy.base.policy import is_policy
 from cgrsp_simpy.base.table import Table, document, json_text, visible
@@ -25,8 +24,6 @@ from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.rental.toml import tables, tables_schema
 from cgrsp_simpy.studies.subject import Parameter, subject_of
 
-UNITS = {"usd": "USD", "gb": "GB", "mb": "MB"}
-UNIT = "(?:usd|gb|mb|ms|s|min|h|day|month)"
 WIDEST = 40  # in characters of a value
 Row = dict[str, str]
 
@@ -93,13 +90,6 @@ def _of_files(scenario: Any) -> Iterator[Row]:
     words = {**SOURCE_WORDS.get(module, {}), **market}
     for name, meaning in words.items():
         yield {"name": name, "value": "-", "unit": "", "meaning": meaning}
-
-
-def unit(name: str) -> str:
-    """Return the unit in a name: "price_usd_per_h" gives "USD per h"."""
-    words = re.search(rf"((^|_)({UNIT}))?((^|_)per(_{UNIT})+)?$", name)
-    assert words is not None
-    return " ".join(UNITS.get(word, word) for word in words[0].split("_")).strip()
 
 
 def shortened(value: Any) -> str:
@@ -173,7 +163,7 @@ def _of_policy(factory: Any) -> str:
     return ",".join(
         f"{item.name}={item.default}".lower()
         for item in inspect.signature(factory).parameters.values()
-        if item.default is not None
+        if item.default is not None and item.name not in getattr(factory, "lacks", ())
     )
 
 

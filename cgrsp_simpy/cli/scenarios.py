@@ -223,6 +223,8 @@ def source_of(name: str, words: Words) -> Any:
     if short.endswith(".toml"):
         return _on_market(from_file(Path(name)), words)
     names = (*DAYS, "month", "rental", *MODULES, "FILE.toml", "script.py:function")
+    is_folder = short not in names and Path(name).is_dir()
+    require(not is_folder, "scenario", name, f"a name or a file, not a folder: {NAMES}")
     check_one_of("scenario", short if short in VARIED else name, names)
     if name in DAYS:
         allowed = "given with rental in place of a day: rental trace=LOG"

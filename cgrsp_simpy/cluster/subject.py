@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cgrsp_simpy.base.checks import InputError
+from cgrsp_simpy.base.checks import InputError, require
 from cgrsp_simpy.base.table import Table, figure_text
 from cgrsp_simpy.cluster.jobs import Jobs
 from cgrsp_simpy.cluster.logs import nodes_of
@@ -69,6 +69,10 @@ class ClusterSubject(Subject):
         """
         if isinstance(parameters.get("cluster"), int | str):
             parameters["cluster"] = nodes_of(str(parameters["cluster"]))
+        sizes = parameters.get("cluster.sizes")
+        for text in sizes if isinstance(sizes, tuple | list) else [sizes]:
+            allowed = f"the GPUs of each node, as in 8+8; or write cluster={text}"
+            require("x" not in str(text), "cluster.sizes", text, allowed)
         return parameters
 
     def details(self, run: Any) -> tuple[Sequence[Table], Mapping[str, Any]]:

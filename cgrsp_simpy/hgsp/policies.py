@@ -328,6 +328,11 @@ class Factory(partial[Planner]):
         (name,) = self.args
         return MEANINGS.get(name) or offered("hgsp")[name].load().__doc__
 
+    @property
+    def lacks(self) -> list[str]:
+        """Parameters of `Planner` that the scheduler refuses."""
+        return [name for name, owners in OWNERS.items() if self.args[0] not in owners]
+
 
 POLICIES = {name: Factory(Planner, name) for name in SCHEDULERS}
 """Name -> its planner, with the parameters of `Planner`."""

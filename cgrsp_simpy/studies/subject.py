@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import fields, is_dataclass, replace
+from difflib import get_close_matches
 from typing import Any, ClassVar, NamedTuple
 
 from cgrsp_simpy.base.checks import InputError, check_one_of, nearest, require
@@ -20,6 +21,7 @@ from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.engine.simulation import Simulation
 
 AMBIGUOUS = "ambiguous"  # a short name that two parts have
+FEW = 5  # names that an error lists in full
 
 
 class Parameter(NamedTuple):
@@ -200,7 +202,12 @@ class Subject:
         every = known | {full: full for full in self.parameters}
         for name in names:
             if name not in every:
-                meant = nearest(name, known) or f" (allowed: {', '.join(known)})"
+                close = get_close_matches(name, known, n=FEW, cutoff=0)
+                several = f"closest of {len(known)}: {', '.join(close)}"
+                listed = (
+                    f"allowed: {', '.join(known)}" if len(known) <= FEW else several
+                )
+                meant = nearest(name, known) or f" ({listed})"
                 raise InputError(f"unknown parameter {name!r}{meant}")
         return {name: every[name] for name in names}
 

@@ -22,7 +22,7 @@ from cgrsp_simpy.base.files import within
 from cgrsp_simpy.engine.events import ENVIRONMENT, Environment
 from cgrsp_simpy.hgsp.generate import LEVELS, Level, generate
 from cgrsp_simpy.hgsp.instance import Gpu, Instance
-from cgrsp_simpy.hgsp.policies import SCHEDULERS, Follow, Online, Replan
+from cgrsp_simpy.hgsp.policies import OWNERS, SCHEDULERS, Follow, Online, Replan
 from cgrsp_simpy.hgsp.report import plan_of, schedule_of
 from cgrsp_simpy.hgsp.rules import RULES, atc, dispatch
 from cgrsp_simpy.hgsp.scenario import Scenario, noise_factors, solve
@@ -521,6 +521,15 @@ def test_every_command_makes_a_simpy_environment_for_each_run(capsys, words, run
         assert told(capsys, *words)[0] == 0
     assert len(made) == runs
     assert all(isinstance(env, simpy.Environment) and env.now > 0 for env in made)
+
+
+def test_a_scheduler_is_listed_with_the_parameters_that_it_has(capsys):
+    code, printed, _ = outcome(capsys, "policies", "hgsp", "--format", "json")
+    assert code == 0
+    for row in json.loads(printed)["figures"]:
+        names = {pair.partition("=")[0] for pair in row["parameters"].split(",")}
+        has = {name for name in OWNERS if row["policy"] in OWNERS[name]}
+        assert names == (has or {""})
 
 
 def test_run_shows_the_plan_beside_what_was_measured(capsys):

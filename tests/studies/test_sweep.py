@@ -303,6 +303,14 @@ def test_the_command_sweeps(printed):
     assert found == json.loads(study.json()) | {"parameters": words}
 
 
+def test_a_value_that_is_a_list_is_labelled_as_a_word_has_it():
+    one, two = "RTX 3090", "RTX 3090+RTX A5000"
+    grid = {"name": "quiet", "jobs": 2, "slots": [[one], two.split("+")]}
+    study = cg.sweep(cg.day, grid, ["fifo"], range(2))
+    assert {row["slots"] for row in study.rows} == {one, two}
+    assert study.at(slots=two.split("+")) is study.studies[1]
+
+
 def test_the_command_reads_values_as_what_they_are(printed):
     line = (
         "sweep hectic name=quiet,normal jobs=9 free_types=true,false clock=printed"

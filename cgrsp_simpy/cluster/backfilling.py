@@ -44,14 +44,15 @@ class Profile:
 
     def take(self, kept: Reservation) -> None:
         """Reserve GPUs for a job."""
+        columns = self.nodes.columns(kept.place)
         for step in self._steps(kept):
-            self.free[step] = self.nodes.take(self.free[step], kept.place)
+            self.free[step] = self.nodes.taken(self.free[step], columns)
 
     def give(self, kept: Reservation) -> None:
         """Release a reservation, and merge equal steps."""
-        steps = self._steps(kept)
+        steps, columns = self._steps(kept), self.nodes.columns(kept.place)
         for step in steps:
-            self.free[step] = self.nodes.give(self.free[step], kept.place)
+            self.free[step] = self.nodes.given(self.free[step], columns)
         for step in (steps.stop, steps.start):
             if 0 < step < len(self.free) and self.free[step] == self.free[step - 1]:
                 del self.starts_s[step], self.free[step]
@@ -68,13 +69,15 @@ class Profile:
         return step
 
     def earliest(
-        self, gpus: int, time_s: float, before_s: float = inf
+        self, gpus: int, time_s: float, before_s: float = inf, from_s: float = -inf
     ) -> Reservation | None:
         """Return the first reservation that starts before before_s, or None.
 
-        Only starts of steps are tried. free: in all steps from `first` up to `over`.
+        Only starts of steps are tried. from_s: no earlier one is possible. free: in all
+        steps from `first` up to `over`.
         """
-        first, over, free = 0, 0, self.nodes.all
+        first = over = bisect_left(self.starts_s, from_s)
+        free = self.nodes.all
         while first < len(self.starts_s) and self.starts_s[first] < before_s:
             end_s = self.starts_s[first] + time_s
             if over == len(self.starts_s) or self.starts_s[over] >= end_s:
@@ -194,9 +197,13 @@ class Conservative:
             for start_s, job in coming:
                 self._profile.give(self.reserved[job])
                 self._reserve(view, job, start_s)
+        # of equal jobs, none starts before the one that has been reserved first
+        earliest_s = dict[tuple[Any, float], float]()
         for job in view.queue if len(self.reserved) < view.waiting else ():
             if job not in self.reserved:
-                self._reserve(view, job)
+                kind = view.needs[job], view.estimate_s[job]
+                self._reserve(view, job, from_s=earliest_s.get(kind, -inf))
+                earliest_s[kind] = self.reserved[job].start_s
         due = bisect_right(self._coming, (now_s, inf))
         coming, self._coming = self._coming[:due], self._coming[due:]
         for job in sorted(job for _, job in coming):
@@ -231,10 +238,12 @@ class Conservative:
                 self._kept[job] = kept._replace(end_s=2 * view.now_s - kept.start_s)
             self._profile.take(self._kept[job]._replace(start_s=view.now_s))
 
-    def _reserve(self, view: View, job: int, before_s: float = inf) -> None:
+    def _reserve(
+        self, view: View, job: int, before_s: float = inf, from_s: float = -inf
+    ) -> None:
         """Reserve the earliest start before a time, else the present one."""
         earliest = self._profile.earliest(
-            view.needs[job], view.estimate_s[job], before_s
+            view.needs[job], view.estimate_s[job], before_s, from_s
         )
         self.reserved[job] = earliest or self.reserved[job]
         self._profile.take(self.reserved[job])

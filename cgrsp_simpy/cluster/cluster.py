@@ -6,7 +6,7 @@ rest on one; or on as many nodes as a log tells, with its cores and memory.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache, reduce
 from itertools import accumulate, chain
 from operator import and_
@@ -33,6 +33,13 @@ Allocation = Sequence[tuple[int, int]]
 """Nodes, and how many GPUs are taken of each; of n nodes, n + i and 2n + i are the
 cores and the memory of node i, where jobs take these.
 """
+
+Columns = tuple[int, int, int]
+"""Of some nodes of which equally many GPUs are taken: the shift of the bits by so many
+GPUs, all bits of these nodes, and those of their first GPUs up to that number.
+"""
+
+WIDE = 8  # nodes of a job from which on it is faster to treat them together
 
 Placement = Callable[[int, int], float]
 """(size of a node, GPUs free on it) -> its key; of the nodes with room the first of
@@ -136,8 +143,33 @@ class Nodes:
 
     # ---- taking and giving ----
 
+    def columns(self, place: Allocation) -> Sequence[Columns]:
+        """Return the bits of a place, for `taken` and `given`: one entry for all nodes
+        with equally many GPUs.
+        """
+        every, first, number = self._first[-1], self._first, self._nodes
+        return [
+            (gpus * number, nodes * every, nodes * first[gpus])
+            for gpus, nodes in _by_gpus(place)
+        ]
+
+    def taken(self, free: int, columns: Sequence[Columns]) -> int:
+        """Return what is left when a place, which is free, is taken."""
+        for shift, every, _ in columns:
+            before = free & every
+            free ^= before ^ before >> shift
+        return free
+
+    def given(self, free: int, columns: Sequence[Columns]) -> int:
+        """Return what is free when a place is released."""
+        for shift, every, lowest in columns:
+            free |= (free & every) << shift | lowest
+        return free
+
     def take(self, free: int, place: Allocation) -> int:
-        """What is left when a place, which is free, is taken."""
+        """Return what is left when a place, which is free, is taken."""
+        if len(place) >= WIDE:
+            return self.taken(free, self.columns(place))
         for node, gpus in place:
             free ^= (
                 self._first[gpus]
@@ -146,7 +178,9 @@ class Nodes:
         return free
 
     def give(self, free: int, place: Allocation) -> int:
-        """What is free when a place is given back."""
+        """Return what is free when a place is released."""
+        if len(place) >= WIDE:
+            return self.given(free, self.columns(place))
         for node, gpus in place:
             free |= self._first[gpus] << self.count(free, node) * self._nodes + node
         return free
@@ -157,7 +191,18 @@ class Nodes:
         """Whether a job of so many GPUs has room."""
         if gpus <= self.widest:
             return free >> (gpus - 1) * self._nodes > 0
-        return self.room(free, gpus) is not None
+        if free.bit_count() < gpus:
+            return False
+        # as `room`, without a list of the nodes
+        taken = list[tuple[int, int]]()
+        for size, empty in self._empty(free):
+            whole = min(empty.bit_count(), gpus // size)
+            taken.append((size, whole))
+            gpus -= whole * size
+        if not 0 < gpus <= self.widest:
+            return not gpus
+        with_room = free >> (gpus - 1) * self._nodes & (1 << self._nodes) - 1
+        return with_room.bit_count() > sum(n for size, n in taken if size >= gpus)
 
     def usable(self, free: int, gpus: int) -> int:
         """GPUs of the nodes that have room for a job of so many; of one wider than any
@@ -201,6 +246,8 @@ class Nodes:
 
     def _node(self, free: int, gpus: int) -> int | None:
         """The node of least key for a job that is not wide."""
+        if self._nodes == 1:  # however many GPUs it has
+            return 0 if free.bit_count() >= gpus else None
         free >>= (gpus - 1) * self._nodes
         left, found = free & (1 << self._nodes) - 1, list[tuple[float, int]]()
         while left:
@@ -212,6 +259,20 @@ class Nodes:
                         found.append((self._placement(size, gpus), lowest_bit(own)))
             left, gpus = more, gpus + 1
         return min(found)[1] if found else None
+
+
+def _by_gpus(place: Allocation) -> Iterable[tuple[int, int]]:
+    """Return numbers of GPUs, with a mask of the nodes of which so many are taken.
+
+    A node that is listed twice with one number of GPUs is returned twice.
+    """
+    by_gpus, again = dict[int, int](), list[tuple[int, int]]()
+    for node, gpus in place:
+        nodes, bit = by_gpus.get(gpus, 0), 1 << node
+        if nodes & bit:
+            again.append((gpus, bit))
+        by_gpus[gpus] = nodes | bit
+    return [*by_gpus.items(), *again] if again else by_gpus.items()
 
 
 class Pools(Nodes):

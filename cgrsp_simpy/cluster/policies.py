@@ -156,17 +156,20 @@ class Received:
     def __init__(self, half_life_s: float = inf) -> None:
         self.half_life_s, self._now_s = half_life_s, -inf
         self._ended = defaultdict[int, float](float)  # of jobs that have ended, by user
+        self._jobs_ended = 0  # how many of these have been added
 
     def by_user(self, view: View, user: Ints) -> defaultdict[int, float]:
         """Return the GPU-seconds received by each user; user: of each job."""
         jobs, now_s, since_s = view.jobs, view.now_s, self._now_s
         for key in self._ended:
             self._ended[key] *= 0.5 ** ((now_s - since_s) / self.half_life_s)
-        for job in np.flatnonzero(jobs.end_s > since_s).tolist():
+        ended = view.ended(self._jobs_ended)
+        for job in sorted(ended):
             gpu_s = self._gpu_s(
                 view.gpus[job], float(jobs.run_s[job]), now_s - jobs.end_s[job]
             )
             self._ended[int(user[job])] += gpu_s
+        self._jobs_ended += len(ended)
         self._now_s, received = now_s, self._ended.copy()
         for job, running in view.running.items():
             if job >= 0:  # not GPUs that are only supposed to be in use
@@ -185,8 +188,10 @@ class Received:
     def shares(self, view: View, user: Ints) -> Floats:
         """Return Slurm's fair-share factor 2^(-(U / S)) by user; user: of each job."""
         used = self.by_user(view, user)
-        usage = np.array([used[number] for number in range(int(user.max()) + 1)])
-        return np.asarray(0.5 ** (usage / (usage.sum() or 1.0) * len(np.unique(user))))
+        jobs = np.bincount(user)  # of each user; `unique` would sort them
+        usage = np.array([used[number] for number in range(len(jobs))])
+        share = usage / (usage.sum() or 1.0)
+        return np.asarray(0.5 ** (share * np.count_nonzero(jobs)))
 
 
 class LeastAttained:

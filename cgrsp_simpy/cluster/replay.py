@@ -8,12 +8,14 @@ schedulers may give equal mean waits (all ours).
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right, insort
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
+from functools import cache, partial
 from itertools import chain, count, takewhile
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -21,12 +23,12 @@ import numpy as np
 from cgrsp_simpy.analysis.statistics import Mean, block_bootstrap_mean, mean
 from cgrsp_simpy.base.arrays import Floats
 from cgrsp_simpy.base.checks import InputError, check_one_of, check_whole, require
-from cgrsp_simpy.base.policy import READERS, Wake, policy
+from cgrsp_simpy.base.policy import READERS, Wake, in_file, policy
 from cgrsp_simpy.cluster.cluster import PLACEMENTS, Cluster
 from cgrsp_simpy.cluster.jobs import Jobs
-from cgrsp_simpy.cluster.policies import make_scheduler
-from cgrsp_simpy.cluster.scenario import Scenario
-from cgrsp_simpy.cluster.view import Scheduler, View
+from cgrsp_simpy.cluster.policies import make_scheduler, start_in_order
+from cgrsp_simpy.cluster.scenario import Scenario, pooled
+from cgrsp_simpy.cluster.view import Scheduler, Starts, View
 from cgrsp_simpy.studies.isolation import isolated, run_isolated
 from cgrsp_simpy.studies.replicate import check_policies
 from cgrsp_simpy.studies.subject import subject_of
@@ -47,6 +49,8 @@ MOST_UNEXPLAINED = 0.1
 GRACE_S = 60.0
 # weight of the second question; chosen on 30 separate logs
 TIE = 0.02
+# in a log of more jobs, a simulation that is refuted is ended: see `_waits`
+LONG = 50_000
 MOMENTS = 2000  # maximum number judged, evenly spread
 # recorded jobs end this much before others start: sums of times are rounded
 EARLY_S = 1e-3
@@ -60,8 +64,9 @@ class Replay:
 
     scenario: the log on its cluster, with the placement under which a simulation comes
     nearest to the record. waits_s: waits per job, seconds: simulated, by scheduler;
-    "recorded": the log's or NaN. agreement: by scheduler, whether it would have acted
-    as recorded at each judged moment; empty if the log has no starts, or no job waited.
+    "recorded": the log's or NaN; without the schedulers whose simulations were ended,
+    see `LONG`. agreement: by scheduler, whether it would have acted as recorded at each
+    judged moment; empty if the log has no starts, or no job waited.
     """
 
     scenario: Scenario
@@ -127,31 +132,42 @@ class Replay:
         """
         explained_by = self.explained_by
         names = sorted(
-            self.waits_s,
+            {**self.waits_s, **self.agreement},
             key=lambda name: self._unexplained(name) if name in self.agreement else -1,
         )
         known = {
             name: wait_s[~np.isnan(wait_s)] for name, wait_s in self.waits_s.items()
         }
+        figures: dict[str, Any] = {
+            "wait_s": np.mean,
+            "wait_p50_s": lambda wait_s: np.percentile(wait_s, 50),
+            "wait_p95_s": lambda wait_s: np.percentile(wait_s, 95),
+        }
         return [
             {
                 "scheduler": name,
                 **(self._evidence(name, explained_by) if self.agreement else {}),
-                "wait_s": float(known[name].mean()),
-                "wait_p50_s": float(np.percentile(known[name], 50)),
-                "wait_p95_s": float(np.percentile(known[name], 95)),
+                **{
+                    column: float(figure(known[name])) if name in known else None
+                    for column, figure in figures.items()
+                },
             }
             for name in names
         ]
 
     def _evidence(self, name: str, explained_by: Sequence[str]) -> dict[str, Any]:
         """Columns of the evidence; all None for the record."""
-        agrees = self.agreement.get(name)
-        near = None if agrees is None else interval(self._difference_s(name))
+        near = share = None
+        if name in self.agreement and name in self.waits_s:
+            near = interval(self._difference_s(name))
+            share = 100 * self._unexplained(name)
+        judged = name in self.agreement
         return {
-            "explains": near and ("yes" if name in explained_by else "no"),
-            "agreement_pct": None if agrees is None else 100 * float(agrees.mean()),
-            "unexplained_pct": near and 100 * self._unexplained(name),
+            "explains": ("yes" if name in explained_by else "no") if judged else None,
+            "agreement_pct": 100 * float(self.agreement[name].mean())
+            if judged
+            else None,
+            "unexplained_pct": share,
             **_plain("wait_difference_s", near),
         }
 
@@ -161,6 +177,8 @@ class Replay:
         return np.round(difference_s[~np.isnan(difference_s)], 6)  # sums of times
 
     def _unexplained(self, name: str) -> float:
+        if name not in self.waits_s:
+            return inf
         return float(
             abs(self._difference_s(name)).sum() / np.nansum(self.waits_s["recorded"])
         )
@@ -208,7 +226,14 @@ def replay(scenario: Scenario, schedulers: Sequence[Any] | None = None) -> Repla
     ]
     policies = check_policies(schedulers or every, scenario)
     agrees, waits_s = dict[str, Floats](), dict[str, Floats]()
-    tried = dict[tuple[str, Any], Floats]()
+    off_s = dict[tuple[str, Any], float]()
+
+    @cache
+    def simulated(name: str, placement: Any) -> Floats:
+        recorded_s = waits_s["recorded"] if agrees else None
+        placed = replace(scenario, placement=placement)
+        return _waits(placed, policies[name], recorded_s)
+
     if jobs.start_s is not None:
         waits_s["recorded"] = np.maximum(jobs.start_s - jobs.arrival_s, 0.0)
         isolated_policies = {
@@ -216,27 +241,23 @@ def replay(scenario: Scenario, schedulers: Sequence[Any] | None = None) -> Repla
             for name, scheduler in policies.items()
         }
         agrees = agreement(scenario, isolated_policies)
-        tried = {
-            (name, placement): _waits(replace(scenario, placement=placement), scheduler)
-            for placement in _placements(scenario)
-            for name, scheduler in policies.items()
-            if name in agrees and agrees[name].mean() >= FLOOR
-        }
-    if tried:
         off_s = {
-            pair: np.nansum(abs(wait_s - waits_s["recorded"]))
-            for pair, wait_s in tried.items()
+            (name, placement): float(np.nansum(abs(wait_s - waits_s["recorded"])))
+            for placement in _placements(scenario)
+            for name in policies
+            if name in agrees and agrees[name].mean() >= FLOOR
+            if len(wait_s := simulated(name, placement))
         }
+    if off_s:
         nearest, placement = min(off_s, key=off_s.__getitem__)
         scenario = replace(scenario, placement=placement)
         near = off_s[nearest, placement] / np.nansum(waits_s["recorded"])
         if near <= MOST_UNEXPLAINED:
             agrees = agreement(scenario, isolated_policies, nearest) or agrees
     waits_s |= {
-        name: tried[name, scenario.placement]
-        if (name, scenario.placement) in tried
-        else _waits(scenario, scheduler)
-        for name, scheduler in policies.items()
+        name: wait_s
+        for name in policies
+        if len(wait_s := simulated(name, scenario.placement))
     }
     return Replay(scenario, waits_s, agrees)
 
@@ -248,8 +269,27 @@ def _placements(scenario: Scenario) -> Sequence[Any]:
     return [*dict.fromkeys((scenario.placement, *others))]
 
 
-def _waits(scenario: Scenario, scheduler: Any) -> Floats:
-    jobs = run_isolated(scenario, scheduler, 0).jobs
+def _waits(
+    scenario: Scenario, scheduler: Any, recorded_s: Floats | None = None
+) -> Floats:
+    """Simulate the waits of all jobs.
+
+    recorded_s: of a log of more than `LONG` jobs, the simulation is ended, and nothing
+    returned, once the differences from these add up to more than their sum.
+    """
+    if not isinstance(scheduler, str) or in_file(scheduler):
+        jobs = run_isolated(scenario, scheduler, 0).jobs
+        return np.asarray(jobs["start_s"] - jobs["submit_s"])
+    subject = subject_of(pooled(scenario))
+    run = subject.simulation(subject.make_policy(scheduler), 0)
+    while run.advance(LONG):
+        jobs = run.view.jobs
+        if recorded_s is not None and scenario.jobs > LONG:
+            wait_s = jobs.end_s - jobs.run_s - jobs.arrival_s  # NaN before the end
+            off_s = abs(wait_s - recorded_s[: len(wait_s)])
+            if np.nansum(off_s) > np.nansum(recorded_s):
+                return np.array(())
+    jobs = run.close().jobs
     return np.asarray(jobs["start_s"] - jobs["submit_s"])
 
 
@@ -315,73 +355,40 @@ def agreement(
     `TIE`, if all free GPUs were on one node. GPUs of one type and partition are merged,
     or all of the cluster if a job needs more than that; cores and memory are ignored.
     """
-    schedulers, late = deepcopy(schedulers), set[int]()
+    schedulers = deepcopy(schedulers)
     order: Any = deepcopy(schedulers[guide]) if guide else lambda _: ()
-    source: Any = scenario.source
-    cluster = scenario.cluster
+    judge: Any = _judged
     if not guide:
-        if not source.gpus.any():  # cores are judged as GPUs
-            source, cluster = (
-                replace(source, gpus=source.cores),
-                replace(cluster, sizes=cluster.cores),
-            )
-        source = replace(
-            source.chosen(np.flatnonzero(source.gpus), ""),
-            nodes=None,
-            cores=None,
-            memory_gb=None,
-        )
-        hidden = [
-            sum(min(size, gpus) for size in cluster.sizes)
-            for gpus in range(max(cluster.sizes))
-        ]
-        scenario = Scenario(source, _together(cluster, source))
+        scenario, hidden = _without_nodes(scenario)
+        judge = partial(_judged_without_nodes, hidden)
+    source: Any = scenario.source
     start_s = np.fmax(source.start_s, source.arrival_s).tolist()
     scores: dict[str, list[float]] = {name: [] for name in schedulers}
     moments, every = count(), -(-2 * source.jobs // MOMENTS)
-
-    def agrees(name: str, view: View, due: Sequence[int], soon: set[int]) -> bool:
-        first: Any = next(iter(schedulers[name](view) or ()), None)
-        return first[0] in soon if due and first else not (due or first)
-
-    def on_nodes(view: View, due: Sequence[int], soon: set[int]) -> None:
-        for name, values in scores.items():
-            values.append(agrees(name, view, due, soon))
-
-    def on_one(view: View, due: Sequence[int], soon: set[int]) -> None:
-        sure = [0] * len(view.sizes)
-        if len(sure) == 1:
-            sure[0] = bisect_left(hidden, sum(view.idle()))
-        for node, gpus in chain.from_iterable(
-            view.room(view.needs[job]) or () for job in due
-        ):
-            sure[node] = max(sure[node], gpus)
-        if any(sure):
-            supposed = view.supposing(sure)
-            for name, values in scores.items():
-                surely = agrees(name, supposed, due, soon)
-                values.append(
-                    (surely + TIE * (not due or agrees(name, view, due, soon)))
-                    / (1 + TIE)
-                )
+    # recorded starts of the jobs that wait, in order; number of jobs that have arrived;
+    # whether a recorded start found no room
+    waiting, arrived, late = list[tuple[float, int]](), 0, False
 
     @policy(asks_on_arrival=True)
     def recorded(view: View) -> Iterator[Any]:
-        now_s, queue = view.now_s, view.queue
-        due = [job for job in queue if start_s[job] <= now_s]
-        soon = {job for job in queue if start_s[job] <= now_s + GRACE_S}
-        if len(soon) < len(queue) and (due or not soon) and next(moments) % every == 0:
-            (on_nodes if guide else on_one)(view, due, soon)
-        for job, place in takewhile(lambda start: start[0] in due, order(view) or ()):
-            due.remove(job)
+        nonlocal arrived, late
+        now_s = view.now_s
+        for job in range(arrived, arrived := len(view.gpus)):
+            insort(waiting, (start_s[job], job))
+        due = bisect_right(waiting, (now_s, inf))
+        soon = bisect_right(waiting, (now_s + GRACE_S, inf))
+        if soon < len(waiting) and (due or not soon) and next(moments) % every == 0:
+            started = sorted(job for _, job in waiting[:due])
+            soon_started = {job for _, job in waiting[:soon]}
+            for name, score in judge(schedulers, view, started, soon_started).items():
+                scores[name].append(score)
+        for job, place in _recorded_starts(view, order, start_s):
+            del waiting[bisect_left(waiting, (start_s[job], job))]
             yield job, place
-        for job in due:
-            if (place := view.room(view.needs[job])) is None:
-                late.add(job)
-            else:
-                yield job, place
-        if later := [start_s[job] for job in queue if start_s[job] > now_s]:
-            yield Wake(min(later))
+        due = bisect_right(waiting, (now_s, inf))
+        late |= due > 0
+        if due < len(waiting):
+            yield Wake(waiting[due][0])
 
     as_recorded = replace(
         source,
@@ -395,6 +402,85 @@ def agreement(
         for name, values in scores.items()
         if values and not (guide and late)
     }
+
+
+def _recorded_starts(view: View, order: Any, start_s: Sequence[float]) -> Starts:
+    """Start the jobs that are due, in an order while it starts with such jobs."""
+    now_s = view.now_s
+    yield from takewhile(lambda start: start_s[start[0]] <= now_s, order(view) or ())
+    others = [job for job in view.fitting() if start_s[job] <= now_s]
+    yield from start_in_order(view, others)
+
+
+def _agrees(
+    scheduler: Scheduler, view: View, started: Sequence[int], soon: set[int]
+) -> bool:
+    """Whether a scheduler acts as recorded; soon: jobs started within `GRACE_S`."""
+    first: Any = next(iter(scheduler(view) or ()), None)
+    return first[0] in soon if started and first else not (started or first)
+
+
+def _judged(
+    schedulers: Mapping[str, Scheduler],
+    view: View,
+    started: Sequence[int],
+    soon: set[int],
+) -> dict[str, float]:
+    """Judge schedulers by the free GPUs of each node."""
+    return {
+        name: float(_agrees(scheduler, view, started, soon))
+        for name, scheduler in schedulers.items()
+    }
+
+
+def _judged_without_nodes(
+    hidden: Sequence[int],
+    schedulers: Mapping[str, Scheduler],
+    view: View,
+    started: Sequence[int],
+    soon: set[int],
+) -> dict[str, float]:
+    """Judge schedulers by what is certain to have had room; empty if nothing is.
+
+    hidden: by GPUs of a job, how many can be free although it has no room.
+    """
+    certain = [0] * len(view.sizes)
+    if len(certain) == 1:
+        certain[0] = bisect_left(hidden, sum(view.idle()))
+    for node, gpus in chain.from_iterable(
+        view.room(view.needs[job]) or () for job in started
+    ):
+        certain[node] = max(certain[node], gpus)
+    if not any(certain):
+        return {}
+    on_certain = _judged(schedulers, view.supposing(certain), started, soon)
+    on_all = _judged(schedulers, view, started, soon) if started else {}
+    return {
+        name: (score + TIE * on_all.get(name, 1.0)) / (1 + TIE)
+        for name, score in on_certain.items()
+    }
+
+
+def _without_nodes(scenario: Scenario) -> tuple[Scenario, list[int]]:
+    """The log on merged nodes, by GPUs alone, or cores if no job has GPUs; and by GPUs
+    of a job, how many can be free on the real nodes although it has no room.
+    """
+    source: Any = scenario.source
+    cluster = scenario.cluster
+    if not source.gpus.any():
+        source = replace(source, gpus=source.cores)
+        cluster = replace(cluster, sizes=cluster.cores)
+    source = replace(
+        source.chosen(np.flatnonzero(source.gpus), ""),
+        nodes=None,
+        cores=None,
+        memory_gb=None,
+    )
+    hidden = [
+        sum(min(size, gpus) for size in cluster.sizes)
+        for gpus in range(max(cluster.sizes))
+    ]
+    return Scenario(source, _together(cluster, source)), hidden
 
 
 def _together(cluster: Cluster, jobs: Jobs) -> Cluster:

@@ -13,6 +13,7 @@ from cgrsp_simpy.cluster.cluster import (
     PAPER_CLUSTER,
     PLACEMENTS,
     Cluster,
+    Nodes,
     Placement,
     Pools,
 )
@@ -20,7 +21,7 @@ from cgrsp_simpy.cluster.jobs import COLUMNS, HIDDEN, Jobs, Offered, Row
 from cgrsp_simpy.cluster.policies import COMPARED, SCHEDULERS
 from cgrsp_simpy.cluster.report import ClusterReport
 from cgrsp_simpy.cluster.subject import ClusterSubject
-from cgrsp_simpy.cluster.view import Scheduler, View
+from cgrsp_simpy.cluster.view import PooledView, Scheduler, View
 from cgrsp_simpy.engine.events import Listener
 from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.engine.resources import ResourceSpec, pools
@@ -60,6 +61,7 @@ class Scenario(Model):
     compared = COMPARED
     policy_label = "scheduler"
     report = ClusterReport
+    view_type = View
     subject = ClusterSubject
 
     def __post_init__(self) -> None:
@@ -151,7 +153,7 @@ class Scenario(Model):
         nodes = self.cluster.nodes(needs, placement)
         needs = needs if isinstance(nodes, Pools) else ()
         in_order = getattr(source, "predecessor", None) is None
-        return View(run, nodes, self.known, needs, in_order)
+        return self.view_type(run, nodes, self.known, needs, in_order)
 
     # ---- names and columns ----
 
@@ -204,6 +206,28 @@ class Scenario(Model):
             view.on_enqueue(job)
         view.on_decision(now_s)
         return view
+
+
+class Pooled(Scenario):
+    """A scenario whose engine counts the GPUs of all nodes together."""
+
+    view_type = PooledView
+
+    def resources(self) -> tuple[ResourceSpec, ...]:
+        return pools((self.cluster.gpus,), "cluster", "GPUs")
+
+
+def pooled(scenario: Scenario) -> Scenario:
+    """Return the scenario as `Pooled` if jobs take only GPUs, of nodes with one each.
+
+    All times of its jobs are the same.
+    """
+    source, cluster = scenario.source, scenario.cluster
+    if type(scenario) is not Scenario or {*cluster.sizes} != {1}:
+        return scenario
+    needs = cluster.needs(source) if isinstance(source, Jobs) else (1,)
+    nodes = cluster.nodes(needs)
+    return Pooled(**vars(scenario)) if type(nodes) is Nodes else scenario
 
 
 class StoppingRule:

@@ -117,8 +117,8 @@ class View(view.View):
     """
 
     __slots__ = (
-        *("_arrived", "_by_need", "_ends", "_estimate_s", "_free", "_gpus", "_left"),
-        *("_key", "_needs", "_nodes", "_ranks", "_running", "_told"),
+        *("_arrived", "_by_need", "_ended", "_ends", "_estimate_s", "_free", "_gpus"),
+        *("_key", "_left", "_needs", "_nodes", "_ranks", "_running", "_told"),
     )
 
     def __init__(
@@ -141,6 +141,7 @@ class View(view.View):
         self._gpus = SealedList()
         self._estimate_s = SealedList()
         self._ends = SealedList()
+        self._ended: list[int] = []
         self._running: dict[int, Running] = SealedDict()
         self._by_need: dict[Any, list[int]] = {}  # the jobs that wait, in order
         self._arrived = Arrived(columns)
@@ -188,6 +189,10 @@ class View(view.View):
     def idle(self) -> list[int]:
         """Idle GPUs of each node."""
         return self._nodes.counts(self._free)[: len(self.sizes)]
+
+    def ended(self, known: int = 0) -> list[int]:
+        """Return the jobs that have ended, in this order, except the first `known`."""
+        return self._ended[known:]
 
     def without(self, job: int, free: int) -> int:
         """What is free when a job that runs has ended; free: what is before, as of
@@ -295,10 +300,14 @@ class View(view.View):
                 raise AssignmentError(f"{place}, which does not serve its {need}")
         elif (total := sum(gpus for _, gpus in place)) != need:
             raise AssignmentError(f"{gpus_text(total)}; it needs {need}")
+        self._start(job, place)
+        return place
+
+    def _start(self, job: int, place: Allocation) -> None:
+        """Count a job among those that run."""
         end_s = self._now_s + self._estimate_s[job]
         dict.__setitem__(self._running, job, Running(job, place, self._now_s, end_s))
         list.insert(self._ends, bisect_left(self._ends, (end_s, job)), (end_s, job))
-        return place
 
     def on_release(self, claim: Claim) -> None:
         """Called when a job has released its nodes."""
@@ -310,6 +319,27 @@ class View(view.View):
             columns = self._arrived._columns
             columns["run_s"][job] = now_s - claim.granted_s
             columns["end_s"][job] = now_s
+            self._ended.append(job)
+
+
+class PooledView(View):
+    """The view of a run whose engine counts the GPUs of all nodes in one pool.
+
+    There a job of many nodes costs the engine no more than one of a single node. Starts
+    are not checked: it is for schedulers of the package alone.
+    """
+
+    def _count(self, place: Allocation) -> None:
+        """Ignore what the engine counts, which is not by node."""
+
+    def parse_assignment(self, claim: Claim, chosen: Any) -> Sequence[Part]:
+        self._start(claim.job, chosen)
+        self._free = self._nodes.take(self._free, chosen)
+        return ((0, self._gpus[claim.job]),)
+
+    def on_release(self, claim: Claim) -> None:
+        self._free = self.without(claim.job, self._free)
+        super().on_release(claim)
 
 
 Starts = Iterator[tuple[int, Allocation]]

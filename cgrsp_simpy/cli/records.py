@@ -266,16 +266,21 @@ def _verdict(found: Replay) -> str:
         )
         return f"{reason}: no scheduler agrees more than another"
     judged = len(next(iter(found.agreement.values())))
+    number = len({*found.agreement} - {*found.waits_s})
+    ended = (
+        f"; {number} simulations were ended, since they differ from the recorded waits"
+        " by more than their sum"
+    ) * (number > 0)
     if not names:
         return (
             f"no scheduler explains this log: none agrees with at least"
             f" {100 * FLOOR:.0f} % of {judged:,} moments and gives the recorded waits;"
-            f" {100 * found.unexplained:.0f} % of these remain unexplained"
+            f" {100 * found.unexplained:.0f} % of these remain unexplained{ended}"
         )
     return (
         f"{'tie: ' * (len(names) > 1)}{', '.join(names)} explain"
         f"{'s' * (len(names) == 1)} this log, judged at {judged:,} moments; simulated"
-        f" with placement {found.scenario.placement}"
+        f" with placement {found.scenario.placement}{ended}"
     )
 
 

@@ -138,7 +138,7 @@ class Replay:
         known = {
             name: wait_s[~np.isnan(wait_s)] for name, wait_s in self.waits_s.items()
         }
-        figures = {
+        figures: dict[str, Any] = {
             "wait_s": np.mean,
             "wait_p50_s": lambda wait_s: np.percentile(wait_s, 50),
             "wait_p95_s": lambda wait_s: np.percentile(wait_s, 95),

@@ -222,9 +222,11 @@ def pooled(scenario: Scenario) -> Scenario:
 
     All times of its jobs are the same.
     """
-    if type(scenario) is not Scenario or {*scenario.cluster.sizes} != {1}:
+    source, cluster = scenario.source, scenario.cluster
+    if type(scenario) is not Scenario or {*cluster.sizes} != {1}:
         return scenario
-    nodes = scenario.cluster.nodes(scenario.cluster.needs(scenario.source))
+    needs = cluster.needs(source) if isinstance(source, Jobs) else (1,)
+    nodes = cluster.nodes(needs)
     return Pooled(**vars(scenario)) if type(nodes) is Nodes else scenario
 
 

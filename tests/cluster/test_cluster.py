@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from support import placed
 
-from cgrsp_simpy.cluster.cluster import PLACEMENTS, Cluster, Need, Pools
+from cgrsp_simpy.cluster.cluster import PLACEMENTS, Cluster, Need, Nodes, Pools
 from cgrsp_simpy.cluster.jobs import Jobs
 from cgrsp_simpy.cluster.policies import SCHEDULERS, make_scheduler
 from cgrsp_simpy.cluster.scenario import simulate
@@ -183,6 +183,24 @@ def test_needs_are_met_as_by_counting_node_by_node(placement):
         running.append(place)
         assert nodes.counts(free) == left.reshape(-1).tolist()
     assert 100 < refused < 1900
+
+
+def test_a_wide_job_takes_nodes_as_by_counting_node_by_node():
+    random = np.random.default_rng(3)
+    for case in range(200):
+        sizes = random.choice([1, 2, 4, 8] if case % 2 else [1], 14)
+        nodes = Nodes(sizes.tolist())
+        left = np.where(random.random(14) < 0.7, sizes, random.integers(0, sizes + 1))
+        free = nodes.packed(left.tolist())
+        for gpus in range(1, int(sizes.sum()) + 2):
+            place = nodes.room(free, gpus)
+            assert nodes.fits(free, gpus) == (place is not None)
+            rest = left.copy()
+            for node, taken in place or ():
+                rest[node] -= taken
+            after = nodes.take(free, place or ())
+            assert nodes.counts(after) == rest.tolist()
+            assert nodes.give(after, place or ()) == free
 
 
 def _spans(place, number):

@@ -27,7 +27,7 @@ from cgrsp_simpy.cluster.replay import (
     changed,
     replay,
 )
-from cgrsp_simpy.cluster.scenario import Scenario
+from cgrsp_simpy.cluster.scenario import Pooled, Scenario, pooled
 from cgrsp_simpy.logs import Tags, read_log
 from cgrsp_simpy.studies.subject import subject_of
 
@@ -432,6 +432,33 @@ def test_a_log_that_no_scheduler_explains_has_no_what_if(file, capsys):
     recorded_s, simulated_s = 4590 + 9180, 990 + 1980
     share = 100 * (recorded_s - simulated_s) / recorded_s
     assert answer["unexplained_pct"] == pytest.approx(share)
+
+
+def test_in_a_long_log_a_refuted_simulation_is_ended(tmp_path, monkeypatch):
+    monkeypatch.setattr("cgrsp_simpy.cluster.replay.LONG", 50)
+    found = replay(read(tmp_path, log_of("easy", 120)), ["fifo", "easy", "sjf"])
+    assert found.explained_by == ["easy"]
+    refuted = {*found.agreement} - {*found.waits_s}
+    whole = {name for name in ("fifo", "sjf") if name in found.waits_s}
+    assert refuted and found.unexplained == 0
+    for row in found.rows:
+        assert (row["wait_s"] is None) == (row["scheduler"] in refuted)
+    monkeypatch.undo()
+    every = replay(found.scenario, ["fifo", "easy", "sjf"])
+    assert all(every._unexplained(name) > 1 for name in refuted)
+    for name in ("easy", *whole):
+        assert np.array_equal(every.waits_s[name], found.waits_s[name])
+
+
+def test_nodes_of_one_gpu_are_pooled_with_equal_waits():
+    cluster = Cluster((1,) * 32)
+    jobs = generate(Mix(overestimate=1.0), 60, 1.2, cluster, 0)
+    scenario = Scenario(jobs, cluster)
+    assert type(pooled(scenario)) is Pooled
+    for name in SCHEDULERS:
+        run = subject_of(scenario).run(name)
+        equal = subject_of(pooled(scenario)).run(name)
+        assert np.array_equal(run.jobs, equal.jobs), name
 
 
 # ---- logs of a simulator that shares no code with the package ----

@@ -128,6 +128,9 @@ def folder_of(command, place):
             text for _, text in BLOCKS["market"] if 'to_toml("own.toml")' in text
         )
         run([sys.executable, "-c", script], place)
+    if "state.json" in command:
+        [state] = (text for kind, text in BLOCKS["live"] if kind == "json")
+        (place / "state.json").write_text(state, encoding="utf-8")
     if "bank.py" in command:
         [script] = (text for _, text in BLOCKS["README"] if "def bank(" in text)
         (place / "bank.py").write_text(script, encoding="utf-8")

@@ -204,7 +204,7 @@ def test_what_messages_advise_can_be_done():
     ]
     installs = {re.fullmatch(r'"\.\[(\w+)\]"', name) for name in named}
     assert None not in installs and {found[1] for found in installs} == {
-        *("app", "completion", "fast", "pandas", "teach"),
+        *("app", "completion", "fast", "forecast", "pandas", "teach"),
     }
     assert {found[1] for found in installs} <= extras.keys()
     assert "cgrsp_simpy[" not in text

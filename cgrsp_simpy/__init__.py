@@ -15,7 +15,6 @@ when it is first used.
 from __future__ import annotations
 
 from importlib import import_module
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from cgrsp_simpy.base.checks import InputError
@@ -82,8 +81,9 @@ if TYPE_CHECKING:
     from cgrsp_simpy.market.measured import fit_stock, measured
     from cgrsp_simpy.market.series import read_market
     from cgrsp_simpy.papers import thesis
+    from cgrsp_simpy.rental.state import State
 
-__version__ = version("cgrsp_simpy")
+    __version__: str
 
 __all__ = [
     "POLICIES",
@@ -120,6 +120,7 @@ __all__ = [
     "Run",
     "Scenario",
     "Service",
+    "State",
     "Status",
     "StockSeries",
     "Store",
@@ -175,6 +176,7 @@ MODULES = {
     ).split()
 }
 LATER = {
+    "State": "rental.state",
     "advise": "decide.advice",
     "fit_stock": "market.measured",
     "lower_bound": "decide.bounds",
@@ -195,4 +197,6 @@ if not TYPE_CHECKING:  # a checker would take every misspelt name for one that i
             return import_module(f"cgrsp_simpy.{MODULES[name]}")
         if name in LATER:
             return getattr(import_module(f"cgrsp_simpy.{LATER[name]}"), name)
+        if name == "__version__":
+            return import_module("importlib.metadata").version("cgrsp_simpy")
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

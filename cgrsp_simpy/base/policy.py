@@ -11,15 +11,17 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from traceback import extract_tb
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 import cloudpickle
 
 from cgrsp_simpy.base.checks import InputError, check_one_of, read_as, require
 from cgrsp_simpy.base.files import check_named
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 Decided = TypeVar("Decided", bound=Callable[..., Any])
 
@@ -167,6 +169,8 @@ def offered(module: str) -> dict[str, EntryPoint]:
     """Return the schedulers that installed packages offer to a module, by name: their
     entry points of the group "cgrsp_simpy.MODULE". They are imported when first used.
     """
+    from importlib.metadata import entry_points  # loads Python's e-mail package
+
     found = entry_points(group=f"cgrsp_simpy.{module}")
     return {entry.name: entry for entry in sorted(found, key=lambda each: each.name)}
 

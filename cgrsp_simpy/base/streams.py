@@ -19,21 +19,22 @@ def stream(seed: int, name: str, *numbers: int) -> Generator:
     Names in use: arrivals, complexity, deadlines, status, delay, service, needs (the
     jobs' draws), attempts (by job, its luck from the second dispatch on), preemptions
     (by slot and type), seen (the statuses that the scheduler sees), "market TYPE"
-    (stock of a type that persists), "market start" (where a replayed series begins),
-    "wait predictions" and "run predictions" (which of these fail), policy (a random
-    policy's own), lucks (seeds of other draws for the same arrivals), days (a month's
-    kinds of days and their seeds) and bootstrap; in HGSP tasks, workloads, memory,
-    weights, "service noise", and sagreedy and search (of the searches); of jobs of
-    clusters arrivals, gpus, durations, estimates, kinds, families, rates (of the
-    families) and users; of LLM requests arrivals, prompts and outputs; of plans growth
-    (jobs that are added to a log) and interruptions (of spot instances); of DAGs "dag
-    edges", "dag work", "dag data", "dag memory", "in use" (of the GPUs), "plan pairs",
-    "random plan", "random search", "dag annealing", whales, network and exploration; of
-    spot instances "spot start" (where in its traces a run begins) and "spot zone 0", 1
-    and so on; verify (which runs are repeated), "public program" (of the cluster
-    paper), generated (the thesis's jobs, in its figures), exercise, and "run " before
-    those of a job process. Those of scenarios that are drawn at random begin with
-    "suite" (tests/benchmarks/suite.py).
+    (stock of a type that persists), state (by job, what the state of a queue leaves
+    open), "state TYPE" (which courses of the stock agree with a state), "market start"
+    (where a replayed series begins), "wait predictions" and "run predictions" (which of
+    these fail), policy (a random policy's own), lucks (seeds of other draws for the
+    same arrivals), days (a month's kinds of days and their seeds) and bootstrap; in
+    HGSP tasks, workloads, memory, weights, "service noise", and sagreedy and search (of
+    the searches); of jobs of clusters arrivals, gpus, durations, estimates, kinds,
+    families, rates (of the families) and users; of LLM requests arrivals, prompts and
+    outputs; of plans growth (jobs that are added to a log) and interruptions (of spot
+    instances); of DAGs "dag edges", "dag work", "dag data", "dag memory", "in use" (of
+    the GPUs), "plan pairs", "random plan", "random search", "dag annealing", whales,
+    network and exploration; of spot instances "spot start" (where in its traces a run
+    begins) and "spot zone 0", 1 and so on; verify (which runs are repeated), "public
+    program" (of the cluster paper), generated (the thesis's jobs, in its figures),
+    exercise, and "run " before those of a job process. Those of scenarios that are
+    drawn at random begin with "suite" (tests/benchmarks/suite.py).
 
     Raises InputError for a seed that is not a whole number >= 0.
     """

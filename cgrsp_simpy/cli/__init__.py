@@ -20,7 +20,6 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from importlib import import_module
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, cast
 
@@ -74,6 +73,16 @@ VERBS = {  # verb -> module of this package, loaded on use, and its summary
     "advise": (
         "advise",
         "Recommend a policy, a number of slots and GPU types, in USD per day.",
+    ),
+    "next": (
+        "live",
+        "List the dispatches that a policy makes now, of a queue whose state is a"
+        " file.",
+    ),
+    "forecast": (
+        "live",
+        "Forecast when each job of a queue starts and ends, and what one more slot,"
+        " another policy or a later hour would change.",
     ),
     "bound": (
         "bound",
@@ -230,7 +239,7 @@ def _parsed(words: Sequence[str]) -> argparse.Namespace | str:
     if verb in ("-h", "--help"):
         return overview()
     if verb == "--version":
-        return f"cgrsp {version('cgrsp_simpy')}"
+        return f"cgrsp {import_module('cgrsp_simpy').__version__}"
     if verb == "--completion":
         return completion(words[1] if len(words) > 1 else "")
     if verb not in VERBS:

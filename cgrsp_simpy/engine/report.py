@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from cgrsp_simpy.base.checks import check_one_of
+from cgrsp_simpy.base.checks import InputError, check_one_of
 from cgrsp_simpy.base.metric import Metric, summed
 from cgrsp_simpy.base.timeline import VISIT, Timeline
 from cgrsp_simpy.engine.claim import Claim
@@ -171,6 +171,10 @@ class Report:
         add(columns) and the time of the last completion, end_s.
         """
         return WaitTally() if self.claim_columns else EndTally()
+
+    def state(self, run: Any, at_s: float) -> Any:
+        """Return the state of a run, as `Run.state`."""
+        raise InputError(f"runs of {self.model.name} have no state")
 
     def summary(self, run: Any) -> dict[str, Any]:
         """Return the figures of a run by name."""

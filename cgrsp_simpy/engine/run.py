@@ -279,6 +279,14 @@ class Run(HoldsPolicies):
         """Return the figures by name; the report's `metrics` describe them."""
         return self.report.summary(self)
 
+    def state(self, at_s: float) -> Any:
+        """Return the state of the run after all events up to a time, seconds, from
+        which runs can start; of rented slots a `State`.
+
+        Raises InputError for a model whose report has no `state`.
+        """
+        return self.report.state(self, at_s)
+
     def __repr__(self) -> str:
         return visible(f"<{type(self).__name__} of {self.title}>")
 

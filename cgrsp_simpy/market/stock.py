@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from math import ceil, floor, inf
+
+from numpy.random import Generator
 
 from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.market.gpu import GpuType
@@ -13,6 +15,7 @@ from cgrsp_simpy.market.law import LOW, Market, Status, StockSeries
 
 DAY_S = 86400.0  # seconds of a day
 DRAWN = 256  # epochs that are drawn together
+MOST_COURSES = 2_000  # of a type's stock that are drawn until one agrees
 
 
 class Stock:
@@ -58,6 +61,24 @@ class Stock:
             return now_s
         look = floor(now_s / poll_s)
         return (look - (look * poll_s > now_s)) * poll_s
+
+    def redraw(
+        self, gpu: GpuType, misses: Callable[[Callable[[float], Status]], int]
+    ) -> None:
+        """Draw the course of a type's stock again until it agrees with what is known,
+        if it persists; of MOST_COURSES that do not, the nearest is taken.
+
+        misses: the number of observations with which a course does not agree; the
+        course is a function of the time in seconds.
+        """
+        least = inf
+        for number in range(MOST_COURSES if self.persists(gpu) else 0):
+            path = _Held(self.market, gpu, self._seed, number)
+            missed = misses(path.status)
+            if missed < least:
+                least, self._paths[gpu.name] = missed, path
+            if not missed:
+                return
 
     def changes_s(self, gpu: GpuType, after_s: float, before_s: float) -> list[float]:
         """Return possible changes of a type's status between two times, seconds."""
@@ -109,13 +130,17 @@ class Stock:
 class _Held:
     """The variate U(t) of a type, see the market's module."""
 
-    def __init__(self, market: Market, gpu: GpuType, seed: int) -> None:
+    def __init__(self, market: Market, gpu: GpuType, seed: int, *numbers: int) -> None:
         self._market, self._gpu = market, gpu
         self._own, name = market.holding(gpu.name), f"market {gpu.name}"
-        self._levels = [_Level(seed, name, self._own.persistence_s)]
+
+        def level(kind: str, mean_s: float) -> _Level:
+            return _Level(stream(seed, f"{name}{kind}", *numbers), mean_s)
+
+        self._levels = [level("", self._own.persistence_s)]
         if self._own.switch_s:  # second level, and which of the two is shown
-            self._levels.append(_Level(seed, f"{name} second", self._own.persistence_s))
-            self._levels.append(_Level(seed, f"{name} shown", self._own.switch_s))
+            self._levels.append(level(" second", self._own.persistence_s))
+            self._levels.append(level(" shown", self._own.switch_s))
         hours_s = [
             (hour - market.clock.start_h) % 24 * 3600 for hour in market.change_hours
         ]
@@ -143,8 +168,8 @@ class _Held:
 class _Level:
     """A uniform variate that is redrawn at the epochs of a Poisson process."""
 
-    def __init__(self, seed: int, name: str, mean_s: float) -> None:
-        self._mean_s, self._rng = mean_s, stream(seed, name)
+    def __init__(self, generator: Generator, mean_s: float) -> None:
+        self._mean_s, self._rng = mean_s, generator
         self._epochs_s, self._uniforms = [0.0], [float(self._rng.random())]
 
     def at(self, time_s: float) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import numpy as np
@@ -97,6 +98,11 @@ class ArrivalRates:
         hour = np.searchsorted(until, rest, side="right") - 1  # one in which jobs come
         hours = periods * len(rates) + hour + (rest - until[hour]) / rates[hour] - start
         return np.asarray(np.maximum.accumulate(np.maximum(hours, 0.0)) * 3600.0)
+
+    def later(self, time_s: float) -> ArrivalRates:
+        """The rates of a clock whose time 0 is at a simulated time of this one."""
+        day, hour = divmod(self._start() + time_s / 3600.0, HOURS)
+        return replace(self, start_h=hour, start_day=WEEK[int(day) % len(WEEK)])
 
     def _start(self) -> float:
         """Hours since midnight on Monday at simulated time 0."""

@@ -484,7 +484,8 @@ class Bulk:
     @cached_property
     def stock(self) -> Stock:
         """Stock of dispatches."""
-        return Stock(self.scenario.market, self.seed)
+        stock: Stock = self.scenario.stock_of(self.seed)
+        return stock
 
     @cached_property
     def seen(self) -> Any:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from statistics import NormalDist
 from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
@@ -118,6 +119,18 @@ class Draws(NamedTuple):
     service: float
 
 
+class Met(NamedTuple):
+    """What a job has met at its dispatch, in place of draws.
+
+    status: stock status. delay: provisioning delay, seconds. service: realised over
+    mean execution time.
+    """
+
+    status: int
+    delay: float
+    service: float
+
+
 @declared()
 class Service:
     """The distribution of a job's realised over mean execution time, whose mean is 1.
@@ -151,3 +164,22 @@ class Service:
         logs = generator.standard_normal(len(complexity)) * sigma - 0.5 * sigma**2
         # math.exp: np.exp differs in the last bit between processors
         return list(map(math.exp, logs.tolist()))
+
+    def factor_above(self, complexity: int, uniform: float, least: float) -> float:
+        """Return a realised over mean execution time given that it is above `least`,
+        from a uniform variate on [0, 1). If it cannot be, it is slightly above.
+        """
+        surely = least * (1.0 + 1e-12)
+        if self.distribution == "exponential":
+            return least - math.log1p(-uniform)
+        sigma = self.sigma[complexity - 1]
+        if not sigma:
+            return max(1.0, surely)
+        normal, beyond = NormalDist(), 1.0
+        if least > 0.0:
+            beyond = normal.cdf(-(math.log(least) / sigma + 0.5 * sigma))
+        chance = beyond * (1.0 - uniform)  # of a greater one
+        if not 0.0 < chance < 1.0:
+            return surely if chance <= 0.0 else 0.0
+        z = -normal.inv_cdf(chance)
+        return max(surely, math.exp(sigma * z - 0.5 * sigma**2))

@@ -20,7 +20,7 @@ from cgrsp_simpy.market.gpu import GpuType
 from cgrsp_simpy.market.law import HIGH, LOW, Status
 from cgrsp_simpy.market.stock import Stock
 from cgrsp_simpy.rental.instances import Instance, Renting
-from cgrsp_simpy.rental.job import Draws, Job
+from cgrsp_simpy.rental.job import Draws, Job, Met
 from cgrsp_simpy.rental.terms import PARTS
 from cgrsp_simpy.rental.view import SlotView
 
@@ -55,11 +55,13 @@ def job_process(run: Simulation, job: Job) -> Process:
 
 
 def provisioning(
-    stock: Stock, gpus: Sequence[GpuType], time_s: float, draws: Draws
+    stock: Stock, gpus: Sequence[GpuType], time_s: float, draws: Draws | Met
 ) -> tuple[Status, float]:
     """Return the scarcest stock status among the types of a dispatch, and the
-    provisioning delay at that status, seconds.
+    provisioning delay at that status, seconds; both are known of a job of a state.
     """
+    if type(draws) is Met:
+        return Status(draws.status), draws.delay
     status = stock.status(gpus[0], time_s, draws.status)  # thesis Eq. 3.1
     for gpu in gpus[1:]:  # mostly none
         status = max(status, stock.status(gpu, time_s, draws.status))

@@ -246,7 +246,7 @@ class Scenario(Model):
     def view(self, run: Any) -> View:
         # Set here and not in `set_up`: the view shows the stock, and a scenario that
         # derives from this one keeps `set_up` to itself.
-        run.stock = Stock(self.market, run.seed)
+        run.stock = self.stock_of(run.seed)
         run.gpu_index = {gpu.name: index for index, gpu in enumerate(self.gpus)}
         run.closed = {}  # slots that are closed, see `slot_process`
         view = View(self.known(), run.stock, run.seed, run)
@@ -255,6 +255,10 @@ class Scenario(Model):
         if isinstance(run.policy, Budget):
             run.policy.totals = run.records.tally
         return view
+
+    def stock_of(self, seed: int) -> Stock:
+        """Return the stock of a run."""
+        return Stock(self.market, seed)
 
     @cached_property
     def compiled_setup(self) -> Any:

@@ -14,6 +14,7 @@ from cgrsp_simpy.market.stock import DAY_S, Stock, law_changes_s
 from cgrsp_simpy.rental.job import Job
 from cgrsp_simpy.rental.policies.rule import Index, Rule, Score, Tiers, sentence
 from cgrsp_simpy.rental.policies.rules import ListPolicy, by_submission
+from cgrsp_simpy.rental.policies.triage import Triage
 from cgrsp_simpy.rental.view import Assignment, SlotView, View
 
 RANKED = 5  # waiting jobs listed per decision
@@ -22,14 +23,38 @@ ROUNDING = 1e-9  # of chances
 
 def reasons(scenario: Any, rule: Any, seed: int) -> Reasons | None:
     """Repeat a run and return its rules' reasons; None if they cannot be described."""
-    plain = type(rule) is ListPolicy and isinstance(rule.reserve, Rule | None)
-    if not plain or not (
-        isinstance(rule.order, Tiers | Index) or rule.order is by_submission
-    ):
+    if not is_traceable(rule):
         return None
     run = scenario.subject(scenario).simulation(TracingPolicy(rule), seed)
     run.finish()
     return cast(TracingPolicy, run.policy).reasons
+
+
+def is_traceable(rule: Any) -> bool:
+    """Whether the reasons of a policy can be described."""
+    plain = type(rule) is ListPolicy and isinstance(rule.reserve, Rule | None)
+    return plain and (
+        isinstance(rule.order, Tiers | Index) or rule.order is by_submission
+    )
+
+
+def explained(policy: Any, view: View) -> tuple[Any, dict[int, str]]:
+    """Return the answer of a policy, and the reasons of its assignments by job; none
+    for a policy that is not the package's.
+    """
+    reasons: dict[int, str] = {}
+    if type(policy) is Triage:
+        return policy.explained(view, reasons), reasons
+    if not is_traceable(policy):
+        return policy(view), reasons
+    tracing = TracingPolicy(policy)
+    answer = tracing(view)
+    [choice] = tracing.reasons.choices
+    ranks, order = dict(choice.ranked), tracing.reasons.order
+    for job, _ in answer:
+        offers = choice.offers.get(job.id, ())[:1]
+        reasons[job.id] = ", ".join([ranks.get(job.id) or order.lower(), *offers])
+    return answer, reasons
 
 
 class TracingPolicy(ListPolicy):

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from functools import cached_property
-from itertools import repeat
+from itertools import islice, repeat
 from pathlib import Path
 from typing import Annotated, Any, Protocol, TypeVar, Unpack
 
@@ -664,6 +664,40 @@ def _classes(log: Log, column: str, deadlines: Deadlines) -> tuple[int, ...]:
                 f" {', '.join(names)}"
             )
     return tuple(names.index(name) if name else -1 for name in log.tags[column])
+
+
+def submissions_s(workload: JobList | LoggedWorkload) -> Sequence[float]:
+    """The submissions of a list or log of jobs, seconds, in order."""
+    if isinstance(workload, JobList):
+        return [job.submit_s for job in workload.listed]
+    return workload.submit_s
+
+
+def arrivals_after(
+    workload: Any, service: Service, seed: int, now_s: float, number: int, first: int
+) -> Iterator[tuple[float, Job, Draws]]:
+    """Yield the arrivals after a time, with ids from `first` on: of a list or log its
+    last ones, else new ones, of the rates from that time on.
+
+    Raises InputError for a list or log whose last jobs come before.
+    """
+    if not number:
+        return
+    shift_s, skipped = 0.0, 0
+    if isinstance(workload, JobList | LoggedWorkload):
+        skipped = workload.jobs - number
+        from_s = submissions_s(workload)[skipped]
+        require(from_s >= now_s, "submission of a job to come", from_s, f">= {now_s:g}")
+    else:
+        shift_s, more = now_s, {}
+        if isinstance(workload, HourlyWorkload):
+            more["rates"] = workload.rates.later(now_s)
+        workload = replace(workload, jobs=number, **more)
+    jobs = islice(workload.generate(seed, service), skipped, None)
+    for number_of, (job, draws) in enumerate(jobs, first):
+        submit_s, deadline_s = job.submit_s + shift_s, job.deadline_s + shift_s
+        moved = job._replace(id=number_of, submit_s=submit_s, deadline_s=deadline_s)
+        yield submit_s, moved, draws
 
 
 def widths(workload: Workload) -> Sequence[int]:

@@ -20,6 +20,8 @@ LINES = {  # a command -> how many rows its figures have
     "parameters spot": None,
     "policies spot": None,
     "advise quiet jobs=5 --policies fifo,spt --seeds 2": None,
+    "next state.json": 1,
+    "forecast state.json --policies fifo,spt --seeds 2": 2,
     "bound quiet jobs=1 --seeds 2": 2,
     "bound quiet jobs=3 --seeds 2 --clairvoyant": 2,
     "plan waiting --policies ajw,njw": 2,
@@ -37,6 +39,10 @@ def folder(tmp_path, monkeypatch):
     (tmp_path / "log.csv").write_text(f"submit_s,service_s,user\n{rows}")
     rows = "".join(f"{3600 * hour},{hour % 5 and 1}\n" for hour in range(60))
     (tmp_path / "stock.csv").write_text(f"time,status\n{rows}")
+    (tmp_path / "state.json").write_text(
+        '{"scenario": "quiet", "now_s": 60, "slots": ["RTX 3090"], "waiting":'
+        ' [{"id": 1, "submit_s": 50, "deadline_s": 3650}]}'
+    )
     swf_of_three(tmp_path)
 
 

@@ -56,6 +56,8 @@ LINES = [
     ("compare waiting rate_per_s=0.2 service_s=500 machines=104 jobs=50 --seeds 1"),
     "compare month days=1 --seeds 1 --policies fifo,spt",
     "advise quiet jobs=1 --seeds 1 --policies fifo",
+    "next STATE --policy fifo",
+    "forecast STATE --seeds 1",
     "bound quiet jobs=1 --seeds 1",
     "bound quiet jobs=1 --seeds 1 --clairvoyant",
     "run cluster jobs=1",
@@ -104,8 +106,10 @@ def test_commands_print_json_that_any_program_reads(line, capsys, tmp_path):
     jobs = tmp_path / "jobs.csv"
     rows = "".join(f"{3600 * hour},{1800 + hour % 7}\n" for hour in range(24 * 30))
     jobs.write_text(f"time,wallclock_runtime_sec\n{rows}", encoding="utf-8")
-    files = {"MARKET": str(market), "LOG": str(log), "JOBS": str(jobs)}
-    words = [files.get(word, word) for word in line.split()]
+    state = tmp_path / "state.json"
+    state.write_text('{"scenario": "quiet", "now_s": 0, "slots": ["RTX 3090"]}')
+    files = {"MARKET": market, "LOG": log, "JOBS": jobs, "STATE": state}
+    words = [str(files.get(word, word)) for word in line.split()]
     assert main([*words, "--format", "json"]) == 0
     found = strict(capsys.readouterr().out)
     valid_answer(found)

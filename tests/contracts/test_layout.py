@@ -37,6 +37,7 @@ ELSEWHERE = {  # file, or folder -> the tests of what has none of its own, and w
     "plots": "plots/test_plots.py",  # draws each plot
     "rental/arrivals.py": "theory/test_arrival_rates.py",
     "rental/kernel": "rental/test_bulk.py",  # compiled, by whole runs
+    "rental/resume.py": "rental/test_state.py",  # compiled, by whole runs
     "rental/toml.py": "rental/test_scenario.py",
     "papers/thesis/day_figures.py": "papers/thesis/test_figures.py",
     "papers/thesis/table_figures.py": "papers/thesis/test_figures.py",

@@ -146,6 +146,9 @@ def folder_of(command, place):
         )
         if made != command:
             run(calls(made)[0], place)
+    if "state.json" in command:
+        [state] = (text for kind, text in BLOCKS["live"] if kind == "json")
+        (place / "state.json").write_text(state, encoding="utf-8")
     if "bank.py" in command:
         [script] = (text for _, text in BLOCKS["README"] if "def bank(" in text)
         (place / "bank.py").write_text(script, encoding="utf-8")
@@ -219,7 +222,7 @@ def test_what_messages_advise_can_be_done():
     ]
     installs = {re.fullmatch(r'"\.\[(\w+)\]"', name) for name in named}
     assert None not in installs and {found[1] for found in installs} == {
-        *("app", "completion", "fast", "pandas", "teach"),
+        *("app", "completion", "fast", "forecast", "pandas", "teach"),
     }
     assert {found[1] for found in installs} <= extras.keys()
     assert "cgrsp_simpy[" not in text

@@ -34,6 +34,7 @@ LOGS = {
     "workflow_on_gpus.py": DATA
     / "pegasus"
     / "epigenomics-chameleon-hep-1seq-100k-001.json",
+    "wait_forecasts.py": DATA / "swf" / "LANL-CM5-1994-4.1-cln.swf.gz",
     "waiting_on_a_log.py": DATA / "swf" / "NASA-iPSC-1993-3.1-cln.swf.gz",
 }
 NEEDS = {
@@ -41,6 +42,7 @@ NEEDS = {
     "gym_environment.py": "gymnasium",
     "train_agent.py": "gymnasium",
     "tune.py": "pymoo",
+    "wait_forecasts.py": "sklearn",
 }
 SCRIPTS = sorted(
     script
@@ -68,6 +70,7 @@ LONG = (
     "tiles",
     "train_agent",
     "tune",
+    "wait_forecasts",
     "waiting_on_a_log",
     "where_triage_loses",
     "workflow_on_gpus",

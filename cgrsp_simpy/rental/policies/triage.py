@@ -419,6 +419,12 @@ class Triage:
     _outlook: Outlook | None = field(default=None, init=False, repr=False)
 
     def __call__(self, view: View) -> list[Assignment | Wake]:
+        return self.explained(view, None)
+
+    def explained(
+        self, view: View, reasons: dict[int, str] | None
+    ) -> list[Assignment | Wake]:
+        """Return the answer; `reasons` gets that of each assignment, by job."""
         outlook, offers = self._outlook, view.offers()
         if outlook is None or outlook.known is not view.known:
             outlook = Outlook(view.known)
@@ -462,6 +468,11 @@ class Triage:
             if len(slots) < job.gpus:  # no room for it, and it is not overtaken
                 break
             answer.append(assign(job, slots))
+            if reasons is not None:
+                reasons[job.id] = (
+                    f"waiting costs most: {60 * front.index:.2g} USD per minute and"
+                    f" second of a slot; {front.usd:.2g} USD if dispatched now"
+                )
             taken[front.job_class][front.part] += 1
             left -= 1
         if again_s < inf:

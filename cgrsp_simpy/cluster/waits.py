@@ -1,0 +1,256 @@
+"""Forecasts of the waits of a log's jobs from what was known when each was submitted.
+
+For logs that no scheduler explains (`replay`): quantiles of the wait given the work
+ahead in the queue, the job's size, estimate, queue and user, the hour, and the waits
+that were known by then. Boosted trees give them (scikit-learn, the extra "forecast"),
+fitted again and again on the log's past; then they are stretched so that they would
+have held their shares of the latest known waits. The control are the quantiles of the
+last known waits of the same size class, the whole part of log2 of the size.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Hashable
+from dataclasses import dataclass
+from heapq import heappop, heappush
+from typing import Any
+
+import numpy as np
+
+from cgrsp_simpy.base.arrays import Floats
+from cgrsp_simpy.base.checks import InputError, check_whole, require
+from cgrsp_simpy.base.metric import summed
+from cgrsp_simpy.cluster.jobs import Jobs
+
+LEVELS = (0.05, 0.5, 0.95)
+LAST = 200  # known waits of a size class, for the control
+FEW = 20  # below so many known waits of a class, those of all classes are taken
+EVERY = 6000  # jobs between two fits
+LEARNED = 40_000  # jobs, the latest, that a fit learns from
+CALIBRATED = 2000  # latest known waits that stretch the quantiles
+TOGETHER = 100  # jobs that are stretched alike
+HOUR_S = 3600.0
+NEEDED = 'forecasts of waits need scikit-learn: pip install ".[forecast]" in a clone'
+
+
+@dataclass(frozen=True)
+class KnownWaits:
+    """What was known at the submission of each job of a log, in order of submission.
+
+    features: of shape (jobs, features). control: of shape (jobs, levels), quantiles of
+    the last known waits of the same size class. submit_s, wait_s: per job. All times in
+    seconds.
+    """
+
+    features: Floats
+    control: Floats
+    submit_s: Floats
+    wait_s: Floats
+
+
+class _Line:
+    """Sums over the jobs of a size class that wait, or over those that run."""
+
+    def __init__(self) -> None:
+        self.jobs = self.gpus = 0
+        self.work_s = self.ends_s = 0.0
+        self.ids = deque[int]()  # in order of submission; some have started
+
+    def add(self, gpus: int, estimate_s: float, start_s: float, sign: int = 1) -> None:
+        """Add a job, or remove it, if sign is -1."""
+        self.jobs += sign
+        self.gpus += sign * gpus
+        self.work_s += sign * gpus * estimate_s
+        self.ends_s += sign * gpus * (start_s + estimate_s)
+
+
+class _LastWaits:
+    """The last known waits of a class."""
+
+    def __init__(self) -> None:
+        self.waits_s = deque[float](maxlen=LAST)
+        self._quantiles: list[float] | None = None
+
+    def add(self, wait_s: float) -> None:
+        """Add a wait that is known now."""
+        self.waits_s.append(wait_s)
+        self._quantiles = None
+
+    @property
+    def quantiles(self) -> list[float]:
+        """At LEVELS, as numpy.quantile gives them; 0 without waits."""
+        if self._quantiles is None:
+            ordered = sorted(self.waits_s) or [0.0]
+            self._quantiles = []
+            for level in LEVELS:
+                place, part = divmod(level * (len(ordered) - 1), 1.0)
+                low = ordered[int(place)]
+                high = ordered[min(int(place) + 1, len(ordered) - 1)]
+                self._quantiles.append(low + part * (high - low))
+        return self._quantiles
+
+    def recent(self, number: int) -> list[float]:
+        """The latest waits; 0 without waits."""
+        return [*self.waits_s][-number:] or [0.0]
+
+
+def known_waits(jobs: Jobs, start_h: float = 0.0) -> KnownWaits:
+    """Return what was known at the submission of each job of a log with starts.
+
+    start_h: hour of day at time 0. Raises InputError for a log without starts.
+    """
+    starts = np.full(jobs.jobs, np.nan) if jobs.start_s is None else jobs.start_s
+    recorded = np.flatnonzero(~np.isnan(starts))
+    allowed = "at least 1: the log records no waits"
+    require(len(recorded) > 0, "jobs with a start", len(recorded), allowed)
+    jobs = jobs.chosen(recorded, jobs.name)
+    assert jobs.start_s is not None
+    submits_s, begins_s = jobs.arrival_s.tolist(), jobs.start_s.tolist()
+    ends_s = (jobs.start_s + jobs.duration_s).tolist()
+    gpus, estimates_s = jobs.gpus.tolist(), jobs.estimate_s.tolist()
+    nobody = [0] * len(gpus)
+    users = nobody if jobs.user is None else jobs.user.tolist()
+    queues = [*jobs.tags["queue"]] if "queue" in jobs.tags else nobody
+    numbers = {queue: number for number, queue in enumerate(sorted({*queues}))}
+    sizes = [number.bit_length() - 1 for number in gpus]
+    lines = [_Line() for _ in range(max(sizes) + 1)]
+    running, started = _Line(), [False] * len(gpus)
+    of_kind = Counter[Hashable]()  # waiting jobs by queue and by user
+    last: dict[Hashable, _LastWaits] = {}
+    starts_s = deque[float]()
+    events: list[tuple[float, bool, int]] = []  # time, whether it is a start, job
+    rows, control = [], []
+    for job, now_s in enumerate(submits_s):
+        queue, user = ("queue", queues[job]), ("user", users[job])
+        while events and events[0][0] <= now_s:
+            at_s, is_start, other = heappop(events)
+            size, estimate_s = gpus[other], estimates_s[other]
+            if not is_start:
+                running.add(size, estimate_s, begins_s[other], -1)
+                continue
+            lines[sizes[other]].add(size, estimate_s, 0.0, -1)
+            running.add(size, estimate_s, at_s)
+            heappush(events, (ends_s[other], False, other))
+            started[other] = True
+            starts_s.append(at_s)
+            kinds = ("queue", queues[other]), ("user", users[other])
+            of_kind.subtract(kinds)
+            for key in ("all", sizes[other], *kinds):
+                last.setdefault(key, _LastWaits()).add(at_s - submits_s[other])
+        while starts_s and starts_s[0] < now_s - HOUR_S:
+            starts_s.popleft()
+        ages_s = []
+        for line in lines:
+            while line.ids and started[line.ids[0]]:
+                line.ids.popleft()
+            ages_s.append(now_s - submits_s[line.ids[0]] if line.ids else 0.0)
+        own = last.get(sizes[job], _LastWaits())
+        few = len(own.waits_s) < FEW
+        of_class = last.get("all", own) if few else own
+        line, larger = lines[sizes[job]], lines[sizes[job] :]
+        of_queue = last.get(queue, _LastWaits()).recent(LAST)
+        hour = start_h + now_s / HOUR_S
+        rows.append(
+            (
+                *(sizes[job], estimates_s[job], numbers[queues[job]]),
+                *(hour % 24, hour // 24 % 7),
+                *(sum(each.jobs for each in lines), sum(each.gpus for each in lines)),
+                *(summed(each.work_s for each in lines), line.jobs, line.work_s),
+                *(sum(each.jobs for each in larger),),
+                *(summed(each.work_s for each in larger),),
+                *(of_kind[queue], of_kind[user], running.jobs, running.gpus),
+                *(max(0.0, running.ends_s - now_s * running.gpus),),
+                *(max(ages_s), ages_s[sizes[job]], *of_class.quantiles),
+                *(sorted(own.recent(9))[len(own.recent(9)) // 2], own.recent(1)[0]),
+                *(summed(of_queue) / len(of_queue), of_queue[-1]),
+                *(last.get(user, _LastWaits()).recent(1)[0], len(starts_s)),
+                *(now_s - starts_s[-1] if starts_s else HOUR_S,),
+            )
+        )
+        control.append(of_class.quantiles)
+        line.add(gpus[job], estimates_s[job], 0.0)
+        line.ids.append(job)
+        of_kind.update((queue, user))
+        heappush(events, (begins_s[job], True, job))
+    return KnownWaits(
+        np.array(rows, float),
+        np.array(control),
+        jobs.arrival_s,
+        jobs.start_s - jobs.arrival_s,
+    )
+
+
+def rolling_forecast(known: KnownWaits, first: int) -> Floats:
+    """Return the quantiles of the wait at LEVELS of each job from one on, seconds, of
+    shape (jobs - first, levels), each from what was known at its submission.
+
+    first: at least one, whose number is that of the jobs that are only learned from.
+    Raises InputError without scikit-learn, and for a log of fewer jobs.
+    """
+    jobs = len(known.wait_s)
+    check_whole("first", first, least=1, most=jobs - 1)
+    starts_s = known.submit_s + known.wait_s
+    raw = np.zeros((jobs, len(LEVELS)))
+    for begin in range(first, jobs, EVERY):
+        before = np.flatnonzero(starts_s[:begin] <= known.submit_s[begin])[-LEARNED:]
+        require(
+            len(before) > 0, "first", first, "a job at whose submission waits are known"
+        )
+        end = min(begin + EVERY, jobs)
+        for place, level in enumerate(LEVELS):
+            model = _model(level)
+            model.fit(known.features[before], known.wait_s[before])
+            raw[begin:end, place] = model.predict(known.features[begin:end])
+    raw = np.sort(np.maximum(raw, 0.0), axis=1)
+    return _stretched(known, raw, first)[first:]
+
+
+def _model(level: float) -> Any:
+    """Return a model of a quantile."""
+    try:
+        from sklearn.ensemble import HistGradientBoostingRegressor
+    except ImportError:
+        raise InputError(NEEDED) from None
+    return HistGradientBoostingRegressor(
+        loss="quantile",
+        quantile=level,
+        max_iter=150,
+        learning_rate=0.08,
+        min_samples_leaf=50,
+        early_stopping=False,
+        random_state=0,
+    )
+
+
+def _stretched(known: KnownWaits, raw: Floats, first: int) -> Floats:
+    """Return quantiles whose lowest and highest are multiplied by what would have made
+    them hold their shares of the latest known waits.
+    """
+    starts_s, wait_s = known.submit_s + known.wait_s, known.wait_s
+    by_start = first + np.argsort(starts_s[first:], kind="stable")
+    ordered_s, stretched = starts_s[by_start], raw.copy()
+    for begin in range(first, len(raw), TOGETHER):
+        number = int(np.searchsorted(ordered_s, known.submit_s[begin], "right"))
+        latest = by_start[max(0, number - CALIBRATED) : number]
+        if len(latest) < CALIBRATED // 4:
+            continue
+        for place in (0, -1):
+            # a second more: most waits are 0 s or few
+            ratios = (1.0 + wait_s[latest]) / (1.0 + raw[latest, place])
+            factor = float(np.quantile(ratios, LEVELS[place]))
+            part = raw[begin : begin + TOGETHER, place]
+            stretched[begin : begin + TOGETHER, place] = (1.0 + part) * factor - 1.0
+    return np.sort(np.maximum(stretched, 0.0), axis=1)
+
+
+def pinball_s(wait_s: Floats, quantiles_s: Floats) -> float:
+    """Return the mean pinball loss of quantiles at LEVELS, seconds."""
+    over_s, levels = wait_s[:, None] - quantiles_s, np.array(LEVELS)
+    return float(np.maximum(levels * over_s, (levels - 1.0) * over_s).mean())
+
+
+def coverage(wait_s: Floats, quantiles_s: Floats) -> float:
+    """Return the share of waits between the lowest and the highest quantile."""
+    inside = (quantiles_s[:, 0] <= wait_s) & (wait_s <= quantiles_s[:, -1])
+    return float(inside.mean())

@@ -1,0 +1,109 @@
+"""Forecasts of waits from what was known at each submission."""
+
+import sys
+
+import numpy as np
+import pytest
+
+import cgrsp_simpy as cg
+from cgrsp_simpy.base.streams import stream
+from cgrsp_simpy.cluster import waits
+from cgrsp_simpy.cluster.jobs import Jobs
+from cgrsp_simpy.cluster.waits import (
+    LEVELS,
+    coverage,
+    known_waits,
+    pinball_s,
+    rolling_forecast,
+)
+
+
+def log_of(number):
+    """A log of one server: its jobs wait for those before them."""
+    rng = stream(5, "suite waits")
+    arrival_s = np.cumsum(rng.exponential(100.0, number))
+    duration_s = rng.choice([20.0, 60.0, 400.0], number, p=[0.5, 0.4, 0.1])
+    free_s, start_s = 0.0, np.empty(number)
+    for job, (at_s, seconds) in enumerate(zip(arrival_s, duration_s)):
+        start_s[job] = max(at_s, free_s)
+        free_s = start_s[job] + seconds
+    return Jobs(
+        arrival_s=arrival_s,
+        gpus=rng.choice([1, 2, 3, 8], number),
+        duration_s=duration_s,
+        estimate_s=duration_s * rng.choice([1.0, 1.2], number),
+        iterations=None,
+        kind=np.zeros(number, int),
+        family=None,
+        user=rng.integers(0, 3, number),
+        start_s=start_s,
+    )
+
+
+def test_the_control_is_of_the_last_known_waits_of_the_size_class():
+    jobs = log_of(600)
+    known = known_waits(jobs)
+    size = np.floor(np.log2(jobs.gpus))
+    for job in (40, 299, 599):
+        then = jobs.start_s <= jobs.arrival_s[job]
+        then[job:] = False
+        own = np.flatnonzero(then & (size == size[job]))
+        chosen = own if len(own) >= 20 else np.flatnonzero(then)
+        last = chosen[np.argsort(jobs.start_s[chosen], kind="stable")][-200:]
+        expected = np.quantile(known.wait_s[last], LEVELS)
+        assert known.control[job] == pytest.approx(expected)
+        waiting = (jobs.arrival_s < jobs.arrival_s[job]) & (
+            jobs.start_s > jobs.arrival_s[job]
+        )
+        work_s = (jobs.gpus * jobs.estimate_s)[waiting].sum()
+        assert known.features[job, 5] == waiting.sum()
+        assert known.features[job, 7] == pytest.approx(work_s)
+
+
+def test_what_is_known_does_not_depend_on_what_comes():
+    jobs = log_of(300)
+    later = jobs.start_s.copy()
+    later[150:] += 5000.0
+    changed = Jobs(
+        **{name: getattr(jobs, name) for name in jobs.columns} | {"start_s": later},
+        family=None,
+        iterations=None,
+    )
+    before = slice(0, 151)
+    known, other = known_waits(jobs), known_waits(changed)
+    assert np.array_equal(known.features[before], other.features[before])
+    assert np.array_equal(known.control[before], other.control[before])
+    assert not np.array_equal(known.features[-1], other.features[-1])
+
+
+def test_quantiles_are_scored_by_the_pinball_loss():
+    wait_s = np.array([0.0, 10.0])
+    quantiles_s = np.array([[0.0, 2.0, 4.0], [4.0, 12.0, 20.0]])
+    losses = [0.0, 0.5 * 2, 0.05 * 4, 0.05 * 6, 0.5 * 2, 0.05 * 10]
+    assert pinball_s(wait_s, quantiles_s) == pytest.approx(np.mean(losses))
+    assert coverage(wait_s, quantiles_s) == 1.0
+    assert coverage(wait_s, quantiles_s + 5.0) == 0.5
+
+
+@pytest.mark.slow
+def test_a_forecast_is_sharper_than_the_last_waits(monkeypatch):
+    pytest.importorskip("sklearn")
+    monkeypatch.setattr(waits, "EVERY", 2000)
+    known = known_waits(log_of(6000))
+    quantiles_s = rolling_forecast(known, 2000)
+    wait_s, control = known.wait_s[2000:], known.control[2000:]
+    assert pinball_s(wait_s, quantiles_s) < 0.5 * pinball_s(wait_s, control)
+    assert 0.85 <= coverage(wait_s, quantiles_s) <= 0.95
+
+
+def test_without_scikit_learn_the_error_names_the_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "sklearn.ensemble", None)
+    with pytest.raises(cg.InputError, match=r'pip install "\.\[forecast\]"'):
+        rolling_forecast(known_waits(log_of(50)), 30)
+
+
+def test_a_log_without_waits_is_refused():
+    jobs = log_of(20)
+    jobs.start_s[:] = np.nan
+    with pytest.raises(cg.InputError, match="the log records no waits"):
+        known_waits(jobs)

@@ -1,0 +1,200 @@
+"""The next dispatches and the forecast of a queue."""
+
+import json
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import cgrsp_simpy as cg
+from cgrsp_simpy.base.streams import stream
+from cgrsp_simpy.cli import main
+from cgrsp_simpy.decide.live import _empty_s, forecast, next_dispatches
+from cgrsp_simpy.rental.state import State
+
+DAY = cg.day("hectic")
+
+
+class Observed:
+    """A policy whose answers are kept, by the time of the decision."""
+
+    def __init__(self, policy):
+        self.policy, self.name, self.answers = cg.make_policy(policy), policy, {}
+
+    def __deepcopy__(self, memo):
+        return self
+
+    def __call__(self, view):
+        answer = self.policy(view)
+        answer = list(answer or ())
+        self.answers[view.now_s] = [
+            (item[0].id, item[1].index) for item in answer if len(item) == 2
+        ]
+        return answer
+
+
+@pytest.mark.parametrize(
+    "policy",
+    ["triage", *(pytest.param(p, marks=pytest.mark.slow) for p in ("cadr", "atc"))],
+)
+def test_the_next_dispatches_are_those_of_the_simulation(policy):
+    scenario = replace(DAY, workload=replace(DAY.workload, jobs=60))
+    observed = Observed(policy)
+    cg.simulate(scenario, observed, 1)
+    waits = [at_s for at_s, answer in observed.answers.items() if answer]
+    for at_s in waits[5:40:9]:
+        # the state before the decision: what it dispatches still waits
+        state = cg.simulate(scenario, policy, 1, engine="simpy").state(at_s)
+        now = [job for job in state.running if job.dispatch_s == at_s]
+        fields = ("id", "submit_s", "deadline_s", "complexity", "deadline_class")
+        back = [
+            {name: getattr(job, name) for name in fields}
+            for job in (*now, *state.waiting)
+        ]
+        before = [job for job in state.table()["running"] if job["dispatch_s"] < at_s]
+        table = state.table() | {
+            "waiting": sorted(back, key=lambda job: job["id"]),
+            "running": before,
+        }
+        decision = next_dispatches(State.from_table(table), scenario, policy)
+        rows = [(row["job"], *row["slots"]) for row in decision.rows]
+        assert rows == observed.answers[at_s]
+        assert all(row["reason"] for row in decision.rows)
+        assert decision.waiting == len(back) - len(rows)
+
+
+HOLDING = {
+    # Low stock is an hour's delay, and at six, in a quarter of an hour, there is none
+    "now_s": 9 * 3600 + 2700,
+    "slots": ["RTX 3090"],
+    "waiting": [{"id": 0, "submit_s": 35000, "deadline_s": 42300}],
+}
+
+
+def test_a_job_is_held_and_the_time_of_the_next_decision_reported():
+    decision = next_dispatches(State.from_table(HOLDING), DAY, "triage")
+    assert decision.rows == []
+    assert decision.waiting == 1
+    assert decision.wake_s == pytest.approx(10 * 3600, abs=1)
+    state = State.from_table(HOLDING | {"now_s": 36001})
+    assert [row["job"] for row in next_dispatches(state, DAY, "triage").rows] == [0]
+
+
+def test_stock_as_last_seen_is_what_a_policy_sees():
+    def by_status(view):
+        slot = next(iter(view.idle))
+        if view.status(slot) != 2:
+            yield view.queue[0], slot
+
+    table = HOLDING | {"now_s": 36001}
+    for status, number in (("High", 1), ("Low", 0)):
+        seen = {"gpu": "RTX 3090", "status": status, "seen_s": 35990}
+        state = State.from_table(table | {"stock": [seen]})
+        assert len(next_dispatches(state, DAY, by_status).rows) == number
+
+
+def test_a_decision_takes_a_tenth_of_a_second():
+    run = cg.simulate(DAY, "triage", 3, engine="simpy")
+    table = run.state(3000.0).table()
+    table["running"] = table["running"][1:]
+    table.pop("wake_s", None)
+    state = State.from_table(table)
+    assert len(state.waiting) > 100
+    begin_s = time.process_time()
+    decision = next_dispatches(state, DAY, "triage")
+    assert time.process_time() - begin_s < 0.1
+    assert len(decision.rows) == 1
+
+
+# ---- a forecast ----
+
+
+def random_case(seed):
+    """A random scenario, policy and run, and a time within it."""
+    rng = stream(seed, "suite state")
+    scenario = replace(
+        DAY,
+        workload=cg.PoissonWorkload(80, float(rng.choice([0.004, 0.01, 0.02]))),
+        slots=cg.round_robin(int(rng.integers(2, 8))),
+        market=cg.Market(persistence_s=float(rng.choice([0, 600]))),
+    )
+    policy = str(rng.choice(["triage", "fifo", "spt", "cadr"]))
+    at_s = float(rng.uniform(300, 2400))
+    return scenario, policy, cg.simulate(scenario, policy, seed, engine="simpy"), at_s
+
+
+@pytest.mark.parametrize("states", [6, pytest.param(30, marks=pytest.mark.slow)])
+def test_the_ranges_hold_what_becomes_of_the_jobs(states):
+    inside, empty, missed = [], [], []
+    for seed in range(states):
+        scenario, policy, run, at_s = random_case(seed)
+        state = run.state(at_s)
+        result = forecast(state, scenario, [policy], range(40))
+        jobs = {int(job["job"]): job for job in run.jobs}
+        for row in result.jobs:
+            job = jobs[row["job"]]
+            for name, value in (("start", job["start_s"]), ("end", job["finish_s"])):
+                low, high = row[f"{name}_low_s"], row[f"{name}_high_s"]
+                assert low <= row[f"{name}_median_s"] <= high
+                inside.append(low - 1e-6 <= value <= high + 1e-6)
+            missed.append(
+                row["miss_probability"] - (job["finish_s"] > job["deadline_s"])
+            )
+        end_s = _empty_s(run.jobs["submit_s"], run.jobs["dispatch_s"], at_s)
+        queue = result.queue
+        empty.append(queue["empty_low_s"] - 1 <= end_s <= queue["empty_high_s"] + 1)
+    # of few states, whose jobs share what comes, the bounds are wide
+    few = states < 30
+    assert np.mean(inside) > (0.6 if few else 0.8)
+    assert np.mean(empty) > (0.5 if few else 0.8)
+    assert abs(np.mean(missed)) < 0.1
+
+
+def test_alternatives_are_paired():
+    state = cg.simulate(DAY, "triage", 3, engine="simpy").state(300.0)
+    scenario = replace(DAY, workload=replace(DAY.workload, jobs=60))
+    state = replace(state, to_come=10)
+    result = forecast(
+        *(state, scenario, ["fifo", "spt"], range(20)), slot="RTX 3090", later_h=1.0
+    )
+    names = ["fifo", "spt", "one more RTX 3090", "1 h later"]
+    assert [row["alternative"] for row in result.figures] == names
+    _, more, later = result.differences
+    assert [row["from"] for row in result.differences] == ["fifo"] * 3
+    assert more["wait_min"]["ci95"][1] < 0
+    assert later["wait_min"]["ci95"][0] > 30
+    first, fourth = (result.samples[name] for name in (names[0], names[3]))
+    running = [n for n, row in enumerate(result.jobs) if row["start_high_s"] < 300]
+    assert running
+    for one, other in zip(first, fourth):  # what runs already ends as before
+        assert np.array_equal(one.finish_s[running], other.finish_s[running])
+    [jobs, alternatives] = result.tables()
+    assert len(jobs.rows) == 1 + len(state.jobs)
+    assert len(alternatives.rows) == 1 + 4 + 3
+
+
+def test_of_an_empty_state_the_queue_is_empty_now():
+    state = State(now_s=60, slots=("RTX 3090",), to_come=0)
+    result = forecast(state, DAY, ["fifo"], range(3))
+    assert result.jobs == []
+    assert {*result.queue.values()} == {60.0}
+    assert "no job" in result.tables()[0].text()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("next STATE --policy fifo,spt", "--policy(='fifo,spt') must be one policy"),
+        ("next STATE --policy fif", "unknown policy 'fif'"),
+        ("next none.json", "none.json: No such file or directory"),
+        ("forecast STATE --slot RTX", "unknown GPU type 'RTX'"),
+        ("forecast STATE --later 0", "later_h(=0.0) must be a number > 0"),
+    ],
+)
+def test_wrong_use_gives_one_line(words, message, tmp_path, capsys):
+    path = tmp_path / "state.json"
+    path.write_text(json.dumps(HOLDING | {"scenario": "hectic"}))
+    assert main(words.replace("STATE", str(path)).split()) == 2
+    [line] = capsys.readouterr().err.splitlines()
+    assert message in line

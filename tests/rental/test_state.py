@@ -1,0 +1,403 @@
+"""States of queues: read, refused, taken from runs, and runs that start from them."""
+
+import json
+from dataclasses import fields, replace
+from pathlib import Path
+
+import jsonschema
+import numpy as np
+import pytest
+from scipy.stats import chisquare
+
+import cgrsp_simpy as cg
+from cgrsp_simpy.base.streams import stream
+from cgrsp_simpy.cli import main
+from cgrsp_simpy.rental.state import RunningJob, SeenStock, State, WaitingJob
+
+SCHEMA = json.loads(
+    (Path(cg.__file__).parent / "data" / "state.schema.json").read_text()
+)
+DAY = cg.day("hectic")
+TABLE = {
+    "scenario": "hectic",
+    "now_s": 900,
+    "slots": ["RTX 3090", "RTX A5000"],
+    "waiting": [
+        {"id": 7, "submit_s": 700, "deadline_s": 4300, "deadline_class": "tight"},
+        {"id": 8, "submit_s": 800, "deadline_s": 29600, "complexity": 3},
+    ],
+    "running": [
+        {
+            "id": 3,
+            "submit_s": 300,
+            "deadline_s": 29100,
+            "slots": [1],
+            "dispatch_s": 400,
+        }
+    ],
+    "stock": [{"gpu": "RTX 3090", "status": "Low", "seen_s": 890}],
+}
+
+
+def deterministic(jobs, **changes):
+    """The hectic day with its first jobs of a seed, and without any randomness."""
+    listed = [job for job, _ in DAY.workload.generate(1, DAY.service)][:jobs]
+    plenty = cg.Clock(((0, 100.0),))
+    market = cg.Market(plenty, ((5, 5), (60.5, 60.5), (333.3, 333.3)), high_cap=1)
+    return replace(
+        DAY,
+        workload=cg.JobList(listed),
+        service=cg.Service(sigma=(0, 0, 0)),
+        market=market,
+        **changes,
+    )
+
+
+# ---- runs that start from a state ----
+
+
+@pytest.mark.parametrize("policy", ["triage", "rh", "watch", "atc"])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"free_types": True},
+        {"terms": cg.Terms(billed_from="provisioning", minimum_s=600)},
+    ],
+    ids=["thesis", "free types", "billed from provisioning"],
+)
+def test_without_randomness_a_run_from_a_state_ends_as_the_whole_run(policy, changes):
+    scenario = deterministic(100, **changes)
+    whole = cg.simulate(scenario, policy, engine="simpy")
+    jobs = whole.jobs
+    times_s = [0.0, 333.3, jobs["dispatch_s"][30], jobs["finish_s"][30]]
+    for at_s in [*times_s, jobs["submit_s"][30]]:
+        state = whole.state(float(at_s))
+        text = json.dumps(state.table()).replace("Infinity", "null")
+        jsonschema.validate(json.loads(text), SCHEMA)
+        assert State.from_table(json.loads(text)) == state
+        rest = cg.simulate(state.resumed(scenario), policy, 5)
+        same = jobs[np.isin(jobs["job"], rest.jobs["job"])]
+        assert len(rest.jobs) == len(jobs) - (jobs["finish_s"] <= at_s).sum()
+        for name in ("submit_s", "dispatch_s", "start_s", "finish_s", "slot"):
+            assert np.array_equal(rest.jobs[name], same[name]), (at_s, name)
+        assert rest.jobs["cost_usd"] == pytest.approx(same["cost_usd"], abs=1e-12)
+        assert rest.state(float(at_s)) == state
+
+
+HELD = cg.Market(persistence_s=1200.0, sight="poll:120")
+OPEN = cg.HourlyWorkload(50, cg.ArrivalRates((60.0, 20.0) * 12), (0.5, 0.3, 0.2))
+EXPONENTIAL = {"service": cg.Service("exponential"), "workload": OPEN}
+
+
+@pytest.mark.parametrize(
+    ("changes", "policy", "seeds"),
+    [
+        (EXPONENTIAL, "fifo", 25),
+        pytest.param({}, "triage", 80, marks=pytest.mark.slow),
+        pytest.param({"market": HELD}, "watch", 80, marks=pytest.mark.slow),
+        pytest.param(
+            {"market": replace(HELD, sight="none")}, "fifo", 80, marks=pytest.mark.slow
+        ),
+    ],
+    ids=["exponential, by hour", "thesis", "stock polled", "stock not seen"],
+)
+def test_what_follows_a_state_is_distributed_as_in_runs_that_pass_it(
+    changes, policy, seeds
+):
+    """A run's own future ranks among runs from its state as any of these."""
+    workload = cg.PoissonWorkload(50, 0.02)
+    scenario = replace(DAY, **{"workload": workload} | changes)
+    others, ranks = 4, {"all": [], "running": [], "cost": []}
+    for seed in range(seeds):
+        run = cg.simulate(scenario, policy, seed, engine="simpy")
+        at_s = 600.0 + 1800.0 * stream(seed, "suite").random()
+        state = run.state(at_s)
+        known = [job.id for job in state.jobs]
+        held = [job.id for job in state.running]
+        if not held:
+            continue
+        model = state.resumed(scenario)
+        futures = [run, *(cg.simulate(model, policy, s) for s in range(others))]
+        figures = {name: [] for name in ranks}
+        for future in futures:
+            jobs = future.jobs[np.isin(future.jobs["job"], known)]
+            own = np.isin(jobs["job"], held)
+            figures["all"].append(jobs["finish_s"].sum())
+            figures["running"].append(jobs["finish_s"][own].sum())
+            figures["cost"].append(jobs["cost_usd"].sum())
+        for name, values in figures.items():
+            ranks[name].append(sum(value < values[0] for value in values[1:]))
+    for name, places in ranks.items():
+        assert len(places) > 0.7 * seeds
+        counts = np.bincount(places, minlength=others + 1)
+        assert chisquare(counts).pvalue > 0.002, name
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("policy", ["triage", "fifo", "cadr", "atc"])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"free_types": True},
+        {"market": cg.Market(persistence_s=900.0)},
+        {"terms": cg.Terms(billed_from="provisioning", minimum_s=600)},
+    ],
+    ids=["thesis", "free types", "stock persists", "billed from provisioning"],
+)
+def test_a_compiled_run_from_a_state_has_the_bits_of_simpy(policy, changes):
+    pytest.importorskip("numba")
+    workload = replace(DAY.workload, jobs=150)
+    scenario = replace(DAY, workload=workload, **changes)
+    for at_s in (0.0, 400.0, 1200.0):
+        state = cg.simulate(scenario, policy, 3).state(at_s)
+        now = replace(state, wake_s=None, to_come=5)
+        for start in (state, now, replace(state, wake_s=at_s + 50)):
+            model = start.resumed(scenario)
+            subject = model.subject(model)
+            made = subject.make_policy(policy)
+            compiled = subject.compiled(made, 1, None, True)
+            run = cg.simulate(model, policy, 1, engine="simpy")
+            assert compiled is not None
+            assert np.array_equal(run.jobs, compiled.jobs)
+            assert np.array_equal(run.claims, compiled.claims)
+            assert run.decisions == compiled.decisions
+            assert run.held_s == compiled.held_s
+
+
+def test_a_job_of_a_log_takes_longer_than_it_has():
+    log = cg.LoggedWorkload(
+        submit_s=range(0, 6000, 60),
+        service_s=range(100, 1100, 10),
+        deadline_s=[float("nan")] * 100,
+        gpus=[1] * 100,
+        weight=[1] * 100,
+    )
+    scenario = replace(DAY, workload=log)
+    state = cg.simulate(scenario, "fifo").state(3000)
+    ends = [cg.simulate(state.resumed(scenario), "fifo", s).jobs for s in range(20)]
+    assert state.running
+    assert all(jobs["finish_s"].min() > 3000 for jobs in ends)
+    assert len({jobs["finish_s"][0] for jobs in ends}) > 3
+
+
+class Alternating:
+    """Serve the oldest and the youngest job in turn."""
+
+    name = "alternating"
+
+    def __init__(self):
+        self.turn = 0
+
+    def __call__(self, view):
+        self.turn += 1
+        yield view.queue[-(self.turn % 2)], next(iter(view.idle))
+
+
+class Saving(Alternating):
+    """The same, which can be saved."""
+
+    def save(self):
+        return {"turn": self.turn}
+
+    def restore(self, memory):
+        self.turn = memory["turn"]
+
+
+def test_a_policys_memory_is_restored_or_the_state_refused():
+    scenario = deterministic(60)
+    whole = cg.simulate(scenario, Saving(), engine="simpy")
+    state = whole.state(500.0)
+    assert state.memory == {"turn": state.memory["turn"]} != {"turn": 0}
+    rest = cg.simulate(state.resumed(scenario), Saving())
+    same = np.isin(whole.jobs["job"], rest.jobs["job"])
+    assert np.array_equal(rest.jobs["finish_s"], whole.jobs["finish_s"][same])
+    with pytest.raises(cg.InputError, match=r"has a memory .* save\(\)"):
+        cg.simulate(scenario, Alternating(), engine="simpy").state(500.0)
+    with pytest.raises(cg.InputError, match=r"one with a method restore"):
+        cg.simulate(state.resumed(scenario), Alternating())
+
+
+def test_the_packages_policies_have_no_memory():
+    view = DAY.moment([job for job, _ in DAY.workload.generate(1, DAY.service)][:9])
+    for name, factory in cg.POLICIES.items():
+        policy = factory()
+        before = {
+            key: repr(value)
+            for key, value in getattr(policy, "__dict__", {}).items()
+            if not key.startswith("_")  # computed once from what is known
+        }
+        list(policy(view))
+        after = {key: repr(getattr(policy, key)) for key in before}
+        assert after == before, name
+
+
+# ---- states that cannot be ----
+
+
+def changed(**changes):
+    return TABLE | changes
+
+
+def job(**changes):
+    return {"id": 9, "submit_s": 800, "deadline_s": 30000} | changes
+
+
+def running(**changes):
+    return job(slots=[0], dispatch_s=850) | changes
+
+
+BAD = {
+    "two jobs on one slot": (
+        changed(running=[TABLE["running"][0], running(slots=[1])]),
+        "slot of job 9(=1) must be free, and job 3 holds it",
+    ),
+    "negative time": (
+        changed(waiting=[job(submit_s=-1)]),
+        "submit_s of job 9(=-1) must be a number >= 0",
+    ),
+    "unknown type": (changed(slots=["RTX 3090", "RTX 9"]), "unknown GPU type 'RTX 9'"),
+    "a million jobs": (
+        changed(waiting=[{}] * 1_000_000),
+        "jobs waiting(=1000000) must be at most 10,000",
+    ),
+    "NaN": (changed(now_s=float("nan")), "NaN must be a finite number"),
+    "unknown key": (changed(clock=3), "unknown key in the file 'clock'"),
+    "no clock": ({"slots": ["RTX 3090"]}, "the file lacks now_s"),
+    "a list": ([], "the file(=[]) must be a table"),
+    "no list": (changed(waiting=5), "waiting(=5) must be a list"),
+    "equal numbers": (
+        changed(waiting=[job(), job()]),
+        "id(=9) must be that of one job, not of two",
+    ),
+    "a running job that began in the future": (
+        changed(running=[running(start_s=901)]),
+        "must be in order: submission, dispatch, start, now",
+    ),
+    "a waiting job of the future": (
+        changed(waiting=[job(submit_s=1000)]),
+        "submit_s of job 9(=1000) must be at most now_s, 900",
+    ),
+    "numbers out of order": (
+        changed(waiting=[job(id=1, submit_s=850), job(id=2, submit_s=800)]),
+        "submit_s of job 2(=800) must be at least that of job 1, 850",
+    ),
+    "no such slot": (
+        changed(running=[running(slots=[2])]),
+        "must be below 2, the number of slots",
+    ),
+    "too few slots": (
+        changed(running=[running(gpus=2)]),
+        "must be 2, one per GPU, all different",
+    ),
+    "a deadline before the submission": (
+        changed(waiting=[job(deadline_s=1)]),
+        "0 <= submit_s <= deadline_s",
+    ),
+    "unknown class": (
+        changed(waiting=[job(deadline_class="tigt")]),
+        "unknown deadline_class of job 9 'tigt'",
+    ),
+    "too complex": (
+        changed(waiting=[job(complexity=4)]),
+        "complexity of job 9(=4) must be at most 3",
+    ),
+    "too wide": (
+        changed(waiting=[job(gpus=3)]),
+        "gpus of job 9(=3) must be at most 2",
+    ),
+    "unknown status": (
+        changed(stock=[{"gpu": "RTX 3090", "status": "low", "seen_s": 0}]),
+        "unknown status of RTX 3090 'low'",
+    ),
+    "stock of a later time": (
+        changed(stock=[{"gpu": "RTX 3090", "status": "Low", "seen_s": 999}]),
+        "seen_s of RTX 3090(=999) must be at most now_s, 900",
+    ),
+    "a wake-up before now": (changed(wake_s=3), "wake_s(=3) must be at least now_s"),
+    "another scenario": (changed(scenario="waiting"), "scenario(='waiting') must be"),
+    "no scenario": (changed(scenario=""), "must be a name and words"),
+    "warm instances": (
+        changed(scenario="hectic terms.warm_s=60"),
+        "terms.warm_s(=60) must be 0.0: a state does not have what it leads to",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_states_that_cannot_be_give_one_line(case, tmp_path, capsys):
+    verb = "forecast" if case in ("too wide", "no clock") else "next"
+    table, message = BAD[case]
+    path = tmp_path / "state.json"
+    path.write_text(json.dumps(table))
+    assert main([verb, str(path)]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    [line] = captured.err.splitlines()
+    assert line.startswith(f"cgrsp {verb}: ")
+    assert message in line
+
+
+@pytest.mark.parametrize("content", [b"{", b"\xff", b"", b"[1, 2"])
+def test_a_file_that_is_not_json_gives_one_line(content, tmp_path, capsys):
+    path = tmp_path / "state.json"
+    path.write_bytes(content)
+    assert main(["next", str(path)]) == 2
+    assert capsys.readouterr().err.startswith(f"cgrsp next: {path}: ")
+
+
+class Workshop(cg.Model):
+    """One machine and no job."""
+
+    def resources(self):
+        return cg.slots(1)
+
+    def arrivals(self, draw):
+        return ()
+
+
+def test_a_run_without_states_and_a_replayed_market_are_refused():
+    with pytest.raises(cg.InputError, match="runs of workshop have no state"):
+        cg.simulate(Workshop(), "first").state(3)
+    series = cg.StockSeries("RTX 3090", (0.0, 50.0), (0, 2), 100.0)
+    replayed = replace(DAY, market=cg.Market(series=(series,)))
+    state = State.from_table({"now_s": 5, "slots": ["RTX 3090"]})
+    with pytest.raises(cg.InputError, match=r"market\.series"):
+        state.resumed(replayed)
+
+
+def test_the_schema_has_the_parameters_of_a_state():
+    parts = {
+        None: State,
+        "waiting": WaitingJob,
+        "running": RunningJob,
+        "stock": SeenStock,
+    }
+    for name, cls in parts.items():
+        schema = SCHEMA if name is None else SCHEMA["properties"][name]["items"]
+        assert [*schema["properties"]] == [item.name for item in fields(cls)]
+    jsonschema.validate(TABLE, SCHEMA)
+    assert State.from_table(TABLE).waiting[1].complexity == 3
+
+
+def test_a_status_that_the_market_never_has_is_refused():
+    scenario = replace(DAY, market=cg.Market(high_cap=0, persistence_s=9))
+    table = changed(stock=[{"gpu": "RTX 3090", "status": "High", "seen_s": 890}])
+    with pytest.raises(cg.InputError, match="unknown status of RTX 3090 'High'"):
+        State.from_table(table).resumed(scenario)
+
+
+def test_many_old_dispatches_agree_with_some_course_of_the_stock():
+    """Each was at High stock, which is rare, minutes or hours ago."""
+    rare = replace(DAY, market=cg.Market(high_cap=0.05, persistence_s=60))
+    rows = [
+        running(
+            id=n, submit_s=0, slots=[n], dispatch_s=700.0 * n, start_s=700.0 * n + 5
+        )
+        for n in range(9)
+    ]
+    table = {"now_s": 7000, "slots": ["RTX 3090"] * 9, "running": rows, "to_come": 0}
+    jobs = cg.simulate(State.from_table(table).resumed(rare), "fifo").jobs
+    assert jobs["start_s"] == pytest.approx([row["start_s"] for row in rows])
+    assert {*jobs["status"].tolist()} == {0}

@@ -1,4 +1,4 @@
-"""What the how-to says of clusters is what the commands beside it print."""
+"""The figures in the how-to on clusters are those that its commands print."""
 
 import re
 from math import inf

@@ -35,17 +35,19 @@ PACKAGES = (  # these, and the requirements of this package
     *("scipy", "tqdm", "typing-extensions"),
 )
 PACKED = ("cgrsp_simpy", "simpy", "comm")  # pure Python, and not in Pyodide
-PLUGIN = "@jupyterlite/pyodide-kernel-extension:kernel"
-KERNEL = {
-    # the build replaces it if there is a distribution in static/pyodide
-    "pyodideUrl": f"https://cdn.jsdelivr.net/pyodide/v{PYODIDE}/full/pyodide.js",
-    "disablePyPIFallback": True,
-    # at once and while Python starts, not one after the other when it has started
-    "loadPyodideOptions": {"packages": LOADED},
-}
 SETTINGS = {
     "jupyter-lite-schema-version": 0,
-    "jupyter-config-data": {"litePluginSettings": {PLUGIN: KERNEL}},
+    "jupyter-config-data": {
+        "litePluginSettings": {
+            "@jupyterlite/pyodide-kernel-extension:kernel": {
+                # the build replaces it if a distribution is in static/pyodide
+                "pyodideUrl": f"https://cdn.jsdelivr.net/pyodide/v{PYODIDE}/full/pyodide.js",
+                "disablePyPIFallback": True,
+                # at once, while Python starts: the kernel loads them one by one
+                "loadPyodideOptions": {"packages": LOADED},
+            }
+        }
+    },
 }
 BUILD = "-W ignore -m jupyterlite_core build --apps=notebooks --no-sourcemaps"
 PAGE = Path(__file__).with_name("browser.html")
@@ -139,8 +141,8 @@ def _copy_pyodide(path: Path, source: Path) -> None:
             write_whole(site / file, content)
             if file.endswith((".whl", ".zip")):
                 _add_byte_code(site / file)
-        for file, entry in files.items():
-            entry["sha256"] = sha256((site / file).read_bytes()).hexdigest()
+            compiled = sha256((site / file).read_bytes()).hexdigest()
+            files.get(file, {})["sha256"] = compiled
         write_whole(site / LOCK, json.dumps(lock).encode())
     except (OSError, EOFError, KeyError, ValueError) as error:
         raise InputError(

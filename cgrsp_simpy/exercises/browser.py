@@ -101,7 +101,7 @@ def _pack(package: str, folder: Path) -> None:
 def _add_byte_code(archive: Path) -> None:
     """Compile the modules in a wheel or in the library, if this Python is Pyodide's.
 
-    Compiling in the browser takes a third of the time until a lecture's first result.
+    Otherwise the browser compiles every module that a lecture imports.
     """
     if sys.version_info[:2] != PYTHON:
         return

@@ -1,6 +1,6 @@
 """Why did the paper give up its adaptive scheduler?
 
-Who comes first depends on who else waits; HPS is touchy, too, but less.
+Its order depends on which other jobs wait; that of HPS does, too, but less.
 
 The four failures of cluster-schedulers.txt Section III.D (interference, normalisation,
 thresholds, maintenance) on jobs of the paper's mix at an offered load of 1.1.

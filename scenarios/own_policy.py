@@ -1,4 +1,4 @@
-"""A policy of one's own is a function of a view.
+"""A policy of your own is a function of a view.
 
 Last in, first out: the mean wait stays, the old jobs pay with lateness.
 """

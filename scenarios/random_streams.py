@@ -1,4 +1,4 @@
-"""What breaks common random numbers: one random stream for everything.
+"""Common random numbers fail if one random stream serves everything.
 
 A bank with two tellers, and tellers who work 5 % faster. With a stream per purpose both
 alternatives serve the same customers. With one stream, the first customer who leaves

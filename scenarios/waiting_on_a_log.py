@@ -3,7 +3,7 @@
 It was 14 % cheaper than renting for every job; half and patience is cheaper.
 
 The log is that of an iPSC/860 at NASA Ames, October to December 1993 (Parallel
-Workloads Archive; its submit times are start times). With 64 processors of one's own,
+Workloads Archive; its submit times are start times). With 64 owned processors,
 every job of 128 is rented. If short jobs are rented as well (ljw) and the shortest
 of the long ones goes first, that costs 26 % less than renting, for a mean wait of
 37 minutes; first come, first served, 10 hours. All its jobs count, and what is owned

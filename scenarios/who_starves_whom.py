@@ -1,6 +1,6 @@
 """Who starves whom on a cluster?
 
-Whatever favours the small lets the wide wait without end; reservations cost the small
+If small jobs are favoured, wide jobs wait without end; reservations cost the small jobs
 hours.
 
 At this load only fifo-skip, easy and conservative serve as much as arrives. Under the

@@ -22,8 +22,10 @@ from matplotlib.figure import Figure as Canvas
 from PIL import Image
 
 from cgrsp_simpy.base.checks import InputError
+from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.base.table import csv_text
 from cgrsp_simpy.cli import main
+from cgrsp_simpy.exercises import check, exercise
 from cgrsp_simpy.hgsp.schedule import from_sequences
 from cgrsp_simpy.llm.steps import Measured, StepTable
 from cgrsp_simpy.studies.subject import subject_of
@@ -255,3 +257,33 @@ def whole_queue(order, view):
         return own[1], own[2], job.deadline_s, job.id
 
     return sorted(view.queue, key=key)
+
+
+def code_tests(right, wrong):
+    """Return two tests of exercises that ask for code: right and wrong answers.
+
+    right: number -> code. wrong: (number, code, hint). Each on five times twenty drawn
+    cases, of which the first twenty are the students'.
+    """
+
+    def verdict(number, code, seed, monkeypatch):
+        monkeypatch.setattr(exercise, "stream", lambda _, name: stream(seed, name))
+        return check(number, code)
+
+    @pytest.mark.parametrize("seed", range(5))
+    @pytest.mark.parametrize("number", right)
+    def accepted(number, seed, monkeypatch):
+        assert verdict(number, right[number], seed, monkeypatch)
+
+    @pytest.mark.parametrize("seed", range(5))
+    @pytest.mark.parametrize(
+        ("number", "code", "hint"),
+        wrong,
+        ids=[f"{number} {code.__name__}" for number, code, _ in wrong],
+    )
+    def refused(number, code, hint, seed, monkeypatch):
+        answer = verdict(number, code, seed, monkeypatch)
+        assert not answer
+        assert hint in answer.message or seed
+
+    return accepted, refused

@@ -147,7 +147,7 @@ class Graph:
                 f" {pairs[edge, end]} (allowed: 0 to {self.nodes - 1})"
             ),
         )
-        object.__setattr__(self, "edges", pairs.astype(np.int64))
+        object.__setattr__(self, "edges", pairs.astype(np.intp))
         for column, whole in (("data_gb", False), ("held_mb", True)):
             values = np.atleast_1d(numbers(column, getattr(self, column), "f8"))
             if whole and not len(values):
@@ -235,7 +235,7 @@ class Graph:
         """
         turn = order[np.argsort(group[order], kind="stable")]
         added, taken = self.lasting_mb
-        answer = np.bincount(group, self.resident_mb)[group]
+        answer = np.bincount(group.astype(np.intp), self.resident_mb)[group]
         answer[turn] += (
             np.cumsum((added - taken)[turn]) + (taken + self.memory_mb)[turn]
         )

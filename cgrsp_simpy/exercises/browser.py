@@ -1,13 +1,16 @@
 """The lectures in the browser: a folder with JupyterLite that needs no network.
 
 Python runs in the browser as Pyodide. The packages that the lectures need are copied
-from a distribution of the Pyodide project and verified by its checksums. The first cell
-of each notebook installs them from the folder, with the wheels that are packed here.
+from a distribution of the Pyodide project and verified by its checksums. The kernel
+loads its own while it starts. The first cell of each notebook installs the others from
+the folder, with the wheels that are packed here.
 """
 
 from __future__ import annotations
 
+import compileall
 import json
+import py_compile
 import shutil
 import subprocess
 import sys
@@ -23,23 +26,28 @@ from cgrsp_simpy.exercises.pages import notebook_text
 
 EXTRA = 'the browser needs the extra teach: pip install ".[teach]" in a clone'
 PYODIDE = "0.27.7"  # the version for the pinned jupyterlite-pyodide-kernel
+PYTHON = (3, 12)  # the version in this Pyodide
 LOCK = "pyodide-lock.json"
 CORE = (LOCK, "pyodide.js", "pyodide.asm.js", "pyodide.asm.wasm", "python_stdlib.zip")
-PACKAGES = (  # what the kernel loads, and the requirements of this package
-    *("ipython", "jedi", "micropip", "packaging", "sqlite3", "ssl"),
-    *("cloudpickle", "matplotlib", "numpy", "pydantic-core", "scipy", "tqdm"),
-    "typing-extensions",
+LOADED = ("ipython", "jedi", "micropip", "sqlite3", "ssl")  # by the kernel
+PACKAGES = (  # these, and the requirements of this package
+    *(*LOADED, "packaging", "cloudpickle", "matplotlib", "numpy", "pydantic-core"),
+    *("scipy", "tqdm", "typing-extensions"),
 )
 PACKED = ("cgrsp_simpy", "simpy", "comm")  # pure Python, and not in Pyodide
-PLUGIN = "@jupyterlite/pyodide-kernel-extension:kernel"
-KERNEL = {
-    # the build replaces it if there is a distribution in static/pyodide
-    "pyodideUrl": f"https://cdn.jsdelivr.net/pyodide/v{PYODIDE}/full/pyodide.js",
-    "disablePyPIFallback": True,
-}
 SETTINGS = {
     "jupyter-lite-schema-version": 0,
-    "jupyter-config-data": {"litePluginSettings": {PLUGIN: KERNEL}},
+    "jupyter-config-data": {
+        "litePluginSettings": {
+            "@jupyterlite/pyodide-kernel-extension:kernel": {
+                # the build replaces it if a distribution is in static/pyodide
+                "pyodideUrl": f"https://cdn.jsdelivr.net/pyodide/v{PYODIDE}/full/pyodide.js",
+                "disablePyPIFallback": True,
+                # at once, while Python starts: the kernel loads them one by one
+                "loadPyodideOptions": {"packages": LOADED},
+            }
+        }
+    },
 }
 BUILD = "-W ignore -m jupyterlite_core build --apps=notebooks --no-sourcemaps"
 PAGE = Path(__file__).with_name("browser.html")
@@ -80,16 +88,39 @@ def _pack(package: str, folder: Path) -> None:
     metadata = distribution(package)
     stem = f"{package}-{metadata.version}"
     folder.mkdir(exist_ok=True)
-    with ZipFile(folder / f"{stem}-py3-none-any.whl", "w", ZIP_DEFLATED) as wheel:
+    archive = folder / f"{stem}-py3-none-any.whl"
+    with ZipFile(archive, "w", ZIP_DEFLATED) as wheel:
         for file in sorted(path.rglob("*")):
             if file.is_file() and "__pycache__" not in file.parts:
                 wheel.write(file, file.relative_to(path.parent))
         for name in ("METADATA", "WHEEL"):
             wheel.writestr(f"{stem}.dist-info/{name}", metadata.read_text(name) or "")
+    _add_byte_code(archive)
+
+
+def _add_byte_code(archive: Path) -> None:
+    """Compile the modules in a wheel or in the library, if this Python is Pyodide's.
+
+    Otherwise the browser compiles every module that a lecture imports.
+    """
+    if sys.version_info[:2] != PYTHON:
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        shutil.unpack_archive(archive, folder, "zip")
+        compileall.compile_dir(
+            folder,
+            quiet=2,
+            stripdir=folder,
+            prependdir="/lib/python312.zip",  # imports from a folder replace this
+            legacy=archive.suffix == ".zip",  # where imports from an archive find it
+            invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH,
+        )
+        shutil.move(shutil.make_archive(f"{archive}", "zip", folder), archive)
 
 
 def _copy_pyodide(path: Path, source: Path) -> None:
     """Copy the core and the packages that are needed, with what these depend on."""
+    site = source / "static" / "pyodide"
     try:
         if path.is_file():
             shutil.unpack_archive(path, source, filter="data")
@@ -100,12 +131,19 @@ def _copy_pyodide(path: Path, source: Path) -> None:
         for name in names:  # grows by what each depends on
             depends = {part.replace("_", "-") for part in entries[name]["depends"]}
             names += sorted(depends.difference(names))
-        sums = {entries[name]["file_name"]: entries[name]["sha256"] for name in names}
-        for file in (*CORE, *sums):
+        files = {entries[name]["file_name"]: entries[name] for name in names}
+        for file in (*CORE, *files):
             content = (unpacked / file).read_bytes()
-            is_right = sums.get(file) in (None, sha256(content).hexdigest())
+            is_right = (
+                file in CORE or files[file]["sha256"] == sha256(content).hexdigest()
+            )
             require(is_right, "file", file, f"the one with the checksum in {LOCK}")
-            write_whole(source / "static" / "pyodide" / file, content)
+            write_whole(site / file, content)
+            if file.endswith((".whl", ".zip")):
+                _add_byte_code(site / file)
+            compiled = sha256((site / file).read_bytes()).hexdigest()
+            files.get(file, {})["sha256"] = compiled
+        write_whole(site / LOCK, json.dumps(lock).encode())
     except (OSError, EOFError, KeyError, ValueError) as error:
         raise InputError(
             f"--pyodide {path} must be the archive pyodide-{PYODIDE}.tar.bz2 of"

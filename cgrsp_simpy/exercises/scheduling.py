@@ -196,7 +196,7 @@ EXERCISES: dict[str, Exercise] = {
         ),
         lambda rng: {
             name: np.roll(times, shift).tolist()
-            for scale, shift in [rng.integers((2, 1), (10, 4)).tolist()]
+            for scale, shift in [rng.integers((2, 1), (40, 4)).tolist()]
             for name, times in (
                 ("works", np.multiply(scale, [10, 8, 5, 3])),
                 ("dues", np.multiply(scale, [7, 20, 6, 24])),

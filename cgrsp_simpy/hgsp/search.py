@@ -92,7 +92,8 @@ def _state(start: Schedule) -> State:
     for j, sequence in enumerate(start.sequences()):
         tasks[j, : len(sequence)] = sequence
     finish_s[:, 0] = jobs.free_s
-    size, whole = np.bincount(start.gpu, minlength=m), np.zeros((4, n), np.int64)
+    size = np.array([len(sequence) for sequence in start.sequences()], np.int64)
+    whole = np.zeros((4, n), np.int64)
     columns = np.array([jobs.arrival_s, jobs.deadline_s, jobs.weight]).T
     rows = np.array([np.column_stack([columns, times_s]) for times_s in jobs.times_s.T])
     arrays = (

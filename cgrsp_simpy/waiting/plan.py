@@ -314,7 +314,7 @@ class _Year:
                 f"job {row + 1} ({jobs.memory_gb[row]:g} GB) fits on no machines"
             ),
         )
-        self.day = np.minimum(jobs.submit_s // day_s, days - 1).astype(np.int64)
+        self.day = np.minimum(jobs.submit_s // day_s, days - 1).astype(np.intp)
         self.work_h = np.bincount(self.day, jobs.cores * run_s / 3600, days)
         self.number = np.bincount(self.day, np.ones(jobs.jobs), days)
         self.boot_s, spot_per_h, rate = (

@@ -385,7 +385,7 @@ print(claim("Of three callers only the first is served", len(served), equal=1))
 # </details>
 # <details><summary>3. What is the difference between balking and reneging?</summary>
 #
-# Who balks does not join the queue. Who reneges joins it and leaves it unserved.
+# A customer who balks does not join the queue. One who reneges leaves it unserved.
 # </details>
 # <details><summary>4. Failures become four times as rare. What does Young's rule say?
 # </summary>

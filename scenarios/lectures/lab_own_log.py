@@ -32,7 +32,7 @@ SLOTS = 4  # how many GPUs at once you rent today
 # %% [markdown]
 # ## Read (10 minutes)
 # `cg.trace` reads the log and makes a scenario of it: its jobs, with the market and the
-# deadlines of the thesis, since a log knows neither. It tells what it has left out.
+# deadlines of the thesis, since a log knows neither. It lists what it has left out.
 
 # %%
 log = cg.trace(LOG, slots=SLOTS, columns=COLUMNS or None)
@@ -61,7 +61,7 @@ print(f"standard deviation over mean: {service_s.std() / service_s.mean():.2f}")
 # Rates by hour of day are counts over hours watched. Each has its error: of a Poisson
 # count there is an exact interval (F. Garwood, Biometrika 28, 1936). If counts of the
 # same hour differ from day to day by more than that, the jobs do not come as a Poisson
-# process: then ask why before you draw from one. Lecture 9 tells how to fit laws.
+# process: then ask why before you draw from one. Lecture 8 explains how to fit.
 
 # %%
 rates = cg.arrival_rates(log.workload)
@@ -74,7 +74,7 @@ high = chi2.ppf(0.975, 2 * counts + 2) / 2 / seen
 print(" hour  jobs an hour   95 % interval")
 for hour in range(0, 24, 3):
     print(f"{hour:5} {per_h[hour]:13.1f}   {low[hour]:5.1f} to {high[hour]:5.1f}")
-# the sample was drawn so: 300 jobs a day, hour by hour in these proportions
+# the sample was drawn so: 300 jobs per day, hour by hour in these proportions
 true_per_h = 300 * np.array([4] * 8 + [20] * 10 + [8] * 6) / 280
 if LOG == SAMPLE:
     held = np.sum((low <= true_per_h) & (true_per_h <= high))
@@ -157,7 +157,7 @@ else:
 # ## How many slots? (10 minutes)
 # The rule, before the numbers: *the policy chosen above; the fewest slots at which the
 # whole 95 % interval of its misses is below 5 %; on days that have not been seen.* So
-# the days are drawn anew from the fitted rates, with other seeds, once as busy as the
+# the days are drawn again from the fitted rates, with other seeds, once as busy as the
 # log and once with half as many jobs again. But drawn jobs know three sizes and their
 # mean times, and no longer tail. So look first whether they do to today's slots what
 # the log does.

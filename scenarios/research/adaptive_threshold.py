@@ -1,4 +1,4 @@
-"""Does a rescue threshold that follows the load pay? Not beside a fixed, tuned one.
+"""Does a rescue threshold that follows the load pay? Not against a fixed, tuned one.
 
 On the hectic day and on surge it is the tuning that pays, against the thesis's 600 s;
 on quiet and normal days neither does. The thesis leaves the question as future work

@@ -46,7 +46,7 @@ def features(env, seen):
 
 
 def played(weights, seed):
-    """What a day costs under the agent, USD, but for the slots."""
+    """Return the cost of a day under the agent without that of the slots, USD."""
     env = GymEnvironment(DAY)
     (seen, told), usd = env.reset(seed=seed), 0.0
     for _ in range(MOST[0]):

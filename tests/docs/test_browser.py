@@ -39,16 +39,26 @@ OPTIONS = (
 )
 
 
+def zipped(name):
+    """The content of an archive with one module."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        module = zipfile.ZipInfo(f"{name.replace('-', '_')}.py")  # with a fixed time
+        archive.writestr(module, f"NAME = {name!r}\n")
+    return file.getvalue()
+
+
 def distribution(version=browser.PYODIDE):
     """A small Pyodide distribution: name -> content. ssl needs openssl_lib."""
     files = {name: name.encode() for name in browser.CORE}
+    files["python_stdlib.zip"] = zipped("library")
     packages = {}
     for name in (*browser.PACKAGES, "openssl-lib", "unneeded"):
         file = f"{name.replace('-', '_')}-1.0-py3-none-any.whl"
-        files[file] = name.encode()
+        files[file] = zipped(name)
         packages[name] = {
             "file_name": file,
-            "sha256": hashlib.sha256(name.encode()).hexdigest(),
+            "sha256": hashlib.sha256(files[file]).hexdigest(),
             "depends": ["openssl_lib"] if name == "ssl" else [],
         }
     lock = {"info": {"version": version}, "packages": packages}
@@ -81,13 +91,39 @@ def copied(path, folder):
 
 
 @pytest.mark.parametrize("kind", [unpacked, archived])
-def test_what_the_lectures_need_of_a_distribution_is_copied(tmp_path, kind):
+def test_what_the_lectures_need_of_a_distribution_is_copied(
+    tmp_path, kind, monkeypatch
+):
+    monkeypatch.setattr(browser, "PYTHON", (3, 0))  # not the one that runs the tests
     files = distribution()
     path = kind(files, tmp_path / f"pyodide-{browser.PYODIDE}.tar.bz2")
     (tmp_path / "site").mkdir()
     result = copied(path, tmp_path / "site")
     assert files.pop("unneeded-1.0-py3-none-any.whl")
     assert result == files  # with openssl-lib, on which ssl depends
+
+
+def test_byte_code_is_added_by_the_python_of_the_browser(tmp_path, monkeypatch):
+    """It is used although the source is newer, and checksums are of the new wheels."""
+    monkeypatch.setattr(browser, "PYTHON", sys.version_info[:2])
+    path = unpacked(distribution(), tmp_path / "pyodide")
+    (tmp_path / "site").mkdir()
+    files = copied(path, tmp_path / "site")
+    for entry in json.loads(files[browser.LOCK])["packages"].values():
+        content = files.get(entry["file_name"], zipped("unneeded"))
+        assert entry["sha256"] == hashlib.sha256(content).hexdigest()
+    site = tmp_path / "site/static/pyodide"
+    shutil.unpack_archive(site / "numpy-1.0-py3-none-any.whl", tmp_path / "new", "zip")
+    for folder, module in ((tmp_path / "new", "numpy"), (site, "library")):
+        place = folder / "python_stdlib.zip" if folder == site else folder
+        if folder != site:
+            (folder / "numpy.py").write_text("NAME = 'compiled again'\n")
+        words = f"import sys; sys.path.insert(0, {str(place)!r}); import {module} as m"
+        words += "; print(m.NAME, m.__cached__ or m.__file__)"
+        words = [sys.executable, "-c", words]
+        answer = subprocess.run(words, capture_output=True, text=True, check=True)
+        assert answer.stdout.startswith(module)
+        assert answer.stdout.strip().endswith(".pyc")
 
 
 def wrong(name, files):

@@ -1,4 +1,4 @@
-"""CITATION.cff names who wrote what, and the README cites what stands there."""
+"""CITATION.cff names who wrote what, and the README cites it."""
 
 import re
 from pathlib import Path

@@ -6,6 +6,7 @@ import sys
 import numpy as np
 import pytest
 import simpy
+from support import code_tests
 
 from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.exercises import check, exercise
@@ -661,27 +662,9 @@ WRONG = [
 ]
 
 
-@pytest.fixture(params=range(5))
-def draws(request, monkeypatch):
-    """Draw twenty other cases per number, a hundred in all."""
-    monkeypatch.setattr(exercise, "stream", lambda _, name: stream(request.param, name))
-    return request.param
-
-
-@pytest.mark.parametrize("number", RIGHT)
-def test_right_code_is_accepted(number, draws):
-    assert check(number, RIGHT[number])
-
-
-@pytest.mark.parametrize(
-    ("number", "answer", "hint"),
-    WRONG,
-    ids=[f"{number} {answer.__name__}" for number, answer, _ in WRONG],
+test_right_code_is_accepted, test_wrong_code_is_refused_with_a_hint = code_tests(
+    RIGHT, WRONG
 )
-def test_wrong_code_is_refused_with_a_hint(number, answer, hint, draws):
-    verdict = check(number, answer)
-    assert not verdict
-    assert hint in verdict.message or draws
 
 
 def customer_polls(env, desk, service):

@@ -4,10 +4,10 @@ import re
 
 import numpy as np
 import pytest
+from support import code_tests
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.base.streams import stream
-from cgrsp_simpy.exercises import check, exercise, question
+from cgrsp_simpy.exercises import check, question
 from cgrsp_simpy.exercises.scheduling import EXERCISES
 
 STUDENTS = [f"student {n}" for n in range(100)]
@@ -80,13 +80,16 @@ ASKED = {"16.1": answers_16_1, "17.1": answers_17_1, "18.1": answers_18_1}
 
 @pytest.mark.parametrize("number", ASKED)
 def test_own_numbers_right_and_wrong_answers(number):
+    answers = set()
     for student in STUDENTS:
         right, wrong = ASKED[number](question(number, student))
+        answers.add(right)
         assert check(number, float(right), student)
         for answer, hint in wrong.items():
             verdict = check(number, float(answer), student)
             assert not verdict, (student, hint)
             assert hint in verdict.message, student
+    assert len(answers) >= 25  # of a hundred students
 
 
 # ---- exercises that ask for code ----
@@ -350,27 +353,9 @@ WRONG = [
 ]
 
 
-@pytest.fixture(params=range(5))
-def draws(request, monkeypatch):
-    """Draw twenty other cases per number, a hundred in all."""
-    monkeypatch.setattr(exercise, "stream", lambda _, name: stream(request.param, name))
-    return request.param
-
-
-@pytest.mark.parametrize("number", RIGHT)
-def test_right_code_is_accepted(number, draws):
-    assert check(number, RIGHT[number])
-
-
-@pytest.mark.parametrize(
-    ("number", "answer", "hint"),
-    WRONG,
-    ids=[f"{number} {answer.__name__}" for number, answer, _ in WRONG],
+test_right_code_is_accepted, test_wrong_code_is_refused_with_a_hint = code_tests(
+    RIGHT, WRONG
 )
-def test_wrong_code_is_refused_with_a_hint(number, answer, hint, draws):
-    verdict = check(number, answer)
-    assert not verdict
-    assert hint in verdict.message or draws
 
 
 # ---- a policy for rented GPUs ----

@@ -24,7 +24,7 @@ LECTURES = sorted(
     (Path(__file__).parents[2] / "scenarios" / "lectures").glob("[0-9]*.py")
 )
 SETS = range(1, 21)
-# what the thesis printed beside the seeds that lecture 18 names, and no others
+# of what the thesis printed, with the seeds that lecture 18 names
 OF_THESE_SEEDS = {
     "Nineteen of twenty agree",
     "With the next 30 days eleven agree",

@@ -105,7 +105,7 @@ def test_gymnasium_finds_no_fault(scenario):
 
 
 def played(seed, choose, scenario=BUSY):
-    """What an agent meets: observations, masks and rewards of a run."""
+    """Return what an agent receives in a run: observations, masks and rewards."""
     env, found = GymEnvironment(scenario), []
     seen, told = env.reset(seed=seed)
     over = False

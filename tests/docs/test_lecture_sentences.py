@@ -1,4 +1,4 @@
-"""What the lectures say is what their code finds: each claim held when the output was
+"""The lectures' sentences agree with their code: each claim held when the output was
 written, and no number is in the text alone.
 
 test_fresh_claims.py checks the claims with other seeds.

@@ -1,6 +1,6 @@
 """Each lecture prints its .out file and draws its figure.
 
-`PYTHONPATH=tests python tests/docs/test_lectures.py` writes both anew.
+`PYTHONPATH=tests python tests/docs/test_lectures.py` writes both.
 """
 
 import ast
@@ -194,9 +194,7 @@ def test_answers_are_right(script, tmp_path):
 
 
 def sections(script):
-    """What minutes.csv divides a lecture into: its headings, and what stands before the
-    first.
-    """
+    """Return the parts of a lecture in minutes.csv: its start, and its headings."""
     text = script.read_text(encoding="utf-8")
     headings = re.findall("^# ## (.*)$", text, re.MULTILINE)
     first = text.split("# %% [markdown]\n")[1]

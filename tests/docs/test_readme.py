@@ -105,9 +105,7 @@ def tier(command):
 
 
 def calls(command):
-    """What a command line calls after the set-up, for the Python that runs the
-    tests.
-    """
+    """Return the programs that a command line calls after the set-up."""
     programs = {
         ".venv/bin/cgrsp": [sys.executable, "-m", "cgrsp_simpy"],
         ".venv/bin/python": [sys.executable],
@@ -126,8 +124,8 @@ WRITTEN = {
 
 
 def folder_of(command, place):
-    """Where a command runs: beside the log that it reads, or in an empty folder with
-    the scenarios and with the files that other commands of the pages make; never in the
+    """Return where a command runs: next to its log, or in an empty folder with the
+    scenarios and with the files that other commands of the pages make; never in the
     project's own.
     """
     for name, folder in LOGS.items():

@@ -1,6 +1,4 @@
-"""What the first lines of scenarios/ say is so with other seeds than theirs: pytest -m
-long.
-"""
+"""The first lines of scenarios/ hold with other seeds than theirs: pytest -m long."""
 
 import re
 from dataclasses import replace

@@ -1,5 +1,5 @@
 """Every script in scenarios/ prints what its .out file says; `python
-tests/docs/test_scenarios.py` writes these anew.
+tests/docs/test_scenarios.py` writes these.
 """
 
 import os

@@ -134,9 +134,7 @@ class ResumedBulk(Bulk):
 
 
 def _set_tree(run: records.State) -> None:
-    """Set the tree of the earliest leaves from the leaves, as `kernel.queue.comes` keeps
-    it.
-    """
+    """Set the tree of the earliest leaves, as `kernel.queue.comes` keeps it."""
     for node in range(len(run.at_s) - 1, 0, -1):
         one, other = run.tree[2 * node], run.tree[2 * node + 1]
         keys = [(run.at_s[leaf], run.order[leaf]) for leaf in (one, other)]

@@ -34,7 +34,7 @@ HOUR_S = 3600.0
 NEEDED = 'forecasts of waits need scikit-learn: pip install ".[forecast]" in a clone'
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class KnownWaits:
     """What was known at the submission of each job of a log, in order of submission.
 

@@ -131,7 +131,7 @@ def next_dispatches(state: State, scenario: Scenario, policy: Any) -> NextDispat
 # ---- a forecast ----
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Sample:
     """What became of the jobs of a state in one run.
 

@@ -86,10 +86,12 @@ def check_id(owner: str, number: Any, whole: bool) -> None:
 
 def value_text(value: Any) -> Any:
     """Return a parameter as it is labelled: a function by its name, a partial one with
-    what it fixes, a list as "a+b"; others as they are.
+    what it fixes, a list of texts and numbers as "a+b"; others as they are.
     """
-    if isinstance(value, list | tuple):
-        return "+".join(str(value_text(item)) for item in value)
+    if isinstance(value, list | tuple) and all(
+        isinstance(item, str | Real) for item in value
+    ):
+        return "+".join(map(str, value))
     if isinstance(value, partial) and not hasattr(value, "__name__"):
         fixed = [str(value_text(item)) for item in value.args]
         fixed += _assignments(value.keywords)

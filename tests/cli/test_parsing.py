@@ -24,7 +24,7 @@ REFUSED = {  # a command -> what its one line says
     "compare waiting machine=4": ["unknown parameter 'machine'", "'machines'"],
     "run hectic --policy fifoo": ["unknown policy 'fifoo'", "mean 'fifo'"],
     "run hectic --policy rh:reserv=2": ["'reserv'", "mean 'reserve'"],
-    "compare hectic qqqqqq=4": ["unknown parameter 'qqqqqq' (closest of 41: "],
+    "compare hectic qqqqqq=4": ["unknown parameter 'qqqqqq' (closest of 43: "],
     "compare .": ["scenario(='.')", "not a folder"],
     "compare none.toml": ["none.toml", "No such file"],
     "compare none.py:shop": ["'none.py' does not exist"],

@@ -316,7 +316,7 @@ def test_public_docstrings_agree_with_their_signatures():
     assert not wrong, "\n".join([f"{len(wrong)} of {len(public())}:", *lines])
 
 
-def test_a_reader_meets_at_most_167_names():
+def test_a_reader_meets_at_most_168_names():
     modules = (
         cg,
         cg.hgsp,
@@ -328,7 +328,7 @@ def test_a_reader_meets_at_most_167_names():
         cg.plots,
         cg.exercises,
     )
-    assert sum(len(module.__all__) for module in modules) <= 167
+    assert sum(len(module.__all__) for module in modules) <= 168
 
 
 def test_public_things_are_found_where_they_are_shown():

@@ -41,7 +41,7 @@ class Directory(RuleBasedStateMachine):
     def __init__(self):
         super().__init__()
         self.folder = Path(tempfile.mkdtemp())
-        self.patch = mock.patch("cgrsp_simpy.studies.replicate.JOBS_PER_TASK", 20)
+        self.patch = mock.patch("cgrsp_simpy.studies.replicate.TASK_S", 0.004)
         self.patch.start()
         self.path = self.folder / "results"
         compared(self.folder / "whole")

@@ -345,7 +345,7 @@ def test_a_seed_of_a_scenario_makes_its_jobs_once(small_tasks):
             Replications(cg.day("normal", jobs=40), ["spt", "fifo"], [3]),
         ]
     )
-    assert unit == (normal, 3, ("fifo", "spt"), "simpy")
+    assert unit == (normal, 3, ("fifo", "spt"), "simpy", None)
 
 
 def test_a_run_wanted_twice_is_run_once(small_tasks, monkeypatch):

@@ -95,13 +95,14 @@ def _pack(package: str, folder: Path) -> None:
                 wheel.write(file, file.relative_to(path.parent))
         for name in ("METADATA", "WHEEL"):
             wheel.writestr(f"{stem}.dist-info/{name}", metadata.read_text(name) or "")
-    _add_byte_code(archive)
+    _compile(archive, sources=True)  # for the lines of the event list
 
 
-def _add_byte_code(archive: Path) -> None:
-    """Compile the modules in a wheel or in the library, if this Python is Pyodide's.
+def _compile(archive: Path, sources: bool) -> None:
+    """Compile the modules in an archive, if this Python is Pyodide's.
 
-    Otherwise the browser compiles every module that a lecture imports.
+    Otherwise the browser compiles every module that a lecture imports. sources: whether
+    the sources stay, which takes longer to unpack.
     """
     if sys.version_info[:2] != PYTHON:
         return
@@ -112,9 +113,12 @@ def _add_byte_code(archive: Path) -> None:
             quiet=2,
             stripdir=folder,
             prependdir="/lib/python312.zip",  # imports from a folder replace this
-            legacy=archive.suffix == ".zip",  # where imports from an archive find it
+            legacy=not sources,  # in place of the source
             invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH,
         )
+        for module in () if sources else Path(folder).rglob("*.py"):
+            if module.with_suffix(".pyc").exists():
+                module.unlink()
         shutil.move(shutil.make_archive(f"{archive}", "zip", folder), archive)
 
 
@@ -140,9 +144,10 @@ def _copy_pyodide(path: Path, source: Path) -> None:
             require(is_right, "file", file, f"the one with the checksum in {LOCK}")
             write_whole(site / file, content)
             if file.endswith((".whl", ".zip")):
-                _add_byte_code(site / file)
-            compiled = sha256((site / file).read_bytes()).hexdigest()
-            files.get(file, {})["sha256"] = compiled
+                _compile(site / file, sources=False)
+            files.get(file, {})["sha256"] = sha256(
+                (site / file).read_bytes()
+            ).hexdigest()
         write_whole(site / LOCK, json.dumps(lock).encode())
     except (OSError, EOFError, KeyError, ValueError) as error:
         raise InputError(

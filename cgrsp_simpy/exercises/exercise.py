@@ -158,10 +158,8 @@ def code(
             except Exception as error:
                 off = f"{type(error).__name__}: {error}"
             if off:
-                told = ", ".join(
-                    f"{name} {_told(value)}" for name, value in case.items()
-                )
-                return f"{off} (with {told})" if told else off
+                values = [f"{name} {_told(value)}" for name, value in case.items()]
+                return f"{off} (with {', '.join(values)})" if values else off
         return ""
 
     return judge
@@ -396,6 +394,8 @@ def claim(
 
 
 def _shown(found: Mean | float) -> str:
-    if isinstance(found, Mean):
-        return f"{found.mean:.3g} ± {found.half_width:.2g}"
-    return f"{found:.4g}"
+    return (
+        f"{found.mean:.3g} ± {found.half_width:.2g}"
+        if isinstance(found, Mean)
+        else f"{found:.4g}"
+    )

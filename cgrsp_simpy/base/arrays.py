@@ -1,4 +1,4 @@
-"""What arrays are called in signatures."""
+"""Names of array types in signatures."""
 
 import numpy as np
 import numpy.typing as npt

@@ -87,8 +87,8 @@ def check_number(
 def check_whole(
     name: str, value: object, *, least: int, most: float | None = None
 ) -> None:
-    """A whole number, at least `least`, and at most `most`: unless told a billion for
-    what is counted, from 1 on.
+    """A whole number, at least `least`, and at most `most`: by default a billion for
+    counts, which start at 1.
     """
     whole = isinstance(value, Integral) and not isinstance(value, bool)
     require(
@@ -184,8 +184,8 @@ def check_entries(
 
 
 def refuse(wrong: npt.ArrayLike, told: Callable[..., str]) -> None:
-    """Raise InputError of the first entry of an array that is wrong; told: by its
-    indices.
+    """Raise InputError of the first entry of an array that is wrong; told: returns the
+    message by its indices.
     """
     for place in np.argwhere(wrong)[:1].tolist():
         raise InputError(told(*place))
@@ -195,7 +195,7 @@ T = TypeVar("T")
 
 
 def read_as(read: Callable[[str], T], text: str, told: str) -> T:
-    """What is read of a text; InputError with what is told where nothing can be."""
+    """Return what `read` makes of a text; InputError with `told` if it fails."""
     try:
         return read(text)
     except (KeyError, ValueError):
@@ -203,16 +203,14 @@ def read_as(read: Callable[[str], T], text: str, told: str) -> T:
 
 
 def tried(read: Callable[[str], T], text: str) -> T | None:
-    """What is read of a text; None where nothing can be."""
+    """Return what `read` makes of a text; None if it fails."""
     with suppress(ValueError):
         return read(text)
     return None
 
 
 def needed(module: str, told: str) -> Any:
-    """A module of an optional package; where it is missing, InputError with what is
-    told.
-    """
+    """A module of an optional package; if it is missing, InputError with `told`."""
     try:
         return import_module(module)
     except ImportError as error:

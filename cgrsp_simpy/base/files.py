@@ -1,6 +1,6 @@
 """Files: they appear whole or not at all; of the files of others none is read where a
 text that is not the user's own names it, and none without end; CSV and TOML files, with
-what is wrong told by its line or key.
+errors that name the line or key.
 """
 
 from __future__ import annotations
@@ -230,7 +230,7 @@ def csv_rows(
     """The rows of a CSV file that must have some columns, with their lines.
 
     also: other words for columns, which a file may have in their place. Raises
-    InputError also for a column that stands there twice, and for a row of more cells
+    InputError also for a column that occurs twice, and for a row of more cells
     than columns.
     """
     with text_of(path) as file:

@@ -1,4 +1,4 @@
-"""What figures are, how they add up, and what of a model is the user's own."""
+"""Figures: their meaning, how they add up, and which are the user's own."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ KNOWN = ("cgrsp_simpy", "builtins", "numpy", "pathlib")
 
 
 class Metric(NamedTuple):
-    """What a figure of a run is.
+    """Description of a figure of a run.
 
     Parameters
     ----------

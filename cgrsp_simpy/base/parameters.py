@@ -9,8 +9,8 @@
         window_s: Positive | None = parameter("Seconds to the deadline.", default=None)
 
 A function whose arguments have such types is `checked`. pydantic-core checks the
-values; its errors become InputErrors of one line. What several fields must fulfil
-together is checked in `__post_init__`, by `require`.
+values; its errors become InputErrors of one line. Conditions on several fields
+together are checked in `__post_init__`, by `require`.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ ALLOWED = {
     "string_type": "a text",
     "tuple_type": "a list",
 }
-"""What a value must be, by pydantic's type of error."""
+"""Allowed values, by pydantic's type of error."""
 
 
 # ---- what is allowed ----

@@ -147,7 +147,7 @@ def _entry(hint: Any) -> Any:
 
 
 def _classes_beside(cls: Any) -> dict[str, Any]:
-    """The dataclasses of the modules beside that of a class, by name."""
+    """The dataclasses of the modules in the folder of a class, by name."""
     room = cls.__module__.rpartition(".")[0]
     modules = [
         sys.modules[name] for name in sorted(sys.modules) if name.startswith(f"{room}.")

@@ -1,5 +1,5 @@
-"""What a policy of any model may answer besides assignments, what is wrong with an
-answer, and policies from text: "rh:reserve=2,gate=0.9" becomes a name and keyword
+"""Answers of policies of any model besides assignments, errors of answers, and
+policies from text: "rh:reserve=2,gate=0.9" becomes a name and keyword
 arguments, "own.py:oldest" a function of a file.
 """
 

@@ -262,7 +262,7 @@ LATEX = {
     "…": r"\ldots{}",
     "–": "--",
 }
-"""What a character is in LaTeX, if it is not itself."""
+"""The LaTeX form of a character that is special there."""
 
 
 def _latex_text(text: str) -> str:

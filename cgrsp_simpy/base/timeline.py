@@ -1,4 +1,4 @@
-"""Who waited, and who held what and when: what every model's run is drawn from."""
+"""Who waited, and who held what and when: the data from which runs are drawn."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Timeline:
     Attributes
     ----------
     label : str
-        What a place is called (slot, node, machine, GPU).
+        Noun for a place (slot, node, machine, GPU).
     places : tuple of str
         Their names.
     sizes : tuple of float
@@ -84,11 +84,10 @@ class Timeline:
 
 
 class Choice(NamedTuple):
-    """A decision of a policy: what it said of the jobs that waited, and of where they
-    could go.
+    """A decision of a policy: its remarks on the waiting jobs and on their places.
 
-    time_s: of the decision. ranked: the first jobs of all, and what it said of each.
-    offers: by job that was given a choice of places, what it said of them, the chosen
+    time_s: of the decision. ranked: the first jobs of all, with a remark on each.
+    offers: by job that was given a choice of places, the remarks on them, the chosen
     one first. kept: number of idle places that it withheld.
     """
 
@@ -121,7 +120,7 @@ class Bands(NamedTuple):
 
 
 class Timed(Protocol):
-    """What a run of any model leaves."""
+    """The record of a run of any model."""
 
     @property
     def timeline(self) -> Timeline:

@@ -181,7 +181,7 @@ def _scripts() -> dict[str, Path]:
 
 
 def _sources() -> Path:
-    """Return the scenarios beside this package, or in the folder where it is called."""
+    """Return the scenarios of this checkout, or those in the current folder."""
     return SCENARIOS if SCENARIOS.is_dir() else Path("scenarios")
 
 

@@ -1,6 +1,6 @@
 """The nodes of a multi-GPU cluster (cluster-schedulers.txt Section IV.A), and where a
 job's GPUs are: on one node, or, if it is wider than any node, on whole nodes and the
-rest on one; or on as many nodes as a log tells, with its cores and memory.
+rest on one; or on as many nodes as a log records, with its cores and memory.
 """
 
 from __future__ import annotations
@@ -79,10 +79,10 @@ PLACEMENTS: dict[str, Placement] = {
 
 
 class Need(NamedTuple):
-    """What a job takes of a cluster where GPUs alone do not tell.
+    """Demand of a job on a cluster if it is more than a number of GPUs.
 
     amounts: of each pool (GPUs, cores, memory), over all of its nodes. nodes: their
-    number. where: those that it may have, a bit a node.
+    number. where: those that it may have, one bit per node.
     """
 
     amounts: tuple[int, ...]
@@ -390,7 +390,7 @@ class Cluster:
 
     @property
     def pools(self) -> list[tuple[int, ...]]:
-        """What jobs take of each node: GPUs, cores, steps of memory."""
+        """Amounts of each node that jobs take: GPUs, cores, steps of memory."""
         memory = tuple(size // self.step_gb for size in self.memory_gb)
         return [pool for pool in (self.sizes, self.cores, memory) if pool]
 
@@ -400,18 +400,15 @@ class Cluster:
         return Pools(self.pools, placement) if rich else Nodes(self.sizes, placement)
 
     def marks(self, jobs: Jobs) -> dict[str, tuple[str, ...]]:
-        """Of each node what jobs look at in it, by the tag in which they tell what they
-        want.
-        """
+        """Attributes of each node that jobs can request, by the tag of the request."""
         marks = {"gpu_type": self.types, "partition": self.partitions}
         return {name: own for name, own in marks.items() if own and name in jobs.tags}
 
     def needs(self, jobs: Jobs) -> Sequence[int] | Sequence[Need]:
-        """What each job takes: its GPUs, where neither the jobs nor the cluster tell
-        more.
+        """Demand of each job: its GPUs, if neither jobs nor cluster have more columns.
 
-        A job that does not tell its nodes takes the fewest on which it fits. A
-        partition or type of GPU that is not told, or "a|b", leaves the choice.
+        A job without a number of nodes takes the fewest on which it fits. A
+        partition or type of GPU that is not given, or "a|b", leaves the choice.
         """
         marks, none = self.marks(jobs), np.zeros(jobs.jobs, np.int64)
         on_one = (

@@ -75,14 +75,14 @@ class Jobs:
     duration_s : array
         For how long it holds them, seconds, > 0.
     estimate_s : array
-        What a scheduler is told of the duration, seconds, > 0.
+        Estimate of the duration that a scheduler gets, seconds, > 0.
     iterations : array or None
         The work that is known before a job runs, > 0, for the efficiency of PBS and
-        SBS; None: not told.
+        SBS; None: unknown.
     kind : array of int
         Index into KINDS.
     family, user : array of int or None
-        Numbers >= 0 that tell model families and users apart; None: not told.
+        Numbers >= 0 of model families and users; None: unknown.
     name : str
         For tables and messages.
     tags : Tags
@@ -91,17 +91,17 @@ class Jobs:
         Whether the estimate is one that was given, not the run time for want of one;
         None: all are.
     qos : array or None
-        The priority of a job's quality of service over the highest, 0 to 1; None: not
-        told.
+        The priority of a job's quality of service over the highest, 0 to 1; None:
+        unknown.
     running : array of bool or None
         Whether a job still ran when its log was written: its duration is then a guess.
     start_s : array or None
-        When a job started, by its log, on the clock of `arrival_s`; NaN or None: not
-        told.
+        When a job started, by its log, on the clock of `arrival_s`; NaN or None:
+        unknown.
     nodes : array of int or None
         On how many nodes a job is; 0 or None: on as few as it fits on.
     cores, memory_gb : array or None
-        What it holds beside GPUs, where the cluster tells these.
+        Its cores and memory, if the cluster has these.
     submit_s : array or None
         Recorded submission, seconds, at or before the arrival, which is the time at
         which a job is ready.
@@ -181,7 +181,7 @@ class Jobs:
 
     @property
     def shown(self) -> tuple[str, ...]:
-        """The names of those that tell of a job."""
+        """The names of the columns that describe a job."""
         return tuple(column for column in self.columns if column not in HIDDEN)
 
     @property
@@ -225,7 +225,7 @@ class Jobs:
         return np.array([not fits[need] for need in needs])
 
     def shortage(self, job: int, cluster: Cluster) -> str:
-        """What a job needs, and what the cluster has."""
+        """Describe the demand of a job and the cluster's capacity."""
         columns = {"nodes": self.nodes, "cores": self.cores, "GB": self.memory_gb}
         more = [
             f", {own[job]:g} {unit}" for unit, own in columns.items() if own is not None
@@ -389,7 +389,7 @@ class Offered:
 
     mix: Mix = parameter("The distributions of the jobs.", default_factory=Mix)
     jobs: Count = parameter("Number of measured jobs of a run.", default=1000)
-    # below, the clock runs so long that it cannot tell one job's end
+    # below, the clock runs so long that it cannot resolve one job's end
     load: Annotated[float, limits("a number >= 1e-06", ge=1e-6)] = parameter(
         "Offered load, > 0: GPU-seconds that arrive per second over the GPUs of the"
         " cluster.",

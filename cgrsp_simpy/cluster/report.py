@@ -66,8 +66,8 @@ class ClusterReport(Report):
         return figures_of(measured(run)[chosen])
 
     def rows(self, run: Run) -> list[dict[str, Any]]:
-        """One dict a measured job: the columns of `Run.jobs`, its GPUs by node as
-        "node:GPUs", and a log's own columns, whose texts stand in place of our numbers
+        """One dict per measured job: the columns of `Run.jobs`, its GPUs by node as
+        "node:GPUs", and a log's own columns, whose texts replace our numbers
         of families and users.
         """
         names = run.jobs.dtype.names or ()

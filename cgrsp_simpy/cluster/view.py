@@ -1,4 +1,4 @@
-"""What a scheduler of a cluster sees: the jobs that have arrived, the nodes, the
+"""The view of a scheduler of a cluster: the jobs that have arrived, the nodes, the
 clock.
 """
 
@@ -93,7 +93,7 @@ class Running(NamedTuple):
 
 
 class View(view.View):
-    """What a scheduler sees at a decision; read only. Jobs go by their index, in order
+    """The state of a cluster at a decision, read-only. Jobs go by their index, in order
     of arrival.
 
     Attributes
@@ -105,7 +105,7 @@ class View(view.View):
     gpus, estimate_s : list
         Of each job that has arrived, for loops over jobs; seconds.
     needs : list
-        What each takes, for `room`: its GPUs, or a `Need` where jobs are bound to more.
+        Demand of each, for `room`: its GPUs, or a `Need` if jobs request more.
     running : dict
         Job -> Running.
     ends : list
@@ -195,7 +195,7 @@ class View(view.View):
         return self._ended[known:]
 
     def without(self, job: int, free: int) -> int:
-        """What is free when a job that runs has ended; free: what is before, as of
+        """Return what is free after the end of a running job; free: before it, like
         `free`.
         """
         return self._nodes.give(free, self._running[job].place)
@@ -216,7 +216,7 @@ class View(view.View):
         other._ends = SealedList([(first_s, job), *self._ends])
         return other
 
-    # ---- what the engine asks and tells ----
+    # ---- hooks of the engine ----
 
     def summary(self) -> str:
         idle, every = sum(self.idle()), sum(self.sizes)
@@ -348,9 +348,9 @@ Starts = Iterator[tuple[int, Allocation]]
 Scheduler = Callable[[View], Iterable[tuple[int, Allocation]] | None]
 """A function of a View that answers with pairs (job, place).
 
-If it yields them one by one, the view shows what each has left. What a run has to know
-of it before, such as the columns that it needs of those that jobs may lack, or that it
-is to hear of every arrival, also while no GPU is idle, it says by `cg.policy`.
+If it yields them one by one, the view shows what each has left. By `cg.policy` it
+states requirements on the run, such as optional columns of jobs, or a call at every
+arrival, also while no GPU is idle.
 """
 
 Named = TypeVar("Named", bound=Scheduler)

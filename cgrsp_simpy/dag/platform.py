@@ -61,7 +61,7 @@ class Platform:
         there is no connection. The diagonal is not looked at: data need not move on one
         GPU.
     latency_s : array_like of float, optional
-        What a transfer takes beside its data over the bandwidth, seconds >= 0; shape
+        Time of a transfer besides its data over the bandwidth, seconds >= 0; shape
         (gpus, gpus). 0 unless given, as in the paper; elsewhere as the start-up costs
         of HEFT's platform.
     names : sequence of str, optional
@@ -219,7 +219,7 @@ class Servers:
         )
 
 
-Entry = tuple[str, dict[str, Any]]  # where it stands in the file, and what it says
+Entry = tuple[str, dict[str, Any]]  # place in the file, and content
 TEXTS = ("name", "server", "one_end", "other_end")
 
 
@@ -240,7 +240,7 @@ class _Gpu:
 
 @declared()
 class _Link:
-    """What connects all GPUs of one name or server with those of another, in both
+    """The link between all GPUs of one name or server and those of another, in both
     directions.
     """
 

@@ -20,7 +20,7 @@ METRICS = {
     "over_bound": Metric("makespan over what no plan ends before"),
     "evaluations": Metric("plans evaluated to find this one", better=""),
 }
-"""What the figures of a run are."""
+"""Figures of a run."""
 
 
 class DagReport(Report):

@@ -26,7 +26,7 @@ DEFAULT_EVALUATIONS = 1000
 
 
 class Planned(NamedTuple):
-    """What there is before a run, as its `plan`.
+    """The `plan` of a run, which exists before it.
 
     problem: the graph and its GPUs. solution: the plan, and what finding it took; None
     where a policy decides as it goes.

@@ -1,4 +1,4 @@
-"""What a policy sees when nodes are to be put on GPUs, and a plan as such a policy.
+"""The view of policies that assign nodes to GPUs, and a plan as such a policy.
 
 Nothing of nodes that are not ready yet.
 """
@@ -22,8 +22,7 @@ from cgrsp_simpy.engine.simulation import Simulation
 
 
 class View(view.View):
-    """What a policy sees at a decision, read only; its `queue` are the nodes that are
-    ready.
+    """The state at a decision, read-only; its `queue` are the nodes that are ready.
 
     There is room on a GPU for one node at a time, as far as the memory goes. A policy
     answers with pairs (node, place), and if it likes with a `Wake`.
@@ -45,7 +44,7 @@ class View(view.View):
         self._nodes, self._waiting = self._problem.graph.jobs, run.pending_claims
         # the number of the GPU of each unit that is on one
         self._at: dict[int, int] = {}
-        self._may: dict[int, int] = {}  # by node, as of `_reached`
+        self._may: dict[int, int] = {}  # by node, as in `_reached`
         graph = self._problem.graph
         # what a unit has for good
         self._unit_mb = np.bincount(graph.unit, graph.resident_mb)
@@ -122,7 +121,7 @@ class View(view.View):
         )
         return int.from_bytes(np.packbits(may, bitorder="little").tobytes(), "little")
 
-    # ---- what the engine asks and tells ----
+    # ---- hooks of the engine ----
 
     def summary(self) -> str:
         return f"{len(self._waiting)} ready"

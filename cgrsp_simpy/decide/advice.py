@@ -193,8 +193,8 @@ class Advice(Results):
 
     search: everything tried, with the runs. best: result of the search. first: the
     smallest single change that pays on the search's seeds. seeds: for the comparison of
-    these with today. tied: options that these do not tell from the best, the one of
-    least spread first.
+    these with today. tied: options that these cannot distinguish from the best, the
+    one of least spread first.
     """
 
     search: Search
@@ -341,7 +341,7 @@ class Advice(Results):
 
     @property
     def lines(self) -> list[str]:
-        """What to do, what it saves per day, and how certain that is."""
+        """Advice, its saving per day, and how certain that is."""
         return [self._what(), self._saves(), self._sure()]
 
     def _what(self) -> str:
@@ -522,7 +522,7 @@ class Advice(Results):
         return f"{text} it saves {_spread(self.saved(self.first))} USD a day{unsure}."
 
     def _by_hour(self) -> str:
-        """What slots by the hour save compared with the best fixed number."""
+        """Saving of slots by the hour compared with the best fixed number."""
         if not any(option.hours for option in self.tried):
             return ""
         if self.fixed is None:

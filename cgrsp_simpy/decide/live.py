@@ -133,7 +133,7 @@ def next_dispatches(state: State, scenario: Scenario, policy: Any) -> NextDispat
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """What became of the jobs of a state in one run.
+    """Times and costs of the jobs of a state in one run.
 
     start_s, finish_s, late: per job, in order of their numbers. wait_s: mean of the
     waiting jobs, NaN if there are none. empty_s: when no job waits for the first time.

@@ -257,7 +257,7 @@ def _plain(totals: Totals) -> list[Any]:
 
 
 class MonthReport(RentalReport):
-    """Figures of a month, as of its days."""
+    """Figures of a month, from those of its days."""
 
     def __init__(self, model: Any) -> None:
         super().__init__(next(iter(model.scenarios.values())))

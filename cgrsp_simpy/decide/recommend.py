@@ -723,7 +723,8 @@ class Search:
 
     def ties(self, best: Option, seeds: Sequence[int]) -> list[Option]:
         """Return the best option, and those of the finalists that these seeds cannot
-        tell from it: their paired difference is not significant, and at most TIE.
+        distinguish from it: their paired difference is not significant, and at most
+        TIE.
         """
         if self.limits or best == self.trials.now:
             return [best]

@@ -113,12 +113,12 @@ class Claim(simpy.Event):
     state : str
         WAITING, GRANTED, REQUESTED or ENDED.
     assignment : Any
-        What the policy assigned; None until then.
+        The policy's assignment; None until then.
     parts : sequence of (int, float)
         Number and amount of each resource that is granted.
     terms : Any
-        What the model's view passes to the job's process at the grant, such as the GPU
-        types; None unless the view sets it.
+        Values that the model's view passes to the job's process at the grant, such as
+        the GPU types; None unless the view sets it.
     submit_s, granted_s, started_s : float
         When the claim was made, resources were granted, and requested; seconds, NaN
         until then.

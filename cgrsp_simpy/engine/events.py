@@ -36,9 +36,9 @@ class Event(NamedTuple):
     slots : tuple of int
         The indices of the resources concerned.
     detail : str
-        What more there is to say, "" for nothing.
+        Further text, "" for nothing.
     label : str
-        What the listing calls a resource.
+        Noun of a resource in the listing.
     """
 
     time_s: float

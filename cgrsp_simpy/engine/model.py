@@ -25,7 +25,7 @@ MOVED = {
         "an attribute of its Report (`report = ...`)",
     ),
 }
-"""What a class of a model defined in the last release -> its name now."""
+"""Name of a model's attribute in the last release -> its name now."""
 
 MOVED_TO_SUBJECT = {
     "run": "cg.simulate(scenario, policy, seed)",
@@ -69,7 +69,7 @@ class Model:
     compared : sequence of str
         The policies that a comparison takes by default; all, if empty.
     policy_label : str
-        What tables and messages call a policy, such as scheduler.
+        Noun for a policy in tables and messages, such as scheduler.
     columns : mapping
         Name -> dtype of the model's own columns of `Run.jobs`, in the order in which
         `run.record` takes their values. Missing values are NaN, or -1 in columns of

@@ -99,8 +99,8 @@ def warm_up(env: simpy.Environment, until: float, end: float | None = None) -> N
     until : float
         End of the warm-up, later than now, in the model's unit of time.
     end : float, optional
-        End of the measured window, later than `until`. What follows is the cool-down:
-        it is not measured, except values of a `Monitor` that are recorded for a time
+        End of the measured window, later than `until`. The cool-down after it
+        is not measured, except values of a `Monitor` that are recorded for a time
         within the window, such as the arrival of an entity.
     """
     check_number("until", until, above=env.now)

@@ -54,7 +54,7 @@ class Entry(NamedTuple):
     number : int
         SimPy's; entries of equal time and priority are processed in this order.
     event : str
-        What it is, such as "timeout 5".
+        Description, such as "timeout 5".
     processes : tuple of str
         The processes that wait for it, or whose start or request it is.
     """
@@ -102,7 +102,7 @@ class EventStep(NamedTuple):
     time : float
         The clock, in the model's unit.
     event : Entry or None
-        What has happened.
+        Description of the event.
     future : tuple of Entry
         The future event list, in SimPy's order.
     processes, resources : tuple

@@ -122,9 +122,9 @@ class Report:
     precise : str
         The figure that is meant if a study is to reach a precision and names no figure.
     note : str
-        What readers of the figures must know; printed below every table.
+        Note for readers of the figures; printed below every table.
     infinite : str
-        What an infinite figure means; printed below a comparison with the names of the
+        Meaning of an infinite figure; printed below a comparison with the names of the
         policies concerned.
     claim_columns : mapping
         Name -> dtype of columns of `Run.jobs` that the engine fills: the time that a

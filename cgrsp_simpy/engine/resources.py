@@ -1,5 +1,5 @@
-"""What jobs claim: resources as a model declares them and policies see them, and the
-SimPy resources that they are in a run.
+"""Resources as a model declares them and policies see them, and the SimPy resources
+that they are in a run.
 """
 
 from __future__ import annotations
@@ -67,13 +67,13 @@ class ResourceSpec:
         Its number in listings and messages; pools of one machine, such as its cores and
         its memory, share an index. The engine itself numbers resources by position.
     label : str
-        What it is called, such as slot, node, machine.
+        Noun for it, such as slot, node, machine.
     size : float
         Its capacity; 1 if one job uses it as a whole.
     unit : str
         Unit of `size`, such as GPUs; "" for a slot.
     kind : Any
-        What distinguishes it from others, such as its GPU type.
+        Kind, such as its GPU type.
     """
 
     index: int

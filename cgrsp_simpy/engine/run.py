@@ -186,7 +186,7 @@ class Run(HoldsPolicies):
     tally : Any
         Sums over the jobs, from `Report.tally`.
     plan : Any
-        What the model has prepared for the run and its figures need, such as a schedule
+        Data that the model has prepared for the run and its figures, such as a schedule
         or the batches of its servers; None otherwise.
     rule : Any
         The policy as it was passed, to repeat the run; None if there is none.

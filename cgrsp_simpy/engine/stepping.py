@@ -70,7 +70,7 @@ class Step:
     Attributes
     ----------
     event : Event
-        What has just happened.
+        The last event.
     waiting : tuple of int
         Ids of the jobs in the queue, oldest first.
     holders : tuple of tuple of Holder

@@ -62,8 +62,8 @@ def read_only(path: str, doc: str | None = None) -> Any:
 
 
 class View:
-    """What a policy sees of a run, read only. If the policy yields its answer piece by
-    piece, the view includes what the pieces so far have been granted.
+    """The state of a run for a policy, read-only. If the policy yields its answer piece
+    by piece, the view includes what the pieces so far have been granted.
 
     A model that shows more derives a class from it. Its hooks (`on_...`) are called by
     the engine when something happens, so that the view can keep its state up to date.

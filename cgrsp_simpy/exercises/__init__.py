@@ -41,7 +41,7 @@ def check(exercise: float | str, answer: Any, student: str = "") -> Verdict:
     """Check an answer without revealing the right one, nor the direction of an error.
 
     exercise: lecture and number, as 3.1. answer: what the exercise asks for. student:
-    whose numbers, in exercises with numbers of one's own. The verdict is true if right;
+    whose numbers, in exercises with individual numbers. The verdict is true if right;
     its message names the error. Raises InputError for an unknown exercise.
     """
     fault = _exercise(exercise).of(student)[1](answer)

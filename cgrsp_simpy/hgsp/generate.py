@@ -61,7 +61,7 @@ Work = Annotated[
 
 @declared()
 class Level:
-    """What makes a load level; all is drawn uniformly."""
+    """Parameters of a load level; all are drawn uniformly."""
 
     tasks: Count = parameter("Number of tasks.")
     cluster: str | Annotated[Entries[Gpu], rule("a list of at least one Gpu", bool)] = (
@@ -151,7 +151,7 @@ def generate(
     row.
 
     level: "tasks1" (medium), "tasks2" (medium), "tasks3" (high), "tasks4" (extreme), or
-    one of one's own. seed: of the draws, >= 0. gpus: that the tasks run on; those of
+    a `Level`. seed: of the draws, >= 0. gpus: that the tasks run on; those of
     the level's cluster unless given. The arrivals do not depend on them. Result: tasks
     in order of arrival. Raises InputError for a level or seed that is not allowed.
     hgsp.txt Section IV.

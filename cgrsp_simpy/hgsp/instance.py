@@ -180,7 +180,7 @@ class Instance:
 
     def _warn_of_late(self) -> None:
         late = np.flatnonzero(self.deadline_s < self.arrival_s)
-        # of a plan that is made anew it has been said
+        # a plan that is made again has been reported
         if len(late) and not self.free_s.any():
             log.warning(
                 "%s: %d of %d tasks have their deadline before they arrive, the first"
@@ -192,7 +192,7 @@ class Instance:
             )
 
     def _called(self, number: int) -> str:
-        """What messages call a task, by its number from 1 in the order given."""
+        """Name of a task in messages, by its number from 1 in the order given."""
         line = f" (line {self.lines[number - 1]})" if self.lines else ""
         return f"task {self.task_names[number - 1]}{line}"
 
@@ -407,8 +407,8 @@ def read_instance(
 
 
 def _timed(cells: dict[str, str], gpus: tuple[Gpu, ...]) -> list[str]:
-    """The columns of times of a file with such a row, one a GPU; none if the workload
-    tells.
+    """The columns of times of a file with such a row, one per GPU; none if the workload
+    determines them.
     """
     there = sorted(name for name in cells if name.startswith(TIMES))
     timed = [TIMES + gpu.name for gpu in gpus]
@@ -427,8 +427,8 @@ def _number(line: int, column: str, text: str | None) -> float:
 
 
 # n of the instances in the OR-Library's files of weighted tardiness, by their names.
-# The number of numbers does not tell it: the 125 instances of n = 40 could be 100 of n
-# = 50, or 50 of n = 100.
+# The number of numbers does not determine it: the 125 instances of n = 40 could be 100
+# of n = 50, or 50 of n = 100.
 ORLIB_TASKS = {"wt40": 40, "wt50": 50, "wt100": 100}
 
 

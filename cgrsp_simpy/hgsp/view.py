@@ -1,4 +1,4 @@
-"""What a scheduler of HGSP tasks sees: those that wait, and the GPUs.
+"""The view of a scheduler of HGSP tasks: those that wait, and the GPUs.
 
 Never a task to come, never a real run time.
 """
@@ -56,7 +56,7 @@ def planned_s(run: Simulation, task: Task, gpu: Any) -> float:
 
 
 class View(view.View):
-    """What a policy sees at a decision, read only; the `kind` of each place is its Gpu.
+    """The state at a decision, read-only; the `kind` of each place is its Gpu.
 
     A policy answers with pairs (task, place), and if it likes with a `Wake`.
     """
@@ -96,7 +96,7 @@ class View(view.View):
             [now_s if end_s is None else max(now_s, end_s) for end_s in self._ends_s]
         )
 
-    # ---- what the engine asks and tells ----
+    # ---- hooks of the engine ----
 
     def summary(self) -> str:
         idle = f"{len(self.free)} of {len(self.resources)} GPUs idle"

@@ -169,11 +169,11 @@ def read_requests(
     with the names of vLLM, BurstGPT, Vidur or Splitwise.
 
     Needed are submit_s, prompt_tokens and output_tokens, of which 0 counts as 1; time 0
-    is the first arrival. A log knows nothing else; for columns of one's own:
+    is the first arrival. A log knows nothing else; for your own columns:
     `dataclasses.replace(requests, weight=...)`. Each request is named by its line.
 
     weight: a law of WEIGHTS: "equal" (all 1) or "short" (10 up to 1000 prompt tokens,
-    else 1). format, window, reading: as of `cgrsp_simpy.logs.read_log`; if names of
+    else 1). format, window, reading: as in `cgrsp_simpy.logs.read_log`; if names of
     columns are passed, the format is azure by default. Result: in order of arrival.
     Raises InputError with the file's name, and the line where there is one.
     """

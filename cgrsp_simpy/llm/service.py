@@ -1,4 +1,4 @@
-"""What serves requests: replicas of a model, each on a group of GPUs."""
+"""Servers of requests: replicas of a model, each on a group of GPUs."""
 
 from __future__ import annotations
 

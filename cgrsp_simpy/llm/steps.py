@@ -249,7 +249,7 @@ def _splitwise(row: Mapping[str, str]) -> list[Measured]:
 def llama2_70b() -> StepTable:
     """Llama 2 70B on A100 and H100, 2, 4 and 8 of them: medians of splitwise-sim's
     measurements (github.com/Mutinifni/splitwise-sim, commit 8f99e7d, MIT; the licence
-    lies beside the file).
+    is in the same folder).
     """
     return read_steps(str(files("cgrsp_simpy") / "data" / "llama2_70b_steps.csv"))
 

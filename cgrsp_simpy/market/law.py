@@ -142,8 +142,8 @@ CLOCKS: dict[str, Clock] = {
 
 
 class Holding(NamedTuple):
-    """How long the uniform variate of a type's status is held; the module tells the
-    law.
+    """How long the uniform variate of a type's status is held; the law is in the
+    module's text.
 
     persistence_s: tau; 0: every dispatch draws its own. switch_s: s; 0: there is one
     scale. first_share: p. every_s: d; 0: it changes at any time. Seconds all but p.
@@ -304,7 +304,7 @@ class StockSeries:
 
     def status(self, time_s: float) -> Status:
         """The status recorded last at a time of the series; after its end it begins
-        anew.
+        again.
         """
         return Status(
             self.statuses[bisect_right(self.times_s, time_s % self.length_s) - 1]
@@ -447,7 +447,7 @@ class Market:
         return high, medium, 1.0 - high - medium
 
     def status(self, gpu: GpuType, time_s: float, uniform: float) -> Status:
-        """The stock status that a uniform variate r on [0, 1) stands for (thesis Eq.
+        """The stock status that belongs to a uniform variate r on [0, 1) (thesis Eq.
         3.1).
         """
         high, medium = self.below(gpu, self.clock.hour(time_s))

@@ -74,9 +74,9 @@ class Zone:
     history : Series
         What was seen of it before the run began.
     prices : sequence of Price
-        What an instance costs, from the start on; none: the job's price.
+        Prices of an instance, from the start on; none: the job's price.
     kept : bool
-        As of `Series`.
+        As in `Series`.
     """
 
     name: str
@@ -92,7 +92,7 @@ class Zone:
         return found[1] if found else self.name
 
     def usd(self, from_s: float, to_s: float) -> float:
-        """What an instance costs from one time to another."""
+        """Cost of an instance from one time to another."""
         ends_s = [*(price.from_s for price in self.prices[1:]), math.inf]
         return summed(
             max(0.0, min(to_s, end_s) - max(from_s, price.from_s))
@@ -174,7 +174,7 @@ class Traces:
             log.warning("%s: series of different length, cut to the shortest", self)
 
     def draw(self, zones: int, length_s: float, seed: int) -> tuple[Zone, ...]:
-        """What a run of so many seconds meets in the first so many zones: from a poll
+        """Zones as a run of `length_s` meets them: the first ones, from a poll
         on that the seed draws, the same in all zones. Behind them on demand, where it
         has a series.
         """
@@ -294,13 +294,13 @@ class TwoState:
         )
 
     zones = 1
-    """How many zones a run has unless told."""
+    """Number of zones of a run by default."""
 
     def check(self, length_s: float) -> None:
         """There is nothing to say: the market is as long as a run."""
 
     def draw(self, zones: int, length_s: float, seed: int) -> tuple[Zone, ...]:
-        """What a run of so many seconds meets in so many zones, each of its own stream,
+        """Zones as a run of `length_s` meets them, each from its own stream,
         and what was seen before.
         """
         before = int(self.history_h * HOUR_S // self.step_s)

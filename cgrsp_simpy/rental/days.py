@@ -69,9 +69,9 @@ def day(
         "thesis" or "2025", the catalogue of the types that can be rented, or a CSV
         file of them; see `read_gpus`.
     terms : Terms, optional
-        What renting means; as in the thesis, unless given.
+        Terms of renting; by default the thesis's.
     kind : type
-        A subclass of Scenario, for a life of jobs of one's own.
+        A subclass of Scenario, for your own process of jobs.
     **more
         The parameters that it adds.
 
@@ -120,8 +120,8 @@ def trace(
     terms: Terms | None = None,
     **reading: Unpack[Reading],
 ) -> Scenario:
-    """A scenario from a log of real jobs; `cgrsp_simpy.logs.read_log` tells what it may
-    hold.
+    """A scenario from a log of real jobs; `cgrsp_simpy.logs.read_log` describes the
+    formats.
 
     A log with timestamps sets the hour of day at which the run starts.
 

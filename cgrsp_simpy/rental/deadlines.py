@@ -151,7 +151,7 @@ def classes_of(deadlines: Deadlines) -> tuple[DeadlineClass, ...]:
 class ClassColumns:
     """The classes that jobs are drawn from, as columns by index.
 
-    deadlines: as of `CheckedDeadlines`.
+    deadlines: as in `CheckedDeadlines`.
     """
 
     def __init__(self, deadlines: Deadlines) -> None:
@@ -162,7 +162,7 @@ class ClassColumns:
         self._thresholds = np.cumsum([each.share for each in classes])[:-1]
 
     def drawn(self, uniforms: np.ndarray) -> np.ndarray:
-        """Indices of the classes that uniform variates on [0, 1) stand for."""
+        """Indices of the classes that belong to uniform variates on [0, 1)."""
         return np.asarray(np.searchsorted(self._thresholds, uniforms, side="right"))
 
     def of_windows(self, window_s: np.ndarray) -> np.ndarray:

@@ -57,7 +57,7 @@ class Job(_Described):
         4.4).
     tight : bool
         Whether it is a rush order (thesis Section 3.4): whether its deadline class is
-        marked tight. What the policies that know two kinds of jobs go by.
+        marked tight. Policies that know two kinds of jobs use it.
     gpus : int
         Slots that it holds at once.
     weight : float
@@ -120,7 +120,7 @@ class Draws(NamedTuple):
 
 
 class Met(NamedTuple):
-    """What a job has met at its dispatch, in place of draws.
+    """Outcomes at the dispatch of a job, in place of draws.
 
     status: stock status. delay: provisioning delay, seconds. service: realised over
     mean execution time.

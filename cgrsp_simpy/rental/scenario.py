@@ -262,7 +262,7 @@ class Scenario(Model):
 
     @cached_property
     def compiled_setup(self) -> Any:
-        """What the compiled loop needs in every run: a `bulk.Fixed`."""
+        """Data of the compiled loop for every run: a `bulk.Fixed`."""
         from cgrsp_simpy.rental.bulk import Fixed  # numba takes a second to load
 
         return Fixed(self)

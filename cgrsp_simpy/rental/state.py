@@ -1,6 +1,6 @@
 """The state of a queue for rented slots at one moment, and runs that start from it.
 
-A run from a state repeats what the state says of the past: its jobs arrive and are
+A run from a state repeats the recorded past: its jobs arrive and are
 dispatched when they were. What is not known is drawn from its distribution, given what
 has passed: the service of a job that has run for x seconds given that it takes longer,
 a provisioning delay that has not ended given that it lasts longer, and stock that

@@ -1,4 +1,4 @@
-"""What renting means: refusals, warm instances, bills, budgets and preemption. The
+"""Terms of renting: refusals, warm instances, bills, budgets and preemption. The
 thesis's terms are the default of each.
 """
 
@@ -138,7 +138,7 @@ class Terms:
 
     def preemptions_per_h(self, gpu: str) -> tuple[float, ...]:
         """The rate per hour at which instances of a type, of a name, are taken back:
-        one an hour of the day, from midnight on.
+        one per hour of the day, from midnight on.
         """
         own = [each.by_hour for each in self.preemption if each.gpu == gpu]
         return own[0] if own else (self.preemption_per_h,) * HOURS
@@ -194,9 +194,7 @@ class Terms:
 
     @cached_property
     def columns(self) -> dict[str, Metric]:
-        """What a record of a job has beside the thesis's, and a run sums up: by
-        name.
-        """
+        """Columns of a job's record beyond the thesis's that a run sums up."""
         stopped = self.preemptible or self.suspension
         writes = self.checkpoint_s is not None and self.checkpoint_cost_s > 0
         restarts = stopped and self.restart_s > 0
@@ -227,7 +225,7 @@ class Terms:
 
     @cached_property
     def metrics(self) -> dict[str, Metric]:
-        """The figures of a run beside the thesis's."""
+        """The figures of a run besides the thesis's."""
         if self.budget_usd_per_day is None:
             return self.columns
         return {
@@ -237,7 +235,7 @@ class Terms:
 
 
 def rounding_s(used_s: float, minimum_s: float, increment_s: float) -> float:
-    """Seconds that are billed for an instance, as of `Terms`, beyond those for which it
+    """Seconds that are billed for an instance, as in `Terms`, beyond those for which it
     was used; of one that has not been used nothing is billed.
     """
     if not used_s:

@@ -154,7 +154,7 @@ def _workload(table: Any, path: Path) -> Workload:
 
 
 def _deadlines(table: dict[str, Any], names: list[str]) -> Deadlines:
-    """The deadline classes that a workload's table tells of, taken out of it."""
+    """The deadline classes in a workload's table, which are removed from it."""
     two = {key: table.pop(key) for key in names if key in table}
     if "class" not in table:
         return make(DeadlineClasses, two, "[workload]")
@@ -170,5 +170,5 @@ def _deadlines(table: dict[str, Any], names: list[str]) -> Deadlines:
 def _made(
     kind: type[Part], table: dict[str, Any], key: str, where: str = ""
 ) -> tuple[Part, ...]:
-    """What the tables of a list of tables describe."""
+    """Parts that a list of tables describes."""
     return tuple(make(kind, each, f"[[{where}{key}]]") for each in entries(table, key))

@@ -126,7 +126,7 @@ def _least_by_level(gpus: Iterable[GpuType]) -> tuple[float, ...]:
 
 @dataclass(frozen=True)
 class OperatorKnowledge:
-    """What an operator knows by experience; the same for a whole run.
+    """Knowledge of an operator by experience; the same for a whole run.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ class OperatorKnowledge:
     arrival_rates : ArrivalRates, optional
         The rates by hour; None for a constant one.
     terms : Terms
-        What renting means.
+        Terms of renting.
     """
 
     gpus: tuple[GpuType, ...]
@@ -207,10 +207,10 @@ def own_stream(seed: int) -> Random:
 
 
 class View:
-    """What a policy sees at a decision; read only. Never a draw or a job to come.
+    """The state at a decision, read-only; without draws and future jobs.
 
-    There is one a run, which shows what is so now: what is looked up after the decision
-    may be of a later one.
+    There is one per run, which shows the present: values that are read after the
+    decision may be those of a later one.
 
     known: what is known of the scenario before the run. stock: what dispatches meet.
     seed: of the policy's own random numbers, and of the statuses shown.
@@ -280,8 +280,8 @@ class View:
         return self._queue
 
     def filtered(self, shown: Callable[[Job], bool]) -> View:
-        """What a policy would see if only those of the waiting jobs waited of which
-        `shown` is true. Of the same moment; its answers can be this one's.
+        """The view with only those waiting jobs for which `shown` is true. Of the same
+        moment; its answers can be this one's.
         """
         other = copy(self)
         other._waiting = list(filter(shown, self._waiting))
@@ -414,8 +414,8 @@ class View:
         """The stock status shown for a slot's type, the same for all its slots at one
         decision (thesis Eq. 3.1).
 
-        Where the stock can be seen, that of the market as of `seen_s`. Else one draw a
-        type and decision, whatever status a dispatch will meet.
+        Where the stock can be seen, that of the market at `seen_s`. Otherwise one draw
+        per type and decision, whatever status a dispatch will meet.
         """
         name = slot.gpu.name
         if name not in self._statuses:
@@ -452,10 +452,10 @@ class View:
         gpus = [offer.gpu for offer in self.offers()]
         return gpus[0].mean_execution_s if len(gpus) == 1 else _least_by_level(gpus)
 
-    # ---- what the engine asks and tells ----
+    # ---- hooks of the engine ----
 
     def summary(self) -> str:
-        """What a listing says of a decision."""
+        """Text of a decision in a listing."""
         return f"{len(self._waiting)} waiting, {self.idle_count} idle"
 
     def on_decision(self, now_s: float) -> None:
@@ -488,8 +488,8 @@ class View:
         of each.
 
         Notes the terms of the claim: the type of each slot, and the mean execution time
-        in seconds. chosen: a SlotView of the offers, or a list or tuple of one a GPU of
-        the job; AssignmentError if it is none.
+        in seconds. chosen: a SlotView of the offers, or a list or tuple of one per GPU
+        of the job; AssignmentError if it is none.
         """
         job, parts, ends_s = claim.job, (), self._ends_s
         views = (

@@ -63,7 +63,7 @@ DAYS: dict[str, tuple[float, int]] = {
 
 
 class Workload(Protocol):
-    """What the engine and the schedulers ask of a workload."""
+    """Interface of a workload for the engine and the schedulers."""
 
     @property
     def jobs(self) -> int:
@@ -133,7 +133,7 @@ class Drawn:
 
     @cached_property
     def columns(self) -> list[Columns]:
-        """In blocks, as of a workload's `columns`."""
+        """In blocks, as a workload's `columns`."""
         workload, service, seed = self._what
         return list(workload.columns(seed, service))  # type: ignore[attr-defined]
 
@@ -599,8 +599,8 @@ def read_log(
     Parameters
     ----------
     path, format, window, **reading
-        As of `cgrsp_simpy.logs.read_log`. Needed are submit_s and service_s (seconds on
-        a GPU of speed 1); deadline_s, gpus and weight are taken where they are told. A
+        As in `cgrsp_simpy.logs.read_log`. Needed are submit_s and service_s (seconds on
+        a GPU of speed 1); deadline_s, gpus and weight are read if they are there. A
         job is submitted when it is ready. A job without a GPU and one of 0 s are left
         out.
     deadlines : DeadlineClasses or sequence of DeadlineClass, optional

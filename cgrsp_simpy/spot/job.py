@@ -22,7 +22,7 @@ class Job(NamedTuple):
     Attributes
     ----------
     id : int
-        What listings call it.
+        Name in listings.
     work_s : float
         Computing that the job needs, seconds.
     deadline_s : float

@@ -1,5 +1,5 @@
-"""What a policy sees of a job and its market, and the rules that all policies here
-share ("Can't Be Late", NSDI 2024).
+"""The view of a job and its market, and the rules that all policies here share
+ ("Can't Be Late", NSDI 2024).
 
 Thrifty: nothing is rented once the job is done; the model sees to that. Exploitation:
 who has a spot instance stays on it until it is taken. Safety net: without a spot
@@ -48,9 +48,9 @@ class ZoneView(NamedTuple):
     history : Series
         Of the zone, until the run began.
     turns : tuple of Stretch
-        What it has done since.
+        Its activity since.
     usd_per_h : float
-        What an instance costs now.
+        Price of an instance now.
     kept : bool
         Whether no instance is taken.
     region : str

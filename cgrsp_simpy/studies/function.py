@@ -43,7 +43,7 @@ MARK = "_declared_model"  # attribute of a function that is declared to be a mod
 
 
 class Declaration(NamedTuple):
-    """What a model is declared with: its figures, and seconds per unit of its time."""
+    """Declaration of a model: its figures, and seconds per unit of its time."""
 
     figures: Mapping[str, Metric]
     unit_s: float
@@ -163,7 +163,7 @@ NaN for what did not happen.
 
 
 class Observations(NamedTuple):
-    """What a run of a function leaves for its report.
+    """Data of a run of a function for its report.
 
     figures: by name. end_s: when it ended, seconds. resources: name -> greatest
     capacity. requests: array of REQUEST in order of time. series: by monitor and kind.

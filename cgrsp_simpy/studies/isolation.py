@@ -45,7 +45,7 @@ ATOMS = {*map(type, (None, True, 0, 0.0, "", b"", (), [])), dict, type, Function
 def run_isolated(scenario: Model, policy: Any, seed: int, **how: Any) -> Run:
     """The run of a policy on a seed, which leaves no trace in the user's code.
 
-    how: as of `Subject.run`. Raises InputError if the user's code cannot be copied;
+    how: as in `Subject.run`. Raises InputError if the user's code cannot be copied;
     PolicyError if it draws from a generator that all runs of a process share, besides
     what `Subject.run` raises.
     """
@@ -195,7 +195,7 @@ class ByValue(cloudpickle.Pickler):  # type: ignore[misc]
             self.globals_ref[id(names)] = _Namespace(self._copy_of(names))
 
     def _copy_of(self, names: dict[str, Any]) -> ModuleType:
-        """The module, still without its content, that stands for a namespace in the
+        """The module, still without its content, that represents a namespace in the
         copy.
         """
         if id(names) not in self._modules:
@@ -285,7 +285,7 @@ class Sent:
 
 
 def called(sent: Sent) -> Any:
-    """What the function returns."""
+    """Return value of the function."""
     return sent.function(sent.argument)
 
 

@@ -102,7 +102,7 @@ def simulate_for_study(
 ) -> Run:
     """Simulate one run of a study, equal to the bit to that behind its row.
 
-    scenario, policy, seed, records: as of `simulate`. Raises as that and `run_isolated`
+    scenario, policy, seed, records: as in `simulate`. Raises as that and `run_isolated`
     do.
     """
     engine = engine_for("auto", [], subject_of(scenario).work)
@@ -116,7 +116,7 @@ def step_through(scenario: Model, policy: Any, seed: Whole = 0) -> Iterator[Step
 
     `print(step)` prints the event and the state that it leaves.
 
-    scenario, policy, seed: as of `simulate`. Each: the state right after an event.
+    scenario, policy, seed: as in `simulate`. Each: the state right after an event.
     Raises InputError for a policy or seed that is not allowed; PolicyError if the
     policy answers what cannot be carried out.
     """
@@ -293,7 +293,7 @@ def replicate(
 
     executor: None runs here, a number in at most as many processes, or any Executor of
     concurrent.futures.
-    store: keeps what is done, and gives back what it has. engine: as of `compare`.
+    store: keeps what is done, and gives back what it has. engine: as in `compare`.
     keep: returns what is kept of a run, which then has its records; a function of a
     module. None: the outcome of its subject.
     """
@@ -329,8 +329,8 @@ def carried_out(
     executor: Executor | int | None,
     store: Store | None,
 ) -> list[list[list[Any]]]:
-    """What a function makes of each task: the outcomes of its blocks; those that the
-    store has are not made again.
+    """Return what a function computes for each task: the outcomes of its blocks; those
+    in the store are not computed again.
 
     shapes: the number of outcomes of each block of each task. jobs: that each task
     simulates, for the progress bar, which shows on a terminal or in a notebook.

@@ -116,7 +116,7 @@ class Study(HoldsPolicies, Results):
 
     @property
     def metrics(self) -> Mapping[str, Metric]:
-        """What the figures are; by name alone, if the model declares none."""
+        """Descriptions of the figures; by name alone, if the model declares none."""
         return self._report.metrics or {
             name: Metric(name.replace("_", " ")) for name in self.figures
         }

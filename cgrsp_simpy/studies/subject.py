@@ -53,7 +53,7 @@ class Subject:
     report : Report
         The model's.
     common : str
-        What runs of several seeds may have in common, such as a starting day on a
+        Property that runs of several seeds share, such as a starting day on a
         market that is replayed; "" if they are independent.
     is_random : bool
         Whether results depend on the seed; if not, a single run is made.

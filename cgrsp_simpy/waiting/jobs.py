@@ -60,7 +60,7 @@ class Job(NamedTuple):
     submit_s, run_s : float
         When it is submitted, and its running time, seconds.
     cores, memory_gb
-        What it needs; GB.
+        Its demand; GB.
     """
 
     id: int
@@ -82,7 +82,7 @@ Job.__eq__, Job.__hash__ = object.__eq__, object.__hash__  # type: ignore[method
 
 
 class JobSource(Protocol):
-    """What the simulation and the recursion ask of a workload."""
+    """Interface of a workload for the simulation and the recursion."""
 
     @property
     def jobs(self) -> int:
@@ -194,7 +194,7 @@ def scenario_jobs(scenario: Any, gpu: str, seed: int = 0) -> ListedJobs:
     """The jobs of a thesis scenario as run on one GPU type, each on one slot: its
     execution times with the jobs' own draws.
 
-    Provisioning has no part in it: owned machines stand ready.
+    Provisioning has no part in it: owned machines are ready.
 
     scenario: a `cgrsp_simpy.Scenario`. gpu: name of one of its types. seed: of the
     jobs. Result: cores are the jobs' GPUs. Raises InputError for another type.
@@ -214,7 +214,7 @@ DAY_S = 86_400.0
 PAUSE_S = 180.0, 180_000.0  # least and most: 3 minutes and 50 hours
 # of an array: mean size, and mean gap between its jobs, seconds
 ARRAY_JOBS, WITHIN_S = 8.0, 0.1
-# 92 jobs a day; with much fewer, gaps between arrays would exceed the longest
+# 92 jobs per day; with much fewer, gaps between arrays would exceed the longest
 LEAST_PER_S = 0.001
 # arrays of jobs 0.1 s apart follow one another: there is no room for more than 11 per
 # second
@@ -372,7 +372,7 @@ def read_jobs(
     nouns = {"cores": "processors", "gpus": "GPUs"}
     check_one_of("unit", unit, nouns)
     log = read_log(path, format, window=window, **reading)
-    # SWF tells processors, which other modules take for GPUs
+    # SWF has processors, which other modules take for GPUs
     gpus = log.get("gpus", 0)
     if not whole and unit == "cores" and log.format != "swf" and (gpus > 0).any():
         raise InputError(

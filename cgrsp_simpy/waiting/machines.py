@@ -23,13 +23,13 @@ from cgrsp_simpy.base.parameters import (
     parameter,
 )
 
-GB_PER_CORE = 4.0  # of a fixed machine, as of an m5.16xlarge
+GB_PER_CORE = 4.0  # of a fixed machine, as on an m5.16xlarge
 WRITTEN = "machines(={0!r}) must be such as 3, 3x64 (cores) or 3x64x256 (GB)"
 
 
 @declared("{} price")
 class Prices:
-    """What a machine costs per hour, in any unit of money.
+    """Price of a machine per hour, in any unit of money.
 
     The defaults are the paper's m5.large, in US cents.
 
@@ -45,9 +45,7 @@ class Prices:
 
     @property
     def share(self) -> float:
-        """What a fixed machine costs of one on demand; InputError where that costs
-        nothing.
-        """
+        """Price of a fixed machine over that on demand; InputError if that is 0."""
         require(
             self.on_demand > 0, "on-demand price", self.on_demand, "above 0 for a plan"
         )
@@ -89,7 +87,7 @@ def exact_gb(memory_gb: Floats) -> Floats:
     return np.rint(memory_gb * 2.0**20) / 2.0**20
 
 
-# columns that a price table may have beside
+# further columns that a price table may have
 BILLED = tuple(
     "increment_s minimum_s boot_s spot_per_h interruptions_per_h reserved_1y_per_h"
     " reserved_3y_per_h".split()
@@ -177,7 +175,7 @@ def read_sizes(path: str | Path) -> tuple[Size, ...]:
     """A price table from a CSV file.
 
     path: a file with the columns name, cores (or gpus), memory_gb, price_per_h, and of
-    those of `Size` beside which it has; an empty cell is none. Result: in the order of
+    further ones of `Size` that it has; an empty cell is none. Result: in the order of
     the file. Raises InputError with the file's name, and the line where there is one.
     """
     with faults_of(path):
@@ -208,8 +206,8 @@ def _size(line: int, row: dict[str, str]) -> Size:
 def rented(
     cores: Ints, memory_gb: Floats, sizes: Sequence[Size] = M5
 ) -> tuple[Ints, Floats, Floats]:
-    """What each job rents: the cheapest size on which it fits; if it fits on none, of
-    the size that comes cheapest as many as together hold it.
+    """The machines that each job rents: the cheapest size on which it fits; if there is
+    none, as many of one size as hold it, at the least cost.
 
     Result: index of the size, number of machines (infinite where no number holds it),
     and their price per hour; shapes (jobs,).

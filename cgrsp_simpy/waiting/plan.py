@@ -118,7 +118,7 @@ class Tried(NamedTuple):
 
 @dataclass(frozen=True)
 class Plan:
-    """What to own, which jobs wait, what it costs.
+    """Machines to own, jobs that wait, and costs.
 
     Attributes
     ----------

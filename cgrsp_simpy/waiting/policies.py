@@ -31,8 +31,8 @@ BASELINE_WAIT_S, BASELINE_SHORT_S = 900.0, 180.0
 
 @declared()
 class WaitingPolicy:
-    """Who waits. A job that does not, or no longer, runs on a machine rented on
-    demand.
+    """Rule on which jobs wait. A job that does not, or no longer, runs on a machine
+    rented on demand.
     """
 
     name: str = parameter("The policy's name in tables.")

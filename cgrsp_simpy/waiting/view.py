@@ -1,4 +1,4 @@
-"""What an order of the waiting jobs sees at a decision."""
+"""The view of an order of the waiting jobs at a decision."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class View(view.View):
         """The indices of all machines with room for a job."""
         return sorted(self._idle)
 
-    # ---- what the engine asks and tells ----
+    # ---- hooks of the engine ----
 
     def summary(self) -> str:
         return f"{len(self._run.pending_claims)} waiting"

@@ -30,7 +30,7 @@ def entries(
     """Yield the cells of tables, the sentences, the readings and what is not testable.
 
     seeds: replications (months for 5.13), by default the printed numbers. ids: of
-    tables; 5.14 or 6.1 stands for all sentences. executor, out: as in `compare`. Raises
+    tables; 5.14 or 6.1 selects all sentences. executor, out: as in `compare`. Raises
     InputError for an unknown table.
     """
     results, _ = run_tables(ids, seeds, executor, out)

@@ -171,7 +171,7 @@ def found(paper, *words):
         ("hgsp", ("decoding, tokens/s",), ledger.CONTRADICTED),
         ("hgsp", ("GPU speeds of 57",), ledger.DIFFERENT),
         ("waiting", ("Figure 7", "approaches NJW's"), ledger.CONTRADICTED),
-        ("waiting", ("Section 6.4", "approaches 0"), ledger.CONTRADICTED),
+        ("waiting", ("Section 6.4", "approaches 0 as f_under"), ledger.CONTRADICTED),
         ("waiting", ("Figure 13", "lowest opportunity cost"), ledger.REPRODUCED),
         ("hgsp", ("up to 25 %",), ledger.CONTRADICTED),
         ("hgsp", ("tasks3, Best, weighted",), ledger.REPRODUCED),

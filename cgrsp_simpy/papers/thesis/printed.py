@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
 from functools import partial
@@ -22,6 +23,7 @@ from cgrsp_simpy.papers.thesis.readings import readings
 from cgrsp_simpy.papers.thesis.runs import Results, reproduce
 from cgrsp_simpy.papers.thesis.statements import CLAIMS, LARGE, TEN, judged_claims
 from cgrsp_simpy.papers.thesis.verdict import Judged, inputs, judged, z_limit
+from cgrsp_simpy.rental.days import day
 from cgrsp_simpy.rental.job import Service
 from cgrsp_simpy.rental.policies.hybrid import cadr, spt_rescue
 from cgrsp_simpy.rental.policies.rolling_horizon import (
@@ -74,7 +76,7 @@ def of_text() -> list[Entry]:
 
 def _settings() -> list[Entry]:
     market, by_hour = Market(), dict(CLOCKS["printed"].bands)
-    calibrated = {factor: hour for hour, factor in CLOCKS["calibrated"].bands}
+    calibrated = {factor: hour for hour, factor in market.clock.bands}
     return [
         *settings(
             "the default here",
@@ -88,9 +90,8 @@ def _settings() -> list[Entry]:
                 "Section 5.1.1",
                 "m(t) off-peak, in the morning, at the peak and in the evening",
                 "1.3, 0.9, 0.5, 1.0",
-                [by_hour[hour] for hour in (18, 6, 9, 0)],
+                [factor for _, factor in market.clock.bands],
             ),
-            ("Section 5.1.1", "run, s and h", "86,400, 24", [DAY_S, DAY_S / 3600]),
             (
                 "Section 5.1.1",
                 "alpha_1 and alpha_2",
@@ -146,8 +147,37 @@ def _computed() -> list[Entry]:
     misses = [float(surge[name].split("/")[1]) for name in ("FIFO", "LCF", "Balanced")]
     place = PRINTED["5.11"].columns.index("FIFO")
     worst = min(float(cells[place]) for cells in PRINTED["5.11"].rows.values())
+    loads = [
+        (text, day(name, slots=slots).known().offered_load, slots, bounds)
+        for text, name, slots, bounds in (
+            ("quiet day: far below 1", "quiet", 5, (0, 0.1)),
+            ("normal day: far below 1", "normal", 5, (0, 0.1)),
+            ("hectic day: above 1", "hectic", 5, (1, math.inf)),
+            ("hectic day: far above 1", "hectic", 3, (2, math.inf)),
+        )
+    ]
     runs = len(DAYS) * len(TEN) * PRINTED["5.5"].n
     return [
+        *(
+            claimed(
+                "Section 5.5",
+                f"rho, {slots} slots, {text}",
+                low < load < high,
+                f"{load:.3g}",
+                "lambda times the mean execution time over C_max, as in Algorithm 4",
+                "1",
+                ledger.DIFFERENT,
+            )
+            for text, load, slots, (low, high) in loads
+        ),
+        compared(
+            "Section 5.1.1",
+            "run of 86,400 s, in h",
+            "24",
+            DAY_S / 3600,
+            "runs last until all jobs are completed here",
+            0,
+        ),
         compared(
             "Section 5.1.1",
             "jobs of all GPU types",

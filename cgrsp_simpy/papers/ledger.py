@@ -38,6 +38,7 @@ MEANING = {
 }
 
 
+NUMBER = re.compile(r"-?\d[\d,]*(?:\.\d+)?")
 # an interval wider than this part of the printed number confirms nothing
 WIDEST = 0.25
 
@@ -92,12 +93,37 @@ def compared(
 
     within: the greatest difference that agrees; by default one unit of the last digit.
     """
-    (digits,) = re.findall(r"-?\d[\d,]*(?:\.\d+)?", printed)[:1]
+    (digits,) = NUMBER.findall(printed)[:1]
     value = float(digits.replace(",", ""))
     unit = 10.0 ** -len(digits.partition(".")[2])
     agrees = abs(ours - value) <= (unit if within is None else within)
     shown = f"{ours:,.0f}" if abs(ours) >= 1000 else f"{ours:.4g}"
     return claimed(paper, where, statement, agrees, shown, reason, printed, otherwise)
+
+
+def settings(
+    paper: str, reason: str, *statements: tuple[str, str, str, Iterable[float]]
+) -> list[Entry]:
+    """Compare settings of experiments with those that the package takes.
+
+    statements: where each is, what it is about, the printed text, and ours of all of
+    its numbers.
+    """
+    return [
+        claimed(
+            paper,
+            where,
+            statement,
+            [float(text.replace(",", "")) for text in NUMBER.findall(printed)]
+            == values,
+            ", ".join(f"{value:,g}" for value in values),
+            reason,
+            printed,
+            DIFFERENT,
+        )
+        for where, statement, printed, ours in statements
+        for values in [[*ours]]
+    ]
 
 
 def untestable(

@@ -58,7 +58,7 @@ def test_wrong_use_is_one_line(line, capsys, tmp_path, monkeypatch):
         "papers list": ("thesis: ", "5.14", "cluster: ", "gantt"),
         "papers list dag --format json": ('"paper": "dag"',),
         "papers tables thesis 4.1": ("Table 4.1", "not testable"),
-        "papers check waiting": ("waiting          45", "contradicted: Section 6.1"),
+        "papers check waiting": ("waiting          56", "contradicted: Section 6.1"),
         "papers check waiting --all": ("reproduced: Section 3.2, NJW, best s",),
         "papers check waiting --format csv": ("waiting,Table 1,",),
         "papers check waiting --format json": ('"verdict": "contradicted"',),

@@ -11,7 +11,9 @@ from cgrsp_simpy.analysis.statistics import mean
 from cgrsp_simpy.cli import parser_of
 from cgrsp_simpy.papers import catalogue, ledger
 from cgrsp_simpy.papers.cluster import public_program
+from cgrsp_simpy.papers.hgsp.printed import computed as of_hgsp
 from cgrsp_simpy.papers.ledger import Entry
+from cgrsp_simpy.papers.thesis.printed import of_text as of_thesis
 
 PAPERS = Path(__file__).parents[3] / "shared" / "papers"
 NUMBER = re.compile(r"[-+]?\d+(?:,\d{3})*(?:\.\d+)?")
@@ -101,6 +103,44 @@ def test_every_cell_of_the_other_tables_is_in_the_ledger(paper, file, head, leas
     assert printed - of_paper - {0.4, 0.7, 1.0} == set()
 
 
+# lines of the chapters of results
+RESULTS = {
+    "thesis": ("thesis", (1073, 1457)),
+    "waiting-policies": ("waiting", (366, 384), (403, 489)),
+    "cluster-schedulers": ("cluster", (296, 322)),
+    "hgsp": ("hgsp", (204, 265), (287, 395)),
+    "worl-rtgs": ("dag", (359, 454)),
+}
+NO_STATEMENT = re.compile(
+    r"(Figures?|Fig\.|Tables?|Sections?|§|Phases?) ?[\d.]+"  # references
+    r"|^\W*\d[\d.]*\)? [A-Z*]|\[\d+\]|quad \(\d+\)|[_^]\{?\d"  # headings, formulas
+    r"|[A-Za-z]\w*\d\S*|Llama3-70B"  # names
+    r"|(July|June|March|November) 20\d\d|\d+\.\d+\.\d\S*"  # dates, versions
+)
+
+
+@needs_papers
+@pytest.mark.parametrize("file", RESULTS)
+def test_every_number_of_the_results_is_in_an_entry(file):
+    paper, *ranges = RESULTS[file]
+    lines = (PAPERS / f"{file}.txt").read_text(encoding="utf-8").splitlines()
+    printed = {
+        abs(n)
+        for first, last in ranges
+        for line in lines[first - 1 : last]
+        for n in numbers(NO_STATEMENT.sub(" ", line))
+    }
+    of_paper = {
+        abs(n)
+        for entry in RECORDED
+        if entry.paper == paper
+        for text in (entry.where, entry.statement, entry.printed, entry.reason)
+        for n in numbers(text)
+    }
+    assert len(printed) > 20
+    assert printed - of_paper == set()
+
+
 def found(paper, *words):
     return [
         entry
@@ -131,11 +171,13 @@ def found(paper, *words):
         ("hgsp", ("decoding, tokens/s",), ledger.CONTRADICTED),
         ("hgsp", ("GPU speeds of 57",), ledger.DIFFERENT),
         ("waiting", ("Figure 7", "approaches NJW's"), ledger.CONTRADICTED),
-        ("waiting", ("Section 6.4", "approaches 0"), ledger.CONTRADICTED),
+        ("waiting", ("Section 6.4", "approaches 0 as f_under"), ledger.CONTRADICTED),
         ("waiting", ("Figure 13", "lowest opportunity cost"), ledger.REPRODUCED),
         ("hgsp", ("up to 25 %",), ledger.CONTRADICTED),
         ("hgsp", ("tasks3, Best, weighted",), ledger.REPRODUCED),
         ("waiting", ("NJW, best s",), ledger.REPRODUCED),
+        ("thesis", ("delay at High, Medium and Low",), ledger.REPRODUCED),
+        ("hgsp", ("cooling rate",), ledger.DIFFERENT),
     ],
 )
 def test_what_an_entry_says(paper, words, verdict):
@@ -174,6 +216,15 @@ def test_papers_without_long_runs_give_what_was_recorded():
     for paper in ("waiting", "dag"):
         assert [*ledger.entries([paper])] == [e for e in RECORDED if e.paper == paper]
         assert ledger.lost(ledger.entries([paper])) == []
+
+
+def test_statements_of_texts_are_as_recorded():
+    for entry in [*of_thesis(), *of_hgsp()]:
+        as_recorded = [
+            replace(recorded, command="")
+            for recorded in found(entry.paper, entry.where, entry.statement)
+        ]
+        assert entry in as_recorded
 
 
 def test_a_lost_agreement_is_noticed():

@@ -8,14 +8,18 @@ from __future__ import annotations
 
 import math
 from functools import partial
+from inspect import signature
 
 import numpy as np
 from scipy import stats
 
 from cgrsp_simpy.base.metric import summed
+from cgrsp_simpy.dag.generate import TIMES_S
+from cgrsp_simpy.dag.platform import BUSY, IDLE
 from cgrsp_simpy.dag.scenario import Scenario
 from cgrsp_simpy.papers import ledger
 from cgrsp_simpy.papers.dag.distance import correlate
+from cgrsp_simpy.papers.dag.searches import AS_SET, worl_rtgs
 from cgrsp_simpy.papers.ledger import Entry
 from cgrsp_simpy.studies.subject import subject_of
 
@@ -49,8 +53,10 @@ LARGE, LEAST_CHI2 = 7, 34.80  # workloads; Friedman's statistic in all cases
 
 # Section 4.2: states, scales, numbers of GPUs and degrees of synthetic workloads
 FACTORS, CONFIGURATIONS = (2, 3, 6, 2), 108
-# numbers of sizes: 100 to 1000, 1200 to 3000, 4000 to 10,000 nodes
-SIZES, DEGREES, WORKLOADS = (10, 10, 7), 2, 54
+# nodes: least, greatest and step
+SPANS = ((100, 1000, 100), (1200, 3000, 200), (4000, 10_000, 1000))
+SIZES = tuple(len(range(least, most + 1, step)) for least, most, step in SPANS)
+DEGREES, WORKLOADS = 2, 54
 EPISODES = (3, 300, 10, 1000)  # Section 5.3.2: tasks, iterations, whales, episodes
 MOST_RANK, MOST_SYNTHETIC_RANK = 2.61, 1.14  # of WORL-RTGS: Table 16, Section 5.6
 HIGHER_PCT = 92  # Section 4.2: cases in which Spearman's coefficient is the higher one
@@ -71,6 +77,7 @@ def entries(*_: object) -> list[Entry]:
         *_losses(),
         *_ranks(),
         *_counts(),
+        *_settings(),
         *_untestable(),
     ]
 
@@ -165,6 +172,16 @@ def _losses() -> list[Entry]:
             )
             for kind, losses in by_kind.items()
         ),
+        *(
+            compared(
+                "Section 5.4",
+                f"greatest loss {kind}, %",
+                printed,
+                max(losses),
+                "printed in the same section",
+            )
+            for (kind, losses), printed in zip(by_kind.items(), ("137", "394"))
+        ),
         *ledger.untestable(
             "dag",
             AGENT,
@@ -187,6 +204,8 @@ def _ranks() -> list[Entry]:
     q = float(stats.studentized_range.ppf(0.95, k, np.inf))
     squares = summed(rank**2 for rank in RANKS.values())
     chi2 = 12 * LARGE / (k * (k + 1)) * squares - 3 * LARGE * (k + 1)
+    root_of_large = math.sqrt(k * (k + 1) / (6 * LARGE))
+    of_printed = CRITICAL_DIFFERENCE[LARGE] / root_of_large * root_of_2
     better = math.floor((MOST_SYNTHETIC_RANK - 1) * SIZES[1] + 1e-9)
     return [
         *(
@@ -203,11 +222,26 @@ def _ranks() -> list[Entry]:
         ),
         compared(
             "Section 5.6",
-            "difference of ranks of WORL-RTGS and RL-Hybrid, large tasks",
-            "4.86",
-            RANKS["RL-Hybrid"] - RANKS["WORL-RTGS"],
-            "Table 19",
+            "alpha of the printed critical difference, 7 workloads",
+            "0.05",
+            float(stats.studentized_range.sf(of_printed, k, np.inf)),
+            "by Nemenyi's test",
             0.005,
+        ),
+        *(
+            compared(
+                "Section 5.6",
+                f"difference of ranks of {one} and {other}, large tasks",
+                printed,
+                RANKS[other] - RANKS[one],
+                "Table 19",
+                0.005,
+            )
+            for one, other, printed in (
+                ("WORL-RTGS", "RL-Hybrid", "4.86"),
+                ("WORL-RTGS", "DRAS", "1.00"),
+                ("mDRL", "MAGRL", "0.00"),
+            )
         ),
         claimed(
             "Section 5.6",
@@ -263,6 +297,23 @@ def _counts() -> list[Entry]:
             "3 tasks, 300 iterations, 10 whales, 1000 episodes",
             0,
         ),
+        compared(
+            "Section 5.3.2",
+            "stages of 1000 episodes",
+            "9000",
+            math.prod(EPISODES) / 1000,
+            "of nine million episodes",
+            0,
+        ),
+        compared(
+            "Section 5.6",
+            "synthetic workloads: "
+            + ", ".join(f"{a} to {b} nodes in steps of {c}" for a, b, c in SPANS),
+            "27",
+            sum(SIZES),
+            "as many as these steps give",
+            0,
+        ),
         Entry(
             "dag",
             "Section 5.3.2",
@@ -282,8 +333,90 @@ def _counts() -> list[Entry]:
     ]
 
 
+def _settings() -> list[Entry]:
+    """Compare the settings of Section 5 with the package's defaults."""
+    whales = signature(worl_rtgs).parameters
+    episodes = [whales["episodes"].default]
+    return ledger.settings(
+        "dag",
+        "of the whales' agent; 1000 would take days per search",
+        ("Section 5.3.4", "episodes", "1000", episodes),
+    ) + ledger.settings(
+        "dag",
+        "as set here",
+        (
+            "Section 5.3.4",
+            "gamma and b",
+            "0.97, 1.0",
+            [AS_SET.gamma, whales["b"].default],
+        ),
+        ("Section 5.3.4", "iterations", "300", [whales["iterations"].default]),
+        (
+            "Section 5.6",
+            "part of a GPU in use, busy and idle, %",
+            "50 to 80, 10 to 50",
+            [100 * share for share in (*BUSY, *IDLE)],
+        ),
+        (
+            "Section 5.6",
+            "times of nodes: mean and standard deviation, s",
+            "2, 1",
+            TIMES_S["short"],
+        ),
+    )
+
+
 def _untestable() -> list[Entry]:
+    jobs = "500, 1000, 5000"
     return [
+        *ledger.untestable(
+            "dag",
+            AGENT,
+            ("Section 5.3", "runs per configuration", "10"),
+            ("Section 5.3.1", "gamma, iterations and b", "0.95, 300, 1.0"),
+            ("Section 5.3.1", "episodes", "100, 500, 1000, 2000, 3000"),
+            *((f"Section 5.3.{n}", "nodes of the jobs", jobs) for n in (1, 2, 3)),
+            ("Section 5.3.1", "episodes of a good trade-off", "1000 to 2000"),
+            ("Section 5.3.2", "values of gamma", "0.90, 0.93, 0.95, 0.97, 0.99"),
+            ("Section 5.3.2", "episodes", "1000"),
+            ("Section 5.3.2", "reward is less at gamma", "0.90, 0.99"),
+            ("Section 5.3.2", "smoother progress at gamma", "0.93"),
+            ("Section 5.3.2", "best gamma", "0.95 to 0.97"),
+            ("Section 5.3.3", "episodes and gamma", "1000, 0.97"),
+            ("Section 5.3.3", "b: from, to and step", "0.5 to 2.0, 0.5"),
+            ("Section 5.3.3", "trials per b", "30"),
+            ("Section 5.3.3", "b of the shortest makespans", "1.0 to 1.5"),
+            ("Section 5.3.3", "b of longer makespans", "0.5, 2.0"),
+            ("Section 5.3.4", "nodes of short jobs", "100 to 1000"),
+            ("Section 5.3.4", "nodes of long jobs", "1000 to 10,000"),
+            ("Section 5.5", "tasks of short jobs", "100 to 1000"),
+            ("Section 5.5", "tasks of long jobs", "1000 to 10,000"),
+            ("Section 5.6", "repetitions", "100"),
+            ("Section 5.6", "rank of WORL-RTGS", "1.00 to 1.14"),
+            ("Table 19", "ranks", ", ".join(f"{rank:.2f}" for rank in RANKS.values())),
+        ),
+        *ledger.untestable(
+            "dag",
+            "of other papers, which are cited",
+            ("Section 5.2", "DRAS above heuristics, %", "45"),
+            ("Section 5.2", "mDRL above stateless schedulers, %", "over 20"),
+            ("Section 5.2", "MAGRL, shorter completion times, %", "over 20"),
+            ("Section 5.2", "RL-Hybrid, shorter mean and tail, %", "18.2, 20.7"),
+            ("Section 5.2", "MIG+MPS, throughput, times", "1.87"),
+        ),
+        *ledger.untestable(
+            "dag",
+            "the file of the log that cgrsp dag reads lists jobs, and no machines",
+            ("Section 5.1", "machines of the Alibaba log", "about 4000"),
+        ),
+        *ledger.untestable(
+            "dag",
+            "which jobs of the Alibaba log is not printed",
+            *(
+                ("Section 5.1", f"tasks: {size} jobs", f"{a} to {b}, {step}")
+                for size, (a, b, step) in zip(("small", "medium", "large"), SPANS)
+            ),
+        ),
         *ledger.untestable(
             "dag",
             "the agent's training is not public: no program has it",

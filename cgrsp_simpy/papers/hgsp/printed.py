@@ -5,12 +5,15 @@ from __future__ import annotations
 from concurrent.futures import Executor
 from functools import partial
 
-from cgrsp_simpy.hgsp.generate import AUTHORS_SEEDS, generate
+from cgrsp_simpy.hgsp.generate import AUTHORS_SEEDS, LEVELS, generate
 from cgrsp_simpy.hgsp.instance import CLUSTERS
 from cgrsp_simpy.hgsp.schedule import greedy_assignment
+from cgrsp_simpy.llm.steps import Roofline
 from cgrsp_simpy.papers import ledger
+from cgrsp_simpy.papers.hgsp import sagreedy
 from cgrsp_simpy.papers.hgsp.table import PRINTED, printed_value, table_one
 from cgrsp_simpy.papers.ledger import Entry
+from cgrsp_simpy.papers.llm import table as llm
 from cgrsp_simpy.papers.llm.table import PRINTED as TABLE_TWO
 from cgrsp_simpy.papers.llm.table import table_two
 
@@ -28,7 +31,9 @@ COUNTED = {
     True: ("", "by the authors' loop, which counts the requests that run twice"),
     False: (", as described", "each request counted once; the text has no other count"),
 }
-DECODE = (5000, 100, 500)  # tokens/s: Section VI.A.2; range of Section VI.A.1
+# tokens/s: Section VI.A.2; range of Section VI.A.1
+DECODE, PREFILL = (5000, 100, 500), (1000, 1000, 2000)
+TASKS = {"tasks1": "1000", "tasks2": "2000", "tasks3": "1000", "tasks4": "2000"}
 claimed, compared = (
     partial(judge, "hgsp") for judge in (ledger.claimed, ledger.compared)
 )
@@ -90,7 +95,6 @@ def computed(*_: object) -> list[Entry]:
     ]
     slow = generate("tasks3", gpus=CLUSTERS["small-30"])
     text_speeds = greedy_assignment(slow, range(slow.tasks), True).weighted_tardiness
-    decode, low, high = DECODE
     of_table = "from the printed cells"
     return [
         *(
@@ -153,13 +157,23 @@ def computed(*_: object) -> list[Entry]:
             missed["tasks4", "fifo"] - missed["tasks4", "sagreedy"],
             "Table I",
         ),
-        claimed(
-            "Section VI.A",
-            "decoding, tokens/s for each request",
-            low <= decode <= high,
-            f"{low} to {high} for a single request",
-            "printed in the same section",
-            f"{decode:,}",
+        *(
+            claimed(
+                "Section VI.A",
+                phase,
+                low <= speed <= high,
+                f"{low} to {high}{more}",
+                "printed in the same section",
+                f"{speed:,}",
+            )
+            for phase, more, (speed, low, high) in (
+                (
+                    "decoding, tokens/s for each request",
+                    " for a single request",
+                    DECODE,
+                ),
+                ("prefill within its range, tokens/s", "", PREFILL),
+            )
         ),
         claimed(
             "Section IV.A",
@@ -181,6 +195,112 @@ def computed(*_: object) -> list[Entry]:
             "the paper prints one cluster per data set; ours of all twelve settings:"
             " cgrsp papers tables hgsp",
             ("Table I", "eight further settings", ""),
+        ),
+        *_settings(),
+    ]
+
+
+def _settings() -> list[Entry]:
+    """Compare the settings of Sections IV and VI with the package's."""
+    short, long = llm.REQUESTS[-1], llm.REQUESTS[0]
+    h100 = Roofline()
+    return [
+        *ledger.settings(
+            "hgsp",
+            "the authors' files have as many",
+            *(
+                ("Section IV.A", f"{name}, tasks", text, [LEVELS[name].tasks])
+                for name, text in TASKS.items()
+            ),
+            ("Figure 1", "tasks of tasks1", "1000", [LEVELS["tasks1"].tasks]),
+        ),
+        *ledger.settings(
+            "hgsp",
+            "as the clusters are named here",
+            (
+                "Section IV.A",
+                "GPUs, small, medium and large",
+                "3, 6, 9",
+                [len(CLUSTERS[name]) for name in ("small", "medium", "large")],
+            ),
+            (
+                "Section IV.A",
+                "memory of A100, A30 and L40, GB",
+                "80, 24, 48",
+                [gpu.memory_gb for gpu in CLUSTERS["small"]],
+            ),
+        ),
+        *ledger.settings(
+            "hgsp",
+            "those of the authors' program, which give Table I",
+            ("Section IV.A", "initial temperature", "1000", [sagreedy.INITIAL]),
+            ("Section IV.A", "cooling rate", "0.95", [sagreedy.COOLING]),
+            ("Section IV.A", "iterations", "100", [sagreedy.ITERATIONS]),
+            (
+                "Section IV.A",
+                "priority ratio",
+                "0.1 to 0.8",
+                [sagreedy.LEAST_RATIO, sagreedy.MOST_RATIO],
+            ),
+        ),
+        *ledger.settings(
+            "hgsp",
+            "with these Table II is computed",
+            ("Section VI.C", "requests, all at t = 0", "20", [len(llm.REQUESTS)]),
+            (
+                "Section VI.C",
+                "GPUs, of a request, and requests at once",
+                "16, 2, 8",
+                [llm.GPUS, llm.DEGREE, llm.GPUS // llm.DEGREE],
+            ),
+            (
+                "Section VI.C",
+                "first requests: number, weight and tokens",
+                "8, 1, 2000",
+                [llm.REQUESTS.count(long), *long],
+            ),
+            (
+                "Section VI.C",
+                "next requests: number, weight and tokens",
+                "12, 10, 500",
+                [llm.REQUESTS.count(short), *short],
+            ),
+            ("Section VI.A", "prefill, tokens/s", "1000", [llm.TOKENS_PER_S]),
+            ("Section VI.D", "time step, s", "0.01", [llm.STEP_S]),
+        ),
+        *ledger.settings(
+            "hgsp",
+            "defaults of steps from data sheets; Table II does not use them",
+            (
+                "Section VI.C",
+                "H100: bandwidth, GB/s, and TFLOPS",
+                "3350, 989",
+                [h100.bandwidth_gb_per_s, h100.tflops],
+            ),
+        ),
+        compared(
+            "Section VI.C",
+            "weights of a GPU, 30 billion parameters, GB",
+            "15",
+            30 / llm.DEGREE,
+            "one byte per parameter",
+        ),
+        compared(
+            "Section VI.C",
+            "FIFO, wait of the first request of high weight, s",
+            "2",
+            long[1] / llm.TOKENS_PER_S,
+            "a request of low weight runs for as long",
+        ),
+        *ledger.untestable(
+            "hgsp",
+            "Table II does not depend on it, and no other run is printed",
+            ("Section VI.C", "memory of an H100, GB", "80"),
+        ),
+        *ledger.untestable(
+            "hgsp",
+            "the paper names no such simulator",
+            ("Section VI.D", "queue of event-driven simulators", "1"),
         ),
     ]
 

@@ -888,6 +888,7 @@ declare(
     x="machines",
     reference="compound",
 )
+FIGURE_18_H, FIGURE_18_MIN = (6, 12, 24, 48), (3, 10, 20, 30)  # b and t
 declare(
     18,
     "The compound policy on the workload, by t and b",
@@ -911,8 +912,8 @@ declare(
             minutes,
             _on_cheapest(runs, waiting_policy("compound", 3600 * hours, 60 * minutes)),
         )
-        for hours in (6, 12, 24, 48)
-        for minutes in (3, 10, 20, 30)
+        for hours in FIGURE_18_H
+        for minutes in FIGURE_18_MIN
     ],
     x="short_min",
     reference="compound",

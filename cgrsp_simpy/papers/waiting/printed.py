@@ -18,10 +18,27 @@ from cgrsp_simpy.analysis.queueing import Servers
 from cgrsp_simpy.base.arrays import Floats
 from cgrsp_simpy.papers import ledger
 from cgrsp_simpy.papers.ledger import Entry
-from cgrsp_simpy.papers.waiting.figures import PRINTED, YEARS_3_H
+from cgrsp_simpy.papers.waiting.figures import (
+    FIGURE_18_H,
+    FIGURE_18_MIN,
+    PRINTED,
+    YEARS_3_H,
+)
+from cgrsp_simpy.papers.waiting.run_figures import (
+    AMPLE,
+    LOAD,
+    MACHINE,
+    PATIENCE_S,
+    SHORT_S,
+)
 from cgrsp_simpy.waiting.formulas import analyze, closed_form, optimum
 from cgrsp_simpy.waiting.machines import PAPER_PRICES
-from cgrsp_simpy.waiting.policies import Mispredictions, waiting_policy
+from cgrsp_simpy.waiting.policies import (
+    BASELINE_SHORT_S,
+    BASELINE_WAIT_S,
+    Mispredictions,
+    waiting_policy,
+)
 
 AROUND = np.arange(80, 121)  # machines, around the 100 that are always busy
 RATE_PER_S, SERVICE_S, ON_DEMAND_USD = 0.2, 500.0, 0.096
@@ -48,6 +65,7 @@ def entries(*_: object) -> list[Entry]:
         *_of_formulas(),
         *_of_figures(),
         *_of_the_log(),
+        *_settings(),
         *_untestable(),
     ]
 
@@ -204,6 +222,25 @@ def _of_figures() -> list[Entry]:
             f" SWW {wait_s['sww'][10]:.0f} s",
         ),
         (
+            "Section 6.3",
+            "the compound policy's wait is 0 as b approaches 0",
+            _at("compound", AROUND, 0.0, 180.0)[1].max() == 0,
+            "b = 0",
+        ),
+        (
+            "Section 6.4",
+            "SWW's wait approaches 0 as f_over increases",
+            less[-1].max() < 1,
+            f"at most {less[-1].max():.2g} s if {predicted[-1]:.0%} are over-predicted",
+        ),
+        (
+            "Section 6.4",
+            "as in the model, SWW's wait falls monotonically to 0 as s increases",
+            _falls(less[0]),
+            f"{less[0][0]:.0f} s at s = {AROUND[0]}, {less[0][10]:.0f} s at s ="
+            f" {AROUND[10]}; Section 4.1: longest at 93",
+        ),
+        (
             "Section 6.4",
             "SWW's wait approaches 0 as f_under increases",
             in_vain[10] < wait_s["sww"][10],
@@ -255,7 +292,11 @@ def _of_the_log() -> list[Entry]:
             *(LARGE_USD_PER_H * 0.4 * CLUSTER * YEAR_H, 1),
         ),
         (
-            *("6.1", f"cluster in machines of {CORES_PER_MACHINE} cores", "225"),
+            *(
+                "6.1",
+                f"cluster of {CORES:,} cores in machines of {CORES_PER_MACHINE}",
+                "225",
+            ),
             *(CORES / CORES_PER_MACHINE, 0.5),
         ),
         ("5", "cluster, thousands of cores", "14.3", CORES / 1000, 0.05),
@@ -271,6 +312,13 @@ def _of_the_log() -> list[Entry]:
         ),
         ("3.2", "NJW above AJW, %", "7.5", 100 * (0.467 / 0.432 - 1), 0.05),
     )
+    gaps_pct, times_pct = (
+        100 * (math.exp(-least / mean) - math.exp(-greatest / mean))
+        for mean, least, greatest in (
+            (1 / JOBS_PER_S, 1, 15),
+            (MEAN_RUN_S, 180, 6 * 3600),
+        )
+    )
     slower_s = SERVICE_S + 180  # Eq. 20: the mean running time of jobs over t = 180 s
     return [
         *(
@@ -285,6 +333,28 @@ def _of_the_log() -> list[Entry]:
             f"${LARGE_3_YEARS_USD:,} over {YEARS_3_H:,} h at ${LARGE_USD_PER_H}, which"
             " is printed as $3,072/hour",
             0.05,
+        ),
+        *(
+            claimed(
+                "Section 6.1",
+                f"an exponential distribution has more {what} than the log",
+                share_pct > log_pct,
+                f"{share_pct:.0f} %",
+                f"longer ones are about {log_pct} % of the log, by the printed numbers",
+                span,
+            )
+            for what, span, share_pct, log_pct in (
+                ("gaps", "1 to 15 s", gaps_pct, 10),
+                ("running times", "3 min to 6 h", times_pct, 40),
+            )
+        ),
+        claimed(
+            "Section 6.2",
+            "b is slightly less than double the cluster's mean wait, h",
+            PATIENCE_S / 3600 < 2 * CLUSTER_WAIT_H,
+            f"{2 * CLUSTER_WAIT_H:g}",
+            AMONG_PRINTED,
+            "24",
         ),
         claimed(
             "Section 4.2",
@@ -306,6 +376,36 @@ def _of_the_log() -> list[Entry]:
     ]
 
 
+def _settings() -> list[Entry]:
+    """Compare the settings of the figures with those that they are drawn with here."""
+    cutoff_min = SHORT_S / 60
+    return ledger.settings(
+        "waiting",
+        f"{DRAWS} takes the same",
+        ("Section 4.4", "b and t, s", "900, 180", [BASELINE_WAIT_S, BASELINE_SHORT_S]),
+        (
+            "Section 6.1",
+            "cores and memory of m5.16xlarge, GB",
+            "64, 256",
+            [MACHINE.cores, MACHINE.memory_gb],
+        ),
+        ("Section 6.2", "b, h, and t, min", "24, 3", [PATIENCE_S / 3600, cutoff_min]),
+        ("Section 6.3", "machines of Figures 18 and 19", "150", [LOAD]),
+        (
+            "Section 6.3",
+            "Figure 18: least and greatest b, h, and t, min",
+            "6 to 48, 3 to 30",
+            [FIGURE_18_H[0], FIGURE_18_H[-1], FIGURE_18_MIN[0], FIGURE_18_MIN[-1]],
+        ),
+        (
+            "Section 6.4",
+            "Figure 22: machines, and t, min",
+            "200, 3",
+            [AMPLE, cutoff_min],
+        ),
+    )
+
+
 def _untestable() -> list[Entry]:
     log, text = (
         "the log of 14 million jobs is not public",
@@ -323,6 +423,27 @@ def _untestable() -> list[Entry]:
             ("Section 6.2", "jobs on demand under LJW, %", "60"),
             ("Section 6.1", "jobs per second", "0.4527"),
             ("Section 6.1", "mean running time, s", "6225"),
+            ("Section 6.1", "gaps of up to a second, %", "nearly 90"),
+            ("Section 6.1", "the longest gaps", "3 min to 50 h"),
+            ("Section 6.1", "running times of up to 3 min, %", "over 60"),
+            ("Section 6.2", "short and long jobs at t = 3 min, %", "60, 40"),
+            (
+                "Section 6.2",
+                "AJW-T, SWW and compound, wait at 100 machines, h",
+                "less than 13.3",
+            ),
+            ("Section 6.2", "least machines of LJW and AJW under SJF", "150"),
+            (
+                "Section 6.3",
+                "higher price per 1 % of mispredicted running times, %",
+                "1",
+            ),
+            (
+                "Section 6.3",
+                "price increases less for each further share of mispredicted waits, %",
+                "10",
+            ),
+            ("Section 6.4", "over-predictions that alter price and wait, %", "3 to 5"),
         ),
         *(
             Entry(

@@ -180,9 +180,9 @@ class Option(NamedTuple):
         return describe_hours(self.hours) if self.hours else many(self.slots, "slot")
 
     def as_row(self) -> dict[str, Any]:
-        """Return its parts as columns, with the hours as a text."""
-        hours = self.number if self.hours else ""
-        return {**self._asdict(), "hours": hours}
+        """Return its parts as columns, with the hours as the word `slots` has them."""
+        hours = [f"{hour:g}:{number}" for hour, number in self.hours]
+        return {**self._asdict(), "hours": "+".join(hours)}
 
     def __str__(self) -> str:
         return f"{self.policy} on {self.number}, {self.types}"

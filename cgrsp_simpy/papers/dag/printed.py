@@ -406,7 +406,7 @@ def _untestable() -> list[Entry]:
         ),
         *ledger.untestable(
             "dag",
-            "the file of the log that cgrsp dag reads lists jobs, and no machines",
+            "the file of the log that is read here lists jobs, and no machines",
             ("Section 5.1", "machines of the Alibaba log", "about 4000"),
         ),
         *ledger.untestable(

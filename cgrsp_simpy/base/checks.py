@@ -137,9 +137,9 @@ def set_columns(made: Any, kinds: Mapping[str, Any], row: str = "job") -> None:
     """
     number = None
     for name, kind in kinds.items():
-        values = numbers(name, getattr(made, name), kind, f"numbers, one a {row}")
+        values = numbers(name, getattr(made, name), kind, f"numbers, one per {row}")
         number = values.size if number is None else number
-        allowed = f"({number},), one a {row}"
+        allowed = f"({number},), one per {row}"
         require(values.shape == (number,), f"shape of {name}", values.shape, allowed)
         object.__setattr__(made, name, values)
 

@@ -243,7 +243,7 @@ def csv_rows(
                 times == 1,
                 "columns",
                 ",".join(header),
-                f"different; {name!r} stands twice",
+                f"different; {name!r} occurs twice",
             )
         table.fieldnames = header
         rows = [(table.line_num, row) for row in table]

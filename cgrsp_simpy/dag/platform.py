@@ -93,7 +93,7 @@ class Platform:
     def __post_init__(self) -> None:
         set_columns(self, dict.fromkeys(("tflops", "memory_mb", "server"), "f8"), "GPU")
         require(self.gpus > 0, "GPUs", self.gpus, "at least one")
-        number, allowed = len(self.names), f"{self.gpus}, one a GPU"
+        number, allowed = len(self.names), f"{self.gpus}, one per GPU"
         require(number in (0, self.gpus), "number of names", number, allowed)
         check_entries("tflops", self.tflops, lambda n: f"GPU {n - 1}", above=0)
         for column, least in (("memory_mb", 1), ("server", -MOST_WHOLE)):

@@ -202,13 +202,13 @@ class Instance:
             len(names) == self.tasks,
             "number of task_names",
             len(names),
-            f"{self.tasks}, one a task",
+            f"{self.tasks}, one per task",
         )
         require(
             len(self.lines) in (0, self.tasks),
             "number of lines",
             len(self.lines),
-            f"{self.tasks}, one a task",
+            f"{self.tasks}, one per task",
         )
         for name, times in Counter(names).items():
             require(name != "", "name of a task", name, "a text, not empty")
@@ -255,7 +255,7 @@ class Instance:
             free_s.shape == (gpus,),
             "shape of free_s",
             free_s.shape,
-            f"({gpus},), one a GPU",
+            f"({gpus},), one per GPU",
         )
         check_entries("free_s", free_s, "GPU {}".format)
         object.__setattr__(self, "free_s", free_s)

@@ -89,7 +89,7 @@ class RequestList:
             len(names) == number,
             "number of request_names",
             len(names),
-            f"{number}, one a request",
+            f"{number}, one per request",
         )
         object.__setattr__(self, "request_names", names)
         for name in columns:

@@ -32,7 +32,7 @@ REFUSED = [
         {"work": (-1, 1, 1), "names": ("a", "b", "c")},
         r"work_tflop of node a\(=-1.0\) must be a number >= 0",
     ),
-    ({"memory": (0, 0)}, r"shape of memory_mb\(=\(2,\)\) must be \(3,\), one a node"),
+    ({"memory": (0, 0)}, r"shape of memory_mb\(=\(2,\)\) must be \(3,\), one per node"),
     (
         {"memory": (0, -5, 0)},
         r"memory_mb of node 1\(=-5.0\) must be a whole number from 0 to 1e",
@@ -71,7 +71,7 @@ REFUSED = [
     ),
     (
         {"unit": np.array([0, 1])},
-        r"shape of unit\(=\(2,\)\) must be \(3,\), one a node",
+        r"shape of unit\(=\(2,\)\) must be \(3,\), one per node",
     ),
     (
         {"memory": (0, np.inf, 0)},

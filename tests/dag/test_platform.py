@@ -303,7 +303,7 @@ BAD = {
         ("server,speed\n0,1\n", "unknown key in the header 'speed'"),
         (
             "server,server\n0,1\n",
-            "columns(='server,server') must be different; 'server' stands twice",
+            "columns(='server,server') must be different; 'server' occurs twice",
         ),
         (
             "server,tflops,memory_gb\n0,fast,1\n",

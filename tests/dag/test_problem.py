@@ -182,18 +182,18 @@ BAD_PLATFORMS = [
         ([1, 1], [9, 0], [0, 0], np.ones((2, 2))),
         "memory_mb of GPU 1(=0.0) must be a whole number from 1 to",
     ),
-    ((["a"], [9], [0], [[1]]), "tflops(=['a']) must be numbers, one a GPU"),
+    ((["a"], [9], [0], [[1]]), "tflops(=['a']) must be numbers, one per GPU"),
     (
         ([[1], [1, 2]], [9], [0], [[1]]),
-        "tflops(=[[1], [1, 2]]) must be numbers, one a GPU",
+        "tflops(=[[1], [1, 2]]) must be numbers, one per GPU",
     ),
     (
         ([1, 1], [9], [0, 0], np.ones((2, 2))),
-        "shape of memory_mb(=(1,)) must be (2,), one a GPU",
+        "shape of memory_mb(=(1,)) must be (2,), one per GPU",
     ),
     (
         ([1, 1], [9, 9], [0], np.ones((2, 2))),
-        "shape of server(=(1,)) must be (2,), one a GPU",
+        "shape of server(=(1,)) must be (2,), one per GPU",
     ),
     (
         ([1, 1], [9, 9], [0, 0], np.ones((2, 3))),
@@ -221,7 +221,7 @@ BAD_PLATFORMS = [
     ),
     (
         ([1, 1], [9, 9], [0, 0], np.ones((2, 2)), (), ("a",)),
-        "number of names(=1) must be 2, one a GPU",
+        "number of names(=1) must be 2, one per GPU",
     ),
 ]
 

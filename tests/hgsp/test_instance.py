@@ -166,7 +166,7 @@ def test_a_deadline_before_the_arrival_is_allowed_and_said(caplog):
             ["free_s(=[3.0])"],
         ),
         (lambda: named("a", "a"), ["name of a task(='a')", "2 have it"]),
-        (lambda: named("a"), ["number of task_names(=1)", "2, one a task"]),
+        (lambda: named("a"), ["number of task_names(=1)", "2, one per task"]),
         (lambda: named("a", ""), ["name of a task(='')"]),
         (lambda: Gpu("none", 1, 0), ["speed of none(=0)"]),
         (lambda: cluster("huge"), ["unknown cluster 'huge'"]),
@@ -206,11 +206,11 @@ TIMED = "task,memory_gb,deadline_s,weight,arrival_s,time_s:fast,time_s:slow\n"
         ),
         (
             "workload,memory_gb,deadline_s,weight,arrival_s,weight\n1,2,3,1,0,9\n",
-            ["columns", "'weight' stands twice"],
+            ["columns", "'weight' occurs twice"],
         ),
         (
             "Workload,Memory,Deadline,Weight,ArrivalTime,weight\n1,2,3,1,0,9\n",
-            ["columns", "'weight' stands twice"],
+            ["columns", "'weight' occurs twice"],
         ),
         (
             f"{TIMED}a,5,9,1,3,inf,inf\n",

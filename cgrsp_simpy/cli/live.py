@@ -67,7 +67,7 @@ def _next(args: argparse.Namespace) -> Answer:
         alternatives=policies,
         next={**more, "memory": decision.memory},
     )
-    note = f"{decision.waiting} jobs go on waiting" + (
+    note = f"Jobs that go on waiting: {decision.waiting}" + (
         "." if wake_s is None else f"; decide again at {wake_s:g} s at the latest."
     )
     rows = [row | {"slots": "+".join(map(str, row["slots"]))} for row in decision.rows]

@@ -138,13 +138,13 @@ def _waiting(
     """
     rate, mu = load.rate_per_s, 1 / load.service_s
     none = np.zeros(np.shape(servers))
-    if rate == 0:
-        return none, none
+    right = 1 - errors.wait_over
+    if rate == 0 or right == 0:  # no job waits
+        return none, none + errors.wait_over
     if policy.wait_s == math.inf:
         return mgc(rate, mu, servers, load.cv).wait_s, none  # Eq. 2; Eq. 23
     if policy.wait_s == 0:
         return none, erlang_b(servers, rate / mu)  # Section 3.2
-    right = 1 - errors.wait_over
     patience_s = policy.wait_s if as_printed else policy.wait_s / load.kappa
     queue = mmc_patience(rate * right, mu, servers, patience_s)  # Lemma 3.1, Eq. 12
     wait_s = queue.wait_s

@@ -208,6 +208,9 @@ def test_over_predictions_of_3_to_5_percent_matter_and_under_predictions_hardly(
     assert five.price / exact.price == pytest.approx(1.11, abs=0.005)
     assert three.wait_s / exact.wait_s == pytest.approx(0.254, abs=0.005)
     assert five.wait_s / exact.wait_s == pytest.approx(0.115, abs=0.005)
+    everyone = curve("sww", wait_over=1.0)  # every job is sent on demand at once
+    assert set(everyone.wait_s) == {0.0}
+    assert set(everyone.on_demand_fraction) == {1.0}
     half = curve("sww", wait_under=0.5)
     np.testing.assert_array_equal(half.price, curve("sww").price)
     assert (half.wait_s - curve("sww").wait_s)[100:].max() < 1

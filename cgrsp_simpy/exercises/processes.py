@@ -127,14 +127,10 @@ def _finished(job: Any, work: float, every: float, failures: Times) -> float:
     """Return what an answer's process returns that is interrupted at failures."""
     env = Environment()
     process = env.start(job(env, work, every))
-
-    def fail() -> Any:
-        for failure in failures:
-            yield env.timeout(failure - env.now)
-            if process.is_alive:
-                process.interrupt()
-
-    env.process(fail())
+    for failure in failures:
+        env.run(failure)
+        if process.is_alive:
+            process.interrupt()
     env.run_to_end()
     return NOTHING if process.value is None else process.value
 

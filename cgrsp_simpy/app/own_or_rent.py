@@ -16,6 +16,7 @@ from cgrsp_simpy.app.parts import (
     seeds_of,
     wanted,
 )
+from cgrsp_simpy.base.table import short_text
 from cgrsp_simpy.plots.marks import lines
 from cgrsp_simpy.plots.style import axes
 from cgrsp_simpy.studies.compare import compare
@@ -104,8 +105,8 @@ def _by_formula(scenario: Scenario, policies: Sequence[str]) -> None:
 
 
 def _row(policy: str, figures: Mapping[str, float]) -> dict[str, str]:
-    texts = {name: _text(figures[figure]) for figure, name in FIGURES.items()}
-    return {"policy": policy, "machines": _text(figures["servers"]), **texts}
+    texts = {name: short_text(figures[figure]) for figure, name in FIGURES.items()}
+    return {"policy": policy, "machines": short_text(figures["servers"]), **texts}
 
 
 def _lines(machines: np.ndarray, values: dict[str, np.ndarray], label: str) -> Any:
@@ -120,7 +121,3 @@ def _lines(machines: np.ndarray, values: dict[str, np.ndarray], label: str) -> A
     ax.set_xlabel("machines owned")
     ax.set_ylabel(label)
     return ax
-
-
-def _text(value: float) -> str:
-    return f"{value:,.4g}"

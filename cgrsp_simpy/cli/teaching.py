@@ -86,7 +86,8 @@ def _add_lectures(parser: argparse.ArgumentParser) -> None:
 def _lectures(args: argparse.Namespace) -> Answer:
     """Return the list, the script, or the files written."""
     lectures, name = _scripts(), args.number
-    scripts = lectures | _assignments()
+    assignments = sorted(_sources().glob("assignments/*.py"))  # none without sources
+    scripts = lectures | {path.stem: path for path in assignments}
     option, target = next(
         (
             (f"--{form}", getattr(args, form))
@@ -186,11 +187,6 @@ def _scripts() -> dict[str, Path]:
 def _sources() -> Path:
     """Return the scenarios of this checkout, or those in the current folder."""
     return SCENARIOS if SCENARIOS.is_dir() else Path("scenarios")
-
-
-def _assignments() -> dict[str, Path]:
-    """Return name of each assignment -> its script; none without the sources."""
-    return {path.stem: path for path in sorted(_sources().glob("assignments/*.py"))}
 
 
 def _answers(script: Path) -> Path:

@@ -208,6 +208,11 @@ def same(
     return fault
 
 
+def in_turn(*faults: Callable[..., str]) -> Callable[..., str]:
+    """Return a fault for `code`: the first one of several."""
+    return lambda *case: next(filter(None, (fault(*case) for fault in faults)), "")
+
+
 def _alike(found: np.ndarray, wanted: np.ndarray, within: float) -> bool:
     most = within * np.abs(wanted).max(initial=within)
     return found.shape == wanted.shape and bool(np.all(np.abs(found - wanted) <= most))
@@ -286,6 +291,19 @@ def filled(process: Any, env: Environment, *arguments: Any) -> list[Any]:
     env.start(process(env, *arguments, values))
     env.run_to_end()
     return values
+
+
+def recorded(process: Any, env: Environment, *arguments: Any) -> list[float]:
+    """Run a process whose last argument is a list of times; return the list.
+
+    A time that is appended before the clock shows it counts as the clock's time.
+    """
+    times, values = list[float](), list[float]()
+    env.start(process(env, *arguments, values))
+    while env.peek() <= END:
+        env.step()
+        times += [min(time, env.now) for time in values[len(times) :]]
+    return times
 
 
 def waits(

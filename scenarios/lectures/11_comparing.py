@@ -155,8 +155,8 @@ print(claim("After Holm's correction at most one does", corrected, below=1.5))
 #
 # The bank has five offers: one machine, or more machines that are slower one by one and
 # faster together. With more machines a customer waits for a shorter time and is served
-# for a longer one. So the response is the mean time in the bank, and 0.1 minutes are the
-# least difference that matters to the bank.
+# for a longer one. So the response is the mean time in the bank. The least difference
+# that matters to the bank is 0.1 minutes.
 
 # %%
 OFFERS = ((1, 0.90), (2, 0.84), (3, 0.78), (4, 0.76), (5, 0.80))  # machines and work

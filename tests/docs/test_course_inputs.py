@@ -173,13 +173,20 @@ def test_arrival_processes_are_judged_by_their_counts(source, message):
     assert message in verdict.message
 
 
-@pytest.mark.slow
-def test_arrival_processes_are_judged_alike_with_100_seeds(monkeypatch):
+@pytest.mark.parametrize(
+    "seeds",
+    [
+        pytest.param(range(5), marks=pytest.mark.slow),
+        pytest.param(range(5, 100), marks=pytest.mark.long),
+    ],
+)
+def test_arrival_processes_are_judged_alike_with_100_seeds(seeds, monkeypatch):
     monkeypatch.setattr(room, "DAYS", 200)
-    for seed in range(100):
+    for seed in seeds:
         for source, message in SOURCES:
-            fault = room._arrivals_fault(source, seed)
-            assert bool(fault) == bool(message), (source, seed, fault)
+            if source is not without_time:  # an error, which the judge reports
+                fault = room._arrivals_fault(source, seed)
+                assert bool(fault) == bool(message), (source, seed, fault)
 
 
 # ---- code ----

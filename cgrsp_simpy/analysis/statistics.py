@@ -325,7 +325,7 @@ def _doubled_ranks(magnitudes: np.ndarray, rounding: np.ndarray) -> np.ndarray:
         apart = np.diff(known) > np.maximum(allowed[1:], allowed[:-1])
     starts = np.flatnonzero(np.append(len(known) > 0, apart))
     ends = np.append(starts[1:], len(known))[: len(starts)]
-    ranks2 = np.empty(len(known), int)
+    ranks2 = np.empty(len(known), np.int64)  # their sum has more than 32 bits
     ranks2[order] = np.repeat(starts + 1 + ends, ends - starts)
     return ranks2
 

@@ -16,9 +16,11 @@ from cgrsp_simpy.app.parts import (
     seeds_of,
     wanted,
 )
+from cgrsp_simpy.base.table import short_text
 from cgrsp_simpy.plots.marks import lines
 from cgrsp_simpy.plots.style import axes
-from cgrsp_simpy.studies.compare import Comparison, compare
+from cgrsp_simpy.studies.compare import compare
+from cgrsp_simpy.studies.subject import subject_of
 from cgrsp_simpy.waiting.formulas import closed_form, optimum
 from cgrsp_simpy.waiting.jobs import ExponentialJobs
 from cgrsp_simpy.waiting.machines import Prices
@@ -46,7 +48,8 @@ def page() -> None:
     if wanted("Simulate", estimate(len(policies) * len(seeds), scenario)):
         with Progress() as executor:
             study = compare(scenario, policies, seeds, executor)
-        st.table(_compared(scenario, study))
+        for table in subject_of(scenario).study_details(study)[0]:
+            st.code(table.text(), language=None)
 
 
 def _scenario() -> Scenario:
@@ -102,8 +105,8 @@ def _by_formula(scenario: Scenario, policies: Sequence[str]) -> None:
 
 
 def _row(policy: str, figures: Mapping[str, float]) -> dict[str, str]:
-    texts = {name: _text(figures[figure]) for figure, name in FIGURES.items()}
-    return {"policy": policy, "machines": _text(figures["servers"]), **texts}
+    texts = {name: short_text(figures[figure]) for figure, name in FIGURES.items()}
+    return {"policy": policy, "machines": short_text(figures["servers"]), **texts}
 
 
 def _lines(machines: np.ndarray, values: dict[str, np.ndarray], label: str) -> Any:
@@ -118,21 +121,3 @@ def _lines(machines: np.ndarray, values: dict[str, np.ndarray], label: str) -> A
     ax.set_xlabel("machines owned")
     ax.set_ylabel(label)
     return ax
-
-
-def _compared(scenario: Scenario, study: Comparison) -> list[dict[str, str]]:
-    """Return one row per policy: figures from formulas and from simulation."""
-    rows = []
-    for policy, means in study.means().items():
-        form = scenario.under(waiting_policy(policy)).formula() or {}
-        row = {"policy": policy}
-        for name, label in FIGURES.items():
-            mean = means[name]
-            row[f"{label}: formula"] = _text(form[name])
-            row[f"{label}: simulation"] = f"{_text(mean.mean)} ± {mean.half_width:.2g}"
-        rows.append(row)
-    return rows
-
-
-def _text(value: float) -> str:
-    return f"{value:,.4g}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from math import floor, inf, log10
+from math import inf
 from threading import Lock
 from typing import Any
 
@@ -14,7 +14,7 @@ from streamlit.runtime.scriptrunner import add_script_run_ctx, get_script_run_ct
 
 from cgrsp_simpy.analysis.statistics import mean
 from cgrsp_simpy.base.checks import require
-from cgrsp_simpy.base.table import figure_text, visible
+from cgrsp_simpy.base.table import rounded, visible
 from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.plots import gantt, policy_bars, queue_length, slot_timeline, styled
 from cgrsp_simpy.plots.player import player_page
@@ -181,10 +181,7 @@ def supported(values: Sequence[float]) -> str:
     if endless := list(values).count(inf):
         return f"the queue grows without end on {endless} of {len(values)} seeds"
     value = mean(values)
-    if not (half := value.half_width) > 0:
-        return figure_text(value.mean)
-    digits = max(0, 1 - floor(log10(half)))
-    return f"{value.mean:z,.{digits}f} ± {half:.{digits}f}"
+    return rounded(value.mean, value.half_width)
 
 
 def pictures(model: Model, policies: Sequence[str], name: str) -> None:

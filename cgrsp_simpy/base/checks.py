@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from importlib import import_module
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, TypeVar
 
 import numpy as np
@@ -44,9 +44,9 @@ def shown(value: object) -> str:
     )
 
 
-def _is_number(value: object) -> bool:
-    known = (int, float, np.integer, np.floating)
-    if not isinstance(value, known) or isinstance(value, bool):
+def is_number(value: object) -> bool:
+    """Return whether it is a finite real number, and not True or False."""
+    if not isinstance(value, Real) or isinstance(value, bool):
         return False
     try:
         return math.isfinite(value)
@@ -67,20 +67,20 @@ def check_number(
     """
     if above is not None:
         require(
-            _is_number(value) and value > above,  # type: ignore[operator]
+            is_number(value) and value > above,  # type: ignore[operator]
             name,
             value,
             f"a number > {above:g}",
         )
     elif least is not None:
         require(
-            _is_number(value) and value >= least,  # type: ignore[operator]
+            is_number(value) and value >= least,  # type: ignore[operator]
             name,
             value,
             f"a number >= {least:g}",
         )
     else:
-        require(_is_number(value), name, value, "a finite number")
+        require(is_number(value), name, value, "a finite number")
     require(value <= most, name, value, f"at most {most:g}")  # type: ignore[operator]
 
 

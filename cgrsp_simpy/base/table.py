@@ -282,6 +282,14 @@ def figure_text(value: Any) -> str:
     return f"{value:z,{digits(value)}}" if isinstance(value, float) else str(value)
 
 
+def rounded(value: float, half_width: float) -> str:
+    """A mean with half of its interval, both to two digits of that."""
+    if not half_width > 0:
+        return figure_text(value)
+    form = f".{max(0, 1 - math.floor(math.log10(half_width)))}f"
+    return f"{value:z{form}} ± {half_width:{form}}"
+
+
 def cells_of(
     rows: Sequence[Mapping[str, Any]], shown: Callable[[Any], str] = figure_text
 ) -> list[list[str]]:

@@ -8,7 +8,6 @@ import logging
 import subprocess
 import sys
 from collections.abc import Callable
-from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -86,9 +85,10 @@ def _add_lectures(parser: argparse.ArgumentParser) -> None:
 
 def _lectures(args: argparse.Namespace) -> Answer:
     """Return the list, the script, or the files written."""
-    lectures, assignments = _scripts(), _assignments()
-    scripts = lectures | assignments
-    option, folder = next(
+    lectures, name = _scripts(), args.number
+    assignments = sorted(_sources().glob("assignments/*.py"))  # none without sources
+    scripts = lectures | {path.stem: path for path in assignments}
+    option, target = next(
         (
             (f"--{form}", getattr(args, form))
             for form in ("copy", "notebook", "slides", "assignment")
@@ -103,70 +103,74 @@ def _lectures(args: argparse.Namespace) -> Answer:
         "given with --copy or --assignment",
     )
     if args.browser is not None or args.pyodide is not None:
-        alone = args.number is None and not option
-        alone = alone and None not in (args.browser, args.pyodide)
         require(
-            alone, "--browser", args.browser, "given with --pyodide and nothing else"
+            None not in (args.browser, args.pyodide) and name is None and not option,
+            "--browser",
+            args.browser,
+            "given with --pyodide and nothing else",
         )
         log.info("JupyterLite is built, which takes up to a minute")
         browser.write(Path(args.browser), [*lectures.values()], Path(args.pyodide))
         return Answer(str(Path(args.browser) / "index.html"))
-    name = args.number
     if name is None:
-        require(not option, option, folder, "given with the number of a lecture")
+        require(not option, option, target, "given with the number of a lecture")
         wide = max(map(len, scripts))
         lines = (
             f"{name:{wide}}  {summary(ast.get_docstring(ast.parse(path.read_bytes())))}"
             for name, path in scripts.items()
         )
         return Answer("\n".join(lines))
-    if not _sources().is_dir():
-        require(
-            name in lectures,
-            "lecture",
-            name,
-            f"one of {', '.join(lectures)}; only {SOURCES} hold assignments: call it in"
-            " their folder",
-        )
+    require(
+        name in lectures or _sources().is_dir(),
+        "lecture",
+        name,
+        f"one of {', '.join(lectures)}; only {SOURCES} hold assignments: call it in"
+        " their folder",
+    )
     check_one_of("lecture", name, scripts)
-    if name in assignments:
-        require(
-            option == "--assignment",
-            "assignment",
-            name,
-            "given with --assignment: its script has the answers",
-        )
-    script = scripts[name]
-    answers = _answers(script) if args.with_answers else None
-    text = script.read_text(encoding="utf-8")
+    require(
+        name in lectures or option == "--assignment",
+        "assignment",
+        name,
+        "given with --assignment: its script has the answers",
+    )
+    answers = _answers(scripts[name]) if args.with_answers else None
     if not option:
-        return Answer(text.rstrip("\n"))
-    if option == "--copy":
-        return Answer("\n".join(map(str, _copy(script, answers, Path(folder)))))
-    graded = f"lecture_{int(name):02}" if name.isdigit() else script.stem
-    forms: dict[str, tuple[str, Callable[[str], str]]] = {
-        "--notebook": (f"{script.stem}.ipynb", notebook_text),
-        "--slides": (f"{script.stem}.slides.html", slides),
-        "--assignment": (
-            f"source/{graded}/{graded}.ipynb",
-            partial(
-                assignment_text, answers=answers.read_text("utf-8") if answers else None
-            ),
-        ),
-    }
-    file, make_text = forms[option]
-    path = _free(option, Path(folder), file)
+        return Answer(scripts[name].read_text(encoding="utf-8").rstrip("\n"))
+    files, folder = _files(option, name, scripts[name], answers), Path(target)
+    for file in files:
+        is_free = not (folder / file).exists()
+        require(is_free, option, target, f"a folder without {file}")
     if option == "--slides":
         log.info("lecture %s is run, which takes up to a minute", name)
-    write_whole(path, make_text(text).encode())
-    return Answer(str(path))
+    for file, content in files.items():
+        write_whole(folder / file, content())
+    return Answer("\n".join(str(folder / file) for file in files))
 
 
-def _free(option: str, folder: Path, name: str) -> Path:
-    require(
-        not (folder / name).exists(), option, str(folder), f"a folder without {name}"
-    )
-    return folder / name
+def _files(
+    option: str, name: str, script: Path, answers: Path | None
+) -> dict[str, Callable[[], bytes]]:
+    """Return the name of each file to write -> a function that returns its content."""
+    if option == "--copy":
+        picture = script.with_name(f"lecture_{name}.png")
+        paths = (script, *map(script.with_suffix, (".out", ".png")), picture)
+        solutions = (answers, answers.with_suffix(".out")) if answers else ()
+        return {path.name: path.read_bytes for path in paths if path.is_file()} | {
+            f"answers/{path.name}": path.read_bytes for path in solutions
+        }
+    text = script.read_text(encoding="utf-8")
+    if option == "--notebook":
+        return {f"{script.stem}.ipynb": lambda: notebook_text(text).encode()}
+    if option == "--slides":
+        return {f"{script.stem}.slides.html": lambda: slides(text).encode()}
+    graded = f"lecture_{int(name):02}" if name.isdigit() else script.stem
+    solved = answers.read_text(encoding="utf-8") if answers else None
+    return {
+        f"source/{graded}/{graded}.ipynb": lambda: assignment_text(
+            text, solved
+        ).encode()
+    }
 
 
 def _scripts() -> dict[str, Path]:
@@ -185,42 +189,18 @@ def _sources() -> Path:
     return SCENARIOS if SCENARIOS.is_dir() else Path("scenarios")
 
 
-def _assignments() -> dict[str, Path]:
-    """Return name of each assignment -> its script; none without the sources."""
-    return {path.stem: path for path in sorted(_sources().glob("assignments/*.py"))}
-
-
 def _answers(script: Path) -> Path:
     """Return the script with the answers to a lecture; an assignment has its own."""
-    if not _sources().is_dir():
-        raise InputError(
-            f"--with-answers: only {SOURCES} hold the answers: call it in their folder"
-        )
     if script.parent.name == "assignments":
         return script
     answers = _sources() / "answers" / script.name
-    require(
-        answers.is_file(), "--with-answers", True, f"left out: {script.stem} has none"
+    reason = (
+        f"{script.stem} has none"
+        if _sources().is_dir()
+        else f"only {SOURCES} hold the answers: call it in their folder"
     )
+    require(answers.is_file(), "--with-answers", True, f"left out: {reason}")
     return answers
-
-
-def _copy(script: Path, answers: Path | None, folder: Path) -> list[Path]:
-    """Copy a lecture, unless one of its files already exists."""
-    number = script.name[:2]
-    picture = f"lecture_{int(number)}.png" if number.isdigit() else f"{script.stem}.png"
-    files = script, script.with_suffix(".out"), script.with_name(picture)
-    sources = {path.name: path for path in files if path.is_file()}
-    if answers is not None:
-        sources |= {
-            f"answers/{path.name}": path
-            for path in (answers, answers.with_suffix(".out"))
-        }
-    for name in sources:
-        _free("--copy", folder, name)
-    for name, path in sources.items():
-        write_whole(folder / name, path.read_bytes())
-    return [folder / name for name in sources]
 
 
 OPTIONS = {  # Streamlit's settings

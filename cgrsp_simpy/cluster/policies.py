@@ -188,7 +188,8 @@ class Received:
     def shares(self, view: View, user: Ints) -> Floats:
         """Return Slurm's fair-share factor 2^(-(U / S)) by user; user: of each job."""
         used = self.by_user(view, user)
-        jobs = np.bincount(user)  # of each user; `unique` would sort them
+        # number of each user; `unique` would sort them
+        jobs = np.bincount(user.astype(np.intp))
         usage = np.array([used[number] for number in range(len(jobs))])
         share = usage / (usage.sum() or 1.0)
         return np.asarray(0.5 ** (share * np.count_nonzero(jobs)))

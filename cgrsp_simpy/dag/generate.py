@@ -121,7 +121,8 @@ def _drawn_edges(nodes: int, degree: float, generator: Generator) -> tuple[Ints,
     number = generator.binomial(pairs, min(1.0, 2 * degree / max(nodes - 1, 1)))
     pair = generator.choice(pairs, number, replace=False, shuffle=False)
     # first number of the pairs (0, later), (1, later), ...
-    first = np.arange(nodes) * (np.arange(nodes) - 1) // 2
+    later = np.arange(nodes, dtype=np.int64)  # its square has more than 32 bits
+    first = later * (later - 1) // 2
     later = np.searchsorted(first, pair, side="right") - 1
     return label, label[np.column_stack((pair - first[later], later))]
 

@@ -5,7 +5,6 @@ answers, and checked claims of texts.
 from __future__ import annotations
 
 import heapq
-import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -20,7 +19,7 @@ import simpy
 from numpy.random import Generator
 
 from cgrsp_simpy.analysis.statistics import Mean
-from cgrsp_simpy.base.checks import InputError, require
+from cgrsp_simpy.base.checks import is_number, require, shown
 from cgrsp_simpy.base.streams import stream
 
 ROUNDING = 1e-6  # smaller tolerances cover rounding only: a count
@@ -102,14 +101,13 @@ def number(
         within = "to three significant figures"
 
     def judge(given: Any) -> str:
-        value = _as_float(given)
-        try:
-            require(math.isfinite(value), "answer", given, f"a number ({unit})")
-        except InputError as not_a_number:
-            return str(not_a_number)
-        if _near(value, answer(), tolerance):
+        if not is_number(given):
+            return f"answer(={shown(given)}) must be a number ({unit})"
+        if _near(float(given), answer(), tolerance):
             return ""
-        hints = (hint for wrong, hint in mistakes if _near(value, wrong(), tolerance))
+        hints = (
+            hint for wrong, hint in mistakes if _near(float(given), wrong(), tolerance)
+        )
         return next(hints, f"not yet ({unit}, {within}): {way}")
 
     return judge
@@ -118,16 +116,6 @@ def number(
 def _near(value: float, exact: float, tolerance: float) -> bool:
     three_figures = tolerance > ROUNDING and f"{value:.3g}" == f"{exact:.3g}"
     return three_figures or abs(value - exact) <= tolerance * abs(exact)
-
-
-def _as_float(given: Any) -> float:
-    """Convert a real number to float; NaN for others, or if it is too large."""
-    if isinstance(given, bool) or not isinstance(given, Real):
-        return math.nan
-    try:
-        return float(given)
-    except OverflowError:
-        return math.nan
 
 
 Case = Mapping[str, Any]
@@ -220,6 +208,11 @@ def same(
     return fault
 
 
+def in_turn(*faults: Callable[..., str]) -> Callable[..., str]:
+    """Return a fault for `code`: the first one of several."""
+    return lambda *case: next(filter(None, (fault(*case) for fault in faults)), "")
+
+
 def _alike(found: np.ndarray, wanted: np.ndarray, within: float) -> bool:
     most = within * np.abs(wanted).max(initial=within)
     return found.shape == wanted.shape and bool(np.all(np.abs(found - wanted) <= most))
@@ -298,6 +291,19 @@ def filled(process: Any, env: Environment, *arguments: Any) -> list[Any]:
     env.start(process(env, *arguments, values))
     env.run_to_end()
     return values
+
+
+def recorded(process: Any, env: Environment, *arguments: Any) -> list[float]:
+    """Run a process whose last argument is a list of times; return the list.
+
+    A time that is appended before the clock shows it counts as the clock's time.
+    """
+    times, values = list[float](), list[float]()
+    env.start(process(env, *arguments, values))
+    while env.peek() <= END:
+        env.step()
+        times += [min(time, env.now) for time in values[len(times) :]]
+    return times
 
 
 def waits(

@@ -11,6 +11,7 @@ import simpy
 from numpy.random import Generator
 from scipy import stats
 
+from cgrsp_simpy.analysis.statistics import paired_difference
 from cgrsp_simpy.base.checks import require
 from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.exercises.exercise import (
@@ -23,6 +24,7 @@ from cgrsp_simpy.exercises.exercise import (
     ends,
     filled,
     number,
+    recorded,
     same,
     system,
     waits,
@@ -34,18 +36,7 @@ def _replay(process: Any, servers: int, *log: Any) -> list[Any]:
     return filled(process, *system(servers), [*zip(*log)])
 
 
-def _listed(process: Any, *case: Any) -> list[Any]:
-    """Run a process without a resource; return the list that it fills."""
-    return filled(process, Environment(), *case)
-
-
 # ---- lecture 5: validation ----
-
-
-def _half_width(log: Any, model: Any, quantile: float = 0.0) -> float:
-    """Use Student's t if no quantile is given."""
-    error = stats.sem(np.subtract(log, model))
-    return float((quantile or stats.t.ppf(0.975, len(log) - 1)) * error)
 
 
 def _repair_waits(bays: int, arrivals: Any, fetches: Any, repairs: Any) -> Any:
@@ -87,36 +78,51 @@ def _lcg_arrivals(
 
 # of |Z| under an exponential density with mean 1
 SMALLEST_C = math.sqrt(2 * math.e / math.pi)
-# per half hour
-MEAN_COUNTS = np.repeat([1.0, 5.0, 1.0], [16, 24, 8])
-DAYS, MOST_Z = 1000, 4.5
+DAYS, MOST_Z = 1000, 5.0
+# per tenth of an hour
+MEAN_COUNTS = np.repeat([0.2, 1.0, 0.2], [80, 120, 40])
 
 
-def _arrivals_fault(given: Any, seed: int) -> str:
-    """Test the counts per half hour and their variance between days."""
+def _arrivals(given: Any, seed: int, days: int) -> list[float]:
+    """Return the times of arrivals on so many days."""
     env, arrivals = simpy.Environment(), list[float]()
 
     def arrive() -> None:
-        few = len(arrivals) < 500 * DAYS
+        few = len(arrivals) < 500 * days
         require(few, "arrivals", len(arrivals), "about 144 per day")
         arrivals.append(env.now)
 
     env.process(given(env, stream(seed, "exercise"), arrive))
-    env.run(24 * DAYS)
-    counts = np.histogram(arrivals, np.arange(48 * DAYS + 1) / 2)[0].reshape(DAYS, 48)
-    errors = (counts.mean(axis=0) - MEAN_COUNTS) / np.sqrt(MEAN_COUNTS / DAYS)
-    wrong = np.abs(errors) >= MOST_Z
-    dispersion = np.mean((counts - MEAN_COUNTS) ** 2 / MEAN_COUNTS) - 1
-    sd = math.sqrt(np.mean(2 + 1 / MEAN_COUNTS) / counts.size)
+    env.run(24 * days)
+    return arrivals
+
+
+def _arrivals_fault(given: Any, seed: int) -> str:
+    """Test the counts per tenth of an hour, their variance between days, and that they
+    depend on the stream alone.
+    """
+    arrivals, day = _arrivals(given, seed, DAYS), _arrivals(given, seed, 1)
+    counts = np.histogram(arrivals, np.arange(240 * DAYS + 1) / 10)[0]
+    means = counts.reshape(DAYS, 240).mean(axis=0)
+    wrong = np.abs(means - MEAN_COUNTS) >= MOST_Z * np.sqrt(MEAN_COUNTS / DAYS)
+    halves, expected = (x.reshape(-1, 48, 5).sum(axis=2) for x in (counts, MEAN_COUNTS))
+    dispersion = np.mean((halves - expected) ** 2 / expected) - 1
+    sd = math.sqrt(np.mean(2 + 1 / expected) / halves.size)
     faults = {
+        "draw all random numbers from `rng`": (
+            day != arrivals[: len(day)]
+            or (bool(day) and day == _arrivals(given, seed + 1, 1))
+        ),
+        "nobody arrives at time 0": 0.0 in arrivals[:1],
         "": not wrong.any() and abs(dispersion) < MOST_Z * sd,
         "the means are right, but the counts do not vary as Poisson counts": (
             not wrong.any()
         ),
-        "the rate is the same in all hours": np.ptp(counts.mean(axis=0)) < 0.5,
+        "the rate is the same in all hours": np.ptp(means) < 0.5,
         "the counts are wrong around 8 or 20 o'clock: the rate changes while the"
-        " process waits": not (wrong[:14].any() or wrong[22:38].any()),
-        "the mean counts per half hour should be 5 from 8 to 20 o'clock, else 1": True,
+        " process waits": not (wrong[:70].any() or wrong[110:190].any()),
+        "there should be 10 arrivals per hour from 8 to 20 o'clock, else 2, at any"
+        " time of an hour": True,
     }
     return next(fault for fault, applies in faults.items() if applies)
 
@@ -192,7 +198,7 @@ EXERCISES: dict[str, Exercise] = {
         " trace-driven model. What is the half width of the 95 % confidence interval"
         " for the difference?",
         lambda log, model: number(
-            lambda: _half_width(log, model),
+            lambda: paired_difference(log, model).half_width,
             "min",
             5e-3,
             Mistake(
@@ -203,14 +209,16 @@ EXERCISES: dict[str, Exercise] = {
                 "that treats the days as different ones; take differences per day",
             ),
             Mistake(
-                lambda: 2 * _half_width(log, model),
+                lambda: 2 * paired_difference(log, model).half_width,
                 "that is the whole width; the question is for half",
             ),
             Mistake(
-                lambda: _half_width(log, model, 1.96),
+                lambda: 1.96 * stats.sem(np.subtract(log, model)),
                 "that is with the normal quantile; ten days need Student's t",
             ),
-            Mistake(lambda: _half_width(log, model, 1.0), "that is the standard error"),
+            Mistake(
+                lambda: stats.sem(np.subtract(log, model)), "that is the standard error"
+            ),
             Mistake(
                 lambda: abs(np.mean(log) - np.mean(model)),
                 "that is the difference itself; how precise is it?",
@@ -376,7 +384,7 @@ EXERCISES: dict[str, Exercise] = {
                     lambda *case: _lcg_arrivals(*case) / case[4] ** 2,
                     "the mean is not the rate",
                 ),
-                tried=_listed,
+                tried=lambda given, *case: recorded(given, Environment(), *case),
             ),
         ),
     ),
@@ -448,7 +456,7 @@ EXERCISES: dict[str, Exercise] = {
                     lambda *case: _failures(*case) + case[3],
                     "append the time of the failure, not of the end of the repair",
                 ),
-                tried=_listed,
+                tried=lambda given, *case: recorded(given, Environment(), *case),
             ),
         ),
     ),
@@ -670,7 +678,7 @@ EXERCISES: dict[str, Exercise] = {
                     "the weight is the original likelihood over the one with swapped"
                     " rates",
                 ),
-                tried=_listed,
+                tried=lambda cycle, *case: filled(cycle, Environment(), *case),
             ),
         ),
     ),

@@ -22,8 +22,9 @@ from cgrsp_simpy.exercises.exercise import (
     code,
     drawn,
     ends,
-    filled,
+    in_turn,
     number,
+    recorded,
     results,
     same,
     system,
@@ -123,18 +124,25 @@ def _served(arrivals: Times, talks: Times, patience: float) -> np.ndarray:
     return 1 * (waits(arrivals, talks, 1, patience) <= patience)
 
 
+def _timed(process: Any) -> Callable[..., Any]:
+    """Return a process that returns its time in the system."""
+
+    def timed(env: Environment, *arguments: Any) -> Any:
+        begin = env.now
+        yield env.start(process(env, *arguments))
+        return env.now - begin
+
+    return timed
+
+
 def _finished(job: Any, work: float, every: float, failures: Times) -> float:
     """Return what an answer's process returns that is interrupted at failures."""
     env = Environment()
     process = env.start(job(env, work, every))
-
-    def fail() -> Any:
-        for failure in failures:
-            yield env.timeout(failure - env.now)
-            if process.is_alive:
-                process.interrupt()
-
-    env.process(fail())
+    for failure in failures:
+        env.run(failure)
+        if process.is_alive:
+            process.interrupt()
     env.run_to_end()
     return NOTHING if process.value is None else process.value
 
@@ -242,9 +250,7 @@ EXERCISES: dict[str, Exercise] = {
                     lambda gaps: [sum(gaps)], "one time per arrival, not only the last"
                 ),
                 Mistake(lambda _: [], "nothing is appended to the list `times`"),
-                tried=lambda source, gaps: np.minimum(
-                    filled(source, env := Environment(), list(gaps)), env.now
-                ),  # no time is in the future
+                tried=lambda source, gaps: recorded(source, Environment(), list(gaps)),
             ),
         ),
     ),
@@ -620,26 +626,46 @@ EXERCISES: dict[str, Exercise] = {
         code(
             "a function of env, desk, talk and patience",
             drawn(lambda rng: {**_customers(rng, 12), "patience": rng.uniform(4, 9)}),
-            same(
-                _served,
-                NO_RESULT,
-                Mistake(
-                    lambda *case: 1 - _served(*case),
-                    "1 if served, 0 if the caller left",
+            in_turn(
+                same(
+                    _served,
+                    NO_RESULT,
+                    Mistake(
+                        lambda *case: 1 - _served(*case),
+                        "1 if served, 0 if the caller left",
+                    ),
+                    Mistake(
+                        lambda arrivals, *_: np.ones(len(arrivals)),
+                        "nobody reneges: wait for the request or the timeout",
+                    ),
+                    Mistake(
+                        lambda *case: np.cumprod(_served(*case)),
+                        "a caller who reneges has not left the queue: withdraw the"
+                        " request",
+                    ),
+                    Mistake(
+                        lambda arrivals, *_: np.arange(len(arrivals)) < 1,
+                        "only the first caller is served: who releases the server?",
+                    ),
+                    tried=lambda process, *case: results(process, *system(), *case),
                 ),
-                Mistake(
-                    lambda arrivals, *_: np.ones(len(arrivals)),
-                    "nobody reneges: wait for the request or the timeout",
+                same(
+                    lambda *case: (
+                        np.minimum(waits(case[0], case[1], 1, case[2]), case[2])
+                        + case[1] * _served(*case)
+                    ),
+                    Mistake(
+                        lambda *case: (
+                            waits(case[0], case[1], 1, case[2])
+                            + case[1] * _served(*case)
+                        ),
+                        "a caller reneges as soon as the patience ends: wait for the"
+                        " request or the timeout",
+                    ),
+                    tried=lambda process, *case: results(
+                        _timed(process), *system(), *case
+                    ),
                 ),
-                Mistake(
-                    lambda *case: np.cumprod(_served(*case)),
-                    "a caller who reneges has not left the queue: withdraw the request",
-                ),
-                Mistake(
-                    lambda arrivals, *_: np.arange(len(arrivals)) < 1,
-                    "only the first caller is served: who releases the server?",
-                ),
-                tried=lambda process, *case: results(process, *system(), *case),
             ),
         ),
     ),

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections import namedtuple
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import simpy
@@ -23,6 +24,7 @@ from cgrsp_simpy.exercises.exercise import (
     drawn,
     ends,
     number,
+    recorded,
     results,
     same,
     system,
@@ -62,10 +64,9 @@ def _tardiness(times: Any, dues: Any) -> Any:
 def _oven(oven: Any, arrivals: Times, *sizes: Any) -> list[float]:
     """Return the ends that an answer records."""
     env, store = system(math.inf, simpy.Store)
-    times = list[float]()
-    env.start(oven(env, store, *sizes, times))
-    results(lambda *_: (store.put(part) for part in ["part"]), env, store, arrivals)
-    return times
+    for arrival in arrivals:
+        env.timeout(arrival).callbacks.append(lambda _: store.put("part"))
+    return recorded(oven, env, store, *sizes)
 
 
 def _baked(
@@ -97,11 +98,7 @@ def _baked(
     return [time for time in times if time < math.inf]
 
 
-class _Job(NamedTuple):
-    id: int
-    arrival_s: float
-    work_s: float
-    due_s: float
+_Job = namedtuple("_Job", "id arrival_s work_s due_s")
 
 
 @dataclass(frozen=True)

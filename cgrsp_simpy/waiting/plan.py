@@ -263,7 +263,7 @@ def grown(jobs: ListedJobs, factor: float, seed: int) -> ListedJobs:
     if factor == 1:
         return jobs
     draws, days, span_s = stream(seed, "growth"), _days(jobs), float(jobs.submit_s[-1])
-    copies = np.floor(factor + draws.random(jobs.jobs)).astype(np.int64)
+    copies = np.floor(factor + draws.random(jobs.jobs)).astype(np.intp)
     row = np.repeat(np.arange(jobs.jobs), copies)
     first = np.diff(row, prepend=-1) > 0
     step = 7 if days >= LEAST_D else 1

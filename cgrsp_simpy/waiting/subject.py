@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cgrsp_simpy.analysis.statistics import Mean
 from cgrsp_simpy.base.policy import Named, chosen
-from cgrsp_simpy.base.table import Table
+from cgrsp_simpy.base.table import Table, rounded
 from cgrsp_simpy.engine.events import Listener
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.engine.simulation import Simulation
@@ -129,7 +127,7 @@ class WaitingSubject(Subject):
             cells.append([policy])
             for name in names:
                 known = f"{closed_form[name]:.4g}" if closed_form else "-"
-                cells[-1] += [_rounded(row[name]), known]
+                cells[-1] += [rounded(row[name].mean, row[name].half_width), known]
         return [Table("simulation and formula", cells)], {"formula": formulas}
 
     def _formula(self, policy: Any) -> dict[str, float] | None:
@@ -138,11 +136,3 @@ class WaitingSubject(Subject):
             return None
         formula: dict[str, float] | None = self.model.under(made).formula()
         return formula
-
-
-def _rounded(value: Mean) -> str:
-    """Format a mean with the digits that its interval allows."""
-    if not value.half_width > 0:
-        return f"{value.mean:.4g}"
-    digits = max(0, 1 - math.floor(math.log10(value.half_width)))
-    return f"{value.mean:.{digits}f} ± {value.half_width:.{digits}f}"

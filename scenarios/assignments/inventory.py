@@ -16,9 +16,10 @@ chain, and choose s and S from a grid. About six hours. Lectures 2 to 5, 9, 11 a
 #
 # In the terms of the lectures: the **entities** are customers and orders. The state is
 # the **level** (tubes in stock; negative if tubes are owed) and the number **on
-# order**. The sum of both is the inventory **position**. The rule looks at the
-# position, not at the level: otherwise the shop would order again while a delivery is
-# on its way. Interarrival times are exponential. All times are in days.
+# order**. The sum of both is the inventory **position**. Unlike the shop of lecture 12,
+# which reviews its stock once per month, this one reviews it at each sale, as in
+# exercise 12.2. So the rule looks at the position, not at the level: otherwise the shop
+# would order again while a delivery is on its way. Interarrival times are exponential. All times are in days.
 
 # %%
 import math

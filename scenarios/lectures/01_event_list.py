@@ -301,4 +301,7 @@ print(claim("Order decides whether the customer is served", differ, equal=True))
 #
 # **1.3** Write a process `source(env, gaps, times)`. `gaps` is a list of the times
 # between arrivals. At each arrival the source appends the time on the clock to the list
-# `times`; the first arrival is after the first gap. `cg.exercises.check(1.3, source)`
+# `times`; the first arrival is after the first gap. To try it, make `env` and an empty
+# list `times`, call `env.process(source(env, [3, 4], times))` and then `env.run()`,
+# which takes notices until none is left: `times` must be [3, 7].
+# `cg.exercises.check(1.3, source)`

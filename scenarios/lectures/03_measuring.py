@@ -89,7 +89,9 @@ print(claim("The utilisation is 20 of 22 minutes", busy_pct, above=90.9, below=9
 # parameters (`unit_s=60`: the clock counts minutes). `draw("gaps")` is a generator of
 # random numbers for one purpose. A `cg.Monitor` records values: `stay.tally(value)`.
 # The bank opens for eight hours and then serves those who are inside. A simulation with
-# such a natural end is called **terminating**. `cg.simulate` runs the model once.
+# such a natural end is called **terminating**. `cg.simulate` runs the model once, and
+# `summary()` returns its figures by name: `teller_wait` is the figure `wait` of the
+# resource with the name `teller`.
 
 
 # %%

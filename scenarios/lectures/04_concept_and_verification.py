@@ -32,7 +32,8 @@ check finds more than two, and one fault is found by a single formula alone.
 # Each row of the table is a few lines. Beds are a **resource with priorities**: the
 # request with the smallest priority is served first. A patient is a process that waits
 # for a bed or for the end of patience; `env.event()`, an event that never occurs, is
-# patience without end. Stays are **lognormal**: most are short, a few very long.
+# patience without end. If the patience ends first, the patient leaves the `with` block,
+# which withdraws the request. Stays are **lognormal**: most are short, a few very long.
 #
 # Two things make the program testable. It accepts patients by hand (`case`), and it
 # writes a **trace**: a line per event.
@@ -134,7 +135,10 @@ def ward(
 
 
 def run(**parameters):
-    """Return figures and trace of a run; the parameters are those of the ward."""
+    """Return figures and trace of a run, and the figures of the beds.
+
+    The parameters are those of the ward; `cg.Draw` makes the random streams of a seed.
+    """
     env, trace = simpy.Environment(), []
     figures = ward(env, cg.Draw(SEED), trace=trace, **parameters)
     return figures, trace, env.monitors["bed"].figures()
@@ -197,12 +201,13 @@ def extremes(fault):
 
 # %% [markdown]
 # ## Checks 5 and 6: special cases that have a formula
-# A. K. Erlang found two formulas for c servers. If all patients are urgent with a
-# patience of 0, nobody waits, and formula **B** gives the share that is sent on, for
-# any distribution of the stay. If nobody is urgent and stays are exponential, the ward
-# is M/M/c (lecture 2, with c servers), and formula **C** gives the share that has to
-# wait. A program passes if the mean of ten runs lies within 25 % of the formula. For
-# this the half width of ten runs must be smaller: we ask for 20 %.
+# A. K. Erlang found two formulas for c servers. Both take the **load**: the arrival
+# rate times the mean stay. If all patients are urgent with a patience of 0, nobody
+# waits, and formula **B** gives the share that is sent on, for any distribution of the
+# stay. If nobody is urgent and stays are exponential, the ward is M/M/c (lecture 2,
+# with c servers), and formula **C** gives the share that has to wait. A program passes
+# if the mean of ten runs lies within 25 % of the formula. For this the half width of
+# ten runs must be smaller: we ask for 20 %.
 
 # %%
 LOAD = 96 / 12  # mean number of busy beds if nobody is sent on

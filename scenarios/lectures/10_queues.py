@@ -339,6 +339,6 @@ print(claim("3. Passengers wait about ten minutes", random_min, above=8, below=1
 #
 # **10.4** Write `shortest_queue(env, desks, gaps, works)`. `desks` is a list of
 # `simpy.Resource` with one server each. A customer joins the desk with the fewest
-# customers, waiting or in service, and stays there. If several have the fewest, any of
-# them will do. Return the mean wait.
+# customers, waiting or in service, and stays there. If several have the fewest, it is
+# the first of them in the list. Return the mean wait.
 # Check it: `cg.exercises.check(10.4, shortest_queue)`

@@ -244,8 +244,8 @@ def test_the_lab_is_no_assignment_and_a_file_is_not_overwritten(capsys, tmp_path
     ("words", "message"),
     [
         ("call_centre --assignment x", "lecture(='call_centre') must be one of 1, 2, "),
-        ("1 --copy x --with-answers", "--with-answers: only the repository"),
-        ("1 --assignment x --with-answers", "--with-answers: only the repository"),
+        ("1 --copy x --with-answers", "--with-answers(=True) must be left out: only"),
+        ("1 --assignment x --with-answers", "--with-answers(=True) must be left out"),
     ],
 )
 def test_a_wheel_refuses_what_it_does_not_hold(

@@ -46,23 +46,32 @@ def points(body):
     return int(first[1]) if first else 0
 
 
-def refusals(text, is_enough=lambda errors: False):
-    """Run the cells as a notebook does, on after an error; the errors of the test
-    cells, and their number.
+def tested(text):
+    """Run the cells as a notebook does, on after an error; yield points and error, or
+    None, of each test cell.
     """
-    namespace, errors, tests = {"__name__": "assignment"}, [], 0
+    namespace = {"__name__": "assignment"}
     for kind, body in cells(text):
         if kind == "markdown":
             continue
+        error = None
         try:
             with contextlib.redirect_stdout(io.StringIO()):
                 exec(compile(body, "assignment", "exec"), namespace)
-        except Exception as error:
-            if not points(body) and not isinstance(error, NotImplementedError):
+        except Exception as raised:
+            if not points(body) and not isinstance(raised, NotImplementedError):
                 raise
-            if points(body):
-                errors.append(error)
-        tests += bool(points(body))
+            error = raised
+        if points(body):
+            yield points(body), error
+
+
+def refusals(text, is_enough=lambda errors: False):
+    """Return the errors of the test cells, and the number of these cells."""
+    errors, tests = [], 0
+    for _, error in tested(text):
+        tests += 1
+        errors += [error] * (error is not None)
         if is_enough(errors):
             break
     return errors, tests
@@ -395,3 +404,49 @@ def test_a_typical_wrong_solution_is_refused(name, mistake):
     text = replaced(source(name), WRONG[name][mistake])
     errors, _ = refusals(text, is_enough=bool)
     assert [type(error) for error in errors] == [AssertionError]
+
+
+# ---- marked submissions ----
+
+MARKED = re.compile(
+    r"^## (\w+), submission (\d)\n\nCode: (.*)\. Tests: (\d+) of (\d+) points\.\n(.*?)"
+    r"^Reports: ([\d.]+) of (\d+) points\. Sum: ([\d.]+) of (\d+)\.$",
+    re.MULTILINE | re.DOTALL,
+)
+SUBMISSIONS = MARKED.findall((FOLDER / "marked.md").read_text(encoding="utf-8"))
+SHARES = {"full": 1.0, "half": 0.5, "none": 0.0}
+
+
+def test_two_submissions_of_each_assignment_are_marked():
+    marked = [submission[:2] for submission in SUBMISSIONS]
+    assert sorted(marked) == [
+        (name, number) for name in sorted(POINTS) for number in "12"
+    ]
+
+
+@pytest.mark.parametrize("submission", SUBMISSIONS, ids=lambda each: "_".join(each[:2]))
+def test_marks_are_those_of_the_rubric_and_add_up(submission):
+    name, _, code, tests, most_tests, text, reports, most_reports, total, most = (
+        submission
+    )
+    rubric = re.findall(r"^# \| (.*?) \((\d)\) \|", source(name), re.MULTILINE)
+    rows = re.findall(r"^\| (?!criterion)(.*?) \| (\w+) \| .+ \|$", text, re.MULTILINE)
+    assert [criterion for criterion, _ in rows] == [
+        criterion for criterion, _ in rubric
+    ]
+    marks = [SHARES[mark] * int(points) for (_, mark), (_, points) in zip(rows, rubric)]
+    assert sum(marks) == float(reports)
+    assert sum(int(points) for _, points in rubric) == int(most_reports)
+    assert float(tests) + float(reports) == float(total)
+    assert int(most_tests) + int(most_reports) == int(most) == POINTS[name]
+    assert code == "the solution" or code.strip('"') in WRONG[name]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("submission", SUBMISSIONS, ids=lambda each: "_".join(each[:2]))
+def test_the_code_of_a_marked_submission_gets_its_points(submission):
+    name, _, code, tests, *_ = submission
+    text = source(name)
+    if code != "the solution":
+        text = replaced(text, WRONG[name][code.strip('"')])
+    assert sum(worth for worth, error in tested(text) if error is None) == int(tests)

@@ -367,6 +367,12 @@ def source_of_sums(env, gaps, times):
     yield env.timeout(0)
 
 
+def source_ahead(env, gaps, times):
+    for gap in gaps:
+        times.append(env.now + gap)
+        yield env.timeout(gap)
+
+
 def source_last(env, gaps, times):
     for gap in gaps:
         yield env.timeout(gap)
@@ -515,6 +521,16 @@ def caller_never_releases(env, desk, talk, patience):
     return 0
 
 
+def caller_waits_for_the_agent(env, desk, talk, patience):
+    arrival = env.now
+    with desk.request() as turn:
+        yield turn
+        if env.now - arrival > patience:
+            return 0
+        yield env.timeout(talk)
+    return 1
+
+
 def caller_half_patience(env, desk, talk, patience):
     return (yield from caller(env, desk, talk, patience / 2))
 
@@ -604,6 +620,7 @@ WRONG = [
     ("15.3", caller_keeps_request, "withdraw the request"),
     ("15.3", caller_never_releases, "who releases"),
     ("15.3", caller_half_patience, "comes out"),
+    ("15.3", caller_waits_for_the_agent, "as soon as the patience ends"),
     ("15.4", urgent_job_repeats, "subtract the work done"),
     ("15.4", urgent_job_waits, "nobody is interrupted"),
     ("15.4", urgent_job_reversed, "smallest priority"),
@@ -631,6 +648,7 @@ WRONG = [
     ("1.3", source_with_one_more, "nobody arrives at time 0"),
     ("1.3", source_without_time, "no time passes"),
     ("1.3", source_of_sums, "no time passes"),
+    ("1.3", source_ahead, "after the first gap"),
     ("1.3", source_last, "not only the last"),
     ("1.3", source_silent, "nothing is appended"),
     ("3.3", stays_wait, "that is the wait"),

@@ -187,6 +187,20 @@ def oven_loses_parts(env, store, size, patience, work, ends):
         ends.extend([env.now] * parts)
 
 
+def oven_records_ahead(env, store, size, patience, work, ends):
+    while True:
+        yield store.get()
+        parts, over = 1, env.timeout(patience)
+        while parts < size:
+            part = store.get()
+            if part not in (yield part | over):
+                part.cancel()
+                break
+            parts += 1
+        ends.extend([env.now + work] * parts)
+        yield env.timeout(work)
+
+
 def oven_for_one(env, store, size, patience, work, ends):
     yield from oven(env, store, 1, patience, work, ends)
 
@@ -333,6 +347,7 @@ WRONG = [
     ("16.3", oven_for_one, "one part at a time"),
     ("16.3", oven_waits_for_all, "full batch"),
     ("16.3", oven_does_not_wait, "does not wait for further"),
+    ("16.3", oven_records_ahead, "comes out"),
     ("16.3", oven_once_per_batch, "not per batch"),
     ("16.3", oven_without_end, "the clock shows 0"),
     ("16.4", ratio_slack, "that is the slack"),

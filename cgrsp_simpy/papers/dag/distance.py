@@ -24,7 +24,7 @@ def node_loads_s(problem: Problem, gpu: Ints) -> Floats:
     """Return the load of each node's GPU, seconds; all of shape (plans, nodes)."""
     plans, gpus = len(gpu), problem.platform.gpus
     # number of a plan's GPU among the GPUs of all plans
-    place = gpu + gpus * np.arange(plans)[:, None]
+    place = (gpu + gpus * np.arange(plans)[:, None]).astype(np.intp)
     time_s = problem.time_s[np.arange(problem.graph.nodes), gpu]
     return np.asarray(np.bincount(place.ravel(), time_s.ravel(), plans * gpus)[place])
 

@@ -450,9 +450,13 @@ def test_in_a_long_log_a_refuted_simulation_is_ended(tmp_path, monkeypatch):
         assert np.array_equal(every.waits_s[name], found.waits_s[name])
 
 
-def test_nodes_of_one_gpu_are_pooled_with_equal_waits():
-    cluster = Cluster((1,) * 32)
-    jobs = generate(Mix(overestimate=1.0), 60, 1.2, cluster, 0)
+@pytest.mark.parametrize("multiple", [1, 4])
+def test_nodes_of_one_gpu_are_pooled_with_equal_waits(multiple):
+    """GPUs that only serve jobs together are one node there."""
+    cluster = Cluster((1,) * (32 * multiple + 2))
+    mix = Mix(overestimate=1.0)
+    jobs = generate(mix, 60, 1.2, Cluster((1,) * 32), 0)
+    jobs = replace(jobs, gpus=jobs.gpus * multiple)
     scenario = Scenario(jobs, cluster)
     assert type(pooled(scenario)) is Pooled
     for name in SCHEDULERS:

@@ -7,6 +7,7 @@ import csv
 import gzip
 import json
 import re
+import shlex
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +20,16 @@ from cgrsp_simpy.base.files import Text, check_named, json_of
 Rows = Iterator[tuple[int, list[str] | str]]
 # a line of the header of an SWF file
 HEADER = re.compile(r";\s*([^:;]*?)\s*:\s*(\S.*)")
+
+# beginnings of files that are not read
+UNREAD = {
+    codecs.BOM_UTF16_LE: "in UTF-16: save it in UTF-8",
+    codecs.BOM_UTF16_BE: "in UTF-16: save it in UTF-8",
+    b"PK\x03\x04": "a zip archive or workbook: unpack it, or save it as CSV",
+    b"\x28\xb5\x2f\xfd": "compressed by zstd: unpack it, or use gzip",
+    b"\xfd7zXZ\0": "compressed by xz: unpack it, or use gzip",
+    b"BZh": "compressed by bzip2: unpack it, or use gzip",
+}
 
 
 def _latin1(error: UnicodeError) -> tuple[str, int]:
@@ -41,9 +52,10 @@ def opened(path: Path) -> Iterator[TextIO]:
         start = file.peek(1)
         if not start:
             raise InputError("the file is empty")
-        if b"\0" in start or start.startswith(
-            (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-        ):
+        for sign, kind in UNREAD.items():
+            if start.startswith(sign):
+                raise InputError(f"not a text file in UTF-8, but {kind}")
+        if b"\0" in start:
             raise InputError("not a text file in UTF-8")
         yield Text(
             cast(BinaryIO, file), encoding="utf-8-sig", errors="cgrsp_simpy.latin1"
@@ -72,13 +84,16 @@ def comma_rows(file: TextIO, delimiter: str = ",") -> Rows:
 def separated(line: str, option: str = "") -> str:
     """Describe the delimiter of a header line if it is not a comma, or return "".
 
-    option: the argument that sets the delimiter.
+    option: the argument of readers of logs that sets the delimiter.
     """
+    if re.search(r"\w {2,}\w", line):
+        return "; are its cells aligned by blanks? sacct -P separates them"
     signs = {*re.findall(r"[;|^~\t]+", re.sub(r'^\W+|\W+$|"', "", line))}
     sign = "tab" if signs == {"\t"} else "".join(signs)
-    hint = f" ({option}={sign})" if option else ""
-    question = f"; are its cells separated by {sign!r}, not by commas?{hint}"
-    return question if len(signs) == 1 else ""
+    word = shlex.quote(f"log.{option}={sign}")
+    hint = f" ({option}={sign!r} in Python, {word} on the command line)"
+    question = f"; are its cells separated by {sign!r}, not by commas?"
+    return f"{question}{hint * bool(option)}" if len(signs) == 1 else ""
 
 
 def split_rows(file: TextIO, delimiter: str | None, header: dict[str, str]) -> Rows:

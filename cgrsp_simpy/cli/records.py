@@ -242,7 +242,7 @@ def _replay(args: argparse.Namespace) -> Answer:
     )
 
     def tables() -> list[Table]:
-        lines = (scenario.name, found.moved, _verdict(found))
+        lines = (scenario.name, found.moved, _verdict(found), found.left_out)
         title = "\n".join(filter(None, lines))
         note = subject_of(scenario).report.note
         first = Table(title, cells_of(rows, short_text), note)
@@ -266,21 +266,16 @@ def _verdict(found: Replay) -> str:
         )
         return f"{reason}: no scheduler agrees more than another"
     judged = len(next(iter(found.agreement.values())))
-    number = len({*found.agreement} - {*found.waits_s})
-    ended = (
-        f"; {number} simulations were ended, since they differ from the recorded waits"
-        " by more than their sum"
-    ) * (number > 0)
     if not names:
         return (
             f"no scheduler explains this log: none agrees with at least"
             f" {100 * FLOOR:.0f} % of {judged:,} moments and gives the recorded waits;"
-            f" {100 * found.unexplained:.0f} % of these remain unexplained{ended}"
+            f" {100 * found.unexplained:.0f} % of these remain unexplained"
         )
     return (
         f"{'tie: ' * (len(names) > 1)}{', '.join(names)} explain"
         f"{'s' * (len(names) == 1)} this log, judged at {judged:,} moments; simulated"
-        f" with placement {found.scenario.placement}{ended}"
+        f" with placement {found.scenario.placement}"
     )
 
 

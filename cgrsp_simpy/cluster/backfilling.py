@@ -76,25 +76,31 @@ class Profile:
         Only starts of steps are tried. from_s: no earlier one is possible. free: in all
         steps from `first` up to `over`.
         """
-        first = over = bisect_left(self.starts_s, from_s)
-        free = self.nodes.all
-        while first < len(self.starts_s) and self.starts_s[first] < before_s:
-            end_s = self.starts_s[first] + time_s
-            if over == len(self.starts_s) or self.starts_s[over] >= end_s:
+        starts_s, steps, fits = self.starts_s, self.free, self.nodes.fits
+        first = over = bisect_left(starts_s, from_s)
+        last, free = bisect_left(starts_s, before_s), self.nodes.all
+        while first < last:
+            end_s = starts_s[first] + time_s
+            # up to the end, or to a step without room
+            for over in range(over, bisect_left(starts_s, end_s, over)):  # noqa: B020
+                if not fits(left := free & steps[over], gpus):
+                    break
+                free = left
+            else:
                 place = self.nodes.room(free, gpus)
                 assert place is not None, "a job that the cluster cannot run"
-                return Reservation(self.starts_s[first], end_s, place)
+                return Reservation(starts_s[first], end_s, place)
+            # later starts reach this step, too
             over += 1
-            if self.nodes.fits(left := free & self.free[over - 1], gpus):
-                free = left
-            else:  # later starts reach this step, too
-                first, free = self._back(over, gpus)
+            first, free = self._back(over, gpus)
         return None
 
     def _back(self, over: int, gpus: int) -> tuple[int, int]:
         """Return the first step from which there is room until `over`; what is free."""
-        first, free = over, self.nodes.all
-        while first and self.nodes.fits(left := free & self.free[first - 1], gpus):
+        fits, first, free = self.nodes.fits, over, self.nodes.all
+        for step in reversed(self.free[:over]):
+            if not fits(left := free & step, gpus):
+                break
             first, free = first - 1, left
         return first, free
 
@@ -178,6 +184,8 @@ class Conservative:
     def __init__(self) -> None:
         self.reserved, self._kept = dict[int, Reservation](), dict[int, Reservation]()
         self._coming = list[tuple[float, int]]()  # when the reserved start, in order
+        # by need: times, and the earliest starts of jobs that take so long, in order
+        self._earliest = dict[Any, tuple[list[float], list[float]]]()
         self._profile: Profile
 
     def __call__(self, view: View) -> Starts:
@@ -185,6 +193,7 @@ class Conservative:
         if not self.reserved and not self._kept:
             self._profile = Profile(now_s, view.nodes)
         self._profile.forget(now_s)
+        self._earliest = {}
         ended_early = self._take_back(view)
         others = self._kept.keys() != view.running.keys()  # have started jobs
         if others:
@@ -197,13 +206,9 @@ class Conservative:
             for start_s, job in coming:
                 self._profile.give(self.reserved[job])
                 self._reserve(view, job, start_s)
-        # of equal jobs, none starts before the one that has been reserved first
-        earliest_s = dict[tuple[Any, float], float]()
         for job in view.queue if len(self.reserved) < view.waiting else ():
             if job not in self.reserved:
-                kind = view.needs[job], view.estimate_s[job]
-                self._reserve(view, job, from_s=earliest_s.get(kind, -inf))
-                earliest_s[kind] = self.reserved[job].start_s
+                self._reserve(view, job)
         due = bisect_right(self._coming, (now_s, inf))
         coming, self._coming = self._coming[:due], self._coming[due:]
         for job in sorted(job for _, job in coming):
@@ -238,13 +243,23 @@ class Conservative:
                 self._kept[job] = kept._replace(end_s=2 * view.now_s - kept.start_s)
             self._profile.take(self._kept[job]._replace(start_s=view.now_s))
 
-    def _reserve(
-        self, view: View, job: int, before_s: float = inf, from_s: float = -inf
-    ) -> None:
-        """Reserve the earliest start before a time, else the present one."""
-        earliest = self._profile.earliest(
-            view.needs[job], view.estimate_s[job], before_s, from_s
-        )
+    def _reserve(self, view: View, job: int, before_s: float = inf) -> None:
+        """Reserve the earliest start before a time, else the present one.
+
+        No job starts earlier than another of equal need and at most equal time could,
+        unless GPUs have been released since, or it overlaps its own reservation.
+        """
+        need, time_s = view.needs[job], view.estimate_s[job]
+        times_s, starts_s = self._earliest.setdefault(need, ([], []))
+        from_s = -inf
+        if place := bisect_right(times_s, time_s):
+            from_s = min(starts_s[place - 1], before_s - times_s[place - 1])
+        earliest = self._profile.earliest(need, time_s, before_s, from_s)
+        if earliest and before_s < inf:
+            self._earliest = {need: (times_s := [], starts_s := [])}
         self.reserved[job] = earliest or self.reserved[job]
         self._profile.take(self.reserved[job])
-        insort(self._coming, (self.reserved[job].start_s, job))
+        start_s = self.reserved[job].start_s
+        insort(self._coming, (start_s, job))
+        worse = slice(bisect_left(times_s, time_s), bisect_right(starts_s, start_s))
+        times_s[worse], starts_s[worse] = [time_s], [start_s]

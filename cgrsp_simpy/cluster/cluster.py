@@ -6,8 +6,8 @@ rest on one; or on as many nodes as a log records, with its cores and memory.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
-from functools import cache, reduce
+from collections.abc import Callable, Sequence
+from functools import cache, lru_cache, reduce
 from itertools import accumulate, chain
 from operator import and_
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -191,8 +191,8 @@ class Nodes:
         """Whether a job of so many GPUs has room."""
         if gpus <= self.widest:
             return free >> (gpus - 1) * self._nodes > 0
-        if free.bit_count() < gpus:
-            return False
+        if free.bit_count() < gpus or self.widest == 1:
+            return free.bit_count() >= gpus
         # as `room`, without a list of the nodes
         taken = list[tuple[int, int]]()
         for size, empty in self._empty(free):
@@ -261,7 +261,8 @@ class Nodes:
         return min(found)[1] if found else None
 
 
-def _by_gpus(place: Allocation) -> Iterable[tuple[int, int]]:
+@lru_cache(maxsize=1 << 10)
+def _by_gpus(place: Allocation) -> Sequence[tuple[int, int]]:
     """Return numbers of GPUs, with a mask of the nodes of which so many are taken.
 
     A node that is listed twice with one number of GPUs is returned twice.
@@ -272,7 +273,7 @@ def _by_gpus(place: Allocation) -> Iterable[tuple[int, int]]:
         if nodes & bit:
             again.append((gpus, bit))
         by_gpus[gpus] = nodes | bit
-    return [*by_gpus.items(), *again] if again else by_gpus.items()
+    return [*by_gpus.items(), *again]
 
 
 class Pools(Nodes):

@@ -15,18 +15,17 @@ from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from itertools import chain, count, takewhile
-from math import inf
 from typing import Any
 
 import numpy as np
 
 from cgrsp_simpy.analysis.statistics import Mean, block_bootstrap_mean, mean
 from cgrsp_simpy.base.arrays import Floats
-from cgrsp_simpy.base.checks import InputError, check_one_of, check_whole, require
-from cgrsp_simpy.base.policy import READERS, Wake, in_file, policy
+from cgrsp_simpy.base.checks import check_one_of, check_whole, require
+from cgrsp_simpy.base.policy import READERS, Wake, in_file, pairs, policy
 from cgrsp_simpy.cluster.cluster import PLACEMENTS, Cluster
 from cgrsp_simpy.cluster.jobs import Jobs
-from cgrsp_simpy.cluster.policies import make_scheduler, start_in_order
+from cgrsp_simpy.cluster.policies import start_in_order
 from cgrsp_simpy.cluster.scenario import Scenario, pooled
 from cgrsp_simpy.cluster.view import Scheduler, Starts, View
 from cgrsp_simpy.studies.isolation import isolated, run_isolated
@@ -56,6 +55,8 @@ MOMENTS = 2000  # maximum number judged, evenly spread
 EARLY_S = 1e-3
 ROUNDING_S = 1.0  # times of a log are often in whole seconds
 BLOCKS = 20  # of jobs in a bootstrap
+# what a what-if may change, and the types of the values
+CHANGES = {"nodes": int, "scheduler": str, "placement": str, "kill_at_limit": bool}
 
 
 @dataclass(frozen=True)
@@ -66,12 +67,23 @@ class Replay:
     nearest to the record. waits_s: waits per job, seconds: simulated, by scheduler;
     "recorded": the log's or NaN; without the schedulers whose simulations were ended,
     see `LONG`. agreement: by scheduler, whether it would have acted as recorded at each
-    judged moment; empty if the log has no starts, or no job waited.
+    judged moment; empty if the log has no starts, or no job waited. lacking: by
+    scheduler that was not tried, which columns it needs that the log lacks.
     """
 
     scenario: Scenario
     waits_s: Mapping[str, Floats]
     agreement: Mapping[str, Floats]
+    lacking: Mapping[str, str]
+
+    @property
+    def left_out(self) -> str:
+        """List the schedulers that were not simulated, or not to the end, and why."""
+        reasons = [f"{name} {reason}" for name, reason in self.lacking.items()]
+        if ended := [name for name in self.agreement if name not in self.waits_s]:
+            differ = "differ from the recorded waits by more than their sum"
+            reasons.append(f"{', '.join(ended)} {differ}, so their simulations ended")
+        return f"left out: {'; '.join(reasons)}" if reasons else ""
 
     @property
     def moved(self) -> str:
@@ -157,31 +169,29 @@ class Replay:
 
     def _evidence(self, name: str, explained_by: Sequence[str]) -> dict[str, Any]:
         """Columns of the evidence; all None for the record."""
-        near = share = None
-        if name in self.agreement and name in self.waits_s:
-            near = interval(self._difference_s(name))
-            share = 100 * self._unexplained(name)
-        judged = name in self.agreement
+        judged, known = name in self.agreement, name in self.waits_s
+        both = judged and known
+        near = interval(self._difference_s(name)) if both else None
+        agreement_pct = 100 * float(self.agreement[name].mean()) if judged else None
         return {
             "explains": ("yes" if name in explained_by else "no") if judged else None,
-            "agreement_pct": 100 * float(self.agreement[name].mean())
-            if judged
-            else None,
-            "unexplained_pct": share,
+            "agreement_pct": agreement_pct,
+            "unexplained_pct": 100 * self._unexplained(name) if both else None,
             **_plain("wait_difference_s", near),
         }
 
     def _difference_s(self, name: str) -> Floats:
-        """Simulated minus recorded waits of the jobs whose starts are recorded."""
-        difference_s = self.waits_s[name] - self.waits_s["recorded"]
+        """Simulated minus recorded waits of the jobs whose starts are recorded.
+
+        Infinite if the simulation was ended.
+        """
+        recorded_s = self.waits_s["recorded"]
+        difference_s = self.waits_s.get(name, recorded_s + np.inf) - recorded_s
         return np.round(difference_s[~np.isnan(difference_s)], 6)  # sums of times
 
     def _unexplained(self, name: str) -> float:
-        if name not in self.waits_s:
-            return inf
-        return float(
-            abs(self._difference_s(name)).sum() / np.nansum(self.waits_s["recorded"])
-        )
+        off_s = abs(self._difference_s(name)).sum()
+        return float(off_s / np.nansum(self.waits_s["recorded"]))
 
     def what_if(self, changes: Sequence[str]) -> list[dict[str, Any]]:
         """Return one row per change of the scenario: mean wait, and paired difference.
@@ -219,12 +229,10 @@ def replay(scenario: Scenario, schedulers: Sequence[Any] | None = None) -> Repla
     jobs = scenario.source
     require(isinstance(jobs, Jobs), "source", jobs, "the jobs of a log")
     assert isinstance(jobs, Jobs)
-    every = [
-        name
-        for name in (*scenario.policies, *ORDERED)
-        if name != "ordered" and not scenario.shortage(make_scheduler(name))
-    ]
-    policies = check_policies(schedulers or every, scenario)
+    every = [name for name in (*scenario.policies, *ORDERED) if name != "ordered"]
+    lacking = {} if schedulers else subject_of(scenario).left_out(every)
+    possible = [name for name in every if name not in lacking]
+    policies = check_policies(schedulers or possible, scenario)
     agrees, waits_s = dict[str, Floats](), dict[str, Floats]()
     off_s = dict[tuple[str, Any], float]()
 
@@ -259,7 +267,7 @@ def replay(scenario: Scenario, schedulers: Sequence[Any] | None = None) -> Repla
         for name in policies
         if len(wait_s := simulated(name, scenario.placement))
     }
-    return Replay(scenario, waits_s, agrees)
+    return Replay(scenario, waits_s, agrees, lacking)
 
 
 def _placements(scenario: Scenario) -> Sequence[Any]:
@@ -312,25 +320,21 @@ def changed(scenario: Scenario, scheduler: str, text: str) -> tuple[Scenario, st
     "nodes=4" (that many more, like the last), "scheduler=easy:depth=10",
     "placement=pack" or "kill_at_limit=true". Raises InputError for any other.
     """
-    name, _, value = text.partition("=")
-    check_one_of("what-if", name, ("nodes", "scheduler", "placement", "kill_at_limit"))
+
+    def kind(name: str) -> tuple[Any, str]:
+        check_one_of("what-if", name, CHANGES)
+        return READERS[CHANGES[name]]
+
+    [(name, value)] = pairs([text], kind, "name=value", "what-if ").items()
     if name == "scheduler":
         subject_of(scenario).make_policy(value)
         return scenario, value
     if name == "nodes":
-        allowed = "the number of nodes to add, a whole number >= 1"
-        require(value.isdecimal(), "what-if nodes", value, allowed)
-        check_whole("what-if nodes", int(value), least=1, most=100_000)
-        more = {
-            key: values + values[-1:] * int(value)
-            for key, values in vars(scenario.cluster).items()
-        }
-        return replace(scenario, cluster=Cluster(**more)), scheduler
-    read, allowed = READERS[bool if name == "kill_at_limit" else str]
-    try:
-        return replace(scenario, **{name: read(value)}), scheduler
-    except KeyError:
-        raise InputError(f"what-if {name}(={value!r}) must be {allowed}") from None
+        check_whole("what-if nodes", value, least=1, most=100_000)
+        lists = vars(scenario.cluster).items()
+        more = {key: values + values[-1:] * value for key, values in lists}
+        name, value = "cluster", Cluster(**more)
+    return replace(scenario, **{name: value}), scheduler
 
 
 # ---- moment by moment ----
@@ -375,8 +379,8 @@ def agreement(
         now_s = view.now_s
         for job in range(arrived, arrived := len(view.gpus)):
             insort(waiting, (start_s[job], job))
-        due = bisect_right(waiting, (now_s, inf))
-        soon = bisect_right(waiting, (now_s + GRACE_S, inf))
+        due = bisect_right(waiting, (now_s, np.inf))
+        soon = bisect_right(waiting, (now_s + GRACE_S, np.inf))
         if soon < len(waiting) and (due or not soon) and next(moments) % every == 0:
             started = sorted(job for _, job in waiting[:due])
             soon_started = {job for _, job in waiting[:soon]}
@@ -385,7 +389,7 @@ def agreement(
         for job, place in _recorded_starts(view, order, start_s):
             del waiting[bisect_left(waiting, (start_s[job], job))]
             yield job, place
-        due = bisect_right(waiting, (now_s, inf))
+        due = bisect_right(waiting, (now_s, np.inf))
         late |= due > 0
         if due < len(waiting):
             yield Wake(waiting[due][0])
@@ -412,25 +416,20 @@ def _recorded_starts(view: View, order: Any, start_s: Sequence[float]) -> Starts
     yield from start_in_order(view, others)
 
 
-def _agrees(
-    scheduler: Scheduler, view: View, started: Sequence[int], soon: set[int]
-) -> bool:
-    """Whether a scheduler acts as recorded; soon: jobs started within `GRACE_S`."""
-    first: Any = next(iter(scheduler(view) or ()), None)
-    return first[0] in soon if started and first else not (started or first)
-
-
 def _judged(
     schedulers: Mapping[str, Scheduler],
     view: View,
     started: Sequence[int],
     soon: set[int],
 ) -> dict[str, float]:
-    """Judge schedulers by the free GPUs of each node."""
-    return {
-        name: float(_agrees(scheduler, view, started, soon))
-        for name, scheduler in schedulers.items()
-    }
+    """Judge schedulers by the free GPUs of each node; soon: jobs started within
+    `GRACE_S`.
+    """
+    scores = dict[str, float]()
+    for name, scheduler in schedulers.items():
+        first: Any = next(iter(scheduler(view) or ()), None)
+        scores[name] = first[0] in soon if started and first else not (started or first)
+    return scores
 
 
 def _judged_without_nodes(

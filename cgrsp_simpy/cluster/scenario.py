@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from operator import itemgetter
 from typing import Any
 
+import numpy as np
+
 from cgrsp_simpy.base.checks import check_one_of
 from cgrsp_simpy.base.parameters import declared, parameter
 from cgrsp_simpy.base.streams import Draw
@@ -209,12 +211,26 @@ class Scenario(Model):
 
 
 class Pooled(Scenario):
-    """A scenario whose engine counts the GPUs of all nodes together."""
+    """A scenario whose engine counts the GPUs of all nodes together.
+
+    If the GPUs of all jobs are multiples of one number, so many nodes are shown to the
+    schedulers as one: nodes are taken in order, so jobs always have all of them or
+    none.
+    """
 
     view_type = PooledView
 
     def resources(self) -> tuple[ResourceSpec, ...]:
         return pools((self.cluster.gpus,), "cluster", "GPUs")
+
+    def view(self, run: Simulation) -> View:
+        if not isinstance(self.source, Jobs):
+            return super().view(run)
+        unit = int(np.gcd.reduce(self.source.gpus))
+        needs = (self.source.gpus // unit).tolist()
+        nodes = Nodes((1,) * (self.cluster.gpus // unit))
+        in_order = self.source.predecessor is None
+        return PooledView(run, nodes, self.known, needs, in_order)
 
 
 def pooled(scenario: Scenario) -> Scenario:

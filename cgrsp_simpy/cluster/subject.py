@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from cgrsp_simpy.base.checks import InputError, require
@@ -39,11 +39,9 @@ class ClusterSubject(Subject):
         """Whether jobs are drawn; a log is the same for every seed."""
         return not isinstance(self.model.source, Jobs)
 
-    def left_out(self) -> dict[str, str]:
-        """Return the schedulers whose columns the jobs lack."""
-        shortages = {
-            name: self.model.shortage(make_scheduler(name)) for name in COMPARED
-        }
+    def left_out(self, names: Iterable[str] = COMPARED) -> dict[str, str]:
+        """Return the schedulers, of some, whose columns the jobs lack."""
+        shortages = {name: self.model.shortage(make_scheduler(name)) for name in names}
         return {
             name: f"needs {' and '.join(columns)}, which the log does not have"
             for name, columns in shortages.items()

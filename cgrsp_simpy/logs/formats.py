@@ -32,7 +32,7 @@ from cgrsp_simpy.logs.fields import (
 )
 from cgrsp_simpy.logs.wfformat import WFFORMAT
 
-NONE = ("", "Unknown", "None")
+NONE = ("", "Unknown", "None", "1970-01-01T00:00:00")  # the last is time 0
 # Slurm's number without a unit is in MB
 GB_PER = {
     "": 2.0**-10,

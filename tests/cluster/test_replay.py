@@ -241,12 +241,13 @@ def test_jobs_without_gpus_alone_are_replayed_by_their_cores(tmp_path):
     ("text", "words"),
     [
         ("nodes=0", ["what-if nodes(=0)", "1"]),
-        ("nodes=-1", ["what-if nodes(='-1')", "a whole number"]),
-        ("nodes", ["what-if nodes(='')"]),
+        ("nodes=-1", ["what-if nodes(=-1)", "a whole number"]),
+        ("nodes", ["what-if 'nodes' must be of the form name=value"]),
         ("gpus=3", ["what-if 'gpus'", "nodes"]),
         ("scheduler=best", ["scheduler 'best'"]),
         ("scheduler=pbs", ["pbs needs"]),
         ("placement=tight", ["placement 'tight'"]),
+        ("nodes=many", ["what-if nodes(='many')", "a whole number"]),
         ("kill_at_limit=maybe", ["kill_at_limit(='maybe')", "true or false"]),
     ],
 )
@@ -413,6 +414,9 @@ def test_schedulers_that_act_alike_are_a_tie(file, capsys):
     )
     printed = output(capsys, *command.split())
     assert "tie: fifo, easy explain this log, judged at" in printed
+    assert "left out" not in printed
+    every = output(capsys, "replay", str(path), "cluster=1x1")
+    assert "left out: pbs needs iterations, which the log does not have; sbs" in every
     answer = json.loads(output(capsys, *command.split(), "--format", "json"))
     assert answer["best"] is None and answer["explained_by"] == ["fifo", "easy"]
     assert [row["scheduler"] for row in answer["what_if"]] == ["fifo", "easy"]
@@ -441,6 +445,8 @@ def test_in_a_long_log_a_refuted_simulation_is_ended(tmp_path, monkeypatch):
     refuted = {*found.agreement} - {*found.waits_s}
     whole = {name for name in ("fifo", "sjf") if name in found.waits_s}
     assert refuted and found.unexplained == 0
+    ended = ", ".join(name for name in found.agreement if name in refuted)
+    assert found.left_out.startswith(f"left out: {ended} differ from the recorded")
     for row in found.rows:
         assert (row["wait_s"] is None) == (row["scheduler"] in refuted)
     monkeypatch.undo()
@@ -450,9 +456,13 @@ def test_in_a_long_log_a_refuted_simulation_is_ended(tmp_path, monkeypatch):
         assert np.array_equal(every.waits_s[name], found.waits_s[name])
 
 
-def test_nodes_of_one_gpu_are_pooled_with_equal_waits():
-    cluster = Cluster((1,) * 32)
-    jobs = generate(Mix(overestimate=1.0), 60, 1.2, cluster, 0)
+@pytest.mark.parametrize("multiple", [1, 4])
+def test_nodes_of_one_gpu_are_pooled_with_equal_waits(multiple):
+    """GPUs that only serve jobs together are one node there."""
+    cluster = Cluster((1,) * (32 * multiple + 2))
+    mix = Mix(overestimate=1.0)
+    jobs = generate(mix, 60, 1.2, Cluster((1,) * 32), 0)
+    jobs = replace(jobs, gpus=jobs.gpus * multiple)
     scenario = Scenario(jobs, cluster)
     assert type(pooled(scenario)) is Pooled
     for name in SCHEDULERS:

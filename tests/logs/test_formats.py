@@ -629,7 +629,10 @@ REFUSED = [
     ),
     (
         "when;took\n1;5\n",
-        "submit_s or timestamp or time; are its cells separated by ';', not by commas?",
+        (
+            "submit_s or timestamp or time; are its cells separated by ';', not by"
+            " commas? (delimiter=';' in Python, 'log.delimiter=;' on the command line)"
+        ),
     ),
     ("when\ttook\n1\t5\n", "are its cells separated by 'tab', not by commas?"),
     ("", "the file is empty"),

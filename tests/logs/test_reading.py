@@ -252,7 +252,10 @@ CASES = {
         "a.txt",
         sacct(ONE, TWO).replace("|", "^|^"),
         {},
-        "are its cells separated by '^|^', not by commas? (delimiter=^|^)",
+        (
+            "are its cells separated by '^|^', not by commas? (delimiter='^|^' in"
+            " Python, 'log.delimiter=^|^' on the command line)"
+        ),
     ),
     "no header line, with names": (
         "a.txt",
@@ -428,6 +431,30 @@ CASES = {
         '{"submit_s": 0, "service_s": 5}\n{"submit_s": 1}\n{"submit_s"\n',
         {},
         {"service_s": [5], "left_out": {"no run time": 1}, "bad": "not an object"},
+    ),
+    "a start at time 0, which Slurm prints of a job that has none": (
+        "a.txt",
+        sacct(ONE, f"2|09:10:00|1970-01-01T00:00:00|09:41:00|{GPU}|FAILED").replace(
+            f"{DAY}1970", "1970"
+        ),
+        {},
+        {"ids": "1", "left_out": {"no run time": 1}},
+    ),
+    "accounting in aligned columns": (
+        "a.txt",
+        "JobID           JobName  Partition      State\n12    a.sh  gpu  COMPLETED\n",
+        {},
+        "are its cells aligned by blanks? sacct -P separates them",
+    ),
+    "a zip archive": ("a.csv", b"PK\x03\x04\x14\0\0\0", {}, "but a zip archive or"),
+    "a file of zstd": ("a.csv", b"\x28\xb5\x2f\xfd\x04\0", {}, "compressed by zstd"),
+    "a file of xz": ("a.csv", b"\xfd7zXZ\0\0", {}, "compressed by xz"),
+    "a file of bzip2": ("a.csv", b"BZh91AY&SY", {}, "compressed by bzip2"),
+    "a table in UTF-16": (
+        "a.csv",
+        (HEAD + "0,5\n").encode("utf-16"),
+        {},
+        "in UTF-16: save it in UTF-8",
     ),
     # ---- other formats ----
     "Gavel with ten fields": (

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import shlex
+from collections.abc import Mapping
 from typing import Any
 
-from cgrsp_simpy.base.checks import require
+from cgrsp_simpy.base.checks import InputError, require
+from cgrsp_simpy.base.files import faults_of
 from cgrsp_simpy.base.table import Table, cells_of, document
 from cgrsp_simpy.cli.answers import Answer, formatted
 from cgrsp_simpy.cli.options import (
@@ -20,10 +22,11 @@ from cgrsp_simpy.cli.options import (
 from cgrsp_simpy.cli.parsing import Command
 from cgrsp_simpy.cli.scenarios import RENTAL_NAMES, Worded
 from cgrsp_simpy.decide.live import forecast, next_dispatches
-from cgrsp_simpy.rental.scenario import Scenario
-from cgrsp_simpy.rental.state import State
+from cgrsp_simpy.engine.report import Report
+from cgrsp_simpy.engine.state import State, table_of
 
-POLICY = "triage"
+NAMED = f"a name and words, as in hectic slots=5 ({RENTAL_NAMES}; cluster)"
+USUAL = "triage, of a cluster easy"
 PACE_PER_S = 5_000.0  # jobs that are simulated, roughly
 
 
@@ -33,29 +36,39 @@ def _add_state(parser: argparse.ArgumentParser) -> None:
 
 
 def _state_of(args: argparse.Namespace) -> tuple[State, Worded]:
-    """Return the state of the options, and its scenario."""
-    state = State.from_json(args.state)
-    try:
-        name, *words = shlex.split(state.scenario)
-    except ValueError:
-        allowed = f"a name and words, as in hectic slots=5 ({RENTAL_NAMES})"
-        require(False, f"{args.state}: scenario", state.scenario, allowed)
+    """Return the state of the options, and its scenario, which says of what it is."""
+    table = table_of(args.state)
+    name, *words = _words(args.state, table) or [""]
+    require(bool(name), f"{args.state}: scenario", name, NAMED)
     worded = Worded(name, words)
     scenario = worded.single(args.verb)
-    require(isinstance(scenario, Scenario), "scenario", name, RENTAL_NAMES)
+    report = scenario.report(scenario)
+    has_states = type(report).state_class is not Report.state_class
+    require(has_states, "scenario", name, NAMED)
+    with faults_of(args.state):
+        state: State = report.state_class().from_table(table)
     return state, worded
+
+
+def _words(path: str, table: Mapping[str, Any]) -> list[str]:
+    """Return the name and the words of a state's scenario."""
+    text = table.get("scenario", "")
+    try:
+        return shlex.split(text)
+    except (ValueError, AttributeError):
+        raise InputError(f"{path}: scenario(={text!r}) must be {NAMED}") from None
 
 
 def _add_next(parser: argparse.ArgumentParser) -> None:
     _add_state(parser)
-    text = f"as in --policies of compare (default: {POLICY})"
+    text = f"as in --policies of compare (default: {USUAL})"
     add_options(parser, ("--policy P", policies_of, text))
 
 
 def _next(args: argparse.Namespace) -> Answer:
     """Return the dispatches that a policy makes now."""
     state, worded = _state_of(args)
-    policies = args.policy or [POLICY]
+    policies = args.policy or [state.usual]
     require(len(policies) == 1, "--policy", ",".join(policies), "one policy")
     decision = next_dispatches(state, worded.scenario, policies[0])
     wake_s = decision.wake_s
@@ -70,7 +83,13 @@ def _next(args: argparse.Namespace) -> Answer:
     note = f"Jobs that go on waiting: {decision.waiting}" + (
         "." if wake_s is None else f"; decide again at {wake_s:g} s at the latest."
     )
-    rows = [row | {"slots": "+".join(map(str, row["slots"]))} for row in decision.rows]
+    rows = [
+        {
+            name: "+".join(map(str, value)) if isinstance(value, list) else value
+            for name, value in row.items()
+        }
+        for row in decision.rows
+    ]
     cells = cells_of(rows) if rows else [["no dispatch"]]
     title = f"{worded.scenario.name} at {state.now_s:g} s, {policies[0]}"
     return formatted(args, content, rows, lambda: [Table(title, cells, note)])
@@ -78,10 +97,14 @@ def _next(args: argparse.Namespace) -> Answer:
 
 def _add_forecast(parser: argparse.ArgumentParser) -> None:
     _add_state(parser)
-    add_policies(parser, f"{POLICY}; the first is the one in use")
+    add_policies(parser, f"{USUAL}; the first is the one in use")
     add_options(
         parser,
-        ("--slot TYPE", str, "also with one more slot of this GPU type"),
+        (
+            "--slot TYPE",
+            str,
+            "also with one more slot of this GPU type, or node of GPUs",
+        ),
         ("--later H", float, "also if nothing is dispatched for so many hours"),
     )
     add_study(parser, 200, out=False)
@@ -90,7 +113,7 @@ def _add_forecast(parser: argparse.ArgumentParser) -> None:
 def _forecast(args: argparse.Namespace) -> Answer:
     """Return the forecast in the requested format."""
     state, worded = _state_of(args)
-    policies, seeds = args.policies or [POLICY], seeds_of(args)
+    policies, seeds = args.policies or [state.usual], seeds_of(args)
     alternatives = len(policies) + (args.slot is not None) + (args.later is not None)
     jobs = state.resumed(worded.scenario).jobs
     check_work(args, jobs * len(seeds) * alternatives, per_s=PACE_PER_S)

@@ -179,11 +179,36 @@ class Conservative:
         self.reserved, self._kept = dict[int, Reservation](), dict[int, Reservation]()
         self._coming = list[tuple[float, int]]()  # when the reserved start, in order
         self._profile: Profile
+        self._steps: Any = None  # of the profile, after `restore`
+
+    def save(self) -> dict[str, Any]:
+        """Return the reservations, those of running jobs, and the profile."""
+        if not self.reserved and not self._kept:
+            return {}
+        profile = self._profile
+        return {
+            "reserved": [[job, *kept] for job, kept in self.reserved.items()],
+            "kept": [[job, *kept] for job, kept in self._kept.items()],
+            "steps": [list(profile.starts_s), list(profile.free)],
+        }
+
+    def restore(self, memory: dict[str, Any]) -> None:
+        """Continue with what `save` returned."""
+        for name, kept in (("reserved", self.reserved), ("kept", self._kept)):
+            for job, start_s, end_s, place in memory.get(name, ()):
+                kept[job] = Reservation(start_s, end_s, tuple(map(tuple, place)))
+        self._coming = sorted(
+            (kept.start_s, job) for job, kept in self.reserved.items()
+        )
+        self._steps = memory.get("steps")
 
     def __call__(self, view: View) -> Starts:
         now_s = view.now_s
-        if not self.reserved and not self._kept:
+        if self._steps or not (self.reserved or self._kept):
             self._profile = Profile(now_s, view.nodes)
+        if self._steps:
+            self._profile.starts_s, self._profile.free = map(list, self._steps)
+            self._steps = None
         self._profile.forget(now_s)
         ended_early = self._take_back(view)
         others = self._kept.keys() != view.running.keys()  # have started jobs

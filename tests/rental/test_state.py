@@ -264,7 +264,7 @@ BAD = {
     ),
     "NaN": (changed(now_s=float("nan")), "NaN must be a finite number"),
     "unknown key": (changed(clock=3), "unknown key in the file 'clock'"),
-    "no clock": ({"slots": ["RTX 3090"]}, "the file lacks now_s"),
+    "no clock": ({"scenario": "hectic", "slots": ["RTX 3090"]}, "the file lacks now_s"),
     "a list": ([], "the file(=[]) must be a table"),
     "no list": (changed(waiting=5), "waiting(=5) must be a list"),
     "equal numbers": (

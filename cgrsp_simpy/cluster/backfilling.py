@@ -186,11 +186,15 @@ class Conservative:
         if not self.reserved and not self._kept:
             return {}
         profile = self._profile
-        return {
-            "reserved": [[job, *kept] for job, kept in self.reserved.items()],
-            "kept": [[job, *kept] for job, kept in self._kept.items()],
-            "steps": [list(profile.starts_s), list(profile.free)],
+        kinds = {"reserved": self.reserved, "kept": self._kept}
+        rows = {
+            name: [
+                [job, kept.start_s, kept.end_s, [list(part) for part in kept.place]]
+                for job, kept in reservations.items()
+            ]
+            for name, reservations in kinds.items()
         }
+        return rows | {"steps": [[*profile.starts_s], [*profile.free]]}
 
     def restore(self, memory: dict[str, Any]) -> None:
         """Continue with what `save` returned."""

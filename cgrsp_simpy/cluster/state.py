@@ -64,7 +64,7 @@ class WaitingJob(state.WaitingJob):
     id: Number = parameter("Number; numbers rise with the submission.")
     estimate_s: Positive = parameter("Estimate of its run time, seconds.", kw_only=True)
     gpus: Whole = parameter("GPUs that it holds at once.", default=1)
-    kind: Literal["inference", "training", "research"] = parameter(
+    job_kind: Literal["inference", "training", "research"] = parameter(
         "Its kind.", default="inference"
     )
     user: Whole | None = parameter("Number of its user.", default=None)
@@ -166,7 +166,7 @@ class State(state.State):
 
         def entry(job: int) -> dict[str, Any]:
             row = dict(zip(scenario.known, live.hidden[job]))
-            row |= {"kind": KINDS[row["kind"]], "id": job}
+            row |= {"job_kind": KINDS[row.pop("kind")], "id": job}
             place = job if numbers is None else numbers[job]
             if isinstance(listed, Jobs) and place < listed.jobs:
                 row |= _requests(listed, place)
@@ -293,8 +293,8 @@ class Resumed(Scenario, state.FromState):
         }
         rows |= {name: [getattr(entry, name) for entry in known] for name in REQUESTED}
         rows["arrival_s"] = [entry.submit_s for entry in known]
-        rows["duration_s"] = rows["estimate_s"]
-        rows["kind"] = [KINDS.index(entry.kind) for entry in known]
+        rows["duration_s"] = [*rows["estimate_s"]]
+        rows["kind"] = [KINDS.index(entry.job_kind) for entry in known]
         texts = {name: [getattr(entry, name) or "" for entry in known] for name in TAGS}
         later = self._later
         if later is not None:

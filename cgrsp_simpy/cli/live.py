@@ -1,4 +1,6 @@
-"""Decide on a queue as it is now: its next dispatches, and a forecast."""
+"""Decide on a queue as it is now: its next dispatches, and a forecast; forecast the
+waits of a log.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +22,19 @@ from cgrsp_simpy.cli.options import (
     seeds_of,
 )
 from cgrsp_simpy.cli.parsing import Command
+from cgrsp_simpy.cli.records import verdict
 from cgrsp_simpy.cli.scenarios import RENTAL_NAMES, Worded
-from cgrsp_simpy.decide.live import forecast, next_dispatches
+from cgrsp_simpy.cluster.policies import SCHEDULERS
+from cgrsp_simpy.cluster.replay import ORDERED, replay
+from cgrsp_simpy.cluster.scenario import Scenario
+from cgrsp_simpy.cluster.waits import (
+    LEARNED_FROM,
+    coverage,
+    known_waits,
+    pinball_s,
+    rolling_forecast,
+)
+from cgrsp_simpy.decide.live import PARTS, forecast, next_dispatches
 from cgrsp_simpy.engine.report import Report
 from cgrsp_simpy.engine.state import State, table_of
 
@@ -96,8 +109,18 @@ def _next(args: argparse.Namespace) -> Answer:
 
 
 def _add_forecast(parser: argparse.ArgumentParser) -> None:
-    _add_state(parser)
-    add_policies(parser, f"{USUAL}; the first is the one in use")
+    text = (
+        "the state of a queue, FILE.json, which names its scenario; or a log of jobs,"
+        " whose waits are forecast from what was known at each submission if no"
+        " scheduler explains them"
+    )
+    parser.add_argument("state", metavar="STATE.json|LOG", help=text)
+    words = "of a log, as in cgrsp replay: cluster=4x8 or log.window=FROM:TO"
+    parser.add_argument(
+        "words", nargs="*", default=[], metavar="NAME=VALUE", help=words
+    )
+    usual = f"{USUAL}; the first is the one in use; of a log those that may explain it"
+    add_policies(parser, usual)
     add_options(
         parser,
         (
@@ -110,8 +133,69 @@ def _add_forecast(parser: argparse.ArgumentParser) -> None:
     add_study(parser, 200, out=False)
 
 
+def _forecast_log(args: argparse.Namespace) -> Answer:
+    """Return quantiles of the waits of a log that no scheduler explains."""
+    for option in ("slot", "later", "seeds"):
+        value = getattr(args, option)
+        require(value is None, f"--{option}", value, "left out with a log")
+    worded = Worded("cluster", [f"trace={args.state}", *args.words])
+    scenario = worded.single(args.verb)
+    number = len(args.policies or (*SCHEDULERS, *ORDERED))
+    check_work(args, 5 * scenario.jobs * number, kept=scenario.jobs)
+    found = replay(scenario, args.policies)
+    names, title = found.explained_by, verdict(found)
+    rows, scores = ([], []) if names else _waits(scenario)
+    content = document(
+        scenario.name,
+        scores,
+        parameters=worded.parameters,
+        alternatives=["model", "control"] if scores else [],
+        explained_by=names,
+        forecast=rows,
+    )
+    instead = f"forecast by simulation, from a state, with --policies {','.join(names)}"
+    note = (
+        "Of the last 70 % of the jobs, from what was known at each submission; pinball"
+        " loss of the 5, 50 and 95 % quantiles, and the share of waits between the"
+        " outer ones. The control are the quantiles of the last 200 known waits of the"
+        " same size class. One row per job in --format csv and json."
+    )
+    table = Table(
+        title, cells_of(scores) if scores else [[instead]], note * bool(scores)
+    )
+    return formatted(args, content, rows, lambda: [table])
+
+
+def _waits(scenario: Scenario) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Return a row per forecast job, and the scores of the model and the control."""
+    source: Any = scenario.source
+    known = known_waits(source)
+    first = max(1, int(LEARNED_FROM * len(known.wait_s)))
+    model = rolling_forecast(known, first)
+    wait_s, control = known.wait_s[first:], known.control[first:]
+    names = [f"wait_{part}_s" for part in PARTS]
+    rows = [
+        {"job": job, **dict(zip(names, quantiles)), "wait_s": recorded_s}
+        for job, (quantiles, recorded_s) in enumerate(
+            zip(model.tolist(), wait_s.tolist()), first
+        )
+    ]
+    scores = [
+        {
+            "alternative": name,
+            "pinball_s": pinball_s(wait_s, quantiles),
+            "coverage_pct": 100 * coverage(wait_s, quantiles),
+        }
+        for name, quantiles in (("model", model), ("control", control))
+    ]
+    return rows, scores
+
+
 def _forecast(args: argparse.Namespace) -> Answer:
     """Return the forecast in the requested format."""
+    if not args.state.endswith(".json"):
+        return _forecast_log(args)
+    require(not args.words, "words", " ".join(args.words), "left out with a state")
     state, worded = _state_of(args)
     policies, seeds = args.policies or [state.usual], seeds_of(args)
     alternatives = len(policies) + (args.slot is not None) + (args.later is not None)

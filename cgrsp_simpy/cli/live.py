@@ -22,18 +22,7 @@ from cgrsp_simpy.cli.options import (
     seeds_of,
 )
 from cgrsp_simpy.cli.parsing import Command
-from cgrsp_simpy.cli.records import verdict
 from cgrsp_simpy.cli.scenarios import RENTAL_NAMES, Worded
-from cgrsp_simpy.cluster.policies import SCHEDULERS
-from cgrsp_simpy.cluster.replay import ORDERED, replay
-from cgrsp_simpy.cluster.scenario import Scenario
-from cgrsp_simpy.cluster.waits import (
-    LEARNED_FROM,
-    coverage,
-    known_waits,
-    pinball_s,
-    rolling_forecast,
-)
 from cgrsp_simpy.decide.live import PARTS, forecast, next_dispatches
 from cgrsp_simpy.engine.report import Report
 from cgrsp_simpy.engine.state import State, table_of
@@ -138,6 +127,11 @@ def _forecast_log(args: argparse.Namespace) -> Answer:
     for option in ("slot", "later", "seeds"):
         value = getattr(args, option)
         require(value is None, f"--{option}", value, "left out with a log")
+    # these load part of SciPy
+    from cgrsp_simpy.cli.records import verdict
+    from cgrsp_simpy.cluster.policies import SCHEDULERS
+    from cgrsp_simpy.cluster.replay import ORDERED, replay
+
     worded = Worded("cluster", [f"trace={args.state}", *args.words])
     scenario = worded.single(args.verb)
     number = len(args.policies or (*SCHEDULERS, *ORDERED))
@@ -166,12 +160,13 @@ def _forecast_log(args: argparse.Namespace) -> Answer:
     return formatted(args, content, rows, lambda: [table])
 
 
-def _waits(scenario: Scenario) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def _waits(scenario: Any) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Return a row per forecast job, and the scores of the model and the control."""
-    source: Any = scenario.source
-    known = known_waits(source)
-    first = max(1, int(LEARNED_FROM * len(known.wait_s)))
-    model = rolling_forecast(known, first)
+    from cgrsp_simpy.cluster import waits
+
+    known = waits.known_waits(scenario.source)
+    first = max(1, int(waits.LEARNED_FROM * len(known.wait_s)))
+    model = waits.rolling_forecast(known, first)
     wait_s, control = known.wait_s[first:], known.control[first:]
     names = [f"wait_{part}_s" for part in PARTS]
     rows = [
@@ -183,8 +178,8 @@ def _waits(scenario: Scenario) -> tuple[list[dict[str, Any]], list[dict[str, Any
     scores = [
         {
             "alternative": name,
-            "pinball_s": pinball_s(wait_s, quantiles),
-            "coverage_pct": 100 * coverage(wait_s, quantiles),
+            "pinball_s": waits.pinball_s(wait_s, quantiles),
+            "coverage_pct": 100 * waits.coverage(wait_s, quantiles),
         }
         for name, quantiles in (("model", model), ("control", control))
     ]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import cached_property
 from typing import Annotated, Any, Literal
@@ -441,10 +441,12 @@ class Resumed(Scenario, state.FromState):
     def assignment(self, view: View, entry: RunningJob) -> tuple[int, Allocation]:
         return entry.id, entry.place
 
-    def described(self, job: int, chosen: Any) -> dict[str, Any]:
+    def described(
+        self, job: int, chosen: Any, reasons: Mapping[int, str]
+    ) -> dict[str, Any]:
         nodes = len(self.cluster.sizes)
         place = [f"{node}:{gpus}" for node, gpus in chosen if node < nodes]
-        return {"job": job, "gpus": sum(n for _, n in chosen), "nodes": place}
+        return {"job": job, "nodes": place}
 
     def one_more(self, text: str) -> Resumed:
         gpus = read_as(int, text, f"{text!r} must be the number of GPUs of a node")

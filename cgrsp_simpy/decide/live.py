@@ -5,20 +5,20 @@ will probably start and end.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from cgrsp_simpy.base.checks import check_number, require
+from cgrsp_simpy.base.checks import check_number
 from cgrsp_simpy.base.policy import Wake
 from cgrsp_simpy.base.table import Table, cells_of, figure_text
-from cgrsp_simpy.engine.events import job_id, policy_name
+from cgrsp_simpy.engine.events import job_id
 from cgrsp_simpy.engine.simulation import Process
-from cgrsp_simpy.engine.state import State
-from cgrsp_simpy.studies.replicate import engine_for
+from cgrsp_simpy.engine.state import State, carry_out
+from cgrsp_simpy.studies.replicate import check_policies, check_seeds, engine_for
 
 LEVELS = (0.05, 0.5, 0.95)  # of a median and its 90 % range
 PARTS = ("p5", "median", "p95")  # their names
@@ -57,29 +57,6 @@ class NextDispatches:
     memory: Any
 
 
-class _Asked:
-    """A policy whose answer is kept, with its reasons."""
-
-    def __init__(self, policy: Any) -> None:
-        self.policy, self.name = policy, policy_name(policy)
-        self.answer: list[Any] = []
-        self.reasons: dict[int, str] = {}
-
-    def __getattr__(self, name: str) -> Any:
-        if name == "policy":  # not set yet, while copying
-            raise AttributeError(name)
-        return getattr(self.policy, name)
-
-    def __call__(self, view: Any) -> Iterator[Any]:
-        model = view._run.model
-        answer, self.reasons = model.explained(self.policy, view)
-        if not hasattr(answer, "__iter__"):
-            answer = () if answer is None else (answer,)
-        for item in answer:
-            self.answer.append(item)
-            yield item
-
-
 def next_dispatches(state: State, scenario: Any, policy: Any) -> NextDispatches:
     """Return the dispatches that a policy would make now.
 
@@ -103,23 +80,17 @@ def next_dispatches(state: State, scenario: Any, policy: Any) -> NextDispatches:
     """
     resumed = replace(state, wake_s=None, to_come=0).resumed(scenario)
     subject = resumed.subject(resumed)
-    live = subject.simulation(_Asked(subject.make_policy(policy)), 0)
-    while live.env.peek() <= state.now_s and live.advance(1):
-        pass
-    asked = live.policy.policy
-    wakes_s = [float(item.at_s) for item in asked.answer if isinstance(item, Wake)]
-    rows = [
-        resumed.described(*item) | {"reason": asked.reasons.get(item[0].id, "")}
-        if asked.reasons
-        else resumed.described(*item)
-        for item in asked.answer
-        if not isinstance(item, Wake)
-    ]
+    live = subject.simulation(subject.make_policy(policy), 0)
+    replay = live.policy
+    replay.answer = []
+    carry_out(live, state.now_s)
+    wakes_s = [float(item.at_s) for item in replay.answer if isinstance(item, Wake)]
+    items = [item for item in replay.answer if not isinstance(item, Wake)]
     return NextDispatches(
-        rows,
-        len(state.waiting) - len(rows),
+        [resumed.described(*item, replay.reasons) for item in items],
+        len(state.waiting) - len(items),
         min(wakes_s, default=None),
-        asked.save() if hasattr(asked, "save") else None,
+        replay.save() if hasattr(replay, "save") else None,
     )
 
 
@@ -217,11 +188,11 @@ class Forecast:
         deadline, if it has one.
         """
         known = sorted(job.id for job in self.state.jobs)
-        columns = {"job": known}
-        for name in ("start", "end"):
-            field = "start_s" if name == "start" else "finish_s"
-            times_s = np.array([getattr(sample, field) for sample in self.first])
-            columns |= _range(name, times_s)
+        columns = {
+            "job": known,
+            **_range("start", [sample.start_s for sample in self.first]),
+            **_range("end", [sample.finish_s for sample in self.first]),
+        }
         if self.first[0].late is not None:
             late = np.array([sample.late for sample in self.first], float)
             columns["miss_probability"] = late.mean(axis=0).tolist()
@@ -230,7 +201,7 @@ class Forecast:
     @cached_property
     def queue(self) -> dict[str, float]:
         """The same of the time at which no job waits, seconds."""
-        return _range("empty", np.array([sample.empty_s for sample in self.first]))
+        return _range("empty", [sample.empty_s for sample in self.first])
 
     @cached_property
     def figures(self) -> list[dict[str, Any]]:
@@ -344,28 +315,21 @@ def forecast(
     InputError
         For a state that the scenario cannot have.
     """
-    resumed, seeds = state.resumed(scenario), [*seeds]
-    require(bool(policies), "policies", policies, "at least one policy")
-    require(bool(seeds), "seeds", seeds, "at least one seed")
-    subject, first = resumed.subject(resumed), policies[0]
-    alternatives = {
-        policy_name(subject.make_policy(policy)) if callable(policy) else str(policy): (
-            resumed,
-            policy,
-        )
-        for policy in policies
-    }
+    resumed, listed = state.resumed(scenario), check_seeds(seeds)
+    named = check_policies(policies, resumed)
+    alternatives = {label: (resumed, policy) for label, policy in named.items()}
+    [_, first], *_ = alternatives.values()
     if slot is not None:
         alternatives[f"one more {slot}"] = resumed.one_more(slot), first
     if later_h is not None:
         check_number("later_h", later_h, above=0)
         later = replace(resumed, wait_s=3600.0 * later_h)
         alternatives[f"{later_h:g} h later"] = later, first
-    engine = engine_for("auto", [], resumed.jobs * len(seeds) * len(alternatives))
+    engine = engine_for("auto", [], resumed.jobs * len(listed) * len(alternatives))
     return Forecast(
         state,
         {
-            label: [sample(model, policy, seed, engine) for seed in seeds]
+            label: [sample(model, policy, seed, engine) for seed in listed]
             for label, (model, policy) in alternatives.items()
         },
     )

@@ -138,8 +138,7 @@ class State:
         model = run.scenario
         require(run.rule is not None, "run", run, "one of `simulate`, to be repeated")
         live: Simulation = model.subject(model).simulation(run.rule, run.seed)
-        while live.env.peek() <= at_s and live.advance(1):
-            pass
+        carry_out(live, at_s)
         live.view.on_decision(at_s)
         wake = live.dispatcher.wake
         wakes_s = [time_s for time_s, *_, event in live.env._queue if event is wake]
@@ -238,6 +237,12 @@ def _memory_of(policy: Any, before: Any) -> Any:
     return None
 
 
+def carry_out(live: Simulation, at_s: float) -> None:
+    """Carry a run out up to a time, seconds, with all events of that instant."""
+    while live.env.peek() <= at_s and live.advance(1):
+        pass
+
+
 # ---- a run that starts from a state ----
 
 
@@ -270,7 +275,9 @@ class FromState:
         """
         return policy(view), {}
 
-    def described(self, job: Any, chosen: Any) -> dict[str, Any]:
+    def described(
+        self, job: Any, chosen: Any, reasons: Mapping[int, str]
+    ) -> dict[str, Any]:
         """Return a row on a job that is started, and what a policy assigns to it."""
         raise NotImplementedError
 
@@ -286,7 +293,13 @@ def _inner(policy: Any) -> Any:
 class Replay:
     """A policy that starts the running jobs of a state when they were, and then decides
     as another policy.
+
+    answer: a list of what the other policy answers, or None. reasons: of its last
+    assignments, by job, if answers are kept.
     """
+
+    answer: list[Any] | None = None
+    reasons: Mapping[int, str] = {}
 
     def __init__(self, policy: Any, state: State) -> None:
         self.policy, self.name = copy.deepcopy(policy), policy_name(policy)
@@ -320,10 +333,21 @@ class Replay:
             asked = True
             if now_s == state_s:
                 model.on_resume(view)
-            answer = self.policy(view)
-            if answer is not None:
-                yield from answer if hasattr(answer, "__iter__") else (answer,)
+            yield from self._decided(model, view)
         run.dispatcher.decisions -= not asked
+
+    def _decided(self, model: Any, view: Any) -> Iterator[Any]:
+        """Yield the answer of the other policy, which is kept if it is to be."""
+        if self.answer is None:
+            answer = self.policy(view)
+        else:
+            answer, self.reasons = model.explained(self.policy, view)
+        if answer is None:
+            return
+        for item in answer if hasattr(answer, "__iter__") else (answer,):
+            if self.answer is not None:
+                self.answer.append(item)
+            yield item
 
 
 class FromStateSubject:

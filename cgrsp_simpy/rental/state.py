@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import cached_property, partial
 from operator import itemgetter
@@ -510,11 +510,14 @@ class Resumed(Scenario, state.FromState):
     def explained(self, policy: Any, view: View) -> tuple[Any, dict[int, str]]:
         return explained(policy, view)
 
-    def described(self, job: Job, chosen: Any) -> dict[str, Any]:
+    def described(
+        self, job: Job, chosen: Any, reasons: Mapping[int, str]
+    ) -> dict[str, Any]:
         slots = chosen if isinstance(chosen, Sequence) else (chosen,)
         gpus = dict.fromkeys(slot.gpu.name for slot in slots)
         indices = [slot.index for slot in slots]
-        return {"job": job.id, "slots": indices, "gpu": "+".join(gpus)}
+        row = {"job": job.id, "slots": indices, "gpu": "+".join(gpus)}
+        return row | {"reason": reasons.get(job.id, "")}
 
     def one_more(self, text: str) -> Resumed:
         types = {gpu.name: gpu for gpu in self.gpus}

@@ -282,8 +282,8 @@ def test_the_first_step_is_told_with_what_it_saves():
     now, then = (costs_of(place(20.0), each, range(6)) for each in (own.now, own.first))
     mean, half = spread(sum(now.values()) - sum(then.values()))
     assert (
-        f": 2 slots in place of 1 (+ 1 one); it saves {mean:.2f} ± {half:.2f} USD per day"
-        in told
+        f": 2 slots in place of 1 (+ 1 one); it saves {mean:.2f} ± {half:.2f} USD per"
+        " day" in told
     )
 
 

@@ -223,7 +223,7 @@ def test_a_day_whose_best_fleet_changes_twice():
 @pytest.mark.slow
 @pytest.mark.parametrize("most_min", [0, 6])
 def test_a_target_is_met_by_the_cheapest_schedule(most_min):
-    """Of fixed numbers and schedules whose 90th percentile of the wait is low enough."""
+    """Of fixed numbers and schedules with a low 90th percentile of the wait."""
     scenario, numbers = place(peaks((9, 12, 18))), range(1, 6)
 
     def meets(slots, hours=()):

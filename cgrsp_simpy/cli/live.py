@@ -136,8 +136,8 @@ def _forecast_log(args: argparse.Namespace) -> Answer:
     scenario = worded.single(args.verb)
     number = len(args.policies or (*SCHEDULERS, *ORDERED))
     check_work(args, 5 * scenario.jobs * number, kept=scenario.jobs)
-    found = replay(scenario, args.policies)
-    names, title = found.explained_by, verdict(found)
+    replayed = replay(scenario, args.policies)
+    names, title = replayed.explained_by, verdict(replayed)
     rows, scores = ([], []) if names else _waits(scenario)
     content = document(
         scenario.name,

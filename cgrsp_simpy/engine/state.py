@@ -225,9 +225,9 @@ def _memory_of(policy: Any, before: Any) -> Any:
     """
     if hasattr(policy, "save"):
         return policy.save()
-    own = type(policy).__module__.startswith("cgrsp_simpy.")
-    if not own and hasattr(policy, "__dict__"):
-        memories = [cloudpickle.dumps(vars(each)) for each in (policy, before)]
+    in_package = type(policy).__module__.startswith("cgrsp_simpy.")
+    if not in_package and hasattr(policy, "__dict__"):
+        memories = [cloudpickle.dumps(vars(item)) for item in (policy, before)]
         name = policy_name(policy)
         if memories[0] != memories[1]:
             raise InputError(

@@ -333,8 +333,13 @@ def declared(label: str = "{}", eq: bool = True) -> Callable[[type[T]], type[T]]
 def _documented(cls: Any) -> str:
     """The docstring of a class with a section of its parameters."""
     entries = meanings(cls)
-    types = {item.name: item.type for item in fields(cls)}
-    rows = [f"{name} : {types[name]}\n    {text}" for name, text in entries.items()]
+    # in the order of the signature
+    items = sorted(fields(cls), key=lambda item: item.kw_only)
+    rows = [
+        f"{item.name} : {item.type}\n    {entries[item.name]}"
+        for item in items
+        if item.name in entries
+    ]
     head, *rest = re.split(r"\n\n(?=\w+\n---)", cleandoc(cls.__doc__ or ""), maxsplit=1)
     section = ["Parameters\n----------\n" + "\n".join(rows)] if rows else []
     return "\n\n".join([head, *section, *rest])

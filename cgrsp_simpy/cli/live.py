@@ -1,12 +1,16 @@
-"""Decide on a queue as it is now: its next dispatches, and a forecast."""
+"""Decide on a queue as it is now: its next dispatches, and a forecast; forecast the
+waits of a log.
+"""
 
 from __future__ import annotations
 
 import argparse
 import shlex
+from collections.abc import Mapping
 from typing import Any
 
-from cgrsp_simpy.base.checks import require
+from cgrsp_simpy.base.checks import InputError, require
+from cgrsp_simpy.base.files import faults_of
 from cgrsp_simpy.base.table import Table, cells_of, document
 from cgrsp_simpy.cli.answers import Answer, formatted
 from cgrsp_simpy.cli.options import (
@@ -19,11 +23,12 @@ from cgrsp_simpy.cli.options import (
 )
 from cgrsp_simpy.cli.parsing import Command
 from cgrsp_simpy.cli.scenarios import RENTAL_NAMES, Worded
-from cgrsp_simpy.decide.live import forecast, next_dispatches
-from cgrsp_simpy.rental.scenario import Scenario
-from cgrsp_simpy.rental.state import State
+from cgrsp_simpy.decide.live import PARTS, forecast, next_dispatches
+from cgrsp_simpy.engine.report import Report
+from cgrsp_simpy.engine.state import State, table_of
 
-POLICY = "triage"
+NAMED = f"a name and words, as in hectic slots=5 ({RENTAL_NAMES}; cluster)"
+USUAL = "triage, of a cluster easy"
 PACE_PER_S = 5_000.0  # jobs that are simulated, roughly
 
 
@@ -33,29 +38,39 @@ def _add_state(parser: argparse.ArgumentParser) -> None:
 
 
 def _state_of(args: argparse.Namespace) -> tuple[State, Worded]:
-    """Return the state of the options, and its scenario."""
-    state = State.from_json(args.state)
-    try:
-        name, *words = shlex.split(state.scenario)
-    except ValueError:
-        allowed = f"a name and words, as in hectic slots=5 ({RENTAL_NAMES})"
-        require(False, f"{args.state}: scenario", state.scenario, allowed)
+    """Return the state of the options, and its scenario, which says of what it is."""
+    table = table_of(args.state)
+    name, *words = _words(args.state, table) or [""]
+    require(bool(name), f"{args.state}: scenario", name, NAMED)
     worded = Worded(name, words)
     scenario = worded.single(args.verb)
-    require(isinstance(scenario, Scenario), "scenario", name, RENTAL_NAMES)
+    report = scenario.report(scenario)
+    has_states = type(report).state_class is not Report.state_class
+    require(has_states, "scenario", name, NAMED)
+    with faults_of(args.state):
+        state: State = report.state_class().from_table(table)
     return state, worded
+
+
+def _words(path: str, table: Mapping[str, Any]) -> list[str]:
+    """Return the name and the words of a state's scenario."""
+    text = table.get("scenario", "")
+    try:
+        return shlex.split(text)
+    except (ValueError, AttributeError):
+        raise InputError(f"{path}: scenario(={text!r}) must be {NAMED}") from None
 
 
 def _add_next(parser: argparse.ArgumentParser) -> None:
     _add_state(parser)
-    text = f"as in --policies of compare (default: {POLICY})"
+    text = f"as in --policies of compare (default: {USUAL})"
     add_options(parser, ("--policy P", policies_of, text))
 
 
 def _next(args: argparse.Namespace) -> Answer:
     """Return the dispatches that a policy makes now."""
     state, worded = _state_of(args)
-    policies = args.policy or [POLICY]
+    policies = args.policy or [state.usual]
     require(len(policies) == 1, "--policy", ",".join(policies), "one policy")
     decision = next_dispatches(state, worded.scenario, policies[0])
     wake_s = decision.wake_s
@@ -70,27 +85,114 @@ def _next(args: argparse.Namespace) -> Answer:
     note = f"Jobs that go on waiting: {decision.waiting}" + (
         "." if wake_s is None else f"; decide again at {wake_s:g} s at the latest."
     )
-    rows = [row | {"slots": "+".join(map(str, row["slots"]))} for row in decision.rows]
+    rows = [
+        {
+            name: "+".join(map(str, value)) if isinstance(value, list) else value
+            for name, value in row.items()
+        }
+        for row in decision.rows
+    ]
     cells = cells_of(rows) if rows else [["no dispatch"]]
     title = f"{worded.scenario.name} at {state.now_s:g} s, {policies[0]}"
     return formatted(args, content, rows, lambda: [Table(title, cells, note)])
 
 
 def _add_forecast(parser: argparse.ArgumentParser) -> None:
-    _add_state(parser)
-    add_policies(parser, f"{POLICY}; the first is the one in use")
+    text = (
+        "the state of a queue, FILE.json, which names its scenario; or a log of jobs,"
+        " whose waits are forecast from what was known at each submission if no"
+        " scheduler explains them"
+    )
+    parser.add_argument("state", metavar="STATE.json|LOG", help=text)
+    words = "of a log, as in cgrsp replay: cluster=4x8 or log.window=FROM:TO"
+    parser.add_argument(
+        "words", nargs="*", default=[], metavar="NAME=VALUE", help=words
+    )
+    usual = f"{USUAL}; the first is the one in use; of a log those that may explain it"
+    add_policies(parser, usual)
     add_options(
         parser,
-        ("--slot TYPE", str, "also with one more slot of this GPU type"),
+        (
+            "--slot TYPE",
+            str,
+            "also with one more slot of this GPU type, or node of GPUs",
+        ),
         ("--later H", float, "also if nothing is dispatched for so many hours"),
     )
     add_study(parser, 200, out=False)
 
 
+def _forecast_log(args: argparse.Namespace) -> Answer:
+    """Return quantiles of the waits of a log that no scheduler explains."""
+    for option in ("slot", "later", "seeds"):
+        value = getattr(args, option)
+        require(value is None, f"--{option}", value, "left out with a log")
+    # these load part of SciPy
+    from cgrsp_simpy.cli.records import verdict
+    from cgrsp_simpy.cluster.policies import SCHEDULERS
+    from cgrsp_simpy.cluster.replay import ORDERED, replay
+
+    worded = Worded("cluster", [f"trace={args.state}", *args.words])
+    scenario = worded.single(args.verb)
+    number = len(args.policies or (*SCHEDULERS, *ORDERED))
+    check_work(args, 5 * scenario.jobs * number, kept=scenario.jobs)
+    replayed = replay(scenario, args.policies)
+    names, title = replayed.explained_by, verdict(replayed)
+    rows, scores = ([], []) if names else _waits(scenario)
+    content = document(
+        scenario.name,
+        scores,
+        parameters=worded.parameters,
+        alternatives=["model", "control"] if scores else [],
+        explained_by=names,
+        forecast=rows,
+    )
+    instead = f"forecast by simulation, from a state, with --policies {','.join(names)}"
+    note = (
+        "Of the last 70 % of the jobs, from what was known at each submission; pinball"
+        " loss of the 5, 50 and 95 % quantiles, and the share of waits between the"
+        " outer ones. The control are the quantiles of the last 200 known waits of the"
+        " same size class. One row per job in --format csv and json."
+    )
+    table = Table(
+        title, cells_of(scores) if scores else [[instead]], note * bool(scores)
+    )
+    return formatted(args, content, rows, lambda: [table])
+
+
+def _waits(scenario: Any) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Return a row per forecast job, and the scores of the model and the control."""
+    from cgrsp_simpy.cluster import waits
+
+    known = waits.known_waits(scenario.source)
+    first = max(1, int(waits.LEARNED_FROM * len(known.wait_s)))
+    model = waits.rolling_forecast(known, first)
+    wait_s, control = known.wait_s[first:], known.control[first:]
+    names = [f"wait_{part}_s" for part in PARTS]
+    rows = [
+        {"job": job, **dict(zip(names, quantiles)), "wait_s": recorded_s}
+        for job, (quantiles, recorded_s) in enumerate(
+            zip(model.tolist(), wait_s.tolist()), first
+        )
+    ]
+    scores = [
+        {
+            "alternative": name,
+            "pinball_s": waits.pinball_s(wait_s, quantiles),
+            "coverage_pct": 100 * waits.coverage(wait_s, quantiles),
+        }
+        for name, quantiles in (("model", model), ("control", control))
+    ]
+    return rows, scores
+
+
 def _forecast(args: argparse.Namespace) -> Answer:
     """Return the forecast in the requested format."""
+    if not args.state.endswith(".json"):
+        return _forecast_log(args)
+    require(not args.words, "words", " ".join(args.words), "left out with a state")
     state, worded = _state_of(args)
-    policies, seeds = args.policies or [POLICY], seeds_of(args)
+    policies, seeds = args.policies or [state.usual], seeds_of(args)
     alternatives = len(policies) + (args.slot is not None) + (args.later is not None)
     jobs = state.resumed(worded.scenario).jobs
     check_work(args, jobs * len(seeds) * alternatives, per_s=PACE_PER_S)

@@ -242,7 +242,7 @@ def _replay(args: argparse.Namespace) -> Answer:
     )
 
     def tables() -> list[Table]:
-        lines = (scenario.name, found.moved, _verdict(found), found.left_out)
+        lines = (scenario.name, found.moved, verdict(found), found.left_out)
         title = "\n".join(filter(None, lines))
         note = subject_of(scenario).report.note
         first = Table(title, cells_of(rows, short_text), note)
@@ -252,7 +252,7 @@ def _replay(args: argparse.Namespace) -> Answer:
     return formatted(args, content, [*rows, *changes], tables)
 
 
-def _verdict(found: Replay) -> str:
+def verdict(found: Replay) -> str:
     """Say which scheduler explains a log, or why none does."""
     recorded_s, names = found.waits_s.get("recorded"), found.explained_by
     if not found.agreement:

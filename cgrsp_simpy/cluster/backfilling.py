@@ -187,11 +187,40 @@ class Conservative:
         # by need: times, and the earliest starts of jobs that take so long, in order
         self._earliest = dict[Any, tuple[list[float], list[float]]]()
         self._profile: Profile
+        self._steps: Any = None  # of the profile, after `restore`
+
+    def save(self) -> dict[str, Any]:
+        """Return the reservations, those of running jobs, and the profile."""
+        if not self.reserved and not self._kept:
+            return {}
+        profile = self._profile
+        kinds = {"reserved": self.reserved, "kept": self._kept}
+        rows = {
+            name: [
+                [job, kept.start_s, kept.end_s, [list(part) for part in kept.place]]
+                for job, kept in reservations.items()
+            ]
+            for name, reservations in kinds.items()
+        }
+        return rows | {"steps": [[*profile.starts_s], [*profile.free]]}
+
+    def restore(self, memory: dict[str, Any]) -> None:
+        """Continue with what `save` returned."""
+        for name, kept in (("reserved", self.reserved), ("kept", self._kept)):
+            for job, start_s, end_s, place in memory.get(name, ()):
+                kept[job] = Reservation(start_s, end_s, tuple(map(tuple, place)))
+        self._coming = sorted(
+            (kept.start_s, job) for job, kept in self.reserved.items()
+        )
+        self._steps = memory.get("steps")
 
     def __call__(self, view: View) -> Starts:
         now_s = view.now_s
-        if not self.reserved and not self._kept:
+        if self._steps or not (self.reserved or self._kept):
             self._profile = Profile(now_s, view.nodes)
+        if self._steps:
+            self._profile.starts_s, self._profile.free = map(list, self._steps)
+            self._steps = None
         self._profile.forget(now_s)
         self._earliest = {}
         ended_early = self._take_back(view)

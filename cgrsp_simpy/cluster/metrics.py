@@ -268,6 +268,7 @@ def course(run: Run, to_s: float = inf) -> dict[str, Floats]:
     time_s, moment = np.unique(np.concatenate(events), return_inverse=True)
     # a job whose end rounds to its start holds nothing
     holds, widths = (events[1] < events[0]).tolist(), jobs["gpus"].tolist()
+    numbers = jobs["job"].tolist()
     free, queue = nodes.all, dict.fromkeys(widths, 0)
     # GPUs of the jobs that run on one node
     held: list[list[int]] = [[] for _ in nodes.sizes]
@@ -280,7 +281,8 @@ def course(run: Run, to_s: float = inf) -> dict[str, Floats]:
             if what == COMES or not holds[job]:
                 continue
             # no cores
-            placed = [(node, int(n)) for node, n in parts[job] if node < len(held)]
+            place = parts[numbers[job]]
+            placed = [(node, int(n)) for node, n in place if node < len(held)]
             free = (nodes.give, nodes.take)[what](free, placed)
             for node, width in placed if len(placed) == 1 else ():
                 (held[node].remove, held[node].append)[what](width)

@@ -157,9 +157,27 @@ class Received:
         self.half_life_s, self._now_s = half_life_s, -inf
         self._ended = defaultdict[int, float](float)  # of jobs that have ended, by user
         self._jobs_ended = 0  # how many of these have been added
+        self._view: View | None = None
+
+    def save(self) -> dict[str, Any]:
+        """Return what users have received from jobs that have ended, by now."""
+        view = self._view
+        if view is None:
+            return {}
+        user = known(view.jobs.user)
+        self.by_user(view, user)
+        seen = {*user[view.jobs.estimate_s > 0].tolist(), *self._ended}
+        ended = [[number, self._ended[number]] for number in sorted(seen)]
+        return {"now_s": self._now_s, "ended": ended}
+
+    def restore(self, memory: dict[str, Any]) -> None:
+        """Continue with what `save` returned."""
+        self._now_s = memory.get("now_s", -inf)
+        self._ended.update(memory.get("ended", ()))
 
     def by_user(self, view: View, user: Ints) -> defaultdict[int, float]:
         """Return the GPU-seconds received by each user; user: of each job."""
+        self._view = view
         jobs, now_s, since_s = view.jobs, view.now_s, self._now_s
         for key in self._ended:
             self._ended[key] *= 0.5 ** ((now_s - since_s) / self.half_life_s)
@@ -188,11 +206,12 @@ class Received:
     def shares(self, view: View, user: Ints) -> Floats:
         """Return Slurm's fair-share factor 2^(-(U / S)) by user; user: of each job."""
         used = self.by_user(view, user)
-        # number of each user; `unique` would sort them
-        jobs = np.bincount(user.astype(np.intp))
-        usage = np.array([used[number] for number in range(len(jobs))])
+        # jobs of each user that have arrived; `unique` would sort them
+        jobs = np.bincount(user.astype(np.intp), view.jobs.estimate_s > 0)
+        seen = {*np.flatnonzero(jobs).tolist(), *self._ended}
+        usage = np.array([used[number] for number in range(max(seen, default=0) + 1)])
         share = usage / (usage.sum() or 1.0)
-        return np.asarray(0.5 ** (share * np.count_nonzero(jobs)))
+        return np.asarray(0.5 ** (share * len(seen)))
 
 
 class LeastAttained:
@@ -207,6 +226,7 @@ class LeastAttained:
 
     def __init__(self) -> None:
         self._received = Received()
+        self.save, self.restore = self._received.save, self._received.restore
 
     def __call__(self, view: View) -> Starts:
         user = known(view.jobs.user)
@@ -522,6 +542,7 @@ class Multifactor:
         self.max_age_s, self.favor_small, self.depth = max_age_s, favor_small, depth
         self.needs = ("user",) * bool(fairshare) + ("qos",) * bool(qos)
         self._received = Received(half_life_s)
+        self.save, self.restore = self._received.save, self._received.restore
 
     def __call__(self, view: View) -> Starts:
         queue = np.array(view.queue, dtype=np.int64)

@@ -59,6 +59,11 @@ class ClusterReport(Report):
         )
         return "; ".join([no_limit] * (none > 0) + [running] * (still > 0))
 
+    def state_class(self) -> Any:
+        from cgrsp_simpy.cluster.state import State  # it needs the scenario
+
+        return State
+
     def summary(self, run: Run) -> dict[str, float]:
         return metrics(run)
 
@@ -96,7 +101,10 @@ class ClusterReport(Report):
             "claims": claims[np.lexsort((claims["job"], claims["from_s"]))],
             "resources": tuple(f"{node}  {gpus_text(size)}" for node, size in sizes),
             "kinds": {
-                job: KINDS[kind] for job, kind in enumerate(run.jobs["kind"].tolist())
+                job: KINDS[kind]
+                for job, kind in zip(
+                    run.jobs["job"].tolist(), run.jobs["kind"].tolist()
+                )
             },
         }
         return super().timeline(run, **told | parts)

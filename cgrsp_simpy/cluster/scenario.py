@@ -147,15 +147,18 @@ class Scenario(Model):
         return float(min(duration_s, estimate_s) if self.kill_at_limit else duration_s)
 
     def view(self, run: Simulation) -> View:
-        source, placement = self.source, self.placement
+        source = self.source
         # drawn jobs need GPUs only: one example shows what the nodes have to offer
         needs = self.cluster.needs(source) if isinstance(source, Jobs) else (1,)
-        if not callable(placement):
-            placement = PLACEMENTS[placement]
-        nodes = self.cluster.nodes(needs, placement)
+        nodes = self.cluster.nodes(needs, self._placement)
         needs = needs if isinstance(nodes, Pools) else ()
         in_order = getattr(source, "predecessor", None) is None
         return self.view_type(run, nodes, self.known, needs, in_order)
+
+    @property
+    def _placement(self) -> Placement:
+        placement = self.placement
+        return placement if callable(placement) else PLACEMENTS[placement]
 
     # ---- names and columns ----
 

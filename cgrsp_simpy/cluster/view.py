@@ -5,7 +5,7 @@ clock.
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from itertools import chain
 from math import nan
@@ -61,11 +61,17 @@ class Arrived:
 
     def _add(self, row: Row) -> None:
         """One more job has arrived, with these values of the columns."""
-        if self._number == len(self._columns["run_s"]):
+        self._skip(1)
+        self._set(self._number - 1, row)
+
+    def _skip(self, jobs: int, arrival_s: float = 0.0) -> None:
+        """So many jobs arrive later, or never."""
+        first, self._number = self._number, self._number + jobs
+        if self._number > len(self._columns["run_s"]):
             for name, values in self._columns.items():
                 self._columns[name] = np.resize(values, 2 * self._number)
-        self._number += 1
-        self._set(self._number - 1, row)
+        for name, values in self._columns.items():
+            values[first : self._number] = arrival_s if name == "arrival_s" else 0
 
     def _set(self, job: int, row: Row) -> None:
         """Set the values of a job's columns."""
@@ -126,7 +132,7 @@ class View(view.View):
         run: Simulation,
         nodes: Nodes,
         columns: Sequence[str],
-        needs: Sequence[Any] = (),
+        needs: Sequence[Any] | Mapping[int, Any] = (),
         in_order: bool = True,
     ) -> None:
         super().__init__(run)
@@ -226,11 +232,14 @@ class View(view.View):
         """A job waits: one that arrives, or, where a life claims again, one that has
         waited.
         """
+        skipped = job - len(self._gpus)
+        if skipped > 0:
+            self._arrived._skip(skipped, self._run.hidden[job][0])
+            for column in (self._gpus, self._needs, self._estimate_s):
+                list.extend(column, [0] * skipped)
         if self._key is not None and job not in self._ranks:
             row = self._run.hidden[job]
             self._ranks[job] = row[0], job
-            for _ in range(len(self._gpus), job):  # these arrive later
-                self._append((row[0], *(0 for _ in row[1:])), 0)
             if job < len(self._gpus):
                 self._arrived._set(job, (*row[:2], *row[3:]))
                 list.__setitem__(self._gpus, job, row[1])

@@ -30,6 +30,7 @@ EVERY = 6000  # jobs between two fits
 LEARNED = 40_000  # jobs, the latest, that a fit learns from
 CALIBRATED = 2000  # latest known waits that stretch the quantiles
 TOGETHER = 100  # jobs that are stretched alike
+LEARNED_FROM = 0.3  # first part of a log, which is not forecast
 HOUR_S = 3600.0
 NEEDED = 'forecasts of waits need scikit-learn: pip install ".[forecast]" in a clone'
 

@@ -392,13 +392,9 @@ class Advice(Results):
             for name, group in (("bills", BILLS), ("inconvenience", INCONVENIENCE))
         ]
         parts, today = "); ".join(told), f"{self.mean(self.now).mean:.2f}"
-        saved = (
-            f"{_spread(self.saved(self.best))} USD of today's {today}"
-            if sign
-            else "nothing"
-        )
-        what = "it saves" if self.best == self.advised else f"{self.best} would save"
-        return f"What {what} a day: {saved}: {parts})."
+        saved = f"{_spread(self.saved(self.best))} USD of today's {today}"
+        plan = "" if self.best == self.advised else f" with {self.best}"
+        return f"Saving per day{plan}: {saved if sign else 'none'}: {parts})."
 
     def _sure(self) -> str:
         saved, common = self.saved(self.best), subject_of(self.trials.scenario).common
@@ -407,7 +403,7 @@ class Advice(Results):
         luck = (
             "of stock and delays on these jobs alone"
             if logged
-            else "drawn by the same law"
+            else "of the same distributions"
         )
         over = f"{many(len(self.seeds), 'seed' if logged else each)} {luck}"
         over += f" (n = {many(saved.n, common)})" if common else ""
@@ -431,7 +427,7 @@ class Advice(Results):
             told += f" the search did not use, p = {saved.p:.1g}{sure}"
         if self.whole_days and self.best != self.now:
             days = self.for_days(self.best)
-            few = f"; nothing is said of other days, the log has fewer than {WEEK}"
+            few = f"; no interval for other days: the log has fewer than {WEEK}"
             told += (
                 few
                 if days is None
@@ -519,7 +515,7 @@ class Advice(Results):
             f" {self.instruction(self.first)};"
         )
         unsure = "" if self.pays(self.first) else ", not shown on these seeds"
-        return f"{text} it saves {_spread(self.saved(self.first))} USD a day{unsure}."
+        return f"{text} it saves {_spread(self.saved(self.first))} USD per day{unsure}."
 
     def _by_hour(self) -> str:
         """Saving of slots by the hour compared with the best fixed number."""
@@ -530,7 +526,7 @@ class Advice(Results):
         saved = self.trials.change(self.fixed, self.best, COST, self.seeds)
         return (
             f"Slots by the hour: compared with {self.fixed}, the best fixed fleet that"
-            f" was tried, they save {_spread(saved)} USD a day."
+            f" was tried, they save {_spread(saved)} USD per day."
         )
 
     def _bad(self) -> str:
@@ -665,7 +661,7 @@ class Advice(Results):
         if spot:
             note += (
                 f" Spot instances cost {spot.share:g} of a type's price and are taken"
-                f" back at {spot.per_h:g} an hour."
+                f" back {spot.per_h:g} times per hour."
             )
         title = (
             "Compared, and the best tried of each other kind"

@@ -12,17 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from cgrsp_simpy.base.checks import check_number, check_one_of, require
+from cgrsp_simpy.base.checks import check_number
+from cgrsp_simpy.base.policy import Wake
 from cgrsp_simpy.base.table import Table, cells_of, figure_text
-from cgrsp_simpy.engine.events import policy_name
+from cgrsp_simpy.engine.events import job_id
 from cgrsp_simpy.engine.simulation import Process
-from cgrsp_simpy.rental.scenario import Scenario
-from cgrsp_simpy.rental.state import Resumed, State
-from cgrsp_simpy.rental.view import View
-from cgrsp_simpy.rental.why import explained
-from cgrsp_simpy.studies.replicate import engine_for
+from cgrsp_simpy.engine.state import State, carry_out
+from cgrsp_simpy.studies.replicate import check_policies, check_seeds, engine_for
 
 LEVELS = (0.05, 0.5, 0.95)  # of a median and its 90 % range
+PARTS = ("p5", "median", "p95")  # their names
 LOOK_S = 60.0  # between looks at whether a run may stop
 FIGURES = {
     "wait_min": "mean wait of the waiting jobs, min",
@@ -31,7 +30,9 @@ FIGURES = {
     "queue_empty_min": "minutes until no job waits",
     "cost_usd": "cost of the jobs, USD",
 }
-"""Figures of an alternative, and their meaning."""
+"""Figures of an alternative, and their meaning; those of deadlines and costs if the
+jobs have them.
+"""
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ class NextDispatches:
     Attributes
     ----------
     rows : list of dict
-        Per dispatch: job, slots, gpu and reason, "" for a policy of your own.
+        Per dispatch the job and its resources; reason, if it is known.
     waiting : int
         Number of jobs that go on waiting.
     wake_s : float or None
@@ -56,28 +57,7 @@ class NextDispatches:
     memory: Any
 
 
-class _Asked:
-    """A policy whose first answer is kept, with its reasons."""
-
-    def __init__(self, policy: Any) -> None:
-        self.policy, self.name = policy, policy_name(policy)
-        self.answer: list[Any] | None = None
-        self.reasons: dict[int, str] = {}
-
-    def __getattr__(self, name: str) -> Any:
-        if name == "policy":  # not set yet, while copying
-            raise AttributeError(name)
-        return getattr(self.policy, name)
-
-    def __call__(self, view: View) -> Iterable[Any]:
-        answer, self.reasons = explained(self.policy, view)
-        if not hasattr(answer, "__iter__"):
-            answer = () if answer is None else (answer,)
-        self.answer = list(answer)
-        return self.answer
-
-
-def next_dispatches(state: State, scenario: Scenario, policy: Any) -> NextDispatches:
+def next_dispatches(state: State, scenario: Any, policy: Any) -> NextDispatches:
     """Return the dispatches that a policy would make now.
 
     The policy is the same function of the same view as in a simulation.
@@ -85,9 +65,9 @@ def next_dispatches(state: State, scenario: Scenario, policy: Any) -> NextDispat
     Parameters
     ----------
     state : State
-        The queue and its slots.
-    scenario : Scenario
-        What is known of jobs, market and terms; the slots are the state's.
+        The queue and its resources.
+    scenario : Model
+        What is known of jobs, market and terms.
     policy : str or callable
         As in `simulate`.
 
@@ -100,31 +80,17 @@ def next_dispatches(state: State, scenario: Scenario, policy: Any) -> NextDispat
     """
     resumed = replace(state, wake_s=None, to_come=0).resumed(scenario)
     subject = resumed.subject(resumed)
-    live = subject.simulation(_Asked(subject.make_policy(policy)), 0)
-    while live.env.peek() <= state.now_s:
-        live.advance(1)
-    asked = live.policy.policy
-    rows, wakes_s = [], []
-    for item in asked.answer or ():
-        if hasattr(item, "at_s"):
-            wakes_s.append(float(item.at_s))
-            continue
-        job, slots = item
-        slots = slots if isinstance(slots, Sequence) else (slots,)
-        rows.append(
-            {
-                "job": job.id,
-                "slots": [slot.index for slot in slots],
-                "gpu": "+".join(dict.fromkeys(slot.gpu.name for slot in slots)),
-                "reason": asked.reasons.get(job.id, ""),
-            }
-        )
-    save = getattr(asked.policy, "save", None)
+    live = subject.simulation(subject.make_policy(policy), 0)
+    replay = live.policy
+    replay.answer = []
+    carry_out(live, state.now_s)
+    wakes_s = [float(item.at_s) for item in replay.answer if isinstance(item, Wake)]
+    items = [item for item in replay.answer if not isinstance(item, Wake)]
     return NextDispatches(
-        rows,
-        len(state.waiting) - len(rows),
+        [resumed.described(*item, replay.reasons) for item in items],
+        len(state.waiting) - len(items),
         min(wakes_s, default=None),
-        save() if save else None,
+        replay.save() if hasattr(replay, "save") else None,
     )
 
 
@@ -133,33 +99,21 @@ def next_dispatches(state: State, scenario: Scenario, policy: Any) -> NextDispat
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """Times and costs of the jobs of a state in one run.
+    """Times of the jobs of a state in one run.
 
-    start_s, finish_s, late: per job, in order of their numbers. wait_s: mean of the
-    waiting jobs, NaN if there are none. empty_s: when no job waits for the first time.
-    cost_usd: of all.
+    start_s, finish_s: per job, in order of their numbers. late: whether each misses its
+    deadline; None if jobs have none. empty_s: when no job waits for the first time.
+    figures: those of FIGURES that the jobs have.
     """
 
     start_s: np.ndarray[Any, Any]
     finish_s: np.ndarray[Any, Any]
-    late: np.ndarray[Any, Any]
-    wait_s: float
+    late: np.ndarray[Any, Any] | None
     empty_s: float
-    cost_usd: float
-
-    def figures(self, now_s: float) -> list[float]:
-        """Return the values of FIGURES."""
-        last_s = float(self.finish_s.max(initial=now_s))
-        return [
-            self.wait_s / 60,
-            float(self.late.sum()),
-            (last_s - now_s) / 60,
-            (self.empty_s - now_s) / 60,
-            self.cost_usd,
-        ]
+    figures: dict[str, float]
 
 
-def sample(resumed: Resumed, policy: Any, seed: int, engine: str = "simpy") -> Sample:
+def sample(resumed: Any, policy: Any, seed: int, engine: str = "simpy") -> Sample:
     """Run a scenario from its state until the jobs of the state have ended and no job
     waits; with another engine than "simpy" to its end, compiled if possible.
     """
@@ -169,27 +123,31 @@ def sample(resumed: Resumed, policy: Any, seed: int, engine: str = "simpy") -> S
         run = subject.compiled(policy, seed, None, True)
     if run is None:
         live = subject.simulation(policy, seed)
-        live.process(_stop(live, resumed))
+        live.process(_stop(live, state))
         run = live.finish()
-    jobs = run.jobs
-    ours = jobs[np.isin(jobs["job"], [*resumed.known_jobs])]
+    jobs, now_s = run.jobs, state.now_s
+    ours = jobs[np.isin(jobs["job"], [job.id for job in state.jobs])]
+    columns, ends_s = ours.dtype.names, ours["finish_s"]
     waited = np.isin(ours["job"], [job.id for job in state.waiting])
     waits_s = (ours["dispatch_s"] - ours["submit_s"])[waited]
-    return Sample(
-        ours["start_s"],
-        ours["finish_s"],
-        ours["finish_s"] > ours["deadline_s"],
-        float(waits_s.mean()) if len(waits_s) else math.nan,
-        _empty_s(jobs["submit_s"], jobs["dispatch_s"], state.now_s),
-        float(math.fsum(ours["cost_usd"].tolist())),
-    )
+    empty_s = _empty_s(jobs["submit_s"], jobs["dispatch_s"], now_s)
+    late = ends_s > ours["deadline_s"] if "deadline_s" in columns else None
+    figures = {
+        "wait_min": float(waits_s.mean()) / 60 if len(waits_s) else math.nan,
+        "missed": None if late is None else float(late.sum()),
+        "last_end_min": (float(ends_s.max(initial=now_s)) - now_s) / 60,
+        "queue_empty_min": (empty_s - now_s) / 60,
+        "cost_usd": math.fsum(ours["cost_usd"]) if "cost_usd" in columns else None,
+    }
+    known = {name: value for name, value in figures.items() if value is not None}
+    return Sample(ours["start_s"], ends_s, late, empty_s, known)
 
 
-def _stop(live: Any, resumed: Resumed) -> Process:
+def _stop(live: Any, state: State) -> Process:
     """Stop the arrivals when the jobs of the state have ended and no job waits."""
-    yield live.timeout(resumed.state.now_s + LOOK_S)
-    known = {*resumed.known_jobs.values()}
-    while live.pending_claims or not known.isdisjoint(live.job_processes):
+    yield live.timeout(state.now_s + LOOK_S)
+    known = {job.id for job in state.jobs}
+    while live.pending_claims or not known.isdisjoint(map(job_id, live.job_processes)):
         yield live.timeout(LOOK_S)
     live.stop_arrivals = True
 
@@ -218,33 +176,32 @@ class Forecast:
     state: State
     samples: Mapping[str, Sequence[Sample]]
 
+    @property
+    def first(self) -> Sequence[Sample]:
+        """The samples of the forecast."""
+        return next(iter(self.samples.values()))
+
     @cached_property
     def jobs(self) -> list[dict[str, Any]]:
-        """Per job its number, the median and 90 % range of its start and end, seconds,
-        and the probability of missing its deadline.
+        """Per job its number, and of its start and its end, seconds, the median and the
+        quantiles between which 90 % of the runs lie; the probability of missing its
+        deadline, if it has one.
         """
-        [samples, *_] = self.samples.values()
-        starts_s = np.array([sample.start_s for sample in samples])
-        ends_s = np.array([sample.finish_s for sample in samples])
-        late = np.mean([sample.late for sample in samples], axis=0)
-        rows = []
         known = sorted(job.id for job in self.state.jobs)
-        for place, number in enumerate(known):
-            rows.append(
-                {
-                    "job": number,
-                    **_range("start", starts_s[:, place]),
-                    **_range("end", ends_s[:, place]),
-                    "miss_probability": float(late[place]),
-                }
-            )
-        return rows
+        columns = {
+            "job": known,
+            **_range("start", [sample.start_s for sample in self.first]),
+            **_range("end", [sample.finish_s for sample in self.first]),
+        }
+        if self.first[0].late is not None:
+            late = np.array([sample.late for sample in self.first], float)
+            columns["miss_probability"] = late.mean(axis=0).tolist()
+        return [dict(zip(columns, values)) for values in zip(*columns.values())]
 
     @cached_property
     def queue(self) -> dict[str, float]:
-        """Median and 90 % range of the time at which no job waits, seconds."""
-        [samples, *_] = self.samples.values()
-        return _range("empty", np.array([sample.empty_s for sample in samples]))
+        """The same of the time at which no job waits, seconds."""
+        return _range("empty", [sample.empty_s for sample in self.first])
 
     @cached_property
     def figures(self) -> list[dict[str, Any]]:
@@ -272,53 +229,54 @@ class Forecast:
         if first is not None:
             values = values - self._values(first)
         means = [plain_mean(mean(column)) for column in values.T]
-        return dict(zip(FIGURES, means))
+        return dict(zip(self.first[0].figures, means))
 
     def _values(self, label: str) -> Any:
-        now_s = self.state.now_s
-        return np.array([sample.figures(now_s) for sample in self.samples[label]])
+        return np.array([[*sample.figures.values()] for sample in self.samples[label]])
 
     def tables(self) -> list[Table]:
         """Return the tables of jobs, and of alternatives if there are several."""
         now_s, [first, *others] = self.state.now_s, self.samples
         rows = [
             {
-                name.replace("_s", ", min"): (value - now_s) / 60
-                if name.endswith("_s")
-                else value
+                name.removesuffix("_s") + "_min" * name.endswith("_s"): (
+                    (value - now_s) / 60 if name.endswith("_s") else value
+                )
                 for name, value in row.items()
             }
             for row in self.jobs
         ]
-        empty = [(value - now_s) / 60 for value in self.queue.values()]
+        low, median, high = [(value - now_s) / 60 for value in self.queue.values()]
         note = (
-            "Minutes from now; ranges are of 90 %. No job waits after"
-            f" {empty[1]:,.1f} min ({empty[0]:,.1f} to {empty[2]:,.1f})."
+            "Minutes from now: the median, and the 5 % and 95 % quantiles, between"
+            " which the time lies with a probability of 90 %. No job waits after"
+            f" {median:,.1f} min ({low:,.1f} to {high:,.1f})."
         )
         if not rows:
             return [Table(f"forecast, {first}", [["no job"]], note)]
         tables = [Table(f"forecast, {first}", cells_of(rows), note)]
         if others:
-            meanings = "; ".join(f"{name}: {text}" for name, text in FIGURES.items())
-            cells = [["alternative", *FIGURES]]
-            cells += [_cells(row, signed=False) for row in self.figures]
-            cells += [_cells(row, signed=True) for row in self.differences]
+            figures = self.first[0].figures
+            meanings = "; ".join(f"{name}: {FIGURES[name]}" for name in figures)
+            cells = [["alternative", *figures]]
+            cells += [_cells(row, figures, signed=False) for row in self.figures]
+            cells += [_cells(row, figures, signed=True) for row in self.differences]
             title = f"alternatives; differences from {first}, with 95 % intervals"
             tables.append(Table(title, cells, f"{meanings}."))
         return tables
 
 
-def _range(name: str, values: Any) -> dict[str, float]:
-    """Return the median and 90 % range of times, seconds."""
+def _range(name: str, values: Any) -> dict[str, Any]:
+    """Return quantiles of times over the runs, seconds."""
     # by this method a range of n runs holds a further one with the chance of 90 %
-    low, median, high = np.quantile(values, LEVELS, method="weibull").tolist()
-    return {f"{name}_low_s": low, f"{name}_median_s": median, f"{name}_high_s": high}
+    quantiles = np.quantile(values, LEVELS, axis=0, method="weibull").tolist()
+    return {f"{name}_{part}_s": value for part, value in zip(PARTS, quantiles)}
 
 
-def _cells(row: Mapping[str, Any], signed: bool) -> list[str]:
+def _cells(row: Mapping[str, Any], names: Iterable[str], signed: bool) -> list[str]:
     """Return the cells of an alternative, or of its differences."""
     cells = [f"{row['alternative']}{', difference' * signed}"]
-    for name in FIGURES:
+    for name in names:
         mean, (low, high) = row[name]["mean"], row[name]["ci95"]
         half = "" if not signed else f" ± {figure_text((high - low) / 2)}"
         cells.append(f"{figure_text(mean)}{half}")
@@ -327,7 +285,7 @@ def _cells(row: Mapping[str, Any], signed: bool) -> list[str]:
 
 def forecast(
     state: State,
-    scenario: Scenario,
+    scenario: Any,
     policies: Sequence[Any],
     seeds: Iterable[int] = range(200),
     *,
@@ -339,15 +297,16 @@ def forecast(
     Parameters
     ----------
     state : State
-        The queue and its slots.
-    scenario : Scenario
-        The distributions of jobs, market and terms; the slots are the state's.
+        The queue and its resources.
+    scenario : Model
+        The distributions of jobs, market and terms.
     policies : sequence of str or callable
         The first is the one in use; what each of the others would change is estimated.
     seeds : iterable of int
         Of the runs, which are common to all alternatives.
     slot : str, optional
-        Name of a GPU type, to estimate what one more slot of it would change.
+        Name of a GPU type, to estimate what one more slot of it would change; of a
+        cluster, the GPUs of one more node.
     later_h : float, optional
         Hours, > 0, to estimate what it would change to dispatch nothing until then.
 
@@ -356,32 +315,21 @@ def forecast(
     InputError
         For a state that the scenario cannot have.
     """
-    resumed, seeds = state.resumed(scenario), [*seeds]
-    require(bool(policies), "policies", policies, "at least one policy")
-    require(bool(seeds), "seeds", seeds, "at least one seed")
-    subject = resumed.subject(resumed)
-    first = policies[0]
-    alternatives = {
-        policy_name(subject.make_policy(policy)) if callable(policy) else str(policy): (
-            resumed,
-            policy,
-        )
-        for policy in policies
-    }
+    resumed, listed = state.resumed(scenario), check_seeds(seeds)
+    named = check_policies(policies, resumed)
+    alternatives = {label: (resumed, policy) for label, policy in named.items()}
+    [_, first], *_ = alternatives.values()
     if slot is not None:
-        types = {gpu.name: gpu for gpu in scenario.gpus}
-        check_one_of("GPU type", slot, types)
-        more = replace(resumed, slots=(*resumed.slots, types[slot]))
-        alternatives[f"one more {slot}"] = more, first
+        alternatives[f"one more {slot}"] = resumed.one_more(slot), first
     if later_h is not None:
         check_number("later_h", later_h, above=0)
         later = replace(resumed, wait_s=3600.0 * later_h)
         alternatives[f"{later_h:g} h later"] = later, first
-    engine = engine_for("auto", [], resumed.jobs * len(seeds) * len(alternatives))
+    engine = engine_for("auto", [], resumed.jobs * len(listed) * len(alternatives))
     return Forecast(
         state,
         {
-            label: [sample(model, policy, seed, engine) for seed in seeds]
+            label: [sample(model, policy, seed, engine) for seed in listed]
             for label, (model, policy) in alternatives.items()
         },
     )

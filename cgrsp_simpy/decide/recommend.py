@@ -670,9 +670,16 @@ class Search:
             others += [last._replace(types=each) for each in self.trials.fleets]
             [best] = self.best([last, self.race(others)], self.few)
             best = best if best == last else self.climb(best, self.few)
-        if varies_by_hour(self.trials.scenario) and self.trials.prices.price_slot:
-            self.by_hour(best)
+        self.schedules([best])
         return self.best([self.trials.now, *self.finalists()], self.seeds)[0]
+
+    def schedules(self, options: Iterable[Option]) -> list[Option]:
+        """Return the best schedule of slots for each option; none if the hour does not
+        matter, or slots cost nothing.
+        """
+        varies = varies_by_hour(self.trials.scenario)
+        pays = varies and self.trials.prices.price_slot
+        return [self.by_hour(option) for option in options if pays]
 
     def by_hour(self, option: Option) -> Option:
         """Return the best schedule of slots, from the load of a fixed number on.
@@ -763,6 +770,7 @@ class Search:
                     self.climb(option._replace(hours=()), self.few)
                     for option in self.best(own, self.few, KEPT)
                 ]
+                own += self.schedules(self.best(own, self.few))
             own = self.best(
                 (e for e in own if self.changed(e) == level), self.few, KEPT
             )

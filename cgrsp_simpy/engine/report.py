@@ -172,8 +172,8 @@ class Report:
         """
         return WaitTally() if self.claim_columns else EndTally()
 
-    def state(self, run: Any, at_s: float) -> Any:
-        """Return the state of a run, as `Run.state`."""
+    def state_class(self) -> Any:
+        """Return the class of the states of runs, derived from `engine.state.State`."""
         raise InputError(f"runs of {self.model.name} have no state")
 
     def summary(self, run: Any) -> dict[str, Any]:

@@ -283,9 +283,9 @@ class Run(HoldsPolicies):
         """Return the state of the run after all events up to a time, seconds, from
         which runs can start; of rented slots a `State`.
 
-        Raises InputError for a model whose report has no `state`.
+        Raises InputError for a model whose report has no `state_class`.
         """
-        return self.report.state(self, at_s)
+        return self.report.state_class().of(self, at_s)
 
     def __repr__(self) -> str:
         return visible(f"<{type(self).__name__} of {self.title}>")

@@ -76,11 +76,10 @@ class RentalReport(Report):
         more = self.model.terms.metrics | self.model.opening.metrics
         return Totals.of(self.model.workload.classes, more)
 
-    def state(self, run: Run, at_s: float) -> Any:
-        """Return the State of a run after all events up to a time, seconds."""
-        from cgrsp_simpy.rental.state import state_of  # it needs the scenario
+    def state_class(self) -> Any:
+        from cgrsp_simpy.rental.state import State  # it needs the scenario
 
-        return state_of(run, at_s)
+        return State
 
     def summary(self, run: Run) -> dict[str, Any]:
         """Return the figures of a run by name, units in the names.

@@ -1,59 +1,49 @@
-"""The state of a queue for rented slots at one moment, and runs that start from it.
+"""The state of a queue for rented slots, and runs that start from it.
 
-A run from a state repeats the recorded past: its jobs arrive and are
-dispatched when they were. What is not known is drawn from its distribution, given what
-has passed: the service of a job that has run for x seconds given that it takes longer,
-a provisioning delay that has not ended given that it lasts longer, and stock that
-persists given the statuses that were seen, by rejection. The policy takes over from
-there.
+The service of a job that has run for x seconds is drawn given that it takes longer, a
+provisioning delay that has not ended given that it lasts longer, and stock that
+persists given the statuses that were seen, by rejection.
 """
 
 from __future__ import annotations
 
-import copy
 import math
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, fields
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import fields, replace
 from functools import cached_property, partial
-from itertools import pairwise
 from operator import itemgetter
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import cloudpickle
 import numpy as np
 from numpy.random import Generator
 
-from cgrsp_simpy.base.checks import InputError, check_number, check_one_of, require
-from cgrsp_simpy.base.files import check_size, faults_of, json_of, write_whole
+from cgrsp_simpy.base.checks import check_one_of, require
 from cgrsp_simpy.base.metric import summed
 from cgrsp_simpy.base.parameters import (
     Count,
     Entries,
     NotNegative,
-    UpToInfinity,
+    Positive,
     Whole,
     declared,
-    limits,
     parameter,
     rule,
 )
-from cgrsp_simpy.base.parts import part_of
-from cgrsp_simpy.base.policy import Wake
 from cgrsp_simpy.base.streams import Draw, stream
-from cgrsp_simpy.base.table import json_text
-from cgrsp_simpy.engine.events import delay_until, policy_name
+from cgrsp_simpy.engine import state
+from cgrsp_simpy.engine.events import delay_until
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.engine.simulation import Simulation
-from cgrsp_simpy.market.gpu import round_robin
+from cgrsp_simpy.market.gpu import GpuType, round_robin
 from cgrsp_simpy.market.law import HIGH, LOW, Status
 from cgrsp_simpy.market.stock import Stock
 from cgrsp_simpy.rental.job import Draws, Job, Met, check_job
 from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.rental.subject import RentalSubject
 from cgrsp_simpy.rental.terms import Terms
-from cgrsp_simpy.rental.view import SlotView, View
+from cgrsp_simpy.rental.view import OperatorKnowledge, SlotView, View
+from cgrsp_simpy.rental.why import explained
 from cgrsp_simpy.rental.workload import (
     HourlyWorkload,
     JobList,
@@ -63,18 +53,15 @@ from cgrsp_simpy.rental.workload import (
     submissions_s,
 )
 
-MOST_JOBS = 10_000  # of a state
 NAMES = tuple(status.name.title() for status in Status)
 BILLING = ("billed_from", "minimum_s", "increment_s")
 """The terms of renting under which a state has all that a run needs."""
 
 
 @declared("{} of job {id}")
-class WaitingJob:
+class WaitingJob(state.WaitingJob):
     """A job that waits for a slot."""
 
-    id: Whole = parameter("Number; numbers rise with the submission.")
-    submit_s: NotNegative = parameter("Time of submission, seconds.")
     deadline_s: NotNegative = parameter("Deadline, seconds.")
     complexity: Count = parameter(
         "Estimate: which of the mean execution times of a GPU type is the job's, from"
@@ -87,6 +74,11 @@ class WaitingJob:
     gpus: Count = parameter("Slots that it holds at once.", default=1)
     weight: NotNegative | None = parameter(
         "Importance; that of its class, or 1, unless given.", default=None
+    )
+    estimate_s: Positive | None = parameter(
+        "Estimate in place of complexity: its mean execution time on the scenario's"
+        " first GPU type, seconds.",
+        default=None,
     )
 
 
@@ -107,6 +99,11 @@ class RunningJob(WaitingJob):
         default=None,
     )
 
+    @property
+    def since_s(self) -> float:
+        """The time of its dispatch, seconds."""
+        return self.dispatch_s
+
 
 @declared("{} of {gpu}")
 class SeenStock:
@@ -118,7 +115,7 @@ class SeenStock:
 
 
 @declared()
-class State:
+class State(state.State):
     """What is known of a queue and its slots at one moment.
 
         state = cg.simulate(cg.day("hectic"), "triage").state(3600)
@@ -130,49 +127,21 @@ class State:
         For a state that cannot be, such as two jobs on one slot.
     """
 
-    now_s: Annotated[
-        float, limits("a number from 0 to 10,000,000, 115 days", ge=0, le=1e7)
-    ] = parameter("The clock, seconds from the scenario's time 0, at its hour of day.")
-    slots: Annotated[Entries[str], rule("at least one slot", bool)] = parameter(
-        "Name of the GPU type of each slot."
-    )
     waiting: Entries[WaitingJob] = parameter("The jobs that wait.", default=())
     running: Entries[RunningJob] = parameter(
-        "The jobs that hold slots, in order of dispatch.", default=()
+        "The jobs that hold slots; those of one time in order of dispatch.", default=()
+    )
+    slots: Annotated[Entries[str], rule("at least one slot", bool)] = parameter(
+        "Name of the GPU type of each slot.", kw_only=True
     )
     stock: Entries[SeenStock] = parameter(
-        "The stock as last seen, at most once per type.", default=()
-    )
-    to_come: Whole | None = parameter(
-        "How many jobs are still to arrive; all of the workload, unless given, or those"
-        " of a list or log that are submitted later.",
-        default=None,
-    )
-    wake_s: UpToInfinity | None = parameter(
-        "When the policy decides next, seconds, unless a job arrives or ends before;"
-        " now, unless given; infinity, or null in JSON: at the next such event.",
-        default=None,
-    )
-    policy: str = parameter("Name of the policy whose memory it has.", default="")
-    memory: Any = parameter("What the policy's `save` returned.", default=None)
-    scenario: str = parameter(
-        "Name and words of the scenario, as on the command line: hectic slots=5.",
-        default="",
+        "The stock as last seen, at most once per type.", default=(), kw_only=True
     )
 
+    usual = "triage"
+
     def __post_init__(self) -> None:
-        now_s, known = self.now_s, sorted(self.jobs, key=lambda job: job.id)
-        most = f"at most {MOST_JOBS:,}"
-        require(len(known) <= MOST_JOBS, "number of jobs", len(known), most)
-        for before, job in pairwise(known):
-            require(before.id != job.id, "id", job.id, "that of one job, not of two")
-            in_order = before.submit_s <= job.submit_s
-            allowed = f"at least that of job {before.id}, {before.submit_s:g}"
-            require(in_order, f"submit_s of job {job.id}", job.submit_s, allowed)
-        for job in known:
-            allowed = f"at most now_s, {now_s:g}"
-            name = f"submit_s of job {job.id}"
-            require(job.submit_s <= now_s, name, job.submit_s, allowed)
+        super().__post_init__()
         holders: dict[int, int] = {}
         for job in self.running:
             self._check_running(job)
@@ -180,16 +149,11 @@ class State:
                 other = holders.setdefault(slot, job.id)
                 allowed = f"free, and job {other} holds it"
                 require(other == job.id, f"slot of job {job.id}", slot, allowed)
-        at_s = [job.dispatch_s for job in self.running]
-        require(at_s == sorted(at_s), "dispatch_s of running jobs", at_s, "rising")
         types = [seen.gpu for seen in self.stock]
         require(len({*types}) == len(types), "stock", types, "of different GPU types")
         for seen in self.stock:
-            name, allowed = f"seen_s of {seen.gpu}", f"at most now_s, {now_s:g}"
-            require(seen.seen_s <= now_s, name, seen.seen_s, allowed)
-        if self.wake_s is not None:
-            allowed = f"at least now_s, {now_s:g}"
-            require(self.wake_s >= now_s, "wake_s", self.wake_s, allowed)
+            name, allowed = f"seen_s of {seen.gpu}", f"at most now_s, {self.now_s:g}"
+            require(seen.seen_s <= self.now_s, name, seen.seen_s, allowed)
 
     def _check_running(self, job: RunningJob) -> None:
         """Check the times and the slots of a running job."""
@@ -204,170 +168,62 @@ class State:
         allowed = "in order: submission, dispatch, start, now"
         require(times == sorted(times), f"times {name}", times, allowed)
 
-    @property
-    def jobs(self) -> tuple[WaitingJob, ...]:
-        """All jobs, those that run first."""
-        return (*self.running, *self.waiting)
-
-    @classmethod
-    def from_json(cls, path: str | Path) -> State:
-        """Read a state from a JSON file, of the form of data/state.schema.json.
-
-        Raises InputError with the file's name for any other file.
-        """
-        path = Path(path)
-        with faults_of(path):
-            try:
-                check_size(path.stat().st_size)
-                text = path.read_bytes().decode()
-            except UnicodeDecodeError:
-                raise InputError("not JSON") from None
-            return cls.from_table(json_of(text, parse_constant=_refuse_constant))
-
-    @classmethod
-    def from_table(cls, table: Any) -> State:
-        """Return the state that a table, as from JSON, describes."""
-        if isinstance(table, dict):
-            for name in ("waiting", "running"):
-                rows, most = table.get(name), f"at most {MOST_JOBS:,}"
-                number = len(rows) if isinstance(rows, list) else 0
-                require(number <= MOST_JOBS, f"jobs {name}", number, most)
-            if table.get("wake_s", 0.0) is None:
-                table = table | {"wake_s": math.inf}
-        state: State = part_of(cls, table, "")
-        return state
-
-    def table(self) -> dict[str, Any]:
-        """Return the state as a table, for JSON; infinity is null there."""
-        table = {
-            item.name: getattr(self, item.name)
-            for item in fields(self)
-            if getattr(self, item.name) != item.default
-        }
-        for name in ("waiting", "running", "stock"):
-            rows = [_known(row) for row in table.get(name, ())]
-            table |= {name: rows} if rows else {}
-        return table
-
-    def to_json(self, path: str | Path) -> None:
-        """Write the state to a JSON file; an existing one is overwritten."""
-        write_whole(Path(path), f"{json_text(self.table())}\n".encode())
-
     def resumed(self, scenario: Scenario) -> Resumed:
-        """Return the scenario from this state on, a model like any other.
-
-        Its slots are the state's. Raises InputError for a state that the scenario
-        cannot have, and for a scenario of which a state does not have everything.
-        """
         parts = {
             item.name: getattr(scenario, item.name)
             for item in fields(Scenario)
             if item.init
         }
-        require(
-            type(scenario) is Scenario,
-            "scenario",
-            scenario,
-            "of rented slots, a Scenario",
-        )
+        allowed = "of rented slots, a Scenario"
+        require(type(scenario) is Scenario, "scenario", scenario, allowed)
         slots = round_robin(list(self.slots), scenario.gpus)
         return Resumed(**parts | {"slots": slots}, state=self)
 
+    @classmethod
+    def parts_of(cls, live: Simulation) -> dict[str, Any]:
+        scenario: Scenario = live.model
+        view, names = live.view, [part.name for part in scenario.workload.classes]
 
-def _refuse_constant(name: str) -> None:
-    raise InputError(f"{name} must be a finite number")
+        def entry(job: Job) -> dict[str, Any]:
+            row = job._asdict() | {"deadline_class": names[job.deadline_class]}
+            del row["tight"]
+            if job.complexity > len(scenario.workload.mix):
+                mean_s = scenario.gpus[0].mean_execution_s[job.complexity - 1]
+                row |= {"complexity": 1, "estimate_s": mean_s}
+            return row
 
-
-def _known(row: Any) -> dict[str, Any]:
-    """Return a job or status as a table without what is not known."""
-    return {name: value for name, value in asdict(row).items() if value is not None}
-
-
-def state_of(run: Any, at_s: float) -> State:
-    """Return the state of a simulated run after all events up to a time, seconds.
-
-    The run is repeated up to then. Raises InputError for a policy with a memory that it
-    does not save.
-    """
-    check_number("at_s", at_s, least=0)
-    scenario: Scenario = run.scenario
-    require(run.rule is not None, "run", run, "one of `simulate`, to be repeated")
-    live: Simulation = scenario.subject(scenario).simulation(run.rule, run.seed)
-    while live.env.peek() <= at_s and live.advance(1):
-        pass
-    view, names = live.view, [part.name for part in scenario.workload.classes]
-    view.on_decision(at_s)  # for the statuses seen
-
-    def entry(job: Job) -> dict[str, Any]:
-        classes = {"deadline_class": names[job.deadline_class]}
-        table = job._asdict() | classes
-        del table["tight"]
-        return table
-
-    running = [
-        RunningJob(
-            **entry(claim.job),
-            slots=tuple(slot for slot, _ in claim.parts),
-            dispatch_s=claim.granted_s,
-            start_s=None if math.isnan(claim.started_s) else claim.started_s,
-            gpu=claim.terms[0][0].name,
-        )
-        for claim in live.granted_claims
-    ]
-    seen = [
-        SeenStock(slot.gpu.name, NAMES[view.status(slot)], seen_s)
-        for slot in (SlotView(-1, gpu) for gpu in scenario.types)
-        if (seen_s := view.seen_s(slot)) is not None
-    ]
-    wake = live.dispatcher.wake
-    wakes_s = [time_s for time_s, *_, event in live.env._queue if event is wake]
-    policy, before = live.policy, run.rule
-    if isinstance(policy, Replay):
-        policy = policy.policy
-    if isinstance(before, Replay):
-        before = before.policy
-    return State(
-        now_s=at_s,
-        slots=tuple(gpu.name for gpu in scenario.slots),
-        waiting=tuple(WaitingJob(**entry(job)) for job in live.pending_claims),
-        running=tuple(running),
-        stock=tuple(seen),
-        to_come=scenario.jobs - live.records.number - len(live.job_processes),
-        wake_s=math.inf if wake is None else wakes_s[0],
-        policy=policy_name(policy),
-        memory=_memory_of(policy, before),
-    )
-
-
-def _memory_of(policy: Any, before: Any) -> Any:
-    """Return what a policy saves of its memory, None if it has none.
-
-    before: the policy as it was passed to the run. The package's own have no memory.
-    """
-    if hasattr(policy, "save"):
-        return policy.save()
-    own = type(policy).__module__.startswith("cgrsp_simpy.")
-    if not own and hasattr(policy, "__dict__"):
-        memories = [cloudpickle.dumps(vars(each)) for each in (policy, before)]
-        name = policy_name(policy)
-        if memories[0] != memories[1]:
-            raise InputError(
-                f"policy {name!r} has a memory that a state does not have; give it"
-                " save(), which returns the memory, and restore(memory)"
+        running = [
+            RunningJob(
+                **entry(claim.job),
+                slots=tuple(slot for slot, _ in claim.parts),
+                dispatch_s=claim.granted_s,
+                start_s=None if np.isnan(claim.started_s) else claim.started_s,
+                gpu=claim.terms[0][0].name,
             )
-    return None
+            for claim in live.granted_claims
+        ]
+        seen = [
+            SeenStock(slot.gpu.name, NAMES[view.status(slot)], seen_s)
+            for slot in (SlotView(-1, gpu) for gpu in scenario.types)
+            if (seen_s := view.seen_s(slot)) is not None
+        ]
+        arrived = live.records.number + len(live.job_processes)
+        return {
+            "slots": tuple(gpu.name for gpu in scenario.slots),
+            "waiting": tuple(WaitingJob(**entry(job)) for job in live.pending_claims),
+            "running": tuple(running),
+            "stock": tuple(seen),
+            "to_come": scenario.jobs - arrived,
+        }
 
 
 # ---- a run that starts from a state ----
 
 
 @declared()
-class Resumed(Scenario):
+class Resumed(Scenario, state.FromState):
     """A scenario of rented slots from a state on; `State.resumed` makes it."""
 
-    wait_s: UpToInfinity = parameter(
-        "Seconds for which nothing is dispatched from the state on.", default=0.0
-    )
     state: State = parameter("Where runs start.", kw_only=True)
 
     def __post_init__(self) -> None:
@@ -393,6 +249,7 @@ class Resumed(Scenario):
                 check_one_of(f"status of {seen.gpu}", seen.status, possible)
         for entry in self.state.jobs:
             self._check_entry(entry, types)
+        self._add_levels()
 
     def _check_entry(self, entry: WaitingJob, types: Sequence[str]) -> None:
         """Check that a job of the state fits the scenario."""
@@ -401,6 +258,9 @@ class Resumed(Scenario):
         allowed = f"at most {levels}, the levels of the workload"
         within = entry.complexity <= levels
         require(within, f"complexity {name}", entry.complexity, allowed)
+        twice = entry.estimate_s is not None and entry.complexity > 1
+        allowed = "left out with estimate_s"
+        require(not twice, f"complexity {name}", entry.complexity, allowed)
         allowed = f"at most {number}, the number of slots"
         require(entry.gpus <= number, f"gpus {name}", entry.gpus, allowed)
         names = [part.name for part in self.workload.classes]
@@ -411,6 +271,47 @@ class Resumed(Scenario):
         if gpu is not None:
             check_one_of(f"gpu {name}", gpu, types)
 
+    @cached_property
+    def _levels(self) -> list[int]:
+        """The levels of the workload, and behind them for each estimate in seconds the
+        nearest of these.
+        """
+        levels = range(len(self.workload.mix))
+        times_s = self.gpus[0].mean_execution_s
+        return [level + 1 for level in levels] + [
+            1 + min(levels, key=lambda level: abs(math.log(times_s[level] / mean_s)))
+            for mean_s in self._estimates_s
+        ]
+
+    @cached_property
+    def _estimates_s(self) -> list[float]:
+        """The estimates in seconds of the state, rising."""
+        estimates = {entry.estimate_s for entry in self.state.jobs}
+        return sorted(estimates - {None})
+
+    def _add_levels(self) -> None:
+        """Give each estimate in seconds a level of its own: the time of the first type,
+        and of the others in the proportions of the nearest level.
+        """
+        levels, first = len(self.workload.mix), self.gpus[0].mean_execution_s
+
+        def with_levels(gpu: GpuType) -> GpuType:
+            times_s = gpu.mean_execution_s
+            further_s = [
+                mean_s * (times_s[near - 1] / first[near - 1])
+                for mean_s, near in zip(self._estimates_s, self._levels[levels:])
+            ]
+            return replace(gpu, mean_execution_s=(*times_s[:levels], *further_s))
+
+        for field in ("slots", "gpus") if self._estimates_s else ():
+            types = tuple(map(with_levels, getattr(self, field)))
+            object.__setattr__(self, field, types)
+
+    def known(self) -> OperatorKnowledge:
+        known = super().known()
+        further = [0.0] * len(self._estimates_s)
+        return replace(known, complexity_mix=(*known.complexity_mix, *further))
+
     def _job(self, entry: WaitingJob) -> Job:
         """Return the job of an entry of the state."""
         classes = self.workload.classes
@@ -419,11 +320,15 @@ class Resumed(Scenario):
             names = [part.name for part in classes]
             index = names.index(entry.deadline_class)
         weight = classes[index].weight if entry.weight is None else entry.weight
+        level = entry.complexity
+        if entry.estimate_s is not None:
+            place = self._estimates_s.index(entry.estimate_s)
+            level = len(self.workload.mix) + 1 + place
         return Job(
             entry.id,
             entry.submit_s,
             entry.deadline_s,
-            entry.complexity,
+            level,
             classes[index].tight,
             entry.gpus,
             1.0 if weight is None else weight,
@@ -452,9 +357,8 @@ class Resumed(Scenario):
 
     def arrivals(self, draw: Draw) -> Iterator[tuple[float, Job, Draws]]:
         seed, stock = draw.seed, self.stock_of(draw.seed)
-        running = {entry.id: entry for entry in self.state.running}
         for number, job in self.known_jobs.items():
-            draws: Draws = self._draws(job, running.get(number), seed, stock)
+            draws: Draws = self._draws(job, self.running.get(number), seed, stock)
             yield job.submit_s, job, draws
         first = max(
             self.workload.jobs - self.to_come, max(self.known_jobs, default=-1) + 1
@@ -537,6 +441,7 @@ class Resumed(Scenario):
         """Return a realised over mean execution time, given that it is above a
         number.
         """
+        level = self._levels[level - 1]
         if isinstance(self.workload, LoggedWorkload):
             factors = self._logged_factors[level]
             later = factors[np.searchsorted(factors, above, "right") :]
@@ -588,6 +493,37 @@ class Resumed(Scenario):
         showing = [n for n, (_, likely) in enumerate(ended) if likely.count(0.0) == 2]
         return open_delays + ended[showing[-1] if showing else 0 :]
 
+    # ---- answers ----
+
+    def assignment(self, view: View, entry: RunningJob) -> Any:
+        slots = [view._slots[index] for index in entry.slots]
+        if self.free_types and entry.gpu is not None:
+            gpu = self.gpus_of(entry)[0]
+            slots = [SlotView(index, gpu) for index in entry.slots]
+        job = next(job for job in view.queue if job.id == entry.id)
+        return job, slots[0] if job.gpus == 1 else tuple(slots)
+
+    def on_resume(self, view: View) -> None:
+        for seen in self.state.stock:
+            view._statuses[seen.gpu] = Status(NAMES.index(seen.status))
+
+    def explained(self, policy: Any, view: View) -> tuple[Any, dict[int, str]]:
+        return explained(policy, view)
+
+    def described(
+        self, job: Job, chosen: Any, reasons: Mapping[int, str]
+    ) -> dict[str, Any]:
+        slots = chosen if isinstance(chosen, Sequence) else (chosen,)
+        gpus = dict.fromkeys(slot.gpu.name for slot in slots)
+        indices = [slot.index for slot in slots]
+        row = {"job": job.id, "slots": indices, "gpu": "+".join(gpus)}
+        return row | {"reason": reasons.get(job.id, "")}
+
+    def one_more(self, text: str) -> Resumed:
+        types = {gpu.name: gpu for gpu in self.gpus}
+        check_one_of("GPU type", text, types)
+        return replace(self, slots=(*self.slots, types[text]))
+
 
 def _misses(
     observed: Sequence[tuple[float, Sequence[float]]],
@@ -603,78 +539,13 @@ def _misses(
     return missed
 
 
-class Replay:
-    """A policy that dispatches the running jobs of a state when they were, and then
-    decides as another policy.
-    """
-
-    def __init__(self, policy: Any, resumed: Resumed) -> None:
-        self.policy, self.name = copy.deepcopy(policy), policy_name(policy)
-        state = resumed.state
-        self._past = [*state.running]
-        self._types = {gpu.name: gpu for gpu in resumed.gpus}
-        self._free_types = resumed.free_types
-        # before it, nothing is decided
-        self._from_s = state.now_s + resumed.wait_s
-        self._wake_s = self._from_s
-        if state.wake_s is not None and not resumed.wait_s:
-            self._wake_s = state.wake_s
-        self._seen = {
-            seen.gpu: Status(NAMES.index(seen.status)) for seen in state.stock
-        }
-        self._now_s = state.now_s
-        if state.memory is not None and state.policy == self.name:
-            restores = hasattr(self.policy, "restore")
-            allowed = "one with a method restore(memory), as the state has a memory"
-            require(restores, "policy", self.name, allowed)
-            self.policy.restore(state.memory)
-
-    def __getattr__(self, name: str) -> Any:
-        if name == "policy":  # not set yet, while copying
-            raise AttributeError(name)
-        return getattr(self.policy, name)  # what the policy declares
-
-    def __call__(self, view: View) -> Iterator[Any]:
-        now_s, asked = view.now_s, False
-        while self._past and self._past[0].dispatch_s <= now_s:
-            entry = self._past.pop(0)
-            slots = [self._slot(view, entry, index) for index in entry.slots]
-            job = next(job for job in view.queue if job.id == entry.id)
-            yield job, slots[0] if job.gpus == 1 else tuple(slots)
-        if self._past:
-            yield Wake(self._past[0].dispatch_s)
-        elif now_s < self._from_s or now_s == self._now_s < self._wake_s:
-            if self._wake_s < math.inf:
-                yield Wake(self._wake_s)
-        elif view.waiting:
-            asked = True
-            if now_s == self._now_s:
-                view._statuses.update(self._seen)
-            answer = self.policy(view)
-            if answer is not None:
-                yield from answer if hasattr(answer, "__iter__") else (answer,)
-        view._run.dispatcher.decisions -= not asked
-
-    def _slot(self, view: View, entry: RunningJob, index: int) -> SlotView:
-        if self._free_types and entry.gpu is not None:
-            return SlotView(index, self._types[entry.gpu])
-        return view._slots[index]
-
-
-class ResumedSubject(RentalSubject):
+class ResumedSubject(state.FromStateSubject, RentalSubject):
     """Runs from a state."""
 
-    def draw(self, seed: int) -> Any:
-        return list(self.model.arrivals(Draw(seed)))
-
-    def simulation(self, policy: Any, seed: int, **how: Any) -> Simulation:
-        if isinstance(policy, Replay):  # of a run that is repeated
-            policy = policy.policy
-        return super().simulation(Replay(policy, self.model), seed, **how)
-
     def not_compiled(self, policy: Any) -> str:
-        if self.model.state.stock or self.model.wait_s:
-            return "it starts from a state with stock that was seen, or later"
+        model = self.model
+        if model.state.stock or model.wait_s or model._estimates_s:
+            return "its state has stock that was seen or estimates, or it starts later"
         return super().not_compiled(policy)
 
     def compiled(self, policy: Any, seed: int, drawn: Any, records: bool) -> Run | None:

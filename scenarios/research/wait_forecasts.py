@@ -15,6 +15,7 @@ import numpy as np
 
 from cgrsp_simpy.cluster.logs import cluster_of, jobs_of
 from cgrsp_simpy.cluster.waits import (
+    LEARNED_FROM,
     coverage,
     known_waits,
     pinball_s,
@@ -22,7 +23,6 @@ from cgrsp_simpy.cluster.waits import (
 )
 from cgrsp_simpy.logs import read_log
 
-LEARNED_FROM = 0.3
 START_H = 7.02  # of the log, in local time
 
 

@@ -1,5 +1,6 @@
 """Forecasts of waits from what was known at each submission."""
 
+import json
 import sys
 
 import numpy as np
@@ -7,8 +8,11 @@ import pytest
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.base.streams import stream
+from cgrsp_simpy.cli import main
 from cgrsp_simpy.cluster import waits
+from cgrsp_simpy.cluster.cluster import Cluster
 from cgrsp_simpy.cluster.jobs import Jobs
+from cgrsp_simpy.cluster.scenario import Scenario
 from cgrsp_simpy.cluster.waits import (
     LEVELS,
     coverage,
@@ -100,6 +104,59 @@ def test_without_scikit_learn_the_error_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "sklearn.ensemble", None)
     with pytest.raises(cg.InputError, match=r'pip install "\.\[forecast\]"'):
         rolling_forecast(known_waits(log_of(50)), 30)
+
+
+def written(jobs, path):
+    """The command that forecasts the waits of a log in a file."""
+    rows = zip(jobs.arrival_s, jobs.start_s, jobs.duration_s, jobs.gpus)
+    lines = [",".join(f"{value:.0f}" for value in row) for row in rows]
+    path.write_text("submit_s,start_s,service_s,gpus\n" + "\n".join(lines) + "\n")
+    return f"forecast {path} cluster=1x8 --policies fifo,shortest".split()
+
+
+def unexplained(number):
+    """A log in which jobs wait at random."""
+    jobs = log_of(number)
+    jobs.start_s[:] = jobs.arrival_s + stream(6, "suite waits").exponential(300, number)
+    return jobs
+
+
+def test_the_command_forecasts_a_log_that_no_scheduler_explains(tmp_path, capsys):
+    pytest.importorskip("sklearn")
+    command = written(unexplained(800), tmp_path / "log.csv")
+    assert main([*command, "--format", "json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["explained_by"] == []
+    assert [row["alternative"] for row in answer["figures"]] == ["model", "control"]
+    rows = answer["forecast"]
+    assert [row["job"] for row in rows] == list(range(240, 800))
+    assert all(row["wait_p5_s"] <= row["wait_p95_s"] for row in rows)
+    assert main(command) == 0
+    assert capsys.readouterr().out.startswith("no scheduler explains this log: none")
+
+
+def test_the_command_without_scikit_learn_names_the_extra(
+    tmp_path, capsys, monkeypatch
+):
+    monkeypatch.setitem(sys.modules, "sklearn.ensemble", None)
+    assert main(written(unexplained(100), tmp_path / "log.csv")) == 2
+    [line] = capsys.readouterr().err.splitlines()
+    assert 'pip install ".[forecast]"' in line
+
+
+def test_a_log_that_a_scheduler_explains_is_simulated(tmp_path, capsys):
+    run = cg.simulate(Scenario(log_of(300), Cluster((8,))), "fifo")
+    jobs = log_of(300)
+    jobs.start_s[:] = np.round(run.jobs["start_s"])
+    assert main(written(jobs, tmp_path / "log.csv")) == 0
+    out = capsys.readouterr().out
+    assert "fifo explains this log" in out and "--policies fifo" in out
+
+
+@pytest.mark.parametrize("words", ["--slot 8", "--later 1", "--seeds 3"])
+def test_options_of_a_state_are_refused_with_a_log(words, capsys):
+    assert main(f"forecast log.csv {words}".split()) == 2
+    assert "must be left out with a log" in capsys.readouterr().err
 
 
 def test_a_log_without_waits_is_refused():

@@ -116,7 +116,7 @@ def test_the_page_on_advice_quotes_its_report():
     assert lines[0] == told[0][-len(lines[0]) :] and lines[1] == told[1]
     assert told[2].startswith(lines[2])
     text = " ".join(told)
-    first = re.search(r"it saves ([^ ]* ± [^ ]*) USD a day", report)[1]
+    first = re.search(r"it saves ([^ ]* ± [^ ]*) USD per day", report)[1]
     assert f"which saves {first} USD per day" in text and "here triage" in text
     options = re.search(r"other kind \((\d+) options\)", report)[1]
     assert f"All {options} options that were tried" in text

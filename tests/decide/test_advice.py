@@ -92,7 +92,7 @@ def test_the_three_lines_are_what_the_runs_say(found):
     saved = {part: now[part] - then[part] for part in PARTS}
     mean, half = spread(sum(saved.values()))
     assert (
-        f"it saves a day: {mean:.2f} ± {half:.2f} USD of today's"
+        f"Saving per day: {mean:.2f} ± {half:.2f} USD of today's"
         f" {sum(now.values()).mean():.2f}" in saves
     )
     bills = saved["rent_usd"] + saved["slots_usd"]
@@ -114,7 +114,7 @@ def test_the_three_lines_are_what_the_runs_say(found):
     assert (
         sure
         == f"How sure: {mean - half:.2f} to {mean + half:.2f} USD, the 95 % interval"
-        " over 12 days drawn by the same law that the search did not use, p ="
+        " over 12 days of the same distributions that the search did not use, p ="
         f" {p:.1g}."
     )
 
@@ -143,7 +143,7 @@ def test_what_is_not_shown_is_not_advised():
     )
     assert (
         "is not shown to cost less." in none.lines[0]
-        and "would save a day" in none.lines[1]
+        and "Saving per day with " in none.lines[1]
     )
     assert none.lines[2] == "How sure: 2 seeds: no interval (at least 3)."
     assert "nan" not in str(none)
@@ -282,8 +282,8 @@ def test_the_first_step_is_told_with_what_it_saves():
     now, then = (costs_of(place(20.0), each, range(6)) for each in (own.now, own.first))
     mean, half = spread(sum(now.values()) - sum(then.values()))
     assert (
-        f": 2 slots in place of 1 (+ 1 one); it saves {mean:.2f} ± {half:.2f} USD a day"
-        in told
+        f": 2 slots in place of 1 (+ 1 one); it saves {mean:.2f} ± {half:.2f} USD per"
+        " day" in told
     )
 
 
@@ -399,7 +399,7 @@ def test_a_log_has_an_interval_over_its_days_beside_that_of_the_luck(tmp_path):
 @pytest.mark.slow
 def test_a_short_log_says_that_it_says_nothing_of_other_days(tmp_path):
     own = advise(log_of_days(tmp_path, 2), ["fifo"], range(3))
-    assert "; nothing is said of other days, the log has fewer than 7." in own.lines[2]
+    assert "; no interval for other days: the log has fewer than 7." in own.lines[2]
     assert own.for_days(own.best) is None
 
 

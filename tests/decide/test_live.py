@@ -135,7 +135,7 @@ def test_the_ranges_hold_what_becomes_of_the_jobs(states):
         for row in result.jobs:
             job = jobs[row["job"]]
             for name, value in (("start", job["start_s"]), ("end", job["finish_s"])):
-                low, high = row[f"{name}_low_s"], row[f"{name}_high_s"]
+                low, high = row[f"{name}_p5_s"], row[f"{name}_p95_s"]
                 assert low <= row[f"{name}_median_s"] <= high
                 inside.append(low - 1e-6 <= value <= high + 1e-6)
             missed.append(
@@ -143,7 +143,7 @@ def test_the_ranges_hold_what_becomes_of_the_jobs(states):
             )
         end_s = _empty_s(run.jobs["submit_s"], run.jobs["dispatch_s"], at_s)
         queue = result.queue
-        empty.append(queue["empty_low_s"] - 1 <= end_s <= queue["empty_high_s"] + 1)
+        empty.append(queue["empty_p5_s"] - 1 <= end_s <= queue["empty_p95_s"] + 1)
     # of few states, whose jobs share what comes, the bounds are wide
     few = states < 30
     assert np.mean(inside) > (0.6 if few else 0.8)
@@ -165,7 +165,7 @@ def test_alternatives_are_paired():
     assert more["wait_min"]["ci95"][1] < 0
     assert later["wait_min"]["ci95"][0] > 30
     first, fourth = (result.samples[name] for name in (names[0], names[3]))
-    running = [n for n, row in enumerate(result.jobs) if row["start_high_s"] < 300]
+    running = [n for n, row in enumerate(result.jobs) if row["start_p95_s"] < 300]
     assert running
     for one, other in zip(first, fourth):  # what runs already ends as before
         assert np.array_equal(one.finish_s[running], other.finish_s[running])

@@ -144,9 +144,10 @@ def folder_of(command, place):
         )
         if made != command:
             run(calls(made)[0], place)
-    if "state.json" in command:
-        [state] = (text for kind, text in BLOCKS["live"] if kind == "json")
-        (place / "state.json").write_text(state, encoding="utf-8")
+    states = [text for kind, text in BLOCKS["live"] if kind == "json"]
+    for file, state in zip(("state.json", "cluster.json"), states, strict=True):
+        if file in command:
+            (place / file).write_text(state, encoding="utf-8")
     if "bank.py" in command:
         [script] = (text for _, text in BLOCKS["README"] if "def bank(" in text)
         (place / "bank.py").write_text(script, encoding="utf-8")

@@ -166,6 +166,40 @@ def test_a_compiled_run_from_a_state_has_the_bits_of_simpy(policy, changes):
             assert run.held_s == compiled.held_s
 
 
+def test_estimates_in_seconds_are_what_policies_see_and_runs_take():
+    """Between two classes, and beyond all; on another type in its proportion."""
+    times = [65.0, 80.0, 600.0]
+    table = {
+        "now_s": 100,
+        "slots": ["RTX A5000"],
+        "to_come": 0,
+        "waiting": [
+            {"id": n, "submit_s": n, "deadline_s": 1e5, "estimate_s": times[-1 - n]}
+            for n in range(3)
+        ],
+    }
+    scenario = deterministic(100)
+    model = State.from_table(table).resumed(scenario)
+    first, other = (scenario.gpus[n].mean_execution_s for n in (0, 1))
+    nearest = [1, 1, 2]  # by the ratio
+    expected = [s * other[n] / first[n] for s, n in zip(times, nearest)]
+    run = cg.simulate(model, "spt")
+    jobs = run.jobs[np.argsort(run.jobs["start_s"])]
+    assert jobs["job"].tolist() == [2, 1, 0]
+    assert jobs["finish_s"] - jobs["start_s"] == pytest.approx(expected)
+    at_s = float(jobs["start_s"][1]) + 1
+    rest = run.state(at_s)
+    assert [entry.estimate_s for entry in rest.jobs] == [80.0, 600.0]
+    again = cg.simulate(rest.resumed(scenario), "spt").jobs
+    assert again["finish_s"] == pytest.approx(jobs["finish_s"][[2, 1]])
+    random = replace(scenario, service=cg.Service())
+    model = State.from_table(table).resumed(random)
+    runs = [cg.simulate(model, "spt", seed).jobs for seed in range(200)]
+    means = np.mean([run["finish_s"] - run["start_s"] for run in runs], axis=0)
+    assert means == pytest.approx(expected[::-1], rel=0.03)
+    assert cg.simulate(replace(model), "triage", 1).jobs["job"].tolist() == [0, 1, 2]
+
+
 def test_a_job_of_a_log_takes_longer_than_it_has():
     log = cg.LoggedWorkload(
         submit_s=range(0, 6000, 60),
@@ -264,7 +298,7 @@ BAD = {
     ),
     "NaN": (changed(now_s=float("nan")), "NaN must be a finite number"),
     "unknown key": (changed(clock=3), "unknown key in the file 'clock'"),
-    "no clock": ({"slots": ["RTX 3090"]}, "the file lacks now_s"),
+    "no clock": ({"scenario": "hectic", "slots": ["RTX 3090"]}, "the file lacks now_s"),
     "a list": ([], "the file(=[]) must be a table"),
     "no list": (changed(waiting=5), "waiting(=5) must be a list"),
     "equal numbers": (
@@ -274,6 +308,18 @@ BAD = {
     "a running job that began in the future": (
         changed(running=[running(start_s=901)]),
         "must be in order: submission, dispatch, start, now",
+    ),
+    "a running job that ends before it began": (
+        changed(running=[running(start_s=849)]),
+        "must be in order: submission, dispatch, start, now",
+    ),
+    "an estimate twice": (
+        changed(waiting=[job(complexity=2, estimate_s=60)]),
+        "complexity of job 9(=2) must be left out with estimate_s",
+    ),
+    "an estimate of nothing": (
+        changed(waiting=[job(estimate_s=0)]),
+        "estimate_s of job 9(=0) must be a number > 0",
     ),
     "a waiting job of the future": (
         changed(waiting=[job(submit_s=1000)]),
@@ -339,7 +385,10 @@ def test_states_that_cannot_be_give_one_line(case, tmp_path, capsys):
     assert message in line
 
 
-@pytest.mark.parametrize("content", [b"{", b"\xff", b"", b"[1, 2"])
+DEEP = b'{"memory": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"
+
+
+@pytest.mark.parametrize("content", [b"{", b"\xff", b"", b"[1, 2", b"[]", DEEP])
 def test_a_file_that_is_not_json_gives_one_line(content, tmp_path, capsys):
     path = tmp_path / "state.json"
     path.write_bytes(content)

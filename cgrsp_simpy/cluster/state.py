@@ -1,0 +1,483 @@
+"""The state of the queue of a cluster, and runs that start from it.
+
+How long a job of the state runs is drawn given its estimate and for how long it has
+run: of a mix by its distributions, of a log as a job of the log over its estimate.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields, replace
+from functools import cached_property
+from typing import Annotated, Any, Literal
+
+import numpy as np
+
+from cgrsp_simpy.base.arrays import Floats
+from cgrsp_simpy.base.checks import check_whole, read_as, require
+from cgrsp_simpy.base.parameters import (
+    Count,
+    Entries,
+    Fraction,
+    NotNegative,
+    Positive,
+    Whole,
+    as_tuple,
+    declared,
+    limits,
+    parameter,
+    prepared,
+    rule,
+)
+from cgrsp_simpy.base.streams import Draw, stream
+from cgrsp_simpy.cluster.cluster import Allocation, Pools
+from cgrsp_simpy.cluster.jobs import (
+    COLUMNS,
+    DEPENDENCY,
+    KINDS,
+    Jobs,
+    Mix,
+    Offered,
+    Row,
+    generate,
+)
+from cgrsp_simpy.cluster.report import ClusterReport
+from cgrsp_simpy.cluster.scenario import Scenario
+from cgrsp_simpy.cluster.subject import ClusterSubject
+from cgrsp_simpy.cluster.view import View
+from cgrsp_simpy.engine import state
+from cgrsp_simpy.engine.simulation import Process, Simulation
+from cgrsp_simpy.logs import Tags
+
+TAGS = ("gpu_type", "partition")  # requests of a job that are texts
+REQUESTED = ("nodes", "cores", "memory_gb")  # requests that are numbers
+Number = Annotated[int, limits("a whole number from 0 to 10,000,000", ge=0, le=10**7)]
+
+
+@declared("{} of job {id}")
+class WaitingJob(state.WaitingJob):
+    """A job that waits."""
+
+    id: Number = parameter("Number; numbers rise with the submission.")
+    estimate_s: Positive = parameter("Estimate of its run time, seconds.", kw_only=True)
+    gpus: Whole = parameter("GPUs that it holds at once.", default=1)
+    job_kind: Literal["inference", "training", "research"] = parameter(
+        "Its kind.", default="inference"
+    )
+    user: Whole | None = parameter("Number of its user.", default=None)
+    family: Whole | None = parameter("Number of its model family.", default=None)
+    iterations: Positive | None = parameter("Its work.", default=None)
+    qos: Fraction | None = parameter(
+        "Priority of its quality of service over the highest.", default=None
+    )
+    nodes: Count | None = parameter(
+        "On how many nodes it is; on as few as possible, unless given.", default=None
+    )
+    cores: Whole | None = parameter(
+        "Its cores, if the cluster has these.", default=None
+    )
+    memory_gb: NotNegative | None = parameter(
+        "Its memory, if the cluster has this.", default=None
+    )
+    gpu_type: str | None = parameter(
+        "Type of its GPUs, if the nodes have these.", default=None
+    )
+    partition: str | None = parameter(
+        "Its partition, if the nodes have these.", default=None
+    )
+
+
+Part = Annotated[tuple[Whole, Whole], prepared(as_tuple)]
+
+
+@declared("{} of job {id}")
+class RunningJob(WaitingJob):
+    """A job that runs."""
+
+    place: Annotated[Entries[Part], rule("at least one node", bool)] = parameter(
+        "Pairs (node, GPUs), nodes from 0 on; of n nodes, n + i and 2n + i are the"
+        " cores and the memory of node i, where jobs take these.",
+        kw_only=True,
+    )
+    start_s: NotNegative = parameter("Time of its start, seconds.", kw_only=True)
+
+    @property
+    def since_s(self) -> float:
+        """The time of its start, seconds."""
+        return self.start_s
+
+
+@declared("{} of node {node}")
+class ClosedNode:
+    """A node on which no job starts: it is down, or drains."""
+
+    node: Whole = parameter("Its number, from 0 on.")
+    until_s: NotNegative | None = parameter(
+        "When jobs start there again, seconds; null: not within the forecast.",
+        default=None,
+    )
+
+
+@declared()
+class State(state.State):
+    """What is known of the queue of a cluster and its nodes at one moment.
+
+    run = cg.simulate(scenario, "easy")
+    cg.compare(run.state(3600).resumed(scenario), ["easy", "fifo"], range(30))
+    """
+
+    waiting: Entries[WaitingJob] = parameter("The jobs that wait.", default=())
+    running: Entries[RunningJob] = parameter("The jobs that run.", default=())
+    closed: Entries[ClosedNode] = parameter(
+        "The nodes that are down or drain.", default=(), kw_only=True
+    )
+
+    usual = "easy"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for job in self.running:
+            times = [job.submit_s, job.start_s, self.now_s]
+            allowed = "in order: submission, start, now"
+            require(times == sorted(times), f"times of job {job.id}", times, allowed)
+        nodes = [entry.node for entry in self.closed]
+        require(len({*nodes}) == len(nodes), "closed", nodes, "different nodes")
+
+    def resumed(self, scenario: Scenario) -> Resumed:
+        parts = {item.name: getattr(scenario, item.name) for item in fields(Scenario)}
+        allowed = "of a cluster, a Scenario"
+        require(type(scenario) is Scenario, "scenario", scenario, allowed)
+        return Resumed(**parts, state=self)
+
+    @classmethod
+    def parts_of(cls, live: Simulation) -> dict[str, Any]:
+        scenario, source = live.model, live.model.source
+        listed, numbers, total = source, None, source.jobs
+        ends_s = dict[int, float | None]()
+        if isinstance(scenario, Resumed):
+            listed, total = scenario._listed, scenario.jobs
+            numbers = dict(zip(scenario._numbers, range(total)))
+            ends_s = {entry.node: entry.until_s for entry in scenario.state.closed}
+        elif isinstance(source, Offered):
+            total += source.warm_up + source.after
+
+        def entry(job: int) -> dict[str, Any]:
+            row = dict(zip(scenario.known, live.hidden[job]))
+            row |= {"job_kind": KINDS[row.pop("kind")], "id": job}
+            place = job if numbers is None else numbers[job]
+            if isinstance(listed, Jobs) and place < listed.jobs:
+                row |= _requests(listed, place)
+            row["submit_s"] = row.pop("arrival_s")
+            del row["duration_s"]
+            return row
+
+        running = [
+            RunningJob(
+                **entry(claim.job),
+                place=tuple((number, int(gpus)) for number, gpus in claim.parts),
+                start_s=claim.granted_s,
+            )
+            for claim in live.granted_claims
+        ]
+        nodes = len(scenario.cluster.sizes)
+        shut = dict.fromkeys(number % nodes for number in live.ledger._closed)
+        arrived = live.records.number + len(live.job_processes)
+        return {
+            "waiting": tuple(WaitingJob(**entry(job)) for job in live.pending_claims),
+            "running": tuple(running),
+            "closed": tuple(ClosedNode(node, ends_s.get(node)) for node in shut),
+            "to_come": total - arrived,
+        }
+
+
+def _requests(jobs: Jobs, job: int) -> dict[str, Any]:
+    """Return what a job of a log requests besides GPUs."""
+    columns = {name: getattr(jobs, name) for name in REQUESTED}
+    numbers = {
+        name: column[job].item() or None
+        for name, column in columns.items()
+        if column is not None
+    }
+    texts = {name: jobs.tags[name][job] or None for name in TAGS if name in jobs.tags}
+    return numbers | texts
+
+
+class ResumedReport(ClusterReport):
+    """Of jobs that are not those of a log, whose columns they lack."""
+
+    tags: Any = Tags()
+
+
+class ResumedSubject(state.FromStateSubject, ClusterSubject):
+    """Runs from a state; how long its jobs run is drawn."""
+
+    is_random = True
+
+
+@declared()
+class Resumed(Scenario, state.FromState):
+    """A cluster from a state on; `State.resumed` makes it."""
+
+    state: State = parameter("Where runs start.", kw_only=True)
+
+    report = ResumedReport
+    subject = ResumedSubject
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        source: Any = self.source
+        follows = getattr(source, "predecessor", None) is not None
+        allowed = "without jobs that follow others: a state does not have these"
+        require(not follows, "source", self.offered, allowed)
+        nodes = len(self.cluster.sizes)
+        for entry in self.state.closed:
+            allowed = f"below {nodes}, the number of nodes"
+            require(entry.node < nodes, "node of closed", entry.node, allowed)
+        used = Counter[int]()
+        for job in self.state.running:
+            self._check_place(job)
+            used.update(dict(job.place))
+        sizes = [size for pool in self.cluster.pools for size in pool]
+        for number, amount in used.items():
+            allowed = f"at most {sizes[number]}, what it has"
+            require(amount <= sizes[number], f"use of node {number}", amount, allowed)
+        self._check_fit()
+
+    def _check_place(self, job: RunningJob) -> None:
+        """Check that a running job has what it needs."""
+        most, place = len(self.cluster.pools) * len(self.cluster.sizes), job.place
+        name, need = f"place of job {job.id}", self._needs[job.id]
+        numbers = [number for number, _ in place]
+        different = len({*numbers}) == len(numbers) and max(numbers) < most
+        require(different, name, place, f"different nodes, numbers below {most}")
+        if isinstance(self._nodes, Pools):
+            right = self._nodes.serves(place, need)
+        else:
+            right = sum(gpus for _, gpus in place) == need
+        require(right, name, place, f"what it needs, {need}")
+
+    def _check_fit(self) -> None:
+        """Check that all jobs fit on the nodes that are open at some time."""
+        shut = {entry.node for entry in self.state.closed if entry.until_s is None}
+        nodes, number = self._nodes, len(self.cluster.sizes)
+        free = nodes.all
+        for place in range(number * len(self.cluster.pools)):
+            free = nodes.put(free, place, 0) if place % number in shut else free
+        running, fits = self.running, dict[Any, bool]()
+        for job, need in self._needs.items():
+            if job not in running:
+                fits.setdefault(need, nodes.fits(free, need))
+                allowed = "what fits on the nodes that are open at some time"
+                require(fits[need], f"need of job {job}", need, allowed)
+
+    # ---- jobs ----
+
+    @cached_property
+    def _known(self) -> list[WaitingJob]:
+        """The jobs of the state, in order of submission."""
+        return sorted(self.state.jobs, key=lambda entry: entry.id)
+
+    @cached_property
+    def _listed(self) -> Jobs | None:
+        """The jobs of the state, and those of a log that are to come; None if there are
+        none. The durations of the first are their estimates.
+        """
+        known = self._known
+        columns: dict[str, Any] = dict.fromkeys(COLUMNS)
+        rows = {
+            name: [getattr(entry, name) for entry in known]
+            for name in ("estimate_s", "gpus", "user", "family", "iterations", "qos")
+        }
+        rows |= {name: [getattr(entry, name) for entry in known] for name in REQUESTED}
+        rows["arrival_s"] = [entry.submit_s for entry in known]
+        rows["duration_s"] = [*rows["estimate_s"]]
+        rows["kind"] = [KINDS.index(entry.job_kind) for entry in known]
+        texts = {name: [getattr(entry, name) or "" for entry in known] for name in TAGS}
+        later = self._later
+        if later is not None:
+            for name, values in rows.items():
+                column = getattr(later, name)
+                values += [None] * later.jobs if column is None else column.tolist()
+            for name, words in texts.items():
+                words += later.tags.get(name, [""] * later.jobs)
+        for name, values in rows.items():
+            if any(value is not None for value in values) and name in REQUESTED:
+                values = [value or 0 for value in values]
+            if None not in values:
+                columns[name] = np.array(values)
+        tags = Tags({name: words for name, words in texts.items() if any(words)})
+        del columns["limited"], columns["running"], columns["start_s"]
+        for name in DEPENDENCY:
+            del columns[name]
+        return Jobs(**columns, name="state", tags=tags) if rows["gpus"] else None
+
+    @cached_property
+    def _later(self) -> Jobs | None:
+        """The jobs of a log that are to come."""
+        source = self.source
+        if not (isinstance(source, Jobs) and self.to_come):
+            return None
+        return source.chosen(range(source.jobs - self.to_come, source.jobs), "later")
+
+    @cached_property
+    def to_come(self) -> int:
+        """Number of jobs that arrive after the state."""
+        number, source = self.state.to_come, self.source
+        if isinstance(source, Jobs):
+            later = source.jobs - bisect_right(source.arrival_s, self.state.now_s)
+            return later if number is None else min(number, later)
+        return source.jobs if number is None else number
+
+    @cached_property
+    def _numbers(self) -> list[int]:
+        """The numbers of all jobs; those of a log that are to come have their own."""
+        known = [entry.id for entry in self._known]
+        first = max([-1, *known]) + 1
+        if isinstance(self.source, Jobs):
+            first = max(first, self.source.jobs - self.to_come)
+        return [*known, *range(first, first + self.to_come)]
+
+    @cached_property
+    def _needs(self) -> dict[int, Any]:
+        """What each job needs, by number; of jobs that are drawn later, nothing."""
+        listed = self._listed
+        needs: Sequence[Any] = () if listed is None else self.cluster.needs(listed)
+        return dict(zip(self._numbers, needs))
+
+    @cached_property
+    def _nodes(self) -> Any:
+        return self.cluster.nodes([*self._needs.values()] or (1,), self._placement)
+
+    @property
+    def jobs(self) -> int:
+        return len(self._numbers)
+
+    @property
+    def known(self) -> tuple[str, ...]:
+        """Columns that the jobs of the source and those of the state have."""
+        columns, listed = super().known, self._listed
+        shown = columns if listed is None else listed.shown
+        return tuple(name for name in columns if name in shown)
+
+    def arrivals(self, draw: Draw) -> Iterator[tuple[float, int, Row]]:
+        listed, numbers = self._listed, self._numbers
+        if listed is not None:
+            duration_s = listed.duration_s.copy()
+            duration_s[: len(self._known)] = self._durations_s(draw.seed)
+            yield from self._rows(replace(listed, duration_s=duration_s), numbers)
+        if not isinstance(self.source, Jobs) and self.to_come:
+            # not the jobs that came before the state in a run of this seed
+            seed = int(stream(draw.seed, "state").integers(2**62))
+            source, cluster = self.source, self.cluster
+            jobs = generate(source.mix, self.to_come, source.load, cluster, seed)
+            later = replace(jobs, arrival_s=jobs.arrival_s + self.state.now_s)
+            yield from self._rows(later, numbers[len(self._known) :])
+
+    def _rows(
+        self, jobs: Jobs, numbers: Sequence[int]
+    ) -> Iterator[tuple[float, int, Row]]:
+        """Yield the arrivals of jobs."""
+        columns = [getattr(jobs, name).tolist() for name in self.known]
+        return zip(jobs.arrival_s.tolist(), numbers, zip(*columns))
+
+    def _durations_s(self, seed: int) -> list[float]:
+        """Return how long the jobs of the state run, given what has passed."""
+        durations_s = []
+        for entry in self._known:
+            uniform = float(stream(seed, "state", entry.id).random())
+            start_s = getattr(entry, "start_s", self.state.now_s)
+            above_s, estimate_s = self.state.now_s - start_s, entry.estimate_s
+            if isinstance(self.source, Jobs):
+                later = np.searchsorted(self._ratios, above_s / estimate_s, "right")
+                ratios = self._ratios[later:]
+                ratio = (
+                    float(ratios[int(uniform * len(ratios))]) if len(ratios) else 0.0
+                )
+                duration_s = estimate_s * ratio
+            else:
+                duration_s = duration_above(
+                    self.source.mix, estimate_s, uniform, above_s
+                )
+            durations_s.append(max(duration_s, above_s, 1e-9))
+        return durations_s
+
+    @cached_property
+    def _ratios(self) -> Floats:
+        """Durations of the log's jobs over their estimates, rising."""
+        source: Any = self.source
+        return np.sort(source.duration_s / source.estimate_s)
+
+    # ---- as a model ----
+
+    def set_up(self, run: Simulation) -> None:
+        super().set_up(run)
+        run.plan.jobs, run.plan.left = range(self.jobs), math.inf
+        run.plan.settled = True
+
+    def processes(self, run: Simulation) -> Iterator[Process]:
+        number = len(self.cluster.sizes)
+        for entry in self.state.closed:
+            for resource in run.resources[entry.node :: number]:
+                yield self._closed(run, resource, entry.until_s)
+
+    def _closed(self, run: Simulation, resource: Any, until_s: float | None) -> Process:
+        """Close a resource of a node at the time of the state; what runs there ends."""
+        yield run.timeout(self.state.now_s)
+        with run.down(resource, interrupt=False):
+            if until_s is None:
+                yield run.env.event()
+            else:
+                yield run.timeout(max(0.0, until_s - run.now_s))
+
+    def view(self, run: Simulation) -> View:
+        needs = self._needs if isinstance(self._nodes, Pools) else ()
+        return self.view_type(run, self._nodes, self.known, needs)
+
+    # ---- answers ----
+
+    def assignment(self, view: View, entry: RunningJob) -> tuple[int, Allocation]:
+        return entry.id, entry.place
+
+    def described(
+        self, job: int, chosen: Any, reasons: Mapping[int, str]
+    ) -> dict[str, Any]:
+        nodes = len(self.cluster.sizes)
+        place = [f"{node}:{gpus}" for node, gpus in chosen if node < nodes]
+        return {"job": job, "nodes": place}
+
+    def one_more(self, text: str) -> Resumed:
+        gpus = read_as(int, text, f"{text!r} must be the number of GPUs of a node")
+        check_whole("GPUs of one more node", gpus, least=1)
+        cluster = self.cluster
+        more: dict[str, Any] = {"sizes": (*cluster.sizes, gpus)}
+        for name in ("cores", "memory_gb", "types", "partitions"):
+            if values := getattr(cluster, name):
+                more[name] = (*values, values[-1])
+        return replace(self, cluster=replace(cluster, **more))
+
+
+def duration_above(
+    mix: Mix, estimate_s: float, uniform: float, above_s: float
+) -> float:
+    """Return a duration of a mix given its estimate and that it is above a number, from
+    a uniform variate on [0, 1). If it cannot be, it is that number.
+
+    An estimate is the duration d times a uniform number, so that d has the density of
+    the mix over d, between estimate / (1 + overestimate) and the estimate.
+    """
+    edges_s = np.array(mix.edges_s, float)
+    least_s = max(above_s, estimate_s / (1 + mix.overestimate))
+    if not mix.overestimate:
+        return max(above_s, estimate_s)
+    ends_s = np.clip(edges_s, least_s, max(least_s, estimate_s))
+    # log-uniform within a class: its density over d is its weight / d^2
+    weights = np.array(mix.duration_shares) / np.diff(np.log(edges_s))
+    masses = np.concatenate([[0.0], np.cumsum(weights * -np.diff(1 / ends_s))])
+    if not masses[-1]:
+        return above_s
+    part = int(np.searchsorted(masses, uniform * masses[-1], "right")) - 1
+    left = (uniform * masses[-1] - masses[part]) / weights[part]
+    return float(1 / (1 / ends_s[part] - left))

@@ -1,0 +1,369 @@
+"""The state of a queue at one moment, and runs that start from it.
+
+A run from a state repeats the recorded past: its jobs arrive and are granted their
+resources when they were. What is not known is drawn from its distribution, given what
+has passed. The policy takes over from there. A model says what its states hold by a
+class derived from `State`, and how its runs start from one by a class derived from
+itself and `FromState`.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, fields
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
+
+import cloudpickle
+
+from cgrsp_simpy.base.checks import InputError, check_number, require
+from cgrsp_simpy.base.files import (
+    check_size,
+    faults_of,
+    json_of,
+    mapping,
+    write_whole,
+)
+from cgrsp_simpy.base.parameters import (
+    Entries,
+    NotNegative,
+    UpToInfinity,
+    Whole,
+    declared,
+    limits,
+    parameter,
+)
+from cgrsp_simpy.base.parts import part_of
+from cgrsp_simpy.base.policy import Wake
+from cgrsp_simpy.base.streams import Draw
+from cgrsp_simpy.base.table import json_text
+from cgrsp_simpy.engine.events import policy_name
+from cgrsp_simpy.engine.simulation import Simulation
+
+MOST_JOBS = 10_000  # of a state
+
+
+@declared("{} of job {id}")
+class WaitingJob:
+    """A job that waits."""
+
+    id: Whole = parameter("Number; numbers rise with the submission.")
+    submit_s: NotNegative = parameter("Time of submission, seconds.")
+
+
+@declared()
+class State:
+    """What is known of a queue and its resources at one moment.
+
+    A class of it declares the types of `waiting` and `running`. A running job has
+    `since_s`, the time at which it was granted its resources.
+    """
+
+    now_s: Annotated[
+        float, limits("a number from 0 to 10,000,000, 115 days", ge=0, le=1e7)
+    ] = parameter("The clock, seconds from the scenario's time 0, at its hour of day.")
+    waiting: Entries[Any] = parameter("The jobs that wait.", default=())
+    running: Entries[Any] = parameter("The jobs that hold resources.", default=())
+    to_come: Whole | None = parameter(
+        "How many jobs are still to arrive; all of the workload, unless given, or those"
+        " of a list or log that are submitted later.",
+        default=None,
+    )
+    wake_s: UpToInfinity | None = parameter(
+        "When the policy decides next, seconds, unless a job arrives or ends before;"
+        " now, unless given; infinity, or null in JSON: at the next such event.",
+        default=None,
+    )
+    policy: str = parameter("Name of the policy whose memory it has.", default="")
+    memory: Any = parameter("What the policy's `save` returned.", default=None)
+    scenario: str = parameter(
+        "Name and words of the scenario, as on the command line: hectic slots=5.",
+        default="",
+    )
+
+    usual: ClassVar[str] = ""
+    """The policy that decides on a state unless another one is named."""
+
+    def __post_init__(self) -> None:
+        now_s, known = self.now_s, sorted(self.jobs, key=lambda job: job.id)
+        most = f"at most {MOST_JOBS:,}"
+        require(len(known) <= MOST_JOBS, "number of jobs", len(known), most)
+        for before, job in pairwise(known):
+            require(before.id != job.id, "id", job.id, "that of one job, not of two")
+            in_order = before.submit_s <= job.submit_s
+            allowed = f"at least that of job {before.id}, {before.submit_s:g}"
+            require(in_order, f"submit_s of job {job.id}", job.submit_s, allowed)
+        for job in known:
+            allowed = f"at most now_s, {now_s:g}"
+            name = f"submit_s of job {job.id}"
+            require(job.submit_s <= now_s, name, job.submit_s, allowed)
+        if self.wake_s is not None:
+            allowed = f"at least now_s, {now_s:g}"
+            require(self.wake_s >= now_s, "wake_s", self.wake_s, allowed)
+
+    @property
+    def jobs(self) -> tuple[Any, ...]:
+        """All jobs, those that run first."""
+        return (*self.running, *self.waiting)
+
+    def resumed(self, scenario: Any) -> Any:
+        """Return the scenario from this state on, a model like any other.
+
+        Raises InputError for a state that the scenario cannot have, and for a scenario
+        of which a state does not have everything.
+        """
+        raise NotImplementedError
+
+    @classmethod
+    def parts_of(cls, live: Simulation) -> dict[str, Any]:
+        """Return the parameters that depend on the model, of a run that has been
+        carried out up to now.
+        """
+        raise NotImplementedError
+
+    # ---- of a run ----
+
+    @classmethod
+    def of(cls, run: Any, at_s: float) -> Self:
+        """Return the state of a simulated run after all events up to a time, seconds.
+
+        The run is repeated up to then. Raises InputError for a policy with a memory
+        that it does not save.
+        """
+        check_number("at_s", at_s, least=0)
+        model = run.scenario
+        require(run.rule is not None, "run", run, "one of `simulate`, to be repeated")
+        live: Simulation = model.subject(model).simulation(run.rule, run.seed)
+        carry_out(live, at_s)
+        live.view.on_decision(at_s)
+        wake = live.dispatcher.wake
+        wakes_s = [time_s for time_s, *_, event in live.env._queue if event is wake]
+        policy = _inner(live.policy)
+        return cls(
+            now_s=at_s,
+            wake_s=math.inf if wake is None else wakes_s[0],
+            policy=policy_name(policy),
+            memory=_memory_of(policy, _inner(run.rule)),
+            **cls.parts_of(live),
+        )
+
+    # ---- JSON ----
+
+    @classmethod
+    def from_json(cls, path: str | Path) -> Self:
+        """Read a state from a JSON file, of the form of data/state.schema.json or
+        data/cluster_state.schema.json.
+
+        Raises InputError with the file's name for any other file.
+        """
+        table = table_of(path)
+        with faults_of(path):
+            return cls.from_table(table)
+
+    @classmethod
+    def from_table(cls, table: Any) -> Self:
+        """Return the state that a table, as from JSON, describes."""
+        table = {**mapping("the file", table)}
+        for name in ("waiting", "running"):
+            rows, most = table.get(name), f"at most {MOST_JOBS:,}"
+            number = len(rows) if isinstance(rows, list) else 0
+            require(number <= MOST_JOBS, f"jobs {name}", number, most)
+        if table.get("wake_s", 0.0) is None:
+            table["wake_s"] = math.inf
+        state: Self = part_of(cls, table, "")
+        return state
+
+    def table(self) -> dict[str, Any]:
+        """Return the state as a table, for JSON; infinity is null there."""
+        return {
+            item.name: _plain(getattr(self, item.name))
+            for item in fields(self)
+            if getattr(self, item.name) != item.default
+        }
+
+    def to_json(self, path: str | Path) -> None:
+        """Write the state to a JSON file; an existing one is overwritten."""
+        write_whole(Path(path), f"{json_text(self.table())}\n".encode())
+
+
+def table_of(path: str | Path) -> Mapping[str, Any]:
+    """Return the content of the JSON file of a state; InputError for another file."""
+    path = Path(path)
+    with faults_of(path):
+        try:
+            check_size(path.stat().st_size)
+            text = path.read_bytes().decode()
+        except UnicodeDecodeError:
+            raise InputError("not JSON") from None
+        return mapping("the file", json_of(text, parse_constant=_refuse_constant))
+
+
+def _refuse_constant(name: str) -> None:
+    raise InputError(f"{name} must be a finite number")
+
+
+def _plain(value: Any) -> Any:
+    """Return a parameter for JSON: entries as tables without what is not known."""
+    if not isinstance(value, tuple):
+        return value
+    return [
+        {key: item for key, item in asdict(row).items() if item is not None}
+        if hasattr(row, "__dataclass_fields__")
+        else row
+        for row in value
+    ]
+
+
+def _memory_of(policy: Any, before: Any) -> Any:
+    """Return what a policy saves of its memory, None if it has none.
+
+    before: the policy as it was passed to the run. The package's own save theirs.
+    """
+    if hasattr(policy, "save"):
+        return policy.save()
+    in_package = type(policy).__module__.startswith("cgrsp_simpy.")
+    if not in_package and hasattr(policy, "__dict__"):
+        memories = [cloudpickle.dumps(vars(item)) for item in (policy, before)]
+        name = policy_name(policy)
+        if memories[0] != memories[1]:
+            raise InputError(
+                f"policy {name!r} has a memory that a state does not have; give it"
+                " save(), which returns the memory, and restore(memory)"
+            )
+    return None
+
+
+def carry_out(live: Simulation, at_s: float) -> None:
+    """Carry a run out up to a time, seconds, with all events of that instant."""
+    while live.env.peek() <= at_s and live.advance(1):
+        pass
+
+
+# ---- a run that starts from a state ----
+
+
+@declared()
+class FromState:
+    """Base of models that start from a state, next to the class of the model."""
+
+    wait_s: UpToInfinity = parameter(
+        "Seconds for which nothing is dispatched from the state on.",
+        default=0.0,
+        kw_only=True,
+    )
+    state: Any = parameter("Where runs start.", kw_only=True)
+
+    @cached_property
+    def running(self) -> dict[int, Any]:
+        """The entries of the jobs that run, by number."""
+        return {entry.id: entry for entry in self.state.running}
+
+    def assignment(self, view: Any, entry: Any) -> Any:
+        """Return the answer of a policy that starts a running job as it was started."""
+        raise NotImplementedError
+
+    def on_resume(self, view: Any) -> None:
+        """Called before the first decision, if that is at the time of the state."""
+
+    def explained(self, policy: Any, view: Any) -> tuple[Any, dict[int, str]]:
+        """Return the answer of a policy, and the reasons of its assignments by job, if
+        they are known.
+        """
+        return policy(view), {}
+
+    def described(
+        self, job: Any, chosen: Any, reasons: Mapping[int, str]
+    ) -> dict[str, Any]:
+        """Return a row on a job that is started, and what a policy assigns to it."""
+        raise NotImplementedError
+
+    def one_more(self, text: str) -> Any:
+        """Return the model with one more resource of a kind."""
+        raise NotImplementedError
+
+
+def _inner(policy: Any) -> Any:
+    return policy.policy if isinstance(policy, Replay) else policy
+
+
+class Replay:
+    """A policy that starts the running jobs of a state when they were, and then decides
+    as another policy.
+
+    answer: a list of what the other policy answers, or None. reasons: of its last
+    assignments, by job, if answers are kept.
+    """
+
+    answer: list[Any] | None = None
+    reasons: Mapping[int, str] = {}
+
+    def __init__(self, policy: Any, state: State) -> None:
+        self.policy, self.name = copy.deepcopy(policy), policy_name(policy)
+        self._past = sorted(state.running, key=lambda entry: entry.since_s)
+        if state.memory is not None and state.policy == self.name:
+            restores = hasattr(self.policy, "restore")
+            allowed = "one with a method restore(memory), as the state has a memory"
+            require(restores, "policy", self.name, allowed)
+            self.policy.restore(state.memory)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "policy":  # not set yet, while copying
+            raise AttributeError(name)
+        return getattr(self.policy, name)  # what the policy declares
+
+    def __call__(self, view: Any) -> Iterator[Any]:
+        run = view._run
+        model, now_s, asked = run.model, view.now_s, False
+        state_s, from_s = model.state.now_s, model.state.now_s + model.wait_s
+        wake_s = from_s
+        if model.state.wake_s is not None and not model.wait_s:
+            wake_s = model.state.wake_s
+        while self._past and self._past[0].since_s <= now_s:
+            yield model.assignment(view, self._past.pop(0))
+        if self._past:
+            yield Wake(self._past[0].since_s)
+        elif now_s < from_s or now_s == state_s < wake_s:
+            if wake_s < math.inf:
+                yield Wake(wake_s)
+        elif run.pending_claims:
+            asked = True
+            if now_s == state_s:
+                model.on_resume(view)
+            yield from self._decided(model, view)
+        run.dispatcher.decisions -= not asked
+
+    def _decided(self, model: Any, view: Any) -> Iterator[Any]:
+        """Yield the answer of the other policy, which is kept if it is to be."""
+        if self.answer is None:
+            answer = self.policy(view)
+        else:
+            answer, self.reasons = model.explained(self.policy, view)
+        if answer is None:
+            return
+        for item in answer if hasattr(answer, "__iter__") else (answer,):
+            if self.answer is not None:
+                self.answer.append(item)
+            yield item
+
+
+class FromStateSubject:
+    """Base of the subjects of models that start from a state."""
+
+    if TYPE_CHECKING:
+        model: Any
+
+    def draw(self, seed: int) -> Any:
+        """Return the arrivals of a seed."""
+        return list(self.model.arrivals(Draw(seed)))
+
+    def simulation(self, policy: Any, seed: int, **how: Any) -> Simulation:
+        """Set up a run without starting it."""
+        # that of a run which is repeated is a Replay already
+        replay = Replay(_inner(policy), self.model.state)
+        base: Any = super()
+        live: Simulation = base.simulation(replay, seed, **how)
+        return live

@@ -1,0 +1,321 @@
+"""States of clusters: taken from runs, read, refused; and runs that start from them."""
+
+import json
+from dataclasses import fields, replace
+from pathlib import Path
+
+import jsonschema
+import numpy as np
+import pytest
+from scipy.stats import chisquare
+
+import cgrsp_simpy as cg
+from cgrsp_simpy.base.streams import stream
+from cgrsp_simpy.cli import main
+from cgrsp_simpy.cluster.cluster import Cluster
+from cgrsp_simpy.cluster.jobs import Jobs, Mix, Offered, generate
+from cgrsp_simpy.cluster.policies import SCHEDULERS
+from cgrsp_simpy.cluster.scenario import Scenario
+from cgrsp_simpy.cluster.state import (
+    ClosedNode,
+    RunningJob,
+    State,
+    WaitingJob,
+    duration_above,
+)
+from cgrsp_simpy.decide.live import forecast, next_dispatches
+from cgrsp_simpy.logs import Tags
+
+SCHEMA = json.loads(
+    (Path(cg.__file__).parent / "data" / "cluster_state.schema.json").read_text()
+)
+NODES = Cluster((8, 8, 4))
+MIX = Mix(gpus=((1,), (2,), (4,), (8,), (12, 16)), users=5)
+JOBS = generate(MIX, 150, 1.1, NODES, 3)
+TABLE = {
+    "scenario": "cluster cluster=2x16",
+    "now_s": 900,
+    "waiting": [
+        {"id": 7, "submit_s": 700, "gpus": 32, "estimate_s": 600},
+        {"id": 8, "submit_s": 800, "gpus": 8, "estimate_s": 600},
+        {"id": 9, "submit_s": 850, "gpus": 8, "estimate_s": 6000},
+    ],
+    "running": [
+        {
+            "id": 3,
+            "submit_s": 300,
+            "gpus": 16,
+            "estimate_s": 3600,
+            "start_s": 400,
+            "place": [[0, 16]],
+        }
+    ],
+}
+
+
+def read(state):
+    """The state, by way of its JSON."""
+    text = json.dumps(state.table()).replace("Infinity", "null")
+    jsonschema.validate(json.loads(text), SCHEMA)
+    return State.from_table(json.loads(text))
+
+
+NAMES = [*SCHEDULERS, "multifactor:half_life_s=3600", "pbs:pairs=true"]
+
+
+@pytest.mark.parametrize("scheduler", NAMES)
+def test_without_randomness_a_run_from_a_state_ends_as_the_whole_run(scheduler):
+    """Durations are the estimates; schedulers with memory go on with it."""
+    scenario = Scenario(JOBS, NODES)
+    whole = cg.simulate(scenario, scheduler)
+    jobs = whole.jobs
+    for at_s in (0.0, jobs["submit_s"][40], jobs["finish_s"][60], 0.7e5):
+        state = whole.state(float(at_s))
+        assert read(state) == state
+        model = state.resumed(scenario)
+        rest = cg.simulate(model, scheduler, 5)
+        same = jobs[np.isin(jobs["job"], rest.jobs["job"])]
+        assert len(rest.jobs) == len(jobs) - (jobs["finish_s"] <= at_s).sum() > 0
+        for name in ("submit_s", "start_s", "finish_s", "gpus", "user"):
+            assert rest.jobs[name] == pytest.approx(same[name], abs=1e-6), name
+        assert rest.parts() == {job: whole.parts()[job] for job in rest.jobs["job"]}
+        assert rest.summary()["wait_s"] > 0
+        assert len(rest.rows()) == len(rest.jobs)
+
+
+def test_jobs_that_take_cores_and_memory_and_ask_for_nodes():
+    cluster = Cluster(
+        (4, 4, 4),
+        (16, 16, 32),
+        (64, 64, 128),
+        types=("a", "a", "b"),
+        partitions=("x", "x,y", "y"),
+    )
+    rng = stream(1, "suite cluster state")
+    number = 60
+    duration_s = rng.uniform(60, 900, number)
+    jobs = Jobs(
+        np.cumsum(rng.exponential(120, number)),
+        rng.integers(0, 5, number),
+        duration_s,
+        duration_s,
+        *(None, np.zeros(number, int), None, None),
+        tags=Tags({"partition": rng.choice(["", "x", "y"], number).tolist()}),
+        nodes=rng.integers(0, 2, number),
+        cores=rng.integers(1, 9, number),
+        memory_gb=rng.integers(1, 30, number).astype(float),
+    )
+    scenario = Scenario(jobs, cluster)
+    whole = cg.simulate(scenario, "easy")
+    for at_s in whole.jobs["submit_s"][[10, 30]]:
+        state = whole.state(float(at_s))
+        assert read(state) == state
+        rest = cg.simulate(state.resumed(scenario), "easy")
+        same = whole.jobs[np.isin(whole.jobs["job"], rest.jobs["job"])]
+        assert rest.jobs["finish_s"] == pytest.approx(same["finish_s"], abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    "seeds", [40, pytest.param(150, marks=pytest.mark.slow)], ids=["few", "many"]
+)
+def test_what_follows_a_state_is_distributed_as_in_runs_that_pass_it(seeds):
+    """A run's own future ranks among runs from its state as any of these."""
+    mix = replace(MIX, overestimate=4.0)
+    scenario = Scenario(Offered(mix, 60, 1.0, 60, 200), NODES)
+    others, ranks = 4, {"running": [], "all": []}
+    for seed in range(seeds):
+        run = cg.simulate(scenario, "easy", seed)
+        at_s = float(run.jobs["submit_s"][70])
+        state = replace(run.state(at_s), to_come=40)
+        held = [job.id for job in state.running]
+        known = [job.id for job in state.jobs]
+        model = state.resumed(scenario)
+        futures = [run, *(cg.simulate(model, "easy", s) for s in range(others))]
+        for name, numbers in (("running", held), ("all", known)):
+            sums = [
+                f.jobs["finish_s"][np.isin(f.jobs["job"], numbers)].sum()
+                for f in futures
+            ]
+            ranks[name].append(sum(value < sums[0] for value in sums[1:]))
+    for name, places in ranks.items():
+        counts = np.bincount(places, minlength=others + 1)
+        assert chisquare(counts).pvalue > 0.002, name
+
+
+def test_a_duration_given_its_estimate_and_that_it_is_longer():
+    """Inversion, against drawn durations and estimates that are nearly the same."""
+    mix = Mix(overestimate=3.0)
+    jobs = generate(mix, 400_000, 1.0, Cluster((64,)), 1)
+    near = abs(jobs.estimate_s / 9000 - 1) < 0.02
+    for above_s in (0.0, 4000.0):
+        drawn = jobs.duration_s[near & (jobs.duration_s > above_s)]
+        levels = (0.1, 0.5, 0.9)
+        expected = [duration_above(mix, 9000.0, level, above_s) for level in levels]
+        assert np.quantile(drawn, levels) == pytest.approx(expected, rel=0.04)
+    assert duration_above(mix, 9000.0, 0.5, 9500.0) == 9500.0
+    assert duration_above(Mix(), 9000.0, 0.5, 100.0) == 9000.0
+
+
+def test_a_job_of_a_log_runs_as_long_as_those_of_the_log_over_its_estimate():
+    jobs = replace(JOBS, estimate_s=2.0 * JOBS.duration_s)
+    scenario = Scenario(jobs, NODES)
+    whole = cg.simulate(scenario, "fifo")
+    state = whole.state(5e4)
+    rest = cg.simulate(state.resumed(scenario), "fifo", 1).jobs
+    same = whole.jobs[np.isin(whole.jobs["job"], rest["job"])]
+    assert rest["finish_s"] == pytest.approx(same["finish_s"], abs=1e-6)
+
+
+# ---- nodes that are closed ----
+
+
+def test_no_job_starts_on_a_closed_node_before_it_opens():
+    table = TABLE | {"closed": [{"node": 1, "until_s": 2000}]}
+    state = State.from_table(table)
+    scenario = Scenario(replace(JOBS), Cluster((16, 16)))
+    model = replace(state, to_come=0).resumed(scenario)
+    jobs = {int(job["job"]): job for job in cg.simulate(model, "fifo-skip").jobs}
+    assert jobs[8]["start_s"] == jobs[9]["start_s"] == 2000
+    assert jobs[3]["start_s"] == 400
+    drains = TABLE | {"closed": [{"node": 0, "until_s": 1e5}], "to_come": 0}
+    drains["waiting"] = TABLE["waiting"][1:]
+    model = State.from_table(drains).resumed(scenario)
+    run = cg.simulate(model, "easy")
+    assert {node for job in (8, 9) for node, _ in run.parts()[job]} == {1}
+    state = run.state(950.0)
+    assert state.closed == (ClosedNode(0, 1e5),)
+    assert run.jobs["finish_s"][0] == 400 + model._durations_s(0)[0]
+
+
+# ---- the commands ----
+
+
+@pytest.fixture
+def path(tmp_path):
+    def write(table):
+        file = tmp_path / "state.json"
+        file.write_text(json.dumps(table))
+        return str(file)
+
+    return write
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "started"), [("easy", [8]), ("fifo", []), ("fifo-skip", [8, 9])]
+)
+def test_next_lists_the_jobs_that_a_scheduler_starts(scheduler, started, path, capsys):
+    """Job 7 needs all nodes; behind it job 8 ends before it can start."""
+    assert main(f"next {path(TABLE)} --policy {scheduler} --format json".split()) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert [row["job"] for row in answer["figures"]] == started
+    assert answer["next"]["waiting"] == 3 - len(started)
+    state = State.from_table(TABLE)
+    scenario = Scenario(Offered(), Cluster((16, 16)))
+    rows = next_dispatches(state, scenario, scheduler).rows
+    assert rows == [{"job": job, "nodes": ["1:8"]} for job in started]
+
+
+def test_a_forecast_of_a_cluster(path, capsys):
+    """Estimates are right: the first job ends at 4000 s, and the wide one follows."""
+    state = State.from_table(TABLE | {"to_come": 0})
+    scenario = Scenario(Offered(), Cluster((16, 16)))
+    result = forecast(state, scenario, ["fifo", "easy"], range(3), slot="16", later_h=1)
+    ends_s = {row["job"]: row["end_median_s"] for row in result.jobs}
+    assert ends_s == {3: 4000, 7: 4600, 8: 5200, 9: 10600}
+    assert "miss_probability" not in result.jobs[0]
+    names = ["fifo", "easy", "one more 16", "1 h later"]
+    assert [row["alternative"] for row in result.figures] == names
+    easy, more, later = (row["wait_min"]["mean"] for row in result.differences)
+    assert easy == pytest.approx(-(4600 - 900) / 3 / 60)
+    assert more < 0 < later
+    file = path(TABLE | {"to_come": 0})
+    assert main(f"forecast {file} --seeds 3 --policies easy,fifo".split()) == 0
+    out = capsys.readouterr().out
+    assert "start_median_min" in out and "missed" not in out and "cost" not in out
+
+
+class Alternating:
+    """A scheduler with a memory that it does not save."""
+
+    def __init__(self):
+        self.turn = 0
+
+    def __call__(self, view):
+        self.turn += 1
+        for job in view.fitting()[:1]:
+            yield job, view.room(view.needs[job])
+
+
+def test_a_scheduler_with_a_memory_that_it_does_not_save_is_refused():
+    scenario = Scenario(JOBS, NODES)
+    with pytest.raises(cg.InputError, match=r"has a memory .* save\(\)"):
+        cg.simulate(scenario, Alternating()).state(5e4)
+    state = cg.simulate(scenario, "conservative").state(5e4)
+    assert state.memory["reserved"]
+    wrong = replace(state, policy="easy")
+    with pytest.raises(cg.InputError, match="one with a method restore"):
+        cg.simulate(wrong.resumed(scenario), "easy")
+
+
+# ---- states that cannot be ----
+
+
+def running(**changes):
+    return TABLE["running"][0] | {"id": 5, "submit_s": 500, "start_s": 600} | changes
+
+
+def also(**changes):
+    return TABLE | {"running": [*TABLE["running"], running(**changes)]}
+
+
+BAD = {
+    "two jobs on one node": (also(), "use of node 0(=32) must be at most 16"),
+    "no such node": (also(place=[[2, 16]]), "place of job 5"),
+    "less than it needs": (also(place=[[1, 4]]), "what it needs, 16"),
+    "no pair": (also(place=[[1]]), "place"),
+    "unknown kind": (also(job_kind="gaming"), "unknown job_kind of job 5 'gaming'"),
+    "too wide": (
+        TABLE | {"waiting": [{"id": 7, "submit_s": 700, "gpus": 33, "estimate_s": 6}]},
+        "need of job 7(=33)",
+    ),
+    "only on a closed node": (
+        TABLE | {"closed": [{"node": 1}]},
+        "need of job 7(=32) must be what fits on the nodes that are open",
+    ),
+    "closed twice": (
+        TABLE | {"closed": [{"node": 1, "until_s": 1e5}] * 2},
+        "must be different nodes",
+    ),
+    "ends before it began": (also(start_s=100), "in order: submission, start, now"),
+    "no estimate": (
+        TABLE | {"waiting": [{"id": 7, "submit_s": 7}]},
+        "lacks estimate_s",
+    ),
+    "a number too large": (
+        TABLE | {"waiting": [{"id": 10**8, "submit_s": 7, "estimate_s": 6}]},
+        "a whole number from 0 to 10,000,000",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_states_that_cannot_be_give_one_line(case, path, capsys):
+    table, message = BAD[case]
+    assert main(["next", path(table)]) == 2
+    captured = capsys.readouterr()
+    [line] = captured.err.splitlines()
+    assert captured.out == "" and message in line
+
+
+@pytest.mark.parametrize("words", ["--slot x", "--slot 0", "--policies las"])
+def test_wrong_use_gives_one_line(words, path, capsys):
+    assert main([*f"forecast {path(TABLE)} --seeds 1".split(), *words.split()]) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+def test_the_schema_has_the_parameters_of_a_state():
+    parts = {None: State, "waiting": WaitingJob, "running": RunningJob}
+    for name, cls in parts.items():
+        schema = SCHEMA if name is None else SCHEMA["properties"][name]["items"]
+        assert [*schema["properties"]] == [item.name for item in fields(cls)]
+    jsonschema.validate(TABLE, SCHEMA)

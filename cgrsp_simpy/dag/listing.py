@@ -304,7 +304,8 @@ def by_work(problem: Problem, seed: int = 0) -> Plan:  # noqa: ARG001
 def min_min(problem: Problem, seed: int = 0) -> Plan:  # noqa: ARG001
     """Place the ready node that can end earliest next, on the GPU where it does.
 
-    Ibarra and Kim (1977), Journal of the ACM 24, 280-289, for independent tasks.
+    Its time grows with the square of the number of ready nodes. Ibarra and Kim (1977),
+    Journal of the ACM 24, 280-289, for independent tasks.
     """
     graph, draft = problem.graph, Draft(problem)
     missing = [len(before) for before in graph.predecessors]

@@ -73,6 +73,7 @@ class Running(NamedTuple):
     left: float
 
 
+OrderKey = Callable[[Job], tuple[Any, ...]]
 # A job on a slot, or on as many slots as it has GPUs.
 Assignment = tuple[Job, "SlotView | tuple[SlotView, ...]"]
 
@@ -225,6 +226,7 @@ class View:
         "_kinds",
         "_known",
         "_now_s",
+        "_orders",
         "_queue",
         "_rng",
         "_run",
@@ -258,6 +260,8 @@ class View:
         self._waiting: list[Job] = []  # in order of submission, with rising ids
         self._queue: tuple[Job, ...] | None = None
         self._classes: JobClasses | None = None  # once they are asked for
+        # by rule, once it is asked for: the key of its order, and the keys of all jobs
+        self._orders: dict[Any, tuple[OrderKey, list[Any]]] = {}
         # by index of an idle slot the instance kept for it
         self._warm: dict[int, Any] = {}
         # what stopped jobs have kept, as a share of their mean
@@ -286,6 +290,7 @@ class View:
         other = copy(self)
         other._waiting = list(filter(shown, self._waiting))
         other._queue = other._classes = None
+        other._orders = {}
         other._statuses = {}
         return other
 
@@ -310,6 +315,17 @@ class View:
             for job in self._waiting:
                 self._classes[job.complexity, job.tight, job.weight]._add(job)
         return self._classes.values()
+
+    def in_order(self, rule: Any, key_of: Callable[[View], OrderKey]) -> list[Any]:
+        """Return the keys of the waiting jobs in ascending order; live and read only.
+
+        rule: identifies the order. key_of: returns its key, a function of a job whose
+        value ends with the job's id and the job, and does not change while it waits.
+        """
+        if rule not in self._orders:
+            key = key_of(self)
+            self._orders[rule] = key, SealedList(sorted(map(key, self._waiting)))
+        return self._orders[rule][1]
 
     def share_left(self, job: Job) -> float:
         """The share of a waiting job's mean time that is left, as far as is known: 1 if
@@ -473,6 +489,9 @@ class View:
             waiting.append(job)
         if self._classes is not None:
             self._classes[job.complexity, job.tight, job.weight]._add(job)
+        for key, keys in self._orders.values():
+            entry = key(job)
+            list.insert(keys, bisect_left(keys, entry), entry)
 
     def on_dequeue(self, job: Job) -> None:
         """A job waits no longer."""
@@ -480,6 +499,9 @@ class View:
         del waiting[0 if waiting[0] is job else bisect_left(waiting, job.id, key=_ID)]
         if self._classes is not None:
             self._classes[job.complexity, job.tight, job.weight]._remove(job)
+        for key, keys in self._orders.values():
+            is_first = keys[0][-1] is job
+            list.__delitem__(keys, 0 if is_first else bisect_left(keys, key(job)))
 
     def parse_assignment(
         self, claim: Claim, chosen: Any

@@ -1,11 +1,11 @@
-"""The compiled loop beside SimPy: the ratio of their CPU times, how the loop's grows,
-and M/M/c beside a bare heap, bare SimPy, and Ciw and salabim where they are installed.
+"""Cost of the compiled loop: its CPU time compared with that of SimPy, its growth, and
+M/M/c compared with a bare heap, bare SimPy, and Ciw and salabim if they are installed.
 
-Prints tables; asserts nothing. Draws, set-up, records' sums and summary are included;
-the fastest of several turns, taken one after the other, since a busy machine disturbs
-these least.
+It prints tables and asserts nothing. Draws, set-up, sums and summary are included. Each
+time is the minimum of several repeats, which depends least on the load of the machine.
+With --memory, it prints the peak memory of a million jobs with records.
 
-    python tests/benchmarks/bulk.py [--repeats 7]
+    python tests/benchmarks/bulk.py [--repeats 7] [--memory]
 """
 
 from __future__ import annotations
@@ -77,9 +77,22 @@ def growth(repeats):
             peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
             each = 1e6 * seconds / parts["jobs"]
             print(
-                f"{what} {size:9,} {policy:5} {each:6.2f} us a job, peak {peak:.0f} MB",
+                f"{what} {size:9,} {policy:5} {each:6.2f} us per job,"
+                f" peak {peak:.0f} MB",
                 flush=True,
             )
+
+
+def memory(jobs=1_000_000):
+    subject = subject_of(cg.day("surge", jobs=jobs, slots=12))
+    policy = subject.make_policy("spt")
+    subject_of(cg.day("surge")).run(policy, 0, engine="compiled")  # it is compiled now
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    run = subject.run(policy, 0, engine="compiled")
+    after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    kb = (after - before) / run.tally.completed
+    peak = f"peak {after / 1024:.0f} MB, {kb:.2f} KB per job"
+    print(f"{jobs:,} jobs with records: {peak}")
 
 
 # ---- M/M/c: c servers of rate 1, first come, first served; mean waits ----
@@ -192,14 +205,19 @@ def beside(repeats):
             call = partial(way, servers, 0.8 * servers, jobs)
             least_s = min(cpu_s(call) for _ in range(repeats))
             print(
-                f"M/M/{servers:<4} {name:11} {jobs / least_s:11,.0f} jobs a second,"
+                f"M/M/{servers:<4} {name:11} {jobs / least_s:11,.0f} jobs per second,"
                 f" mean wait {call():.4f}, by the formula {wait_s:.4f}",
                 flush=True,
             )
 
 
 if __name__ == "__main__":
-    given = parser_of(__doc__).parse_args()
-    days(given.repeats)
-    growth(given.repeats)
-    beside(min(3, given.repeats))
+    parser = parser_of(__doc__)
+    parser.add_argument("--memory", action="store_true")
+    given = parser.parse_args()
+    if given.memory:
+        memory()
+    else:
+        days(given.repeats)
+        growth(given.repeats)
+        beside(min(3, given.repeats))

@@ -1,17 +1,17 @@
-"""What the schedulers of clusters cost, beside bare SimPy in the same run. Prints;
-asserts nothing.
+"""Cost of the schedulers of clusters, as a ratio to bare SimPy.
+
+It prints figures and asserts nothing.
 
     python tests/benchmarks/cluster.py [--repeats 5] [--jobs 1000] [--load 1.0]
         [--overestimate 0] [--trace FILE]
 
-CPU time, the fastest of several runs that take turns with what they are compared to:
-jobs of the paper's mix on 8 nodes of 8 GPUs. The bare model has the same events: a
-container a node, a process a job that claims all its GPUs at once from a dispatcher,
-first come, first served on the first nodes with idle GPUs; for jobs that keep to the
-order of arrival it is all that a simulation needs. With --trace, a log (Philly's in
-Gavel's format, or SWF) on 20 nodes of 8 GPUs. Then the same wide jobs on one node of
-256 GPUs and on 256 nodes of one; their starts are the same but for conservative
-backfilling, whose reservations are of nodes.
+CPU time, the minimum of several runs that alternate with the reference: jobs of the
+paper's mix on 8 nodes of 8 GPUs. The bare model has the same events: one container per
+node and one process per job, which claims all its GPUs at once from a dispatcher, first
+come, first served, on the first nodes with idle GPUs. With --trace, a log (Philly's in
+Gavel's format, or SWF) runs on 20 nodes of 8 GPUs. Then the same wide jobs run on one
+node of 256 GPUs and on 256 nodes of one GPU. Their starts are equal, except under
+conservative backfilling, which reserves nodes.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from cgrsp_simpy.cluster.scenario import Scenario, simulate
 
 
 def bare(sizes: tuple[int, ...], jobs: list[tuple[float, int, float]]) -> int:
-    """Simulate jobs (arrival, GPUs, duration) on bare SimPy; the number completed."""
+    """Simulate jobs (arrival, GPUs, duration) on bare SimPy; return how many end."""
     env = simpy.Environment()
     nodes = [simpy.Container(env, size, size) for size in sizes]
     idle, waiting = list(sizes), []
@@ -86,7 +86,7 @@ def bare(sizes: tuple[int, ...], jobs: list[tuple[float, int, float]]) -> int:
     return done
 
 
-def tell(jobs, cluster, names, repeats):
+def report(jobs, cluster, names, repeats):
     listed = list(
         zip(jobs.arrival_s.tolist(), jobs.gpus.tolist(), jobs.duration_s.tolist())
     )
@@ -115,8 +115,8 @@ def tell(jobs, cluster, names, repeats):
 
 
 def wide(number=2000, load=0.9):
-    """Jobs of 1 to 256 GPUs, half of them powers of two, for a minute to ten hours;
-    estimates up to three times too long.
+    """Return jobs of 1 to 256 GPUs, half of them powers of two, that last from a minute
+    to ten hours, with estimates that are up to three times too long.
     """
     rng = np.random.default_rng(0)
     gpus = np.where(
@@ -150,12 +150,12 @@ if __name__ == "__main__":
         "--overestimate",
         type=float,
         default=0.0,
-        help="users say up to 1 + this times the duration",
+        help="users estimate up to 1 + X times the duration",
     )
     parser.add_argument("--trace", help="a log, .trace or .swf")
     given = parser.parse_args()
     mix = Mix(overestimate=given.overestimate)
-    tell(
+    report(
         generate(mix, given.jobs, given.load, PAPER_CLUSTER),
         PAPER_CLUSTER,
         SCHEDULERS,
@@ -163,8 +163,8 @@ if __name__ == "__main__":
     )
     if given.trace:
         cluster = Cluster((8,) * 20)
-        tell(
+        report(
             read_jobs(given.trace, cluster=cluster), cluster, SCHEDULERS, given.repeats
         )
     for cluster in (Cluster((256,)), Cluster((1,) * 256)):
-        tell(wide(), cluster, ("fifo", "easy", "conservative"), 2)
+        report(wide(), cluster, ("fifo", "easy", "conservative"), 2)

@@ -1,15 +1,19 @@
-"""What plans of DAGs cost: evaluations per second, beside a bare loop and the
+"""Cost of plans of DAGs: evaluations per second, compared with a bare loop and with the
 simulation in SimPy.
 
-Prints; asserts nothing.
+It prints figures and asserts nothing.
 
-    python tests/benchmarks/dag.py [--repeats 5]
+    python tests/benchmarks/dag.py [--repeats 5] [--min-min 10000]
 
-CPU time, the fastest of several runs: plans of an Erdős–Rényi graph of 1,000 nodes and
-mean degree 3 on 50 GPUs, one at a time and a thousand at once, and one where links take
-turns; a bare Python loop, without checks or arrays; the simulation; the correlation of
-one configuration, 1,000 pairs; and how many plans each search evaluates in a second of
-300 nodes on 10 GPUs.
+CPU time, the minimum of several runs, for:
+
+- plans of an Erdős-Rényi graph of 1,000 nodes and mean degree 3 on 50 GPUs, 1, 10 and
+  1,000 at once, with and without contention for links;
+- a bare Python loop, without checks or arrays;
+- the simulation;
+- the correlation of one configuration, 1,000 pairs;
+- each search, as plans per second for 300 nodes on 10 GPUs;
+- with --min-min, the plan of min-min for as many independent tasks on 10 GPUs.
 """
 
 from __future__ import annotations
@@ -39,7 +43,7 @@ def cpu_s(call, repeats):
 
 
 def bare(order, before, times, delays, gpu, gpus):
-    """The makespan of a plan, exclusive: lists of lists and nothing else."""
+    """Return the makespan of a plan without sharing of GPUs; all data are lists."""
     free_s, finish_s = [0.0] * gpus, [0.0] * len(order)
     for node in order:
         on = gpu[node]
@@ -53,7 +57,7 @@ def bare(order, before, times, delays, gpu, gpus):
     return max(finish_s)
 
 
-def tell(what, number, unit, seconds):
+def report(what, number, unit, seconds):
     print(
         f"{what:44} {number / seconds:12,.1f} {unit:14} {1000 * seconds:10,.1f} ms",
         flush=True,
@@ -64,7 +68,7 @@ def evaluations(repeats):
     for contention in (False, True):
         problem = Scenario(
             "er:n=1000,degree=3", Servers(50, contention=contention)
-        ).draw()
+        ).problem(0)
         units = random_units(problem, 1000, np.random.default_rng(0))
         turns = "links in turns" if contention else "no contention"
         for plans in (1, 10, 1000):
@@ -74,13 +78,13 @@ def evaluations(repeats):
                 ),
                 repeats,
             )
-            tell(f"{turns}, {plans} plans at once", plans, "plans/s", seconds)
+            report(f"{turns}, {plans} plans at once", plans, "plans/s", seconds)
         seconds = cpu_s(
             lambda problem=problem, units=units: simulate(problem, Plan(units[0])),
             repeats,
         )
-        tell(f"{turns}, simulation in SimPy", 1, "plans/s", seconds)
-    problem = Scenario("er:n=1000,degree=3", Servers(50)).draw()
+        report(f"{turns}, simulation in SimPy", 1, "plans/s", seconds)
+    problem = Scenario("er:n=1000,degree=3", Servers(50)).problem(0)
     graph = problem.graph
     before = [
         list(zip(nodes.tolist(), graph.data_gb[edges].tolist()))
@@ -94,8 +98,10 @@ def evaluations(repeats):
     )
     plan = units[0].tolist()
     assert bare(*columns, plan, 50) == makespans(problem, units[:1])[0]
-    tell("a bare loop", 1, "plans/s", cpu_s(lambda: bare(*columns, plan, 50), repeats))
-    tell(
+    report(
+        "a bare loop", 1, "plans/s", cpu_s(lambda: bare(*columns, plan, 50), repeats)
+    )
+    report(
         "correlation of 1,000 pairs",
         1000,
         "pairs/s",
@@ -104,9 +110,9 @@ def evaluations(repeats):
 
 
 def schedulers(repeats):
-    problem = Scenario("er:n=300,degree=3").draw()
+    problem = Scenario("er:n=300,degree=3").problem(0)
     for name in CONSTRUCTIVE:
-        tell(
+        report(
             f"{name}, 300 nodes on 10 GPUs",
             1,
             "plans/s",
@@ -114,10 +120,17 @@ def schedulers(repeats):
         )
     for name in SEARCHES:
         found = find(problem, name, Budget(seconds=5))
-        tell(
+        report(
             f"{name}, 300 nodes on 10 GPUs", found.evaluations, "plans/s", found.seconds
         )
         print(f"{'':44} {found.makespan_s:12,.2f} s makespan", flush=True)
+
+
+def independent(tasks):
+    for number in (tasks // 10, tasks):
+        problem = Scenario(f"er:n={number},degree=0").problem(0)
+        seconds = cpu_s(lambda problem=problem: find(problem, "min-min", Budget(1)), 1)
+        print(f"min-min, {number:,} tasks: {1e6 * seconds / number:.0f} us per task")
 
 
 if __name__ == "__main__":
@@ -125,6 +138,10 @@ if __name__ == "__main__":
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--min-min", type=int, metavar="TASKS")
     given = parser.parse_args()
-    evaluations(given.repeats)
-    schedulers(given.repeats)
+    if given.min_min:
+        independent(given.min_min)
+    else:
+        evaluations(given.repeats)
+        schedulers(given.repeats)

@@ -1,15 +1,14 @@
-"""What a job costs as the fleet grows at equal load, and as the queue grows on five
-slots.
+"""Cost per job as the fleet grows at equal load, and as the queue grows on five slots.
 
-Prints tables; asserts nothing.
+It prints tables and asserts nothing.
 
     python tests/benchmarks/fleet.py [--policies fifo,edf] [--slots 5,50,500,2000]
         [--jobs 4000] [--repeats 3]
     python tests/benchmarks/fleet.py --waiting 100000
 
-CPU time of whole runs, set-up, draws, records and summary included, the fastest of the
-repeats, in microseconds a job. At equal load every slot meets the arrival rate of the
-normal day's; jobs of --waiting are all submitted in the first second.
+CPU time of whole runs, including set-up, draws, records and summary: the minimum of the
+repeats, in microseconds per job. At equal load the arrival rate per slot is that of the
+normal day. With --waiting, all jobs are submitted in the first second.
 """
 
 from __future__ import annotations
@@ -26,14 +25,14 @@ POLICIES = "fifo,spt,edf,lcf,balanced,random,spt-rescue,adaptive,rh,cadr,cadr-oo
 
 
 def us_a_job(scenario, policy, repeats):
-    """Microseconds of CPU a job, of the fastest run."""
+    """Return the CPU time per job, microseconds, of the fastest run."""
     return fastest_us(
         lambda: cg.simulate(scenario, policy, seed=0).summary(), scenario, repeats
     )
 
 
 def bare_us_a_job(scenario, repeats):
-    """The same of bare SimPy on the same arrivals, first come, first served."""
+    """Return that of bare SimPy on the same arrivals, first come, first served."""
     run = cg.simulate(scenario, "fifo", seed=0).jobs
     jobs = list(
         zip(
@@ -54,21 +53,23 @@ def fastest_us(call, scenario, repeats):
 
 
 def at_equal_load(slots, jobs):
-    """The normal day, with an arrival rate in proportion to its slots."""
+    """Return the normal day with an arrival rate in proportion to its slots."""
     usual = cg.day("normal")
     rate_per_s = usual.workload.rate_per_s * slots / len(usual.slots)
     return cg.day("normal", slots=slots, jobs=jobs, rate_per_s=rate_per_s)
 
 
 def all_waiting(jobs):
-    """The hectic day's five slots, and all jobs within a second."""
+    """Return the hectic day with five slots and all jobs submitted within a second."""
     return cg.day("hectic", jobs=jobs, rate_per_s=float(jobs))
 
 
 def print_table(policies, scenarios, repeats):
-    """A row a policy, a column a scenario, and the last over the first."""
+    """Print one row per policy, one column per scenario, and the ratio of the last to
+    the first.
+    """
     print(
-        f"{'us a job':11}"
+        f"{'us per job':11}"
         + "".join(f"{name:>10}" for name in scenarios)
         + f"{'ratio':>8}"
     )

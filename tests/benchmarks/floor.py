@@ -1,8 +1,8 @@
-"""The thesis's day as an author would write it by hand in SimPy, for FIFO and SPT: a
-fair floor for what the package's engine costs.
+"""The thesis's day written by hand in SimPy, for FIFO and SPT: a fair reference for the
+cost of the package's engine.
 
-Market, provisioning, records and figures are those of the package, to the bit; jobs and
-draws come from the workload's columns. There are no views, no checks, no listener, and
+Market, provisioning, records and figures equal those of the package to the bit. Jobs
+and draws are the columns of the workload. There are no views, checks or listeners, and
 no other model.
 """
 
@@ -39,7 +39,7 @@ class Floor:
         self.slots = [simpy.Resource(self.env, 1) for _ in self.gpus]
         self.is_idle = [True] * len(self.gpus)
         self.queue = [] if self.shortest else deque()
-        self.bell, self.rows = self.env.event(), []
+        self.decision, self.rows = self.env.event(), []
 
     def run(self):
         """Return the table of jobs and the figures of the run."""
@@ -62,14 +62,14 @@ class Floor:
         return 0 if uniform < high else 1 if uniform < medium else 2
 
     def request_decision(self):
-        if not self.bell.triggered:
-            self.bell._ok, self.bell._value = True, None
-            self.env.schedule(self.bell, DECIDE)
+        if not self.decision.triggered:
+            self.decision._ok, self.decision._value = True, None
+            self.env.schedule(self.decision, DECIDE)
 
     def dispatcher(self):
         while True:
-            yield self.bell
-            self.bell = self.env.event()
+            yield self.decision
+            self.decision = self.env.event()
             shown = {}
             while self.queue and any(self.is_idle):
                 if self.shortest:

@@ -1,17 +1,17 @@
-"""What HGSP's schedulers and simulations cost, beside plain Python or bare SimPy in the
-same run.
+"""Cost of HGSP's schedulers and simulations, compared with plain Python or bare SimPy.
 
-Asserts nothing.
+It prints figures and asserts nothing.
 
     python tests/benchmarks/hgsp.py [--repeats 5] [--moves 500000]
 
-CPU time, the fastest of several runs that take turns with what they are compared to:
-- greedy assignment of 2,000 tasks to 9 GPUs, beside a bare loop that keeps nothing but
-  when each GPU is free;
-- moves of the search, its start included, beside as many evaluations of the whole
-  schedule in a bare loop; with the extra `fast`, or without (NUMBA_DISABLE_JIT=1);
-- SAGreedy, 1000 iterations, on the same 2,000 tasks;
-- a schedule carried out by the engine, beside bare SimPy with as many slots.
+CPU time, the minimum of several runs that alternate with the reference:
+
+- greedy assignment of 2,000 tasks to 9 GPUs, compared with a bare loop that only
+  records when each GPU becomes free;
+- moves of the search, including its start, compared with as many evaluations of the
+  whole schedule in a bare loop, with the extra `fast` or without (NUMBA_DISABLE_JIT=1);
+- SAGreedy, 1,000 iterations, on the same 2,000 tasks;
+- a schedule carried out by the engine, compared with bare SimPy with as many slots.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from cgrsp_simpy.hgsp.search import search
 from cgrsp_simpy.papers.hgsp.sagreedy import sagreedy
 
 
-def tell(what, number, unit, seconds, ratio="", reference=""):
+def report(what, number, unit, seconds, ratio="", reference=""):
     beside_it = f"{ratio:8.2f} x {reference}" if reference else ""
     print(
         f"{what:44} {number / seconds:12,.0f} {unit:14} {1000 * seconds:10,.1f} ms"
@@ -64,7 +64,7 @@ def greedy(repeats):
         lambda: bare_greedy(arrivals, times, 9),
         repeats,
     )
-    tell(
+    report(
         "greedy, 2,000 tasks on 9 GPUs",
         1,
         "evaluations/s",
@@ -73,12 +73,12 @@ def greedy(repeats):
         "a bare loop",
     )
     seconds = min(cpu_s(lambda: sagreedy(instance)) for _ in range(repeats))
-    tell("sagreedy, K = 1000, 2,000 tasks on 9 GPUs", 1000, "iterations/s", seconds)
+    report("sagreedy, K = 1000, 2,000 tasks on 9 GPUs", 1000, "iterations/s", seconds)
 
 
 def single_machine(tasks=40):
-    """In the manner of the OR-Library's: times to 100, weights to 10, due dates around
-    0.6 of all work.
+    """Return an instance similar to those of the OR-Library: times up to 100, weights
+    up to 10, due dates around 0.6 of the total work.
     """
     rng = np.random.default_rng(0)
     times = rng.integers(1, 101, tasks).astype(float)
@@ -109,7 +109,7 @@ def searching(moves, repeats):
             ],
             repeats,
         )
-        tell(
+        report(
             f"search, {what}",
             moves,
             "moves/s",
@@ -142,7 +142,7 @@ def engine(repeats):
             lambda slots=slots, jobs=jobs: skeleton(slots, jobs),
             repeats,
         )
-        tell(
+        report(
             f"carried out by the engine, {level}, {load}",
             instance.tasks,
             "tasks/s",

@@ -1,23 +1,27 @@
-"""What a simulated day costs, as ratios to bare SimPy and to the same day written by
-hand (`floor`), in instructions where valgrind is installed, else in CPU time.
+"""Cost of a simulated day, as ratios to bare SimPy and to the same day written by hand
+(`floor`): in instructions if valgrind is installed, otherwise in CPU time.
 
-Prints a table with limits; asserts nothing. Instructions do not depend on what else a
-machine does; each figure is a process of its own and takes about a minute.
+Prints a table with limits; it asserts nothing.
 
-    python tests/benchmarks/instructions.py [--days hectic,surge] [--policies fifo,spt]
-        [--repeats 5]
+    python tests/benchmarks/instructions.py [--days hectic,surge] [--jobs 400]
+        [--policies fifo,spt] [--repeats 5]
 
-CPU time is the least of several turns, in which all take part one after the other.
+Instructions do not depend on what else the machine does. All runs are counted in one
+process under callgrind, which takes about four minutes. CPU time is the minimum
+of several rounds in which the runs alternate.
 """
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from functools import partial
+from pathlib import Path
 
 from floor import Floor
 from skeleton import cpu_s, parser_of, skeleton
@@ -27,13 +31,16 @@ import cgrsp_simpy as cg
 # greatest ratio to bare SimPy, in instructions, and to the floor
 BARE = {"fifo": 1.2, "rh": 1.8, "mean": 1.5}
 FLOOR = {"fifo": 1.4, "spt": 1.5}
+# the C function of sys.call_tracing, which nothing else calls: callgrind counts within
+# it, and writes the count at its end
+COUNTED = "_PyEval_CallTracing"
 
 
-def calls(day, policies):
+def calls(day, jobs, policies):
     """Return the runs to measure by name, each of one seed."""
-    scenario = cg.day(day)
-    jobs = cg.simulate(scenario, "fifo").jobs
-    columns = [jobs[name].tolist() for name in ("submit_s", "delay_s", "service_s")]
+    scenario = cg.day(day, jobs=jobs)
+    table = cg.simulate(scenario, "fifo").jobs
+    columns = [table[name].tolist() for name in ("submit_s", "delay_s", "service_s")]
     runs = {"bare": partial(skeleton, len(scenario.slots), list(zip(*columns)))}
     for policy in FLOOR:
         runs[f"floor {policy}"] = lambda policy=policy: Floor(scenario, policy, 0).run()
@@ -42,27 +49,37 @@ def calls(day, policies):
     return runs
 
 
-def cpu_times(day, policies, repeats):
-    """Return CPU seconds by name: the least of the turns."""
-    runs = calls(day, policies)
-    turns = [[cpu_s(run) for run in runs.values()] for _ in range(repeats)]
-    return dict(zip(runs, map(min, zip(*turns))))
+def cpu_times(runs, repeats):
+    """Return CPU seconds by name: the minimum of the rounds."""
+    rounds = [[cpu_s(run) for run in runs.values()] for _ in range(repeats)]
+    return dict(zip(runs, map(min, zip(*rounds))))
 
 
-def instructions(day, policies):
-    """Return instructions by name: those of two runs less those of one."""
+def count(days, jobs, policies):
+    """Run each day once for callgrind, after a short day for the first use of code."""
+    for day in days:
+        for run in calls(day, 50, policies).values():
+            run()
+        for run in calls(day, jobs, policies).values():
+            gc.collect()
+            sys.call_tracing(run, ())
 
-    def counted(name, number):
-        child = [sys.executable, __file__, "--child", name, "--days", day]
-        child += ["--policies", ",".join(policies), "--repeats", str(number)]
-        tool = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={os.devnull}"]
+
+def instructions(arguments):
+    """Return the counts of a child process with these arguments, in order."""
+    with tempfile.TemporaryDirectory() as folder:
+        counts = Path(folder, "counts")
+        tool = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={counts}"]
+        tool += [f"--toggle-collect={COUNTED}", f"--dump-after={COUNTED}"]
         env = os.environ | {"PYTHONHASHSEED": "0"}
-        done = subprocess.run(
-            [*tool, *child], env=env, check=True, capture_output=True, text=True
+        child = [__file__, "--child", *arguments]
+        subprocess.run(
+            [*tool, sys.executable, *child], check=True, capture_output=True, env=env
         )
-        return int(re.search(r"Collected : (\d+)", done.stderr)[1])
-
-    return {name: counted(name, 2) - counted(name, 1) for name in calls(day, policies)}
+        texts = [path.read_text() for path in Path(folder).glob("counts.*")]
+    parts = [int(re.search(r"^part: (\d+)", text, re.M)[1]) for text in texts]
+    totals = [int(re.search(r"^totals: (\d+)", text, re.M)[1]) for text in texts]
+    return [total for _, total in sorted(zip(parts, totals))]
 
 
 def table(day, costs, unit):
@@ -80,21 +97,28 @@ def table(day, costs, unit):
         print(text, flush=True)
 
 
-if __name__ == "__main__":
+def main():
     parser = parser_of(__doc__)
     parser.add_argument("--days", default="hectic,surge")
+    parser.add_argument("--jobs", type=int, default=400)
     names = "fifo spt edf lcf balanced random spt-rescue adaptive rh cadr cadr-oo"
     parser.add_argument("--policies", default=names.replace(" ", ","))
-    parser.add_argument("--child", help="not for people: the run to count")
+    parser.add_argument("--child", action="store_true", help="count, under callgrind")
     options = parser.parse_args()
-    policies = options.policies.split(",")
+    days, policies = options.days.split(","), options.policies.split(",")
     if options.child:
-        call = calls(options.days, policies)[options.child]
-        for _ in range(options.repeats):
-            call()
-    else:
-        for day in options.days.split(","):
-            if shutil.which("valgrind"):
-                table(day, instructions(day, policies), "instructions")
-            else:
-                table(day, cpu_times(day, policies, options.repeats), "CPU time")
+        count(days, options.jobs, policies)
+        return
+    runs = {day: calls(day, options.jobs, policies) for day in days}
+    if shutil.which("valgrind"):
+        counts = iter(instructions(sys.argv[1:]))
+        for day in days:
+            table(day, dict(zip(runs[day], counts)), "instructions")
+        return
+    print("valgrind is not installed: CPU time, which varies with the machine's load")
+    for day in days:
+        table(day, cpu_times(runs[day], options.repeats), "CPU time")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,14 +1,14 @@
-"""What the thesis's programme costs: `cgrsp papers tables thesis` against bare SimPy
-for the same day-runs.
+"""Cost of the thesis's programme: `cgrsp papers tables thesis` compared with bare SimPy
+for the same runs of days.
 
-Prints; asserts nothing.
+It prints figures and asserts nothing.
 
     python tests/benchmarks/programme.py
 
-CPU time of the command with all its processes, with one worker and with one a core;
-wall time of both; and the CPU time that bare SimPy needs for the published programme
-(every table's runs, shared ones counted as often as they are published), measured
-before and after on three seeds of each kind of day.
+CPU time of the command with all its processes, with one worker and with one per core;
+wall time of both; and the CPU time of bare SimPy for the published programme: the runs
+of every table, where shared runs count once per table. The latter is measured before
+and after, on three seeds of each kind of day.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from cgrsp_simpy.decide.month import THESIS_MIX
 from cgrsp_simpy.papers.thesis.experiments import MONTH, TABLES
 
 SEEDS = 3
-MONTHS = 30  # days of each
+MONTHS = 30  # days per month
 
 
 def published():
-    """Scenario -> day-runs of the published programme."""
+    """Return the number of published runs by scenario."""
     runs = {}
     for table in TABLES.values():
         if table.id in ("5.3", "5.4", "5.11", "5.12"):  # no runs of their own
@@ -49,8 +49,8 @@ def published():
 
 
 def bare_cpu_s(scenario):
-    """CPU seconds of a day on bare SimPy: the fastest of three passes over the
-    seeds.
+    """Return the CPU seconds of a day on bare SimPy: the minimum of three passes over
+    the seeds.
     """
     inputs = []
     for seed in range(SEEDS):
@@ -74,7 +74,7 @@ def bare_cpu_s(scenario):
 
 
 def command(workers):
-    """CPU and wall seconds of the command."""
+    """Return the CPU and wall time of the command, seconds."""
     before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     arguments = [
         sys.executable,

@@ -1,9 +1,9 @@
-"""A bare SimPy model of the engine's shape, without policy, market or records: what
-SimPy itself costs.
+"""A bare SimPy model with the structure of the engine, without policy, market or
+records: the cost of SimPy itself.
 
-Same arrivals, one resource a slot, a dispatcher with an event as bell, a process a job
-from its arrival on, a timeout for provisioning and one for service. First come, first
-served.
+It has the same arrivals, one resource per slot, a dispatcher that waits for an event,
+one process per job from its arrival on, and two timeouts per job, for provisioning and
+service. First come, first served.
 """
 
 from __future__ import annotations
@@ -16,25 +16,25 @@ import simpy
 
 
 def skeleton(slots: int, jobs: list[tuple[float, float, float]]) -> int:
-    """Simulate jobs (submission, delay, service; seconds) on a number of slots; the
-    number completed.
+    """Simulate jobs (submission, delay, service; seconds) on a number of slots, and
+    return how many were completed.
     """
     env = simpy.Environment()
     resources = [simpy.Resource(env, 1) for _ in range(slots)]
     idle = list(range(slots))
     waiting = []
     done = 0
-    bell = env.event()
+    decision = env.event()
 
-    def ring():
-        if idle and waiting and not bell.triggered:
-            bell.succeed()
+    def request_decision():
+        if idle and waiting and not decision.triggered:
+            decision.succeed()
 
     def dispatcher():
-        nonlocal bell
+        nonlocal decision
         while True:
-            yield bell
-            bell = env.event()
+            yield decision
+            decision = env.event()
             while idle and waiting:
                 waiting.pop(0).succeed(idle.pop(0))
 
@@ -42,7 +42,7 @@ def skeleton(slots: int, jobs: list[tuple[float, float, float]]) -> int:
         nonlocal done
         granted = env.event()
         waiting.append(granted)
-        ring()
+        request_decision()
         slot = yield granted
         yield env.timeout(delay)
         request = resources[slot].request()
@@ -51,15 +51,15 @@ def skeleton(slots: int, jobs: list[tuple[float, float, float]]) -> int:
         resources[slot].release(request)
         idle.append(slot)
         done += 1
-        ring()
+        request_decision()
 
     run(env, dispatcher, jobs, job_process)
     return done
 
 
 def run(env, dispatcher, jobs, job_process) -> None:
-    """Run a model to its end. jobs: the time of arrival of each, and the arguments of
-    its life.
+    """Run a model to its end. jobs: per job, its arrival time and the arguments of its
+    process.
     """
 
     def source():
@@ -73,7 +73,7 @@ def run(env, dispatcher, jobs, job_process) -> None:
 
 
 def cpu_s(call) -> float:
-    """The CPU time of a call."""
+    """Return the CPU time of a call, seconds."""
     gc.collect()
     begin = time.process_time()
     call()
@@ -81,7 +81,7 @@ def cpu_s(call) -> float:
 
 
 def beside(call, reference, repeats: int) -> tuple[float, float]:
-    """Seconds of the fastest run, and how many times that of the reference."""
+    """Return the minimum CPU time of a call, seconds, and its ratio to a reference."""
     own, other = (
         min(column)
         for column in zip(*((cpu_s(call), cpu_s(reference)) for _ in range(repeats)))
@@ -90,7 +90,7 @@ def beside(call, reference, repeats: int) -> tuple[float, float]:
 
 
 def parser_of(description: str | None) -> argparse.ArgumentParser:
-    """A parser that shows a description as it is, with the number of repeats."""
+    """Return a parser with --repeats that prints the description unchanged."""
     parser = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )

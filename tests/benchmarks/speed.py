@@ -1,16 +1,15 @@
-"""What a simulated day costs, as a ratio to bare SimPy on the same arrivals in the same
-run.
+"""Cost of a simulated day, as a ratio to bare SimPy on the same arrivals.
 
-Prints a table; asserts nothing.
+It prints a table and asserts nothing.
 
     python tests/benchmarks/speed.py [--days hectic,surge] [--repeats 7]
         [--beside COMMIT] [--memory]
 
-CPU time of whole runs: set-up, draws, records and summary included. In each repeat the
-skeleton and all policies take a turn, and a ratio is that of the fastest runs, which a
-busy machine disturbs least. The steady figure is the number of calls a job, as cProfile
-counts them. --beside measures the package of another commit, too, in turns with this
-one. --memory runs 2 million jobs without records and prints the peak.
+CPU time of whole runs, including set-up, draws, records and summary. In each repeat the
+skeleton and all policies alternate; a ratio is that of the minima, which depend least
+on the load of the machine. The number of function calls per job, counted by cProfile,
+does not depend on it. --beside also measures the package of another commit, alternating
+with this one. --memory runs 2 million jobs without records and prints the peak.
 """
 
 from __future__ import annotations
@@ -37,8 +36,8 @@ ROOT = Path(__file__).parents[2]
 
 
 def one_day(name):
-    """Least of two turns: CPU seconds of a day by policy and of bare SimPy; calls a
-    job.
+    """Return CPU seconds of a day by policy and of bare SimPy, the minimum of two
+    rounds, and function calls per job by policy.
     """
     scenario = cg.day(name)
     columns = ("submit_s", "delay_s", "service_s")
@@ -70,7 +69,7 @@ def one_day(name):
 
 
 def measured(folder, day):
-    """As of `one_day`, with the package of a folder, in a process of its own."""
+    """Return `one_day` with the package of a folder, from a child process."""
     own = [sys.executable, __file__, "--child", day]
     env = os.environ | {"PYTHONPATH": f"{folder}"}
     return json.loads(
@@ -79,7 +78,7 @@ def measured(folder, day):
 
 
 def table(day, folders, repeats):
-    """Print ratios to bare SimPy and calls a job, by the names of folders."""
+    """Print ratios to bare SimPy and calls per job. folders: by name."""
     found = {name: [] for name in folders}
     for _ in range(repeats):
         for name, folder in folders.items():
@@ -92,8 +91,8 @@ def table(day, folders, repeats):
         ratios = {policy: least_s[policy] / least_s["bare"] for policy in calls}
         for policy, ratio in ratios.items():
             print(
-                f"{day:8} {name:8} {policy:11} {1000 * least_s[policy]:6.1f} ms a day"
-                f" {ratio:6.2f} x bare SimPy {calls[policy]:6.0f} calls a job"
+                f"{day:8} {name:8} {policy:11} {1000 * least_s[policy]:6.1f} ms per day"
+                f" {ratio:6.2f} x bare SimPy {calls[policy]:6.0f} calls per job"
             )
         eleven = [ratios[policy] for policy in THESIS]
         print(
@@ -119,7 +118,7 @@ if __name__ == "__main__":
     parser = parser_of(__doc__)
     parser.add_argument("--days", default="hectic,surge")
     parser.add_argument("--beside", metavar="COMMIT")
-    parser.add_argument("--child", help="not for people: measure a day, and print JSON")
+    parser.add_argument("--child", help="measure one day and print JSON")
     parser.add_argument("--memory", action="store_true")
     given = parser.parse_args()
     if given.child:

@@ -1,12 +1,12 @@
 """CPU time of the models of scenarios/textbook, as a ratio to the same models in bare
 SimPy, with and without records.
 
-Prints a table; asserts nothing.
+It prints a table and asserts nothing.
 
     python tests/benchmarks/textbook_models.py [--repeats 5]
 
-CPU time of whole runs with their figures: least of the repeats, in which all take
-turns.
+CPU time of whole runs with their figures: the minimum of the repeats, in which the runs
+alternate.
 """
 
 from __future__ import annotations

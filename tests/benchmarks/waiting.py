@@ -1,15 +1,15 @@
-"""What the waiting policies' simulation and recursion cost, beside bare SimPy and Ciw
-on jobs of the same kind.
+"""Cost of the waiting policies' simulation and recursion, compared with bare SimPy and
+Ciw on jobs of the same kind.
 
-Asserts nothing.
+It prints figures and asserts nothing.
 
     python tests/benchmarks/waiting.py [--jobs 200000] [--repeats 5] [--memory]
 
-CPU time of whole runs at the paper's baseline (0.2 jobs a second, 500 s, 108 machines),
-the fastest of several that take turns. Bare SimPy is an M/M/108 with one Resource of
-108 and a process a job, without policy, dispatcher or records. Ciw is measured where it
-is installed. --memory simulates 2 million jobs and follows 14 million, without records,
-and prints the peaks.
+CPU time of whole runs at the paper's baseline (0.2 jobs per second, 500 s, 108
+machines), the minimum of several that alternate. Bare SimPy is an M/M/108 with one
+Resource of capacity 108 and one process per job, without policy, dispatcher or records.
+Ciw is measured if it is installed. --memory simulates 2 million jobs, computes 14
+million by the recursion, both without records, and prints the peaks.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ def cpu_s(call):
 
 
 def simulate(scenario):
-    """In SimPy, without records."""
+    """Simulate in SimPy, without records."""
     return subject_of(scenario).simulation(scenario.policy, 0, records=False).finish()
 
 
 def bare(jobs):
-    """M/M/108 in SimPy and nothing else."""
+    """Simulate M/M/108 in bare SimPy."""
     env = simpy.Environment()
     machines = simpy.Resource(env, SERVERS)
 
@@ -65,9 +65,7 @@ def bare(jobs):
 
 
 def ciw_model(jobs):
-    """M/M/108 in Ciw, until about as many jobs have come; None where Ciw is not
-    installed.
-    """
+    """Return M/M/108 in Ciw with about as many jobs; None if Ciw is not installed."""
     try:
         import ciw
     except ImportError:

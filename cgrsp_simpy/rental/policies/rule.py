@@ -20,7 +20,7 @@ from typing import Any, ClassVar, Self
 
 from cgrsp_simpy.base.checks import check_one_of, require
 from cgrsp_simpy.rental.job import Job
-from cgrsp_simpy.rental.view import SlotView, View
+from cgrsp_simpy.rental.view import OrderKey, SlotView, View
 
 Tier = tuple[float, int, float]
 """Deadline before which the tier lies, rank, seconds.
@@ -59,6 +59,8 @@ OF_SLOT = {
     "price_usd_per_h": "slot.gpu.price_usd_per_h",
     "status": "view.status(slot)",
 }
+# figures that change while a job waits
+CHANGING = {"now_s", "waiting", "next_free_s", "fastest_idle_s", "mean_fastest_idle_s"}
 ONCE = OF_MOMENT | OF_LEVEL | OF_OFFERS
 EACH = OF_CLASS | OF_WEIGHT | OF_JOB | OF_SLOT
 EACH |= {name: f"{name}[level]" for name in OF_LEVEL}
@@ -154,11 +156,24 @@ class Tiers(Rule):
         if view.waiting <= 1:
             return view.first(1)
         most = view.idle_count
+        if not skipped and CHANGING.isdisjoint(self.arguments):
+            return [key[4] for key in view.in_order(self, self.key)[:most]]
         fronts = self.fronts(view, most)
         if most == 1 and not skipped:
             return [min(fronts)[4]]
         fronts.sort()
         return [key[4] for key in fronts]
+
+    def key(self, view: View) -> OrderKey:
+        """Return the function of a job that returns its Front."""
+        tiers_of_class = self._at(view)
+
+        def key(job: Job) -> Front:
+            due_s, tiers = job.deadline_s, tiers_of_class(job)
+            _, rank, seconds = next((t for t in tiers if due_s < t[0]), tiers[-1])
+            return rank, seconds, due_s, job.id, job
+
+        return key
 
     def fronts(self, view: View, most: int) -> list[Front]:
         """Return the first jobs of each tier of each class, up to so many, unsorted."""

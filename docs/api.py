@@ -215,7 +215,7 @@ def names_page() -> str:
         text = summary(module)
         parts.append(
             f"## {module}\n\n{text}{' ' * bool(text)}[Source](../../{path.as_posix()})"
-            "\n\n| name | |\n|---|---|\n" + "\n".join(rows)
+            "\n\n| name | meaning |\n|---|---|\n" + "\n".join(rows)
         )
     return "\n\n".join(parts) + "\n"
 

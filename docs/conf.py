@@ -61,6 +61,8 @@ nb_execution_cache_path = str(HERE / "made" / ".executed" / made.code_hash())
 nb_execution_in_temp = True
 nb_execution_timeout = 3600
 nb_execution_raise_on_error = True
+# without execution (-D nb_execution_mode=off) no kernel names the language of a cell
+suppress_warnings = ["myst-nb.lexer"]
 nb_output_stderr = "show"
 nb_merge_streams = True
 os.environ.setdefault("OMP_NUM_THREADS", "1")

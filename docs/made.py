@@ -411,10 +411,9 @@ def _reference() -> Iterator[tuple[str, str]]:
             text += [_module(module, found[module])]
         yield f"reference/{page}.rst", "\n\n".join(text) + "\n"
     intro = (
-        "# Reference\n\n"
-        "The first page lists what `import cgrsp_simpy as cg` gives; the others list"
-        " the modules and the packages that they use. The search finds every public"
-        " name."
+        "# Modules\n\n"
+        "Every public name with its parameters and source. The first page lists the"
+        " names of `import cgrsp_simpy as cg`."
     )
     lines = [f"- [{page}]({page}.rst): {summary(page)}" for page in grouped]
     contents = "\n".join([*lines, "", _listed(list(grouped), ":hidden:")])

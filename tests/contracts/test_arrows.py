@@ -127,9 +127,9 @@ def test_every_room_is_one_of_the_house():
     assert {room_of(module) for module in modules()} <= set(ARROWS)
 
 
-def test_the_map_in_contributing_is_the_tree():
+def test_the_table_in_contributing_lists_the_subpackages():
     text = (PACKAGE.parent / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    rooms = re.findall(r"^\| `(\w+)` \|", text.partition("## The house")[2], re.M)
+    rooms = re.findall(r"^\| `(\w+)` \|", text.partition("## Structure")[2], re.M)
     assert rooms == [*dict.fromkeys(rooms)]
     assert {*rooms} == {
         path.name for path in PACKAGE.iterdir() if (path / "__init__.py").exists()

@@ -54,6 +54,13 @@ def test_the_equations_are_many():
         assert f"### Equation {number}\n" in EQUATIONS
 
 
+def test_the_label_of_an_equation_names_its_code():
+    labels = re.findall(
+        r"<summary><code>(\S+)</code>: <code>(\S+)</code></summary>", EQUATIONS
+    )
+    assert [(f"cgrsp_simpy/{file}", place) for file, place in labels] == PLACES
+
+
 @pytest.mark.parametrize(("file", "place"), PLACES)
 def test_an_equation_names_a_place_in_the_code(file, place):
     tree = ast.parse((ROOT / file).read_text(encoding="utf-8"))

@@ -16,6 +16,7 @@ every_policy = pytest.mark.parametrize(
     "policy", [*cg.POLICIES, "rh:reserve=2,gate=100"]
 )
 
+TRACED = ("fifo", "cadr", "triage")  # the others: pytest -m slow
 # Prices and times with ties, so that the first slot registered must win them.
 TYPES = (
     cg.GpuType("A", 0.25, (60, 70, 100), 0.4),
@@ -75,12 +76,12 @@ def random_over_all(view):
 
 @every_policy
 @pytest.mark.parametrize("free_types", [False, True])
-@pytest.mark.parametrize("gangs", [False, True])
+@pytest.mark.parametrize("gangs", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_a_policy_that_looks_at_every_idle_slot_leaves_the_same_records(
     policy, free_types, gangs, monkeypatch
 ):
     monkeypatch.setattr(View, "status", status_of_moment)
-    scenarios = [crowds(seed, free_types, gangs) for seed in range(4)]
+    scenarios = [crowds(seed, free_types, gangs) for seed in range(2)]
     found = [
         cg.simulate(scenario, policy, seed).jobs
         for seed, scenario in enumerate(scenarios)
@@ -170,13 +171,19 @@ def instructions(scenario, policy):
     return count
 
 
-def busy_fleet(slots, jobs=120):
+def busy_fleet(slots, jobs=60):
     """The normal day, with an arrival rate in proportion to its slots."""
     usual = cg.day("normal").workload.rate_per_s / 5
     return cg.day("normal", slots=slots, jobs=jobs, rate_per_s=usual * slots)
 
 
-@every_policy
+@pytest.mark.parametrize(
+    "policy",
+    [
+        pytest.param(policy, marks=[pytest.mark.slow] * (policy not in TRACED))
+        for policy in cg.POLICIES
+    ],
+)
 def test_the_work_a_job_makes_does_not_grow_with_the_fleet(policy):
     # Python 3.12 counts none in the first run of a process that is traced
     _, few, many = (instructions(busy_fleet(slots), policy) for slots in (5, 5, 400))

@@ -94,18 +94,24 @@ def test_a_policy_that_looks_at_every_idle_slot_leaves_the_same_records(
         assert np.array_equal(cg.simulate(scenario, policy, seed).jobs, jobs)
 
 
-def test_the_status_shown_belongs_to_the_type_and_is_drawn_once_a_type_and_decision():
-    shown, drawn = set(), []
+def test_the_status_shown_belongs_to_the_type_and_is_drawn_once_a_type_and_decision(
+    monkeypatch,
+):
+    shown, drawn, status = set(), [], cg.Market.status
+
+    def counted(market, gpu, now_s, uniform):
+        drawn.append(uniform)
+        return status(market, gpu, now_s, uniform)
+
+    monkeypatch.setattr(cg.Market, "status", counted)
 
     def look_on(view):
-        before = len(drawn)
-        if not drawn:
-            view._seen = (drawn.append(uniform) or uniform for uniform in view._seen)
+        drawn.clear()
         idle = {}
         for slot in view.idle:
             idle.setdefault(slot.gpu.name, []).append(view.status(slot))
         assert all(len(set(statuses)) == 1 for statuses in idle.values())
-        assert len(drawn) - before == len(idle)
+        assert len(drawn) == len(idle)
         shown.update(statuses[0] for statuses in idle.values() if len(statuses) > 1)
         return zip(view.queue, view.idle)
 

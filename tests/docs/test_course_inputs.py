@@ -132,19 +132,6 @@ def test_arrival_processes_are_judged_by_their_counts(source, message):
     assert message in verdict.message
 
 
-@pytest.mark.slow
-def test_arrival_processes_are_judged_alike_with_100_seeds(monkeypatch):
-    monkeypatch.setattr(room, "DAYS", 200)
-    for seed in range(100):
-        assert room._arrivals_fault(inversion, seed) == ""
-        assert room._arrivals_fault(present_rate, seed)
-        assert room._arrivals_fault(all_before_nine, seed)
-    for seed in range(20):
-        assert room._arrivals_fault(thinning, seed) == ""
-        for source in (thinning_with_the_rate_before, mean_rate, equal_counts):
-            assert room._arrivals_fault(source, seed), source
-
-
 # ---- code ----
 
 

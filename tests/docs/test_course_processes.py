@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import pytest
 import simpy
-from support import code_tests
+from support import code_tests, fifo_waits
 
 from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.exercises import check, exercise
@@ -15,15 +15,6 @@ STUDENTS = [f"student {n}" for n in range(100)]
 
 
 # ---- exercises with numbers of the student's own: right answer, wrong answers ----
-
-
-def four_waits(arrivals, services, servers=1):
-    free, waits = [0] * servers, []
-    for arrival, service in zip(arrivals, services):
-        begin = max(arrival, min(free))
-        free[free.index(min(free))] = begin + service
-        waits.append(begin - arrival)
-    return waits
 
 
 def beds(load, pct):
@@ -37,15 +28,15 @@ def beds(load, pct):
 
 NUMBERS_ASKED = {
     "1.1": (
-        lambda arrivals, services: np.mean(four_waits(arrivals, services)),
-        lambda arrivals, services: np.sum(four_waits(arrivals, services)),
-        lambda arrivals, services: np.mean(four_waits(arrivals, services)[1:]),
-        lambda arrivals, services: np.mean(four_waits(arrivals, services, 2)),
+        lambda arrivals, services: np.mean(fifo_waits(arrivals, services)),
+        lambda arrivals, services: np.sum(fifo_waits(arrivals, services)),
+        lambda arrivals, services: np.mean(fifo_waits(arrivals, services)[1:]),
+        lambda arrivals, services: np.mean(fifo_waits(arrivals, services, 2)),
         lambda arrivals, services: np.mean(
-            four_waits(arrivals, services) + np.array(services)
+            fifo_waits(arrivals, services) + np.array(services)
         ),
-        lambda arrivals, services: np.mean(four_waits(np.cumsum(arrivals), services)),
-        lambda arrivals, services: np.mean(four_waits(arrivals, services)) / 60,
+        lambda arrivals, services: np.mean(fifo_waits(np.cumsum(arrivals), services)),
+        lambda arrivals, services: np.mean(fifo_waits(arrivals, services)) / 60,
         lambda arrivals, services: None,
     ),
     "2.1": (
@@ -317,7 +308,7 @@ WRONG = [
     ("2.2", "on the clock", "return wait", "return wait + arrival"),
     ("2.2", "before the request", "turn\n", "turn\n        arrival = env.now\n"),
     ("2.2", "one request is enough", "yield turn", "yield desk.request()"),
-    ("2.2", "no end", "    return wait", "    yield from customer(env, desk, service)"),
+    ("2.2", "no end", "    with", "    while True:\n     with"),
     ("2.2", "without `yield` is not a process", lambda env, desk, service: None),
     ("2.3", "only the first part", "while", "if"),
     ("2.3", "at the same time", station_at_once),

@@ -379,19 +379,6 @@ def test_names_are_printed_visibly(ended, tmp_path, line):
     assert "\\x1b" in out + err
 
 
-def test_logged_lines_name_files_visibly(tmp_path):
-    (tmp_path / f"a{ESCAPES}.csv").write_text("submit_s,service_s\n1,1\n")
-    line = ["run", "rental", f"trace=a{ESCAPES}.csv", "--policy", "fifo"]
-    ran = subprocess.run(
-        [sys.executable, "-m", "cgrsp_simpy", *line],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-    )
-    assert (ran.returncode, raw(ran.stdout + ran.stderr)) == (0, [])
-    assert r"cgrsp: a\x1b]0;own\x07" in ran.stderr
-
-
 def test_a_study_in_a_script_is_printed_visibly():
     named = subject_of(cg.day("quiet", jobs=9)).varied(name=f"day {ESCAPES}")
     study = cg.compare(named, ["fifo"], range(2))

@@ -311,11 +311,3 @@ def test_orders_by_an_index_are_those_of_a_scan_of_the_queue(policy, moment):
     view = view_of(moment)
     assert list(cg.make_policy(policy).order(view)) == by_index(policy)(view)
     assert answer(cg.make_policy(policy), moment) == answer(scanned(policy), moment)
-
-
-@every_index
-@every_day
-def test_runs_with_the_whole_queue_scanned_leave_the_same_records(policy, day):
-    scenario = cg.day(day, jobs=DAYS[day])
-    runs = [cg.simulate(scenario, each, 0) for each in (policy, scanned(policy))]
-    assert np.array_equal(runs[0].jobs, runs[1].jobs)

@@ -9,9 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import PolyCollection
-from matplotlib.figure import Figure
 from support import frame_at
 
 import cgrsp_simpy as cg
@@ -362,15 +360,6 @@ def test_a_slot_timeline_holds_all_claims(seen):
         held(claims[claims["phase"] == "executing"], sizes).sum()
     )
     assert executing + sum(others) == pytest.approx(len(sizes) * seen.timeline.end_s)
-
-
-def test_a_queue_is_named_by_its_policy(seen):
-    figure = Figure()
-    FigureCanvasAgg(figure)
-    ax = cg.plots.queue_length([seen.run, seen.run], figure.add_subplot())
-    names = [line.get_label() for line in ax.lines]
-    assert len(set(names)) == 2
-    assert all(seen.timeline.policy in name for name in names)
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9])

@@ -531,7 +531,7 @@ NUMBERS = {
 @pytest.mark.parametrize(
     "number",
     [
-        pytest.param(each, marks=[pytest.mark.slow] * (each in ("9.2", "10.1")))
+        pytest.param(each, marks=[pytest.mark.slow] * (each in ("9.2", "10.1", "13.1")))
         for each in NUMBERS
     ],
 )

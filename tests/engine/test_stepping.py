@@ -132,16 +132,6 @@ def test_without_more_input_the_command_goes_on(capsys, monkeypatch):
     )
 
 
-def test_a_stepped_run_leaves_the_same_records(capsys, monkeypatch):
-    rows = stepped(capsys, monkeypatch, "--format", "csv")[0]
-    assert (
-        stepped(capsys, monkeypatch, "--show", "step", "--format", "csv")[0][
-            -len(rows) :
-        ]
-        == rows
-    )
-
-
 def test_a_step_lists_at_most_one_decision_though_links_are_requested_later():
     links = cg.dag.Servers(3, contention=True)
     scenario = cg.dag.Scenario("er:n=12,degree=3", links)

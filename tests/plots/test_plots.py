@@ -925,7 +925,12 @@ def test_policies_of_one_name_in_one_figure_differ():
 
 
 @pytest.mark.parametrize(
-    ("name", "begin"), [("a.png", b"\x89PNG"), ("a.svg", b"<?xml"), ("a.PDF", b"%PDF")]
+    ("name", "begin"),
+    [
+        ("a.png", b"\x89PNG"),
+        pytest.param("a.svg", b"<?xml", marks=pytest.mark.slow),
+        pytest.param("a.PDF", b"%PDF", marks=pytest.mark.slow),
+    ],
 )
 def test_run_writes_the_gantt_chart(name, begin, tmp_path, capsys, caplog):
     path = tmp_path / name

@@ -29,7 +29,9 @@ def widths(study, figure="wait_min"):
     return [value.half_width / abs(value.mean) for value in found]
 
 
-@pytest.mark.parametrize("precision", [0.05, np.float64(0.1)])
+@pytest.mark.parametrize(
+    "precision", [np.float64(0.1), pytest.param(0.05, marks=pytest.mark.slow)]
+)
 def test_a_precision_adds_seeds_until_every_policy_has_it(precision):
     short = cg.compare(busy, ["fifo", "spt"], range(5, 8))
     study = cg.compare(busy, ["fifo", "spt"], range(5, 8), precision=precision)

@@ -3,6 +3,7 @@ refusals, logs.
 """
 
 import csv
+import inspect
 import io
 import json
 import os
@@ -21,6 +22,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Canvas
 from PIL import Image
 
+import cgrsp_simpy as cg
 from cgrsp_simpy.base.checks import InputError
 from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.base.table import csv_text
@@ -168,6 +170,14 @@ def swf_of_three(folder):
     return log
 
 
+def frame_at(run, time_s):
+    """The axes of a frame of a film: queue, and resources."""
+    film = cg.plots.animate(run, 2).film()
+    film._draw_was_started = True  # or Matplotlib warns: it is not saved
+    film._func(time_s)
+    return film._fig.axes
+
+
 def check_lecture(picture):
     """A picture is as wide as a lecture's, and not too high."""
     width, height = np.frombuffer(picture.read_bytes()[16:24], ">u4")
@@ -259,31 +269,56 @@ def whole_queue(order, view):
     return sorted(view.queue, key=key)
 
 
+def fifo_waits(arrivals, services, servers=1):
+    """Return the waits of customers who are served in the order of their arrival."""
+    free, waits = [0] * servers, []
+    for arrival, service in zip(arrivals, services):
+        begin = max(arrival, min(free))
+        free[free.index(min(free))] = begin + service
+        waits.append(begin - arrival)
+    return waits
+
+
+def edited(function, *texts):
+    """Return a function whose source has other texts: an old one, the new one, ..."""
+    source, names = inspect.getsource(function), dict(function.__globals__)
+    for old, new in zip(texts[::2], texts[1::2], strict=True):
+        assert old in source, old
+        source = source.replace(old, new)
+    exec(source, names)
+    return names[function.__name__]
+
+
 def code_tests(right, wrong):
     """Return two tests of exercises that ask for code: right and wrong answers.
 
-    right: number -> code. wrong: (number, code, hint). Each on five times twenty drawn
-    cases, of which the first twenty are the students'.
+    right: number -> code. wrong: (number, hint, code) or (number, hint, old text, new
+    text, ...) of the right code. Each on twenty drawn cases: those of the students; the
+    slow tests draw others.
     """
 
     def verdict(number, code, seed, monkeypatch):
         monkeypatch.setattr(exercise, "stream", lambda _, name: stream(seed, name))
         return check(number, code)
 
-    @pytest.mark.parametrize("seed", range(5))
+    each_seed = pytest.mark.parametrize(
+        "seed",
+        [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 5))],
+    )
+
+    @each_seed
     @pytest.mark.parametrize("number", right)
     def accepted(number, seed, monkeypatch):
         assert verdict(number, right[number], seed, monkeypatch)
 
-    @pytest.mark.parametrize("seed", range(5))
+    @each_seed
     @pytest.mark.parametrize(
-        ("number", "code", "hint"),
-        wrong,
-        ids=[f"{number} {code.__name__}" for number, code, _ in wrong],
+        ("number", "hint", "answer"), [(a, b, c) for a, b, *c in wrong]
     )
-    def refused(number, code, hint, seed, monkeypatch):
-        answer = verdict(number, code, seed, monkeypatch)
-        assert not answer
-        assert hint in answer.message or seed
+    def refused(number, hint, answer, seed, monkeypatch):
+        code = answer[0] if callable(answer[0]) else edited(right[number], *answer)
+        found = verdict(number, code, seed, monkeypatch)
+        assert not found
+        assert hint in found.message or seed
 
     return accepted, refused

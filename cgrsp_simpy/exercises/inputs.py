@@ -97,7 +97,7 @@ def _arrivals(given: Any, seed: int, days: int) -> list[float]:
     return arrivals
 
 
-def _arrivals_fault(given: Any, seed: int) -> str:
+def arrivals_fault(given: Any, seed: int) -> str:
     """Test the counts per tenth of an hour, their variance between days, and that they
     depend on the stream alone.
     """
@@ -416,7 +416,7 @@ EXERCISES: dict[str, Exercise] = {
         code(
             "a generator function of env, rng and arrive",
             lambda: [{"seed": 7}],
-            _arrivals_fault,
+            arrivals_fault,
         ),
     ),
     "7.3": Exercise(

@@ -13,6 +13,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 import pytest
+from support import check_refused
 
 from cgrsp_simpy.base.checks import InputError, require
 from cgrsp_simpy.base.parameters import (
@@ -138,24 +139,20 @@ def test_a_value_stays_what_it_is_and_a_number_of_numpy_becomes_pythons(
     ],
 )
 def test_a_value_that_is_not_allowed_is_refused_in_one_line(values, message):
-    with pytest.raises(InputError) as caught:
-        Oven(**{"name": "small", **values})
-    assert message in str(caught.value)
-    assert "\n" not in str(caught.value)
+    check_refused(lambda: Oven(**{"name": "small", **values}), [message])
 
 
 def test_a_number_beyond_the_floating_point_ones_is_refused():
-    with pytest.raises(InputError, match="must be a number > 0"):
-        Oven("small", warm_s=10**400)
+    check_refused(lambda: Oven("small", warm_s=10**400), ["must be a number > 0"])
 
 
 def test_parts_are_kept_as_they_are_and_others_refused():
     oven = Oven("small")
     assert Kitchen(oven, [oven]).others[0] is oven
-    with pytest.raises(InputError, match=r"first\(=3\) must be of type Oven"):
-        Kitchen(3)
-    with pytest.raises(InputError, match=r"others\[1\]\(=4\) must be of type Oven"):
-        Kitchen(oven, [oven, 4])
+    check_refused(lambda: Kitchen(3), ["first(=3) must be of type Oven"])
+    check_refused(
+        lambda: Kitchen(oven, [oven, 4]), ["others[1](=4) must be of type Oven"]
+    )
 
 
 @pytest.mark.parametrize(("trays", "error"), [(14, ValueError), (15, AssertionError)])
@@ -193,10 +190,8 @@ def bake(loaves: Count, heat: NotNegative | None = None, what: str = "bread") ->
 def test_the_arguments_of_a_function_are_checked_too():
     assert bake(np.int64(3), heat=np.float64(0.5), what=7) == (3, 0.5, 7)
     assert [*inspect.signature(bake).parameters] == ["loaves", "heat", "what"]
-    with pytest.raises(InputError, match=r"^loaves\(=0\) must be a whole number >= 1"):
-        bake(0)
-    with pytest.raises(InputError, match=r"^heat\(=-1\) must be a number >= 0$"):
-        bake(1, heat=-1)
+    check_refused(lambda: bake(0), ["loaves(=0) must be a whole number >= 1"])
+    check_refused(lambda: bake(1, heat=-1), ["heat(=-1) must be a number >= 0"])
     with pytest.raises(TypeError, match="loaves"):
         bake()
 

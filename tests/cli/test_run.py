@@ -1,10 +1,9 @@
 """Output of `run` apart from its figures."""
 
 import json
-from pathlib import Path
 
 import pytest
-from support import csv_rows, output
+from support import check_bad_input, csv_rows, outcome, output
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
@@ -78,24 +77,17 @@ def test_ranks_stand_beside_a_comparison_of_graphs(capsys):
     assert "mean ranks of makespan_s" in output(capsys, *line.split())
 
 
-def test_an_error_of_a_script_is_one_line_with_its_place(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    text = "def bank(env, tellers=2):\n    return {'share': 1 / tellers}\n"
-    Path("bank.py").write_text(text)
-    assert main(["run", "bank.py:bank", "tellers=0"]) == 2
-    told = capsys.readouterr().err
-    assert told == (
-        "cgrsp run: bank.py:bank, line 2: ZeroDivisionError: division by zero\n"
-    )
+BANK = "def bank(env, tellers=2):\n    return {'share': 1 / tellers}\n"
 
 
-def test_a_function_needs_no_decorator_on_the_command_line(
-    tmp_path, monkeypatch, capsys
-):
-    monkeypatch.chdir(tmp_path)
-    text = "def bank(env, tellers=2):\n    return {'share': 1 / tellers}\n"
-    Path("bank.py").write_text(text)
+def test_an_error_of_a_script_is_one_line_with_its_place(folder, capsys):
+    (folder / "bank.py").write_text(BANK)
+    words = ["bank.py:bank, line 2: ZeroDivisionError: division by zero"]
+    check_bad_input(outcome(capsys, "run", "bank.py:bank", "tellers=0"), words)
+
+
+def test_a_function_needs_no_decorator_on_the_command_line(folder, capsys):
+    (folder / "bank.py").write_text(BANK)
     line = "compare bank.py:bank tellers=2,4 --seeds 2 --format json"
-    assert main(line.split()) == 0
-    figures = json.loads(capsys.readouterr().out)["figures"]
+    figures = json.loads(output(capsys, *line.split()))["figures"]
     assert [row["share"]["mean"] for row in figures] == [0.5, 0.25]

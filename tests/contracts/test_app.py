@@ -6,7 +6,6 @@ import math
 import re
 import socket
 import subprocess
-import sys
 import threading
 import time
 import urllib.request
@@ -107,14 +106,6 @@ def test_a_page_opens_with_a_question_a_task_and_little_work(page, name, monkeyp
 
 @pytest.mark.slow
 @with_streamlit
-def test_a_cluster_opens_with_backfilling_next_to_fifo(page):
-    at = page("A cluster")
-    assert at.slider(key="load").value == 0.6
-    assert list(rows_of(at)) == ["easy", "fifo"]
-
-
-@pytest.mark.slow
-@with_streamlit
 def test_a_queue_without_end_is_described_in_words(page):
     at = page(
         "A cluster",
@@ -126,14 +117,6 @@ def test_a_queue_without_end_is_described_in_words(page):
     assert re.fullmatch(r"the queue grows without end on \d+ of 20 seeds", wait)
     assert "no end" in at.code[0].value
     assert not re.search(r"\b(inf|nan)\b", texts(at))
-
-
-@pytest.mark.slow
-@with_streamlit
-def test_the_advice_opens_on_the_sample_log(page):
-    at = page("Advice on a log")
-    assert at.text[0].value == "studio.csv: 600 jobs"
-    assert [button.label for button in at.button] == ["Advise"]
 
 
 def rows_of(at):
@@ -281,6 +264,8 @@ def test_a_log_gets_the_advice_that_the_package_gives(page, tmp_path):
         ("jobs.swf", bytes(range(256)), "jobs.swf: "),
         ("jobs.json", b"{", "jobs.json: "),
         ("jobs.csv.gz", b"no gzip", "jobs.csv.gz: "),
+        # a name is no Markdown
+        ("$x$ *b* [c](d) \u202e.csv", b"", r"\$x\$ \*b\* \[c\](d) \\u202e.csv: "),
     ],
 )
 def test_a_bad_log_is_refused_in_one_line(page, name, content, message):
@@ -290,17 +275,6 @@ def test_a_bad_log_is_refused_in_one_line(page, name, content, message):
     (line,) = errors(at)
     assert line.startswith(message)
     assert "\n" not in line and "Traceback" not in line and "/tmp" not in line
-
-
-@pytest.mark.slow
-@with_streamlit
-def test_the_name_of_a_log_is_no_markdown(page):
-    at = page("Advice on a log")
-    at.file_uploader(key="log").set_value(
-        ("$x$ *b* [c](d) \u202e.csv", b"", "text/csv")
-    )
-    (line,) = errors(then(at))
-    assert line.startswith(r"\$x\$ \*b\* \[c\](d) \\u202e.csv: ")
 
 
 @pytest.mark.slow
@@ -418,15 +392,6 @@ def test_the_extra_is_named_where_it_is_missing(monkeypatch, capsys):
 def test_a_wrong_port_is_refused_in_one_line(capsys):
     assert main(["app", "--port", "70000"]) == 2
     assert capsys.readouterr().err.startswith("cgrsp app: --port(=70000) must be ")
-
-
-@pytest.mark.slow
-def test_importing_the_room_does_not_import_streamlit():
-    code = "import cgrsp_simpy.cli, sys; print('streamlit' in sys.modules)"
-    found = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    )
-    assert found.stdout == "False\n"
 
 
 @pytest.mark.slow

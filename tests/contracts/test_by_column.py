@@ -9,7 +9,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from support import csv_rows
+from support import check_refused, csv_rows
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.base.table import csv_text
@@ -90,8 +90,7 @@ def adds_up(report, whole, sums, means=()):
     return jobs
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_tasks_of_a_file_are_reported_by_their_customers(file, seed):
+def test_tasks_of_a_file_are_reported_by_their_customers(file, seed=0):
     rows = tasks(Random(seed))
     instance = cg.hgsp.read_instance(file(rows), cluster("small"))
     run = cg.simulate(cg.hgsp.Scenario(instance, noise=0.3), "atc", seed)
@@ -123,8 +122,7 @@ def test_tasks_that_are_written_and_read_again_keep_their_columns(file, tmp_path
     assert again.task_names == instance.task_names
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_requests_of_a_log_are_reported_by_their_customers(file, seed):
+def test_requests_of_a_log_are_reported_by_their_customers(file, seed=0):
     rows = requests(Random(seed))
     source = cg.llm.read_requests(file(rows), weight="short")
     run = cg.simulate(cg.llm.Scenario(source, cg.llm.Service(gpus=4)), "wsrpt")
@@ -226,8 +224,10 @@ def test_a_study_of_tasks_is_told_apart_by_their_columns(file, tmp_path):
     instance = cg.hgsp.read_instance(file(tasks(Random(9))), cluster("small"))
     other = replace(instance, tags=Tags({"customer": ["zoe"] * instance.tasks}))
     cg.compare(cg.hgsp.Scenario(instance), ["atc"], [0], out=tmp_path / "out")
-    with pytest.raises(cg.InputError, match="use another directory"):
-        cg.compare(cg.hgsp.Scenario(other), ["atc"], [0], out=tmp_path / "out")
+    check_refused(
+        lambda: cg.compare(cg.hgsp.Scenario(other), ["atc"], [0], out=tmp_path / "out"),
+        ["use another directory"],
+    )
 
 
 @pytest.mark.parametrize(

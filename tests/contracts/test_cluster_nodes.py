@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from cgrsp_simpy.cluster.cluster import PLACEMENTS, Nodes
 
-MANY = settings(max_examples=300)
 SIZES = st.lists(st.sampled_from([1, 2, 3, 4, 8]), min_size=1, max_size=9)
 
 
@@ -56,64 +55,30 @@ def plain(sizes, free, key, gpus):
     return (*whole.items(), *rest) if rest else None
 
 
-@MANY
-@given(cases())
-def test_room_is_found_where_lists_of_nodes_find_it(case):
+@settings(max_examples=800)
+@given(cases(), st.data())
+def test_a_number_is_the_same_as_lists_of_nodes(case, data):
     sizes, free, key = case
-    nodes = Nodes(sizes, key)
+    nodes, largest = Nodes(sizes, key), max(sizes)
+    packed = nodes.packed(free)
+    assert (nodes.counts(packed), nodes.counts(nodes.all)) == (free, sizes)
     for gpus in range(1, sum(sizes) + 2):
-        place = nodes.room(nodes.packed(free), gpus)
+        place = nodes.room(packed, gpus)
         assert place == plain(sizes, free, key, gpus)
-        assert nodes.fits(nodes.packed(free), gpus) == (place is not None)
-
-
-@MANY
-@given(cases(), st.integers(1, 20))
-def test_what_is_taken_is_what_is_given_back(case, gpus):
-    sizes, free, key = case
-    nodes = Nodes(sizes, key)
-    before = nodes.packed(free)
-    assert nodes.counts(before) == free
-    place = nodes.room(before, gpus)
-    if place is not None:
-        left = nodes.take(before, place)
-        taken = dict(place)
-        assert nodes.counts(left) == [
-            idle - taken.get(node, 0) for node, idle in enumerate(free)
-        ]
-        assert nodes.give(left, place) == before
-
-
-@MANY
-@given(cases(), st.data())
-def test_what_is_free_in_both_is_the_lesser_on_every_node(case, data):
-    sizes, free, key = case
-    other = [data.draw(st.integers(0, size)) for size in sizes]
-    nodes = Nodes(sizes, key)
-    assert nodes.counts(nodes.packed(free) & nodes.packed(other)) == list(
-        map(min, free, other)
-    )
-    assert nodes.counts(nodes.all) == sizes
-
-
-@MANY
-@given(cases())
-def test_what_a_job_can_use_is_what_is_free_on_nodes_with_room_or_all_of_empty_ones(
-    case,
-):
-    sizes, free, _ = case
-    nodes = Nodes(sizes)
-    for gpus in range(1, sum(sizes) + 2):
-        least = [gpus if gpus <= max(sizes) else size for size in sizes]
+        assert nodes.fits(packed, gpus) == (place is not None)
+        least = [gpus if gpus <= largest else size for size in sizes]
         usable = sum(idle for idle, needed in zip(free, least) if idle >= needed)
-        assert nodes.usable(nodes.packed(free), gpus) == usable
-
-
-@MANY
-@given(cases(), st.data())
-def test_the_count_of_a_node_can_be_replaced(case, data):
-    sizes, free, _ = case
-    nodes, node = Nodes(sizes), data.draw(st.integers(0, len(sizes) - 1))
-    idle = data.draw(st.integers(0, sizes[node]))
-    now = nodes.counts(nodes.put(nodes.packed(free), node, idle))
-    assert now == [idle if other == node else each for other, each in enumerate(free)]
+        assert nodes.usable(packed, gpus) == usable
+        if place is not None:
+            left, taken = nodes.take(packed, place), dict(place)
+            assert nodes.counts(left) == [
+                idle - taken.get(node, 0) for node, idle in enumerate(free)
+            ]
+            assert nodes.give(left, place) == packed
+    # what is free in both is the lesser on every node
+    other = [data.draw(st.integers(0, size)) for size in sizes]
+    both = packed & nodes.packed(other)
+    assert nodes.counts(both) == list(map(min, free, other))
+    node = data.draw(st.integers(0, len(sizes) - 1))
+    put = nodes.counts(nodes.put(packed, node, other[node]))
+    assert put == [*free[:node], other[node], *free[node + 1 :]]

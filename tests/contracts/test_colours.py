@@ -26,7 +26,7 @@ from cgrsp_simpy.papers.dag import figures as dag
 from cgrsp_simpy.papers.hgsp import figures as hgsp
 from cgrsp_simpy.papers.hgsp.figures import COMPARED
 from cgrsp_simpy.papers.waiting import figures as waiting
-from cgrsp_simpy.plots.style import _OWN, LOOKS, POLICY, colour_of, looks
+from cgrsp_simpy.plots.style import LOOKS, POLICY, colour_of, looks
 from cgrsp_simpy.spot.policies import POLICIES as SPOT
 from cgrsp_simpy.waiting.policies import POLICIES as WAITING
 
@@ -123,10 +123,11 @@ def test_the_five_usual_policies_are_told_apart_by_colour_alone(one, other):
 
 @pytest.mark.parametrize("seen", SEEN)
 def test_a_user_s_policies_are_told_apart_from_each_other_and_from_ours(seen):
-    pairs = [*itertools.combinations([look.colour for look in _OWN], 2)]
-    pairs += itertools.product([look.colour for look in _OWN], POLICY.values())
+    users = [look.colour for look in looks(["mine", "yours", "theirs", "other"])]
+    pairs = [*itertools.combinations(users, 2)]
+    pairs += itertools.product(users, POLICY.values())
     assert [pair for pair in pairs if not told_apart(*pair, seen)] == []
-    assert not {look.colour for look in _OWN} & {look.colour for look in LOOKS.values()}
+    assert not {*users} & {look.colour for look in LOOKS.values()}
 
 
 # ---- what is drawn ----

@@ -196,7 +196,7 @@ def legends_of(canvas):
 
 
 @every_figure
-def test_what_a_legend_shows_is_drawn(module, id):
+def test_what_a_legend_shows_is_drawn_by_names_that_differ(module, id):
     canvas = canvas_of(module, id)
     shown = [line for legend in legends_of(canvas) for line in legend.get_lines()]
     marks_there = {mark_of(line) for line in lines_of(canvas) if has_mark(line)}
@@ -209,15 +209,10 @@ def test_what_a_legend_shows_is_drawn(module, id):
             assert (to_hex(line.get_color()), line.get_linestyle()) in strokes, line
     fillings = fillings_of(canvas)
     for legend in legends_of(canvas):
-        for patch in legend.get_patches():
-            assert to_hex(patch.get_facecolor(), keep_alpha=True) in fillings, patch
-
-
-@every_figure
-def test_no_two_entries_of_a_legend_have_one_name(module, id):
-    for legend in legends_of(canvas_of(module, id)):
         names = [text.get_text() for text in legend.get_texts()]
         assert len(set(names)) == len(names)
+        for patch in legend.get_patches():
+            assert to_hex(patch.get_facecolor(), keep_alpha=True) in fillings, patch
 
 
 # ---- Axes ----

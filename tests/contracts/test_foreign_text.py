@@ -18,7 +18,7 @@ import pytest
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.text import Text
-from support import check_refused, outcome
+from support import check_refused, frame_at, outcome
 
 import cgrsp_simpy as cg
 from cgrsp_simpy import plots
@@ -200,12 +200,8 @@ def of(runs, study, sweep, month, timeline):
 
 
 def test_a_film_draws_each_name_letter_by_letter(timeline, tmp_path):
-    animation = animate(timeline, frames=2)
-    animation.save(tmp_path / "run.gif")
-    film = animation.film()
-    film._func(timeline.end_s / 2)
-    check_figure(film._fig)
-    film._draw_was_started = True  # it is not saved, which Matplotlib warns of
+    animate(timeline, frames=2).save(tmp_path / "run.gif")
+    check_figure(frame_at(timeline, timeline.end_s / 2)[0].figure)
 
 
 AGAIN = ("gantt of a run", "queue_length, many", "differences")
@@ -537,7 +533,13 @@ def test_a_command_prints_and_draws_each_name_of_a_log(
 LOGGED = [name for name in WHOLE if "\0" not in name]  # NUL is in no text file
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] * (place % 4 > 0))
+        for place, name in enumerate(NAMES)
+    ],
+)
 def test_an_error_is_one_visible_line(name, capsys):
     for words in (
         ["compare", "hectic", "--policies", name],

@@ -16,6 +16,7 @@ every_policy = pytest.mark.parametrize(
     "policy", [*cg.POLICIES, "rh:reserve=2,gate=100"]
 )
 
+TRACED = ("fifo", "cadr", "triage")  # the others: pytest -m slow
 # Prices and times with ties, so that the first slot registered must win them.
 TYPES = (
     cg.GpuType("A", 0.25, (60, 70, 100), 0.4),
@@ -75,12 +76,12 @@ def random_over_all(view):
 
 @every_policy
 @pytest.mark.parametrize("free_types", [False, True])
-@pytest.mark.parametrize("gangs", [False, True])
+@pytest.mark.parametrize("gangs", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_a_policy_that_looks_at_every_idle_slot_leaves_the_same_records(
     policy, free_types, gangs, monkeypatch
 ):
     monkeypatch.setattr(View, "status", status_of_moment)
-    scenarios = [crowds(seed, free_types, gangs) for seed in range(4)]
+    scenarios = [crowds(seed, free_types, gangs) for seed in range(2)]
     found = [
         cg.simulate(scenario, policy, seed).jobs
         for seed, scenario in enumerate(scenarios)
@@ -93,18 +94,24 @@ def test_a_policy_that_looks_at_every_idle_slot_leaves_the_same_records(
         assert np.array_equal(cg.simulate(scenario, policy, seed).jobs, jobs)
 
 
-def test_the_status_shown_belongs_to_the_type_and_is_drawn_once_a_type_and_decision():
-    shown, drawn = set(), []
+def test_the_status_shown_belongs_to_the_type_and_is_drawn_once_a_type_and_decision(
+    monkeypatch,
+):
+    shown, drawn, status = set(), [], cg.Market.status
+
+    def counted(market, gpu, now_s, uniform):
+        drawn.append(uniform)
+        return status(market, gpu, now_s, uniform)
+
+    monkeypatch.setattr(cg.Market, "status", counted)
 
     def look_on(view):
-        before = len(drawn)
-        if not drawn:
-            view._seen = (drawn.append(uniform) or uniform for uniform in view._seen)
+        drawn.clear()
         idle = {}
         for slot in view.idle:
             idle.setdefault(slot.gpu.name, []).append(view.status(slot))
         assert all(len(set(statuses)) == 1 for statuses in idle.values())
-        assert len(drawn) - before == len(idle)
+        assert len(drawn) == len(idle)
         shown.update(statuses[0] for statuses in idle.values() if len(statuses) > 1)
         return zip(view.queue, view.idle)
 
@@ -170,13 +177,19 @@ def instructions(scenario, policy):
     return count
 
 
-def busy_fleet(slots, jobs=120):
+def busy_fleet(slots, jobs=60):
     """The normal day, with an arrival rate in proportion to its slots."""
     usual = cg.day("normal").workload.rate_per_s / 5
     return cg.day("normal", slots=slots, jobs=jobs, rate_per_s=usual * slots)
 
 
-@every_policy
+@pytest.mark.parametrize(
+    "policy",
+    [
+        pytest.param(policy, marks=[pytest.mark.slow] * (policy not in TRACED))
+        for policy in cg.POLICIES
+    ],
+)
 def test_the_work_a_job_makes_does_not_grow_with_the_fleet(policy):
     # Python 3.12 counts none in the first run of a process that is traced
     _, few, many = (instructions(busy_fleet(slots), policy) for slots in (5, 5, 400))

@@ -13,7 +13,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-import simpy
+from engine.bench import Shop, waits
 from support import check_refused, csv_rows
 
 import cgrsp_simpy as cg
@@ -82,15 +82,6 @@ def test_a_model_of_ones_own_has_every_use_of_a_model(made, grid, tmp_path):
         [v] for v in next(iter(grid.values()))
     ]
     assert cg.plots.gantt(run, until_s=run.jobs["finish_s"].max() / 2).get_xlabel()
-
-
-@pytest.mark.slow
-@every_model
-def test_two_processes_give_the_same_rows(made, grid):
-    model = made()
-    policies = list(subject_of(model).default_policies())[:2]
-    here = cg.compare(model, policies, range(3))
-    assert cg.compare(model, policies, range(3), executor=2).rows == here.rows
 
 
 @every_model
@@ -172,7 +163,7 @@ def test_emergencies_are_the_preemptive_queue_of_two_classes():
 
 @dataclass(frozen=True)
 class Waiting(cg.Model):
-    """A job, a place, and a clock that never stops."""
+    """Jobs of 10 s on one slot."""
 
     jobs: int = 3
 
@@ -183,53 +174,23 @@ class Waiting(cg.Model):
         return ((0.0, job) for job in range(self.jobs))
 
     def job_process(self, run, job):
-        with run.claim(job) as claim:
-            yield claim
-            yield run.timeout(10.0)
-
-    def processes(self, run):
-        def clock():
-            while True:
-                yield run.timeout(1.0)
-
-        return [clock()]
+        return waits(run, job)
 
 
-def test_a_clock_that_never_stops_does_not_keep_a_run_from_ending():
-    run = cg.simulate(Waiting(), "first")
-    assert run.jobs["finish_s"].tolist() == [10, 20, 30]
+def changeful(view):
+    yield from (cg.Suspend(job) for job in view.running)
+    yield from zip(view.queue, view.free)
 
 
-def test_a_policy_that_holds_for_ever_is_told_though_a_clock_goes_on():
-    with pytest.raises(cg.PolicyError, match="left 3 jobs waiting"):
-        cg.simulate(Waiting(), lambda view: [])
-
-
-def test_jobs_that_are_equal_are_refused_and_lives_that_cannot_be_interrupted_told():
-    @dataclass(frozen=True)
-    class Twins(Waiting):
-        def arrivals(self, draw):
-            return [(0.0, 7), (1.0, 7)]
-
-    with pytest.raises(
-        cg.InputError, match="job 7 arrives before the end of one that is equal to it"
-    ):
-        cg.simulate(Twins(), "first")
-
-    @cg.policy(suspends=True)
-    def changeful(view):
-        yield from (cg.Suspend(job) for job in view.running)
-        yield from zip(view.queue, view.free)
-
-    @dataclass(frozen=True)
-    class Later(Waiting):
-        def arrivals(self, draw):
-            return [(0.0, 1), (1.0, 2)]
-
-    with pytest.raises(
-        cg.PolicyError, match="suspended job 1; this scenario allows no suspension"
-    ):
-        cg.simulate(Later(), changeful)
+def test_jobs_that_are_equal_and_suspensions_that_are_not_expected_are_refused():
+    twins = Shop(waits, arrivals=1)
+    twins.jobs *= 2
+    message = "job 0 arrives before the end of one that is equal to it"
+    with pytest.raises(cg.InputError, match=message):
+        cg.simulate(twins, "first")
+    message = "suspended job 0; this scenario allows no suspension"
+    with pytest.raises(cg.PolicyError, match=message):
+        cg.simulate(Shop(waits), cg.policy(suspends=True)(changeful))
 
 
 def test_policies_have_names_of_their_own():
@@ -238,77 +199,54 @@ def test_policies_have_names_of_their_own():
     )
     assert study.policies == ["a", "b"]
     assert study.rows[0]["wait_s"] == study.rows[1]["wait_s"] == 10
-    with pytest.raises(cg.InputError, match="a dict names them"):
-        cg.compare(Waiting(), [lambda view: (), lambda view: ()], [0])
+    check_refused(
+        lambda: cg.compare(Waiting(), [lambda view: (), lambda view: ()], [0]),
+        ["a dict names them"],
+    )
 
 
-def test_a_place_that_is_down_twice_is_up_after_both():
-    @dataclass(frozen=True)
-    class Overlapping(Waiting):
-        jobs: int = 1
-
-        def job_process(self, run, job):
-            yield run.timeout(1.0)
-            yield from run.resumed(job, 10.0)
-
-        def processes(self, run):
-            def fault(from_s, to_s):
-                yield run.timeout(from_s)
-                with run.down(run.resources[0]):
-                    yield run.timeout(to_s - from_s)
-
-            return [fault(3.0, 6.0), fault(4.0, 9.0)]
-
-    run = cg.simulate(Overlapping(), "first")
-    assert run.jobs["finish_s"].tolist() == [17]  # 2 s before, 8 s after the second
-    assert run.claims[["from_s", "to_s"]].tolist() == [(1, 3), (9, 17)]
+# ---- downtimes ----
 
 
-def test_a_life_may_take_its_own_place_down():
-    """Each job of 2 s is followed by 3 s of cleaning, by itself."""
+def down(from_s, to_s, error=None):
+    """A process that takes the slot down; it ends by an error, if there is one."""
 
-    @dataclass(frozen=True)
-    class Cleaning(Waiting):
-        jobs: int = 3
+    def fault(run):
+        yield run.timeout(from_s)
+        with suppress(LookupError), run.down(run.resources[0]):
+            yield run.timeout(to_s - from_s)
+            if error:
+                raise error
 
-        def job_process(self, run, job):
-            with run.claim(job) as claim:
-                yield claim
-                yield run.timeout(2.0)
-                with run.down(run.resources[0]):
-                    yield run.timeout(3.0)
-
-    run = cg.simulate(Cleaning(), "first")
-    assert run.jobs["finish_s"].tolist() == [5.0, 10.0, 15.0]
+    return fault
 
 
-def test_a_place_is_up_again_where_its_down_time_ends_by_an_error():
-    """A job of 10 s; a fault that would take until 9 s is repaired at 5 s, by an
-    exception.
-    """
+def resumes(run, job):
+    yield run.timeout(1.0)
+    yield from run.resumed(job, 10.0)
 
-    class RepairedError(Exception):
-        pass
 
-    @dataclass(frozen=True)
-    class Repaired(Waiting):
-        jobs: int = 1
+def cleans(run, job):
+    """2 s of work, followed by 3 s of cleaning by the job itself."""
+    with run.claim(job) as claim:
+        yield claim
+        yield run.timeout(2.0)
+        with run.down(run.resources[0]):
+            yield run.timeout(3.0)
 
-        def job_process(self, run, job):
-            yield run.timeout(1.0)
-            yield from run.resumed(job, 10.0)
 
-        def processes(self, run):
-            def fault():
-                yield run.timeout(3.0)
-                with suppress(RepairedError), run.down(run.resources[0]):
-                    yield run.timeout(2.0)
-                    raise RepairedError
-
-            return [fault()]
-
-    run = cg.simulate(Repaired(), "first")
-    assert run.claims[["from_s", "to_s"]].tolist() == [(1, 3), (5, 13)]
+@pytest.mark.parametrize(
+    ("job_process", "faults", "claims"),
+    [
+        # twice down: up after both; 2 s of work before, 8 s after the second
+        (resumes, [down(3, 6), down(4, 9)], [(1, 3), (9, 17)]),
+        (resumes, [down(3, 5, LookupError())], [(1, 3), (5, 13)]),
+        (cleans, [], [(0, 5)]),
+    ],
+)
+def test_a_slot_is_up_again_after_its_downtimes(job_process, faults, claims):
+    run = cg.simulate(Shop(job_process, 1, beside=faults), "first")
+    assert run.claims[["from_s", "to_s"]].tolist() == claims
 
 
 def boosted(boost=None, first=1):
@@ -338,48 +276,23 @@ def test_a_number_of_jobs_may_be_one_of_numpy():
 
 
 def test_a_name_that_is_no_parameter_cannot_be_varied():
-    with pytest.raises(cg.InputError, match=r"'job'.*jobs"):
-        subject_of(Waiting()).varied(job=3)
+    check_refused(lambda: subject_of(Waiting()).varied(job=3), ["'job'", "jobs"])
 
 
 def test_an_interrupt_of_the_program_comes_out_as_it_went_in(monkeypatch):
-    """Between a claim's start and its place's use, too: what it does not hold it does
-    not leave.
-    """
+    """Between the grant and the use, too: what is not held is not released."""
 
-    @dataclass(frozen=True)
-    class Starting(Waiting):
-        def job_process(self, run, job):
-            with run.claim(job, request=False) as claim:
-                yield claim
-                claim.request()
+    def job_process(run, job):
+        with run.claim(job, request=False) as claim:
+            yield claim
+            claim.request()
 
     def interrupted(*_):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("cgrsp_simpy.engine.resources.Slot.request", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        cg.simulate(Starting(), "first")
-
-
-def test_a_slot_is_a_simpy_resource_that_its_job_uses():
-    @dataclass(frozen=True)
-    class Looking(Waiting):
-        jobs: int = 1
-
-        def job_process(self, run, job):
-            with run.claim(job, request=False) as claim:
-                yield claim
-                assert run.resources[0].count == 0
-                claim.request()
-                assert (
-                    isinstance(run.resources[0], simpy.Resource)
-                    and run.resources[0].count == 1
-                )
-                yield run.timeout(1.0)
-            assert run.resources[0].count == 0
-
-    assert len(cg.simulate(Looking(), "first").jobs) == 1
+        cg.simulate(Shop(job_process), "first")
 
 
 @pytest.mark.parametrize(
@@ -392,32 +305,13 @@ def test_a_slot_is_a_simpy_resource_that_its_job_uses():
         ((), "no resource of the view"),
     ],
 )
-def test_a_policy_grants_what_a_job_needs_and_takes_nothing_from_a_place(amounts, told):
-    @dataclass(frozen=True)
-    class Pooled(Waiting):
-        def resources(self):
-            return cg.pools([4, 4], "node", "GPUs")
+def test_a_policy_grants_what_a_job_needs_and_takes_nothing(amounts, told):
+    def policy(view):
+        return [(view.queue[0], tuple(zip(view.resources, amounts)))]
 
-        def need(self, job):
-            return 2
-
+    model = Shop(waits, 1, cg.pools([4, 4], "node", "GPUs"), need=lambda job: 2)
     with pytest.raises(cg.PolicyError, match=told):
-        cg.simulate(
-            Pooled(),
-            lambda view: [(view.queue[0], tuple(zip(view.resources, amounts)))],
-        )
-
-
-def test_a_policy_that_asks_to_be_woken_may_hold_for_long_though_a_clock_goes_on():
-    def patient(view):
-        return (
-            zip(view.queue, view.free)
-            if view.now_s >= 150_000
-            else [cg.Wake(150_000.0)]
-        )
-
-    run = cg.simulate(Waiting(jobs=1), patient)
-    assert run.jobs["finish_s"].tolist() == [150_010]
+        cg.simulate(model, policy)
 
 
 @dataclass(frozen=True)
@@ -532,7 +426,7 @@ def noted(*values):
     return job_process
 
 
-def down(run, job):
+def downs_a_text(run, job):
     with run.down("slot 0"):
         yield run.timeout(1.0)
 
@@ -543,7 +437,7 @@ def whirl(run):
 
 
 WRONG = {
-    "job_process() of waiting must be a generator, which yields; it gave None": {
+    "job_process() of shop must be a generator, which yields; it gave None": {
         "job_process": lambda run, job: None
     },
     "the process of job 0 has ended, and its claim has not: `with run.claim(job)": {
@@ -556,14 +450,14 @@ WRONG = {
         "job_process": endless
     },
     "patience_s(=nan) must be a number >= 0": {"job_process": impatient},
-    "record of job 0 has 1 values; the columns of waiting are a, b": {
+    "record of job 0 has 1 values; the columns of shop are a, b": {
         "job_process": noted(1.0)
     },
     "column a of jobs: could not convert string to float: 'x'": {
         "job_process": noted("x", 1)
     },
-    "down(='slot 0') must be one of run.resources": {"job_process": down},
-    "100,000 events at t = 0 s and no end: a process of waiting goes on without time": {
+    "down(='slot 0') must be one of run.resources": {"job_process": downs_a_text},
+    "100,000 events at t = 0 s and no end: a process of shop goes on without time": {
         "processes": lambda run: [whirl(run)]
     },
     "gave (2.0, 2), which is no pair of a second, from 5 on, and a job": {
@@ -575,25 +469,25 @@ WRONG = {
     "gave ('a', 1), which is no pair": {"arrivals": lambda draw: [("a", 1)]},
     "gave 7, which is no pair": {"arrivals": lambda draw: [7]},
     "gave (0.0, [1]), which is no pair": {"arrivals": lambda draw: [(0.0, [1])]},
-    "resources() of waiting(=3) must be resources, as from cg.slots": {
+    "resources() of shop(=3) must be resources, as from cg.slots": {
         "resources": lambda: 3
     },
-    "need() of waiting must be above 0; it is 0 for job 0": {"need": lambda job: 0},
+    "need() of shop must be above 0; it is 0 for job 0": {"need": lambda job: 0},
 }
+
+
+class Columns(Shop):
+    name = "shop"
+    columns: ClassVar = {"a": "f8", "b": "i4"}
+
+    def __init__(self, *, job_process=waits, **methods):
+        super().__init__(job_process)
+        vars(self).update(methods)
 
 
 @pytest.mark.parametrize("message", WRONG)
 def test_what_is_wrong_in_a_model_is_one_line(message):
-    class Wrong(Waiting):
-        name = "waiting"
-        columns: ClassVar = {"a": "f8", "b": "i4"}
-
-        def processes(self, run):
-            return ()
-
-    for name, own in WRONG[message].items():
-        setattr(Wrong, name, lambda self, *given, own=own: own(*given))
-    check_refused(lambda: cg.simulate(Wrong(), "first"), [message])
+    check_refused(lambda: cg.simulate(Columns(**WRONG[message]), "first"), [message])
 
 
 def test_half_of_a_slot_is_no_place():
@@ -601,18 +495,14 @@ def test_half_of_a_slot_is_no_place():
         (slot,) = view.free
         return [(view.queue[0], ((slot, 0.5), (slot, 0.5)))]
 
-    with pytest.raises(
-        cg.PolicyError, match="slot 0, which one job holds as a whole; it needs"
-    ):
-        cg.simulate(Waiting(), halves)
+    message = "slot 0, which one job holds as a whole; it needs"
+    with pytest.raises(cg.PolicyError, match=message):
+        cg.simulate(Shop(waits), halves)
 
 
 def test_what_is_not_noted_is_nan_and_minus_one_of_whole_numbers():
-    class Silent(Waiting):
-        columns: ClassVar = {"share": "f8", "number": "i4"}
-
-    jobs = cg.simulate(Silent(), "first").jobs
-    assert np.isnan(jobs["share"]).all() and (jobs["number"] == -1).all()
+    jobs = cg.simulate(Columns(), "first").jobs
+    assert np.isnan(jobs["a"]).all() and (jobs["b"] == -1).all()
 
 
 # ---- tiles ----

@@ -5,8 +5,10 @@ from dataclasses import replace
 
 import pytest
 import simpy
+from engine.bench import Shop
 from simpy.resources.container import ContainerGet
 from simpy.resources.resource import Request
+from support import check_refused
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.engine.simulation import Simulation
@@ -61,68 +63,60 @@ def test_each_job_requests_each_of_its_resources_once(name, monkeypatch):
     run = simulation.finish()
     assert all(isinstance(place, simpy.resources.base.BaseResource) for place in made)
     started = Counter()
-    for _, parts, _, started_s, _, _ in run._claim_records:
-        if started_s == started_s:
-            started.update(
-                simulation.resources[number] for number, amount in parts if amount
-            )
+    executing = run.claims[run.claims["phase"] == "executing"]
+    started.update(simulation.resources[number] for number in executing["resource"])
     assert made == started and sum(made.values()) > 0
     for place in simulation.resources:
         assert not place.users and not place.put_queue and not place.get_queue
         assert isinstance(place, simpy.Resource) or place.level == place.size
 
 
-def test_a_slot_that_was_not_granted_cannot_be_requested():
-    class Rude(cg.Model):
-        def resources(self):
-            return cg.slots(2)
+@pytest.mark.parametrize(
+    ("call", "resources"),
+    [
+        ("request", cg.slots(2)),
+        ("request", cg.pools([2.0], "slot")),
+        ("get", cg.pools([2.0], "slot")),
+    ],
+)
+def test_what_was_not_granted_cannot_be_requested(call, resources):
+    def job_process(run, job):
+        arguments = () if isinstance(run.resources[0], simpy.Resource) else (1.0,)
+        yield getattr(run.resources[0], call)(*arguments)
+        yield run.timeout(1.0)
 
-        def arrivals(self, draw):
-            return [(0.0, 0), (1.0, 1)]
-
-        def job_process(self, run, job):
-            with run.resources[job].request() as turn:
-                yield turn
-                yield run.timeout(1.0)
-
-    with pytest.raises(cg.InputError, match="slot 0 is requested without a grant"):
-        cg.simulate(Rude(), "first")
+    check_refused(
+        lambda: cg.simulate(Shop(job_process, [0.0] * 5, resources), "first"),
+        ["slot 0 is requested without a grant"],
+    )
 
 
 def test_a_process_holds_its_turn_while_it_works_and_the_claim_until_it_leaves():
     seen = []
 
-    class Looking(cg.Model):
-        def resources(self):
-            return cg.slots(1)
+    def job_process(run, job):
+        def look(what):
+            seen.append((what, run.resources[0].count, run.free[0]))
 
-        def arrivals(self, draw):
-            return [(0.0, 0)]
+        with run.claim(job, request=False) as claim:
+            yield claim
+            look("granted")
+            yield run.timeout(3.0)
+            with claim.request() as turn:
+                yield turn
+                look("working")
+                yield run.timeout(5.0)
+            look("done")
+        look("left")
 
-        def job_process(self, run, job):
-            (slot,) = run.resources
-            with run.claim(job, request=False) as claim:
-                yield claim
-                seen.append(("granted", slot.count, run.free[0]))
-                yield run.timeout(3.0)
-                with claim.request() as turn:
-                    yield turn
-                    seen.append(("working", slot.count, run.free[0]))
-                    yield run.timeout(5.0)
-                seen.append(("done", slot.count, run.free[0]))
-            seen.append(("left", slot.count, run.free[0]))
-
-    simulation = Simulation(Looking(), cg.first_come)
-    run = simulation.finish()
+    run = Simulation(Shop(job_process, 1), cg.first_come).finish()
     assert seen == [
         ("granted", 0, 0),
         ("working", 1, 0),
         ("done", 0, 0),
         ("left", 0, 1),
     ]
-    assert run.jobs["start_s"].tolist() == [3.0] and run.jobs["finish_s"].tolist() == [
-        8.0
-    ]
+    assert run.jobs[["start_s", "finish_s"]].tolist() == [(3.0, 8.0)]
 
 
 def test_nothing_is_requested_of_a_pool_of_which_a_job_takes_nothing():
@@ -130,42 +124,17 @@ def test_nothing_is_requested_of_a_pool_of_which_a_job_takes_nothing():
         def parse_assignment(self, claim, chosen):
             return ((0, 2.0), (1, 0.0))
 
-    class Mixed(cg.Model):
-        def resources(self):
-            return cg.pools([4, 8], "node", "GPUs")
+    def job_process(run, job):
+        with run.claim(job, request=False) as claim:
+            yield claim
+            with claim.request() as turn:
+                yield turn
+                assert [place.level for place in run.resources] == [2, 8]
+                yield run.timeout(1.0)
+            assert [place.level for place in run.resources] == [4, 8]
 
-        def arrivals(self, draw):
-            return [(0.0, 0)]
-
-        def view(self, run):
-            return Nothing(run)
-
-        def job_process(self, run, job):
-            with run.claim(job, request=False) as claim:
-                yield claim
-                with claim.request() as turn:
-                    yield turn
-                    assert [place.level for place in run.resources] == [2, 8]
-                    yield run.timeout(1.0)
-                assert [place.level for place in run.resources] == [4, 8]
-
-    assert cg.simulate(Mixed(), "first").jobs["finish_s"].tolist() == [1.0]
-
-
-class Shared(cg.Model):
-    """Five jobs on a pool of two GPUs, or on two slots, with a process per job."""
-
-    def __init__(self, job_process, resources):
-        self._process, self._resources = job_process, resources
-
-    def resources(self):
-        return self._resources
-
-    def arrivals(self, draw):
-        return [(0.0, n) for n in range(5)]
-
-    def job_process(self, run, job):
-        return self._process(run, job)
+    model = Shop(job_process, 1, cg.pools([4, 8], "node", "GPUs"), view=Nothing)
+    assert cg.simulate(model, "first").jobs["finish_s"].tolist() == [1.0]
 
 
 def releases_in_the_block(run, job):
@@ -194,19 +163,8 @@ RESOURCES = {"slots": cg.slots(2), "pool": cg.pools([2.0])}
     "job_process", [releases_in_the_block, releases_after_the_claim]
 )
 def test_a_second_release_has_no_effect_as_in_simpy(job_process, resources):
-    simulation = subject_of(Shared(job_process, resources)).simulation(cg.first_come, 0)
-    run = simulation.finish()
-    assert run.jobs["finish_s"].tolist() == [10.0, 10.0, 20.0, 20.0, 30.0]
+    simulation = Simulation(Shop(job_process, [0.0] * 5, resources), cg.first_come)
+    assert simulation.finish().jobs["finish_s"].tolist() == [10, 10, 20, 20, 30]
     for place in simulation.resources:
         assert not place.users
         assert isinstance(place, simpy.Resource) or place.level == place.size
-
-
-@pytest.mark.parametrize("call", ["request", "get"])
-def test_an_amount_that_was_not_granted_cannot_be_taken(call):
-    def job_process(run, job):
-        yield getattr(run.resources[0], call)(1.0)
-        yield run.timeout(1.0)
-
-    with pytest.raises(cg.InputError, match="node 0 is requested without a grant"):
-        cg.simulate(Shared(job_process, cg.pools([2.0])), "first")

@@ -29,6 +29,7 @@ OTHERS: tuple[Callable[[Path], object], ...] = (
     lambda out: compared(out, precision=0.9),
 )
 TEXTS = (b"", b"[[[6, 1", b"\xff\xfe", b"[]", b"{}", b"null", b"5", b'{"outcomes": 1}')
+TEXTS += (b"[" * 100_000, b'{"a":' * 500 + b"1" + b"}" * 500)
 NUMBERS = (float("nan"), float("inf"), -1, 6.0000001, 1e9, "6", None, True)
 STOPS = (KeyboardInterrupt, OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
 chunks_exist = precondition(lambda self: self.chunks())
@@ -44,7 +45,7 @@ class Directory(RuleBasedStateMachine):
         self.patch = mock.patch("cgrsp_simpy.studies.replicate.TASK_S", 0.004)
         self.patch.start()
         self.path = self.folder / "results"
-        compared(self.folder / "whole")
+        compared(self.folder / "whole")  # the command of the manifest is kept
         self.whole = files(self.folder / "whole")
         self.damaged = set()  # names of files
 

@@ -50,7 +50,7 @@ CASES = {  # scenario, and a policy that is asked with jobs waiting and running
         "atc:online=true",
     ),
     "hgsp, plan": lambda: (cg.hgsp.Scenario(LEVEL), "greedy"),
-    "hgsp, anew": lambda: (cg.hgsp.Scenario(LEVEL), "fifo:replan_s=20"),
+    "hgsp, again": lambda: (cg.hgsp.Scenario(LEVEL), "fifo:replan_s=20"),
     "cluster, easy": lambda: (cg.cluster.Scenario(FEW), "easy"),
     "cluster, sbs": lambda: (cg.cluster.Scenario(FEW), "sbs"),
     "cluster, conservative": lambda: (

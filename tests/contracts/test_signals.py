@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+from support import CGRSP
 
 pytestmark = pytest.mark.skipif(
     not Path("/proc").is_dir(), reason="processes are counted in /proc"
@@ -87,11 +88,10 @@ def test_workers_end_when_their_parent_is_killed(command):
 
 
 IN_C = """
-import itertools
-from cgrsp_simpy.cli import _end_in_order
-_end_in_order()
-print(flush=True)
-None in itertools.repeat(0)  # for ever, in C
+import itertools, sys
+def rule(view):
+    print("begun", file=sys.stderr, flush=True)
+    None in itertools.repeat(0)  # for ever, in C
 """
 
 
@@ -99,13 +99,15 @@ None in itertools.repeat(0)  # for ever, in C
 @pytest.mark.parametrize(
     "name", ["SIGTERM", pytest.param("SIGHUP", marks=pytest.mark.slow)]
 )
-def test_a_second_signal_ends_a_process_that_runs_c_code(name):
+def test_a_second_signal_ends_a_process_that_runs_c_code(name, tmp_path):
     number = getattr(signal, name)
+    (tmp_path / "own.py").write_text(IN_C)
+    line = "run quiet --policy own.py:rule"
     with subprocess.Popen(
-        [sys.executable, "-c", IN_C], stdout=subprocess.PIPE
+        [*CGRSP, *line.split()], cwd=tmp_path, stderr=subprocess.PIPE
     ) as process:
         try:
-            process.stdout.readline()
+            assert process.stderr.readline() == b"begun\n"
             time.sleep(0.5)  # until it runs in C
             process.send_signal(number)
             with pytest.raises(subprocess.TimeoutExpired):

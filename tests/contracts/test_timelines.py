@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import PolyCollection
-from matplotlib.figure import Figure
+from support import frame_at
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.analysis.metrics import queue_length
@@ -363,27 +362,11 @@ def test_a_slot_timeline_holds_all_claims(seen):
     assert executing + sum(others) == pytest.approx(len(sizes) * seen.timeline.end_s)
 
 
-def test_a_queue_is_named_by_its_policy(seen):
-    figure = Figure()
-    FigureCanvasAgg(figure)
-    ax = cg.plots.queue_length([seen.run, seen.run], figure.add_subplot())
-    names = [line.get_label() for line in ax.lines]
-    assert len(set(names)) == 2
-    assert all(seen.timeline.policy in name for name in names)
-
-
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
 def test_a_frame_shows_who_holds_what(seen, share):
-    moving = cg.plots.animate(seen.run, 2).film()
-    # or matplotlib warns of an animation that nobody has saved
-    moving._draw_was_started = True
     claims, time_s = seen.timeline.claims, share * seen.timeline.end_s
-    moving._func(time_s)
+    boxes = frame_at(seen.run, time_s)[1].collections[0].get_paths()
     here = claims[(claims["from_s"] <= time_s) & (time_s < claims["to_s"])]
-    filled = sum(
-        path.get_extents().height / 0.9
-        for path in moving._fig.axes[1].collections[0].get_paths()
-    )
-    assert filled == pytest.approx(
-        (here["amount"] / np.array(seen.timeline.sizes)[here["resource"]]).sum()
-    )
+    shares = here["amount"] / np.array(seen.timeline.sizes)[here["resource"]]
+    filled = sum(path.get_extents().height / 0.9 for path in boxes)
+    assert filled == pytest.approx(shares.sum())

@@ -19,6 +19,7 @@ from cgrsp_simpy.waiting.scenario import Scenario
 
 MISTAKEN = Mispredictions(wait_over=0.2, wait_under=0.3, run_over=0.25, run_under=0.15)
 every_policy = pytest.mark.parametrize("name", POLICIES)
+orders = st.sampled_from(["fcfs", "sjf"])
 
 
 @st.composite
@@ -59,7 +60,7 @@ SIZES = (Size("a", 1, 4.0, 1.0), Size("b", 4, 2.0, 4.0), Size("c", 3, 8.0, 3.0))
     mistaken=st.booleans(),
     conserving=st.booleans(),
 )
-@settings(max_examples=80)
+@settings(max_examples=60)
 def test_recursion_and_simulation_agree_job_by_job_however_many_things_fall_together(
     name, jobs, machines, mistaken, conserving
 ):
@@ -89,7 +90,7 @@ def test_recursion_and_simulation_agree_to_the_last_bit_on_exponential_jobs(
 @given(
     jobs=job_lists(),
     servers=st.integers(1, 4),
-    order=st.sampled_from(["fcfs", "sjf"]),
+    order=orders,
     mistaken=st.booleans(),
 )
 @settings(max_examples=40)
@@ -103,7 +104,7 @@ def test_machines_of_one_core_are_whole_machines(name, jobs, servers, order, mis
 @every_policy
 @given(
     jobs=job_lists(most_cores=4),
-    order=st.sampled_from(["fcfs", "sjf"]),
+    order=orders,
     mistaken=st.booleans(),
     conserving=st.booleans(),
 )
@@ -135,10 +136,9 @@ def test_shared_machines_hold_no_more_than_they_can(
 
 
 @every_policy
-@pytest.mark.parametrize("order", ["fcfs", "sjf"])
-@given(jobs=job_lists(most_cores=4))
+@given(jobs=job_lists(most_cores=4), order=orders)
 @settings(max_examples=40)
-def test_each_policy_does_what_its_name_says(name, order, jobs):
+def test_each_policy_does_what_its_name_says(name, jobs, order):
     machines = (Size("a", 4, 4.0, 1.0),)
     done = simulated(Scenario(jobs, small(name), machines, order), keep=True).jobs
     wait_s, short = waits_s(done), done["run_s"] < 3
@@ -158,9 +158,7 @@ def test_each_policy_does_what_its_name_says(name, order, jobs):
         assert done["on_demand"][short].all()
 
 
-@given(
-    jobs=job_lists(), servers=st.integers(1, 3), order=st.sampled_from(["fcfs", "sjf"])
-)
+@given(jobs=job_lists(), servers=st.integers(1, 3), order=orders)
 @settings(max_examples=60)
 def test_the_jobs_that_balk_are_those_that_would_give_up(jobs, servers, order):
     """Section 4.1, after Liu and Kulkarni: the same set, and so the same waits of the
@@ -222,7 +220,7 @@ def test_who_gets_a_machine_in_the_instant_in_which_patience_ends_does_not_leave
 
 @every_policy
 def test_the_same_seed_gives_the_same_bits_and_another_seed_others(name):
-    case = Scenario(ExponentialJobs(2_000), waiting_policy(name), 101)
+    case = Scenario(ExponentialJobs(300), waiting_policy(name), 101)
     one = simulated(case, seed=1, keep=True)
     again = simulated(case, seed=1, keep=True)
     other = simulated(case, seed=2, keep=True)
@@ -233,7 +231,6 @@ def test_the_same_seed_gives_the_same_bits_and_another_seed_others(name):
 # ---- what a log costs, by another program ----
 
 FIXED, ON_DEMAND = 3.84, 9.6
-both_orders = pytest.mark.parametrize("order", ["fcfs", "sjf"])
 
 
 def by_the_second(jobs, policy, machines, order):
@@ -282,11 +279,10 @@ def costs(told, fixed_per_h, rents=None):
 
 
 @every_policy
-@both_orders
-@given(jobs=job_lists(), machines=st.integers(0, 4))
-@settings(max_examples=40, deadline=None)
+@given(jobs=job_lists(), machines=st.integers(0, 4), order=orders)
+@settings(max_examples=40)
 def test_a_log_costs_what_another_program_computes_and_at_least_full_use(
-    name, order, jobs, machines
+    name, jobs, machines, order
 ):
     assume(jobs.run_s.any())
     policy, machines = small(name), max(machines, int(name == "ajw"))
@@ -299,10 +295,9 @@ def test_a_log_costs_what_another_program_computes_and_at_least_full_use(
 
 
 @every_policy
-@both_orders
-@given(jobs=job_lists(most_cores=4), machines=st.integers(0, 3))
-@settings(max_examples=30, deadline=None)
-def test_a_log_on_shared_machines_costs_what_its_jobs_say(name, order, jobs, machines):
+@given(jobs=job_lists(most_cores=4), machines=st.integers(0, 3), order=orders)
+@settings(max_examples=30)
+def test_a_log_on_shared_machines_costs_what_its_jobs_say(name, jobs, machines, order):
     """From where each job ran; a job rents the smallest of m5 with its cores and 4 GB a
     core, at 0.048 a core and hour.
     """

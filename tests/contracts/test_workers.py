@@ -12,7 +12,7 @@ from dataclasses import astuple
 from pathlib import Path
 
 import pytest
-from support import CGRSP, process
+from support import CGRSP, check_refused, process
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.base.table import csv_text
@@ -185,25 +185,28 @@ def test_failed_runs_do_not_depend_on_the_workers(small_tasks, tmp_path):
     assert [row["seed"] for row in here.failures] == [3]
 
 
-class Backwards(Executor):
-    """Carries out the last task first."""
+class Told(Executor):
+    """An executor of a function of the number of a call, its future and its work."""
 
-    def __init__(self):
-        self.waiting = []
+    def __init__(self, submitted):
+        self.submitted, self.calls = submitted, []
 
     def submit(self, work, *arguments):
         future = Future()
-        self.waiting.append((future, work, arguments))
-        if len(self.waiting) == 4:  # all four tasks
-            for late, late_work, late_arguments in reversed(self.waiting):
-                late.set_result(late_work(*late_arguments))
+        self.calls.append((future, lambda: future.set_result(work(*arguments))))
+        self.submitted(self.calls)
         return future
 
 
 def test_rows_do_not_depend_on_the_order_in_which_tasks_end(expected, small_tasks):
-    backwards = Backwards()
+    def last_first(calls):
+        if len(calls) == 4:  # all four tasks
+            for _, run in reversed(calls):
+                run()
+
+    backwards = Told(last_first)
     assert text(compared(executor=backwards)) == expected[compared]
-    assert len(backwards.waiting) == 4
+    assert len(backwards.calls) == 4
 
 
 @pytest.mark.slow
@@ -259,8 +262,23 @@ def test_a_browsers_python_has_neither_processes_nor_threads_and_needs_none(tmp_
 # ---- tasks ----
 
 
-def tasks_of(wanted):
-    return list(module._tasks(module._blocks(wanted)))
+@pytest.fixture
+def tasks_of(small_tasks, monkeypatch):
+    """Return the tasks of replications, which are not carried out."""
+
+    def made(wanted):
+        tasks = []
+
+        def stop(function, numbered, executor):
+            tasks.extend(numbered.values())
+            raise InterruptedError
+
+        monkeypatch.setattr(module, "as_they_come", stop)
+        with pytest.raises(InterruptedError):
+            replicate(wanted)
+        return tasks
+
+    return made
 
 
 MIXED = [
@@ -279,58 +297,27 @@ def runs_of(units):
     ]
 
 
-def test_a_task_is_worth_its_way(small_tasks):
-    def seconds(blocks):
-        return sum(module._seconds(block) * len(block.policies) for block in blocks)
+def test_a_task_is_worth_its_way_and_every_run_is_in_one(tasks_of):
+    def seconds(units):
+        subjects = [subject_of(unit.scenario) for unit in units]
+        runs = zip(subjects, [len(unit.policies) for unit in units])
+        return sum(n * (module.RUN_S + one.work / one.pace_per_s) for one, n in runs)
 
-    *tasks, last = tasks_of(MIXED)
-    assert all(seconds(task) >= SMALL_S for task in tasks)
+    tasks = tasks_of(MIXED)
+    *full, last = tasks
+    assert all(seconds(task) >= SMALL_S for task in full)
     assert 0 < seconds(last) < SMALL_S  # so the rule has an exception to make
     # and no more than that
-    assert all(seconds(task[:-1]) < SMALL_S for task in tasks)
-
-
-def test_runs_of_one_job_are_enough_tasks_for_two_processes():
-    blocks = module._blocks(
-        [Replications(cg.day("quiet", jobs=1), ["fifo"], range(1000))]
-    )
-    assert len(list(module._tasks(blocks))) == 3
-
-
-class Counted(Executor):
-    """Carries out each call at once, and counts them."""
-
-    calls = 0
-
-    def submit(self, work, *arguments):
-        self.calls += 1
-        future = Future()
-        future.set_result(work(*arguments))
-        return future
-
-
-def test_short_tasks_are_sent_together(monkeypatch):
-    monkeypatch.setattr(executors, "MOST_WORKERS", 4)
-    counted, tasks = Counted(), {key: key + 1 for key in range(2000)}
-    assert dict(executors.as_they_come(str, tasks, counted)) == {
-        key: str(task) for key, task in tasks.items()
-    }
-    assert counted.calls < 40
-
-
-def test_every_run_is_in_one_task(small_tasks):
-    runs = [run for task in tasks_of(MIXED) for run in runs_of(task)]
+    assert all(seconds(task[:-1]) < SMALL_S for task in full)
     wanted = {
         (scenario, policy, seed)
         for scenario, policies, seeds in MIXED
         for policy in policies
         for seed in seeds
     }
-    assert Counter(runs) == Counter(wanted)
-
-
-def test_a_scenario_with_very_many_jobs_is_a_task_a_policy(small_tasks):
-    big = [task for task in tasks_of(MIXED) if task[0].scenario.workload.jobs > 300]
+    assert Counter(run for task in tasks for run in runs_of(task)) == Counter(wanted)
+    # of very many jobs each policy is a task
+    big = [task for task in tasks if task[0].scenario.workload.jobs > 300]
     assert [runs_of(task) for task in big] == [
         [(MIXED[2].scenario, policy, seed)]
         for seed in range(2)
@@ -338,13 +325,24 @@ def test_a_scenario_with_very_many_jobs_is_a_task_a_policy(small_tasks):
     ]
 
 
-def test_a_seed_of_a_scenario_makes_its_jobs_once(small_tasks):
-    [[unit], *_] = tasks_of(
-        [
-            Replications(normal, ["fifo"], [3]),
-            Replications(cg.day("normal", jobs=40), ["spt", "fifo"], [3]),
-        ]
-    )
+def test_runs_of_one_job_are_enough_tasks_for_two_processes(tasks_of, monkeypatch):
+    monkeypatch.undo()
+    short = Replications(cg.day("quiet", jobs=1), ["fifo"], range(1000))
+    assert len(tasks_of([short])) == 3
+
+
+def test_short_tasks_are_sent_together(monkeypatch):
+    monkeypatch.setattr(executors, "MOST_WORKERS", 4)
+    counted = Told(lambda calls: calls[-1][1]())
+    tasks = {key: key + 1 for key in range(2000)}
+    answers = dict(executors.as_they_come(str, tasks, counted))
+    assert answers == {key: str(task) for key, task in tasks.items()}
+    assert len(counted.calls) < 40
+
+
+def test_a_seed_of_a_scenario_makes_its_jobs_once(tasks_of):
+    again = Replications(cg.day("normal", jobs=40), ["spt", "fifo"], [3])
+    [[unit]] = tasks_of([Replications(normal, ["fifo"], [3]), again])
     assert unit == (normal, 3, ("fifo", "spt"), "simpy", None)
 
 
@@ -494,25 +492,20 @@ def test_a_worker_that_dies_ends_the_command_with_one_line_and_keeps_the_rest(tm
     assert outcomes[:2] == harmless(cg.day("hectic"), [16 * number, 16 * number + 1])
 
 
-class Tired(Executor):
-    """Takes two tasks, and refuses or fails the third."""
+def tired(refuses):
+    """An executor that takes two tasks, and refuses or fails the third."""
+    error = OSError("no room\nfor a third")
 
-    def __init__(self, refuses):
-        self.refuses, self.tasks, self.futures = refuses, 0, []
-
-    def submit(self, work, *arguments):
-        self.tasks += 1
-        future = Future()
-        self.futures.append(future)
-        if self.tasks < 3:
-            future.set_result(work(*arguments))
-        elif self.refuses:
-            raise OSError("no room\nfor a third")
-        elif self.tasks == 3:
-            future.set_exception(OSError("no room\nfor a third"))
+    def submitted(calls):
+        future, run = calls[-1]
+        if refuses and len(calls) > 2:
+            raise error
+        if len(calls) == 3:
+            future.set_exception(error)
         else:
-            future.set_result(work(*arguments))
-        return future
+            run()
+
+    return Told(submitted)
 
 
 @pytest.mark.parametrize(
@@ -523,11 +516,10 @@ class Tired(Executor):
 def test_what_was_finished_before_an_executor_failed_is_kept(
     refuses, number, small_tasks, tmp_path
 ):
-    tired = Tired(refuses)
     with pytest.raises(
         WorkerError, match="the executor failed: OSError: no room"
     ) as caught:
-        cg.compare(quiet, ["fifo"], range(40), executor=tired, out=tmp_path)
+        cg.compare(quiet, ["fifo"], range(40), executor=tired(refuses), out=tmp_path)
     assert isinstance(caught.value.__cause__.__cause__, OSError)
     assert str(caught.value).endswith(f"{number} of 4 tasks are kept in {tmp_path}")
     assert len(kept(tmp_path)) == number
@@ -538,7 +530,7 @@ def test_what_was_finished_before_an_executor_failed_is_kept(
 
 def test_without_a_directory_nothing_is_said_of_one(small_tasks):
     with pytest.raises(WorkerError) as caught:
-        cg.compare(quiet, ["fifo"], range(40), executor=Tired(refuses=True))
+        cg.compare(quiet, ["fifo"], range(40), executor=tired(refuses=True))
     assert "kept" not in str(caught.value)
 
 
@@ -551,20 +543,6 @@ def test_a_pool_that_was_shut_down_is_told(small_tasks):
         compared(executor=pool)
 
 
-class Waiting(Executor):
-    """Carries out its first task and keeps the others waiting."""
-
-    def __init__(self):
-        self.futures = []
-
-    def submit(self, work, *arguments):
-        future = Future()
-        if not self.futures:
-            future.set_result(work(*arguments))
-        self.futures.append(future)
-        return future
-
-
 def test_a_full_disk_takes_back_what_a_users_pool_has_not_begun(
     small_tasks, tmp_path, monkeypatch
 ):
@@ -572,10 +550,12 @@ def test_a_full_disk_takes_back_what_a_users_pool_has_not_begun(
         raise cg.InputError("no room")
 
     monkeypatch.setattr(Store, "save", full)
-    pool = Waiting()
-    with pytest.raises(cg.InputError, match="no room"):
-        cg.compare(quiet, ["fifo"], range(40), executor=pool, out=tmp_path)
-    assert [future.cancelled() for future in pool.futures] == [False, True, True, True]
+    pool = Told(lambda calls: len(calls) > 1 or calls[0][1]())
+    check_refused(
+        lambda: cg.compare(quiet, ["fifo"], range(40), executor=pool, out=tmp_path),
+        ["no room"],
+    )
+    assert [future.cancelled() for future, _ in pool.calls] == [False, True, True, True]
 
 
 @pytest.mark.parametrize("executor", [None, 2])
@@ -584,7 +564,9 @@ def test_a_policy_that_cannot_be_copied_is_refused_before_anything_runs(
 ):
     monkeypatch.setattr(module, "as_they_come", None)
     lock = threading.Lock()
-    with pytest.raises(
-        cg.InputError, match="'<lambda>' cannot be copied for each run: TypeError"
-    ):
-        cg.compare(quiet, ["fifo", lambda view: [] if lock else None], [0], executor)
+    check_refused(
+        lambda: cg.compare(
+            quiet, ["fifo", lambda view: [] if lock else None], [0], executor
+        ),
+        ["'<lambda>' cannot be copied for each run: TypeError"],
+    )

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from support import check_bad_input, outcome, output
 
 from cgrsp_simpy.cli import main, teaching
 from cgrsp_simpy.exercises import EXERCISES, pages, question
@@ -219,9 +220,7 @@ WRONG = {
 @pytest.mark.parametrize("words", WRONG)
 def test_wrong_use_is_one_line(words, bakery, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert main(["lectures", *words.split()]) == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith(f"cgrsp lectures: {WRONG[words]}")
+    check_bad_input(outcome(capsys, "lectures", *words.split()), [WRONG[words]])
     assert [path.name for path in tmp_path.iterdir()] == ["scenarios"]
 
 
@@ -253,10 +252,8 @@ def test_a_wheel_refuses_what_it_does_not_hold(
 ):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(teaching, "SCENARIOS", tmp_path / "scenarios")
-    assert main(["lectures", *words.split()]) == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith(f"cgrsp lectures: {message}")
-    assert "only the repository and the source distribution hold" in line
+    hold = "only the repository and the source distribution hold"
+    check_bad_input(outcome(capsys, "lectures", *words.split()), [message, hold])
     assert not [*tmp_path.iterdir()]
 
 
@@ -265,9 +262,7 @@ def test_an_installed_package_finds_the_sources_where_it_is_called(
 ):
     monkeypatch.setattr(teaching, "SCENARIOS", tmp_path / "none")
     monkeypatch.chdir(ANSWERS.parents[1])
-    copied = str(tmp_path / "mine")
-    assert main(["lectures", "3", "--copy", copied, "--with-answers"]) == 0
-    assert "03_measuring.py" in capsys.readouterr().out
+    output(capsys, "lectures", "3", "--copy", tmp_path / "mine", "--with-answers")
     assert (tmp_path / "mine" / "answers" / "03_measuring.py").is_file()
 
 

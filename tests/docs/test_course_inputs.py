@@ -185,7 +185,7 @@ def test_arrival_processes_are_judged_alike_with_100_seeds(seeds, monkeypatch):
     for seed in seeds:
         for source, message in SOURCES:
             if source is not without_time:  # an error, which the judge reports
-                fault = room._arrivals_fault(source, seed)
+                fault = room.arrivals_fault(source, seed)
                 assert bool(fault) == bool(message), (source, seed, fault)
 
 

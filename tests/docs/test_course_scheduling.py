@@ -102,53 +102,6 @@ def job(env, machine, work, due):
     return max(0, env.now - due)
 
 
-def job_without_result(env, machine, work, due):
-    yield from job(env, machine, work, due)
-
-
-def job_lateness(env, machine, work, due):
-    yield from job(env, machine, work, due)
-    return env.now - due
-
-
-def job_shortest(env, machine, work, due):
-    with machine.request(priority=work) as turn:
-        yield turn
-        yield env.timeout(work)
-    return max(0, env.now - due)
-
-
-def job_first_come(env, machine, work, due):
-    with machine.request() as turn:
-        yield turn
-        yield env.timeout(work)
-    return max(0, env.now - due)
-
-
-def job_reversed(env, machine, work, due):
-    with machine.request(priority=-due) as turn:
-        yield turn
-        yield env.timeout(work)
-    return max(0, env.now - due)
-
-
-def job_by_the_clock(env, machine, work, due):
-    yield from job(env, machine, work, due)
-    return env.now
-
-
-def job_keeps_machine(env, machine, work, due):
-    yield machine.request(priority=due)
-    yield env.timeout(work)
-    return max(0, env.now - due)
-
-
-def job_does_not_wait(env, machine, work, due):
-    with machine.request(priority=due):
-        yield env.timeout(work)
-    return max(0, env.now - due)
-
-
 def oven(env, store, size, patience, work, ends):
     while True:
         yield store.get()
@@ -163,113 +116,11 @@ def oven(env, store, size, patience, work, ends):
         ends.extend([env.now] * parts)
 
 
-def oven_patient_again(env, store, size, patience, work, ends):
-    while True:
-        yield store.get()
-        parts = 1
-        while parts < size:
-            part = store.get()
-            if part not in (yield part | env.timeout(patience)):
-                part.cancel()
-                break
-            parts += 1
-        yield env.timeout(work)
-        ends.extend([env.now] * parts)
-
-
-def oven_loses_parts(env, store, size, patience, work, ends):
-    while True:
-        yield store.get()
-        parts, over = 1, env.timeout(patience)
-        while parts < size and (part := store.get()) in (yield part | over):
-            parts += 1
-        yield env.timeout(work)
-        ends.extend([env.now] * parts)
-
-
-def oven_records_ahead(env, store, size, patience, work, ends):
-    while True:
-        yield store.get()
-        parts, over = 1, env.timeout(patience)
-        while parts < size:
-            part = store.get()
-            if part not in (yield part | over):
-                part.cancel()
-                break
-            parts += 1
-        ends.extend([env.now + work] * parts)
-        yield env.timeout(work)
-
-
-def oven_for_one(env, store, size, patience, work, ends):
-    yield from oven(env, store, 1, patience, work, ends)
-
-
-def oven_waits_for_all(env, store, size, patience, work, ends):
-    while True:
-        for _ in range(size):
-            yield store.get()
-        yield env.timeout(work)
-        ends.extend([env.now] * size)
-
-
-def oven_does_not_wait(env, store, size, patience, work, ends):
-    yield from oven(env, store, size, 0, work, ends)
-
-
-class Once(list):
-    def __init__(self, ends):
-        super().__init__()
-        self.ends = ends
-
-    def extend(self, times):
-        self.ends.append(times[0])
-
-
-def oven_once_per_batch(env, store, size, patience, work, ends):
-    yield from oven(env, store, size, patience, work, Once(ends))
-
-
-def oven_without_end(env, store, size, patience, work, ends):
-    while True:
-        store.get()
-        yield env.timeout(0)
-
-
 def ratio(view):
-    key = lambda job: (job.due_s - view.now_s) / job.work_s  # noqa: E731
+    def key(job):
+        return (job.due_s - view.now_s) / job.work_s
+
     return zip(sorted(view.queue, key=key), view.free)
-
-
-def ratio_slack(view):
-    key = lambda job: job.due_s - view.now_s - job.work_s  # noqa: E731
-    return zip(sorted(view.queue, key=key), view.free)
-
-
-def ratio_without_time(view):
-    key = lambda job: job.due_s / job.work_s  # noqa: E731
-    return zip(sorted(view.queue, key=key), view.free)
-
-
-def ratio_largest(view):
-    key = lambda job: -(job.due_s - view.now_s) / job.work_s  # noqa: E731
-    return zip(sorted(view.queue, key=key), view.free)
-
-
-def ratio_due(view):
-    return zip(sorted(view.queue, key=lambda job: job.due_s), view.free)
-
-
-def ratio_shortest(view):
-    return zip(sorted(view.queue, key=lambda job: job.work_s), view.free)
-
-
-def ratio_first_come(view):
-    return zip(view.queue, view.free)
-
-
-def ratio_idle(view):
-    return []
 
 
 def rented(env, slot, delay, work):
@@ -282,89 +133,72 @@ def rented(env, slot, delay, work):
     return wait
 
 
-def rented_without_result(env, slot, delay, work):
-    yield from rented(env, slot, delay, work)
-
-
-def rented_until_granted(env, slot, delay, work):
-    return (yield from rented(env, slot, delay, work)) - delay
-
-
-def rented_until_end(env, slot, delay, work):
-    return (yield from rented(env, slot, delay, work)) + work
-
-
-def rented_delay_first(env, slot, delay, work):
-    submit = env.now
-    yield env.timeout(delay)
-    with slot.request() as turn:
-        yield turn
-        wait = env.now - submit
-        yield env.timeout(work)
-    return wait
-
-
-def rented_released_early(env, slot, delay, work):
-    submit = env.now
-    with slot.request() as turn:
-        yield turn
-        yield env.timeout(delay)
-    wait = env.now - submit
-    yield env.timeout(work)
-    return wait
-
-
-def rented_keeps_slot(env, slot, delay, work):
-    submit = env.now
-    yield slot.request()
-    yield env.timeout(delay)
-    wait = env.now - submit
-    yield env.timeout(work)
-    return wait
-
-
-def rented_at_once(env, slot, delay, work):
-    return (yield from rented(env, slot, 0, work))
-
-
-def rented_without_queue(env, slot, delay, work):
-    yield env.timeout(delay + work)
-    return delay
-
-
 RIGHT = {"16.2": job, "16.3": oven, "16.4": ratio, "17.2": rented}
+TARDINESS = "max(0, env.now - due)"
+DELAY = "        yield env.timeout(delay)\n"
+AFTER = "        wait = env.now - submit\n        yield env.timeout(work)"
+RATIO = "(job.due_s - view.now_s) / job.work_s"
+# number, hint, and what is changed in the right answer
 WRONG = [
-    ("16.2", job_without_result, "returns nothing"),
-    ("16.2", job_lateness, "that is the lateness"),
-    ("16.2", job_shortest, "shortest first"),
-    ("16.2", job_first_come, "first come, first served"),
-    ("16.2", job_reversed, "smallest priority"),
-    ("16.2", job_by_the_clock, "on the clock"),
-    ("16.2", job_keeps_machine, "who releases"),
-    ("16.2", job_does_not_wait, "nobody waits"),
-    ("16.3", oven_patient_again, "not again with each one"),
-    ("16.3", oven_loses_parts, "cancel the request"),
-    ("16.3", oven_for_one, "one part at a time"),
-    ("16.3", oven_waits_for_all, "full batch"),
-    ("16.3", oven_does_not_wait, "does not wait for further"),
-    ("16.3", oven_records_ahead, "comes out"),
-    ("16.3", oven_once_per_batch, "not per batch"),
-    ("16.3", oven_without_end, "the clock shows 0"),
-    ("16.4", ratio_slack, "that is the slack"),
-    ("16.4", ratio_without_time, "view.now_s"),
-    ("16.4", ratio_largest, "not the largest"),
-    ("16.4", ratio_due, "that is the due date"),
-    ("16.4", ratio_shortest, "shortest first"),
-    ("16.4", ratio_first_come, "first come, first served"),
-    ("16.4", ratio_idle, "Error"),
-    ("17.2", rented_without_result, "returns nothing"),
-    ("17.2", rented_until_granted, "until the execution begins"),
-    ("17.2", rented_until_end, "until the end"),
-    ("17.2", rented_delay_first, "request it first"),
-    ("17.2", rented_released_early, "released before"),
-    ("17.2", rented_keeps_slot, "who releases"),
-    ("17.2", rented_at_once, "what of the delay"),
-    ("17.2", rented_without_queue, "nobody waits for the slot"),
+    ("16.2", "returns nothing", f"return {TARDINESS}", "return"),
+    ("16.2", "that is the lateness", TARDINESS, "env.now - due"),
+    ("16.2", "shortest first", "priority=due", "priority=work"),
+    ("16.2", "first come, first served", "priority=due", "priority=0"),
+    ("16.2", "smallest priority", "priority=due", "priority=-due"),
+    ("16.2", "on the clock", TARDINESS, "env.now"),
+    (
+        "16.2",
+        "who releases",
+        *("with machine.request(priority=due) as turn:", "if True:"),
+        *("yield turn", "yield machine.request(priority=due)"),
+    ),
+    ("16.2", "nobody waits", "yield turn", "pass"),
+    ("16.3", "not again with each one", "| over", "| env.timeout(patience)"),
+    ("16.3", "cancel the request", "part.cancel()", "pass"),
+    ("16.3", "one part at a time", "parts < size", "parts < 1"),
+    ("16.3", "full batch", "timeout(patience)", "timeout(1e6)"),
+    ("16.3", "does not wait for further", "timeout(patience)", "timeout(0)"),
+    (
+        "16.3",
+        "comes out",
+        *("        yield env.timeout(work)\n", ""),
+        *(
+            "[env.now] * parts)",
+            "[env.now + work] * parts)\n        yield env.timeout(work)",
+        ),
+    ),
+    ("16.3", "not per batch", "[env.now] * parts", "[env.now]"),
+    (
+        "16.3",
+        "the clock shows 0",
+        "yield store.get()",
+        "yield env.timeout(0)\n        continue",
+    ),
+    ("16.4", "that is the slack", RATIO, "job.due_s - view.now_s - job.work_s"),
+    ("16.4", "view.now_s", RATIO, "job.due_s / job.work_s"),
+    ("16.4", "not the largest", RATIO, f"-{RATIO}"),
+    ("16.4", "that is the due date", RATIO, "job.due_s"),
+    ("16.4", "shortest first", RATIO, "job.work_s"),
+    ("16.4", "first come, first served", RATIO, "0"),
+    ("16.4", "Error", "zip(sorted(view.queue, key=key), view.free)", "[]"),
+    ("17.2", "returns nothing", "return wait", "return"),
+    ("17.2", "until the execution begins", "return wait", "return wait - delay"),
+    ("17.2", "until the end", "return wait", "return wait + work"),
+    (
+        "17.2",
+        "request it first",
+        *(DELAY, ""),
+        *("    with", "    yield env.timeout(delay)\n    with"),
+    ),
+    ("17.2", "released before", AFTER, AFTER.replace("        ", "    ")),
+    (
+        "17.2",
+        "who releases",
+        "with slot.request() as turn:",
+        "if turn := slot.request():",
+    ),
+    ("17.2", "what of the delay", "timeout(delay)", "timeout(0)"),
+    ("17.2", "nobody waits for the slot", "yield turn", "pass"),
 ]
 
 

@@ -4,7 +4,6 @@ add up.
 
 import numpy as np
 import pytest
-from benchmarks.suite import scenario as suite
 from support import script
 
 import cgrsp_simpy as cg
@@ -88,16 +87,6 @@ def test_a_policy_replayed_gives_its_own_records(policy, scenario):
 
 
 @pytest.mark.slow
-def test_scenarios_of_the_suite_too():
-    thesis = [each for each in map(suite, range(40)) if each.terms == cg.Terms()]
-    single = [each for each in thesis if getattr(each.workload, "gpus", None) is None]
-    assert len(single) > 3
-    for scenario in single[:4]:
-        run, decisions = noted(scenario, "triage", 3)
-        assert replayed(scenario, decisions, 3)[0].jobs.tobytes() == run.jobs.tobytes()
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("scenario", [cg.day("quiet", jobs=12), FREE, SEEN])
 def test_gymnasium_finds_no_fault(scenario):
     checker = pytest.importorskip("gymnasium.utils.env_checker")
@@ -147,18 +136,6 @@ def test_the_observation_is_what_it_is_said_to_be():
     first = list(env.types).index(BUSY.slots[0])
     seen, *_ = env.step(4 * place + first)
     assert seen[12 + 4 * first] == 1 or env.run.now_s > job.submit_s
-
-
-@pytest.mark.slow
-def test_an_action_that_is_not_allowed_is_a_hold():
-    found = []
-    for allowed in (True, False):
-        env = GymEnvironment(BUSY)
-        _, told = env.reset(seed=1)
-        action = env.hold if allowed else np.flatnonzero(told["action_mask"] == 0)[0]
-        seen, reward, *_ = env.step(action)
-        found.append((seen.tolist(), reward, env.run.now_s))
-    assert found[0] == found[1]
 
 
 @pytest.mark.slow

@@ -233,16 +233,6 @@ def test_what_messages_advise_can_be_done():
         assert {*options.split()} <= known.keys(), (verb, options)
 
 
-def test_set_up_commands_install_and_run_in_one_line():
-    comparison, tests = (
-        command
-        for command in COMMANDS
-        if command.startswith("python3 -m venv .venv && ")
-    )
-    assert "pip install -q . &&" in comparison
-    assert tests.endswith("-m pytest -q -n auto")
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("page", TUTORIAL, ids=lambda page: page.stem)
 def test_a_part_of_the_tutorial_runs_from_top_to_bottom(page, tmp_path):
@@ -308,19 +298,6 @@ def test_scripts_are_those_of_the_scenarios():
     )
     assert study == (ROOT / "scenarios" / "hectic_day.py").read_text(encoding="utf-8")
     assert policy in (ROOT / "scenarios" / "own_policy.py").read_text(encoding="utf-8")
-
-
-def test_outputs_are_shown_beside_their_commands():
-    assert len(SHOWN) == 5
-    assert all(SHOWN.values())
-
-
-def test_the_readme_counts_the_models_beside_the_thesis():
-    modules = {
-        path.parent.name for path in (ROOT / "cgrsp_simpy").glob("*/scenario.py")
-    }
-    named = {6: "six", 7: "seven"}[len(modules - {"rental"})]
-    assert f"and {named} neighbouring models" in PAGES["README"]
 
 
 def test_the_readme_is_short():

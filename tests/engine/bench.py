@@ -68,3 +68,37 @@ class Bench(cg.Model):
 def one_each(view):
     """First come, first served, a slot each; of free places the first."""
     return list(zip(view.queue, view.free))
+
+
+class Shop(cg.Model):
+    """A model made of functions: one for the jobs 0, 1, ..., one per further process.
+
+    arrivals: times, or how many jobs arrive one second apart. slots: a number, or any
+    resources. methods: others, by name, without `self`.
+    """
+
+    def __init__(self, job_process, arrivals=5, slots=1, beside=(), **methods):
+        at_s = range(arrivals) if isinstance(arrivals, int) else arrivals
+        self.jobs = [(time_s, n) for n, time_s in enumerate(at_s)]
+        self.kept = cg.slots(slots) if isinstance(slots, int) else slots
+        self.beside = beside
+        vars(self).update(methods, job_process=job_process)
+
+    def resources(self):
+        return self.kept
+
+    def arrivals(self, draw):
+        return self.jobs
+
+    def processes(self, run):
+        return [process(run) for process in self.beside]
+
+    def job_process(self, run, job):
+        raise NotImplementedError
+
+
+def waits(run, job):
+    """A job of 10 s."""
+    with run.claim(job) as claim:
+        yield claim
+        yield run.timeout(10.0)

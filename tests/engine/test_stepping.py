@@ -8,6 +8,7 @@ import sys
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support import check_refused
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
@@ -103,10 +104,8 @@ def test_a_policy_that_asks_to_be_woken_is_announced():
 
 
 def test_a_wrong_policy_or_seed_is_an_error():
-    with pytest.raises(cg.InputError, match="unknown policy"):
-        cg.step_through(three_jobs(), "nope")
-    with pytest.raises(cg.InputError, match="seed"):
-        cg.step_through(three_jobs(), "fifo", -1)
+    check_refused(lambda: cg.step_through(three_jobs(), "nope"), ["unknown policy"])
+    check_refused(lambda: cg.step_through(three_jobs(), "fifo", -1), ["seed"])
     with pytest.raises(cg.PolicyError, match="left 3 jobs waiting"):
         list(cg.step_through(three_jobs(), lambda view: []))
 
@@ -130,16 +129,6 @@ def test_without_more_input_the_command_goes_on(capsys, monkeypatch):
     assert (
         stepped(capsys, monkeypatch, "--show", "step", typed="")[0]
         == stepped(capsys, monkeypatch, "--show", "step")[0]
-    )
-
-
-def test_a_stepped_run_leaves_the_same_records(capsys, monkeypatch):
-    rows = stepped(capsys, monkeypatch, "--format", "csv")[0]
-    assert (
-        stepped(capsys, monkeypatch, "--show", "step", "--format", "csv")[0][
-            -len(rows) :
-        ]
-        == rows
     )
 
 

@@ -109,7 +109,7 @@ def test_a_job_has_no_field_for_its_luck():
     assert not {"status", "delay", "service", "draws"} & set(cg.Job.__slots__)
 
 
-@pytest.mark.parametrize("policy", cg.POLICIES)
+@pytest.mark.parametrize("policy", ["random", "rh", "atc"])
 def test_a_view_holds_no_job_that_has_not_arrived_and_none_that_was_dispatched(policy):
     inner, dispatched = cg.make_policy(policy), set()
 
@@ -143,7 +143,7 @@ def test_the_status_shown_is_independent_of_the_one_that_a_dispatch_meets():
         assert view.status(view.idle[0]) == shown[-1]  # within a decision it stays
         return zip(view.queue, view.idle)
 
-    number = 2000
+    number = 400
     even = cg.GpuType("even", 0.25, (60,), 0.5)  # High or Medium, by one half each
     market = cg.Market(cg.Clock(((0, 1.0),)), delay_s=AT_ONCE)
     model = cg.Scenario(

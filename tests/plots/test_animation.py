@@ -8,6 +8,7 @@ import pytest
 from matplotlib.animation import FFMpegWriter
 from matplotlib.colors import to_hex
 from PIL import Image
+from support import check_bad_input, check_refused, frame_at, outcome
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
@@ -18,15 +19,6 @@ from cgrsp_simpy.plots.style import EXECUTING, PROVISIONING
 @pytest.fixture(scope="module")
 def run():
     return cg.simulate(cg.day("hectic", jobs=30, slots=3), "spt", 1)
-
-
-def frame_at(run, time_s):
-    """The axes as they are at a time."""
-    moving = cg.plots.animate(run, frames=2).film()
-    moving._func(time_s)
-    # or matplotlib warns of an animation that nobody has saved
-    moving._draw_was_started = True
-    return moving._fig.axes
 
 
 def colours_of_box(bottom, column):
@@ -106,29 +98,39 @@ def test_other_files_and_empty_runs_are_refused(run, tmp_path):
     told = r"file\(='.*day.avi'\) must be a name that ends in .html, .gif, .mp4"
     with pytest.raises(cg.InputError, match=told):
         cg.plots.animate(run, frames=2).save(tmp_path / "day.avi")
-    with pytest.raises(cg.InputError, match="frames"):
-        cg.plots.animate(run, frames=1)
-    with pytest.raises(cg.InputError, match="kept no records"):
-        cg.plots.animate(cg.simulate(cg.day("quiet", jobs=5), "fifo", records=False))
+    check_refused(lambda: cg.plots.animate(run, frames=1), ["frames"])
+    check_refused(
+        lambda: cg.plots.animate(
+            cg.simulate(cg.day("quiet", jobs=5), "fifo", records=False)
+        ),
+        ["kept no records"],
+    )
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("by_command", [False, True])
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("file/a.gif", "file/a.gif: File exists"),
-        ("file/a.html", "file/a.html: File exists"),
-        ("folder.gif", "folder.gif: Is a directory"),
+        ("file/a.html", "File exists"),
+        ("file/a.SUFFIX", "File exists"),
+        ("folder.SUFFIX", "Is a directory"),
     ],
 )
-def test_a_file_that_cannot_be_written_is_told_and_leaves_nothing(
-    run, name, message, tmp_path
+def test_a_file_that_cannot_be_written_is_one_line_and_leaves_nothing(
+    by_command, name, message, run, tmp_path, capsys
 ):
-    (tmp_path / "folder.gif").mkdir()
+    name = name.replace("SUFFIX", "png" if by_command else "gif")
+    (tmp_path / f"folder.{name[-3:]}").mkdir()
     (tmp_path / "file").touch()
-    with pytest.raises(cg.InputError, match=f".*{message}$"):
-        cg.plots.animate(run, frames=2).save(tmp_path / name)
-    assert sorted(each.name for each in tmp_path.iterdir()) == ["file", "folder.gif"]
+    before, words = sorted(tmp_path.rglob("*")), [f"{name}: {message}"]
+    if by_command:
+        line = ["run", "quiet", "jobs=3", "--show", tmp_path / name]
+        check_bad_input(outcome(capsys, *line), words)
+    else:
+        film = cg.plots.animate(run, frames=2)
+        check_refused(lambda: film.save(tmp_path / name), words)
+    assert sorted(tmp_path.rglob("*")) == before
 
 
 # ---- cgrsp run --show ----
@@ -149,55 +151,15 @@ def test_two_policies_are_shown_and_printed(tmp_path, capsys):
     )
 
 
-@pytest.mark.slow
-def test_run_sets_a_day_in_motion(tmp_path, capsys):
-    path = tmp_path / "new" / "day.html"
-    assert (
-        main(
-            [
-                "run",
-                "quiet",
-                "jobs=12",
-                "slots=2",
-                "--show",
-                str(path),
-            ]
-        )
-        == 0
-    )
-    out, err = capsys.readouterr()
-    assert out.startswith("quiet, fifo, seed 0\n")
-    assert err == ""
-    assert path.read_bytes().startswith(b"<!DOCTYPE html>")
-    assert [each.name for each in path.parent.iterdir()] == [path.name]
-
-
 @pytest.mark.parametrize("name", ["a.avi", "a"])
-def test_a_wrong_name_is_told_before_anything_is_run_or_drawn(
+def test_a_wrong_name_is_refused_before_anything_is_run_or_drawn(
     name, tmp_path, capsys, monkeypatch
 ):
     monkeypatch.chdir(tmp_path)
-    assert (
-        main(
-            [
-                "run",
-                "quiet",
-                "--show",
-                "events",
-                "--show",
-                "day.png",
-                "--show",
-                name,
-            ]
-        )
-        == 2
-    )
+    line = f"run quiet --show events --show day.png --show {name}"
     suffixes = ".png, .svg, .pdf, .html, .gif, .mp4, .swf"
-    told = (
-        f"cgrsp run: --show(='{name}') must be events, step, or a file that ends in"
-        f" {suffixes}\n"
-    )
-    assert capsys.readouterr() == ("", told)
+    words = [f"--show(='{name}') must be events, step, or a file that ends", suffixes]
+    check_bad_input(outcome(capsys, *line.split()), words)
     assert not list(tmp_path.iterdir())
 
 

@@ -10,10 +10,10 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import LineCollection, PolyCollection
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
+from support import check_refused, frame_at
 
-import cgrsp_simpy as cg
 from cgrsp_simpy.base.timeline import CLAIM, VISIT, Timeline
-from cgrsp_simpy.plots import animate, gantt, queue_length, slot_timeline
+from cgrsp_simpy.plots import gantt, queue_length, slot_timeline
 from cgrsp_simpy.plots.lanes import bars, stays
 from cgrsp_simpy.plots.style import (
     EXECUTING,
@@ -54,13 +54,33 @@ def spans(claims, sizes=(8.0,)):
     ]
 
 
-def test_jobs_that_share_a_place_lie_one_above_the_other():
-    claims = [
-        (1, 0, 4, "executing", 0, 10),
-        (2, 0, 2, "executing", 0, 20),
-        (3, 0, 4, "executing", 10, 30),
-    ]
-    assert spans(claims) == [(1, 0, 4, 0, 10), (2, 4, 6, 0, 20), (3, 0, 4, 10, 30)]
+@pytest.mark.parametrize(
+    ("claims", "expected"),
+    [
+        (  # jobs that share a node lie one above the other
+            [(1, 4, 0, 10), (2, 2, 0, 20), (3, 4, 10, 30)],
+            [(1, 0, 4, 0, 10), (2, 4, 6, 0, 20), (3, 0, 4, 10, 30)],
+        ),
+        (  # without one stretch that is long enough a job has several bars
+            [(1, 3, 0, 5), (2, 2, 0, 9), (3, 3, 0, 5), (4, 5, 5, 9)],
+            [
+                (1, 0, 3, 0, 5),
+                (2, 3, 5, 0, 9),
+                (3, 5, 8, 0, 5),
+                (4, 0, 3, 5, 9),
+                (4, 5, 7, 5, 9),
+            ],
+        ),
+        ([(1, 3, 5, 5), (2, 0, 0, 9)], []),  # no time, or nothing held
+    ],
+)
+def test_bars_of_jobs_that_share_a_node(claims, expected):
+    rows = [(job, 0, amount, "executing", *span) for job, amount, *span in claims]
+    assert spans(rows) == expected
+
+
+def test_a_claim_of_a_node_without_size_has_a_bar():
+    assert spans([(2, 0, 0, "executing", 0, 9)], (0.0,)) == [(2, 0, 0, 0, 9)]
 
 
 def test_a_job_stays_where_it_is_from_phase_to_phase():
@@ -71,28 +91,8 @@ def test_a_job_stays_where_it_is_from_phase_to_phase():
         (3, 0, 3, "executing", 5, 6),
     ]
     assert spans(claims)[1:3] == [(2, 3, 6, 2, 5), (2, 3, 6, 5, 9)]
-    assert [
-        tuple(each)[:1] + tuple(each)[-2:] for each in stays(bars(timeline(claims)))
-    ] == [
-        (1, 0, 5),
-        (2, 2, 9),
-        (3, 5, 6),
-    ]
-
-
-def test_without_one_stretch_that_is_long_enough_a_job_has_several_bars():
-    claims = [
-        (1, 0, 3, "executing", 0, 5),
-        (2, 0, 2, "executing", 0, 9),
-        (3, 0, 3, "executing", 0, 5),
-        (4, 0, 5, "executing", 5, 9),
-    ]
-    assert spans(claims)[3:] == [(4, 0, 3, 5, 9), (4, 5, 7, 5, 9)]
-
-
-def test_what_takes_no_time_or_holds_nothing_has_no_bar():
-    assert spans([(1, 0, 3, "provisioning", 5, 5), (2, 0, 0, "executing", 0, 9)]) == []
-    assert spans([(2, 0, 0, "executing", 0, 9)], (0.0,)) == [(2, 0, 0, 0, 9)]
+    joined = [tuple(row) for row in stays(bars(timeline(claims)))]
+    assert [row[:1] + row[-2:] for row in joined] == [(1, 0, 5), (2, 2, 9), (3, 5, 6)]
 
 
 @given(
@@ -251,11 +251,7 @@ def test_a_part_of_a_place_counts_as_that_part(ax):
 
 
 def test_a_box_is_filled_as_far_as_its_place_is_held():
-    moving = animate(mixed(), 2).film()
-    # or matplotlib warns of an animation that nobody has saved
-    moving._draw_was_started = True
-    top, bottom = moving._fig.axes
-    moving._func(20)
+    top, bottom = frame_at(mixed(), 20)
     heights = [
         round(path.get_extents().height / 0.9, 6)
         for path in bottom.collections[0].get_paths()
@@ -271,7 +267,7 @@ def test_a_box_is_filled_as_far_as_its_place_is_held():
         "node 1",
     ]
     assert top.get_title("left") == "easy: 20.0 s, 2 waiting"
-    moving._func(65)
+    _, bottom = frame_at(mixed(), 65)
     assert [text.get_text() for text in bottom.texts[::2]] == ["job 3", "train"]
 
 
@@ -316,9 +312,7 @@ def test_of_many_kinds_some_are_in_the_legend(ax):
 
 @pytest.mark.slow
 def test_two_thousand_boxes_are_wider_than_high_in_all():
-    moving = animate(crowd(), 2).film()
-    moving._draw_was_started = True
-    bottom = moving._fig.axes[1]
+    _, bottom = frame_at(crowd(), 0)
     assert len(bottom.texts) == 0
     columns, rows = (
         np.ptp(limits) for limits in (bottom.get_xlim(), bottom.get_ylim())
@@ -328,8 +322,7 @@ def test_two_thousand_boxes_are_wider_than_high_in_all():
 
 
 def test_what_only_a_run_of_rented_gpus_has_is_told():
-    with pytest.raises(
-        cg.InputError,
-        match=r"colour_by\(='class'\) must be left out for what is not a run",
-    ):
-        gantt(mixed(), colour_by="class")
+    check_refused(
+        lambda: gantt(mixed(), colour_by="class"),
+        ["colour_by(='class') must be left out for what is not a run"],
+    )

@@ -152,12 +152,6 @@ def test_outcomes_come_back_as_they_were(tmp_path):
     ]
 
 
-@pytest.mark.parametrize("kind", [str, Path])
-def test_folders_on_the_way_are_made(tmp_path, kind):
-    compared(kind(tmp_path / "a" / "b"))
-    assert (tmp_path / "a" / "b" / "rows.csv").is_file()
-
-
 @pytest.mark.parametrize(
     "line",
     [
@@ -219,15 +213,6 @@ def test_failed_runs_are_run_again(tmp_path, runs):
         first.rows
     )
     assert len(runs) == 2 * done
-
-
-def test_where_it_runs_does_not_matter(tmp_path, runs):
-    first = compared(tmp_path, executor=2)
-    (tmp_path / "chunks" / "000001.json").unlink()
-    again = compared(tmp_path)  # begun with workers, ended without
-    # two seeds a task, two policies; the others were carried out elsewhere
-    assert len(runs) == 4
-    assert csv_text(again.rows) == csv_text(first.rows) == csv_text(compared().rows)
 
 
 # ---- another study ----
@@ -312,11 +297,7 @@ OTHERS = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("study", "other", "words"),
-    OTHERS,
-    ids=[", ".join(words) for _, _, words in OTHERS],
-)
+@pytest.mark.parametrize(("study", "other", "words"), OTHERS)
 def test_another_study_is_refused_by_the_field_in_which_it_differs(
     study, other, words, tmp_path
 ):
@@ -371,14 +352,6 @@ def test_other_versions_are_refused_with_both_numbers(tmp_path, name):
     assert files(tmp_path) == before
 
 
-def test_another_command_and_time_are_no_other_study(tmp_path, monkeypatch):
-    compared(tmp_path)
-    kept = files(tmp_path)
-    monkeypatch.setattr(sys, "argv", ["another.py"])
-    compared(tmp_path)
-    assert files(tmp_path) == kept  # the manifest stays that of the beginning
-
-
 def test_a_folder_with_other_files_is_refused_and_stays_as_it_was(tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
     refused(partial(compared, tmp_path), str(tmp_path), "notes.txt", "empty directory")
@@ -402,56 +375,23 @@ def test_chunks_without_a_configuration_are_never_another_studys_results(tmp_pat
 
 # ---- damage ----
 
-DAMAGE = [
-    # (a file, what is in it)
-    ("chunks/000001.json", b"[[[6, 1, 0"),  # cut off
-    ("manifest.json", b""),  # empty
-    ("manifest.json", b"{"),  # cut off
-    *(("manifest.json", text) for text in (b"[]", b"{}", b"5")),  # no versions
-    ("configuration.json", b""),  # empty
-    ("configuration.json", b"{"),  # cut off
-    ("configuration.json", b"[]"),  # not a table
-    ("configuration.json", b"{}"),  # without a field
+DAMAGE = [  # a file, its content, and what the line says
+    *(
+        ("manifest.json", text, "damaged")
+        for text in ("", "{", "[]", "{}", "[" * 10**5)
+    ),
+    *(("configuration.json", text, "damaged") for text in ("", "{", "[" * 9999)),
+    *(("configuration.json", text, "made with") for text in ("[]", "{}")),
 ]
 
 
-@pytest.mark.parametrize(
-    ("name", "text"), DAMAGE, ids=[f"{name} {text!r}" for name, text in DAMAGE]
-)
-def test_a_damaged_file_is_one_line(name, text, tmp_path, capsys):
-    command = [
-        "compare",
-        "quiet",
-        "--policies",
-        "fifo,spt",
-        "--seeds",
-        "6",
-        "--out",
-        str(tmp_path),
-    ]
-    assert main(command) == 0
-    capsys.readouterr()
-    (tmp_path / name).write_bytes(text)
+@pytest.mark.parametrize(("name", "text", "words"), DAMAGE)
+def test_a_damaged_file_is_one_line(name, text, words, tmp_path):
+    compared(tmp_path)
+    (tmp_path / name).write_text(text)
     before = files(tmp_path)
-    assert main(command) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert len(err.splitlines()) == 1
-    assert str(tmp_path) in err
-    assert (
-        "made with"
-        if text in (b"[]", b"{}") and name == "configuration.json"
-        else f"{name} is damaged"
-    ) in err
+    refused(partial(compared, tmp_path), str(tmp_path), words)
     assert files(tmp_path) == before
-
-
-def test_a_file_of_another_study_is_refused(tmp_path):
-    compared(tmp_path / "one")
-    compared(tmp_path / "other", cg.day("quiet", 4))
-    name = "chunks/000000.json"
-    shutil.copy(tmp_path / "other" / name, tmp_path / "one" / name)
-    refused(partial(compared, tmp_path / "one"), "000000.json", "altered", "remove it")
 
 
 # ---- nowhere to write ----
@@ -546,24 +486,6 @@ def test_a_file_that_cannot_grow_ends_the_command_with_one_line(tmp_path, worker
     done = subprocess.run(command, **options)  # the limit is gone
     assert done.returncode == 0
     assert (tmp_path / "results" / "rows.csv").stat().st_size > 2500
-
-
-# ---- two at once ----
-
-
-def test_two_commands_in_one_directory_do_not_disturb_each_other(tmp_path, monkeypatch):
-    one, other = Store(tmp_path, {}, [0], {}), Store(tmp_path, {}, [0], {})
-    outcomes, fsync = [[[6, 1.5]]], os.fsync
-
-    def meanwhile(number):
-        monkeypatch.setattr(os, "fsync", fsync)
-        other.save(0, outcomes)
-        fsync(number)
-
-    monkeypatch.setattr(os, "fsync", meanwhile)
-    one.save(0, outcomes)
-    assert one.load(0, [1]) == outcomes
-    assert [path.name for path in (tmp_path / "chunks").iterdir()] == ["000000.json"]
 
 
 # ---- a sudden end ----

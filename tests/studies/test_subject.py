@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import pytest
+from support import check_refused
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.studies.subject import subject_of
@@ -70,9 +71,7 @@ def test_a_whole_part_and_a_parameter_of_it_are_set_together():
     ],
 )
 def test_a_name_that_is_not_one_parameter_is_refused(words, line):
-    with pytest.raises(cg.InputError) as raised:
-        subject_of(Shop()).varied(**words)
-    assert line in str(raised.value)
+    check_refused(lambda: subject_of(Shop()).varied(**words), [line])
 
 
 def test_a_sweep_takes_full_and_short_names():
@@ -131,9 +130,7 @@ def test_values_may_be_abbreviated(scenario, words, expected):
     ],
 )
 def test_a_wrong_abbreviation_is_refused(scenario, words, line):
-    with pytest.raises(cg.InputError) as raised:
-        subject_of(scenario).varied(**words)
-    assert line in str(raised.value)
+    check_refused(lambda: subject_of(scenario).varied(**words), [line])
 
 
 def test_machines_of_a_size_are_a_text():

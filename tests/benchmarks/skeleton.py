@@ -1,9 +1,9 @@
 """A bare SimPy model of the engine's shape, without policy, market or records: what
 SimPy itself costs.
 
-Same arrivals, one resource a slot, a dispatcher with an event as bell, a process a job
-from its arrival on, a timeout for provisioning and one for service. First come, first
-served.
+It has the same arrivals, one resource per slot, a dispatcher with an event as its
+signal, one process per job from its arrival on, one timeout for provisioning and one
+for service. Service is first come, first served.
 """
 
 from __future__ import annotations
@@ -53,23 +53,15 @@ def skeleton(slots: int, jobs: list[tuple[float, float, float]]) -> int:
         done += 1
         ring()
 
-    run(env, dispatcher, jobs, job_process)
-    return done
-
-
-def run(env, dispatcher, jobs, job_process) -> None:
-    """Run a model to its end. jobs: the time of arrival of each, and the arguments of
-    its life.
-    """
-
     def source():
-        for arrival_s, *job in jobs:
+        for arrival_s, delay, service in jobs:
             yield env.timeout(arrival_s - env.now)
-            env.process(job_process(*job))
+            env.process(job_process(delay, service))
 
     env.process(dispatcher())
     env.process(source())
     env.run()
+    return done
 
 
 def cpu_s(call) -> float:

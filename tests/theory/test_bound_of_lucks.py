@@ -9,9 +9,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from support import DATA, needs
+from support import needs
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.base.checks import InputError
@@ -32,7 +30,6 @@ from cgrsp_simpy.studies.subject import subject_of
 POLICIES = ("fifo", "spt", "edf", "rh", "cadr", "triage")
 FIGURES = ("wait_min", "miss_pct", "tardiness_min")
 LUCKS = 80
-LOG = DATA / "alibaba_genai_2026" / "lora_request_trace.csv"
 
 
 def odd(number):
@@ -204,16 +201,6 @@ def test_no_policy_has_less_than_the_bound_of_measured_times(seed):
     )
 
 
-@pytest.mark.skipif(not LOG.is_file(), reason="the log is not here")
-@pytest.mark.long
-def test_no_policy_has_less_than_the_bound_of_a_real_log():
-    scenario = cg.trace(LOG, format="gentd26", window="2024-11-20:2024-11-21")
-    bound = lower_bound(scenario, 0, "wait").value
-    for policy in ("spt", "cadr"):
-        value, error = reached(scenario, policy, 0, 10)["wait"]
-        assert 0 < bound < value + 4 * error
-
-
 def test_logs_of_weeks_and_of_wide_jobs_are_refused():
     def log(submit, time, gpus):
         return LoggedWorkload(
@@ -267,13 +254,6 @@ def test_weights_are_checked(weights, message):
         lower_bound(odd(0), objective=weights)
 
 
-def test_own_weights_are_those_of_the_names():
-    assert (
-        lower_bound(odd(2), objective=Weights(1, 1, 1)).value
-        == lower_bound(odd(2), objective="mix").value
-    )
-
-
 # ---- the frontier ----
 
 
@@ -298,17 +278,6 @@ def test_a_price_that_binds_nowhere_is_no_corner():
 def test_where_three_lines_meet_there_is_one_corner():
     """Wait >= .3, miss >= .1, wait + .7 miss >= .37: rounded, their corners differ."""
     assert len(made({0.0: 0.3, 0.7: 0.37, inf: 0.1}).corners["bound"]) == 1
-
-
-@given(
-    st.dictionaries(
-        st.sampled_from([0.0, 0.5, 1.0, 4.0, inf]), st.floats(0.1, 50), min_size=1
-    )
-)
-def test_corners_lie_on_the_frontier(least):
-    found = made({0.0: 1.0, **least})
-    for wait, miss in found.corners["bound"]:
-        assert found.miss_pct(wait * (1 + 1e-9) + 1e-9) == pytest.approx(miss, abs=1e-4)
 
 
 def test_the_frontier_is_the_bounds_at_its_prices():
@@ -422,12 +391,6 @@ def test_the_frontier_is_told_and_drawn(capsys, tmp_path):
     assert kinds == {"policy", "bound", "low", "high"}
     assert (tmp_path / "frontier.png").stat().st_size > 10_000
     assert (tmp_path / "frontier.csv").read_text().count("policy,") == 2
-
-
-@pytest.mark.long
-def test_the_frontier_is_told_in_words(capsys):
-    assert main([*SMALL, "--frontier", "--bin", "30", "--policies", "fifo"]) == 0
-    assert "no policy is below the line" in capsys.readouterr().out
 
 
 def test_the_clairvoyant_is_told(capsys):

@@ -9,7 +9,6 @@ some of the first two again; the long ones compute all of them again.
 import csv
 import inspect
 import re
-from dataclasses import replace
 from functools import cache
 from itertools import product
 from pathlib import Path
@@ -18,11 +17,9 @@ import numpy as np
 import pytest
 
 from cgrsp_simpy.analysis.statistics import mean
-from cgrsp_simpy.dag.generate import erdos_renyi
 from cgrsp_simpy.dag.listing import ORDERS, heft, run_order
-from cgrsp_simpy.dag.platform import Servers
 from cgrsp_simpy.dag.policies import find
-from cgrsp_simpy.dag.problem import Problem, carried_out, lower_bound_s, makespans
+from cgrsp_simpy.dag.problem import carried_out, lower_bound_s, makespans
 from cgrsp_simpy.dag.scenario import Scenario
 from cgrsp_simpy.dag.search import Budget
 from cgrsp_simpy.papers.dag.figures import (
@@ -279,50 +276,3 @@ def test_of_all_graphs_anew_the_hybrid_takes_what_is_said(name):
         assert mean(values).mean == pytest.approx(said.mean, abs=2 * said.half_width)
         assert -0.1 < mean(values / control - 1).mean < 0.15
     assert mean(graph - rank).low > 0
-
-
-@pytest.mark.long
-def test_on_graphs_and_platforms_drawn_at_random_rank_order_is_better_in_the_mean():
-    """For HEFT's own placement, and for what each search finds; degrees, sizes, speeds
-    and connections are drawn, too.
-    """
-    ratios = {name: [] for name in ("heft", "random-search", "woa", "rtgs")}
-    for seed in range(30):
-        problem = drawn(seed)
-        plan = heft(problem)
-        for name in ratios:
-            if name == "heft":
-                graph, rank = (
-                    makespans(problem, plan.gpu[None], run_order(problem, order))[0]
-                    for order in ORDERS
-                )
-            else:
-                graph, rank = (
-                    find(problem, f"{name}:order={order}", Budget(200), seed).makespan_s
-                    for order in ORDERS
-                )
-            ratios[name].append(graph / rank)
-    assert all(mean(np.log(values)).low > 0 for values in ratios.values())
-
-
-def drawn(seed):
-    """A random graph on random GPUs."""
-    rng = np.random.default_rng(seed)
-    graph = erdos_renyi(
-        int(rng.integers(60, 400)),
-        rng.uniform(0.5, 6),
-        "small",
-        seed,
-    )
-    graph = replace(graph, data_gb=graph.data_gb * rng.choice([0.1, 1.0, 5.0]))
-    speeds = tuple(rng.uniform(5, 90, rng.integers(1, 4)).tolist())
-    bandwidth = rng.choice([1.0, 5.0, 25.0, 100.0])
-    return Problem(
-        graph,
-        Servers(
-            int(rng.integers(2, 25)),
-            int(rng.integers(1, 9)),
-            speeds,
-            inter_gb_per_s=bandwidth,
-        ).platform(),
-    )

@@ -285,13 +285,6 @@ def test_the_bound_of_a_hectic_day_whose_stock_lasts_is_near_the_wait_of_a_polic
     assert np.mean(bounds) / np.mean(waits) == pytest.approx(0.9, abs=0.05)
 
 
-def test_what_is_seen_changes_no_bound_and_the_path_is_the_seeds():
-    seen, unseen = (lasting(300.0, sight, *JOBS) for sight in ("now", "none"))
-    values = [lower_bound(seen, seed, "wait").value for seed in range(2)]
-    assert values == [lower_bound(unseen, seed, "wait").value for seed in range(2)]
-    assert len(set(values)) > 1
-
-
 def test_the_draws_that_a_bound_is_compared_with_have_its_path():
     """Certain times: on the path of a seed nothing is left to luck."""
     scenario = lasting(300.0, "now", *JOBS)

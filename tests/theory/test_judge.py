@@ -93,12 +93,6 @@ def test_only_what_the_interval_can_tell_is_behind():
     assert (row["behind"], row["behind_by_interval"]) == (2, 1)
 
 
-def test_one_seed_has_no_interval_that_could_tell():
-    study = rows(a=[(0.5,)], b=[(0.0,)])
-    [row, _] = study.table()
-    assert (row["behind"], row["behind_by_interval"]) == (1, 0)
-
-
 def test_prices_are_the_users():
     free = judged(prices=Prices(0, 0, 0))
     day = scenario(SMALL[0])

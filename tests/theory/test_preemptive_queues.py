@@ -92,13 +92,6 @@ def test_preemptive_edf_meets_all_deadlines_if_any_schedule_does(jobs):
     assert run.jobs["service_s"].tolist() == [job.complexity for job in jobs]
 
 
-def test_without_preemption_edf_misses_what_it_meets_with_it():
-    jobs = [cg.Job(0, 0.0, 20.0, 6), cg.Job(1, 1.0, 3.0, 2)]
-    assert feasible(jobs)
-    assert on_one_machine(jobs, "edf").jobs["finish_s"].tolist() == [6, 8]
-    assert on_one_machine(jobs, "edf-p").jobs["finish_s"].tolist() == [8, 3]
-
-
 # ---- priorities ----
 
 

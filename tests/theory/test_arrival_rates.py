@@ -90,13 +90,12 @@ def test_arrivals_by_hour_of_the_week_are_those_of_the_rates(rates):
 
 
 @pytest.mark.parametrize("per_h", [[72.0] * 24, [[72.0] * 24] * 7])
-@pytest.mark.parametrize("seed", [0, 1, 2])
-def test_the_same_rate_in_every_hour_is_the_constant_rate(per_h, seed):
-    plain = cg.PoissonWorkload(9000, 0.02)
-    hourly = cg.HourlyWorkload(9000, cg.ArrivalRates(per_h))
+def test_the_same_rate_in_every_hour_is_the_constant_rate(per_h):
+    plain = cg.PoissonWorkload(900, 0.02)
+    hourly = cg.HourlyWorkload(900, cg.ArrivalRates(per_h))
     assert hourly.rate_per_s == pytest.approx(plain.rate_per_s, rel=1e-15)
     for (one, luck), (other, same) in zip(
-        plain.generate(seed, cg.Service()), hourly.generate(seed, cg.Service())
+        plain.generate(1, cg.Service()), hourly.generate(1, cg.Service())
     ):
         assert other.submit_s == pytest.approx(one.submit_s, rel=1e-12)
         assert other.deadline_s == pytest.approx(one.deadline_s, rel=1e-12)

@@ -178,29 +178,6 @@ def test_the_bound_of_measured_times_is_that_of_certain_ones():
     )
 
 
-@pytest.mark.parametrize(
-    "seed",
-    [
-        pytest.param(0, marks=pytest.mark.slow),
-        pytest.param(1, marks=pytest.mark.long),
-        pytest.param(2, marks=pytest.mark.long),
-    ],
-)
-def test_no_policy_has_less_than_the_bound_of_measured_times(seed):
-    """Times of four orders of size on the market of an odd scenario."""
-    rng = Random(f"log {seed}")
-    submit = sorted(rng.uniform(0, 900) for _ in range(20))
-    times = [min(3000.0, 20 * rng.paretovariate(0.7)) for _ in submit]
-    due = [at + rng.uniform(1, 6) * time for at, time in zip(submit, times)]
-    ones = (1,) * len(submit)
-    log = LoggedWorkload(
-        tuple(submit), tuple(times), tuple(due), ones, tuple(map(float, ones))
-    )
-    assert_none_is_below(
-        replace(cg.Scenario("log", log), market=odd(seed).market), 0, ("edf",), 300
-    )
-
-
 def test_logs_of_weeks_and_of_wide_jobs_are_refused():
     def log(submit, time, gpus):
         return LoggedWorkload(
@@ -290,24 +267,6 @@ def test_the_frontier_is_the_bounds_at_its_prices():
         ]
         for price, weights in prices.items()
     }
-
-
-@pytest.mark.slow
-def test_no_policy_is_below_the_frontier():
-    scenario = odd(2)
-    found = frontier(scenario, [0, 1], prices=(0.0, 1.0, inf), bin_s=300)
-    for policy in ("spt", "edf"):
-        runs = [
-            run for seed in (0, 1) for run in over_lucks(scenario, policy, seed, LUCKS)
-        ]
-        for price, least in found.least.items():
-            weights = (0.0, 1.0) if price == inf else (1.0, price)
-            values = [
-                weights[0] * run["wait_min"] + weights[1] * run["miss_pct"]
-                for run in runs
-            ]
-            error = np.std(values) / np.sqrt(len(values))
-            assert np.mean(values) >= np.mean(least) - 4 * error
 
 
 @pytest.mark.parametrize(

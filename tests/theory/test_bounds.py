@@ -145,12 +145,9 @@ def test_no_policy_costs_less_than_the_bound_in_money():
 # ---- terms of renting ----
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    "terms",
-    [
-        {"warm_s": 600.0},
-        pytest.param({"retry_s": 60.0, "minimum_s": 90.0}, marks=pytest.mark.slow),
-    ],
+    "terms", [{"warm_s": 600.0}, {"retry_s": 60.0, "minimum_s": 90.0}]
 )
 def test_instances_that_may_be_warm_or_refused_are_taken_to_come_at_once(terms):
     day = cg.day("quiet", jobs=6, slots=2)
@@ -202,7 +199,7 @@ TIMES = {
 
 
 @pytest.mark.parametrize("name", TIMES)
-@pytest.mark.parametrize("due_s", [200.0, 600.0, 1400.0])
+@pytest.mark.parametrize("due_s", [200.0, 1400.0])
 @pytest.mark.parametrize("delay_s", [(0.0, 0.0), (0.0, 120.0)])
 def test_a_job_alone_misses_as_the_law_of_its_time_says(name, due_s, delay_s):
     """600 s in the mean, on one idle slot: the chance by SciPy, integrated over the
@@ -297,13 +294,8 @@ def test_finer_bins_do_not_lower_the_bound():
         assert found(objective, 10) <= found(objective, 5) + error
 
 
-@pytest.mark.parametrize(
-    "objective",
-    [
-        pytest.param(each, marks=[pytest.mark.slow] * (each != "wait"))
-        for each in OBJECTIVES
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("objective", OBJECTIVES)
 def test_no_policy_is_below_the_bound(objective):
     """Means over seeds, each seed against its own bound, less four standard errors of
     the draws' luck.

@@ -29,6 +29,7 @@ def exponential(seed):
     )
 
 
+@pytest.mark.slow
 def test_single_gpu_exponential_jobs_are_m_m_64():
     found = [
         waited(simulate(exponential(seed), PAPER_CLUSTER, make_scheduler("fifo")))[

@@ -245,17 +245,15 @@ def best_in_order(problem, order):
     )
 
 
-SMALL_PROBLEMS = [
-    pytest.param(*case, marks=[pytest.mark.slow] * (number > 0))
-    for number, case in enumerate(product(range(3), [False, True]))
-]
 every_case = pytest.mark.parametrize(
     "seed",
     [pytest.param(seed, marks=[pytest.mark.slow] * (seed > 0)) for seed in range(3)],
 )
 
 
-@pytest.mark.parametrize(("seed", "units"), SMALL_PROBLEMS)
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("units", [False, True])
 def test_annealing_finds_the_best_of_all_placements_in_its_order(seed, units):
     """Hotter than usual: what seven nodes may lose by a move is large."""
     problem = small_problem(seed, 7, units)

@@ -65,7 +65,7 @@ def by_brute_force(scenario, numbers, hours=range(24)):
 
 @pytest.mark.parametrize(
     ("target", "slots"),
-    [("p95_wait<=5", 2), ("p95_wait<=15", 2), ("p90_wait<=0", 2), ("p95_wait<=4.9", 3)],
+    [("p95_wait<=5", 2), ("p90_wait<=0", 2), ("p95_wait<=4.9", 3)],
 )
 def test_a_quantile_target_is_met_up_to_the_boundary(target, slots):
     submits = [*[0.0] * 3, 300.0, *(3600.0 * n for n in range(1, 17))]
@@ -79,7 +79,7 @@ def test_a_quantile_target_is_met_up_to_the_boundary(target, slots):
         return np.count_nonzero(wait_min <= most) >= share * len(wait_min)
 
     least = next(number for number in range(1, 9) if meets(number))
-    advice = advise(scenario, ["fifo"], range(3), target=target, prices=PRICES)
+    advice = advise(scenario, ["fifo"], range(2), target=target, prices=PRICES)
     assert advice.best.slots == least
     assert f"{figure} <= {most:g}: met, " in advice.lines[2]
 
@@ -152,6 +152,7 @@ def test_two_equal_plans_are_both_listed_with_their_bad_day():
         assert float(row[4]) == pytest.approx(np.quantile(days, 0.95), abs=0.005)
 
 
+@pytest.mark.slow
 def test_other_prices_change_the_answer_as_brute_force_does():
     submits = sorted(3600.0 * n + 10 * k for n in range(24) for k in range(8))
     scenario, prices = place(submits, due_s=1e5), replace(PRICES, price_slot=8.0)
@@ -279,7 +280,7 @@ def test_the_best_type_of_a_price_list(tmp_path):
     assert names == {0: ["small", "middle", "large"], 20: ["middle", "large"]}
     day = cg.day("normal", slots=3, jobs=40, gpus=read_gpus(path, 20))
     prices = Prices(price_slot=0.0)
-    advice = advise(day, ["fifo"], range(6), prices=prices)
+    advice = advise(day, ["fifo"], range(2), prices=prices)
     rent = {
         gpu.name: cg.simulate(replace(day, slots=(gpu,) * 3), "fifo", 0).summary()
         for gpu in day.gpus

@@ -423,21 +423,6 @@ def test_a_mean_in_order_by_hand():
     assert mean([2.0, 2.0], in_order=True).half_width == 0
 
 
-def test_a_mean_in_order_covers_where_the_interval_of_independent_values_does_not():
-    """Twenty values of a first-order autoregression with correlation 1/2, 600 times."""
-    draws = stream(0, "autoregression").standard_normal((600, 60))
-    covered = np.zeros(2)
-    for noise in draws:
-        values = [0.0]
-        for each in noise:
-            values.append(values[-1] / 2 + each)
-        for place, in_order in enumerate((True, False)):
-            found = mean(values[-20:], in_order=in_order)
-            covered[place] += found.low <= 0 <= found.high
-    assert 0.91 < covered[0] / 600 < 0.97
-    assert covered[1] / 600 < 0.85
-
-
 def mser5_by_definition(series):
     """Try every number of batches to delete."""
     batches = [np.mean(series[k : k + 5]) for k in range(0, len(series) - 4, 5)]

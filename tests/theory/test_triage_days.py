@@ -29,14 +29,8 @@ def mean(study, figure):
     return float(np.mean(study.values("triage", figure)))
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
-        "cadr",
-        pytest.param("rh", marks=pytest.mark.slow),
-        pytest.param("edf", marks=pytest.mark.slow),
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("other", ["cadr", "rh", "edf"])
 def test_on_the_hectic_day_fewer_jobs_miss_than_under_the_best_of_the_thesis(other):
     study = cg.compare(cg.day("hectic"), ["triage", other], range(5000, 5010))
     less, error = differences(study, "triage", other, "miss_pct")

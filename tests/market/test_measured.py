@@ -48,7 +48,7 @@ def simulated(tau_s, step_s, days, seed, chances, **scales):
     ("tau_s", "step_s", "days"),
     [
         pytest.param(900.0, 195.0, 500, marks=pytest.mark.long),
-        (6120.0, 600.0, 1000),
+        pytest.param(6120.0, 600.0, 1000, marks=pytest.mark.slow),
         pytest.param(18000.0, 1800.0, 5000, marks=pytest.mark.long),
     ],
 )

@@ -244,7 +244,7 @@ def test_a_deadline_class_may_have_sizes_of_its_own(tmp_path):
     )
     assert count == pytest.approx(expected, abs=4 * np.sqrt(20_000 * 0.25))
     assert count[expected == 0].sum() == 0
-    scenario = cg.Scenario("sized", workload)
+    scenario = cg.Scenario("sized", replace(workload, jobs=50))
     scenario.to_toml(tmp_path / "sized.toml")
     again = cg.Scenario.from_toml(tmp_path / "sized.toml")
     assert again == scenario

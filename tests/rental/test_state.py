@@ -56,7 +56,7 @@ def deterministic(jobs, **changes):
 # ---- runs that start from a state ----
 
 
-@pytest.mark.parametrize("policy", ["triage", "rh", "watch", "atc"])
+@pytest.mark.parametrize("policy", ["triage", "rh"])
 @pytest.mark.parametrize(
     "changes",
     [

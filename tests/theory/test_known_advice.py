@@ -128,6 +128,7 @@ def test_a_wrong_quantile_target_is_refused_in_one_line(target):
 # ---- ties, risk and prices ----
 
 
+@pytest.mark.slow
 def test_two_equal_plans_are_both_listed_with_their_bad_day():
     """Jobs of one length: shortest first is first come, first served."""
     load = cg.PoissonWorkload(
@@ -268,6 +269,7 @@ def test_no_schedule_is_tried_where_the_hour_does_not_matter():
 # ---- a price list ----
 
 
+@pytest.mark.slow
 def test_the_best_type_of_a_price_list(tmp_path):
     path = tmp_path / "list.csv"
     path.write_text(

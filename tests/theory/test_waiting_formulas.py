@@ -306,7 +306,6 @@ def trials_of(name, servers, errors=NO_ERRORS, trials=16, jobs=60_000):
 @pytest.mark.parametrize(
     ("name", "servers"),
     [
-        ("sww", WIDE[4:6]),
         pytest.param("ajw", LOADS, marks=pytest.mark.slow),
         pytest.param("njw", WIDE, marks=pytest.mark.long),
         pytest.param("ajw-t", WIDE, marks=pytest.mark.long),

@@ -33,6 +33,10 @@ from cgrsp_simpy.papers.dag.searches import (
 )
 
 SEARCHES = [rtgs, woa, worl_rtgs, ddqn, random_search]
+SLOW_DDQN = [
+    pytest.param(search, marks=[pytest.mark.slow] * (search is ddqn))
+    for search in SEARCHES
+]
 WHALES = SEARCHES[:3]
 
 
@@ -228,7 +232,7 @@ def test_a_search_ends_when_its_seconds_are_over():
     assert 0.2 <= found.seconds < 2 and found.evaluations > 10
 
 
-@pytest.mark.parametrize("search", SEARCHES)
+@pytest.mark.parametrize("search", SLOW_DDQN)
 def test_the_same_seed_gives_the_same_plan(search):
     one, again, other = (
         search(layered(), Budget(evaluations=25), seed=seed) for seed in (5, 5, 6)
@@ -242,7 +246,7 @@ def test_the_same_seed_gives_the_same_plan(search):
     ]
 
 
-@pytest.mark.parametrize("search", SEARCHES[:4])
+@pytest.mark.parametrize("search", SLOW_DDQN[:4])
 def test_paced_or_not_a_search_finds_a_plan_better_than_chance(search):
     problem = layered()
     by_chance = makespans(
@@ -418,6 +422,7 @@ def by_chance(problem, hopes):
     return np.abs(hopes - node_loads_s(problem, plans)).sum(axis=1).mean()
 
 
+@pytest.mark.slow
 def test_the_agent_learns_to_put_all_on_one_gpu_if_that_is_hoped_for():
     problem = twelve()
     agent = Agent(Turns(problem))

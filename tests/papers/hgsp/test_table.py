@@ -111,6 +111,7 @@ def give(monkeypatch, printed, of_seed):
         return SimpleNamespace(schedule=SimpleNamespace(metrics=values))
 
     monkeypatch.setattr(table, "SCHEDULERS", {"sagreedy": sagreedy})
+    monkeypatch.setattr(table, "generate", lambda *_: None)
 
 
 @pytest.mark.parametrize(

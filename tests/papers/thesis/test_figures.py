@@ -133,6 +133,7 @@ def test_generated_jobs_follow_the_printed_statistics():
     assert morning / len(rows) == pytest.approx(9 / 30, abs=0.03)
 
 
+@pytest.mark.slow
 def test_generated_data_is_marked_in_the_picture(tmp_path):
     for id in ("5.1", "5.3"):
         (path, *_) = FIGURES[id].write(tmp_path, FIGURES[id].rows(None))
@@ -307,6 +308,7 @@ def test_what_cannot_be_drawn_is_told(id, given, words):
 # ---- Commands ----
 
 
+@pytest.mark.slow
 def test_a_figure_is_changed_and_redrawn_by_command(capsys, tmp_path):
     changed = "jobs=40 --seeds 2 --policies cadr,spt --style font.size=8,width=100"
     assert command(f"figures thesis 5.9 {changed} --out {tmp_path}", capsys)[0] == 0

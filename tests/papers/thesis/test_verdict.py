@@ -115,20 +115,15 @@ def test_at_six_seeds_one_t_differs_and_the_others_are_undecided(few):
 
 
 def test_p_values_of_few_seeds_are_of_as_many_pairs(few):
-    for n, figures in few.items():
-        edf, fifo = (
-            [
-                cg.simulate(HECTIC, policy, seed).summary()["wait_min"]
-                for seed in range(n)
-            ]
-            for policy in ("edf", "fifo")
-        )
-        row = "EDF vs FIFO, wait"
-        assert figures[row, "p"].ours == verdict.p_text(
-            stats.ttest_rel(edf, fifo).pvalue
-        )
-        significant = figures[row, "significant"]
-        assert (significant.ours, significant.verdict) == ("No", UNDECIDED)
+    n, figures = 5, few[5]
+    edf, fifo = (
+        [cg.simulate(HECTIC, policy, seed).summary()["wait_min"] for seed in range(n)]
+        for policy in ("edf", "fifo")
+    )
+    row = "EDF vs FIFO, wait"
+    assert figures[row, "p"].ours == verdict.p_text(stats.ttest_rel(edf, fifo).pvalue)
+    significant = figures[row, "significant"]
+    assert (significant.ours, significant.verdict) == ("No", UNDECIDED)
 
 
 def test_statistics_work_along_the_last_axis():

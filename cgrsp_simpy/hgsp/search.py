@@ -57,7 +57,7 @@ def search(
     from cgrsp_simpy.base.compiled import rows_of
     from cgrsp_simpy.hgsp import descent  # numba takes a second to load
 
-    state, best = _state(start), _state(start)
+    state, best = state_of(start), state_of(start)
     begin_s += time.perf_counter() - loading_s
     rng, draws = stream(seed, "search"), np.empty((0, descent.PER_ROUND))
     while (moves is None or done < moves) and (
@@ -76,13 +76,13 @@ def search(
         draws = draws[rows:]
     schedules = [
         start,
-        *(from_sequences(instance, _sequences(final)) for final in (best, state)),
+        *(from_sequences(instance, sequences_of(final)) for final in (best, state)),
     ]
     chosen = min(schedules, key=lambda schedule: schedule.weighted_tardiness)
     return chosen, [*course[: -1 : 1 + len(course) // MOST_STEPS], course[-1]]
 
 
-def _state(start: Schedule) -> State:
+def state_of(start: Schedule) -> State:
     """Convert a schedule to the inner loop's state, with all tasks queued."""
     from cgrsp_simpy.base.compiled import COMPILED, cache_folder, rows_of
     from cgrsp_simpy.hgsp import descent
@@ -117,7 +117,8 @@ def _state(start: Schedule) -> State:
     return state
 
 
-def _sequences(state: State) -> list[list[int]]:
+def sequences_of(state: State) -> list[list[int]]:
+    """Return the tasks of each GPU in their order."""
     return [
         [int(task) for task in tasks[:size]]
         for tasks, size in zip(state.tasks, state.size)

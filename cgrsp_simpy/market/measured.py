@@ -243,8 +243,8 @@ class StockFit:
     later: StockFit | None = field(default=None, repr=False)
 
     @cached_property
-    def _law(self) -> _Law:
-        return _Law(self.polls, np.array(self.stock.chances))
+    def _law(self) -> Law:
+        return Law(self.polls, np.array(self.stock.chances))
 
     @cached_property
     def _holding(self) -> Holding:
@@ -276,7 +276,7 @@ class StockFit:
         return (stays + leaves) / leaves * self.polls.step_s / HOUR_S if leaves else inf
 
 
-class _Law:
+class Law:
     """A stock model with chances, 24 x 3, at the polls of a series."""
 
     def __init__(self, polls: Polls, chances: Floats) -> None:
@@ -462,7 +462,7 @@ def fit_stock(snapshots: Snapshots) -> StockFit:
 
 def _fitted(polls: Polls, two: bool) -> HourlyStock:
     """Fit a model of one or two scales."""
-    law = _Law(polls, _chances(polls))
+    law = Law(polls, _chances(polls))
     holding = law.two_scales() if two else law.one_scale()
     chances = tuple((high, medium, low) for high, medium, low in law.chances.tolist())
     return HourlyStock(polls.snapshots.gpu, chances, **holding._asdict())
@@ -474,7 +474,7 @@ def _two_scales_tell_more(polls: Polls) -> bool:
     days = [polls.among(even), polls.among(~even)]
     if not all(half.seen.any() for half in days):
         return False
-    one, other = (_Law(half, _chances(half)) for half in days)
+    one, other = (Law(half, _chances(half)) for half in days)
     more = [
         *other.tells_more(one.two_scales(), one.one_scale()),
         *one.tells_more(other.two_scales(), other.one_scale()),

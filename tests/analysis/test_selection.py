@@ -67,29 +67,6 @@ def test_the_promise_fails_where_the_difference_is_less_than_the_indifference():
     assert right.mean() < 0.95 - 4 * math.sqrt(0.95 * 0.05 / len(right))
 
 
-@pytest.mark.slow
-def test_equal_allocation_of_as_many_observations_is_not_better_and_chance_is_far_off():
-    right, taken = selections(600, confidence=0.8)
-    equal = []
-    for seed, budget in enumerate(taken):
-        best = seed % 5
-        observe = normals(seed + 10_000, slippage(best))
-        each = [
-            np.mean([observe(name, n) for n in range(budget // 5)]) for name in NAMES
-        ]
-        equal.append(np.argmin(each) == best)
-    error = 4 * math.sqrt(2 * 0.25 / len(right))
-    assert right.mean() > np.mean(equal) - error
-    assert right.mean() > 1 / 5 + error
-
-
-@pytest.mark.slow
-def test_common_random_numbers_save_observations():
-    _, apart = selections(100)
-    _, together = selections(100, correlation=0.8)
-    assert together.mean() < 0.5 * apart.mean()
-
-
 # ---- step by step ----
 
 

@@ -53,23 +53,15 @@ def skeleton(slots: int, jobs: list[tuple[float, float, float]]) -> int:
         done += 1
         request_decision()
 
-    run(env, dispatcher, jobs, job_process)
-    return done
-
-
-def run(env, dispatcher, jobs, job_process) -> None:
-    """Run a model to its end. jobs: per job, its arrival time and the arguments of its
-    process.
-    """
-
     def source():
-        for arrival_s, *job in jobs:
+        for arrival_s, delay, service in jobs:
             yield env.timeout(arrival_s - env.now)
-            env.process(job_process(*job))
+            env.process(job_process(delay, service))
 
     env.process(dispatcher())
     env.process(source())
     env.run()
+    return done
 
 
 def cpu_s(call) -> float:

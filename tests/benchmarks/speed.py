@@ -1,137 +1,202 @@
-"""Cost of a simulated day, as a ratio to bare SimPy on the same arrivals.
+"""CPU time of each module, next to that of bare SimPy with as many jobs.
 
-It prints a table and asserts nothing.
+Prints tables; asserts nothing.
 
-    python tests/benchmarks/speed.py [--days hectic,surge] [--repeats 7]
-        [--beside COMMIT] [--memory]
+    python tests/benchmarks/speed.py [PART ...] [--repeats 5] [--jobs 2000]
 
-CPU time of whole runs, including set-up, draws, records and summary. In each repeat the
-skeleton and all policies alternate; a ratio is that of the minima, which depend least
-on the load of the machine. The number of function calls per job, counted by cProfile,
-does not depend on it. --beside also measures the package of another commit, alternating
-with this one. --memory runs 2 million jobs without records and prints the peak.
+PART: rental, growth, compiled, waiting, cluster, hgsp, dag, llm, textbook, memory
+(default: all except memory, which simulates 2 million jobs). Times are of whole runs
+with draws, records and summary: the least of the repeats, in which a run and its
+reference take turns, as a busy machine disturbs these least.
 """
 
-from __future__ import annotations
-
-import cProfile
-import functools
-import json
-import os
-import pstats
 import resource
-import subprocess
 import sys
-import tempfile
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
-from skeleton import cpu_s, parser_of, skeleton
+import numpy as np
+import simpy
+from skeleton import beside, cpu_s, parser_of, skeleton
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from textbook.models import NAMES, bare, model
 
 import cgrsp_simpy as cg
+from cgrsp_simpy.dag.policies import CONSTRUCTIVE
+from cgrsp_simpy.dag.problem import makespans
+from cgrsp_simpy.dag.scenario import simulate
+from cgrsp_simpy.dag.search import random_units
+from cgrsp_simpy.hgsp.generate import generate
+from cgrsp_simpy.hgsp.search import search
+from cgrsp_simpy.studies.subject import subject_of
+from cgrsp_simpy.waiting.policies import waiting_policy
+from cgrsp_simpy.waiting.recursion import follow
 
-SEEDS = range(3)
-THESIS = "fifo spt edf lcf balanced random spt-rescue adaptive rh cadr cadr-oo".split()
-POLICIES = [*THESIS, *(name for name in ("watch", "triage") if name in cg.POLICIES)]
-ROOT = Path(__file__).parents[2]
+
+def rows_of(run, *columns):
+    """Return tuples of the columns of a run's jobs."""
+    return list(zip(*(run.jobs[column].tolist() for column in columns)))
 
 
-def one_day(name):
-    """Return CPU seconds of a day by policy and of bare SimPy, the minimum of two
-    rounds, and function calls per job by policy.
-    """
-    scenario = cg.day(name)
-    columns = ("submit_s", "delay_s", "service_s")
-    runs = [cg.simulate(scenario, "fifo", seed).jobs for seed in SEEDS]
-    inputs = [
-        list(zip(*(jobs[column].tolist() for column in columns))) for jobs in runs
+def in_simpy(scenario):
+    """Return a call of bare SimPy with the arrivals and times of a rental scenario."""
+    run = cg.simulate(scenario, "fifo", 0)
+    jobs = rows_of(run, "submit_s", "delay_s", "service_s")
+    return partial(skeleton, len(scenario.slots), jobs)
+
+
+def figures(scenario, policy, **how):
+    return subject_of(scenario).run(policy, 0, **how).summary()
+
+
+def rental(jobs):
+    """Policies on two days of the thesis."""
+    for day in ("hectic", "surge"):
+        scenario = cg.day(day)
+        reference = in_simpy(scenario)
+        for policy in cg.POLICIES:
+            call = partial(figures, scenario, policy)
+            yield f"{day}, {policy}", scenario.jobs, call, reference
+
+
+def growth(jobs):
+    """More slots at equal load, and more jobs that all wait."""
+    usual = cg.day("normal")
+    sizes = [
+        {"slots": slots, "rate_per_s": usual.workload.rate_per_s * slots / 4}
+        for slots in (5, 50, 500, 2000)
     ]
-
-    def bare():
-        for jobs in inputs:
-            skeleton(len(scenario.slots), jobs)
-
-    def engine(policy, seeds=SEEDS):
-        for seed in seeds:
-            cg.simulate(scenario, policy, seed).summary()
-
-    turns = {
-        "bare": bare,
-        **{each: functools.partial(engine, each) for each in POLICIES},
-    }
-    rounds = [[cpu_s(call) for call in turns.values()] for _ in range(2)]
-    seconds = dict(zip(turns, (min(column) / len(SEEDS) for column in zip(*rounds))))
-    calls = {}
-    for policy in POLICIES:
-        with cProfile.Profile() as profile:
-            engine(policy, [0])
-        calls[policy] = pstats.Stats(profile).total_calls / len(runs[0])
-    return seconds, calls
+    sizes += [{"rate_per_s": 1e5, "jobs": number} for number in (1000, 10_000)]
+    for size in sizes:
+        scenario = cg.day("normal", **{"jobs": jobs, **size})
+        reference = in_simpy(scenario)
+        for policy in ("fifo", "edf", "cadr", "triage"):
+            call = partial(figures, scenario, policy)
+            yield f"{size}, {policy}", scenario.jobs, call, reference
 
 
-def measured(folder, day):
-    """Return `one_day` with the package of a folder, from a child process."""
-    own = [sys.executable, __file__, "--child", day]
-    env = os.environ | {"PYTHONPATH": f"{folder}"}
-    return json.loads(
-        subprocess.run(own, env=env, check=True, capture_output=True).stdout
-    )
-
-
-def table(day, folders, repeats):
-    """Print ratios to bare SimPy and calls per job. folders: by name."""
-    found = {name: [] for name in folders}
-    for _ in range(repeats):
-        for name, folder in folders.items():
-            found[name].append(measured(folder, day))
-    for name, rounds in found.items():
-        least_s = {
-            each: min(times[each] for times, _ in rounds) for each in rounds[0][0]
-        }
-        calls = rounds[0][1]
-        ratios = {policy: least_s[policy] / least_s["bare"] for policy in calls}
-        for policy, ratio in ratios.items():
-            print(
-                f"{day:8} {name:8} {policy:11} {1000 * least_s[policy]:6.1f} ms per day"
-                f" {ratio:6.2f} x bare SimPy {calls[policy]:6.0f} calls per job"
+def compiled(jobs):
+    """The compiled loop, next to the package's simulation in SimPy."""
+    for day in ("hectic", "surge"):
+        for policy in ("fifo", "spt", "rh", "cadr", "triage"):
+            call, reference = (
+                partial(figures, cg.day(day), policy, records=False, engine=engine)
+                for engine in ("compiled", "simpy")
             )
-        eleven = [ratios[policy] for policy in THESIS]
-        print(
-            f"{day:8} {name:8} the thesis's eleven: mean"
-            f" {sum(eleven) / len(eleven):.2f} x, greatest {max(eleven):.2f} x",
-            flush=True,
+            yield f"{day}, {policy}", cg.day(day).jobs, call, reference
+
+
+def waiting(jobs):
+    """Simulation and recursion of the waiting policies at the paper's baseline."""
+    case = cg.waiting.Scenario(cg.waiting.ExponentialJobs(20 * jobs), machines=108)
+    run = cg.simulate(case, "njw")
+    reference = partial(
+        skeleton, 108, [(at_s, 0.0, s) for at_s, s in rows_of(run, "submit_s", "run_s")]
+    )
+    for name in cg.waiting.POLICIES:
+        own = replace(case, policy=waiting_policy(name))
+        yield name, 20 * jobs, partial(cg.simulate, own, name), reference
+        yield f"{name}, recursion", 20 * jobs, partial(follow, own), reference
+
+
+def cluster(jobs):
+    """Schedulers on the paper's cluster; the reference has one slot per GPU."""
+    scenario = cg.cluster.Scenario(cg.cluster.Offered(jobs=jobs // 4, load=0.9))
+    run = cg.simulate(scenario, "fifo")
+    work = [(at_s, 0.0, s) for at_s, s in rows_of(run, "submit_s", "duration_s")]
+    for name in ("fifo", "hps", "easy", "conservative", "las"):
+        call = partial(cg.simulate, scenario, name)
+        yield name, len(work), call, partial(skeleton, 64, work)
+
+
+def hgsp(jobs):
+    """Schedules that the engine carries out, and moves of the search."""
+    for level in ("tasks1", "tasks2", "tasks4"):
+        instance = generate(level)
+        scenario = cg.hgsp.Scenario(instance)
+        run = cg.simulate(scenario, "greedy")
+        work = [
+            (submit_s, 0.0, finish_s - start_s)
+            for submit_s, start_s, finish_s in rows_of(
+                run, "submit_s", "start_s", "finish_s"
+            )
+        ]
+        reference = partial(skeleton, len(instance.gpus), work)
+        yield level, instance.tasks, partial(cg.simulate, scenario, "greedy"), reference
+        moves = partial(search, instance, moves=50 * jobs)
+        yield f"{level}, moves of the search", 50 * jobs, moves, reference
+
+
+def dag(jobs):
+    """Plans of a graph, a thousand at once, and the simulation of one."""
+    problem = cg.dag.Scenario("er:n=1000,degree=3", cg.dag.Servers(50)).problem(0)
+    plans = random_units(problem, 1000, np.random.default_rng(0))
+    reference = partial(simulate, problem, CONSTRUCTIVE["round-robin"](problem))
+    yield "plans at once", 1000, partial(makespans, problem, plans), reference
+    for name, plan in CONSTRUCTIVE.items():
+        yield name, 1, partial(plan, problem), reference
+
+
+def llm(jobs):
+    """A service of LLM requests; the reference has a timeout per step."""
+    for policy, rate_per_s in (("fifo", 2.5), ("wsrpt", 9.0)):
+        offered = cg.llm.Offered(jobs, rate_per_s, weight="short")
+        scenario = cg.llm.Scenario(offered)
+        steps = sum(batch.steps for batch in subject_of(scenario).run(policy).plan)
+        yield (
+            policy,
+            jobs,
+            partial(cg.simulate, scenario, policy),
+            partial(ticks, steps),
         )
 
 
-def memory(jobs=2_000_000):
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    run = cg.simulate(
-        cg.day("hectic", slots=20, jobs=jobs, rate_per_s=0.1), "fifo", records=False
-    )
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    print(
-        f"{run.tally.completed} jobs without records: peak {peak / 1024:.0f} MB,"
-        f" {(peak - before) / 1024:.0f} MB above the start"
-    )
+def ticks(number):
+    def process():
+        for _ in range(number):
+            yield env.timeout(1.0)
+
+    env = simpy.Environment()
+    env.process(process())
+    env.run()
+
+
+def textbook(jobs):
+    """The models of scenarios/textbook, with and without records."""
+    for name in NAMES:
+        for records in (False, True):
+            call = partial(cg.simulate, model(name), name, 1, records=records)
+            yield f"{name}, records={records}", 1, call, partial(bare(name), 1)
+
+
+def memory():
+    """Print the greatest memory of 2 million jobs without records."""
+    scenario = cg.day("hectic", slots=20, jobs=2_000_000, rate_per_s=0.1)
+    seconds = cpu_s(partial(figures, scenario, "fifo", records=False))
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(f"2 million jobs: {seconds:.0f} s, peak {peak:.0f} MB")
+
+
+PARTS = rental, growth, compiled, waiting, cluster, hgsp, dag, llm, textbook
+BY_NAME = {part.__name__: part for part in PARTS}
 
 
 if __name__ == "__main__":
     parser = parser_of(__doc__)
-    parser.add_argument("--days", default="hectic,surge")
-    parser.add_argument("--beside", metavar="COMMIT")
-    parser.add_argument("--child", help="measure one day and print JSON")
-    parser.add_argument("--memory", action="store_true")
-    given = parser.parse_args()
-    if given.child:
-        print(json.dumps(one_day(given.child)))
-    elif given.memory:
+    parser.add_argument("parts", nargs="*", default=[*BY_NAME], metavar="PART")
+    parser.add_argument("--jobs", type=int, default=2000)
+    options = parser.parse_args()
+    if "memory" in options.parts:
         memory()
-    else:
-        with tempfile.TemporaryDirectory() as folder:
-            folders = {"now": ROOT}
-            if given.beside:
-                archive = ["git", "-C", ROOT, "archive", given.beside, "cgrsp_simpy"]
-                packed = subprocess.run(archive, check=True, capture_output=True).stdout
-                subprocess.run(["tar", "-x", "-C", folder], input=packed, check=True)
-                folders[given.beside[:8]] = Path(folder)
-            for day in given.days.split(","):
-                table(day, folders, given.repeats)
+    for part in [BY_NAME[name] for name in options.parts if name != "memory"]:
+        print(f"\n{part.__doc__}")
+        for label, number, call, reference in part(options.jobs):
+            seconds, ratio = beside(call, reference, options.repeats)
+            print(
+                f"{label:44} {1000 * seconds:10.1f} ms {number / seconds:12,.0f} /s"
+                f" {ratio:8.2f} x the reference",
+                flush=True,
+            )

@@ -56,17 +56,17 @@ def test_the_mean_degree_is_the_one_that_was_asked_for(nodes, degree):
 
 
 def test_every_pair_is_an_edge_equally_often_in_either_direction():
-    """1500 graphs of six nodes: without the random order, half of the 30 places
+    """500 graphs of six nodes: without the random order, half of the 30 places
     would stay empty.
     """
     found = np.zeros((6, 6))
-    for seed in range(1500):
+    for seed in range(500):
         start, end = erdos_renyi(6, 1.0, seed=seed).edges.T
         found[start, end] += 1
     off = found[~np.eye(6, dtype=bool)]
     # 6 edges among 15 pairs, 2 ways
     assert chisquare(off).pvalue > 1e-4 and off.mean() == pytest.approx(
-        1500 * 0.2, rel=0.05
+        500 * 0.2, rel=0.05
     )
 
 
@@ -77,11 +77,6 @@ def test_at_the_greatest_degree_all_pairs_are_edges(nodes):
     # one order alone is possible
     assert sorted(len(before) for before in full.predecessors) == list(range(nodes))
     assert len(erdos_renyi(nodes, 0).edges) == 0
-
-
-def test_node_numbers_say_nothing_of_the_order():
-    start, end = erdos_renyi(1000, 10).edges.T
-    assert 0.4 < np.mean(start < end) < 0.6
 
 
 @pytest.mark.parametrize("law", TIMES_S)
@@ -95,18 +90,6 @@ def test_times_follow_the_truncated_normal_law(law):
     )
     # what a wrong spread would give
     assert kstest(work, norm(mean, 1.1 * sd).cdf).pvalue < 1e-6
-
-
-def test_drawing_again_lifts_the_mean_of_short_times_as_documented():
-    least = (LEAST_S - 2) / 1
-    assert 2 + norm.pdf(least) / norm.sf(least) == pytest.approx(2.06, abs=0.005)
-    assert erdos_renyi(100_000, 0, "short").work_tflop.mean() == pytest.approx(
-        2.056, abs=4 / sqrt(100_000)
-    )
-
-
-def test_a_law_of_ones_own():
-    assert set(erdos_renyi(5, 1, (7.0, 0.0)).work_tflop) == {7.0}
 
 
 def test_data_and_memory_stay_within_their_bounds():
@@ -139,13 +122,6 @@ def test_a_seed_gives_a_graph_and_each_of_its_parts_has_its_own_stream():
         slower.edges.tolist() == one.edges.tolist()
         and slower.data_gb.tolist() == one.data_gb.tolist()
     )
-
-
-def test_a_million_edges_are_drawn():
-    """10,000 nodes of degree 100, the largest graph of the paper."""
-    one = erdos_renyi(10_000, 100, "short")
-    # all of them different, for a graph refuses others
-    assert abs(len(one.edges) - 1_000_000) < 4 * 1000
 
 
 @pytest.mark.parametrize(
@@ -207,13 +183,6 @@ def test_a_star_on_two_gpus_takes_as_long_as_the_fuller_one(on_first):
     """
     plan = Plan(np.array([0] * on_first + [1] * (10 - on_first) + [1]))
     assert carried_out(Problem(star(11), gpus(2)), plan).makespan_s == on_first
-
-
-def test_a_star_of_one_node_is_refused():
-    with pytest.raises(
-        InputError, match=r"nodes\(=1\) must be a whole number from 2 to"
-    ):
-        star(1)
 
 
 def edges_of(one, *columns):

@@ -76,11 +76,6 @@ def test_tasks_become_nodes_and_shared_files_data(file):
     )
 
 
-def test_a_parent_without_shared_files_sends_nothing(file):
-    graph = read_wfformat(file(workflow(task("b", ["a"]), task("a"))))
-    assert edges_of(graph) == [("a", "b")] and graph.data_gb.tolist() == [0]
-
-
 def test_a_file_goes_along_each_edge_to_its_readers_only(file):
     write = task("write", files=[item("x", 1e9, "output"), item("y", 2e9, "output")])
     readers = [
@@ -354,12 +349,6 @@ def test_every_job_is_a_graph_by_its_name(file, caplog):
     ]
 
 
-def test_a_need_that_is_named_twice_is_one_edge(file):
-    assert edges_of(read_alibaba(file(line("M1") + line("M2_1_1")), "j_1")) == [
-        ("M1", "M2_1_1")
-    ]
-
-
 FAULTS = {
     "truncated": (line("M1", job="j_2")[:-12] + "\n", "line 2: 6 fields, not 9"),
     "no number": (
@@ -428,12 +417,6 @@ def test_a_line_that_is_cut_off_in_its_job_name_spoils_no_other_job(file):
         match=r"1 bad row: line 3: 3 fields, not 9 \(refused, being strict\)",
     ):
         read_alibaba(path, strict=True)
-
-
-def test_a_line_that_is_cut_off_after_its_job_name_spoils_that_job(file):
-    assert list(
-        read_alibaba(file(line("M1") + line("M1", job="j_12") + "M2,1,j_12,1"))
-    ) == ["j_1"]
 
 
 @pytest.mark.parametrize(

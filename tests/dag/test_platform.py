@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support import check_bad_input, csv_rows, outcome
+from support import csv_rows
 
 from cgrsp_simpy.base.checks import InputError
 from cgrsp_simpy.base.streams import stream
@@ -171,25 +171,6 @@ def test_a_count_stands_for_equal_gpus_and_a_pair_without_link_is_not_connected(
     )
 
 
-def test_the_file_in_the_howto_is_one(tmp_path):
-    path = tmp_path / "lab.toml"
-    path.write_text(
-        HOWTO.read_text(encoding="utf-8")
-        .split("```toml\n[[gpu]]", 1)[1]
-        .split("```")[0]
-        .join(["[[gpu]]", ""])
-    )
-    found = read_platform(path)
-    assert found.gpus == 5 and found.bandwidth_gb_per_s[0].tolist() == [
-        300,
-        300,
-        300,
-        300,
-        25,
-    ]
-    assert found.latency_s[4].tolist() == [1e-5, 1e-5, 1e-5, 1e-5, 0]
-
-
 def test_what_others_use_is_drawn_by_the_seed_for_a_file_too(lab):
     for platform, own in (
         (Servers(3), Servers(3).platform()),
@@ -231,11 +212,6 @@ def test_the_command_takes_a_file(capsys, lab):
 def test_megabytes_and_numbers_of_servers_are_whole(memory_mb, server, message):
     with pytest.raises(InputError, match=message):
         Platform([1.0, 1.0], [5, memory_mb], [-1, server], np.ones((2, 2)))
-
-
-def test_servers_beside_a_file_are_an_error(capsys, lab):
-    words = ["compare", "dag:star:n=5", f"platform={lab!s}", "platform.gpus=3"]
-    check_bad_input(outcome(capsys, *words), ["unknown parameter", "platform.gpus"])
 
 
 GPU = "[[gpu]]\nserver = 0\ntflops = 1\nmemory_gb = 1\n"

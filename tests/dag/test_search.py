@@ -2,7 +2,7 @@
 from.
 """
 
-from itertools import pairwise, permutations, product
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -122,25 +122,6 @@ def test_annealing_finds_what_only_another_order_gives():
     )
     assert (placed.makespan_s, both.makespan_s) == (7, 5)
     assert carried_out(problem, both.plan).makespan_s == 5
-
-
-def test_annealing_finds_the_best_of_all_orders_and_placements():
-    """Five nodes on two GPUs of different speed; every topological order with every
-    placement.
-    """
-    for seed in range(3):
-        problem = Scenario("er:n=5,degree=1", Servers(2, 1)).problem(seed)
-        plans = np.array(list(product(range(2), repeat=5)))
-        place = [np.argsort(order) for order in permutations(range(5))]
-        edges = problem.graph.edges.tolist()
-        allowed = [
-            np.argsort(at) for at in place if all(at[a] < at[b] for a, b in edges)
-        ]
-        best_s = min(makespans(problem, plans, order).min() for order in allowed)
-        found = find(
-            problem, "annealing:start=random,order=graph,hot=0.1", Budget(600), seed
-        )
-        assert found.makespan_s == pytest.approx(best_s)
 
 
 def test_what_holds_the_last_node_up():

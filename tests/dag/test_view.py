@@ -1,21 +1,16 @@
-"""One run of a graph: its events in the module's words, claims and timeline, policies
-of one's own, and the command.
+"""One run of a graph: its events in the module's words, claims and timeline, and
+policies of the user.
 """
-
-import json
 
 import numpy as np
 import pytest
 import support
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support import csv_rows, output
 
 from cgrsp_simpy.base.policy import PolicyError
-from cgrsp_simpy.cli import main
 from cgrsp_simpy.dag.graph import Graph
-from cgrsp_simpy.dag.listing import heft
-from cgrsp_simpy.dag.platform import Platform, Servers
+from cgrsp_simpy.dag.platform import Platform
 from cgrsp_simpy.dag.problem import Plan, Problem, carried_out
 from cgrsp_simpy.dag.scenario import Scenario, schedule_of, simulate
 from cgrsp_simpy.engine.stepping import steps
@@ -192,27 +187,6 @@ def test_a_policy_s_run_breaks_no_rule(problem):
         assert carried_out(problem, found.plan).makespan_s <= found.makespan_s
 
 
-@given(problems())
-@settings(max_examples=100)
-def test_the_run_of_a_plan_is_what_is_computed(problem):
-    run = simulate(problem, heft(problem))
-    found, computed = schedule_of(run), carried_out(problem, heft(problem))
-    assert run.jobs["start_s"].tolist() == computed.start_s.tolist()
-    assert run.jobs["finish_s"].tolist() == computed.finish_s.tolist()
-    assert (
-        run.jobs["gpu"].tolist()
-        == found.plan.gpu.tolist()
-        == computed.plan.gpu.tolist()
-    )
-    ready_s = np.zeros(problem.graph.nodes)
-    np.maximum.at(ready_s, problem.graph.edges[:, 1], computed.arrivals_s())
-    assert run.jobs["ready_s"].tolist() == run.timeline.visits["ready_s"].tolist()
-    assert (run.jobs["ready_s"] >= ready_s).all()
-    assert problem.contention or run.jobs["ready_s"].tolist() == ready_s.tolist()
-    assert set(run.claims["phase"]) <= {"executing"}
-    never_overbooked(run)
-
-
 # ---- wrong answers ----
 
 
@@ -268,53 +242,3 @@ def test_a_wrong_answer_is_one_line(words):
 
 
 # ---- the command ----
-
-RUN = (
-    "run dag:er:n=12,degree=2 platform.gpus=3 platform.inter_gb_per_s=1"
-    " platform.intra_gb_per_s=2".split()
-)
-OWN = (
-    "def soonest(view):\n"
-    "    for node in view.queue:\n"
-    "        for gpu in view.rooms(node)[:1]:\n"
-    "            yield node, gpu\n"
-)
-
-
-def said(capsys, *more):
-    return output(capsys, *RUN, *more)
-
-
-def test_the_command_runs_the_plan_of_a_scheduler(capsys):
-    rows = csv_rows(said(capsys, "--policy", "cpop", "--format", "csv"))
-    found = json.loads(said(capsys, "--policy", "cpop", "--format", "json"))
-    assert found["alternatives"] == ["cpop"] and len(rows) == 12
-    [figures] = found["figures"]
-    assert (
-        figures["makespan_s"]
-        == max(float(row["finish_s"]) for row in rows)
-        >= figures["bound_s"]
-    )
-
-
-def test_the_command_takes_a_policy_from_a_file(capsys, tmp_path):
-    path = tmp_path / "own.py"
-    path.write_text(OWN, encoding="utf-8")
-    rows = csv_rows(said(capsys, "--policy", f"{path}:soonest", "--format", "csv"))
-    problem = Scenario(
-        "er:n=12,degree=2", Servers(3, intra_gb_per_s=2, inter_gb_per_s=1)
-    ).problem(0)
-
-    def same(view):
-        return ((node, gpu) for node in view.queue for gpu in view.rooms(node)[:1])
-
-    assert [float(row["start_s"]) for row in rows] == simulate(problem, same).jobs[
-        "start_s"
-    ].tolist()
-    path.write_text(OWN.replace("yield node, gpu", "yield node, 9"), encoding="utf-8")
-    assert main([*RUN, "--policy", f"{path}:soonest"]) == 2
-    assert (
-        capsys.readouterr()
-        .err.splitlines()[-1]
-        .endswith("sent job 5 to 9, which is no resource of the view")
-    )

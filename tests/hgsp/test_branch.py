@@ -11,7 +11,6 @@ from support import brute_force
 
 from cgrsp_simpy.hgsp.bounds import alone, by_capacity, lower_bound
 from cgrsp_simpy.hgsp.branch import by_few, least_of_few
-from cgrsp_simpy.hgsp.exact import solve_exact
 from cgrsp_simpy.hgsp.generate import Level, generate
 from cgrsp_simpy.hgsp.instance import Gpu
 
@@ -59,13 +58,3 @@ def test_the_bound_is_above_0_wherever_the_optimum_is():
             known += best > 0
             others += max(alone(instance), by_capacity(instance)) > 0
     assert known > others > 0
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(2, 60, 9))
-def test_the_program_proves_the_same_optimum(seed):
-    instance = small(seed, 1.5, (0.8, 1.6))
-    exact = solve_exact(instance)
-    assert exact.optimal
-    found = least_of_few(instance, range(instance.tasks))
-    assert found == pytest.approx(exact.schedule.weighted_tardiness, abs=1e-6)

@@ -15,13 +15,13 @@ from cgrsp_simpy.hgsp import descent
 from cgrsp_simpy.hgsp.generate import generate
 from cgrsp_simpy.hgsp.rules import RULES, dispatch
 from cgrsp_simpy.hgsp.schedule import from_sequences
-from cgrsp_simpy.hgsp.search import _sequences, _state
+from cgrsp_simpy.hgsp.search import sequences_of, state_of
 
 
 def check(instance, state):
     """A state is the schedule of its sequences, in which each task is once."""
-    whole = from_sequences(instance, _sequences(state))
-    assert sorted(chain(*_sequences(state))) == list(range(instance.tasks))
+    whole = from_sequences(instance, sequences_of(state))
+    assert sorted(chain(*sequences_of(state))) == list(range(instance.tasks))
     assert whole.fault() == ""
     assert descent.objective(state) == pytest.approx(whole.weighted_tardiness, abs=1e-9)
     for task in range(instance.tasks):
@@ -37,7 +37,7 @@ def test_moves_are_worth_what_they_are_said_to_be(instance, seed):
     start = dispatch(instance, RULES["edd"])
     if start.weighted_tardiness == 0:
         return
-    state, rng = _state(start), np.random.default_rng(seed)
+    state, rng = state_of(start), np.random.default_rng(seed)
     check(instance, state)
     for task in rng.permutation(instance.tasks).tolist():
         before = descent.objective(state)
@@ -59,9 +59,9 @@ def test_a_kick_makes_as_many_random_moves_as_are_drawn():
     start, rng = dispatch(generate("tasks1", 3), RULES["edd"]), np.random.default_rng(0)
 
     def kicked(*draw):
-        state = _state(start)
+        state = state_of(start)
         descent.kick(state, rows_of(np.concatenate(draw)))
-        return str(_sequences(state))
+        return str(sequences_of(state))
 
     for moves in range(1, descent.KICKS + 1):
         draw = rng.random(descent.PER_ROUND)
@@ -81,7 +81,7 @@ def test_no_insertion_is_better_than_the_best_move(instance):
     start = dispatch(instance, RULES["edd"])
     if start.weighted_tardiness == 0:
         return
-    state, sequences = _state(start), start.sequences()
+    state, sequences = state_of(start), start.sequences()
     for task in range(instance.tasks):
         best = min(0.0, descent.best_move(state, task, 1e-9)[0])
         without = [[one for one in own if one != task] for own in sequences]
@@ -95,7 +95,7 @@ def test_no_insertion_is_better_than_the_best_move(instance):
 
 def test_a_descent_never_goes_up():
     """Rounding once made a move that had been given up look better than the best."""
-    state = _state(dispatch(generate("tasks1", 3), RULES["atc"]))
+    state = state_of(dispatch(generate("tasks1", 3), RULES["atc"]))
     values = [descent.objective(state)]
     while state.ends[0] < state.ends[1]:
         descent.descend(state, 1e-9 * (1 + values[0]), 500)

@@ -2,25 +2,20 @@
 and that every command simulates.
 """
 
-import inspect
 import json
 import re
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
-import simpy
 from hgsp.tasks import SLOW, execute, instance_of, simulate
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support import check_bad_input, check_refused, csv_rows, outcome
+from support import check_refused, csv_rows, outcome
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.base.files import within
-from cgrsp_simpy.engine.events import ENVIRONMENT, Environment
-from cgrsp_simpy.hgsp.generate import LEVELS, Level, generate
+from cgrsp_simpy.hgsp.generate import Level, generate
 from cgrsp_simpy.hgsp.instance import Gpu, Instance
 from cgrsp_simpy.hgsp.policies import OWNERS, SCHEDULERS, Follow, Online, Replan
 from cgrsp_simpy.hgsp.report import plan_of, schedule_of
@@ -103,23 +98,6 @@ def test_a_gpu_that_a_plan_leaves_idle_on_purpose_idles_as_long():
     assert execute(plan, 0.0, 5.0).start_s.tolist() == [5, 12]
 
 
-@pytest.mark.parametrize(
-    "name", ["fifo", "greedy", "sagreedy", "search", "wspt", "edd", "atc"]
-)
-@pytest.mark.parametrize(
-    "level", ["tasks1", pytest.param("tasks3", marks=pytest.mark.slow)]
-)
-def test_what_solve_measures_is_the_plan_to_the_bit(level, name):
-    instance = generate(
-        Level(120, "small", {"tasks1": 0.7, "tasks3": 10.0}[level], (1.0, 2.0)), seed=3
-    )
-    plan = SCHEDULERS[name](instance, 0, 500, None).schedule
-    measured = schedule_of(solve(instance, name, moves=500))
-    assert measured.granted_s is not None
-    for column in ("gpu", "start_s", "finish_s"):
-        np.testing.assert_array_equal(getattr(measured, column), getattr(plan, column))
-
-
 def test_a_plan_that_does_not_come_out_as_planned_is_an_error(monkeypatch):
     wrong = greedy(THIRTY)
     wrong.finish_s[-1] += 1
@@ -164,17 +142,6 @@ def test_no_plan_made_anew_knows_a_task_to_come_or_a_gpu_before_it_is_free(
     assert (found.start_s >= due_s - 1e-9).all()
     assert noise or found.fault() == ""
     assert found.fits.all()
-
-
-def test_where_all_is_certain_and_all_have_arrived_plans_made_anew_are_the_first():
-    there = of(
-        *((5 + k % 7, 0, 20, 1 + k % 3, 0) for k in range(20)),
-        gpus=(SLOW, Gpu("fast", 40, 2.0)),
-    )
-    first = greedy(there)
-    found = simulate(there, Replan(greedy, 3.0))
-    np.testing.assert_array_equal(found.gpu, first.gpu)
-    np.testing.assert_allclose(found.finish_s, first.finish_s)
 
 
 PLANNERS = {
@@ -380,27 +347,6 @@ def second(view):
     return [(view.queue[0], view.resources[1])]
 
 
-def test_ones_own_policy_from_python_and_from_a_file(capsys, tmp_path):
-    own = "\n".join(map(inspect.getsource, (first_fit, second)))
-    (tmp_path / "own.py").write_text(own, encoding="utf-8")
-    named = f"{tmp_path / 'own.py'}:first_fit"
-    instance = generate(replace(LEVELS["tasks3"], tasks=12))
-    measured = simulate(instance, first_fit)
-    assert measured.fault() == ""
-    assert solve(instance, first_fit).policy == "first_fit"
-    words = ["run", *SMALL, "--policy", named, "--format", "json"]
-    found = json.loads(told(capsys, *words)[1])
-    assert (
-        found["measured"]["weighted_tardiness"]
-        == found["figures"][0]["weighted_tardiness"]
-        == measured.weighted_tardiness
-    )
-    wrong = named.replace("first_fit", "second")
-    found = told(capsys, "run", "hgsp:tasks1", "--policy", wrong)
-    check_bad_input(found, [])
-    assert re.search(r"policy 'second' at t = [\d.]+ s sent job \d+ to GPU 2", found[2])
-
-
 # ---- claims, listings, pictures ----
 
 
@@ -499,29 +445,6 @@ def test_events_speak_of_tasks_and_gpus(capsys, tmp_path):
 
 
 # ---- the commands ----
-
-
-@pytest.mark.parametrize(
-    ("words", "runs"),
-    [
-        (["compare", *SMALL, "--policies", "fifo,atc", "--seeds", "2"], 4),
-        (["run", *SMALL, "--policy", "greedy"], 1),
-        (["run", *SMALL, "--policy", "atc", "unknown_arrivals=true"], 1),
-    ],
-    ids=lambda words: " ".join(words) if isinstance(words, list) else str(words),
-)
-def test_every_command_makes_a_simpy_environment_for_each_run(capsys, words, runs):
-    made = []
-
-    class Counted(Environment):
-        def __init__(self, *arguments):
-            made.append(self)
-            super().__init__(*arguments)
-
-    with within(ENVIRONMENT, Counted):
-        assert told(capsys, *words)[0] == 0
-    assert len(made) == runs
-    assert all(isinstance(env, simpy.Environment) and env.now > 0 for env in made)
 
 
 def test_a_scheduler_is_listed_with_the_parameters_that_it_has(capsys):

@@ -8,11 +8,11 @@ import sys
 import numpy as np
 import pytest
 from hgsp.tasks import FAST, instance_of, needs_orlib, optimum_of, orlib
-from support import CGRSP, DATA, process
+from support import DATA, process
 
 from cgrsp_simpy.base.checks import InputError
 from cgrsp_simpy.hgsp.generate import Level, generate
-from cgrsp_simpy.hgsp.instance import Gpu, Instance, cluster, read_instance
+from cgrsp_simpy.hgsp.instance import cluster, read_instance
 from cgrsp_simpy.hgsp.rules import RULES, dispatch
 from cgrsp_simpy.hgsp.scenario import solve
 from cgrsp_simpy.hgsp.schedule import greedy_assignment
@@ -90,21 +90,6 @@ def test_a_known_optimum_on_two_machines():
 
 
 @needs_orlib
-@pytest.mark.slow
-def test_a_known_value_on_four_machines():
-    """Instance 36 on four: 6420 is known; within 1 % soon."""
-    assert value(orlib(36, 4), 1, moves=250_000) <= 1.01 * 6420
-
-
-@needs_orlib
-@pytest.mark.slow
-def test_single_machine_optima_are_found_soon():
-    """Every tenth instance; all 125: the long test."""
-    for index in range(10, 126, 10):
-        assert value(orlib(index), index, moves=200_000) == optimum_of(index), index
-
-
-@needs_orlib
 @pytest.mark.long
 def test_all_single_machine_optima_are_found():
     """Ten million moves: a second with the extra `fast`."""
@@ -118,74 +103,6 @@ def test_all_single_machine_optima_are_found():
 
 
 # ---- unrelated machines ----
-
-UNRELATED = [(tasks, gpus) for tasks in (8, 20, 40, 60, 80) for gpus in (3, 5, 7, 9)]
-
-
-def unrelated(number):
-    """An instance of p_ij that are drawn for each pair, at four loads in turn."""
-    (n, m), rng = UNRELATED[number], np.random.default_rng(number)
-    times_s = rng.integers(5, 101, (n, m)).astype(float)
-    least_s = times_s.min(axis=1)
-    load = (0.6, 1.0, 1.5, 2.5)[(number + number // 4) % 4]
-    arrival_s = np.sort(rng.integers(0, int(least_s.sum() / m / load) + 1, n)).astype(
-        float
-    )
-    deadline_s = np.round(arrival_s + rng.uniform(0.5, 2.5, n) * least_s * 1.2)
-    weight, none = rng.integers(1, 11, n).astype(float), np.zeros(n)
-    gpus = tuple(Gpu(f"GPU {j + 1}", 0.0, 1.0) for j in range(m))
-    return Instance((), none, deadline_s, weight, arrival_s, gpus, times_s=times_s)
-
-
-def by_cp_sat(instance, seconds):
-    """What CP-SAT finds with one worker: an optional interval for each task on each
-    GPU.
-    """
-    from ortools.sat.python import cp_model
-
-    (n, m), model = instance.times_s.shape, cp_model.CpModel()
-    columns = (instance.arrival_s, instance.deadline_s, instance.weight)
-    arrival_s, deadline_s, weight = (column.astype(int).tolist() for column in columns)
-    times_s = instance.times_s.astype(int).tolist()
-    last_s = max(arrival_s) + sum(map(max, times_s))
-    runs = [[] for _ in range(m)]
-    cost = []
-    for i in range(n):
-        end, late = (model.new_int_var(0, last_s, "") for _ in range(2))
-        chosen = [model.new_bool_var("") for _ in range(m)]
-        for j, x in enumerate(chosen):
-            start = model.new_int_var(arrival_s[i], last_s, "")
-            runs[j].append(
-                model.new_optional_interval_var(start, times_s[i][j], end, x, "")
-            )
-        model.add_exactly_one(chosen)
-        model.add(late >= end - deadline_s[i])
-        cost.append(weight[i] * late)
-    for own in runs:
-        model.add_no_overlap(own)
-    model.minimize(sum(cost))
-    solver = cp_model.CpSolver()
-    solver.parameters.num_workers, solver.parameters.max_time_in_seconds = 1, seconds
-    return solver.objective_value if solver.solve(model) in (2, 4) else np.inf
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("number", range(4))
-def test_eight_tasks_on_unrelated_gpus_are_solved_to_the_optimum(number):
-    instance = unrelated(number)
-    exact = solve(instance, "milp").plan.solution
-    assert exact.optimal
-    assert value(instance, moves=20_000) == pytest.approx(
-        exact.schedule.weighted_tardiness
-    )
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("number", range(len(UNRELATED)))
-def test_cp_sat_is_never_ahead_on_unrelated_gpus_at_equal_time(number):
-    pytest.importorskip("ortools")
-    instance = unrelated(number)
-    assert value(instance, time_budget_s=5.0) <= by_cp_sat(instance, 5.0) + 1e-6
 
 
 # ---- the extra ----
@@ -217,22 +134,3 @@ def test_compiled_or_not_the_answer_is_the_same_to_the_bit(tmp_path, monkeypatch
     plain = json.loads(process([sys.executable, "-c", BITS], tmp_path).stdout)
     assert (compiled[0], plain[0]) == (True, False)
     assert compiled[1] == plain[1]
-
-
-@pytest.mark.long
-def test_the_first_search_says_that_it_compiles_and_spends_its_second_on_the_search(
-    tmp_path, monkeypatch
-):
-    pytest.importorskip("numba")
-    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
-    words = [
-        *CGRSP,
-        *"run hgsp:tasks1 seconds=1 --policy search --format json".split(),
-    ]
-    first, second = (process(words, tmp_path) for _ in range(2))
-    assert (first.stderr.count("compiling the search, once"), second.stderr) == (1, "")
-    values = [json.loads(each.stdout)["weighted_tardiness"] for each in (first, second)]
-    start = min(
-        dispatch(generate("tasks1"), rule).weighted_tardiness for rule in RULES.values()
-    )
-    assert max(values) < start / 2

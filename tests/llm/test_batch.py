@@ -139,16 +139,6 @@ def test_equal_requests_one_at_a_time_are_m_d_1():
     assert abs(wait_s.mean - 2 * expected) > error
 
 
-def test_a_full_batch_makes_as_many_tokens_as_it_has_requests_every_step():
-    """Eight at once, a step of 10 ms: 800 tokens a second, and no more however many
-    wait.
-    """
-    source = requests(*((0, 1, 100) for _ in range(160)))
-    figures = run_of(source, max_batch=8, kv_mb=0.5).summary()
-    assert figures["tokens_per_s"] == pytest.approx(800, rel=0.02)
-    assert figures["utilisation_pct"] == pytest.approx(100)
-
-
 # ---- what holds of every run ----
 
 

@@ -10,7 +10,6 @@ import pytest
 from support import DATA, STEPS, check_refused
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.base.checks import InputError
 from cgrsp_simpy.llm.report import LATENCIES, METRICS
 from cgrsp_simpy.llm.steps import Roofline, llama2_70b
 from cgrsp_simpy.studies.subject import subject_of
@@ -100,20 +99,6 @@ def test_a_request_alone_takes_as_long_as_is_told_beforehand():
         assert own["alone_s"] == pytest.approx(own["e2e_s"], rel=within)
 
 
-def test_requests_are_drawn_by_the_seed_and_the_same_for_every_policy():
-    scenario = cg.llm.Scenario(cg.llm.Offered(40, rate_per_s=30.0))
-    one, again, other = (
-        subject_of(scenario).run(*each)
-        for each in (("fifo", 1), ("sjf", 1), ("fifo", 2))
-    )
-    names = ["submit_s", "prompt_tokens", "output_tokens"]
-    assert one.jobs[names].tolist() == again.jobs[names].tolist()
-    assert one.jobs[names].tolist() != other.jobs[names].tolist()
-    assert subject_of(scenario).is_random
-    listed = cg.llm.RequestList([0.0], [9], [9], [1.0])
-    assert not subject_of(cg.llm.Scenario(listed)).is_random
-
-
 # ---- the Azure log ----
 
 
@@ -180,23 +165,6 @@ def test_the_script_says_what_it_prints():
     )
 
 
-@pytest.mark.slow
-def test_the_azure_log_from_2_to_16_gpus(azure):
-    """More GPUs are never slower; of one, the weights do not fit."""
-    sweep = cg.sweep(cg.llm.Scenario(azure), {"gpus": [2, 4, 8, 16]}, ["fifo"], [0])
-    means = [study.rows[0]["e2e_s"] for study in sweep.studies]
-    assert means == sorted(means, reverse=True)
-    assert 8 * 30 > means[2] * 10 > 12  # of the order of 12 s
-    with pytest.raises(
-        InputError, match=r"gpus\(=1\) must be a multiple of tensor_parallel, 2"
-    ):
-        subject_of(cg.llm.Scenario(azure)).varied(gpus=1)
-    with pytest.raises(
-        InputError, match=r"weights_gb\(=140.0\) must be less than the 76 GB"
-    ):
-        subject_of(cg.llm.Scenario(azure)).varied(gpus=1, tensor_parallel=1)
-
-
 # ---- bad input ----
 
 LISTED = cg.llm.RequestList([0.0, 1.0], [100, 600], [50, 500], [1.0, 1.0])
@@ -251,13 +219,6 @@ LISTED = cg.llm.RequestList([0.0, 1.0], [100, 600], [50, 500], [1.0, 1.0])
 )
 def test_bad_input_is_refused_in_one_line(make, said):
     check_refused(make, [said])
-
-
-def test_a_roofline_needs_no_table_of_the_gpu():
-    scenario = cg.llm.Scenario(
-        cg.llm.Offered(5), cg.llm.Service(2, 2, gpu="b200"), Roofline(2250, 8000)
-    )
-    assert subject_of(scenario).run("fifo").summary()["goodput_pct"] == 100
 
 
 def test_a_listing_tells_when_a_request_starts_and_ends():

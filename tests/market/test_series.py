@@ -15,7 +15,6 @@ from market.snapshots import trace
 from support import check_bad_input, check_refused, outcome
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.base.checks import InputError
 from cgrsp_simpy.market.series import Series, read_market, read_series
 
 TRACES = Path(__file__).parents[3] / "shared" / "data" / "spot_traces"
@@ -95,11 +94,6 @@ def test_what_is_wrong_is_one_line(file, text, told):
     assert check_refused(lambda: read_series(path), [told]).startswith(f"{path}: ")
 
 
-def test_a_file_that_is_missing_is_one_line(tmp_path):
-    with pytest.raises(InputError, match="No such file"):
-        read_series(tmp_path / "none.json")
-
-
 @pytest.mark.skipif(not TRACES.is_dir(), reason="the traces are not here")
 def test_every_trace_of_the_folder_is_read():
     files = sorted(TRACES.rglob("*.json"))
@@ -165,12 +159,6 @@ def test_of_offers_the_best_label_counts_and_none_was_not_fetched(tmp_path):
     assert own.time_s.tolist() == [0, 1800, 3600, 5400]
     assert own.price_usd_per_h.tolist()[:3] == [2.5] * 3
     assert math.isnan(own.price_usd_per_h[3])
-
-
-def test_a_single_line_of_the_tracker_is_no_trace(tmp_path):
-    path = tmp_path / "one.jsonl"
-    path.write_text(tracked("2025-10-19T21:30:00", low=3))
-    assert read_market(path)[0].status.tolist() == [2]
 
 
 def test_a_table_may_hold_several_types_by_name_or_number(tmp_path):

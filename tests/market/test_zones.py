@@ -2,7 +2,6 @@
 
 import json
 import math
-import time
 from itertools import pairwise
 
 import numpy as np
@@ -15,10 +14,6 @@ from cgrsp_simpy.spot.job import Checkpoints
 from cgrsp_simpy.spot.scenario import Scenario
 
 # ---- markets ----
-
-
-def test_one_poll_on_each_side_of_the_history_is_enough():
-    assert Traces((Series.of("a", 600, [True, False]),), history=0.5).before == 1
 
 
 def test_a_run_meets_the_poll_in_which_it_ends():
@@ -68,7 +63,8 @@ def test_zones_of_a_made_up_market_do_not_depend_on_their_number():
 
 
 def test_the_made_up_market_has_the_mean_times_asked_for():
-    series = TwoState(2.0, 1.0)._series(0, 400_000, 1)
+    [zone] = TwoState(2.0, 1.0, history_h=10_000.0).draw(1, 3600.0, 1)
+    series = zone.history
     for up, mean_h in ((True, 2.0), (False, 1.0)):
         runs_h = series.runs_s(up) / 3600
         error = runs_h.std(ddof=1) / math.sqrt(len(runs_h))
@@ -138,26 +134,6 @@ def test_offers_are_a_zone_a_provider_whose_instances_are_kept(file):
         False,
         False,
     ]
-
-
-def test_offers_are_of_the_clock_of_the_world(file, monkeypatch):
-    """Also where the clock of the machine leaps to summer time."""
-    moments = [
-        f"2025-03-30T{hour:02}:{minute}:00Z"
-        for hour in range(5)
-        for minute in ("00", "30")
-    ]
-    offers = {"a": {"count": 1, "min": 2.0}}
-    lines = (json.dumps({"timestamp": own, "by_provider": offers}) for own in moments)
-    path = file("\n".join(lines))
-    monkeypatch.setenv("TZ", "Europe/Berlin")
-    try:
-        time.tzset()
-        [found] = read_traces([path]).series
-    finally:
-        monkeypatch.undo()
-        time.tzset()
-    assert (found.step_s, found.steps) == (1800, 9)
 
 
 GOOD = {"metadata": {"gap_seconds": 600}, "data": [1, 0, 1, 1]}

@@ -3,10 +3,8 @@ SimPy's.
 """
 
 import itertools
-import logging
 import os
 import random
-import shutil
 import subprocess
 import sys
 from math import inf
@@ -19,12 +17,10 @@ from benchmarks.suite import scenario as of_suite
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_scenarios import scenarios
-from support import CGRSP, csv_rows, messages, output, process
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.base.checks import InputError
 from cgrsp_simpy.base.policy import PolicyError
-from cgrsp_simpy.cli import main
 from cgrsp_simpy.rental.policies.rule import index, score, tiers, withheld
 from cgrsp_simpy.rental.policies.rules import (
     by_atc,
@@ -538,37 +534,12 @@ def test_small_studies_stay_with_simpy_unless_told(engine, within, jobs, runs):
         assert replicate.engine_for(engine, wanted, 1) == runs
 
 
-def test_months_are_the_same_by_either_engine(capsys):
-    words = "compare month days=2 --seeds 2 --policies fifo,cadr --format json".split()
-    said = []
-    for engine in ("simpy", "compiled"):
-        assert main([*words, "--engine", engine]) == 0
-        said.append(capsys.readouterr().out)
-    assert said[0] == said[1]
-
-
-def test_advice_runs_what_it_can_compiled(monkeypatch):
-    done = []
-    monkeypatch.setattr(bulk, "_report_first_use", lambda _: done.append(1))
-    own = [cg.advise(cg.day("quiet"), ["fifo", "edf"], range(2)).rows]
-    assert not done
-    monkeypatch.setattr(replicate, "MANY", 500)  # more than any of its studies has
-    own.append(cg.advise(cg.day("quiet"), ["fifo", "edf"], range(2)).rows)
-    assert done
-    assert repr(own[0]) == repr(own[1])  # NaN differs from NaN
-
-
 def test_auto_runs_what_it_can_compiled_and_the_rest_in_simpy(monkeypatch):
-    done = []
-    monkeypatch.setattr(bulk, "_report_first_use", lambda _: done.append(1))
     monkeypatch.setattr(replicate, "MANY", 1)
     day = cg.day("quiet")
     study = cg.compare(day, ["fifo", "random", "watch", "cadr", "triage"], range(3))
-    assert len(done) == 9
-    assert (
-        study.rows
-        == cg.compare(day, list(study.policies), range(3), engine="simpy").rows
-    )
+    simpy = cg.compare(day, list(study.policies), range(3), engine="simpy")
+    assert study.rows == simpy.rows
 
 
 def test_what_has_no_compiled_loop_says_so():
@@ -579,20 +550,6 @@ def test_what_has_no_compiled_loop_says_so():
         cg.simulate(cg.day("quiet"), "fifo", engine="compiled", listener=print)
     with pytest.raises(InputError, match="auto, simpy, compiled"):
         cg.simulate(cg.day("quiet"), "fifo", engine="fast")
-
-
-@pytest.mark.slow
-def test_memory_does_not_grow_with_the_number_of_jobs():
-    import tracemalloc
-
-    peaks = []
-    for jobs in (30_000, 120_000):
-        scenario = cg.day("normal", jobs=jobs)
-        tracemalloc.start()
-        subject_of(scenario).run("cadr", records=False, engine="compiled")
-        peaks.append(tracemalloc.get_traced_memory()[1])
-        tracemalloc.stop()
-    assert peaks[1] < 1.1 * peaks[0]
 
 
 @pytest.mark.slow
@@ -611,65 +568,3 @@ def test_without_a_compiler_all_is_simpys():
 
 
 # ---- read-only installations ----
-
-
-@pytest.fixture
-def read_only(tmp_path, monkeypatch):
-    """Runs commands of a copy of the package, for which numba can write no cache.
-
-    Files take the place of the folders of the cache, which stops the super-user, too.
-    """
-    package = tmp_path / "cgrsp_simpy"
-    shutil.copytree(
-        Path(cg.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__")
-    )
-    for folder in {path.parent for path in package.rglob("*.py")}:
-        (folder / "__pycache__").touch()
-    for name in ("HOME", "XDG_CACHE_HOME"):
-        monkeypatch.setenv(name, os.devnull)
-    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    return lambda line, timeout=120: process([*CGRSP, *line.split()], tmp_path, timeout)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(
-    ("study", "figure"),
-    [
-        (
-            "compare hgsp --policies greedy,search:moves=2000 --seeds 2",
-            "weighted_tardiness",
-        ),
-        (
-            "compare quiet --policies fifo,edf --seeds 2 --engine compiled",
-            "wait_min",
-        ),
-        ("compare hectic --policies fifo,edf --seeds 200", "wait_min"),
-    ],
-)
-def test_a_study_on_a_read_only_installation_is_compiled_without_a_cache(
-    read_only, capsys, study, figure
-):
-    done = read_only(f"{study} --format csv", timeout=600)
-    assert done.returncode == 0, done.stderr
-    assert done.stderr.count("numba can write no cache") == 1
-    usual = output(capsys, *study.split(), "--format", "csv")
-    values, wanted = (
-        [row[figure] for row in csv_rows(text)] for text in (done.stdout, usual)
-    )
-    assert values == wanted and all(values)
-
-
-def test_what_numba_cannot_cache_is_compiled_and_logged_once(monkeypatch, caplog):
-    from numba.core.caching import CompileResultCacheImpl
-
-    from cgrsp_simpy.base import compiled
-
-    monkeypatch.setattr(CompileResultCacheImpl, "_locator_classes", [])
-    compiled._report_no_cache.cache_clear()
-    caplog.set_level("INFO")
-    functions = [compiled.compiled(lambda x, add=add: x + add) for add in (1, 2)]
-    assert [function(3) for function in functions] == [4, 5]
-    assert [compiled.cache_folder(function) for function in functions] == [None, None]
-    assert len(messages(caplog, logging.INFO)) == 1
-    assert "NUMBA_CACHE_DIR" in caplog.text

@@ -2,17 +2,14 @@
 replayed or by a law, by hand and at random.
 """
 
-import json
 from collections import defaultdict
 from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support import figures_of
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.cli import main
 from cgrsp_simpy.market.law import CLOCKS
 from cgrsp_simpy.market.stock import Stock
 from cgrsp_simpy.studies.subject import subject_of
@@ -131,14 +128,6 @@ def test_a_series_that_is_shorter_than_the_run_begins_anew():
     times_s = [at_s for at_s, _ in taken(on_spot([0] * 20, series))]
     assert times_s == [500 + 600 * turn for turn in range(len(times_s))]
     assert len(times_s) > 2
-
-
-def test_rates_and_stock_take_instances_side_by_side():
-    series = recorded((0, 5000), (HIGH, LOW), DAY_S)
-    by_rate = on_spot([0] * 80, series, preemption_per_h=6.0)
-    times_s = [at_s for at_s, _ in taken(by_rate)]
-    assert 5000 in times_s
-    assert len(times_s) > 5
 
 
 # ---- when stock runs out ----
@@ -272,35 +261,6 @@ def test_claims_add_up_and_the_same_seed_gives_the_same_bits(
 # ---- ways in ----
 
 
-def test_a_recorded_market_takes_instances_on_the_command_line(
-    tmp_path, capsys, caplog
-):
-    path = tmp_path / "zone.json"
-    polls = ([1] * 20 + [0] * 7 + [1] * 9 + [0] * 4) * 8
-    path.write_text(json.dumps({"metadata": {"gap_seconds": 600}, "data": polls}))
-    types = [f"market.{gpu.name}=zone" for gpu in cg.THESIS_GPUS]
-    line = (
-        f"run hectic market={path} terms.taken_when_low=yes terms.checkpoint_s=20"
-        " --format json"
-    )
-    with caplog.at_level("INFO"):
-        assert main([*line.split(), *types, "--policy", "edf"]) == 0
-    found = figures_of(capsys.readouterr().out)
-    own = {gpu.name: "zone" for gpu in cg.THESIS_GPUS}
-    day = cg.on_market(cg.day("hectic"), cg.measured(path), own)
-    terms = cg.Terms(taken_when_low=True, checkpoint_s=20)
-    assert found == pytest.approx(
-        subject_of(subject_of(day).varied(terms=terms)).run("edf", 0).summary()
-    )
-    assert found["preemptions"] > 0
-    long = [*line.replace("hectic", "quiet jobs=200").split(), *types]
-    with caplog.at_level("INFO"):
-        assert main(long) == 0
-    assert (
-        "the series of 53.3 h is shorter than the run, and starts again" in caplog.text
-    )
-
-
 @pytest.mark.parametrize(
     ("make", "words"),
     [
@@ -333,11 +293,3 @@ def test_a_recorded_market_takes_instances_on_the_command_line(
 def test_what_cannot_be_is_one_line(make, words):
     with pytest.raises(cg.InputError, match=words):
         make()
-
-
-def test_wrong_options_are_one_line(capsys):
-    assert main("run quiet terms.taken_when_low=yes".split()) == 2
-    [line] = capsys.readouterr().err.splitlines()
-    assert "taken_when_low(='RTX 3090') must be left out where the stock" in line
-    words = "run normal persistence_s=3600 terms.taken_when_low=yes"
-    assert main(words.split()) == 0

@@ -10,8 +10,6 @@ import pytest
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
-from cgrsp_simpy.decide.bounds import lower_bound
-from cgrsp_simpy.decide.clairvoyant import optimum
 from cgrsp_simpy.market.law import CLOCKS
 from cgrsp_simpy.rental.deadlines import DeadlineClasses
 from cgrsp_simpy.rental.policies.law import Outlook, delay_of
@@ -44,7 +42,7 @@ def as_table(market, gpus=cg.THESIS_GPUS):
     )
 
 
-@pytest.mark.parametrize("policy", cg.POLICIES)
+@pytest.mark.parametrize("policy", ["fifo", "rh", "cadr", "watch", "triage"])
 @pytest.mark.parametrize("day", ["normal", "surge"])
 def test_the_thesis_written_as_open_scenario_gives_the_same_records(policy, day):
     usual = cg.day(day, jobs=200)
@@ -56,22 +54,6 @@ def test_the_thesis_written_as_open_scenario_gives_the_same_records(policy, day)
     assert run.jobs.tobytes() == again.jobs.tobytes()
     assert run.summary() == pytest.approx(again.summary(), nan_ok=True)
     assert list(run.summary()) == list(again.summary())
-
-
-@pytest.mark.slow
-def test_bounds_and_optima_read_the_table_too():
-    usual = cg.day("quiet", jobs=4, slots=2)
-    other = replace(usual, market=as_table(usual.market))
-    assert optimum(other) == optimum(usual)
-    assert lower_bound(other).value == pytest.approx(lower_bound(usual).value, rel=1e-6)
-    scarce = [cg.HourlyStock(gpu.name, [(0, 0, 1)] * 24) for gpu in cg.THESIS_GPUS]
-    worse = replace(usual, market=cg.Market(stock=scarce))
-    assert optimum(worse).wait_min > 10 > optimum(usual).wait_min
-    assert (
-        lower_bound(worse, objective="wait").value
-        > 10
-        > lower_bound(usual, objective="wait").value
-    )
 
 
 def test_triage_knows_from_the_table_how_long_low_stock_lasts():
@@ -213,15 +195,6 @@ def test_a_job_by_hand_is_of_one_of_the_two_classes_unless_it_says_so():
     assert cg.Job(0, 0, 9, deadline_class=7).deadline_class == 7
 
 
-def test_a_listing_names_the_class_of_a_job():
-    told = []
-    cg.simulate(three, "fifo", listener=lambda event: told.append(event))
-    details = [event.detail for event in told if event.kind == "submit"]
-    assert details
-    for name in ("rush", "day", "batch"):
-        assert any(f", {name}, due " in detail for detail in details)
-
-
 # ---- logs ----
 
 LOG = """submit_s,service_s,deadline_s,qos
@@ -271,7 +244,7 @@ def test_a_deadline_class_may_have_sizes_of_its_own(tmp_path):
     )
     assert count == pytest.approx(expected, abs=4 * np.sqrt(20_000 * 0.25))
     assert count[expected == 0].sum() == 0
-    scenario = cg.Scenario("sized", workload)
+    scenario = cg.Scenario("sized", replace(workload, jobs=50))
     scenario.to_toml(tmp_path / "sized.toml")
     again = cg.Scenario.from_toml(tmp_path / "sized.toml")
     assert again == scenario
@@ -291,16 +264,6 @@ def test_sizes_of_classes_leave_all_other_draws_as_they_are():
         assert luck[:2] == its[:2]
         assert tuple(one) == tuple(other._replace(complexity=one.complexity))
         assert other.complexity == (3 if other.deadline_class == 2 else one.complexity)
-
-
-def test_a_log_with_timestamps_knows_its_day_of_the_week(tmp_path):
-    path = tmp_path / "log.csv"
-    path.write_text(
-        "timestamp,service_s\n2024-11-20 08:30:00,5\n2024-11-28 09:00:00,5\n"
-    )
-    log = cg.trace(path).workload
-    assert (log.start_day, log.start_h) == ("Wednesday", 8.5)
-    assert sum(map(sum, cg.arrival_rates(log, weekly=True).per_h)) > 0
 
 
 # ---- files and commands ----
@@ -327,31 +290,6 @@ window_s = 40000
 gpu = "RTX 3090"
 chances = CHANCES
 """.replace("CHANCES", str([[0.9, 0.1, 0.0]] * 12 + [[0.1, 0.2, 0.7]] * 12))
-
-
-def test_commands_and_studies_take_an_open_file_and_tell_of_its_classes(
-    tmp_path, capsys
-):
-    path = tmp_path / "open.toml"
-    path.write_text(TOML)
-    assert main(["run", str(path), "--policy", "rh"]) == 0
-    shown = capsys.readouterr().out
-    for name in ("rush_miss_pct", "bulk_wait_min", "weighted_tardiness_min"):
-        assert name in shown
-    study = cg.compare(
-        cg.Scenario.from_toml(path), ["fifo", "rh"], range(3), out=tmp_path / "out"
-    )
-    again = cg.compare(
-        cg.Scenario.from_toml(path), ["fifo", "rh"], range(3), out=tmp_path / "out"
-    )
-    assert again.rows == study.rows
-    run = cg.simulate(cg.Scenario.from_toml(path), "rh", 2)
-    assert study.rows[-1] == {"policy": "rh", "seed": 2, **run.summary()}
-    changed = cg.Scenario.from_toml(path)
-    rates = cg.ArrivalRates([9.0] * 24)
-    changed = replace(changed, workload=replace(changed.workload, rates=rates))
-    with pytest.raises(cg.InputError, match="use another directory"):
-        cg.compare(changed, ["fifo", "rh"], range(3), out=tmp_path / "out")
 
 
 def test_tables_tests_and_sweeps_know_the_figures_of_the_classes():
@@ -490,13 +428,6 @@ def test_what_a_file_may_not_hold_is_told_in_one_line(
 
 
 JOB = cg.Job(0, 0.0, 9.0)
-
-
-def test_names_of_classes_may_be_a_list():
-    one, other = cg.JobList([JOB], ["a", "b"]), cg.JobList([JOB], ("a", "b"))
-    assert one == other
-    assert hash(one) == hash(other)
-    assert one.class_names == ("a", "b")
 
 
 @pytest.mark.parametrize(
@@ -654,13 +585,6 @@ def test_what_is_beside_a_workload_of_ones_own_varies():
     assert subject_of(own).varied(slots=2, warm_s=60.0).slots == own.slots[:2]
     with pytest.raises(cg.InputError, match="unknown parameter 'jobs'"):
         subject_of(own).varied(jobs=4)
-
-
-def test_parts_and_what_is_in_them_vary_together():
-    day = subject_of(cg.day("quiet")).varied(
-        market=cg.Market(persistence_s=60.0), sight="now"
-    )
-    assert (day.market.persistence_s, day.market.sight) == (60.0, "now")
 
 
 def test_weights_of_a_log_multiply_those_of_its_classes(tmp_path):

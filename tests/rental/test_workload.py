@@ -3,16 +3,13 @@ scenario file and back.
 """
 
 import csv
-import re
 from dataclasses import replace
-from datetime import datetime
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.market.law import CLOCKS
 from cgrsp_simpy.rental.deadlines import DeadlineClasses
 
 NAN = float("nan")
@@ -47,15 +44,6 @@ def stamped(*moments, seconds=5):
 
 
 # ---- the axis of time ----
-
-
-def test_the_axis_of_submit_s_is_kept(read):
-    scenario = read("submit_s,service_s\n100,5\n250.5,6\n")
-    assert scenario.workload.submit_s == (100.0, 250.5)
-    assert scenario.workload.service_s == (5.0, 6.0)
-    assert scenario.workload.start_h is None
-    # no stamps, so the clock starts at its own hour
-    assert scenario.market.clock == CLOCKS["calibrated"]
 
 
 DAY_AND_MORE = stamped(
@@ -120,24 +108,6 @@ def test_the_stock_of_a_stamped_log_follows_its_own_hours(read):
     assert scenario.market.clock.multiplier(13 * 3600.0) == 1.0  # midnight
 
 
-def test_slots_are_idle_from_time_0_on_which_a_window_moves(read):
-    """A log in seconds whose first job comes after thirty days of its clock."""
-    lead_s = 30 * DAY_SECONDS
-    rows = "".join(f"{lead_s + 60 * job},50\n" for job in range(20))
-    whole, cut = (
-        cg.simulate(
-            read(f"submit_s,service_s\n{rows}", window=window), "fifo"
-        ).summary()
-        for window in (None, f"{lead_s}:{2 * lead_s}")
-    )
-    assert whole["cost_usd"] == cut["cost_usd"]
-    assert whole["makespan_h"] == pytest.approx(cut["makespan_h"] + 720)
-    assert cut["utilisation_pct"] > 1
-    assert whole["utilisation_pct"] * whole["makespan_h"] == pytest.approx(
-        cut["utilisation_pct"] * cut["makespan_h"]
-    )
-
-
 # ---- cells ----
 
 
@@ -156,11 +126,6 @@ def test_a_log_is_read_without_a_word(read, text, caplog):
     log = read(text).workload
     assert (log.submit_s, log.service_s) == ((0.0, 9.0), (5.0, 6.0))
     assert caplog.messages == []
-
-
-def test_jobs_may_come_at_one_instant(read):
-    run = cg.simulate(read("submit_s,service_s\n0,5\n0,6\n0,7\n"), "fifo")
-    assert run.jobs["submit_s"].tolist() == [0.0, 0.0, 0.0]
 
 
 def test_a_log_of_one_row_runs(read):
@@ -268,40 +233,16 @@ def test_nothing_on_a_job_tells_its_seconds(read):
     assert short.known() == long.known()
 
 
-def test_equal_seconds_are_one_class(read):
-    scenario = read("submit_s,service_s\n" + "0,30\n" * 7)
-    assert scenario.workload.complexity == (1,) * 7
-    assert scenario.workload.mix == (1.0,)
-    assert scenario.slots[0].mean_execution_s == (30.0,)
-    jobs = cg.simulate(scenario, "cadr").jobs
-    speeds = np.array([gpu.speed for gpu in scenario.slots])
-    assert jobs["service_s"] == pytest.approx(30.0 / speeds[jobs["slot"]])
-
-
-def test_the_luck_of_a_logged_job_is_the_same_under_every_policy(read):
-    scenario = read(
-        "submit_s,service_s\n" + "".join(f"{900 * i},{5 + i}\n" for i in range(12))
-    )
-    draws = [
-        [draw for _, draw in scenario.workload.generate(3, scenario.service)]
-        for _ in range(2)
-    ]
-    assert draws[0] == draws[1]
-    assert draws[0] != [
-        draw for _, draw in scenario.workload.generate(4, scenario.service)
-    ]
-
-
 # ---- deadlines, GPUs, weights ----
 
 
 def test_deadlines_follow_the_class_mix_where_the_log_names_none(read):
-    text = "submit_s,service_s\n" + "".join(f"{i},{5 + i % 9}\n" for i in range(5000))
+    text = "submit_s,service_s\n" + "".join(f"{i},{5 + i % 9}\n" for i in range(2000))
     jobs = cg.simulate(read(text, tight_fraction=0.3, slots=50), "fifo").jobs
     window_s = jobs["deadline_s"] - jobs["submit_s"]
     assert window_s == pytest.approx(np.where(jobs["tight"], 3600.0, 28800.0))
-    # 5,000 jobs: 4 standard errors of a share of 0.3 are 0.026
-    assert jobs["tight"].mean() == pytest.approx(0.3, abs=4 * (0.3 * 0.7 / 5000) ** 0.5)
+    # 2,000 jobs: 4 standard errors of a share of 0.3 are 0.041
+    assert jobs["tight"].mean() == pytest.approx(0.3, abs=4 * (0.3 * 0.7 / 2000) ** 0.5)
     assert (
         cg.simulate(read(text, tight_fraction=0.0, slots=50), "fifo")
         .jobs["tight"]
@@ -320,13 +261,6 @@ def test_a_deadline_of_the_log_is_kept_and_tight_within_an_hour(read):
     jobs = cg.simulate(read(text, tight_fraction=0.0), "fifo").jobs
     assert jobs["deadline_s"].tolist() == [150.0, 3700.0, 3701.0, 28900.0]
     assert jobs["tight"].tolist() == [True, True, False, False]
-
-
-def test_a_deadline_at_the_submission_is_allowed(read, caplog):
-    assert cg.simulate(read("submit_s,service_s,deadline_s\n9,5,9\n"), "fifo").jobs[
-        "deadline_s"
-    ].tolist() == [9.0]
-    assert caplog.messages == []
 
 
 @pytest.mark.parametrize("first", ["nan", "NaN", "none", ""])
@@ -369,17 +303,6 @@ def test_the_gpus_of_a_job_are_slots_that_it_holds_at_once(read):
     # the last one needs all three
     assert jobs["dispatch_s"][2] == max(jobs["finish_s"][:2])
     assert jobs["cost_usd"] == pytest.approx(np.array([2, 1, 3]) * 30 * 0.46 / 3600)
-
-
-def test_a_weight_is_on_the_job(read):
-    scenario = read("submit_s,service_s,weight\n0,5,2.5\n0,5,0\n0,5,\n")
-    assert [
-        job.weight for job, _ in scenario.workload.generate(0, scenario.service)
-    ] == [
-        2.5,
-        0.0,
-        1.0,
-    ]
 
 
 # ---- to a scenario file and back ----
@@ -493,25 +416,6 @@ def test_a_scenario_comes_back_equal_from_its_file_and_runs_to_the_same_records(
     assert (tmp_path / "again.toml").read_bytes() == path.read_bytes()
 
 
-def test_lists_of_jobs_are_equal_if_all_that_is_on_their_jobs_is():
-    first = cg.JobList((cg.Job(0, 0.0, 9.0), cg.Job(1, 1.0, 9.0)))
-    assert first == cg.JobList((cg.Job(0, 0.0, 9.0), cg.Job(1, 1.0, 9.0)))
-    for other in (
-        {"deadline_s": 8.0},
-        {"complexity": 2},
-        {"tight": True},
-        {"gpus": 2},
-        {"weight": 2.0},
-    ):
-        assert first != cg.JobList(
-            (
-                cg.Job(0, 0.0, 9.0),
-                cg.Job(**{"id": 1, "submit_s": 1.0, "deadline_s": 9.0, **other}),
-            )
-        )
-    assert first != cg.JobList((cg.Job(0, 0.0, 9.0),))
-
-
 def test_a_scenario_file_finds_its_log_beside_itself(tmp_path, monkeypatch):
     (tmp_path / "jobs.csv").write_text("submit_s,service_s\n0,5\n")
     path = tmp_path / "scenario.toml"
@@ -522,12 +426,6 @@ def test_a_scenario_file_finds_its_log_beside_itself(tmp_path, monkeypatch):
     assert scenario == replace(
         cg.trace(tmp_path / "jobs.csv", tight_fraction=0.5), name="scenario"
     )
-
-
-def test_what_a_scenario_file_leaves_out_is_as_in_the_thesis(tmp_path):
-    path = tmp_path / "hectic.toml"
-    path.write_text("[workload]\njobs = 950\nrate_per_s = 0.1\n")
-    assert cg.Scenario.from_toml(path) == cg.day("hectic")
 
 
 def test_a_log_made_in_python_cannot_be_written_and_nothing_is(tmp_path):
@@ -593,93 +491,6 @@ def test_of_the_26823_requests_the_26392_that_succeeded_are_read(requests, caplo
         for n, s in ((398, "FAILED"), (30, "PENDING"), (3, "PROCESSING"))
     )
     assert left_out == [f"rows left out: {counts}"]
-
-
-@pytest.mark.slow
-@real
-def test_two_days_of_real_requests_run_to_their_end(requests):
-    scenario = cg.trace(REAL, "gentd26", window="2024-11-20:2024-11-22")
-    midnight = datetime(2024, 11, 20)
-    stamps = [
-        (datetime.fromisoformat(row["gmt_create"]) - midnight).total_seconds()
-        for row in requests
-    ]
-    expected = [
-        (second, float(row["exec_time_seconds"]))
-        for second, row in zip(stamps, requests)
-        if 0 <= second < 2 * DAY_SECONDS and row["predict_status"] == "SUCCEED"
-    ]
-    assert (
-        list(zip(scenario.workload.submit_s, scenario.workload.service_s)) == expected
-    )
-    assert scenario.market.clock.start_h == 0.0
-    run = cg.simulate(scenario, "cadr")
-    assert run.jobs["submit_s"].tolist() == [second for second, _ in expected]
-    speeds = np.array([gpu.speed for gpu in scenario.gpus])[run.jobs["gpu"]]
-    np.testing.assert_allclose(
-        run.jobs["service_s"] * speeds, [seconds for _, seconds in expected], rtol=1e-9
-    )
-    figures = run.summary()
-    assert figures["jobs"] == figures["completed"] == len(expected) == 2650
-    assert all(np.isfinite(value) for value in figures.values())
-
-
-@real
-def test_real_requests_come_back_from_a_scenario_file(tmp_path):
-    scenario = cg.trace(
-        REAL, "gentd26", window="2024-11-20 08:00:00:2024-11-20 20:00:00", slots=3
-    )
-    scenario.to_toml(tmp_path / "real.toml")
-    back = cg.Scenario.from_toml(tmp_path / "real.toml")
-    assert back == scenario
-    assert back.market.clock.start_h == 8.0
-    np.testing.assert_array_equal(
-        cg.simulate(back, "rh").jobs, cg.simulate(scenario, "rh").jobs
-    )
-
-
-def test_every_bad_row_is_reported_with_its_line(read, caplog):
-    rows = "".join(f"{second},{'x' if second % 2 else 5}\n" for second in range(30))
-    assert read(f"submit_s,service_s\n{rows}").workload.jobs == 15
-    (note,) = caplog.messages
-    assert "15 bad rows" in note
-    named = [int(word) for word in re.findall(r"line (\d+):", note)]
-    named += [
-        int(word)
-        for word in note.partition("at lines ")[2].partition(" (")[0].split(", ")
-    ]
-    assert named == [second + 2 for second in range(30) if second % 2]
-
-
-def test_of_thousands_of_bad_rows_the_first_are_told_and_how_many_more(read, caplog):
-    rows = "".join(f"{second},{'x' if second % 2 else 5}\n" for second in range(10_000))
-    assert read(f"submit_s,service_s\n{rows}").workload.jobs == 5000
-    (note,) = caplog.messages
-    assert "5000 bad rows: line 3: " in note
-    assert "; line 21: " in note
-    assert (
-        "; and 4990 more, at lines 23, 25, 27, 29, 31, 33, 35, 37, 39, 41, ... (left"
-        " out)" in note
-    )
-    assert len(note) < 1000
-
-
-def test_a_timestamp_that_has_no_counterpart_in_utc_is_a_bad_row(tmp_path, caplog):
-    path = tmp_path / "log.csv"
-    path.write_text(
-        "timestamp,service_s\n0001-01-01T00:00+09:00,1\n2024-01-01T00:00,1\n",
-        encoding="utf-8",
-    )
-    assert cg.trace(path).workload.jobs == 1
-    assert "line 2: timestamp(='0001-01-01T00:00+09:00')" in caplog.text
-
-
-def test_scenarios_from_equal_logs_are_equal_and_have_one_hash(tmp_path):
-    path = tmp_path / "log.csv"
-    path.write_text("submit_s,service_s,deadline_s,customer\n0,5,,a\n1,6,20,b\n")
-    first, second = cg.trace(path), cg.trace(path)
-    assert first == second
-    assert len({first, second}) == 1
 
 
 def test_logs_that_differ_in_their_deadlines_differ():

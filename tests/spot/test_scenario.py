@@ -74,14 +74,6 @@ def test_the_future_event_list_shows_only_what_somebody_waits_for():
 # ---- studies ----
 
 
-def test_equal_seeds_give_equal_runs_and_policies_the_same_market():
-    one, other = (cg.simulate(SMALL, name, 3) for name in ("greedy", "greedy"))
-    assert one.summary() == other.summary()
-    assert one.plan.stays == other.plan.stays
-    third = cg.simulate(SMALL, "uniform-progress", 3)
-    assert third.plan.market.zones == one.plan.market.zones
-
-
 def test_a_run_has_one_row_with_terms_times_and_figures():
     run = cg.simulate(SMALL, "uniform-progress", 1)
     assert run.jobs[["job", "work_s", "finish_s"]].tolist() == [
@@ -232,17 +224,3 @@ def test_checkpoints_and_on_demand_on_the_command_line(files, capsys):
     assert found["cost_usd"]["mean"] == study.means()["greedy"]["cost_usd"].mean
     swept = cg.sweep(study.scenario, {"write_s": [0.0, 120.0]}, ["greedy"], range(2))
     assert [each.scenario.checkpoints.write_s for each in swept.studies] == [0.0, 120.0]
-
-
-def test_a_swept_deadline_may_lie_where_the_usual_job_does_not_fit(capsys):
-    line = [
-        "sweep",
-        "spot",
-        "deadline=60,70",
-        "hours=55",
-        "--policies",
-        "on-demand",
-    ]
-    assert (
-        len(output(capsys, *line, "--seeds", "1", "--format", "csv").splitlines()) == 3
-    )

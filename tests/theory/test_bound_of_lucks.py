@@ -9,9 +9,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from support import DATA, needs
+from support import needs
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.base.checks import InputError
@@ -32,7 +30,6 @@ from cgrsp_simpy.studies.subject import subject_of
 POLICIES = ("fifo", "spt", "edf", "rh", "cadr", "triage")
 FIGURES = ("wait_min", "miss_pct", "tardiness_min")
 LUCKS = 80
-LOG = DATA / "alibaba_genai_2026" / "lora_request_trace.csv"
 
 
 def odd(number):
@@ -181,39 +178,6 @@ def test_the_bound_of_measured_times_is_that_of_certain_ones():
     )
 
 
-@pytest.mark.parametrize(
-    "seed",
-    [
-        pytest.param(0, marks=pytest.mark.slow),
-        pytest.param(1, marks=pytest.mark.long),
-        pytest.param(2, marks=pytest.mark.long),
-    ],
-)
-def test_no_policy_has_less_than_the_bound_of_measured_times(seed):
-    """Times of four orders of size on the market of an odd scenario."""
-    rng = Random(f"log {seed}")
-    submit = sorted(rng.uniform(0, 900) for _ in range(20))
-    times = [min(3000.0, 20 * rng.paretovariate(0.7)) for _ in submit]
-    due = [at + rng.uniform(1, 6) * time for at, time in zip(submit, times)]
-    ones = (1,) * len(submit)
-    log = LoggedWorkload(
-        tuple(submit), tuple(times), tuple(due), ones, tuple(map(float, ones))
-    )
-    assert_none_is_below(
-        replace(cg.Scenario("log", log), market=odd(seed).market), 0, ("edf",), 300
-    )
-
-
-@pytest.mark.skipif(not LOG.is_file(), reason="the log is not here")
-@pytest.mark.long
-def test_no_policy_has_less_than_the_bound_of_a_real_log():
-    scenario = cg.trace(LOG, format="gentd26", window="2024-11-20:2024-11-21")
-    bound = lower_bound(scenario, 0, "wait").value
-    for policy in ("spt", "cadr"):
-        value, error = reached(scenario, policy, 0, 10)["wait"]
-        assert 0 < bound < value + 4 * error
-
-
 def test_logs_of_weeks_and_of_wide_jobs_are_refused():
     def log(submit, time, gpus):
         return LoggedWorkload(
@@ -267,13 +231,6 @@ def test_weights_are_checked(weights, message):
         lower_bound(odd(0), objective=weights)
 
 
-def test_own_weights_are_those_of_the_names():
-    assert (
-        lower_bound(odd(2), objective=Weights(1, 1, 1)).value
-        == lower_bound(odd(2), objective="mix").value
-    )
-
-
 # ---- the frontier ----
 
 
@@ -300,17 +257,6 @@ def test_where_three_lines_meet_there_is_one_corner():
     assert len(made({0.0: 0.3, 0.7: 0.37, inf: 0.1}).corners["bound"]) == 1
 
 
-@given(
-    st.dictionaries(
-        st.sampled_from([0.0, 0.5, 1.0, 4.0, inf]), st.floats(0.1, 50), min_size=1
-    )
-)
-def test_corners_lie_on_the_frontier(least):
-    found = made({0.0: 1.0, **least})
-    for wait, miss in found.corners["bound"]:
-        assert found.miss_pct(wait * (1 + 1e-9) + 1e-9) == pytest.approx(miss, abs=1e-4)
-
-
 def test_the_frontier_is_the_bounds_at_its_prices():
     prices = {2.0: Weights(wait=1, miss=2), inf: Weights(miss=1)}
     found = frontier(odd(0), [0, 1], prices=tuple(prices), bin_s=1800)
@@ -321,24 +267,6 @@ def test_the_frontier_is_the_bounds_at_its_prices():
         ]
         for price, weights in prices.items()
     }
-
-
-@pytest.mark.slow
-def test_no_policy_is_below_the_frontier():
-    scenario = odd(2)
-    found = frontier(scenario, [0, 1], prices=(0.0, 1.0, inf), bin_s=300)
-    for policy in ("spt", "edf"):
-        runs = [
-            run for seed in (0, 1) for run in over_lucks(scenario, policy, seed, LUCKS)
-        ]
-        for price, least in found.least.items():
-            weights = (0.0, 1.0) if price == inf else (1.0, price)
-            values = [
-                weights[0] * run["wait_min"] + weights[1] * run["miss_pct"]
-                for run in runs
-            ]
-            error = np.std(values) / np.sqrt(len(values))
-            assert np.mean(values) >= np.mean(least) - 4 * error
 
 
 @pytest.mark.parametrize(
@@ -422,12 +350,6 @@ def test_the_frontier_is_told_and_drawn(capsys, tmp_path):
     assert kinds == {"policy", "bound", "low", "high"}
     assert (tmp_path / "frontier.png").stat().st_size > 10_000
     assert (tmp_path / "frontier.csv").read_text().count("policy,") == 2
-
-
-@pytest.mark.long
-def test_the_frontier_is_told_in_words(capsys):
-    assert main([*SMALL, "--frontier", "--bin", "30", "--policies", "fifo"]) == 0
-    assert "no policy is below the line" in capsys.readouterr().out
 
 
 def test_the_clairvoyant_is_told(capsys):

@@ -2,7 +2,7 @@
 the same draws.
 """
 
-from itertools import pairwise, permutations, product
+from itertools import permutations, product
 
 import numpy as np
 import pytest
@@ -152,7 +152,7 @@ def test_brute_force_finds_nothing_better(objective):
         )
 
 
-@pytest.mark.parametrize("objective", ["wait", "miss", "tardiness", "mix"])
+@pytest.mark.parametrize("objective", ["tardiness", "mix"])
 def test_no_policy_beats_the_clairvoyant_on_the_same_draws(objective):
     scenario, prices = scarce(9), []
     for seed in range(3):
@@ -164,28 +164,6 @@ def test_no_policy_beats_the_clairvoyant_on_the_same_draws(objective):
         assert best <= min(runs) + 1e-9
         prices.append(min(runs) - best)
     assert max(prices) > 0, "not knowing costs nothing here: the test shows nothing"
-
-
-def test_free_choice_of_type_never_costs():
-    for seed in range(3):
-        assert (
-            optimum(scarce(6, free_types=True), seed).value
-            <= optimum(scarce(6), seed).value
-        )
-
-
-def test_the_schedule_is_one_that_can_be_carried_out():
-    found = optimum(scarce(8), 1)
-    records = sorted(
-        found.schedule, key=lambda record: (record.slot, record.dispatch_s)
-    )
-    assert sorted(record.job for record in records) == list(range(8))
-    assert all(record.dispatch_s >= record.submit_s for record in records)
-    for one, after in pairwise(records):
-        assert one.slot != after.slot or after.dispatch_s >= one.finish_s
-    assert found.value == pytest.approx(
-        found.wait_min + found.miss_pct + found.tardiness_min
-    )
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from support import waited
 
 from cgrsp_simpy.analysis import queueing
 from cgrsp_simpy.base.streams import stream
-from cgrsp_simpy.cluster.cluster import PAPER_CLUSTER, PLACEMENTS, Cluster
+from cgrsp_simpy.cluster.cluster import PAPER_CLUSTER, Cluster
 from cgrsp_simpy.cluster.jobs import Jobs
 from cgrsp_simpy.cluster.policies import make_scheduler
 from cgrsp_simpy.cluster.scenario import simulate
@@ -29,6 +29,7 @@ def exponential(seed):
     )
 
 
+@pytest.mark.slow
 def test_single_gpu_exponential_jobs_are_m_m_64():
     found = [
         waited(simulate(exponential(seed), PAPER_CLUSTER, make_scheduler("fifo")))[
@@ -43,15 +44,6 @@ def test_single_gpu_exponential_jobs_are_m_m_64():
     # four GPUs less make a difference
     assert (
         abs(np.mean(found) - queueing.mmc(0.92 * 64 / 100, 0.01, 60).wait_s) > 4 * error
-    )
-
-
-@pytest.mark.parametrize("placement", PLACEMENTS)
-def test_jobs_of_one_gpu_start_at_the_same_times_wherever_they_are_placed(placement):
-    jobs, fifo = exponential(0), make_scheduler("fifo")
-    np.testing.assert_array_equal(
-        simulate(jobs, PAPER_CLUSTER, fifo, PLACEMENTS[placement]).jobs["start_s"],
-        simulate(jobs, PAPER_CLUSTER, fifo).jobs["start_s"],
     )
 
 

@@ -9,22 +9,18 @@ from random import Random
 
 import numpy as np
 import pytest
-from benchmarks.suite import scenario as suite
 from support import drawn
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.decide.bounds import OBJECTIVES, lower_bound
 from cgrsp_simpy.decide.dispatches import Units
 from cgrsp_simpy.decide.gaps import over_lucks
-from cgrsp_simpy.decide.recommend import Prices
 from cgrsp_simpy.decide.recursion import grid
 from cgrsp_simpy.market.gpu import GpuType
 from cgrsp_simpy.market.law import Clock, Market
 from cgrsp_simpy.rental.job import Job, Service
-from cgrsp_simpy.rental.record import Totals
 from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.rental.workload import JobList
-from cgrsp_simpy.studies.subject import subject_of
 
 MINUTE_S = 60
 INSTANCES = range(50)
@@ -98,7 +94,7 @@ def optimum(scenario, objective):
         return cost, tuple(ends)
 
     def later(ends):
-        """The possible states of a slot a minute later, with probabilities."""
+        """Return the possible states of a slot one minute later, with probabilities."""
         if not ends:
             return [(1.0, ())]
         over = sum(chance for held, chance in ends if held == 1)
@@ -285,13 +281,6 @@ def test_the_bound_of_a_hectic_day_whose_stock_lasts_is_near_the_wait_of_a_polic
     assert np.mean(bounds) / np.mean(waits) == pytest.approx(0.9, abs=0.05)
 
 
-def test_what_is_seen_changes_no_bound_and_the_path_is_the_seeds():
-    seen, unseen = (lasting(300.0, sight, *JOBS) for sight in ("now", "none"))
-    values = [lower_bound(seen, seed, "wait").value for seed in range(2)]
-    assert values == [lower_bound(unseen, seed, "wait").value for seed in range(2)]
-    assert len(set(values)) > 1
-
-
 def test_the_draws_that_a_bound_is_compared_with_have_its_path():
     """Certain times: on the path of a seed nothing is left to luck."""
     scenario = lasting(300.0, "now", *JOBS)
@@ -299,26 +288,3 @@ def test_the_draws_that_a_bound_is_compared_with_have_its_path():
         waits = {run["wait_min"] for run in over_lucks(scenario, "fifo", seed, 3)}
         assert waits == {cg.simulate(scenario, "fifo", seed).summary()["wait_min"]}
         assert lower_bound(scenario, seed, "wait").value <= min(waits)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("number", [5000, 5004, 5005])
-def test_the_bound_of_stock_that_lasts_binds_on_the_suite(number):
-    """The first of its scenarios with such stock. In money, over half of what a run of
-    triage comes to; in wait, unless instances are kept warm: there provisioning is left
-    out, and load is low.
-    """
-    scenario = suite(number)
-    assert scenario.market.persists
-    run = cg.simulate(scenario, "triage", 0)
-    days = max(1.0, scenario.jobs / scenario.workload.rate_per_s / 86_400)
-    usd = Prices().bill(
-        Totals(*subject_of(scenario).outcome(run)), len(scenario.slots), days
-    )["total_usd"]
-    assert 0.5 * usd < lower_bound(scenario, 0, "cost", 1800.0).value < usd
-    waited = lower_bound(scenario, 0, "wait", 1800.0).value
-    assert (
-        waited is None
-        if scenario.terms.warm_s
-        else 0 < waited < run.summary()["wait_min"]
-    )

@@ -66,6 +66,7 @@ def test_sagreedy_is_better_than_greedy_and_fifo_at_every_level(table):
         assert late["sagreedy"] < late["fifo"]
 
 
+@pytest.mark.slow
 def test_utilisation_alone_does_not_rank_schedulers(results):
     """Claim V.3: at medium load EDD and WSPT keep the GPUs equally busy, and are far
     apart; FIFO is busiest and later than EDD.

@@ -62,14 +62,6 @@ def tight(tasks, seed, gpus=None):
     return generate(Level(tasks, "small", 5.0, (0.4, 1.0)), seed, gpus)
 
 
-def test_the_known_schedule_is_within_its_own_bound():
-    """On one GPU of speed 1, both due at 1: hours late, so that rounding is coarse."""
-    exact = solve_exact(
-        instance_of((10_000, 0, 1, 1, 0), (20_000, 0, 1, 1, 0), gpus=(SLOW,))
-    )
-    assert exact.optimal and exact.schedule.weighted_tardiness == 9_999 + 29_999
-
-
 def test_a_task_of_no_weight_is_as_late_as_it_likes():
     """On one GPU of speed 1, all due at 1: of 5 s and weight 2, then of 4 s, then that
     of none.
@@ -84,8 +76,8 @@ def test_a_task_of_no_weight_is_as_late_as_it_likes():
     [(1, Gpu("A30", 24, 30.0)), (0, Gpu("A100", 80, 57.0))],
     ids=["other", "equal"],
 )
-def test_brute_force_agrees_on_six_tasks_on_other_and_on_equal_gpus(seed, other):
-    instance = tight(6, seed, (Gpu("A100", 80, 57.0), other))
+def test_brute_force_agrees_on_five_tasks_on_other_and_on_equal_gpus(seed, other):
+    instance = tight(5, seed, (Gpu("A100", 80, 57.0), other))
     exact = solve_exact(instance)
     assert exact.optimal
     assert exact.schedule.weighted_tardiness == pytest.approx(
@@ -192,7 +184,7 @@ def test_the_bound_of_a_day_is_refused_where_its_solver_fails(failing, capsys):
 
 
 @needs_orlib
-@pytest.mark.parametrize("index", range(1, 126, 12))
+@pytest.mark.parametrize("index", range(1, 126, 31))
 def test_bounds_are_below_the_known_optima(index):
     assert lower_bound(orlib(index)) <= optimum_of(index) + 1e-6
 

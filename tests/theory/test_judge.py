@@ -7,7 +7,6 @@ from benchmarks.suite import scenario
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.analysis.statistics import paired_difference
-from cgrsp_simpy.decide.recommend import Prices
 
 SMALL = [4, 6, 11, 64, 79]  # those of TRAIN with fewest jobs
 
@@ -91,18 +90,3 @@ def test_only_what_the_interval_can_tell_is_behind():
     assert [each.scenario for each in study.behind("a")] == ["s0"]
     row = study.table()[0]
     assert (row["behind"], row["behind_by_interval"]) == (2, 1)
-
-
-def test_one_seed_has_no_interval_that_could_tell():
-    study = rows(a=[(0.5,)], b=[(0.0,)])
-    [row, _] = study.table()
-    assert (row["behind"], row["behind_by_interval"]) == (1, 0)
-
-
-def test_prices_are_the_users():
-    free = judged(prices=Prices(0, 0, 0))
-    day = scenario(SMALL[0])
-    rent = cg.simulate(day, "edf", 0).summary()["cost_usd"] / day.jobs
-    assert free.values(day.name, "edf")[0] == pytest.approx(rent)
-    with pytest.raises(cg.InputError, match="price_miss"):
-        judged(prices=Prices(-1))

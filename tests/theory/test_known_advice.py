@@ -65,7 +65,7 @@ def by_brute_force(scenario, numbers, hours=range(24)):
 
 @pytest.mark.parametrize(
     ("target", "slots"),
-    [("p95_wait<=5", 2), ("p95_wait<=15", 2), ("p90_wait<=0", 2), ("p95_wait<=4.9", 3)],
+    [("p95_wait<=5", 2), ("p90_wait<=0", 2), ("p95_wait<=4.9", 3)],
 )
 def test_a_quantile_target_is_met_up_to_the_boundary(target, slots):
     submits = [*[0.0] * 3, 300.0, *(3600.0 * n for n in range(1, 17))]
@@ -79,7 +79,7 @@ def test_a_quantile_target_is_met_up_to_the_boundary(target, slots):
         return np.count_nonzero(wait_min <= most) >= share * len(wait_min)
 
     least = next(number for number in range(1, 9) if meets(number))
-    advice = advise(scenario, ["fifo"], range(3), target=target, prices=PRICES)
+    advice = advise(scenario, ["fifo"], range(2), target=target, prices=PRICES)
     assert (advice.fixed or advice.best).slots == least
     assert f"{figure} <= {most:g}: met, " in advice.lines[2]
 
@@ -109,15 +109,6 @@ def test_a_target_below_what_any_fleet_can_do_is_out_of_reach():
     assert "miss_pct <= 10: met" in at_boundary.lines[2]
 
 
-def test_a_faster_type_makes_a_target_possible():
-    fast = replace(GPU, name="fast", speed=2.0)
-    scenario = replace(place([1200.0 * n for n in range(40)], due_s=500.0))
-    scenario = replace(scenario, gpus=(scenario.gpus[0], fast))
-    advice = advise(scenario, ["fifo"], range(3), target="miss<=0%")
-    assert advice.least["miss_pct"] == 0 and advice.best.types == "all fast"
-    assert "miss_pct <= 0: met" in advice.lines[2]
-
-
 def test_a_wait_below_the_provisioning_delay_is_out_of_reach():
     market = cg.Market(FLAT, delay_s=((30, 30),) * 3)
     scenario = place([1200.0 * n for n in range(20)], market=market)
@@ -137,6 +128,7 @@ def test_a_wrong_quantile_target_is_refused_in_one_line(target):
 # ---- ties, risk and prices ----
 
 
+@pytest.mark.slow
 def test_two_equal_plans_are_both_listed_with_their_bad_day():
     """Jobs of one length: shortest first is first come, first served."""
     load = cg.PoissonWorkload(
@@ -161,6 +153,7 @@ def test_two_equal_plans_are_both_listed_with_their_bad_day():
         assert float(row[4]) == pytest.approx(np.quantile(days, 0.95), abs=0.005)
 
 
+@pytest.mark.slow
 def test_other_prices_change_the_answer_as_brute_force_does():
     submits = sorted(3600.0 * n + 10 * k for n in range(24) for k in range(8))
     scenario, prices = place(submits, due_s=1e5), replace(PRICES, price_slot=8.0)
@@ -280,23 +273,6 @@ def test_no_schedule_pays_if_each_order_is_billed_for_a_day():
     assert any("no schedule was better" in text for text in advice.rest)
 
 
-@pytest.mark.slow
-def test_a_log_with_a_peak_gets_a_schedule_and_what_it_saves():
-    """Loaded 14 % on average and 124 % at the peak hour."""
-    draw = np.random.default_rng(1)
-    submits = []
-    for hour in range(72):
-        number = draw.poisson(30 if hour % 24 == 10 else 2.2)
-        submits += (3600 * (hour + np.sort(draw.uniform(0, 1, number)))).tolist()
-    scenario = place(submits, draw.lognormal(np.log(530), 0.5, len(submits)), 2700.0, 4)
-    load = [row["load"] for row in advise(scenario, ["fifo"], [0]).hours]
-    assert 0.12 < np.mean(load) < 0.16 and 1.1 < max(load) < 1.6
-    advice = advise(scenario, ["fifo"], range(3), prices=PRICES)
-    assert advice.advised.hours and advice.saved(advice.best).low > 0
-    saved = advice.trials.change(advice.fixed, advice.best, COST, advice.seeds)
-    assert saved.mean > 0.1 * advice.mean(advice.fixed).mean
-
-
 @pytest.mark.parametrize("target", [None, "wait<=100"])
 def test_todays_schedule_is_kept_by_other_changes_and_left_for_a_fixed_number(target):
     scenario = place(peaks((0, 1, 4)), slots=2)
@@ -320,6 +296,7 @@ def test_no_schedule_is_tried_where_the_hour_does_not_matter():
 # ---- a price list ----
 
 
+@pytest.mark.slow
 def test_the_best_type_of_a_price_list(tmp_path):
     path = tmp_path / "list.csv"
     path.write_text(
@@ -332,7 +309,7 @@ def test_the_best_type_of_a_price_list(tmp_path):
     assert names == {0: ["small", "middle", "large"], 20: ["middle", "large"]}
     day = cg.day("normal", slots=3, jobs=40, gpus=read_gpus(path, 20))
     prices = Prices(price_slot=0.0)
-    advice = advise(day, ["fifo"], range(6), prices=prices)
+    advice = advise(day, ["fifo"], range(2), prices=prices)
     rent = {
         gpu.name: cg.simulate(replace(day, slots=(gpu,) * 3), "fifo", 0).summary()
         for gpu in day.gpus

@@ -8,7 +8,7 @@ import pytest
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.market.gpu import GPUS_2025
-from cgrsp_simpy.market.measured import Measured, Polls, StockFit, _Law, series_of
+from cgrsp_simpy.market.measured import Law, Measured, Polls, StockFit, series_of
 from cgrsp_simpy.market.series import read_market
 from cgrsp_simpy.studies.subject import subject_of
 
@@ -35,7 +35,7 @@ def laws(path):
     """The snapshots of a file, and their laws of one scale and of two."""
     [own] = read_market(path)
     two = cg.fit_stock(own)
-    one = _Law(two.polls, np.array(two.stock.chances)).one_scale()
+    one = Law(two.polls, np.array(two.stock.chances)).one_scale()
     stock = replace(two.stock, **one._asdict())
     return own, {"one": StockFit(two.polls, stock), "two": two}
 
@@ -117,29 +117,3 @@ def test_preemptions_are_as_the_text_says(zone):
         abs(found["two"]["preemptions"].mean / found["replay"]["preemptions"].mean - 1)
         < 0.15
     )
-
-
-@pytest.mark.long
-@pytest.mark.skipif(not ZONE.is_file(), reason="the traces are not here")
-def test_two_scales_reproduce_preemptions_of_all_zones_kept_apart():
-    """One scale takes too few instances; two take as many as the record, or nearly."""
-    preemptions, more, onsets = [], [], []
-    for path in sorted(TRACES.parents[1].rglob("*.json")):
-        if path.name[:10] in APART:
-            own, fits = laws(path)
-            means = {
-                name: each["preemptions"] for name, each in taken(own, fits).items()
-            }
-            preemptions.append([each.mean for each in means.values()])
-            polls = fits["two"].polls
-            often = polls.shares[2] / polls.run_h(True)
-            onsets.append(
-                [fit.low_pct / 100 / fit.run_h(True) / often for fit in fits.values()]
-            )
-            if means["two"].low > means["replay"].high:
-                more.append(path.stem)
-    replay, one, two = np.mean(preemptions, axis=0)
-    assert (len(preemptions), more) == (10, ["us-west-2a_k80_8"])
-    assert one < replay / 4 and abs(two / replay - 1) < 0.3
-    by_one, by_two = np.transpose(onsets)
-    assert max(abs(by_two - 1)) < 0.15 and max(by_one) < 0.6

@@ -20,9 +20,7 @@ SUSPENSION = cg.Terms(suspension=True)
 MOST = 4  # standard errors
 WARM_UP = 300  # jobs dropped from the start
 MEAN_S = 10.0
-how_many = pytest.mark.parametrize(
-    ("runs", "jobs"), [(10, 1000), pytest.param(20, 2500, marks=pytest.mark.long)]
-)
+RUNS, JOBS = 20, 2500
 
 
 def z(values, expected):
@@ -92,13 +90,6 @@ def test_preemptive_edf_meets_all_deadlines_if_any_schedule_does(jobs):
     assert run.jobs["service_s"].tolist() == [job.complexity for job in jobs]
 
 
-def test_without_preemption_edf_misses_what_it_meets_with_it():
-    jobs = [cg.Job(0, 0.0, 20.0, 6), cg.Job(1, 1.0, 3.0, 2)]
-    assert feasible(jobs)
-    assert on_one_machine(jobs, "edf").jobs["finish_s"].tolist() == [6, 8]
-    assert on_one_machine(jobs, "edf-p").jobs["finish_s"].tolist() == [8, 3]
-
-
 # ---- priorities ----
 
 
@@ -106,17 +97,17 @@ def tight_first(view, job, left):
     return not job.tight
 
 
-@how_many
-def test_preemptive_resume_priorities_in_mm1(runs, jobs):
+@pytest.mark.slow
+def test_preemptive_resume_priorities_in_mm1():
     first = cg.ListPolicy(
         lambda view: sorted(view.queue, key=rank), cg.rules.first_idle, "tight"
     )
     policy = Preemptive(tight_first, first)
     scenario = machine(
-        (MEAN_S,), (1.0,), 0.75, cg.Service("exponential"), jobs, tight=0.4
+        (MEAN_S,), (1.0,), 0.75, cg.Service("exponential"), JOBS, tight=0.4
     )
     found = []
-    for seed in range(runs):
+    for seed in range(RUNS):
         run = cg.simulate(scenario, policy, seed)
         tight = run.jobs[WARM_UP:]["tight"]
         found.append([responses(run)[tight].mean(), responses(run)[~tight].mean()])
@@ -138,11 +129,11 @@ def rank(job):
 TIMES_S, SHARES = (2.0, 8.0, 15.0, 40.0), (0.4, 0.3, 0.2, 0.1)
 
 
-@how_many
-def test_srpt_in_mg1_and_processor_sharing_above_it(runs, jobs):
-    scenario = machine(TIMES_S, SHARES, 0.8, cg.Service(sigma=(0,) * 4), jobs)
+@pytest.mark.slow
+def test_srpt_in_mg1_and_processor_sharing_above_it():
+    scenario = machine(TIMES_S, SHARES, 0.8, cg.Service(sigma=(0,) * 4), JOBS)
     found = []
-    for seed in range(runs):
+    for seed in range(RUNS):
         run = cg.simulate(scenario, "srpt", seed)
         own = [run.jobs["complexity"][WARM_UP:] == level for level in (1, 2, 3, 4)]
         found.append([responses(run)[each].mean() for each in own])
@@ -212,6 +203,7 @@ def test_what_the_formulas_cannot_use_is_one_line(call, words):
 # ---- preemptions ----
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("every_s", "cost_s"), [(None, 0.0), (25.0, 0.0), (25.0, 3.0)])
 def test_the_time_that_a_job_takes_under_preemptions(every_s, cost_s):
     """Each segment between checkpoints, of w seconds, takes (e^(r w) - 1) / r on

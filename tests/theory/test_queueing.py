@@ -2,7 +2,6 @@
 simulation without SimPy.
 """
 
-import heapq
 import math
 
 import numpy as np
@@ -11,7 +10,6 @@ from scipy import integrate, special, stats
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.analysis.queueing import (
-    _integrals,
     batch_service,
     erlang_a,
     erlang_b,
@@ -124,42 +122,6 @@ def test_thousands_of_servers_in_one_call():
     assert (found.left[-1], found.wait_s[-1]) == (0, 0)
 
 
-def simulated(rate, servers, patience, customers, seed):
-    """Share that leaves, and mean wait: first come, first served, by the times at which
-    servers fall free.
-    """
-    rng = np.random.default_rng(seed)
-    arrivals = np.cumsum(rng.exponential(1 / rate, customers))
-    services = rng.exponential(1.0, customers)
-    free = [0.0] * servers
-    left, waits = 0, []
-    for arrival, service in zip(arrivals, services):
-        wait = max(0.0, free[0] - arrival)
-        if wait > patience:
-            left += 1
-            waits.append(patience)
-        else:
-            waits.append(wait)
-            heapq.heapreplace(free, arrival + wait + service)
-    return left / customers, float(np.mean(waits))
-
-
-@pytest.mark.parametrize(
-    ("rate", "servers", "patience"), [(1.8, 2, 1.0), (2.5, 2, 0.5)]
-)
-def test_patience_against_simulation(rate, servers, patience):
-    runs = np.array(
-        [simulated(rate, servers, patience, 20_000, seed) for seed in range(20)]
-    )
-    error = runs.std(axis=0, ddof=1) / math.sqrt(len(runs))
-    found = mmc_patience(rate, 1.0, servers, patience)
-    assert abs(runs[:, 0].mean() - found.left) < 4 * error[0]
-    assert abs(runs[:, 1].mean() - found.wait_s) < 4 * error[1]
-    # more patience: another queue
-    wrong = mmc_patience(rate, 1.0, servers, 1.3 * patience)
-    assert abs(runs[:, 0].mean() - wrong.left) > 4 * error[0]
-
-
 @pytest.mark.parametrize(
     ("call", "words"),
     [
@@ -176,14 +138,6 @@ def test_bad_input_is_named(call, words):
     with pytest.raises(cg.InputError) as caught:
         call()
     assert all(word in str(caught.value) for word in words)
-
-
-@pytest.mark.parametrize("d", [-9e-6, 9e-6])
-def test_integrals_by_series_are_those_by_quadrature(d):
-    found = _integrals(np.array([d]), 10.0, np.ones(1))
-    for power, value in enumerate(found):
-        exact = integrate.quad(lambda x, n=power: x**n * math.exp(d * x), 0, 10)[0]
-        assert value == pytest.approx(exact, rel=1e-8)
 
 
 @pytest.mark.parametrize("load", [0.4, 2.0, 7.0])
@@ -286,9 +240,10 @@ def birth_death_a(arrival_rate, service_rate, servers, patience_s, most=9000):
     return shares[servers:].sum(), queue / patience_s / arrival_rate
 
 
-@pytest.mark.parametrize("servers", [1, 2, 5, 40])
-@pytest.mark.parametrize("rho", [0.3, 0.9, 1.0, 1.2, 3.0])
-@pytest.mark.parametrize("patience_s", [0.02, 0.7, 3.0, 60.0])
+@pytest.mark.parametrize(
+    ("servers", "rho", "patience_s"),
+    [(1, 0.3, 60.0), (2, 1.0, 0.02), (5, 0.9, 3.0), (5, 3.0, 0.7), (40, 1.2, 60.0)],
+)
 def test_erlang_a_by_its_birth_and_death_chain(servers, rho, patience_s):
     found = erlang_a(rho * servers, 1.0, servers, patience_s)
     wait, left = birth_death_a(rho * servers, 1.0, servers, patience_s)
@@ -306,7 +261,7 @@ def test_erlang_a_with_much_patience_is_erlang_c_and_with_little_erlang_b():
 
 
 @cg.model
-def calls(env, draw, agents=5, gap=10.0, talk=60.0, patience=90.0, until=100_000.0):
+def calls(env, draw, agents=5, gap=10.0, talk=60.0, patience=90.0, until=40_000.0):
     desk = cg.Resource(env, agents, name="desk")
 
     def call(talk_s, patience_s):
@@ -329,7 +284,7 @@ def calls(env, draw, agents=5, gap=10.0, talk=60.0, patience=90.0, until=100_000
 
 
 def test_erlang_a_agrees_with_a_simulation():
-    means = cg.compare(calls, seeds=range(500, 510)).means()["calls"]
+    means = cg.compare(calls, seeds=range(500, 506)).means()["calls"]
     formula = erlang_a(1 / 10, 1 / 60, 5, 90.0)
     for figure, value in (
         ("desk_withdrawn_pct", 100 * formula.left),

@@ -15,6 +15,9 @@ COMMANDS = [
 ]
 
 
+pytestmark = pytest.mark.slow
+
+
 @pytest.fixture(scope="module")
 def found(tmp_path_factory):
     """The output of the two commands, as JSON."""

@@ -1,4 +1,4 @@
-"""Theory: intervals, tests, effect sizes and truncation, each against SciPy, a number
+"""Intervals, tests, effect sizes and truncation, each against SciPy, a number
 worked by hand, or its definition.
 """
 
@@ -29,23 +29,10 @@ from cgrsp_simpy.analysis.statistics import (
 from cgrsp_simpy.base.checks import InputError
 from cgrsp_simpy.base.streams import stream
 
-MOST = 4  # standard errors
 QUICK = settings(max_examples=200)
 WAITS = [158.2, 161.0, 149.7, 170.3, 155.5, 163.1, 152.4, 158.8]
 OTHERS = [131.9, 128.4, 133.0, 139.6, 120.7, 137.7, 126.3, 130.2]
 numbers = st.floats(-1e6, 1e6).map(lambda number: round(number, 3))
-
-
-def covering(intervals, expected):
-    """The share of the intervals that hold what is expected."""
-    return np.mean([value.low <= expected <= value.high for value in intervals])
-
-
-def z_of_share(share, number, expected):
-    """By how many standard errors a share among `number` independent trials lies from
-    what is expected.
-    """
-    return (share - expected) / sqrt(expected * (1 - expected) / number)
 
 
 # ---- means ----
@@ -83,29 +70,6 @@ def test_the_p_value_of_a_mean_is_that_of_the_t_test():
     )
 
 
-def test_intervals_cover_as_often_as_they_promise():
-    samples = np.random.default_rng(1).normal(5, 3, (2000, 10))
-    found = [mean(sample) for sample in samples]
-    by_normal = [
-        Mean(
-            m.mean, m.mean - 1.96 * m.sd / sqrt(10), m.mean + 1.96 * m.sd / sqrt(10), 10
-        )
-        for m in found
-    ]
-
-    assert abs(z_of_share(covering(found, 5), 2000, 0.95)) < MOST
-    assert (
-        abs(
-            z_of_share(
-                covering([mean(sample, 0.8) for sample in samples], 5), 2000, 0.8
-            )
-        )
-        < MOST
-    )
-    # 1.96 is too short for ten values
-    assert z_of_share(covering(by_normal, 5), 2000, 0.95) < -MOST
-
-
 def test_equal_values_have_no_spread_though_their_computed_mean_is_off():
     assert np.mean([0.1] * 3) != 0.1
     assert mean([0.1] * 3) == Mean(0.1, 0.1, 0.1, 3, p=0.0, sd=0.0)
@@ -125,7 +89,7 @@ def test_an_infinite_value_leaves_an_infinite_mean_without_an_interval():
 # ---- pairs ----
 
 
-@pytest.mark.parametrize("n", [2, 4, 5, 8, 30, 60])
+@pytest.mark.parametrize("n", [2, 5, 50, 51])
 def test_paired_tests_are_scipys(n):
     generator = np.random.default_rng(n)
     luck = generator.normal(150, 10, n)
@@ -180,7 +144,7 @@ def signed_ranks(differences):
     return signs @ ranks, ranks[left > 0].sum(), ranks.sum() / 2
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(5))
 def test_wilcoxon_is_the_share_of_all_choices_of_signs_that_are_as_extreme(seed):
     rng = np.random.default_rng(seed)
     # zeros and ties abound
@@ -214,7 +178,7 @@ def test_wilcoxon_of_differences_that_are_equal_but_for_rounding():
     assert paired_test([2, 3, 5], [3, 1, 0]).wilcoxon_p == 1 / 2
 
 
-@pytest.mark.parametrize("n", [51, 80, 400])
+@pytest.mark.parametrize("n", [51, 400])
 @pytest.mark.parametrize("ties", [False, True])
 def test_wilcoxon_of_many_is_scipys_normal_law(n, ties):
     rng = np.random.default_rng(n)
@@ -227,18 +191,6 @@ def test_wilcoxon_of_many_is_scipys_normal_law(n, ties):
     assert paired_test(
         differences, np.zeros(len(differences))
     ).wilcoxon_p == pytest.approx(z.pvalue, rel=1e-9)
-
-
-def test_the_normal_law_takes_over_where_it_is_close_to_the_exact_one(monkeypatch):
-    differences = np.random.default_rng(3).normal(0.3, 1, 50)
-    exact = paired_test(differences, np.zeros(50)).wilcoxon_p
-    assert exact == pytest.approx(
-        stats.wilcoxon(differences, method="exact").pvalue, rel=1e-9
-    )
-    monkeypatch.setattr(statistics, "EXACT_PAIRS", 49)
-    assert paired_test(differences, np.zeros(50)).wilcoxon_p == pytest.approx(
-        exact, rel=0.05
-    )
 
 
 def shown(test):
@@ -395,18 +347,6 @@ def test_holm_lies_between_the_p_value_and_bonferroni_in_any_order(case):
     assert found == pytest.approx(holm_by_definition(p_values), rel=1e-12)
 
 
-def test_holm_keeps_the_chance_of_any_false_rejection():
-    # p-values of ten true hypotheses
-    families = np.random.default_rng(2).random((4000, 10))
-    any_rejected = np.mean([min(holm(family)) < 0.05 for family in families])
-    # 0.0489
-    assert abs(z_of_share(any_rejected, 4000, 1 - (1 - 0.05 / 10) ** 10)) < MOST
-    # unadjusted: 0.4
-    assert (
-        abs(z_of_share(np.mean(families.min(axis=1) < 0.05), 4000, 1 - 0.95**10)) < MOST
-    )
-
-
 # ---- how many replications ----
 
 
@@ -452,16 +392,6 @@ def test_replications_needed_are_enough_and_one_fewer_is_not(values, width, conf
 # ---- one long run ----
 
 
-def autoregressive(runs, length, phi, seed):
-    """Stationary series with mean 0 in which neighbours correlate by phi."""
-    noise = np.random.default_rng(seed).normal(size=(length, runs))
-    series = np.empty_like(noise)
-    series[0] = noise[0] / sqrt(1 - phi**2)
-    for k in range(1, length):
-        series[k] = phi * series[k - 1] + noise[k]
-    return series.T
-
-
 def test_batch_means_by_hand():
     # the first is left over; batch means 2 and 6
     found = batch_means([100, 1, 3, 5, 7], batches=2)
@@ -493,38 +423,6 @@ def test_a_mean_in_order_by_hand():
     assert mean([2.0, 2.0], in_order=True).half_width == 0
 
 
-def test_a_mean_in_order_covers_where_the_interval_of_independent_values_does_not():
-    """Twenty values of a first-order autoregression with correlation 1/2, 600 times."""
-    draws = stream(0, "autoregression").standard_normal((600, 60))
-    covered = np.zeros(2)
-    for noise in draws:
-        values = [0.0]
-        for each in noise:
-            values.append(values[-1] / 2 + each)
-        for place, in_order in enumerate((True, False)):
-            found = mean(values[-20:], in_order=in_order)
-            covered[place] += found.low <= 0 <= found.high
-    assert 0.91 < covered[0] / 600 < 0.97
-    assert covered[1] / 600 < 0.85
-
-
-def test_batch_means_cover_where_the_interval_of_independent_values_does_not():
-    many = autoregressive(runs=1000, length=4000, phi=0.8, seed=3)
-    assert (
-        abs(
-            z_of_share(
-                covering([batch_means(series) for series in many], 0), 1000, 0.95
-            )
-        )
-        < MOST
-    )
-    # correlation makes the variance of the mean (1 + phi) / (1 - phi) = 9 times as
-    # great: 1.96 / 3 standard errors cover 49 %
-    naive = covering([mean(series) for series in many], 0)
-    assert abs(z_of_share(naive, 1000, 2 * stats.norm.cdf(1.96 / 3) - 1)) < MOST
-    assert z_of_share(naive, 1000, 0.95) < -MOST
-
-
 def mser5_by_definition(series):
     """Try every number of batches to delete."""
     batches = [np.mean(series[k : k + 5]) for k in range(0, len(series) - 4, 5)]
@@ -542,31 +440,12 @@ def decaying(length, height, scale, seed):
     ).normal(size=length)
 
 
-@pytest.mark.parametrize("length", [10, 14, 15, 16, 20, 57, 500])
+@pytest.mark.parametrize("length", [10, 14, 15, 57, 500])
 @pytest.mark.parametrize("height", [0, 10, -1e9])
-@pytest.mark.parametrize("offset", [0, 1e6])
-def test_mser5_is_its_definition(length, height, offset):
-    for seed in range(20):
-        series = decaying(length, height, 10, seed) + offset
+def test_mser5_is_its_definition(length, height):
+    for seed in range(5):
+        series = decaying(length, height, 10, seed) + 1e6 * (seed % 2)
         assert mser5(series) == mser5_by_definition(series)
-
-
-def test_mser5_deletes_a_transient_and_little_else():
-    cut = [mser5(decaying(2000, 10, 40, seed)) for seed in range(100)]
-    # 10 exp(-60 / 40) = 2.2 is above the noise of batches, 1 / sqrt 5; 10 exp(-250 /
-    # 40) = 0.02 is lost in it
-    assert min(cut) > 60
-    assert np.median(cut) < 250
-
-    noise = [mser5(decaying(2000, 0, 40, seed)) for seed in range(100)]
-    assert np.median(noise) <= 50
-
-    truncated = [
-        np.mean(decaying(2000, 10, 40, seed)[cut[seed] :]) for seed in range(100)
-    ]
-    whole = [np.mean(decaying(2000, 10, 40, seed)) for seed in range(100)]
-    # of the whole, 10 * 40 / 2000 = 0.2 is transient
-    assert abs(np.mean(truncated)) < 0.02 < np.mean(whole)
 
 
 def test_mser5_by_hand():
@@ -591,32 +470,6 @@ def test_the_block_bootstrap_by_hand():
     )
     alone = block_bootstrap_mean(WAITS, 1)  # blocks of one: Student's t
     assert low_and_high(alone) == pytest.approx(low_and_high(mean(WAITS)))
-
-
-def test_the_variance_of_the_block_bootstrap_is_that_of_its_draws():
-    days, block = np.array(WAITS), 2
-    draw, around = stream(1, "draws"), np.concatenate([WAITS, WAITS[:1]])
-    starts = draw.integers(len(days), size=(20_000, len(days) // block))
-    means = (around[starts] + around[starts + 1]).mean(axis=1) / 2
-    blocks = len(days) / block
-    error = block_bootstrap_mean(days, block).half_width / stats.t.ppf(
-        0.975, blocks - 1
-    )
-    assert means.std() == pytest.approx(error * sqrt((blocks - 1) / blocks), rel=0.02)
-
-
-@pytest.mark.parametrize("number", [7, 23])
-def test_the_block_bootstrap_covers_days_that_are_correlated(number):
-    """A first-order autoregression of .4 from day to day: at least 9 in 10 of the
-    intervals hold the mean, as those of single days do not.
-    """
-    draw, block = stream(number, "days"), int(np.ceil(number ** (1 / 3)))
-    noise = draw.standard_normal((1000, number + 50))
-    for day in range(1, noise.shape[1]):
-        noise[:, day] = 0.4 * noise[:, day - 1] + sqrt(1 - 0.4**2) * noise[:, day]
-    weeks = noise[:, 50:]
-    assert covering([block_bootstrap_mean(week, block) for week in weeks], 0) > 0.9
-    assert covering([block_bootstrap_mean(week, 1) for week in weeks], 0) < 0.88
 
 
 @pytest.mark.parametrize(
@@ -653,20 +506,6 @@ def test_bootstrap_depends_on_its_seed_alone(monkeypatch):
 
 def low_and_high(found):
     return found.low, found.high
-
-
-def test_bootstrap_follows_the_skew_of_a_small_sample():
-    skewed = [0.1, 0.2, 0.1, 0.3, 9.0]  # times, none of them negative
-    found = bootstrap_mean(skewed)
-    assert mean(skewed).low < 0 < min(skewed) < found.low
-    assert found.high - found.mean > 2 * (found.mean - found.low)
-
-
-def test_bootstrap_and_students_t_agree_on_many_normal_values():
-    values = np.random.default_rng(4).normal(10, 1, 400)
-    assert low_and_high(bootstrap_mean(values, resamples=4999)) == pytest.approx(
-        low_and_high(mean(values)), abs=0.01
-    )
 
 
 @pytest.mark.parametrize(

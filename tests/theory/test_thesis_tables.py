@@ -5,6 +5,7 @@ and their rms z is 1.
 import os
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 import cgrsp_simpy as cg
@@ -59,3 +60,34 @@ def test_all_tables_over_300_seeds():
     assert days.rms_z <= 1.05
     assert month.share_pct >= 95
     assert month.rms_z <= 1.05
+
+
+# ---- the hectic day against another simulator ----
+
+# Hectic day, C_max = 5: mean wait min, miss %, tardiness min, cost USD, of an
+# independent simulator over 300 seeds.
+LONG_RUN = {
+    "rh": (130.46, 7.86, 20.40, 6.11),
+    "cadr": (135.20, 8.31, 6.27, 6.13),
+    "spt-rescue": (135.26, 12.30, 5.99, 6.12),
+    "adaptive": (155.86, 9.68, 3.10, 6.14),
+    "spt": (130.30, 15.08, 15.24, 6.11),
+    "edf": (156.29, 11.42, 3.17, 6.14),
+    "lcf": (156.16, 22.13, 23.74, 6.15),
+    "balanced": (155.04, 21.67, 23.22, 6.15),
+    "fifo": (156.05, 22.07, 23.60, 6.15),
+    "random": (155.79, 21.35, 30.03, 6.14),
+}
+FIGURES = ("wait_min", "miss_pct", "tardiness_min", "cost_usd")
+
+
+@pytest.mark.long
+def test_the_hectic_day_has_the_long_run_means_of_another_simulator():
+    """Over 100 seeds, each mean is within 2.5 standard errors and the rounding."""
+    study = cg.compare(cg.day("hectic"), list(LONG_RUN), range(100))
+    for policy, references in LONG_RUN.items():
+        for figure, reference in zip(FIGURES, references, strict=True):
+            values = np.array(study.values(policy, figure))
+            error = values.std(ddof=1) / len(values) ** 0.5
+            off = abs(values.mean() - reference) - 0.005
+            assert off < 2.5 * error, (policy, figure)

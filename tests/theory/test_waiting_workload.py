@@ -46,12 +46,9 @@ def span(source):
     return last_s
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    ("rate", "jobs"),
-    [
-        (RATE, 12 * MILLION),
-        pytest.param(RATE / 100, 6 * MILLION, marks=pytest.mark.slow),
-    ],
+    ("rate", "jobs"), [(RATE, 12 * MILLION), (RATE / 100, 6 * MILLION)]
 )
 def test_jobs_come_at_the_rate(rate, jobs):
     """Section 6.1: 0.4527 jobs/s.
@@ -88,17 +85,6 @@ def test_nearly_nine_gaps_in_ten_are_below_a_second(bursty, exponential):
     assert share(gaps, 1, 15) < 0.2 < 0.5 < share(smooth, 1, 15)
 
 
-def test_a_few_gaps_are_between_three_minutes_and_fifty_hours(bursty, exponential):
-    """Section 6.1, Figure 15(a): "a few more"; at most one in a hundred here.
-
-    In four weeks the longest takes hours.
-    """
-    gaps = np.diff(bursty.submit_s)
-    assert 0 < share(gaps, 3 * MINUTE) < 0.01
-    assert gaps.max() > 3 * HOUR
-    assert np.diff(exponential.submit_s).max() < 3 * MINUTE
-
-
 def test_no_gap_is_above_fifty_hours():
     """Figure 15(a); to the rounding of sums of 10^8 s.
 
@@ -106,21 +92,6 @@ def test_no_gap_is_above_fifty_hours():
     """
     gaps = np.diff(columns(BurstyJobs(100_000, 0.001)).submit_s)
     assert gaps.max() == pytest.approx(50 * HOUR, abs=1e-6)
-
-
-def test_a_smaller_cluster_has_the_same_arrays():
-    """Ours: a lower rate is fewer arrays; the share of gaps below 1 s hardly falls,
-    that of exponential gaps does.
-    """
-    assert (
-        0.86
-        < share(np.diff(columns(BurstyJobs(100_000, RATE / 40)).submit_s), 0, 1)
-        < 0.9
-    )
-    assert (
-        share(np.diff(columns(ExponentialJobs(100_000, RATE / 40)).submit_s), 0, 1)
-        < 0.02
-    )
 
 
 # ---- running times ----
@@ -143,21 +114,6 @@ def test_over_sixty_percent_run_below_three_minutes(bursty, exponential):
     """
     assert 0.6 < share(bursty.run_s, 0, 3 * MINUTE) < 0.62
     assert share(exponential.run_s, 0, 3 * MINUTE) == pytest.approx(0.03, abs=0.005)
-
-
-def test_fewer_jobs_are_of_middle_length_and_more_are_very_long(bursty, exponential):
-    """Section 6.1, Figure 15(b): heavier head and tail; the jobs above 6 h account for
-    a large part of the running time.
-    """
-    long = 6 * HOUR
-    assert share(bursty.run_s, 3 * MINUTE, long) < share(
-        exponential.run_s, 3 * MINUTE, long
-    )
-    assert share(exponential.run_s, long) < share(bursty.run_s, long) < 0.1
-    for jobs, heavy in ((bursty, True), (exponential, False)):
-        runs = jobs.run_s
-        assert (runs[runs >= long].sum() > 0.5 * runs.sum()) == heavy
-        assert (share(runs, DAY) > 0.01) == heavy
 
 
 def test_short_jobs_are_many_and_use_little(bursty, exponential):
@@ -247,7 +203,7 @@ def test_jobs_come_in_order_and_after_time_zero(bursty):
     ]
 
 
-@pytest.mark.parametrize("jobs", [1, 40_000, 123_457])
+@pytest.mark.parametrize("jobs", [1, 40_000])
 def test_fewer_jobs_are_the_first_of_more(bursty, jobs):
     """Jobs depend on the seed alone, not on how many are asked for."""
     for few, many in zip(columns(BurstyJobs(jobs)), bursty):
@@ -259,13 +215,6 @@ def test_jobs_do_not_depend_on_the_chunks_they_come_in(monkeypatch, bursty):
     monkeypatch.setattr("cgrsp_simpy.waiting.jobs.CHUNK", 7)
     for again, before in zip(columns(BurstyJobs(MILLION)), bursty):
         assert np.array_equal(again, before)
-
-
-def test_another_seed_has_other_jobs(bursty):
-    other = columns(BurstyJobs(1000), seed=1)
-    assert not any(
-        np.array_equal(mine, theirs[:1000]) for mine, theirs in zip(other, bursty)
-    )
 
 
 @pytest.mark.parametrize(

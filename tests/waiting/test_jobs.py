@@ -4,15 +4,12 @@ and how much memory it takes.
 
 import gzip
 import re
-import tracemalloc
-from datetime import datetime, timedelta
 
 import numpy as np
 import pytest
 from support import DATA
 
 from cgrsp_simpy.base.checks import InputError
-from cgrsp_simpy.logs import reading
 from cgrsp_simpy.waiting.jobs import ListedJobs, describe, read_jobs
 
 # of the Parallel Workloads Archive
@@ -142,23 +139,6 @@ def test_a_line_that_is_no_job_of_its_own_is_left_out_and_counted(read, said, re
     assert (len(log.log.report.bad), log.log.report.counts) == (0, {reason: 1})
 
 
-def test_all_reasons_are_counted_and_told(read, caplog):
-    caplog.set_level("INFO")
-    log = read(HEAD + line() + "".join(line(**said) for said, _ in LEFT_OUT))
-    assert log.log.report.counts == {
-        "part of a job": 4,
-        "cancelled before it ran": 2,
-        "no run time": 1,
-        "no submit time": 1,
-        "no processors": 2,
-    }
-    [note] = caplog.messages
-    assert note.endswith(
-        "log.swf: rows left out: 4 of part of a job, 2 of cancelled before it ran, 1 of"
-        " no run time, 1 of no submit time, 2 of no processors"
-    )
-
-
 def test_time_0_is_the_first_submission(read):
     assert read(
         HEAD + line(500) + line(502.5) + line(502.5)
@@ -171,53 +151,6 @@ def test_time_0_is_the_first_submission(read):
     assert read(
         HEAD + line(3, run=-1) + line(10) + line(11)
     ).jobs.submit_s.tolist() == [0.0, 1.0]
-
-
-def test_comments_and_blank_lines_may_stand_anywhere(read, caplog):
-    text = (
-        HEAD + line(0) + "; Note: a pause\n\n   \n  ; and one more\n" + line(8).strip()
-    )
-    assert read(text).jobs.submit_s.tolist() == [0.0, 8.0]
-    assert read(
-        text.replace("\n", "\r\n").replace(" ", "\t ")
-    ).jobs.submit_s.tolist() == [0.0, 8.0]
-    assert caplog.messages == []
-
-
-def test_of_the_header_what_it_says_of_the_machine_is_kept(read, caplog):
-    assert read(HEAD + line()).log.header == {
-        "Version": "2.2",
-        "Computer": "Abacus 3",
-        "MaxNodes": "2",
-        "MaxProcs": "8",
-    }
-    assert read(
-        ";Computer: Rechner für alle \r\n; MaxProcs:\r\n; Note: MaxNodes: 3\r\n"
-        + line()
-    ).log.header == {
-        "Computer": "Rechner für alle",
-        "Note": "MaxNodes: 3",
-    }
-    assert read(
-        "; Computer: Zuse\n".encode("utf-8-sig") + line().encode()
-    ).log.header == {"Computer": "Zuse"}
-    # as written before UTF-8
-    assert read(b"; Installation: Universit\xe4t\n" + line().encode()).jobs.jobs == 1
-    assert caplog.messages == []
-
-
-def test_a_file_without_header_is_read_and_that_is_said(read, caplog):
-    caplog.set_level("INFO")
-    assert columns(read(line(0) + line(4), strict=True)) == [
-        (0.0, 60.0, 1, 0.0),
-        (4.0, 60.0, 1, 0.0),
-    ]
-    assert columns(read(gzip.compress(line().encode()), "log.swf.gz")) == [
-        (0.0, 60.0, 1, 0.0)
-    ]
-    plain, packed = (message for message in caplog.messages if "job ids" not in message)
-    assert re.search(r"/log\.swf: no header: ", plain)
-    assert re.search(r"/log\.swf\.gz: no header: ", packed)
 
 
 # ---- CSV ----
@@ -239,24 +172,6 @@ def test_the_layout_of_the_authors_is_read(read):
     )
 
 
-def test_only_times_and_run_times_are_needed(read):
-    assert columns(
-        read("wallclock_runtime_sec,time\n5,100\n6,101.25\n", "log.csv")
-    ) == [
-        (0.0, 5.0, 1, 0.0),
-        (1.25, 6.0, 1, 0.0),
-    ]
-    assert columns(
-        read(
-            "time,wallclock_runtime_sec,num_cores,total_MB_req\n1,5,,\n2,5,3.0,-1\n",
-            "log.csv",
-        )
-    ) == [
-        (0.0, 5.0, 1, 0.0),
-        (1.0, 5.0, 3, 0.0),
-    ]
-
-
 def test_jobs_of_a_table_that_cannot_be_run_are_left_out(read):
     log = read(
         CSV_HEAD
@@ -273,43 +188,6 @@ def test_jobs_of_a_table_that_cannot_be_run_are_left_out(read):
         0,
         {"no run time": 2, "no submit time": 1, "no processors": 1},
     )
-
-
-def test_timestamps_may_have_zones(read):
-    stamps = [
-        "2016-03-27T01:59:00+01:00",
-        "2016-03-27T03:01:00+02:00",
-        "2016-03-27T01:02:00Z",
-        "2016-03-27 01:03+00",
-    ]
-    log = read(
-        CSV_HEAD + "".join(row(stamp) for stamp in stamps), "log.csv", strict=True
-    )
-    assert log.jobs.submit_s.tolist() == [0.0, 120.0, 180.0, 240.0]
-
-
-def test_the_first_time_tells_how_all_are_written(read, caplog):
-    assert read(
-        CSV_HEAD + row(20160101) + row(20160102), "log.csv"
-    ).jobs.submit_s.tolist() == [
-        0.0,
-        1.0,
-    ]
-    log = read(
-        CSV_HEAD + row("soon") + row(50) + row("2016-01-01") + row(51), "log.csv"
-    )
-    assert log.jobs.submit_s.tolist() == [0.0, 1.0]
-    [note] = caplog.messages
-    assert "2 bad rows: line 2: " in note
-    assert "; line 4: time(='2016-01-01') must be a number" in note
-
-
-def test_the_year_of_a_table_is_the_year_of_the_calendar(read):
-    """2016 has a 29th of February."""
-    start = datetime(2016, 1, 1)
-    stamps = [start + timedelta(days=day, minutes=day) for day in range(366)]
-    log = read(CSV_HEAD + "".join(row(stamp) for stamp in stamps), "log.csv")
-    assert log.jobs.submit_s.tolist() == [day * (86_400.0 + 60) for day in range(366)]
 
 
 # ---- bad rows, order ----
@@ -494,134 +372,7 @@ def test_a_bad_line_is_left_out_and_named_and_refused_by_strict(
     )
 
 
-def test_a_timestamp_out_of_every_calendar_is_a_bad_line(read, caplog):
-    read(
-        CSV_HEAD
-        + row("2016-01-01")
-        + row("0001-01-01T00:00+09:00")
-        + row("2016-13-01"),
-        "log.csv",
-    )
-    [note] = caplog.messages
-    assert "line 3: time(='0001-01-01T00:00+09:00') must be" in note
-    assert "line 4: time(='2016-13-01') must be" in note
-
-
-def test_of_many_bad_lines_ten_are_shown_in_order_and_all_are_named(read, caplog):
-    """Two kinds of faults, which are found one after the other."""
-    text = "".join(
-        line(second) + (line(run="x") if second % 2 else line(run=-5))
-        for second in range(15)
-    )
-    log = read(";\n" + text)
-    assert (log.jobs.jobs, len(log.log.report.bad)) == (15, 15)
-    [note] = caplog.messages
-    assert [int(number) for number in re.findall(r"line (\d+):", note)] == list(
-        range(3, 23, 2)
-    )
-    assert note.endswith("; and 5 more, at lines 23, 25, 27, 29, 31 (left out)")
-
-
-def test_jobs_are_the_same_however_many_rows_are_checked_together(
-    read, monkeypatch, caplog
-):
-    said = [
-        line(
-            10 * place, run=place, allocated=1 + place % 3, status=(1, 2, 5)[place % 3]
-        )
-        for place in range(30)
-    ]
-    text = (
-        HEAD + "".join(said) + line(500, run="x") + line(501) + line(502, allocated=0.5)
-    )
-    whole = read(text)
-    monkeypatch.setattr(reading, "ROWS", 4)
-    parts = read(text)
-    assert columns(parts) == columns(whole)
-    assert parts.log.report == whole.log.report
-    assert (len(whole.log.report.bad), whole.log.report.counts) == (
-        2,
-        {"part of a job": 10},
-    )
-    assert caplog.messages[0] == caplog.messages[1]
-
-
-def test_a_log_out_of_order_is_sorted_and_jobs_of_one_second_stay_in_order(
-    read, caplog
-):
-    text = (
-        HEAD
-        + line(20, 1)
-        + line(10, 2, 4)
-        + line(30, 3)
-        + line(10, 4, 2, requested_kb=GB_IN_KB)
-    )
-    assert columns(read(text)) == [
-        (0.0, 2.0, 4, 0.0),
-        (0.0, 4.0, 2, 2.0),
-        (10.0, 1.0, 1, 0.0),
-        (20.0, 3.0, 1, 0.0),
-    ]
-    [note] = caplog.messages
-    assert note.endswith("log.swf: submissions out of order, first at line 7 (sorted)")
-    with pytest.raises(
-        InputError,
-        match=(
-            r"log\.swf: submissions out of order, first at line 7 \(refused, being"
-            r" strict\)"
-        ),
-    ):
-        read(text, strict=True)
-
-
-def test_of_many_jobs_of_one_second_the_order_stays(read):
-    log = read(
-        HEAD + line(3) + "".join(line(place % 2, run=place) for place in range(200))
-    )
-    assert log.jobs.run_s.tolist() == [
-        float(run) for run in [*range(0, 200, 2), *range(1, 200, 2), 60]
-    ]
-
-
-def test_the_line_that_is_out_of_order_is_named_after_bad_ones_too(read, caplog):
-    read(HEAD + line(5) + line(run=-9) + line(run=-1) + line("x") + line(4))
-    assert "line 7" in caplog.messages[0]
-    assert caplog.messages[1].endswith("first at line 10 (sorted)")
-
-
 # ---- files ----
-
-
-@pytest.mark.parametrize(
-    ("text", "name"),
-    [
-        (HEAD + line() + line(5, 7.5, 3, 1000), "log.swf"),
-        (CSV_HEAD + row("2016-01-01") + row("2016-01-02 12:30", 5, 2), "log.csv"),
-    ],
-)
-def test_a_gzipped_log_is_the_log_whatever_its_name(read, text, name):
-    plain = read(text, name)
-    packed = gzip.compress(text.encode(), mtime=0)
-    format = name.removeprefix("log.")
-    # such as `cat a.gz b.gz`
-    several = gzip.compress(text[:60].encode(), mtime=0) + gzip.compress(
-        text[60:].encode()
-    )
-    for log in (
-        read(packed, f"{name}.gz"),
-        read(packed, name.upper()),
-        read(several, name),
-        read(packed, "log", format=format),
-        read(text, f"{name}.gz"),
-        read(text, "log.txt", format=format),
-    ):
-        assert columns(log) == columns(plain)
-        assert (len(log.log.report.bad), log.log.report.counts, log.log.header) == (
-            0,
-            {},
-            plain.log.header,
-        )
-    assert plain.jobs.name == name
 
 
 GOOD = (
@@ -757,24 +508,6 @@ def test_a_file_that_is_not_there_and_a_folder_are_named(tmp_path):
         read_jobs(tmp_path / "none.swf", unit="x")
 
 
-@pytest.mark.parametrize("packed", [False, pytest.param(True, marks=pytest.mark.slow)])
-def test_the_text_is_never_in_memory_as_a_whole(tmp_path, packed):
-    """Wide lines: 16 MB of text for 12,000 jobs, of which 480 kB are kept."""
-    text = (
-        HEAD
-        + "".join(line(second).strip() + " " * 1300 + "\n" for second in range(12_000))
-    ).encode()
-    assert len(text) > 16e6
-    path = tmp_path / "wide.swf"
-    path.write_bytes(gzip.compress(text, 1, mtime=0) if packed else text)
-    tracemalloc.start()
-    try:
-        assert read_jobs(path).jobs.jobs == 12_000
-        assert tracemalloc.get_traced_memory()[1] < 5e6
-    finally:
-        tracemalloc.stop()
-
-
 # ---- a log in one line ----
 
 
@@ -796,14 +529,6 @@ def test_a_log_is_told_in_one_line():
         describe(log)
         == "4 jobs in 2.00 days, 2.0 a day, load 1.0 cores; run time mean 11,050.0 s,"
         " median 179.5 s, 50.0% below 3 minutes; mean cores 2.00"
-    )
-
-
-def test_jobs_that_all_come_at_once_have_no_rate(read):
-    assert (
-        describe(read(HEAD + line(7, 30) * 2).jobs)
-        == "2 jobs in 0.00 days, all at once; run time mean 30.0 s, median 30.0 s,"
-        " 100.0% below 3 minutes; mean cores 1.00"
     )
 
 

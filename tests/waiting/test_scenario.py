@@ -10,18 +10,16 @@ import pytest
 import support
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support import output, simulated
+from support import simulated
 from waiting.cases import jobs_of
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.base.checks import InputError
 from cgrsp_simpy.base.policy import PolicyError, Wake
-from cgrsp_simpy.cli import main
 from cgrsp_simpy.engine.simulation import Simulation
 from cgrsp_simpy.engine.stepping import steps
 from cgrsp_simpy.studies.subject import subject_of
 from cgrsp_simpy.waiting import (
-    POLICIES,
     ExponentialJobs,
     ListedJobs,
     Mispredictions,
@@ -29,7 +27,6 @@ from cgrsp_simpy.waiting import (
     Scenario,
     Size,
 )
-from cgrsp_simpy.waiting.machines import M5
 from cgrsp_simpy.waiting.policies import waiting_policy
 from cgrsp_simpy.waiting.recursion import follow
 
@@ -179,16 +176,6 @@ def by_hand(view):
         yield job, rooms[0]
 
 
-@pytest.mark.parametrize("name", ["ajw", "ajw-t", "ljw"])
-def test_first_come_first_served_by_hand_is_fcfs(name):
-    jobs = ExponentialJobs(2000)
-    own, usual = (
-        simulated(Scenario(jobs, waiting_policy(name), 101, order), 3, keep=True)
-        for order in (by_hand, "fcfs")
-    )
-    assert own.jobs["start_s"].tolist() == usual.jobs["start_s"].tolist()
-
-
 def test_an_order_sees_those_that_have_come_and_wait_and_nothing_else():
     seen = []
 
@@ -267,29 +254,6 @@ def test_a_machine_without_room_is_refused(machines, words):
 
 # ---- under the one study ----
 
-SIX = list(POLICIES)
-
-
-@pytest.mark.parametrize(
-    "machines",
-    [
-        pytest.param(101, id="whole"),
-        pytest.param(
-            (Size("sixty", 60, 240.0, 0.0),) * 2, id="shared", marks=pytest.mark.slow
-        ),
-    ],
-)
-@pytest.mark.parametrize("order", ["fcfs", "sjf"])
-def test_rows_of_a_study_are_the_figures_of_its_runs_to_the_bit(machines, order):
-    """By recursion where it can, and simulated again with records."""
-    sizes = (*M5, Size("sixty", 60, 240.0, 3.0))
-    case = Scenario(ExponentialJobs(1500), machines=machines, order=order, sizes=sizes)
-    study = cg.compare(case, SIX, range(2))
-    for row in study.rows:
-        run = study.run(row["policy"], row["seed"])
-        assert row == {"policy": row["policy"], "seed": row["seed"], **run.summary()}
-        assert len(run.rows()) == 1500
-
 
 def test_a_study_is_simulated_in_simpy_only_where_the_recursion_does_not_reach(
     monkeypatch,
@@ -304,21 +268,6 @@ def test_a_study_is_simulated_in_simpy_only_where_the_recursion_does_not_reach(
     assert len(made) == 1
     cg.simulate(Scenario(FOUR, machines=2), "ajw")
     assert len(made) == 2
-
-
-def test_a_policy_of_a_study_takes_the_place_of_the_cases_own():
-    case = Scenario(FOUR, waiting_policy("njw"), 1)
-    text, made = (
-        cg.simulate(case, each)
-        for each in ("ajw-t:wait_s=60", waiting_policy("ajw-t", 60))
-    )
-    usual = simulated(Scenario(FOUR, waiting_policy("ajw-t", 60), 1), keep=True)
-    assert (
-        text.summary() == made.summary() == usual.summary() != simulated(case).summary()
-    )
-    assert waiting_policy("sww:wait_s=60", wait_s=900) == waiting_policy(
-        "sww", wait_s=60
-    )
 
 
 def test_a_function_of_a_view_is_the_order_of_the_cases_own_policy(tmp_path):
@@ -361,55 +310,13 @@ def test_what_a_policy_cannot_have_is_refused_before_the_first_run():
         cg.compare(wide, ["njw", "ajw"], [0])
 
 
-def test_a_changed_file_of_an_order_is_another_study(tmp_path):
-    path, out = tmp_path / "own.py", tmp_path / "results"
-    path.write_text(OWN, encoding="utf-8")
-    case = Scenario(FOUR, order=f"{path}:longest")
-    cg.compare(case, ["ajw"], [0], out=out)
-    cg.compare(case, ["ajw"], [0], out=out)
-    path.write_text(OWN.replace("-job.run_s", "job.run_s"), encoding="utf-8")
-    with pytest.raises(InputError, match="use another directory"):
-        cg.compare(case, ["ajw"], [0], out=out)
-
-
 # ---- the command ----
 
-RUN = [
-    "run",
-    "waiting",
-    "rate_per_s=0.02",
-    "service_s=200",
-    "machines=2",
-    "jobs=12",
-    "--policy",
-    "ajw-t:wait_s=60",
-]
 OWN = (
     "def longest(view):\n"
     "    jobs = sorted(view.queue, key=lambda job: -job.run_s)\n"
     "    return zip(jobs, view.rooms(None))\n"
 )
-
-
-def said(capsys, *more):
-    return output(capsys, *RUN, *more)
-
-
-def test_the_command_takes_an_order_from_a_file(capsys, tmp_path):
-    path = tmp_path / "own.py"
-    path.write_text(OWN, encoding="utf-8")
-    assert "start" in said(capsys, f"order={path}:longest", "--show", "events")
-    assert main([*RUN, f"order={path}:shortest"]) == 2
-    assert "own.py" in capsys.readouterr().err
-    path.write_text(
-        "def longest(view):\n    return [(view.queue[0], 9)]\n", encoding="utf-8"
-    )
-    assert main([*RUN, f"order={path}:longest"]) == 2
-    assert (
-        capsys.readouterr()
-        .err.splitlines()[-1]
-        .endswith("sent job 1 to machine 9; there are 0 to 1")
-    )
 
 
 def test_core_hours_by_a_column_are_cores_times_running_time():

@@ -8,7 +8,6 @@ from support import simulated
 from waiting.cases import jobs_of
 
 from cgrsp_simpy.studies.subject import subject_of
-from cgrsp_simpy.waiting.formulas import closed_form
 from cgrsp_simpy.waiting.jobs import ExponentialJobs
 from cgrsp_simpy.waiting.machines import M5, Prices
 from cgrsp_simpy.waiting.policies import Mispredictions, waiting_policy
@@ -93,13 +92,6 @@ def test_of_generated_jobs_the_first_and_last_tenth_do_not_count():
     ] == np.mean(range(1, 9))
 
 
-def test_of_a_log_every_job_counts():
-    jobs = jobs_of(*((0, 1, 1, 0) for _ in range(9)), (50, 1, 1, 0))
-    figures = simulated(Scenario(jobs, waiting_policy("ajw"), 1)).summary()
-    assert figures["wait_s"] == np.mean([*range(9), 0])
-    assert figures["price"] == pytest.approx(3.84 * 51 / 10)
-
-
 def test_a_log_pays_the_machines_until_its_backlog_is_done():
     """Three jobs of an hour at 1, 1 and 1.5 h on one machine: 3 h are paid, the least
     possible price; on two, twice 2 h.
@@ -149,19 +141,3 @@ def test_sums_do_not_depend_on_the_order_in_which_jobs_end_nor_on_the_parts(stea
     found, expected = (each.figures(98.0, Prices()) for each in (parts, whole))
     for name, values in expected.items():
         np.testing.assert_array_equal(found[name], values)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("servers", [98, 101, 104])
-def test_the_interval_of_one_run_covers_in_93_to_97_runs_of_100(servers):
-    """The mean wait under sww, of 200 runs of a million jobs; without regard to the
-    batches' correlation it covered in 90 to 92.
-    """
-    scenario = Scenario(ExponentialJobs(1_000_000), waiting_policy("sww"), servers)
-    exact = float(closed_form(scenario.policy, 0.2, 500.0, servers).wait_s)
-    covered = 0
-    for seed in range(200):
-        run = follow(scenario, seed)
-        wait = of_trials([subject_of(scenario).outcome(run)])["wait_s"]
-        covered += wait.low <= exact <= wait.high
-    assert 0.93 <= covered / 200 <= 0.97

@@ -65,7 +65,7 @@ def sagreedy(
         if least == 0:
             break
         candidate = carry_out(
-            _neighbour(current.tardiness_s, instance, temperature, rng)
+            neighbour(current.tardiness_s, instance, temperature, rng)
         )
         worse = candidate.weighted_tardiness - value
         if worse <= 0 or rng.random() < math.exp(-worse / temperature):
@@ -82,7 +82,7 @@ def scheduler(instance: Instance, seed: int, *_: Any) -> Solution:
     return Solution(*sagreedy(instance, seed))
 
 
-def _neighbour(
+def neighbour(
     tardiness_s: Floats, instance: Instance, temperature: float, rng: Generator
 ) -> Ints:
     """Draw an order: the latest tasks first, the others by arrival or shuffled."""

@@ -1,41 +1,26 @@
 """The figures of GPU clusters: what is plotted is what the runs say."""
 
-import inspect
 from collections import Counter
 from functools import cache
-from itertools import pairwise
 
-import matplotlib.colors
 import numpy as np
 import pytest
-from support import canvas_of, placed, rows_of, waited
+from support import rows_of, waited
 
-from cgrsp_simpy.cluster.cluster import PAPER_CLUSTER, Cluster
-from cgrsp_simpy.cluster.jobs import Jobs
-from cgrsp_simpy.cluster.metrics import measured, metrics
-from cgrsp_simpy.cluster.policies import SCHEDULERS, hps, make_scheduler
+from cgrsp_simpy.cluster.cluster import PAPER_CLUSTER
+from cgrsp_simpy.cluster.metrics import metrics
+from cgrsp_simpy.cluster.policies import SCHEDULERS
 from cgrsp_simpy.cluster.scenario import Scenario
 from cgrsp_simpy.papers.cluster import table
 from cgrsp_simpy.papers.cluster.figures import (
-    AGED,
     COURSE,
     FIGURES,
-    GANTT,
-    GANTT_H,
-    HOLDS,
-    HPS,
     METRICS,
     REFERENCE,
-    SHAPES,
     SPAN_S,
     UNITS,
-    WAITS,
-    WIDTH_COLOURS,
-    WIDTHS,
-    spread,
 )
 from cgrsp_simpy.papers.cluster.table import (
-    CLAIMS,
     CUT,
     DYNAMIC,
     FULL,
@@ -48,7 +33,6 @@ from cgrsp_simpy.papers.cluster.table import (
     scenario,
 )
 from cgrsp_simpy.plots.figure import where
-from cgrsp_simpy.plots.style import LOOKS
 from cgrsp_simpy.studies.compare import Comparison
 from cgrsp_simpy.studies.subject import subject_of
 
@@ -140,63 +124,6 @@ def test_paired_differences_decide_which_schedulers_differ():
     assert -row[column] == 1.5 > row[f"{column}_half_width_95"]
 
 
-def test_a_difference_outside_the_axes_is_written_at_the_edge():
-    known = {"fifo": [9000, 9100], "hps": [3, 6], "easy": [2, 4]}
-    rows = of_made_up_runs(known)
-    for ax, (metric, (label, unit)) in zip(
-        canvas_of(FIGURES["metrics"], rows).axes, METRICS.items(), strict=True
-    ):
-        assert ax.get_xlabel() == label
-        at = [line.get_xdata()[0] for line in ax.lines if line.get_marker() == "o"]
-        column = f"{metric}_more_than_{REFERENCE}"
-        assert at == pytest.approx([row[column] * unit for row in rows[1:]])
-        [text] = [text.get_text() for text in ax.texts]
-        values = rows[0][column] * unit, rows[0][f"{column}_half_width_95"] * unit
-        assert text == f"{spread(*values)} \N{RIGHTWARDS ARROW}"
-
-
-@pytest.mark.slow
-def test_a_line_ends_at_the_highest_load_not_shown_to_be_unstable():
-    rows = plotted("loads")
-    assert {row["load"] for row in rows} == {load for load in LOADS if load < 1}
-    (row,) = where(rows, scheduler="hps", load=0.7)
-    values = [metrics(outcome("hps", seed))["wait_s"] for seed in range(2)]
-    assert row["wait_s"] == pytest.approx(np.mean(values))
-    rows = [
-        {"scheduler": name, "load": load, "wait_s": wait_s, "wait_s_half_width_95": 1.0}
-        for name in SCHEDULERS
-        for load, wait_s in ((0.6, 3600.0), (0.7, np.inf if name == "hps" else 7200.0))
-    ]
-    ends = {
-        line.get_color(): line.get_xdata()
-        for line in canvas_of(FIGURES["loads"], rows).axes[0].lines
-    }
-    assert {name: len(ends[LOOKS[name].colour]) for name in ("hps", "easy")} == {
-        "hps": 1,
-        "easy": 2,
-    }
-    told = FIGURES["loads"].seen(rows)
-    assert told.endswith("up to 0.6 hps.") and "up to 0.7 fifo, fifo-skip, sjf" in told
-
-
-@pytest.mark.slow
-def test_waits_are_quantiles_over_the_jobs_of_all_seeds():
-    rows = plotted("waits")
-    assert {row["scheduler"] for row in rows} == set(WAITS)
-    for row in rows:
-        runs = [outcome(row["scheduler"], seed) for seed in range(2)]
-        fits = {"1": (1,), "2": (2,), "4": (4,), "8": (8,), "16+": (16, 24, 32)}[
-            row["gpus"]
-        ]
-        own = [jobs[np.isin(jobs["gpus"], fits)] for jobs in map(measured, runs)]
-        wait_s = np.concatenate([jobs["start_s"] - jobs["submit_s"] for jobs in own])
-        assert row["jobs"] == len(wait_s)
-        assert row["p50_s"] == pytest.approx(np.median(wait_s))
-        assert row["p95_s"] == pytest.approx(np.percentile(wait_s, 95))
-        assert row["longest_s"] == wait_s.max()
-    assert Counter(row["scheduler"] for row in rows)["hps"] == len(WIDTHS)
-
-
 # ---- one run ----
 
 
@@ -220,110 +147,7 @@ def test_the_course_holds_the_work_and_the_waits_of_all_jobs():
         assert own[-1]["to_h"] == pytest.approx(run.jobs["finish_s"].max() / 3600)
 
 
-@pytest.mark.slow
-def test_the_gantt_chart_gives_each_job_its_gpus_and_no_gpu_to_two():
-    rows = plotted("gantt")
-    for name in GANTT:
-        run, own = single(name), [row for row in rows if row["scheduler"] == name]
-        begin_s = 3600 * own[0]["begin_h"]
-        there = np.flatnonzero(
-            (run.jobs["start_s"] < begin_s + 3600 * GANTT_H)
-            & (run.jobs["finish_s"] > begin_s)
-        )
-        blocks = {job: [row for row in own if row["job"] == job] for job in there}
-        assert sum(map(len, blocks.values())) == len(own)
-        for job, mine in blocks.items():
-            gpus = np.concatenate(
-                [np.arange(row["gpu"], row["gpu"] + row["gpus"]) for row in mine]
-            ).astype(int)
-            # nodes of 8 GPUs
-            assert Counter((gpus // 8).tolist()) == dict(placed(run)[job])
-            times_h = np.unique(
-                [(row["start_h"], row["finish_h"]) for row in mine], axis=0
-            )
-            assert times_h * 3600 == pytest.approx(
-                np.array([[run.jobs["start_s"][job], run.jobs["finish_s"][job]]])
-            )
-        for gpu in range(PAPER_CLUSTER.gpus):
-            spans = sorted(
-                (row["start_h"], row["finish_h"])
-                for row in own
-                if row["gpu"] <= gpu < row["gpu"] + row["gpus"]
-            )
-            assert all(before[1] <= after[0] for before, after in pairwise(spans))
-
-
-@pytest.mark.slow
-def test_blocks_have_the_colour_of_the_jobs_gpus():
-    rows = plotted("gantt")
-    ax = canvas_of(FIGURES["gantt"], rows).axes[0]
-    own = [row for row in rows if row["scheduler"] == GANTT[0]]
-    for block, row in zip(ax.patches, own, strict=True):
-        colour = WIDTH_COLOURS[
-            (
-                ["1", "2", "4", "8"].index(f"{row['job_gpus']:g}")
-                if row["job_gpus"] <= 8
-                else 4
-            )
-        ]
-        assert matplotlib.colors.to_hex(block.get_facecolor()) == colour
-        assert (block.get_y(), block.get_height()) == (row["gpu"], row["gpus"])
-
-
 # ---- HPS ----
-
-
-@pytest.mark.slow
-def test_the_program_s_aging_drops_just_past_the_threshold_and_the_monotone_one_never():
-    by_default = [each.default for each in inspect.signature(hps).parameters.values()]
-    assert tuple(by_default[:3]) == HPS
-    rows = plotted("aging")
-    factor = {(row["form"], row["wait_s"]): row["aging"] for row in rows}
-    assert (
-        factor["program", 300.0],
-        factor["program", 900.0],
-        factor["program", 1800.0],
-    ) == (
-        1.0,
-        1.0,
-        2.0,
-    )
-    just_past = np.nextafter(300.0, np.inf)
-    assert factor["program", just_past] == pytest.approx(1 / 3)
-    assert factor["monotone", just_past] == pytest.approx(1.0)
-    for gpus, _ in AGED:
-        own = [
-            row["score"]
-            for row in rows
-            if (row["form"], row["gpus"]) == ("monotone", gpus)
-        ]
-        assert (np.diff(own) >= 0).all()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("form", "text"), [("program", "hps"), ("monotone", "hps:monotone=true")]
-)
-def test_the_scores_are_those_by_which_hps_starts_jobs(form, text):
-    """All jobs of the figure wait together, and there is room for all: the scheduler
-    starts them by their scores.
-    """
-    rows = [
-        row
-        for row in plotted("aging")
-        if row["form"] == form and row["wait_s"] % 30 == 0
-    ]
-    wait_s, gpus, time_s, score = (
-        np.array([row[name] for row in rows])
-        for name in ("wait_s", "gpus", "time_s", "score")
-    )
-    rest = {name: np.zeros(len(rows)) for name in ("kind", "family", "user")}
-    jobs = Jobs(3000 - wait_s, gpus, time_s, time_s, np.ones(len(rows)), **rest)
-    by_arrival = score[np.argsort(-wait_s, kind="stable")]
-    view = Scenario(jobs, Cluster((10_000,))).moment(3000.0)
-    started = by_arrival[[job for job, _ in make_scheduler(text)(view)]]
-    assert len(started) == len(rows)
-    assert (np.diff(started) < 1e-12).all()
 
 
 # ---- Table II ----
@@ -358,53 +182,6 @@ def test_table_two_has_published_and_reproduced_values_at_every_load():
 
 
 @pytest.mark.slow
-def test_published_values_are_hollow_and_ours_are_filled_at_the_load_that_is_closest():
-    rows = plotted("table2")
-    canvas = canvas_of(FIGURES["table2"], rows)
-    near = [row for row in rows if row["closest"]]
-    assert {row["scheduler"] for row in near} == set(PUBLISHED)
-    for ax, (figure, (_, unit, _)) in zip(canvas.axes, UNITS.items()):
-        hollow = [line for line in ax.lines if line.get_markerfacecolor() == "none"]
-        assert [line.get_xdata()[0] for line in hollow] == [
-            known[figure] for known in PUBLISHED.values() if figure in known
-        ]
-        for setting, shape in SHAPES.items():
-            at = [
-                line.get_xdata()[0] for line in ax.lines if line.get_marker() == shape
-            ]
-            assert at == pytest.approx(
-                [
-                    row[figure] * unit
-                    for row in near
-                    if row["setting"] == setting and np.isfinite(row[figure])
-                ]
-            )
-
-
-@pytest.mark.slow
-def test_claims_are_coloured_by_whether_they_hold():
-    rows = plotted("claims")
-    loads = sorted({row["load"] for row in rows})
-    for ax, setting in zip(
-        canvas_of(FIGURES["claims"], rows).axes, (CUT, UNCUT), strict=True
-    ):
-        found = {
-            (line.get_ydata()[0], line.get_xdata()[0]): line.get_color()
-            for line in ax.lines
-            if line.get_marker() in "osX"
-        }
-        assert found == {
-            (
-                2 * list(CLAIMS).index(row["figure"]) + (kind == "best"),
-                loads.index(row["load"]),
-            ): HOLDS[row[f"{kind}_holds"]][0]
-            for row in rows
-            if row["setting"] == setting
-            for kind in ("mean", "best")
-        }
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("setting", [CUT, UNCUT])
 def test_a_claim_is_dynamic_minus_static(setting):
     (row,) = (
@@ -428,11 +205,3 @@ def test_a_claim_is_dynamic_minus_static(setting):
 def test_all_schedulers_are_tabled_except_those_for_logs(monkeypatch):
     monkeypatch.setattr(table, "studies", lambda *given: given)
     assert {*SCHEDULERS} - {*Runs().tabled[-1]} == {"multifactor", "ordered"}
-
-
-@pytest.mark.slow
-def test_runs_in_which_no_job_waits_can_be_drawn():
-    rows = FIGURES["metrics"].rows(Runs(seeds=1, jobs=2))
-    column = f"wait_s_more_than_{REFERENCE}"
-    for value in (0.0, np.inf):
-        assert canvas_of(FIGURES["metrics"], [{**row, column: value} for row in rows])

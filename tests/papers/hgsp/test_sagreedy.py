@@ -34,7 +34,7 @@ def test_the_neighbour_moves_the_latest_tasks_to_the_front(temperature, ratio):
     others = sorted(set(range(12)) - set(worst))
     rng, fronts, shuffled = np.random.default_rng(1), set(), 0
     for _ in range(400):
-        order = program._neighbour(late_s, jobs, temperature, rng).tolist()
+        order = program.neighbour(late_s, jobs, temperature, rng).tolist()
         assert sorted(order) == list(range(12))
         assert sorted(order[:moved]) == sorted(worst)
         fronts.add(tuple(order[:moved]))

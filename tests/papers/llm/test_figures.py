@@ -3,7 +3,6 @@
 import csv
 
 import pytest
-from support import outcome
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.papers.llm import figures as llm
@@ -59,14 +58,6 @@ def test_latencies_are_those_of_runs_on_1_to_16_gpus(folder):
     assert {name: float(row[name]) for name in llm.SHOWN} == {
         name: own[name] for name in llm.SHOWN
     }
-
-
-def test_the_command_tells_what_it_wrote(capsys, tmp_path):
-    words = ("table2", "--out", str(tmp_path), "--workers", "1")
-    status, out, err = outcome(capsys, "papers", "figures", "llm", *words)
-    assert (status, err) == (0, "")
-    names = [f"llm_table2.{ending}" for ending in ("csv", "png", "svg", "pdf")]
-    assert out.split() == [str(tmp_path / name) for name in names]
 
 
 def test_the_log_of_the_figure_is_named_with_its_licence():

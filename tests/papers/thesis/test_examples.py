@@ -46,30 +46,6 @@ def test_the_three_jobs_cost_the_texts_sum(three_jobs):
     assert cost_usd == pytest.approx(rounded_rates, rel=1e-3)
 
 
-def test_three_of_five_slots_run_at_time_0(three_jobs):
-    jobs = three_jobs.jobs
-    running = ((jobs["start_s"] <= 0) & (jobs["finish_s"] > 0)).sum()
-    # the text's utilisation: of slots at time 0
-    assert running / len(THREE_JOBS.slots) == 0.60
-    held_s = 59.7 + 68.7 + 60.0
-    # ours: a time average
-    assert three_jobs.summary()["utilisation_pct"] == pytest.approx(
-        100 * held_s / (5 * 68.7)
-    )
-
-
-def test_cadr_finds_a_cheaper_schedule_of_the_same_quality():
-    """By Eq. 3.10 the tight job belongs on an A4000 too: 0.3 s later, no wait, no miss,
-    and less rent.
-    """
-    run = cg.simulate(THREE_JOBS, "cadr")
-    assert column(run, "finish_s") == [60.0, 68.7, 60.0]
-    assert run.summary()["wait_min"] == run.summary()["miss_pct"] == 0
-    assert run.summary()["cost_usd"] == pytest.approx(
-        (60.0 + 68.7 + 60.0) * 0.25 / 3600
-    )
-
-
 # ---- seven jobs, Section 4.5.9 ----
 
 
@@ -108,8 +84,3 @@ def test_spt_rescue_dispatches_the_tight_job_at_70_and_ends_it_65_seconds_early(
     assert tight["finish_s"] == 145
     assert tight["deadline_s"] - tight["finish_s"] == 65
     assert run.summary()["miss_pct"] == 0
-
-
-def test_without_the_rescue_the_shorter_j4_takes_the_first_free_node():
-    run = cg.simulate(SEVEN_JOBS, "spt-rescue:threshold_s=0")
-    assert dispatches(run)[3:5] == [(70, 1, 4), (75, 2, 6)]

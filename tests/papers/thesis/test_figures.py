@@ -6,13 +6,10 @@ import csv
 import math
 import re
 import shutil
-from dataclasses import replace
 from pathlib import Path
-from shutil import which
 
 import matplotlib.pyplot as plt
 import pytest
-from matplotlib.patches import FancyBboxPatch
 from matplotlib.text import Text
 from PIL import Image
 from support import check_bad_input, outcome
@@ -20,11 +17,9 @@ from support import check_bad_input, outcome
 import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.papers.thesis import day_figures as days
-from cgrsp_simpy.papers.thesis.experiments import MONTH, TABLES, Source
+from cgrsp_simpy.papers.thesis.experiments import TABLES
 from cgrsp_simpy.papers.thesis.figures import (
-    ARROWS,
     FIGURES,
-    PLACES,
     architecture,
     draw_figures,
 )
@@ -32,12 +27,9 @@ from cgrsp_simpy.papers.thesis.printed import IDS, run_tables
 from cgrsp_simpy.papers.thesis.published import PRINTED
 from cgrsp_simpy.papers.thesis.runs import known_directory
 from cgrsp_simpy.papers.thesis.table_figures import (
-    benchmark,
     compared,
-    daily_rows,
-    lateness,
 )
-from cgrsp_simpy.studies.subject import subject_of
+from cgrsp_simpy.studies.subject import Subject, subject_of
 
 SEEDS = 3
 
@@ -71,8 +63,8 @@ def rows_of(path):
 def test_all_figures_are_drawn_from_existing_runs_with_an_index(
     runs, tmp_path, monkeypatch
 ):
-    # no run is made anew
-    monkeypatch.setattr("cgrsp_simpy.studies.replicate._carry_out", None)
+    # no run is simulated again
+    monkeypatch.setattr(Subject, "run", None)
     before = set(plt.get_fignums())
     paths = draw_figures(tmp_path, runs_from=runs)
     assert set(plt.get_fignums()) == before
@@ -108,17 +100,6 @@ def test_a_caption_names_the_published_values_that_do_not_agree_and_no_other(id)
 
 
 @pytest.mark.slow
-def test_the_same_runs_give_the_same_files_to_the_byte(runs, tmp_path):
-    ids = ("3.1", "4.1", "5.7", "5.8", "queue", "cells")
-    for folder in ("one", "two"):
-        draw_figures(tmp_path / folder, ids, runs_from=runs)
-    for path in (tmp_path / "one").iterdir():
-        assert path.read_bytes() == (tmp_path / "two" / path.name).read_bytes(), (
-            path.name
-        )
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("id", ["5.5", "5.6", "slots"])
 def test_what_is_plotted_are_the_cells_of_the_table(id, runs, results, tmp_path):
     (path, *_) = draw_figures(tmp_path, [id], runs_from=runs)
@@ -130,75 +111,6 @@ def test_what_is_plotted_are_the_cells_of_the_table(id, runs, results, tmp_path)
         (values,) = results.sample(cell.measure, SEEDS)
         assert float(row["reproduced"]) == pytest.approx(values.mean(), rel=1e-12)
         assert row["published"] == str(float(cell.figure))
-
-
-@pytest.mark.slow
-def test_the_days_of_the_month_are_those_of_its_first_replication(results):
-    rows = daily_rows.rows(results, ["rh"])
-    days = cg.simulate(cg.month(), "rh").rows()
-    assert [row["miss_pct"] for row in rows] == [row["miss_pct"] for row in days]
-    assert [row["kind"] for row in rows] == [row["kind"] for row in days]
-
-
-@pytest.mark.slow
-def test_bars_are_as_long_as_their_rows_say(results):
-    from matplotlib.figure import Figure as Canvas
-
-    rows = benchmark.rows(results)
-    canvas = Canvas()
-    FIGURES["5.4"].draw(canvas, rows)
-    for ax, (kind, part) in zip(
-        canvas.axes,
-        [(d, p) for d in ("normal", "hectic") for p in ("wait, min", "miss, %")],
-    ):
-        expected = [
-            row["reproduced"]
-            for row in rows
-            if (row["row"], row["part"]) == (kind, part)
-        ]
-        bars = [patch.get_width() for patch in ax.patches]
-        assert bars == pytest.approx(expected)
-
-
-@pytest.mark.slow
-def test_single_seed_of_the_benchmark_is_that_of_table_5_1(results):
-    rows = {
-        (row["column"], row["part"]): row["published"]
-        for row in benchmark.rows(results)
-        if row["row"] == "hectic"
-    }
-    assert rows["edf", "miss, %"] == float(PRINTED["5.1"].rows["EDF"][1])
-
-
-@pytest.mark.slow
-def test_adaptive_is_set_beside_cadr_in_the_same_months(results):
-    rows = lateness.rows(results)
-    for name, column in (("miss_pct", "miss, %"), ("tardiness_min", "tardiness, min")):
-        adaptive, cadr = (
-            results.values(Source(MONTH, policy, name), SEEDS)
-            for policy in ("adaptive", "cadr")
-        )
-        (paired,) = [
-            row
-            for row in rows
-            if (row["row"], row["column"]) == ("Adaptive - CADR", column)
-        ]
-        assert paired["reproduced"] == pytest.approx((adaptive - cadr).mean())
-        student_t = 4.302653  # of three pairs, 95 %
-        assert paired["half_width_95"] == pytest.approx(
-            student_t * (adaptive - cadr).std(ddof=1) / SEEDS**0.5, rel=1e-6
-        )
-        printed = {
-            row["row"]: row["published"] for row in rows if row["column"] == column
-        }
-        assert printed["Adaptive - CADR"] == printed["Adaptive"] - printed["CADR"]
-    (seen,) = [
-        line
-        for line in lateness.seen(rows).split(". ")
-        if line.startswith("Here Adaptive")
-    ]
-    for row in rows[-2:]:
-        assert f"{row['reproduced']:+.2f} ± {row['half_width_95']:.2f}" in seen
 
 
 # ---- Rows of single runs ----
@@ -221,6 +133,7 @@ def test_generated_jobs_follow_the_printed_statistics():
     assert morning / len(rows) == pytest.approx(9 / 30, abs=0.03)
 
 
+@pytest.mark.slow
 def test_generated_data_is_marked_in_the_picture(tmp_path):
     for id in ("5.1", "5.3"):
         (path, *_) = FIGURES[id].write(tmp_path, FIGURES[id].rows(None))
@@ -274,39 +187,12 @@ def test_the_names_of_the_architecture_are_those_that_a_run_is_made_of():
     assert len(kept.jobs) == 5
 
 
-def test_the_messages_of_the_architecture_join_its_parts():
-    rows = architecture.rows(None)
-    parts = {row["name"] for row in rows if row["what"] == "part"}
-    messages = [row for row in rows if row["what"] == "message"]
-    assert len(messages) == len(ARROWS)
-    assert (
-        {end for row in messages for end in (row["name"], row["to"])}
-        == parts
-        == set(PLACES)
-    )
-    for row, (begin, end, _) in zip(messages, ARROWS):
-        for name, (x, y) in ((row["name"], begin), (row["to"], end)):
-            left, low, width, height = PLACES[name]
-            # it begins and ends at the edges of the right boxes
-            assert left <= x <= left + width, row
-            assert (
-                min(abs(y - low), abs(y - low - height)) < 0.01
-                or low < y < low + height
-            ), row
-
-
 def test_the_snapshots_lie_in_the_windows_that_are_printed():
     rows = [row for row in days.multiplier.rows(None) if row["what"] == "snapshots"]
     assert [(row["from_h"], row["to_h"], row["value"]) for row in rows] == [
         (1, 2, 77),
         (18, 19, 77),
     ]
-
-
-def test_queues_begin_and_end_empty():
-    rows = days.queues.rows(run_tables([])[0], ["rh"])
-    assert rows[0]["waiting"] == rows[-1]["waiting"] == 0
-    assert max(row["waiting"] for row in rows) > 300
 
 
 # ---- With parameters changed ----
@@ -359,7 +245,7 @@ def test_figures_take_a_policy_of_one_s_own(id):
 
 def test_a_figure_is_drawn_from_its_csv_without_a_run(monkeypatch, tmp_path):
     # no run is made
-    monkeypatch.setattr("cgrsp_simpy.studies.replicate._carry_out", None)
+    monkeypatch.setattr(Subject, "run", None)
     own = Path(__file__).parents[3] / "figures" / "figure_5_6.csv"
     settings = {"font.family": "serif", "font.size": 11}
     canvas = cg.thesis.figure("5.6", csv=own, style=settings, width=120)
@@ -371,14 +257,6 @@ def test_a_figure_is_drawn_from_its_csv_without_a_run(monkeypatch, tmp_path):
     names = [f"figure_5_6.{ending}" for ending in ("csv", "pdf", "png", "svg")]
     assert sorted(path.name for path in tmp_path.iterdir()) == names
     assert (tmp_path / own.name).read_bytes() == own.read_bytes()
-
-
-def test_settings_of_the_caller_stay():
-    own = Path(__file__).parents[3] / "figures" / "figure_5_6.csv"
-    with plt.rc_context({"font.size": 13.0}):
-        canvas = cg.thesis.figure("5.6", csv=own)
-    assert canvas.axes[0].xaxis.label.get_fontsize() == 13
-    assert cg.thesis.figure("5.6", csv=own).axes[0].xaxis.label.get_fontsize() == 9
 
 
 @pytest.mark.parametrize(
@@ -430,6 +308,7 @@ def test_what_cannot_be_drawn_is_told(id, given, words):
 # ---- Commands ----
 
 
+@pytest.mark.slow
 def test_a_figure_is_changed_and_redrawn_by_command(capsys, tmp_path):
     changed = "jobs=40 --seeds 2 --policies cadr,spt --style font.size=8,width=100"
     assert command(f"figures thesis 5.9 {changed} --out {tmp_path}", capsys)[0] == 0
@@ -441,14 +320,6 @@ def test_a_figure_is_changed_and_redrawn_by_command(capsys, tmp_path):
     assert size_of(tmp_path / "figure_5_9.png")[0] == pytest.approx(
         200 * 180 / 25.4, abs=1
     )
-
-
-def test_figures_of_decisions_are_redrawn_too(capsys, tmp_path):
-    for name in ("advice/advice_cost", "frontier/frontier"):
-        shutil.copy(Path(__file__).parents[3] / "figures" / f"{name}.csv", tmp_path)
-    files = sorted(map(str, tmp_path.iterdir()))
-    assert main(["redraw", *files]) == 0
-    assert len(capsys.readouterr().out.splitlines()) == 8
 
 
 @pytest.mark.parametrize(
@@ -486,32 +357,9 @@ def test_what_cannot_be_redrawn_is_one_line(file, words, capsys, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(which("pdflatex") is None, reason="LaTeX is not installed")
-@pytest.mark.parametrize(
-    ("text", "look", "words"),
-    [
-        ("R&D", "pgf=yes", ["alignment", "'R&D'"]),
-        (
-            "FIFO",
-            r"pgf=yes,pgf.preamble=\usepackage{nosuch}",
-            ["nosuch.sty", "not found"],
-        ),
-    ],
-)
-def test_what_latex_cannot_set_is_one_line(text, look, words, capsys, tmp_path):
-    own = Path(__file__).parents[3] / "figures" / "figure_5_6.csv"
-    (tmp_path / own.name).write_text(own.read_text().replace("FIFO", text))
-    check_bad_input(
-        outcome(capsys, "redraw", str(tmp_path / own.name), "--style", look),
-        ["pgf", *words],
-    )
-    assert len(list(tmp_path.iterdir())) == 1
-
-
 def test_a_pgf_without_latex_is_refused_before_the_work(monkeypatch, capsys, tmp_path):
     monkeypatch.setenv("PATH", "")
-    monkeypatch.setattr("cgrsp_simpy.studies.replicate._carry_out", None)
+    monkeypatch.setattr(Subject, "run", None)
     assert (
         main(
             [
@@ -537,61 +385,8 @@ def command(line, capsys):
     return status, out, err
 
 
-def test_one_figure_by_command_in_lecture_style(capsys, tmp_path):
-    status, out, err = command(
-        f"figures thesis 4.1 --style lecture --out {tmp_path}", capsys
-    )
-    assert (status, err) == (0, "")
-    assert out.splitlines() == [
-        str(tmp_path / f"figure_4_1.{ending}")
-        for ending in ("csv", "png", "svg", "pdf")
-    ]
-    assert size_of(tmp_path / "figure_4_1.png")[0] == 2000  # ten inches
-
-
 def test_a_directory_that_lacks_tables_is_refused(capsys, tmp_path):
     run_tables(("5.9",), 2, None, tmp_path / "one")
     status, _, err = command(f"figures thesis 5.9 --from {tmp_path / 'one'}", capsys)
     assert status == 2
     assert "lacks the runs of Table 4.1" in err
-
-
-@pytest.mark.parametrize(
-    "style", ["print", pytest.param("lecture", marks=pytest.mark.slow)]
-)
-def test_every_box_of_the_architecture_holds_its_text(style, tmp_path):
-    def draw_and_measure(canvas, rows):
-        architecture.draw(canvas, rows)
-        canvas.draw_without_rendering()
-        (ax,) = canvas.axes
-        boxes = [
-            box.get_window_extent()
-            for box in ax.patches
-            if isinstance(box, FancyBboxPatch)
-        ]
-        said = {row["text"] for row in rows if row["what"] == "message"}
-        texts = [text for text in ax.texts if text.get_text()]
-        inside = [
-            text
-            for text in texts
-            if text.get_text() not in said and not text.get_text().startswith("blue")
-        ]
-        assert len(inside) == 3 * 6 + 1
-        beside = [text.get_window_extent() for text in texts if text.get_text() in said]
-        assert len(beside) == len(said)
-        assert not any(box.overlaps(at) for box in boxes for at in beside)
-        for text in inside:
-            at = text.get_window_extent()
-            held = [
-                box
-                for box in boxes
-                if box.x0 <= at.x0
-                and at.x1 <= box.x1
-                and box.y0 <= at.y0
-                and at.y1 <= box.y1
-            ]
-            assert held, text.get_text()
-
-    replace(architecture, draw=draw_and_measure).write(
-        tmp_path, architecture.rows(None), style
-    )

@@ -1,7 +1,7 @@
 """Readings that one half of the tables chooses, and the other half judges."""
 
-from dataclasses import replace
-from types import SimpleNamespace
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,7 +10,6 @@ import cgrsp_simpy as cg
 from cgrsp_simpy.decide.month import THESIS_MIX
 from cgrsp_simpy.papers.ledger import DIFFERENT, REPRODUCED
 from cgrsp_simpy.papers.thesis import readings
-from cgrsp_simpy.papers.thesis.experiments import TABLES
 from cgrsp_simpy.papers.thesis.published import PRINTED
 from cgrsp_simpy.papers.thesis.readings import ByArrival
 from cgrsp_simpy.papers.thesis.verdict import Judged
@@ -31,20 +30,38 @@ def test_by_arrival_tight_jobs_do_not_overtake_jobs_of_equal_time():
     assert waits("spt", False) > waits(ByArrival("spt"), False)
 
 
-def test_what_has_no_equal_times_is_not_run_again():
-    tables = readings._tables(True)
-    policies = {
-        cell.measure.sources[0].policy.partition(":")[0]
-        for table in tables.values()
-        for cell in table.cells
-    }
-    assert policies == {"spt", "spt-rescue", "rh", "cadr", "cadr-oo", "adaptive"}
-    assert sum(len(table.cells) for table in readings._tables(False).values()) == 234
+@dataclass(frozen=True)
+class Given:
+    """Results with the figures of a test, for Table 5.13 by kind of day."""
+
+    name: str
+    figures: Any = None
+    replications: int = 2
+    tables: Any = None
+
+    def values(self, source, n):
+        kind = source.scenario.removeprefix("month").strip()
+        value = self.figures[source.policy, source.figure, kind]
+        return np.full(n, value) if kind else value + np.array([-0.1, 0.1])
+
+    def sample(self, measure, n):
+        return [np.zeros(n)]
 
 
-def test_each_half_chooses_the_reading_of_its_least_misfit(monkeypatch):
-    # tables of odd numbers are for the second reading, those of even ones for the first
-    z = {("5.5", "a"): 2.0, ("5.5", "b"): 1.0, ("5.2", "a"): 0.5, ("5.2", "b"): 3.0}
+@pytest.fixture
+def made_readings(monkeypatch):
+    """Return a function that gives the entries of readings of two tables, and a list
+    of the policies of each simulated reading.
+    """
+    policies = []
+    # tables of odd numbers favour the second reading, those of even numbers the first
+    z = {("5.5", "first"): 2.0, ("5.5", "after 3 h"): 1.0}
+    z |= {("5.2", "first"): 0.5, ("5.2", "after 3 h"): 3.0}
+
+    def reproduce(measures, *_, market=lambda day: day, **__):
+        policies.append([measure.sources[0].policy for measure, _ in measures])
+        clock = market(cg.day("hectic")).market.clock
+        return Given(next(name for name, own in readings.HOURS.items() if own == clock))
 
     def judged(table, results):
         far = z.get((table.id, results.name), 1.5)
@@ -54,47 +71,57 @@ def test_each_half_chooses_the_reading_of_its_least_misfit(monkeypatch):
         ]
 
     monkeypatch.setattr(readings, "judged", judged)
+    monkeypatch.setattr(readings, "reproduce", reproduce)
     monkeypatch.setattr(readings, "HALVES", {"odd": ("5.5",), "even": ("5.2",)})
-    tables = {id: TABLES[id] for id in ("5.5", "5.2")}
-    tried = {name: SimpleNamespace(name=name, tables=tables) for name in "ab"}
-    odd, even = readings._halved("here", "choice", tried, tried["a"])
-    assert odd.ours.startswith("b: 0 of 1 cells agree")
-    assert (odd.verdict, even.verdict) == (DIFFERENT, DIFFERENT)
-    assert even.ours.startswith("a: 0 of 1 cells agree")
-    assert "median |z| of odd tables: a 2.00, b 1.00; fitted and judged" in odd.reason
-    assert odd.reason.endswith("1 of 2 cells agree (50.0 %), rms z 1.46")
+    return lambda figures: [*readings.readings(Given("first", figures), None)], policies
 
 
-@pytest.mark.parametrize("hectic", [0.1, 0.3])
-def test_the_mix_of_days_is_found_again(monkeypatch, hectic):
+def days_of(hectic):
+    """Return a mix of days, and figures by policy, name and kind of day, of which a
+    month is made by it.
+    """
     mix = {**THESIS_MIX, "hectic": hectic, "normal": 0.7 - hectic}
     drawn = np.random.default_rng(6).uniform(1, 100, (10, 4, 4))
-    table = PRINTED["5.13"]
-    kinds, figures = [*mix], ("wait_min", "miss_pct", "tardiness_min", "cost_usd")
     jobs = np.array([share * DAYS[kind][1] for kind, share in mix.items()])
     month = drawn @ (jobs / jobs.sum())
     month[:, 3] = 30 * drawn[:, 3] @ [*mix.values()]
+    figures = {}
+    for place, name in enumerate(PRINTED["5.13"].rows):
+        for number, figure in enumerate(
+            ("wait_min", "miss_pct", "tardiness_min", "cost_usd")
+        ):
+            key = readings.NAMES[name], figure
+            figures[*key, ""] = month[place, number]
+            for kind, value in zip(mix, drawn[place, number]):
+                figures[*key, kind] = value
+    return month, figures
+
+
+def test_each_half_chooses_the_reading_of_its_least_misfit(made_readings):
+    entries, policies = made_readings
+    odd, even, by_arrival, by_deadline, *_ = entries(days_of(0.1)[1])
+    assert odd.ours.startswith("after 3 h: 0 of 1 cells agree")
+    assert even.ours.startswith("after 4 h: 0 of 1 cells agree")
+    assert (odd.verdict, even.verdict) == (DIFFERENT, DIFFERENT)
+    assert "median |z| of odd tables: after 4 h 2.00, after 3 h 1.00," in odd.reason
+    assert odd.reason.endswith("1 of 2 cells agree (50.0 %), rms z 1.46")
+    assert (by_arrival.verdict, by_deadline.verdict) == (REPRODUCED, DIFFERENT)
+    # policies without jobs of equal time are not simulated again
+    [late] = [some for some in policies if isinstance(some[0], ByArrival)]
+    names = {policy.name for policy in late}
+    assert names == {"spt", "spt-rescue", "rh", "cadr", "adaptive"}
+
+
+@pytest.mark.parametrize("hectic", [0.1, 0.3])
+def test_the_mix_of_days_is_found_again(monkeypatch, made_readings, hectic):
+    month, figures = days_of(hectic)
+    table = PRINTED["5.13"]
     rows = {
         name: tuple(f"{figure:.2f}" for figure in month[place])
         for place, name in enumerate(table.rows)
     }
     monkeypatch.setitem(PRINTED, "5.13", replace(table, rows=rows))
-
-    policies = [readings.NAMES[name] for name in table.rows]
-
-    class Given:
-        replications = 2
-
-        def values(self, source, n):
-            place = policies.index(source.policy)
-            figure = figures.index(source.figure)
-            kind = source.scenario.removeprefix("month").strip()
-            if not kind:
-                return month[place, figure] + np.array([-0.1, 0.1])
-            return np.full(n, drawn[place, figure, kinds.index(kind)])
-
-    entries = [*readings._mixes(Given())]
+    entries = [each for each in made_readings[0](figures) if each.where == "Table 5.13"]
     text = f"quiet 0.2, normal {0.7 - hectic:g}, hectic {hectic:g}, surge 0.1"
-    for entry in entries:
-        assert entry.ours == f"{text}: 20 of 20 cells agree"
-        assert entry.verdict == REPRODUCED
+    assert [each.ours for each in entries] == [f"{text}: 20 of 20 cells agree"] * 2
+    assert {each.verdict for each in entries} == {REPRODUCED}

@@ -58,6 +58,7 @@ def test_a_run_that_tables_share_is_run_once(monkeypatch):
     assert len(calls) == 2 * (11 + 3 * 7 + 4)
 
 
+@pytest.mark.slow
 def test_the_month_is_that_of_month():
     measure = Measure(average, (Source(MONTH, "fifo", "cost_usd"),))
     found = reproduce([(measure, 2)]).values(measure.sources[0], 2)

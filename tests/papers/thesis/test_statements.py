@@ -14,7 +14,6 @@ from cgrsp_simpy.papers.ledger import (
 from cgrsp_simpy.papers.thesis import statements
 from cgrsp_simpy.papers.thesis.experiments import (
     HECTIC,
-    MONTH,
     Excess,
     Measure,
     OfMeans,
@@ -23,7 +22,6 @@ from cgrsp_simpy.papers.thesis.experiments import (
     mean_of,
 )
 from cgrsp_simpy.papers.thesis.published import PRINTED
-from cgrsp_simpy.papers.thesis.runs import reproduce
 from cgrsp_simpy.papers.thesis.statements import (
     CLAIMS,
     Claim,
@@ -179,18 +177,6 @@ def test_a_sentence_does_not_hold_by_two_seeds_that_are_equal(equal):
     claim = Claim("here", "said", (part(0, 2, 30),))
     runs = Given([1.0, 1.0 if equal else 1.001], 2)
     assert judge(claim, runs).verdict == (UNDECIDED if equal else REPRODUCED)
-
-
-@pytest.mark.slow
-def test_days_of_a_kind_are_those_of_the_months():
-    measure = mean_of(f"{MONTH} normal", "fifo", "wait_min")
-    results = reproduce([(measure, 2)])
-    days = [row for row in results.days if row["kind"] == "normal"]
-    months = [
-        np.mean([row["wait_min"] for row in days if row["replication"] == month])
-        for month in (0, 1)
-    ]
-    assert results.values(measure.sources[0], 2).tolist() == months
 
 
 def test_the_constant_of_the_rescue_tier_is_that_of_the_text():

@@ -20,7 +20,6 @@ from cgrsp_simpy.papers.thesis.experiments import (
     paired_t,
     pooled_d,
 )
-from cgrsp_simpy.papers.thesis.printed import judged_cells, run_tables
 from cgrsp_simpy.papers.thesis.runs import reproduce
 from cgrsp_simpy.papers.thesis.verdict import (
     Judged,
@@ -50,45 +49,6 @@ def test_deviation_of_a_mean_is_its_standard_error():
     )
     # the same in every run
     assert drawn == pytest.approx(0.10654051819 * math.sqrt(12 / 11))
-
-
-@pytest.mark.parametrize("n", [20, 40])
-def test_deviation_of_cohens_d_is_that_over_many_samples_of_the_size(n):
-    rng = np.random.default_rng(2)
-    large = [rng.normal(1, 1, 2000), rng.normal(0, 1, 2000)]
-    true = np.std(
-        pooled_d(rng.normal(1, 1, (4000, n)), rng.normal(0, 1, (4000, n))), ddof=1
-    )
-    assert deviation(pooled_d, large, n) == pytest.approx(true, rel=0.1)
-
-
-@pytest.mark.parametrize("statistic", [pooled_d, paired_t(30)])
-@pytest.mark.parametrize("n", [3, 6, 10, 30])
-def test_a_perfect_model_differs_in_at_most_one_cell_of_twenty_at_any_number_of_seeds(
-    statistic, n
-):
-    """Printed: 30 seeds. The limits, and the seed, were fixed before the shares were
-    seen.
-    """
-    samples, rng = 300, np.random.default_rng(5)
-
-    def drawn(seeds):
-        both = rng.normal(size=(samples, seeds))
-        return (
-            both + rng.normal(mean, 0.8, size=(samples, seeds)) for mean in (2.5, 0)
-        )
-
-    printed = statistic(*drawn(30))
-    verdicts = []
-    for theirs, *values in zip(printed, *drawn(n)):
-        ours = float(statistic(*values))
-        error = math.hypot(*(deviation(statistic, values, seeds) for seeds in (n, 30)))
-        verdicts.append(verdict_of(z_score(float(theirs), ours, error, 0.0), n, 30))
-    share = verdicts.count(DIFFERENT) / samples
-    assert share <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / samples)
-    assert verdicts.count(REPRODUCED) == (
-        0 if n < 7 else samples - verdicts.count(DIFFERENT)
-    )
 
 
 def test_a_jackknife_of_two_seeds_has_no_deviation():
@@ -155,32 +115,15 @@ def test_at_six_seeds_one_t_differs_and_the_others_are_undecided(few):
 
 
 def test_p_values_of_few_seeds_are_of_as_many_pairs(few):
-    for n, figures in few.items():
-        edf, fifo = (
-            [
-                cg.simulate(HECTIC, policy, seed).summary()["wait_min"]
-                for seed in range(n)
-            ]
-            for policy in ("edf", "fifo")
-        )
-        row = "EDF vs FIFO, wait"
-        assert figures[row, "p"].ours == verdict.p_text(
-            stats.ttest_rel(edf, fifo).pvalue
-        )
-        significant = figures[row, "significant"]
-        assert (significant.ours, significant.verdict) == ("No", UNDECIDED)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("n", "expected"), [(6, {UNDECIDED, DIFFERENT}), (30, {REPRODUCED})]
-)
-def test_all_26_tests_are_undecided_or_differ_at_six_seeds_and_agree_at_thirty(
-    n, expected
-):
-    figures = [*judged_cells(run_tables(("5.3",), n)[0], ("5.3",))]
-    verdicts = [one.verdict for one in figures if one.column in ("t", "d")]
-    assert len(verdicts) == 26 and set(verdicts) == expected
+    n, figures = 5, few[5]
+    edf, fifo = (
+        [cg.simulate(HECTIC, policy, seed).summary()["wait_min"] for seed in range(n)]
+        for policy in ("edf", "fifo")
+    )
+    row = "EDF vs FIFO, wait"
+    assert figures[row, "p"].ours == verdict.p_text(stats.ttest_rel(edf, fifo).pvalue)
+    significant = figures[row, "significant"]
+    assert (significant.ours, significant.verdict) == ("No", UNDECIDED)
 
 
 def test_statistics_work_along_the_last_axis():
@@ -252,16 +195,6 @@ def test_tally_counts_what_is_counted():
 
 def test_all_entries_of_table_5_11_follow_from_the_printed_cells_of_5_7():
     assert composite_error() < 0.01
-
-
-def test_seconds_and_fractions_do_not_give_table_5_11(monkeypatch):
-    """Eq. 3.10 as it reads: wait in seconds, a miss counted as 0 or 1."""
-    monkeypatch.setattr(
-        verdict,
-        "composites",
-        lambda wait, late, *rest: composites(60 * wait, late / 100, *rest),
-    )
-    assert composite_error() > 0.05
 
 
 def test_p_values_below_a_thousandth_are_not_rounded():

@@ -2,7 +2,6 @@
 say.
 """
 
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from cgrsp_simpy.base.checks import InputError
 from cgrsp_simpy.papers.waiting.figures import FIGURES, Runs, draw_figures
 from cgrsp_simpy.plots.figure import where
 from cgrsp_simpy.waiting.formulas import closed_form
-from cgrsp_simpy.waiting.jobs import BurstyJobs, ListedJobs
+from cgrsp_simpy.waiting.jobs import ListedJobs
 from cgrsp_simpy.waiting.policies import POLICIES, waiting_policy
 
 SMALL = {"jobs": 100, "trials": 2}  # and 1800 for Figures 15 to 22
@@ -90,57 +89,6 @@ def test_table_1_is_as_printed_but_for_rounding():
             ("three_years_usd", 0.6),
         ):
             assert row[name] == pytest.approx(row[f"printed_{name}"], abs=rounding)
-
-
-@pytest.mark.slow
-def test_figure_18_stands_at_the_cheapest_number_of_figure_16():
-    simulated = {"from": "simulation"}
-    compound = where(plotted("16"), line="compound", **simulated)
-    cheapest = min(compound, key=lambda row: row["normalized_price"])
-    (same,) = where(plotted("18"), line="b = 24 h", short_min=3, **simulated)
-    for name in ("normalized_price", "wait_h"):
-        assert same[name] == cheapest[name]
-        assert (
-            same[f"{name}_difference"] == 0 == same[f"{name}_difference_half_width_95"]
-        )
-
-
-@pytest.mark.slow
-def test_differences_are_from_the_reference_on_the_same_jobs():
-    rows = where(plotted("16"), **{"from": "simulation"})
-    reference = {row["machines"]: row for row in where(rows, line="compound")}
-    checked = 0
-    for row in rows:
-        for name in ("normalized_price", "wait_h", "opportunity_cents"):
-            apart = row[name] - reference[row["machines"]][name]
-            assert row[f"{name}_difference"] == pytest.approx(apart, abs=1e-12)
-            checked += apart != 0
-    assert checked > 0
-
-
-@pytest.mark.slow
-def test_a_log_of_ones_own_takes_the_place_of_generated_jobs():
-    (chunk, *_) = BurstyJobs(300, rate_per_s=0.005).chunks(3)
-    rows = rows_of(FIGURES["16"], Runs(trace=ListedJobs(*chunk, name="mine"), **SMALL))
-    assert {row["from"] for row in rows} == {"simulation"}
-    assert np.isfinite([row["normalized_price"] for row in rows]).all()
-
-
-@pytest.mark.slow
-def test_the_index_names_the_log_where_it_is_drawn(tmp_path):
-    two = replace(
-        draw_figures.__self__, figures={id: FIGURES[id] for id in ("table1", "15")}
-    )
-    (chunk, *_) = BurstyJobs(300, rate_per_s=0.005).chunks(3)
-    two.draw(tmp_path, trace=ListedJobs(*chunk, name="mine"), **SMALL)
-    index = (tmp_path / "README.md").read_text(encoding="utf-8")
-    assert "\nFigures 15 to 22: log mine. " in index
-    for heading, command in (
-        ("Table 1", "table1"),
-        ("Figure 15", "15 trace=FILE"),
-    ):
-        assert f"\n## {heading}. " in index
-        assert f"`cgrsp papers figures waiting {command}`" in index
 
 
 @pytest.mark.slow

@@ -1,5 +1,5 @@
-"""Triage: its equations, evaluated one by one over all jobs and slots, and cases worked
-out by hand.
+"""Triage: its equations, evaluated one by one over all jobs and slots, and cases
+computed by hand.
 """
 
 from collections import Counter
@@ -385,9 +385,15 @@ def all_rates(monkeypatch):
     monkeypatch.setattr(triage, "SAMPLED", 10**9)
 
 
-@pytest.mark.parametrize("seed", range(24))
-def test_every_answer_of_a_run_is_that_of_the_equations(seed, all_rates):
-    check_definition(any_scenario(seed), any_policy(seed), seed)
+@pytest.mark.parametrize(
+    ("seeds", "least"),
+    [(range(24), 1), pytest.param(range(24, 224), 100, marks=pytest.mark.slow)],
+)
+def test_every_answer_of_a_run_is_that_of_the_equations(seeds, least, all_rates):
+    reasons = Counter()
+    for seed in seeds:
+        reasons += check_definition(any_scenario(seed), any_policy(seed), seed)
+    assert min(reasons[why] for why in ("hour", "seen", "busy", "sent")) >= least
 
 
 @settings(max_examples=60)
@@ -401,22 +407,7 @@ def test_so_it_is_in_any_scenario(scenario, seed):
         check_definition(scenario, Triage(), seed)
 
 
-@pytest.mark.slow
-def test_every_answer_of_many_runs_is_that_of_the_equations(all_rates):
-    reasons = Counter()
-    for seed in range(24, 224):
-        reasons += check_definition(any_scenario(seed), any_policy(seed), seed)
-    assert min(reasons[why] for why in ("hour", "seen", "busy")) > 100
-
-
-def test_the_runs_have_all_cases_in_them(all_rates):
-    reasons = Counter()
-    for seed in range(24):
-        reasons += check_definition(any_scenario(seed), any_policy(seed), seed)
-    assert set(reasons) == {"hour", "seen", "busy", "sent"}
-
-
-@pytest.mark.parametrize("seed", range(0, 24, 3))
+@pytest.mark.parametrize("seed", [0, 3, 9])
 def test_on_one_type_without_delays_the_first_of_a_class_has_its_greatest_index(
     seed, all_rates
 ):
@@ -474,28 +465,6 @@ def test_shortest_first_then_deadline_where_the_wait_is_all_that_counts():
     assert order(queue, parameters=WAIT_ALONE) == [3, 1, 2, 4, 0]
 
 
-@given(
-    st.lists(st.tuples(st.integers(1, 3), st.floats(1, 30_000)), min_size=1, max_size=8)
-)
-def test_in_any_queue_it_is_shortest_first_where_the_wait_is_all_that_counts(rows):
-    queue = [loose(id, left_s, 0.0, level) for id, (level, left_s) in enumerate(rows)]
-    # two classes of which one is late: an index is that of the class alone
-    by_time = sorted(queue, key=lambda job: (job.complexity, job.deadline_s, job.id))
-    assert order(queue, parameters=WAIT_ALONE) == [job.id for job in by_time]
-
-
-def test_while_there_is_time_the_shortest_goes_first_and_what_has_none_before_it():
-    queue = [
-        loose(0, 20_000),
-        loose(1, 19_000, complexity=3),
-        tight(2, 18_000, complexity=2),
-    ]
-    assert order(queue) == [0, 2, 1]
-    pressed = [*queue[:2], tight(2, 400, complexity=2)]
-    assert order(pressed) == [2, 0, 1]
-    assert order(pressed, parameters=WAIT_ALONE) == [0, 2, 1]
-
-
 def test_a_late_job_goes_first_where_its_minutes_cost_more_than_the_others_deadlines():
     queue = [loose(0, 2000), loose(1, 40, complexity=3)]
     # the index of the late one is (u + v) / W: 11 / 60 000 / 98; of the other 1 / 60
@@ -519,15 +488,6 @@ def test_the_further_it_looks_ahead_the_sooner_a_deadline_counts():
 
 
 # ---- the slot ----
-
-
-def test_the_slot_of_least_expected_occupation_is_taken_where_rent_is_equal():
-    gpus = [
-        cg.GpuType(f"{work_s}", 0.0, (work_s,) * 3, 1.0)
-        for work_s in (70.0, 60.0, 65.0)
-    ]
-    day = cg.Scenario("free", cg.PoissonWorkload(9, 0.1), gpus, gpus)
-    assert pairs(cg.make_policy("triage")(day.moment([loose(0, 9000)]))) == [(0, 1)]
 
 
 CHEAP = cg.GpuType("cheap", 0.3, (60.0,) * 3, 0.6)
@@ -564,18 +524,6 @@ def test_a_dear_type_is_taken_when_what_it_saves_the_others_is_worth_its_rent():
     assert taken(int(worth / 2) + 2, rate_per_s=0.1) == "dear"
 
 
-def test_the_dearer_a_missed_deadline_the_surer_the_slot():
-    # Low with chance .0625 in the peak
-    risky = cg.GpuType("risky", 0.3, (20.0,) * 3, 0.75)
-    sure = cg.GpuType("sure", 0.3, (260.0,) * 3, 0.9)
-    pair = {"gpus": (risky, sure), "now_s": PEAK_S, "left_s": 2000}
-    assert taken(1, **pair) == "sure"
-    # 240 s more of the type's rent are 2 cents; .0625 x .8 of a missed deadline
-    assert taken(1, "price_miss_usd=0.1,price_late_usd_per_min=0", **pair) == "risky"
-    assert taken(1, WAIT_ALONE, **pair) == "risky"
-    assert taken(1, **pair | {"left_s": 9000}) == "risky"  # no Low delay is so long
-
-
 # ---- now or later ----
 
 
@@ -590,12 +538,6 @@ def test_a_slot_is_held_until_the_scarcity_ends():
     # with hours to go, and before it begins
     assert assign(queue, END_S - 5.9 * HOUR, [SLOW]) == [(0, 0)]
     assert assign(queue, 0.0, [SLOW]) == [(0, 0)]
-
-
-def test_a_job_that_cannot_wait_for_the_end_is_sent_beside_those_that_do():
-    now_s = END_S - 1200
-    queue = [*(loose(id, 9000, now_s) for id in range(20)), tight(20, 600, now_s)]
-    assert assign(queue, now_s, [SLOW, SLOW]) == [(20, 0)]
 
 
 def test_a_better_hour_is_not_waited_for_if_waiting_costs_much():
@@ -654,20 +596,6 @@ def test_medium_stock_that_was_seen_is_expected_at_the_next_look():
     assert later.after_s == pytest.approx(37 + low * poll_s)
 
 
-def test_with_long_polled_medium_delays_triage_waits_no_longer_than_edf():
-    day = cg.day("surge", persistence_s=6000, sight="poll:67")
-    day = replace(
-        day, market=replace(day.market, delay_s=((0, 30), (60, 300), (300, 1800)))
-    )
-    waits_min = {
-        policy: np.mean(
-            [cg.simulate(day, policy, seed).summary()["wait_min"] for seed in range(4)]
-        )
-        for policy in ("edf", "triage")
-    }
-    assert waits_min["triage"] < 1.1 * waits_min["edf"]
-
-
 # ---- preemption ----
 
 
@@ -695,18 +623,6 @@ def test_the_mean_execution_time_has_the_work_that_preemptions_make_a_job_do_aga
         mean_s = np.mean([drawn_s(parts_s) for _ in range(20_000)])
         assert expected_s == pytest.approx(mean_s, rel=0.02)
         assert expected_work_s(day.known(), DEAR) == DEAR.mean_execution_s
-
-
-def test_a_type_that_is_taken_back_often_is_taken_less_often():
-    """Of two types that differ only by a price a fifth lower."""
-    gpus = (replace(CHEAP, name="spot", price_usd_per_h=0.25), CHEAP)
-    shares = []
-    for per_h in (1.0, 40.0):
-        terms = cg.Terms(preemption=(Preemption("spot", per_h),))
-        load = cg.PoissonWorkload(100, 0.02)
-        day = cg.Scenario("spot", load, gpus[:1] * 4, gpus, True, terms=terms)
-        shares.append(np.mean(cg.simulate(day, "triage", 0).jobs["gpu"] == 0))
-    assert shares[0] > 0.9 and shares[1] < 0.1
 
 
 # ---- refusals ----
@@ -821,77 +737,6 @@ def test_a_type_that_is_idle_is_not_waited_for_whichever_object_says_so():
         assert np.array_equal(*runs), seed
 
 
-def test_the_more_wait_for_the_cheaper_type_the_sooner_the_dear_one_is_taken():
-    """Each needs some 66 s of the cheap slot; 3.7 cents are 37 minutes at a tenth of a
-    cent.
-    """
-    assert busy_pair(waiting=20) == []
-    assert pairs(busy_pair(waiting=60))[0][1] == 1
-
-
-def test_of_two_types_the_one_seen_in_stock_is_sent_to_and_the_other_held():
-    pair = (
-        cg.GpuType("a", 0.3, (60.0,) * 3, 0.5),
-        cg.GpuType("b", 0.3, (90.0,) * 3, 0.5),
-    )
-    market = cg.Market(cg.Clock(((0, 0.5),)), persistence_s=900, sight="now")
-    jobs = [cg.Job(i, 0.0, 1e5) for i in range(2)]
-    day = cg.Scenario("two", cg.JobList(jobs), pair, pair, market=market)
-    statuses = [
-        [Stock(market, seed).status(gpu, 0.0, 0.0) for gpu in pair]
-        for seed in range(99)
-    ]
-    seed = next(i for i, (a, b) in enumerate(statuses) if a == LOW and b == Status.HIGH)
-    (job, slot), wake = cg.make_policy("triage")(day.moment(jobs, seed=seed))
-    assert (job.id, slot.gpu.name, wake) == (0, "b", cg.Wake(60.0))
-
-
-def test_a_warm_slot_is_not_held():
-    now_s = END_S - 1200
-    jobs = [cg.Job(i, now_s, now_s + 9000) for i in range(20)]
-
-    class Kept:
-        gpu = GPU
-
-    def first(warm):
-        day = replace(cg.day("hectic", slots=[SLOW]), terms=cg.Terms(warm_s=600))
-        view = day.moment(jobs, now_s)
-        view._warm.update({0: Kept} if warm else {})
-        return cg.make_policy("triage")(view)[0]
-
-    assert isinstance(first(False), cg.Wake)
-    assert first(True)[1].index == 0
-
-
-def test_a_type_that_is_always_low_is_not_waited_for():
-    """Where types are free another one recovers, and this one never does."""
-    short = cg.GpuType("always Low", 0.2, (60, 60, 60), high_stock_probability=0.0)
-    plenty = cg.GpuType("High at times", 0.4, (60, 60, 60), high_stock_probability=0.6)
-    market = cg.Market(cg.Clock(((0, 0.5),)), persistence_s=600, sight="now")
-    day = replace(
-        cg.day("quiet"),
-        gpus=(short, plenty),
-        slots=(short,) * 2,
-        free_types=True,
-        market=market,
-    )
-    assert market.probabilities(short, 0.0)[LOW] == 1
-    assert cg.simulate(day, "triage", 0).summary()["completed"] == day.jobs
-
-
-@pytest.mark.slow
-def test_on_the_hectic_day_stock_that_is_seen_shortens_the_wait():
-    for free_types in (False, True):
-        waits_min = []
-        for sight in ("now", "none"):
-            day = cg.day(
-                "hectic", persistence_s=900, sight=sight, free_types=free_types
-            )
-            rows = [cg.simulate(day, "triage", seed).summary() for seed in range(4)]
-            waits_min.append(np.mean([row["wait_min"] for row in rows]))
-        assert waits_min[0] < waits_min[1] - (10 if free_types else 1)
-
-
 # ---- jobs of several GPUs, other markets ----
 
 
@@ -904,24 +749,7 @@ def test_a_job_of_several_gpus_takes_the_slots_of_least_delay_and_is_not_overtak
     )
 
 
-def test_a_job_of_several_gpus_is_ranked_by_what_its_wait_costs_a_gpu():
-    longer = tight(1, 9000, complexity=2)
-    for gpus, wanted in ((1, [0, 1]), (2, [1])):
-        queue = [cg.Job(0, 0.0, 9000.0, gpus=gpus), longer]
-        assert [
-            job.id for job, _ in answer(queue, 0.0, [FAST, FAST], WAIT_ALONE)
-        ] == wanted
-
-
-@pytest.mark.parametrize(
-    "bands",
-    [
-        ((0, 0.5),),
-        ((0, 0.0),),
-        ((0, 0.5), (23, 1.0)),
-        ((0, 0.9), (1, 0.3), (2, 1.3), (23.9, 0.1)),
-    ],
-)
+@pytest.mark.parametrize("bands", [((0, 0.0),), ((0, 0.5), (23, 1.0))])
 @pytest.mark.parametrize("free_types", [False, True])
 def test_no_market_makes_it_hold_for_ever(bands, free_types):
     for jobs, rate_per_s in ((40, 0.1), (5, 0.0001)):
@@ -946,15 +774,6 @@ def test_one_policy_object_serves_runs_in_different_markets():
     for scenario in (calm, scarce, seen, calm):
         again, fresh = (cg.simulate(scenario, each, 3) for each in (policy, "triage"))
         assert again.jobs.tobytes() == fresh.jobs.tobytes()
-
-
-def test_one_policy_object_answers_in_different_markets():
-    policy, now_s = cg.make_policy("triage"), END_S - 1200
-    queue = [loose(id, 9000, now_s) for id in range(20)]
-    scarce = cg.day("hectic", slots=[SLOW])
-    calm = replace(scarce, market=cg.Market(cg.Clock(((0, 1.0),))))
-    for day, number in ((calm, 1), (scarce, 0), (calm, 1)):
-        assert len(pairs(policy(day.moment(queue, now_s)))) == number
 
 
 # ---- parameters ----

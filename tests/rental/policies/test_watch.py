@@ -2,14 +2,12 @@
 
 import math
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.market.law import CLOCKS
-from cgrsp_simpy.market.stock import Stock
 
 GPU = cg.THESIS_GPUS[0]
 
@@ -153,25 +151,6 @@ def test_watch_looks_again_when_the_stock_is_polled_again_but_not_too_soon(
 
 def test_watch_may_hurry_no_job_for_its_deadline():
     assert cg.make_policy("watch:urgent_s=0").urgent_s == 0
-
-
-def test_watch_sends_no_job_to_a_type_seen_low_and_looks_again_soon():
-    """On one slot with jobs waiting throughout, a dispatch comes within look_s of the
-    end of the job before it, or of the recovery of the type.
-    """
-    jobs = [cg.Job(i, 0.0, 1e6) for i in range(150)]
-    market = cg.Market(cg.Clock(((0, 0.5),)), persistence_s=900, sight="now")
-    day = cg.Scenario("one", cg.JobList(jobs), (GPU,), market=market)
-    run, stock = cg.simulate(day, "watch", 0), Stock(market, 0)
-    assert run.jobs["status"].max() < cg.Status.LOW
-    ends, starts = np.sort(run.jobs["finish_s"]), np.sort(run.jobs["dispatch_s"])
-    held = 0
-    for end_s, next_s in zip(ends, starts[1:]):
-        assert all(
-            stock.status(GPU, s, 0.0) == 2 for s in np.arange(end_s, next_s - 1e-6, 30)
-        )
-        held += next_s > end_s + 1
-    assert held > 0
 
 
 def test_jobs_that_a_deadline_presses_go_first_then_the_shortest_then_the_doomed():

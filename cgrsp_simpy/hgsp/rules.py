@@ -19,8 +19,8 @@ LOOK_AHEAD = 2.0  # K of ATC; 1.5 to 4.5 are usual
 class Columns(NamedTuple):
     """Waiting tasks in order of arrival; arrays of shape (tasks,), times in seconds.
 
-    weight: w. deadline_s: d. least_time_s: p on the fastest GPU that fits. times_s:
-    p_ij, of shape (tasks, GPUs); infinite if a task does not fit.
+    least_time_s: p on the fastest GPU that fits. times_s: p_ij, of shape (tasks, GPUs);
+    infinite if a task does not fit.
     """
 
     weight: Floats

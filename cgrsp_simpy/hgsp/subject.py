@@ -31,8 +31,8 @@ class HgspSubject(Subject):
         return instance
 
     def default_policies(self) -> tuple[str, ...]:
-        """Return only rules if no plan is possible; the search has the limits of the
-        scenario.
+        """Return only rules if no plan is possible; the search has the scenario's
+        limits.
         """
         if self.model.unknown_arrivals and self.model.replan_s is None:
             return tuple(RULES)
@@ -42,9 +42,9 @@ class HgspSubject(Subject):
         )
 
     def make_policy(self, policy: Any) -> Planner:
-        """A scheduler from its text, or a policy, and when it plans.
+        """Return a scheduler from its text, or a policy, with when it plans.
 
-        Raises InputError also for a scheduler to which no such plan is open.
+        Raises InputError also for a scheduler that cannot plan then.
         """
         if isinstance(policy, str) and policy.partition(":")[0] == "annealing":
             raise InputError("annealing is now search, with the same parameters")
@@ -100,7 +100,7 @@ class HgspSubject(Subject):
         return super().parts | ({"source": source} if is_dataclass(source) else {})
 
     def completed(self, parameters: dict[str, Any]) -> dict[str, Any]:
-        """As `Subject.completed`: the cluster of a level as a name or a file."""
+        """As `Subject.completed`; source.cluster: a name or a file."""
         name = parameters.get("source.cluster")
         if isinstance(name, str) and name not in CLUSTERS:
             parameters["source.cluster"] = cluster(name)

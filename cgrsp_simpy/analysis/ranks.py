@@ -1,5 +1,4 @@
-"""Comparison of treatments by ranks in blocks: Friedman's test and Nemenyi's critical
-difference.
+"""Comparison of treatments by ranks in blocks: Friedman and Nemenyi.
 
 Source: Demsar (2006), "Statistical comparisons of classifiers over multiple data sets",
 JMLR 7, 1-30.

@@ -53,7 +53,6 @@ def _add_next(parser: argparse.ArgumentParser) -> None:
 
 
 def _next(args: argparse.Namespace) -> Answer:
-    """Return the dispatches that a policy makes now."""
     state, worded = _state_of(args)
     policies = args.policy or [POLICY]
     require(len(policies) == 1, "--policy", ",".join(policies), "one policy")
@@ -88,7 +87,6 @@ def _add_forecast(parser: argparse.ArgumentParser) -> None:
 
 
 def _forecast(args: argparse.Namespace) -> Answer:
-    """Return the forecast in the requested format."""
     state, worded = _state_of(args)
     policies, seeds = args.policies or [POLICY], seeds_of(args)
     alternatives = len(policies) + (args.slot is not None) + (args.later is not None)

@@ -85,7 +85,6 @@ def _add_lectures(parser: argparse.ArgumentParser) -> None:
 
 
 def _lectures(args: argparse.Namespace) -> Answer:
-    """Return the list, the script, or the files written."""
     lectures, assignments = _scripts(), _assignments()
     scripts = lectures | assignments
     option, folder = next(
@@ -242,7 +241,6 @@ def _add_app(parser: argparse.ArgumentParser) -> None:
 
 
 def _app(args: argparse.Namespace) -> Answer:
-    """Serve the page until it is interrupted."""
     check_whole("--port", args.port, least=1, most=65535)
     if find_spec("streamlit") is None:
         raise InputError('Streamlit is missing: pip install ".[app]" in a clone')

@@ -1,5 +1,4 @@
-"""Scheduling on rented, heterogeneous cloud GPUs, simulated process by process in
-SimPy.
+"""Scheduling on rented, heterogeneous cloud GPUs, simulated by SimPy processes.
 
     import cgrsp_simpy as cg
     print(cg.compare(cg.day("hectic"), policies=["fifo", "rh"], seeds=range(10)))

@@ -108,8 +108,7 @@ def mmc(arrival_rate: float, service_rate: float, servers: Servers) -> Queue:
 def mgc(
     arrival_rate: float, service_rate: float, servers: Servers, service_cv: NotNegative
 ) -> Queue:
-    """M/G/c, approximately: the wait of M/M/c times (1 + cv^2) / 2; exact for one
-    server.
+    """M/G/c, approximately: the wait of M/M/c times (1 + cv^2) / 2; exact if c = 1.
 
     service_cv: coefficient of variation of the service time. Source: Lee and Longton
     (1959).
@@ -123,9 +122,7 @@ def mgc(
 
 
 def mg1(arrival_rate: float, service_rate: float, service_cv: float) -> Queue:
-    """M/G/1 by Pollaczek and Khinchine: W = rho (1 + cv^2) / (2 (mu - lambda));
-    scalars.
-    """
+    """M/G/1 by Pollaczek and Khinchine: W = rho (1 + cv^2) / (2 (mu - lambda))."""
     return mgc(arrival_rate, service_rate, 1, service_cv)
 
 

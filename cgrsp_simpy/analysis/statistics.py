@@ -198,8 +198,7 @@ def _p_value(centre: float, error: float, freedom: float) -> float:
 
 @dataclass(frozen=True)
 class PairedTest:
-    """Tests of values against a reference, matched one by one; NaN if one does not
-    exist.
+    """Tests of values against a reference, matched one by one; NaN if undefined.
 
     n: pairs used. difference: mean of values - reference, in their unit. t, p: paired
     t-test, two-sided. wilcoxon_p: Wilcoxon's signed-rank test, two-sided, without zero
@@ -221,8 +220,7 @@ class PairedTest:
 def paired_difference(
     values: Values, reference: Values, confidence: float = 0.95, in_order: bool = False
 ) -> Mean:
-    """Mean of values - reference, matched one by one, with interval and p (paired
-    t-test).
+    """Mean of values - reference, matched one by one, with interval and paired p.
 
     Pairs with a NaN are left out. in_order: as in `mean`. Raises InputError for unequal
     lengths. Source: thesis Section 5.1.3.
@@ -286,8 +284,7 @@ def _unrounded(differences: np.ndarray, rounding: np.ndarray) -> np.ndarray:
 
 
 def _wilcoxon_p(differences: np.ndarray, rounding: np.ndarray) -> float:
-    """Wilcoxon's signed-rank test, two-sided, with independent random signs given the
-    ranks.
+    """Wilcoxon's signed-rank test, two-sided, with independent random signs.
 
     Up to EXACT_PAIRS differences the distribution of the sum of positive ranks is
     exact; beyond, normal with its mean and variance, ties included, without continuity
@@ -353,8 +350,7 @@ def cohens_d(values: Values, reference: Values) -> float:
 
 
 def cohens_d_paired(values: Values, reference: Values) -> float:
-    """Mean of values - reference over the standard deviation of these differences
-    (d_z).
+    """Mean of values - reference over the standard deviation of differences (d_z).
 
     Pairs with a NaN are left out. NaN if all differences are equal, and for fewer than
     two pairs. Raises InputError for unequal lengths.
@@ -403,14 +399,14 @@ def holm(p_values: Values) -> list[float]:
 def replications_needed(
     values: Values, relative_half_width: Positive, confidence: float = 0.95
 ) -> int:
-    """Least n >= 2 with t* s / sqrt(n) <= relative_half_width |x-bar|, with n - 1
-    degrees.
+    """Least n >= 2 with t* s / sqrt(n) <= relative_half_width |x-bar|.
 
-    x-bar and s are estimated from the values of a few first replications. For an error
-    relative to the true mean of at most gamma, use gamma / (1 + gamma). Returns the
-    total number of replications; 2 if s = 0. Raises InputError for fewer than two
-    values, an infinite one, or a mean of 0 with s > 0. Source: Law, Simulation Modeling
-    and Analysis, Section 9.4.1, with the width relative to x-bar.
+    t* has n - 1 degrees of freedom; x-bar and s are estimated from the values of a few
+    first replications. For an error relative to the true mean of at most gamma, use
+    gamma / (1 + gamma). Returns the total number of replications; 2 if s = 0. Raises
+    InputError for fewer than two values, an infinite one, or a mean of 0 with s > 0.
+    Source: Law, Simulation Modeling and Analysis, Section 9.4.1, with the width
+    relative to x-bar.
     """
     _check_confidence(confidence)
     x = _array(values)
@@ -447,8 +443,7 @@ def replications_needed(
 def batch_means(
     series: Values, batches: TwoOrMore = 20, confidence: float = 0.95
 ) -> Mean:
-    """Mean of a stationary series, with an interval from means of successive equal
-    batches.
+    """Mean of a stationary series, with an interval from means of equal batches.
 
     series: observations in order; the first len(series) % batches are left out.
     batches: their number, much longer each than the correlation lasts. n, p and sd are

@@ -80,9 +80,7 @@ def check_number(
 def check_whole(
     name: str, value: object, *, least: int, most: float | None = None
 ) -> None:
-    """Check a whole number from `least` to `most`, by default a billion for counts from
-    1.
-    """
+    """Check a whole number from `least` to `most`; counts (from 1) up to a billion."""
     whole = isinstance(value, Integral) and not isinstance(value, bool)
     require(
         whole and value >= least,  # type: ignore[operator]
@@ -121,8 +119,7 @@ def numbers(
 
 
 def set_columns(made: Any, kinds: Mapping[str, Any], row: str = "job") -> None:
-    """Make columns of a frozen dataclass arrays of their kinds, all as long as the
-    first.
+    """Make columns of a frozen dataclass arrays of their kinds, of equal length.
 
     row: what an entry is of, for messages.
     """

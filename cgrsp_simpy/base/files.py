@@ -48,9 +48,7 @@ def within(variable: ContextVar[T], value: T) -> Iterator[None]:
 
 
 def large_files() -> AbstractContextManager[None]:
-    """Read files of any size within it; else MOST_BYTES, unpacked, and MOST_LINES
-    lines.
-    """
+    """Allow files of any size; else MOST_BYTES, unpacked, and MOST_LINES lines."""
     return within(_LARGE, True)
 
 
@@ -320,9 +318,7 @@ class Zones:
         self.first[has] = min(line, self.first.get(has, line))
 
     def check(self) -> None:
-        """Raise InputError, with the first line that differs, if only some times have
-        one.
-        """
+        """Raise InputError, with the first line that differs, for a mix of both."""
         if len(self.first) < 2:
             return
         (before, had), (line, has) = sorted(
@@ -357,9 +353,7 @@ def note(log: logging.Logger, path: Path, strict: bool, what: str, remedy: str) 
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """Return the tables of a TOML file; InputError if it is none, OSError if
-    unreadable.
-    """
+    """Return the tables of a TOML file; InputError if invalid, or else OSError."""
     check_named(path)
     check_size(path.stat().st_size)
     try:

@@ -39,9 +39,7 @@ class AssignmentError(ValueError):
 
 
 class Wake(NamedTuple):
-    """An answer in addition to assignments: decide again at at_s, in seconds, at the
-    latest.
-    """
+    """An answer in addition to assignments: decide again at at_s (s) at the latest."""
 
     at_s: float
 
@@ -90,9 +88,7 @@ def policy(
 
 
 class HoldsPolicies:
-    """Can be pickled with any policies and scenario, which are pickled by value if
-    needed.
-    """
+    """Can be pickled with any policies and scenario, by value if necessary."""
 
     def __getstate__(self) -> bytes:
         state: bytes = cloudpickle.dumps(vars(self))
@@ -103,9 +99,7 @@ class HoldsPolicies:
 
 
 def is_policy(given: Callable[..., Any]) -> bool:
-    """Whether a function is a policy, not a factory: a factory's arguments have
-    defaults.
-    """
+    """Whether a function is a policy, not a factory, whose arguments have defaults."""
     positional = (
         inspect.Parameter.POSITIONAL_ONLY,
         inspect.Parameter.POSITIONAL_OR_KEYWORD,
@@ -129,8 +123,7 @@ READERS: dict[type, tuple[Callable[[str], Any], str]] = {
 def chosen(
     what: str, policy: str | Made, factories: Mapping[str, Callable[..., Any]]
 ) -> Made:
-    """Return the policy of a text; a function is returned unchanged, and a class is
-    called.
+    """Return the policy of a text; a function is unchanged, and a class is called.
 
     Texts: "rh", "rh:reserve=2", "own.py:oldest". what: policy, scheduler and so on, for
     errors. Raises InputError for an unknown name, parameter or file, for a value that a
@@ -236,8 +229,7 @@ def made(what: str, text: str, factories: Mapping[str, Callable[..., Any]]) -> A
 def parameters(
     what: str, text: str, factory: Callable[..., Any], but: Iterable[str] = ()
 ) -> dict[str, Any]:
-    """Return keyword arguments of a factory from "name:a=1,b=true", each as its
-    default.
+    """Return keyword arguments of a factory from "name:a=1,b=true", as its defaults.
 
     but: arguments that a text cannot set, as it cannot those whose default is none of
     READERS. Raises InputError as `made` does.

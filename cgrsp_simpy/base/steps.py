@@ -11,9 +11,7 @@ from cgrsp_simpy.base.arrays import Floats
 
 
 def counted(begins: npt.ArrayLike, ends: npt.ArrayLike) -> tuple[Any, Any]:
-    """Return the times of all begins and ends in order, and the numbers present from
-    then on.
-    """
+    """Return the times of begins and ends in order, and the numbers present since."""
     begins, ends = np.asarray(begins, float), np.asarray(ends, float)
     return summed_steps(begins, ends, np.ones(len(begins), int))
 

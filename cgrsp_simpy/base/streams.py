@@ -47,8 +47,7 @@ def uniforms(generator: Generator) -> Iterator[float]:
 
 
 class Draw:
-    """The streams of a run by name: `draw("gaps")` and `draw("health", 3)` are
-    Generators.
+    """The streams of a run by name: `draw("gaps")` and `draw("health", 3)`.
 
     The same Generator is returned at every call. prefix: of the names.
     """

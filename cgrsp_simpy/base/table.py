@@ -74,8 +74,7 @@ def _escaped(value: Any) -> Any:
 
 
 def csv_text(rows: Rows) -> str:
-    """Return rows as CSV with a header line; numbers in full, nothing for a missing
-    column.
+    """Return rows as CSV with a header line; numbers in full, missing cells empty.
 
     A text that a spreadsheet would take for a formula, such as "=x", is preceded by an
     apostrophe.

@@ -157,10 +157,7 @@ def _tables(args: argparse.Namespace, names: Sequence[str]) -> Answer:
 
 
 def _check(args: argparse.Namespace, names: Sequence[str]) -> Answer:
-    """Return the ledger; status 1 if a recorded agreement is lost.
-
-    That is judged only with the recorded numbers of seeds.
-    """
+    """Return the ledger; status 1 if an agreement is lost at the recorded seeds."""
     for name in names:
         check_one_of("paper", name, ledger.PAPERS)
     if args.seeds is not None:

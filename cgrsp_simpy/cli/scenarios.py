@@ -513,10 +513,7 @@ def value_of(text: str, hint: Any) -> Any:
 
 
 def _check_value(word: str, value: Any, item: Parameter) -> None:
-    """Raise InputError for a value that a function's parameter cannot have.
-
-    A model checks its own.
-    """
+    """Raise InputError for a value that a function's parameter cannot have."""
     hint = item.hint
     kinds, options = {*_kinds(hint)}, options_of(hint)
     if options and not (value is None and NoneType in kinds):

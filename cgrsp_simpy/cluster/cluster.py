@@ -1,5 +1,4 @@
-"""The nodes of a multi-GPU cluster (cluster-schedulers.txt Section IV.A), and
-placement.
+"""The nodes of a multi-GPU cluster (cluster-schedulers.txt Section IV.A).
 
 A job is on one node, or, if it is wider than any node, on whole nodes and the rest on
 one; or on as many nodes as a log records, with its cores and memory.
@@ -60,9 +59,7 @@ def best_fit(size: int, free: int) -> float:  # noqa: ARG001
 
 
 def pack(size: int, free: int) -> float:
-    """The node with the greatest share of GPUs in use: empty nodes are kept for wide
-    jobs.
-    """
+    """The node with the greatest share of GPUs in use; it leaves nodes empty."""
     return free / size
 
 
@@ -93,8 +90,7 @@ class Need(NamedTuple):
 
 
 class Nodes:
-    """The nodes of a cluster, and what is free on them: an integer with one bit per
-    GPU.
+    """The nodes of a cluster, and what is free: an integer with one bit per GPU.
 
     Of n nodes, bit (k - 1) n + i is whether node i has k GPUs free, or more. So `one &
     other` is what is free in both, and nodes with k free GPUs are found in a few
@@ -146,9 +142,7 @@ class Nodes:
     # ---- taking and giving ----
 
     def columns(self, place: Allocation) -> Sequence[Columns]:
-        """Return the bits of a place, for `taken` and `given`, one entry per number of
-        GPUs.
-        """
+        """Return the bits of a place, for `taken` and `given`, by number of GPUs."""
         every, first, number = self._first[-1], self._first, self._nodes
         return [
             (gpus * number, nodes * every, nodes * first[gpus])
@@ -207,9 +201,7 @@ class Nodes:
         return with_room.bit_count() > sum(n for size, n in taken if size >= gpus)
 
     def usable(self, free: int, gpus: int) -> int:
-        """Return the free GPUs of nodes with room for the job; if it is wide, of empty
-        nodes.
-        """
+        """Return the free GPUs of nodes with room for a job, or empty if it is wide."""
         if gpus <= self.widest:
             room = free >> (gpus - 1) * self._nodes & (1 << self._nodes) - 1
             return (free & room * self._first[-1]).bit_count()
@@ -396,15 +388,12 @@ class Cluster:
         return Pools(self.pools, placement) if rich else Nodes(self.sizes, placement)
 
     def marks(self, jobs: Jobs) -> dict[str, tuple[str, ...]]:
-        """Return attributes of each node that jobs can request, by the tag of the
-        request.
-        """
+        """Return attributes per node that jobs can request, by tag of the request."""
         marks = {"gpu_type": self.types, "partition": self.partitions}
         return {name: own for name, own in marks.items() if own and name in jobs.tags}
 
     def needs(self, jobs: Jobs) -> Sequence[int] | Sequence[Need]:
-        """Return the demand per job: its GPUs, if neither jobs nor cluster have more
-        columns.
+        """Return the demand per job: its GPUs, unless there are more columns.
 
         A job without a number of nodes takes the fewest on which it fits. A partition
         or type of GPU that is not specified, or "a|b", leaves the choice.

@@ -57,8 +57,7 @@ Number = TypeVar("Number", np.float64, np.int64)
 
 @dataclass(frozen=True, eq=False)
 class Jobs:
-    """Jobs in order of arrival, then as listed; columns of shape (jobs,), None if
-    unknown.
+    """Jobs in order of arrival, then as listed; columns of shape (jobs,), or None.
 
     arrival_s: when a job is ready, seconds, >= 0. gpus: held all at once, >= 1.
     duration_s, estimate_s: seconds that it holds them, and that a scheduler expects, >
@@ -154,8 +153,7 @@ class Jobs:
         return zip(*(getattr(self, column).tolist() for column in self.shown))
 
     def load(self, cluster: Cluster) -> float:
-        """Return the offered load: work per second from first to last arrival over the
-        GPUs.
+        """Return the offered load from the first to the last arrival, over the GPUs.
 
         Infinite if all jobs arrive at once.
         """
@@ -323,8 +321,7 @@ class Mix:
 
 @declared()
 class Offered:
-    """Jobs of a mix, drawn separately for each seed; the nth is the same for any
-    number.
+    """Jobs of a mix, drawn per seed; the nth is the same for any number of jobs.
 
     Jobs arrive until the measured ones have ended and no more GPU-seconds wait than
     jobs have met on average since the first of them: so no wait depends on where the

@@ -313,11 +313,11 @@ def hps(
 def hps_aging(
     wait_s: Floats, threshold_s: float, boost: float, max_wait_s: float, monotone: bool
 ) -> Floats:
-    """Return the factor of a wait: 1 up to the threshold, then boost x min(w /
-    max_wait, 1).
+    """Return the factor of a wait w: 1 up to the threshold, then boost x min(w / m, 1).
 
-    Just past the threshold it is below 1 (0.33 by default), until w = max_wait / boost.
-    The monotone form, ours, rises linearly from the threshold to max_wait.
+    m is max_wait. Just past the threshold the factor is below 1 (0.33 by default),
+    until w = max_wait / boost. The monotone form, ours, rises linearly from the
+    threshold on.
     """
     if monotone:
         return 1 + (boost - 1) * np.clip(
@@ -362,8 +362,7 @@ def adaptive(
 
 
 def scores_of_queue(view: View) -> Floats:
-    """Return scores of the waiting jobs, from 0 (worst in the queue) to 1, (3,
-    waiting).
+    """Return scores of the waiting jobs, from 0 (worst) to 1, (3, waiting).
 
     Efficiency: little GPU-time t g. Fairness: a long wait. Resources: few GPUs that
     leave few free on their nodes, g (1 + left). Formulas ours, after Section III.D.
@@ -397,8 +396,7 @@ def pbs(
     medium_s: NotNegative = 3600.0,
     tolerance: NotNegative = 0.2,
 ) -> Scheduler:
-    """Predictive backfill: the most efficient job that fits if it excels, else by
-    rules.
+    """Predictive backfill: the most efficient job that fits, or else by rules.
 
     Efficiency is iterations / (g t). The rules, in order: the shortest of those with at
     most `small_gpus`; the fewest GPUs of those below `medium_s`; the shortest. mode:

@@ -38,9 +38,7 @@ class ClusterReport(Report):
 
     @property
     def note(self) -> str:  # type: ignore[override]
-        """Number of a log's jobs without a limit or that still ran, and what schedulers
-        see.
-        """
+        """Numbers of jobs of a log without a limit, or that still ran at its end."""
         source, jobs = self.model.source, self.model.jobs
         if not isinstance(source, Jobs):
             return ""

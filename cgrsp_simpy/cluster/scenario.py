@@ -121,9 +121,7 @@ class Scenario(Model):
             run.predecessor_ends[job].succeed(run.now_s)
 
     def until_ready(self, run: Simulation, job: int) -> Process:
-        """Wait for the end of the predecessor and the think time; the job is submitted
-        then.
-        """
+        """Wait for the predecessor's end and the think time, then submit the job."""
         before, think_s = run.dependent_jobs[job]
         ended_s = yield run.predecessor_ends[before]
         if (rest_s := ended_s + think_s - run.now_s) > 0:
@@ -132,9 +130,7 @@ class Scenario(Model):
         run.hidden[job] = (run.now_s, *run.hidden[job][1:])
 
     def time_s(self, row: Row) -> float:
-        """Return the run time of a job, seconds: its duration, or its limit if killed
-        there.
-        """
+        """Return the run time of a job, seconds, up to its limit if killed there."""
         _, _, duration_s, estimate_s, *_ = row
         return float(min(duration_s, estimate_s) if self.kill_at_limit else duration_s)
 

@@ -51,9 +51,7 @@ class ClusterSubject(Subject):
         }
 
     def make_policy(self, policy: str | Scheduler) -> Scheduler:
-        """Return a scheduler from its text; InputError also if jobs lack a column it
-        needs.
-        """
+        """Return a scheduler; InputError also if the jobs lack a column it needs."""
         scheduler: Scheduler = super().make_policy(policy)
         for column in self.model.shortage(scheduler)[:1]:
             raise InputError(
@@ -64,9 +62,7 @@ class ClusterSubject(Subject):
         return scheduler
 
     def completed(self, parameters: dict[str, Any]) -> dict[str, Any]:
-        """As `Subject.completed`; cluster: "8x8" or "4x8+2x4" (nodes x GPUs), or a CSV
-        file.
-        """
+        """As `Subject.completed`; cluster: "8x8", "4x8+2x4" (nodes x GPUs), or file."""
         if isinstance(parameters.get("cluster"), int | str):
             parameters["cluster"] = nodes_of(str(parameters["cluster"]))
         sizes = parameters.get("cluster.sizes")

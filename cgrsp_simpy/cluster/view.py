@@ -171,8 +171,7 @@ class View(view.View):
         return self._nodes.give(free, self._running[job].place)
 
     def supposing(self, counts: Sequence[int]) -> View:
-        """Return the view with only these GPUs of each node free, the others at the
-        next end.
+        """Return the view with only these GPUs per node free, others at the next end.
 
         The next end is in a second at least.
         """
@@ -220,9 +219,7 @@ class View(view.View):
         list.append(self._estimate_s, row[3])
 
     def on_dequeue(self, job: int) -> None:
-        """Remove a job that no longer waits; update the free GPUs if it was granted a
-        place.
-        """
+        """Remove a job that no longer waits; update the free GPUs if it starts."""
         waiting = self._by_need[self._needs[job]]
         del waiting[
             waiting.index(job) if self._key is not None else bisect_left(waiting, job)
@@ -325,9 +322,7 @@ Named = TypeVar("Named", bound=Scheduler)
 
 
 def named(name: str, *needs: str) -> Callable[[Named], Named]:
-    """Set a scheduler's name for reports, and the columns that it needs and jobs may
-    lack.
-    """
+    """Set a scheduler's name, and the columns that it needs and jobs may lack."""
 
     def give(scheduler: Named) -> Named:
         scheduler.__name__ = name

@@ -263,8 +263,7 @@ def round_robin(problem: Problem, seed: int = 0) -> Plan:  # noqa: ARG001
 
 
 def longest_first(problem: Problem, seed: int = 0) -> Plan:  # noqa: ARG001
-    """Place units by decreasing work on the GPU with the memory and the least total
-    time.
+    """Place units by decreasing work on the GPU of least total time with the memory.
 
     Graham (1969), SIAM J. Appl. Math. 17, 416-429, for independent tasks.
     """
@@ -321,10 +320,9 @@ ORDERS = ("graph", "rank")
 
 # seed: one signature for all schedulers
 def heft(problem: Problem, seed: int = 0) -> Plan:  # noqa: ARG001
-    """Heterogeneous earliest finish time: by upward rank, at the earliest end, with
-    gaps.
+    """Heterogeneous earliest finish time: by upward rank, at the earliest end.
 
-    Topcuoglu, Hariri and Wu (2002), IEEE TPDS 13, 260-274.
+    Gaps are used. Topcuoglu, Hariri and Wu (2002), IEEE TPDS 13, 260-274.
     """
     return _listed(problem, "heft", upward_rank_s(problem), insertion=True)
 
@@ -342,8 +340,7 @@ def run_order(problem: Problem, order: str) -> Ints | None:
 
 
 def cpop(problem: Problem, seed: int = 0) -> Plan:  # noqa: ARG001
-    """Critical path on a processor: by the sum of both ranks, critical nodes on one
-    GPU.
+    """Critical path on a processor: by both ranks, critical nodes on one GPU.
 
     That GPU is the one with the memory for most critical nodes (ours), ties by their
     total time; other nodes go where they end earliest. A node counts as critical if all

@@ -50,8 +50,7 @@ def anneal(
     start: str = "best-simple",
     reorders: Fraction = 0.2,
 ) -> Solution:
-    """Simulated annealing over order and placement, by default from the best simple
-    plan.
+    """Simulated annealing over order and placement.
 
     Two nodes of a GPU change turns, a unit moves to another GPU, or two units change
     places; only moves on the critical path of the run are tried. order: in which the
@@ -136,8 +135,7 @@ def _neighbour(
 def random_search(
     problem: Problem, budget: Budget, seed: int = 0, order: str = "graph"
 ) -> Solution:
-    """The best of as many random plans as the budget allows, uniform over GPUs with
-    memory.
+    """The best of random plans, uniform over the GPUs with the memory.
 
     order: in which the nodes run, see `run_order`.
     """

@@ -186,8 +186,7 @@ class Scenario(Model):
         )
 
     def _transfer(self, run: Simulation, edge: Edge, node: Node, gpu: int) -> Process:
-        """Send the data of an edge to a GPU when its predecessor has ended (Eq. 2 and
-        3).
+        """Send the data of an edge to a GPU when its start has ended (Eq. 2 and 3).
 
         With contention, transfers over one link follow each other.
         """

@@ -59,9 +59,7 @@ class DagSubject(Subject):
         return self.work * searches + int(self.model.jobs) * others
 
     def is_random_under(self, policies: Sequence[Any]) -> bool:
-        """Whether the seed draws the graph, its use by others, or a scheduler's
-        choices.
-        """
+        """Whether the seed draws the graph, use by others, or schedulers' choices."""
         graph = self.model.graph
         drawn = isinstance(graph, str) and graph.partition(":")[0] == "er"
         lucky = any(is_search(each) or each == "random" for each in policies)

@@ -85,9 +85,7 @@ class View(view.View):
         return self._problem.time_s.item(node.id, gpu.index)
 
     def data(self, node: Node) -> tuple[tuple[ResourceSpec, float], ...]:
-        """Return the GPU of each predecessor of a node, and the gigabytes that it
-        sends.
-        """
+        """Return each predecessor's GPU, and the gigabytes that it sends to a node."""
         return tuple(
             [(self.resources[at], data_gb) for at, data_gb in self._sent(node)]
         )
@@ -101,17 +99,13 @@ class View(view.View):
         ]
 
     def data_s(self, node: Node, gpu: ResourceSpec) -> float:
-        """Return how long the data of a node take to a GPU on free links, seconds, or
-        infinity.
-        """
+        """Return the time of a node's data to a GPU on free links, s, or infinity."""
         at, data_gb = np.array(self._sent(node)).reshape(-1, 2).T
         moved_s = self._problem.transfer_s(data_gb, at.astype(int), gpu.index)
         return float(moved_s.max(initial=0.0))
 
     def _reached(self, node: Node) -> int:
-        """Return a mask of the GPUs with memory for a node's unit that its data can
-        reach.
-        """
+        """Return a mask of the GPUs that a node's data can reach, with its memory."""
         problem = self._problem
         sources = np.array([at for at, data_gb in self._sent(node) if data_gb], int)
         may = problem.fits[node.unit] & np.isfinite(problem.s_per_gb[sources]).all(

@@ -37,14 +37,13 @@ def by_few(instance: Instance) -> float:
 def least_of_few(
     instance: Instance, tasks: Sequence[int], nodes: int = MOST_NODES
 ) -> float:
-    """Return the least cost of some tasks alone on the GPUs, or a bound after `nodes`
-    nodes.
+    """Return the least cost of some tasks alone on the GPUs, or a lower bound.
 
-    Best first: the partial schedule of least bound is extended by one task on one GPU.
-    The bound is the cost of its tasks plus the least cost of each other task if it came
-    next. No extension leaves a GPU idle for as long as another task would take there,
-    as in some optimal schedule (Giffler and Thompson, Operations Research 8 (1960)
-    487-503). Partial schedules that are dominated by another of the same tasks are
+    Best first, up to `nodes` nodes: the partial schedule of least bound is extended by
+    one task on one GPU. The bound is the cost of its tasks plus the least cost of each
+    other task if it came next. No extension leaves a GPU idle for as long as another
+    task would take there, as in some optimal schedule (Giffler and Thompson, Operations
+    Research 8 (1960) 487-503). Dominated partial schedules of the same tasks are
     dropped.
     """
     columns = (

@@ -143,8 +143,7 @@ def ended(finish_s: list[float], size: int, at_s: float) -> int:
 def best_move(
     state: State, task: int, least: float
 ) -> tuple[float, int, int, bool, int]:
-    """Return a task's best move: gain, GPU (-1: none), position, swap or not, moves
-    tried.
+    """Return a task's best move: gain, GPU (-1: none), position, swap, moves tried.
 
     least: gain to exceed. Moves that cannot be better are skipped.
     """

@@ -76,8 +76,7 @@ def solve_exact(instance: Instance, time_limit_s: Positive = 60.0) -> Solution:
 
 
 class _Model:
-    """Variables in order: x_ij (task by GPU), s_i, tardiness T_i, and y_ik per ordered
-    pair.
+    """Variables in order: x_ij (task by GPU), s_i, tardiness T_i, y_ik per pair.
 
     y_ik = 1: i precedes k on the same GPU. With one variable per order of a pair, Eq. 6
     needs one H per row instead of three, and `_start_after_those_before` tightens the
@@ -152,8 +151,7 @@ class _Model:
             self._rows.append((row, -np.inf, big))
 
     def _start_after_those_before(self, k: int) -> None:
-        """Add: tasks that arrive from a_r <= a_k on and precede k run between a_r and
-        s_k.
+        """Add: tasks from a_r <= a_k on that precede k run between a_r and s_k.
 
         If k is not on GPU j, their least times hold; D is the excess on j.
         """

@@ -34,9 +34,7 @@ TaskPolicy = Callable[[View], object]
 
 
 class Follow:
-    """Carry out a schedule: each GPU runs its tasks in order, with its planned idle
-    times.
-    """
+    """Carry out a schedule: each GPU runs its tasks in order, with planned idling."""
 
     def __init__(self, schedule: Schedule, name: str = "follow") -> None:
         self.name = name
@@ -54,9 +52,7 @@ class Follow:
 
 
 def _turns(schedule: Schedule, sequence: list[int]) -> list[tuple[int, float]]:
-    """Return a GPU's (task id, earliest start), the last first; 0 if as soon as
-    possible.
-    """
+    """Return a GPU's (task id, earliest start), the last first; 0 if without idling."""
     start_s, could_s = schedule.start_s[sequence], schedule.instance.arrival_s[sequence]
     could_s[1:] = np.maximum(could_s[1:], schedule.finish_s[sequence[:-1]])
     held_s = np.where(start_s > could_s, start_s, 0.0)

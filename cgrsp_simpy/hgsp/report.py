@@ -81,9 +81,7 @@ class HgspReport(Report):
         return {"jobs": jobs, "gpu_hours": hours, **found.of_tasks(chosen)}
 
     def rows(self, run: Run) -> list[dict[str, Any]]:
-        """Return one dict per task, as `Schedule.rows`, with planned values as
-        planned_NAME.
-        """
+        """Return rows as `Schedule.rows`, with planned values as planned_NAME."""
         times = zip(schedule_of(run).rows(), plan_of(run).rows())
         return [
             {**row, **{f"planned_{key}": own[key] for key in PLANNED}}

@@ -63,8 +63,7 @@ def edd(waiting: Columns, now_s: float) -> Floats:  # noqa: ARG001
 
 
 def atc(waiting: Columns, now_s: float) -> Floats:
-    """Apparent tardiness cost: w / p x exp(-slack / (K mean p)), slack = max(0, d - p -
-    t).
+    """Apparent tardiness cost: w / p x exp(-max(0, d - p - t) / (K mean p)).
 
     p is the time on the fastest GPU that a task fits on. Source: Vepsalainen and Morton
     (1987), Management Science 33, 1035-1047.

@@ -126,9 +126,7 @@ class Scenario(Model):
     def arriving(
         self, instance: Instance, seed: int
     ) -> Iterator[tuple[float, Task, float]]:
-        """Yield the tasks of an instance, each with its actual over planned service
-        time.
-        """
+        """Yield the tasks of an instance, with actual over planned service times."""
         factors = noise_factors(self.noise, seed, instance.tasks).tolist()
         columns = [getattr(instance, column).tolist() for column in Task._fields[2:]]
         rows = zip(instance.task_names, *columns)
@@ -159,9 +157,7 @@ class Scenario(Model):
 
 
 def noise_factors(noise: float, seed: int, tasks: int) -> Floats:
-    """Return log-normal factors of mean 1 and coefficient of variation `noise`, per
-    task.
-    """
+    """Return log-normal factors per task: mean 1, coefficient of variation `noise`."""
     # of the logarithm
     variance = math.log1p(noise**2)
     return stream(seed, "service noise").lognormal(

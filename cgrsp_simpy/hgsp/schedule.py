@@ -115,8 +115,7 @@ class Schedule:
 
     @property
     def claims(self) -> np.ndarray[Any, np.dtype[Any]]:
-        """An array of CLAIM: one row per task and phase (provisioning, executing), by
-        grant.
+        """An array of CLAIM: one row per task and phase, by grant.
 
         job: the task's number, from 1. place: the GPU's index. from_s, to_s: seconds.
         """
@@ -228,9 +227,7 @@ def greedy_assignment(
 
 
 def from_sequences(instance: Instance, sequences: Sequence[Sequence[int]]) -> Schedule:
-    """Return the schedule of sequences of all task indices per GPU, as early as
-    possible.
-    """
+    """Return the earliest schedule of sequences of all task indices per GPU."""
     gpu = np.zeros(instance.tasks, np.int64)
     (start_s, finish_s) = np.zeros((2, instance.tasks))
     for j, sequence in enumerate(sequences):

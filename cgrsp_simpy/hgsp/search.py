@@ -37,8 +37,7 @@ def search(
     moves: int | None = None,
     time_budget_s: float | None = None,
 ) -> tuple[Schedule, list[Iteration]]:
-    """Return the best schedule, never worse than Greedy or a dispatch rule, and the
-    course.
+    """Return the best schedule, never worse than the dispatch rules, and the course.
 
     moves: number to try, about, for a reproducible answer. time_budget_s: wall time in
     seconds without compilation. The search ends at the first of both limits. Raises

@@ -31,9 +31,7 @@ class HgspSubject(Subject):
         return instance
 
     def default_policies(self) -> tuple[str, ...]:
-        """Return only rules if no plan is possible; the search has the scenario's
-        limits.
-        """
+        """Return only rules if no plan is possible; searches have scenario limits."""
         if self.model.unknown_arrivals and self.model.replan_s is None:
             return tuple(RULES)
         limited = self.model.moves is not None or self.model.seconds is not None

@@ -26,8 +26,7 @@ COLUMNS = ("arrival_s", "prompt_tokens", "output_tokens", "weight")
 
 @declared()
 class Scenario(Model):
-    """Requests on the replicas of a service: all parameters of a run but policy and
-    seed.
+    """Requests on the replicas of a service: a run's parameters but policy and seed.
 
     A request claims room for all its tokens in the cache of a replica, joins its batch
     at the next step, and leaves it with its last token. Raises InputError for a

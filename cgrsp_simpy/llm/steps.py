@@ -71,9 +71,7 @@ class StepTable:
     rows: Entries[Measured] = parameter("In any order.", repr=False)
 
     def of(self, service: Service) -> StepTime:
-        """Return the step time on a service's GPUs; InputError if they were not
-        measured.
-        """
+        """Return the step time on a service's GPUs; InputError if not measured."""
         gpu, degree = service.gpu, service.tensor_parallel
         check_one_of("gpu", gpu, [row.gpu for row in self.rows])
         degrees = dict.fromkeys(

@@ -191,8 +191,7 @@ class Holding(NamedTuple):
 
     @lru_cache(maxsize=256)  # noqa: B019
     def recovery_s(self, low: float) -> float:
-        """Return the mean time until Low stock is not Low, times the chance that it is
-        not.
+        """Return the mean time until Low stock ends, times the chance of other stock.
 
         low: the chance of Low stock, below 1. In seconds; on two scales from a multiple
         of d on; on one scale tau.
@@ -299,9 +298,7 @@ class StockSeries:
 
     @property
     def longest_s(self) -> float:
-        """The longest time without Low stock, seconds; infinite without any, 0 if
-        always Low.
-        """
+        """The longest time without Low stock, seconds, infinite if it is never Low."""
         low = [status == LOW for status in self.statuses]
         turns = [place for place, own in enumerate(low) if own != low[place - 1]]
         if not turns:
@@ -420,8 +417,7 @@ class Market:
         return replace(blind, sight=self.sight) if blind.persists else blind
 
     def probabilities(self, gpu: GpuType, time_s: float) -> tuple[float, float, float]:
-        """Return the chances of High, Medium and Low stock of a type at a simulated
-        time.
+        """Return the chances of High, Medium and Low stock at a simulated time.
 
         Those of `stock`, or else by thesis Eq. 3.1.
         """
@@ -454,9 +450,7 @@ class Market:
         return bisect_right(self.change_hours, self.clock.hour(time_s)) - 1
 
     def provisioning_s(self, status: Status, uniform: float) -> float:
-        """Return the provisioning delay for a uniform variate on [0, 1) (thesis Eq.
-        3.2).
-        """
+        """Return the provisioning delay for a uniform variate (thesis Eq. 3.2)."""
         least, greatest = self.delay_s[status]
         return least + (greatest - least) * uniform
 

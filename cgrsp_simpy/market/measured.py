@@ -196,8 +196,7 @@ class Polls:
         )
 
     def correlation(self, lag_h: float) -> tuple[float, float]:
-        """Return the correlation of the status at a lag in hours, and its 95 % half
-        width.
+        """Return the correlation at a lag in hours, and its 95 % half width.
 
         By 400 resamples of whole days; NaN if there are no such pairs.
         """

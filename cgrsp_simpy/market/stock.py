@@ -65,8 +65,7 @@ class Stock:
     def redraw(
         self, gpu: GpuType, misses: Callable[[Callable[[float], Status]], int]
     ) -> None:
-        """Draw the course of a type's persistent stock again until it agrees with
-        observations.
+        """Draw a type's persistent stock again until it agrees with observations.
 
         Of MOST_COURSES that do not agree, the nearest is taken. misses: the number of
         observations that a course, a function of the time in seconds, does not match.

@@ -126,9 +126,7 @@ class Traces:
 
     @property
     def step_s(self) -> int:
-        """Time between polls, seconds: the greatest common divisor of the series'
-        steps.
-        """
+        """Time between polls, seconds: greatest common divisor of the series' steps."""
         return math.gcd(*(each.step_s for each in self.all_series))
 
     @property
@@ -156,8 +154,7 @@ class Traces:
             log.warning("%s: series of different length, cut to the shortest", self)
 
     def draw(self, zones: int, length_s: float, seed: int) -> tuple[Zone, ...]:
-        """Return the first zones from a poll that the seed draws, for a run of
-        `length_s`.
+        """Return the first zones of a run of `length_s` from a poll drawn by the seed.
 
         The poll is the same in all zones. Behind them on demand, if it has a series.
         """
@@ -256,9 +253,7 @@ Hours = Annotated[
 
 @declared()
 class TwoState:
-    """A synthetic market: zones are up and down in turn, independently, for geometric
-    times.
-    """
+    """A synthetic market: each zone is up and down in turn for geometric times."""
 
     up_h: Hours = parameter("Mean time up, hours; at least a step.", default=3.0)
     down_h: Hours = parameter("Mean time down, hours; at least a step.", default=3.0)

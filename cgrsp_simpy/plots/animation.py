@@ -128,8 +128,7 @@ def animate(
     fps: Positive = 12.0,
     captions: Mapping[NotNegative, str] = {},
 ) -> RunAnimation:
-    """Animate a run: `animate(run).save("day.html")`, .gif or .mp4; or two of the same
-    jobs.
+    """Animate a run, or two of the same jobs: `animate(run).save("day.html")`.
 
     The .html file plays the runs, or steps through events: the queue with its
     deadlines, the resources with their jobs, each job as a mark that can be followed;

@@ -117,9 +117,7 @@ def runs_of(runs: AnyRun | Iterable[AnyRun]) -> list[AnyRun]:
 
 
 def named(runs: Sequence[Drawn], policies: Iterable[str]) -> list[str]:
-    """Return names for runs: their policies, with scenario and seed or a number if
-    needed.
-    """
+    """Return names for runs: their policies, with scenario and seed if needed."""
     names = [policy or "run" for policy in policies]
     for text in (
         "{run.policy}, seed {run.seed}",

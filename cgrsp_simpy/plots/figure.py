@@ -50,8 +50,7 @@ def _nothing(*_: Any) -> Any:
 
 @dataclass
 class Figure:
-    """Declaration of a figure; it decorates the function that computes its rows from
-    runs.
+    """Declaration of a figure; it decorates the function that computes its rows.
 
     stem: of its file names. size: inches, in print. note: above the legend, or a
     function of the runs. draw: draws the rows, and returns the legend's handles; None
@@ -141,8 +140,7 @@ class Figure:
         width: float | None = None,
         pgf: bool = False,
     ) -> list[Path]:
-        """Write the rows as CSV and, drawn from it, PNG (200 dpi), SVG and PDF; return
-        the paths.
+        """Write the rows as CSV and, drawn from it, PNG (200 dpi), SVG and PDF.
 
         The bytes are reproducible. rows: None to read its CSV in the folder. pgf: also
         write a PGF. Raises InputError if a file cannot be read or written.
@@ -280,8 +278,7 @@ class Gallery:
         runs: Any = None,
         **sizes: Any,
     ) -> list[Path]:
-        """Draw figures into a folder: CSV, PNG (200 dpi), SVG and PDF, and an index for
-        all.
+        """Draw figures into a folder: CSV, PNG (200 dpi), SVG, PDF, and an index.
 
         folder: created if missing. ids: all figures by default. style, width, executor,
         sizes: as in `figure`; figures too wide for a single column are drawn in two.

@@ -85,9 +85,7 @@ def _stays(claims: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def _stretches(
     begun: np.ndarray, end_s: np.ndarray, sizes: np.ndarray
 ) -> list[list[Stretch]]:
-    """Return the stretches that each stay holds; begun, end_s: in order of the
-    resources.
-    """
+    """Return the stretches that each stay holds; begun, end_s: by resource."""
     stretches: list[list[Stretch]] = [
         [(0.0, size)] for size in sizes[begun["resource"]].tolist()
     ]

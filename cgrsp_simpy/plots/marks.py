@@ -64,8 +64,7 @@ def bars(
     colours: Sequence[str] | None = None,
     **style: Any,
 ) -> list[Rectangle]:
-    """Draw one horizontal bar per name, from the top, with interval and, if it fits,
-    value.
+    """Draw one horizontal bar per name, with interval and, if it fits, value.
 
     values, half_widths: by name; NaN for none; infinite values have no bar. published:
     by name, drawn as hollow marks below the bars, with values in italics; NaN for none.
@@ -243,8 +242,7 @@ def points(
     front: Sequence[bool] = (),
     **style: Any,
 ) -> list[Line2D]:
-    """Draw one point per name, with both intervals as a thin cross and the name next to
-    it.
+    """Draw one point per name, with both intervals as a thin cross, and its name.
 
     x, y: values by name, and half widths of their intervals; NaN for none. published: x
     and y by name, drawn as hollow marks that thin lines join to their points. front:

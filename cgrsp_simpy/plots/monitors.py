@@ -62,8 +62,7 @@ def monitor(run: Any, name: str, ax: Axes | None = None, **style: Any) -> Axes:
 
 @literal
 def welch(warm_up: Any, ax: Axes | None = None, **style: Any) -> Axes:
-    """Draw Welch's plot: the mean of pilot runs, its moving average, the suggested
-    warm-up.
+    """Draw Welch's plot: pilot runs' mean, moving average, and suggested warm-up.
 
     warm_up: from `cg.warm_up_time`. style: of the lines. Source: Law, Simulation
     Modeling and Analysis, Section 9.5.1.

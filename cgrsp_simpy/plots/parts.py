@@ -151,8 +151,7 @@ def on_dark_bars(
 
 
 class _Arrowheads(Artist):
-    """Arrowheads of intervals around visible points that leave the Axes, or reach log
-    0.
+    """Arrowheads of intervals that leave the Axes, or reach 0 on log axes.
 
     points, halves: x and y, shape (n, 2).
     """

@@ -180,8 +180,7 @@ def pareto(
     published: Mapping[str, tuple[float, float]] | None = None,
     **style: Any,
 ) -> Axes:
-    """Plot one point per policy for two figures, with 95 % intervals and the Pareto
-    front.
+    """Plot one point per policy for two figures, with intervals and the Pareto front.
 
     study: as from `cg.compare`. published: policy -> its x and y, drawn as hollow
     marks. style: of the points. Raises InputError for an unknown figure, or an unknown

@@ -80,8 +80,7 @@ class ArrivalRates:
         return self.per_h[day % len(self.per_h)][hour] / 3600.0
 
     def times_s(self, expected: np.ndarray) -> np.ndarray:
-        """Return when these numbers of jobs, in rising order, are expected since time
-        0.
+        """Return when these numbers of jobs, increasing, are expected since time 0.
 
         The inverse of the cumulated rate turns a Poisson process of rate 1 into one of
         these rates (E. Çinlar, Introduction to Stochastic Processes, 1975, Section

@@ -142,8 +142,7 @@ class Service:
         return list(map(math.exp, logs.tolist()))
 
     def factor_above(self, complexity: int, uniform: float, least: float) -> float:
-        """Return a factor given that it is above `least`, from a uniform variate on [0,
-        1).
+        """Return a factor above `least`, from a uniform variate on [0, 1).
 
         If it cannot be, it is slightly above.
         """

@@ -66,8 +66,7 @@ class Opening:
         return {"overtime_h": Metric(label, "h")} if self.hours else {}
 
     def spans_s(self, slot: int, start_h: float) -> Iterator[tuple[float, float]]:
-        """Yield when a slot is to open and to close, seconds; the first may be before
-        0.
+        """Yield when a slot is to open and to close, seconds; the first may be < 0.
 
         start_h: hour of day at time 0.
         """
@@ -119,8 +118,7 @@ def describe_hours(hours: Sequence[tuple[float, int]]) -> str:
 
 
 def slot_hours(slots: Any) -> tuple[Any, tuple[Any, ...]]:
-    """Return the number of slots and the hours of [(0, 2), (10, 5)] or "0:2" and
-    "10:5".
+    """Return number of slots and hours of [(0, 2), (10, 5)] or "0:2" and "10:5".
 
     Other slots are returned unchanged, without hours.
     """

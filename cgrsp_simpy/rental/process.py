@@ -122,10 +122,7 @@ def slot_process(run: Simulation, number: int) -> Process:
 
 
 def _order(run: Simulation, slot: Any, draw: Any, close_s: float) -> Process:
-    """Order and boot a slot; return the time of the order, seconds.
-
-    It is `close_s` if the market refuses until then.
-    """
+    """Order and boot a slot; return the time of the order, or close_s if refused."""
     terms, boot_s = run.model.terms, run.model.opening.boot_s
     while run.now_s < close_s:
         status_draw, delay_draw = draw.random(2).tolist()
@@ -169,8 +166,7 @@ class RentedJob:
     # ---- from dispatch to start ----
 
     def rent(self, claim: Claim) -> float | None:
-        """Rent an instance for each slot of a claim; return the provisioning delay,
-        seconds.
+        """Rent an instance for each slot of a claim; return the delay, seconds.
 
         None if the market refuses.
         """
@@ -239,9 +235,7 @@ class RentedJob:
         return max(0.0, whole_s - self.saved_work_s.get(self.mean_s, 0.0))
 
     def _provisioned(self, delay_s: float) -> None:
-        """Pay for provisioning, complete or not; instances that are up were idle
-        meanwhile.
-        """
+        """Pay for provisioning, complete or not, and for idle instances meanwhile."""
         self.delay_s += delay_s
         for instance in self.instances:
             usd_per_h = instance.gpu.price_usd_per_h
@@ -293,9 +287,7 @@ class RentedJob:
                 instance.release()
 
     def _saved(self, ran_s: float, suspended: bool) -> tuple[float, float]:
-        """Return the saved work of a run time, and the time of its checkpoints,
-        seconds.
-        """
+        """Return the saved work of a run time, and its checkpoints' time, seconds."""
         every_s, cost_s = self.run.terms.checkpoint_s, self.run.terms.checkpoint_cost_s
         if every_s is None:
             return (ran_s, 0.0) if suspended else (0.0, 0.0)

@@ -105,8 +105,7 @@ class RentalReport(Report):
         return {**figures(sums, int(chosen.sum()), capacity_s), **sums.more}
 
     def rows(self, run: Run) -> list[dict[str, Any]]:
-        """Return one dict per job: the columns of JobRecord, with names in place of
-        indices.
+        """Return one dict per job: the columns of JobRecord, with names for indices.
 
         slots: the indices of all slots of the job, as text with spaces between.
         """

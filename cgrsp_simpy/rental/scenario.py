@@ -70,8 +70,7 @@ RentableTypes = Annotated[
 
 @declared()
 class Scenario(Model):
-    """Jobs with deadlines on rented GPU slots: all parameters of a run but policy and
-    seed.
+    """Jobs with deadlines on rented GPU slots: a run's parameters but policy and seed.
 
     For jobs of a log, `slots` and `gpus` have its execution times. Raises InputError
     for parts that do not fit each other, such as a slot of an unknown GPU type.
@@ -120,9 +119,7 @@ class Scenario(Model):
         self._check_terms()
 
     def _take_times_from(self, log: LoggedWorkload) -> None:
-        """Replace the mean execution times of all types by a log's over the type's
-        speed.
-        """
+        """Set the mean execution times of all types to a log's over the speed."""
         means_s = log.mean_service_s()
         for field in ("slots", "gpus"):
             with_times = tuple(
@@ -308,8 +305,7 @@ class Scenario(Model):
 
     @classmethod
     def from_toml(cls, path: str | Path) -> Scenario:
-        """Read a scenario from a TOML file; all but [workload] is by default the
-        thesis's.
+        """Read a scenario from a TOML file; all but [workload] has defaults.
 
         Raises InputError with the file's name for a file that is not TOML, an unknown
         key or a value that is not allowed.

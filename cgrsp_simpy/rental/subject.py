@@ -44,9 +44,7 @@ class RentalSubject(Subject):
         return Drawn(self.model.workload, self.model.service, seed)
 
     def make_policy(self, policy: Any) -> Any:
-        """As `Subject.make_policy`; InputError also for suspensions that the terms
-        forbid.
-        """
+        """As `Subject.make_policy`; InputError for suspensions that terms forbid."""
         policy = super().make_policy(policy)
         allowed = "of a scenario whose terms allow suspension"
         suspends = getattr(policy, "suspends", False)

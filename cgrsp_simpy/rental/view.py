@@ -327,8 +327,7 @@ class View:
         return self._ends_s[0] if self._ends_s else None
 
     def offers(self) -> list[SlotView]:
-        """Return the first idle slot of each type; with free types the first as each
-        type.
+        """Return the first idle slot of each type; with free types one as each type.
 
         Slots with a warm instance come first.
         """
@@ -359,9 +358,7 @@ class View:
         return lowest_bit(warm or mask)
 
     def _after(self, index: int) -> int:
-        """Return the slots that come after one, of those that are warm and of the
-        others.
-        """
+        """Return the slots after one, of those that are warm and of the others."""
         later = -1 << index + 1
         if not self._warm:
             return later
@@ -389,22 +386,16 @@ class View:
         return self._statuses[name]
 
     def seen_s(self, slot: SlotView) -> float | None:
-        """Return when a slot's type was last looked at, seconds; None if stock is not
-        seen.
-        """
+        """Return the last look at a slot's type, seconds; None if stock is not seen."""
         return self._stock.seen_s(slot.gpu, self._now_s)
 
     def warm(self, slot: SlotView) -> bool:
-        """Whether an idle slot has a warm instance of its type, so that a job starts at
-        once.
-        """
+        """Whether an idle slot has a warm instance of its type."""
         kept = self._warm.get(slot.index)
         return kept is not None and kept.gpu == slot.gpu
 
     def mean_s(self, job: Job, slot: SlotView) -> float:
-        """Return the mean execution time on a slot's type, seconds (W-bar of thesis Eq.
-        3.12).
-        """
+        """Return the mean execution time on a slot, seconds (W-bar of Eq. 3.12)."""
         return slot.gpu.mean_execution_s[job.complexity - 1]
 
     def fastest_s(self) -> tuple[float, ...]:

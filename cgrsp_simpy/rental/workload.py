@@ -192,9 +192,7 @@ CLASSES = (
 
 
 class _DrawnJobs(_OfColumns):
-    """A fixed number of drawn jobs; the complexity depends at most on the deadline
-    class.
-    """
+    """A number of drawn jobs; the complexity depends at most on the deadline class."""
 
     jobs: int
     complexity_mix: tuple[float, ...]
@@ -366,9 +364,7 @@ class JobList:
         return _shares([job.complexity for job in self.listed])
 
     def _classes(self, tight: Mapping[int, bool]) -> tuple[DeadlineClass, ...]:
-        """Return the classes by index, without windows, and without weights if one is
-        not 1.
-        """
+        """Return the classes by index without windows; without weights unless all 1."""
         weight = 1.0 if all(job.weight == 1 for job in self.listed) else None
         counts = Counter(job.deadline_class for job in self.listed)
         shares = [counts[index] / self.jobs for index in range(len(self.class_names))]
@@ -399,8 +395,7 @@ in_order = rule("in order of time", lambda times_s: list(times_s) == sorted(time
 
 @declared()
 class LoggedWorkload(_OfColumns):
-    """Jobs from a log: submissions and measured seconds are the log's, the rest is
-    drawn.
+    """Jobs from a log: submissions and measured seconds are recorded, others drawn.
 
     A scheduler does not see the seconds but a size class (complexity 1, 2, 3): the
     shortest 40 %, the next 40 %, the rest (the shares of thesis Section 4.4).
@@ -496,9 +491,7 @@ class LoggedWorkload(_OfColumns):
 
     @property
     def rate_per_s(self) -> float:
-        """Jobs per second between the first and last submission; infinite if all are
-        equal.
-        """
+        """Jobs per second from first to last submission; infinite if all are equal."""
         return _rate_per_s(self.jobs, self.submit_s[-1] - self.submit_s[0])
 
     @property
@@ -645,7 +638,7 @@ def submissions_s(workload: JobList | LoggedWorkload) -> Sequence[float]:
 def arrivals_after(
     workload: Any, service: Service, seed: int, now_s: float, number: int, first: int
 ) -> Iterator[tuple[float, Job, Draws]]:
-    """Yield the last jobs of a list or log, or else new ones, that arrive after now_s.
+    """Yield the last jobs of a list or log, or else new ones, after now_s.
 
     first: the first one's id. Raises InputError if those of a list or log arrive
     before.

@@ -168,8 +168,7 @@ class Plan:
         return (moved or away) and view.now_s >= self.made_s + PLANNED_H * HOUR_S
 
     def solved(self, most: int) -> npt.NDArray[np.int8]:
-        """Return the best choice from idle and on demand, by time left, state and
-        slack.
+        """Return the best choice from idle and on demand, by time left, state, slack.
 
         The index of a zone, -1 for idle, -2 for on demand.
         """

@@ -207,8 +207,7 @@ class _Program:
     def before(
         self, number: int, after: Floats
     ) -> tuple[Floats, npt.NDArray[np.int16]]:
-        """Return the least cost from the start of a cell, from that at its end, and
-        choices.
+        """Return the least cost from the start of a cell, given its end, and choices.
 
         With an instance ON, ENDS or DONE; without IDLE, or the row in which one begins,
         at once or, from `idle` rows on, late.

@@ -99,9 +99,7 @@ class View(view.View):
 
     @property
     def up(self) -> tuple[int, ...]:
-        """The zones with instances cheaper than on demand, the cheapest, then longest
-        first.
-        """
+        """The zones with instances cheaper than on demand; the cheapest first."""
         there = [
             zone
             for zone in self.zones

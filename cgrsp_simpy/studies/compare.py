@@ -171,9 +171,7 @@ def _seeds_missing(study: Comparison, wanted: dict[str, float]) -> int:
 
 @dataclass(frozen=True, repr=False)
 class Comparison(Study):
-    """Figures of several policies on the same seeds, one row (a dict) per policy and
-    seed.
-    """
+    """Figures of several policies on the same seeds, one row per policy and seed."""
 
     scenario: Model
     _named: dict[str, Any]

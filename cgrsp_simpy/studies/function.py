@@ -117,9 +117,7 @@ def _check(function: Any) -> None:
 
 
 def as_model(scenario: Any) -> Any:
-    """Return a function with `@cg.model`, or a partial of one, as a Model; else
-    unchanged.
-    """
+    """Return a function with `@cg.model`, or a partial of one, as a Model."""
     fixed = {}
     function = scenario
     if isinstance(scenario, functools.partial):
@@ -317,8 +315,7 @@ class FunctionRun(Run):
         return requests
 
     def series(self, monitor: str, what: str) -> Series:
-        """Return the record of a monitor over the run: times and values, in the model's
-        unit.
+        """Return a monitor's record over the run: times and values, in model units.
 
         what: "wait" (by the time of the grant), "queue", "in use" or "capacity" of a
         resource; "level" of a container or store; "value" of a `cg.Monitor`. Raises
@@ -534,9 +531,7 @@ def _claims(observations: Observations) -> list[ClaimRecord]:
 
 
 def _servers(requests: np.ndarray[Any, Any]) -> list[int]:
-    """Return per request the number of the lowest free server, from 1 on; 0 if not
-    granted.
-    """
+    """Return the lowest free server's number per request, from 1; 0 if not granted."""
     servers = [0] * len(requests)
     busy: dict[int, list[tuple[float, int]]] = {}  # by resource: until when, server
     order = np.argsort(requests["granted_s"], kind="stable")

@@ -226,9 +226,7 @@ def _is_constant(value: Any) -> bool:
 def _untracked(
     maker: Callable[..., Any], arguments: tuple[Any, ...], *more: Any
 ) -> Any:
-    """Return how a class is made, without the key by which cloudpickle finds the
-    original.
-    """
+    """Return how a class is made, without cloudpickle's key of the original."""
     bound = inspect.signature(maker).bind(*arguments)
     bound.arguments["class_tracker_id"] = None
     return maker, bound.args, *more

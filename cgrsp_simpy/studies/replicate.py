@@ -356,9 +356,7 @@ def _blocks(wanted: Iterable[Replications]) -> list[Block]:
 
 
 def _key(scenario: Model) -> Hashable:
-    """Return an equal key for equal scenarios, unless they hold user code or cannot be
-    hashed.
-    """
+    """Return equal keys for equal scenarios without user code that can be hashed."""
     try:
         hash(scenario)
     except TypeError:
@@ -379,9 +377,7 @@ def _seconds(block: Block) -> float:
 
 
 def _tasks(blocks: Iterable[Block]) -> Iterator[list[Block]]:
-    """Group blocks into tasks of at least about TASK_S; long runs become tasks of their
-    own.
-    """
+    """Group blocks into tasks of at least about TASK_S; long runs are separate."""
     task: list[Block] = []
     task_s = 0.0
     for block in blocks:

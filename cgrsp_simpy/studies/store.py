@@ -167,8 +167,7 @@ class Store:
         return first
 
     def load(self, number: int, shape: Sequence[int]) -> list[list[Any]] | None:
-        """Return the outcomes of a task; None if it is not finished or a run of it
-        failed.
+        """Return the outcomes of a task; None if unfinished or if a run of it failed.
 
         shape: the number of outcomes of each of its units.
         """

@@ -110,9 +110,7 @@ class Subject:
         records: bool = True,
         listener: Any = None,
     ) -> Simulation:
-        """Set up a run without starting it; policy, drawn: from `make_policy` and
-        `draw`.
-        """
+        """Set up a run without starting it; policy: from `make_policy`."""
         return Simulation(
             self.model, policy, seed, drawn=drawn, records=records, listener=listener
         )
@@ -194,9 +192,7 @@ class Subject:
         return {name: every[name] for name in names}
 
     def completed(self, parameters: dict[str, Any]) -> dict[str, Any]:
-        """Return parameters by full name with texts and abbreviations replaced by
-        values.
-        """
+        """Return parameters by full name, with values in place of abbreviations."""
         return parameters
 
     def details(self, run: Any) -> tuple[Sequence[Table], Mapping[str, Any]]:
@@ -208,9 +204,7 @@ class Subject:
         return (), {}
 
     def check_effective(self, names: Sequence[str], policies: Sequence[Any]) -> None:
-        """Raise InputError for a parameter that has no effect under any of these
-        policies.
-        """
+        """Raise InputError for a parameter without effect under all these policies."""
 
     def varied(self, **parameters: Any) -> Any:
         """Return the model with other parameters, for sweeps.

@@ -223,8 +223,7 @@ def optimum(
     errors: Mispredictions = NO_ERRORS,
     duration_h: Positive | None = None,
 ) -> dict[str, float]:
-    """Return the result of `analyze` at the best number of servers; ties to the
-    cheapest.
+    """Return the result of `analyze` at the best number of servers; ties: cheapest.
 
     It may be best to own none (servers 0), except under ajw. by: "price", P;
     "opportunity", the opportunity cost P w (waiting-policies.txt Section 4.2.1), which

@@ -85,8 +85,7 @@ class JobSource(Protocol):
 
 @declared()
 class ExponentialJobs:
-    """The paper's baseline: exponential gaps and running times; each job takes one
-    core.
+    """The paper's baseline: exponential gaps and running times, one core per job.
 
     waiting-policies.txt Section 3.
     """
@@ -169,8 +168,7 @@ class ListedJobs:
 
 
 def scenario_jobs(scenario: Any, gpu: str, seed: int = 0) -> ListedJobs:
-    """Return the jobs of a thesis scenario as run on one GPU type, without
-    provisioning.
+    """Return a thesis scenario's jobs as run on one GPU type, without provisioning.
 
     scenario: a `cgrsp_simpy.Scenario`. gpu: name of one of its types; InputError for
     another. Cores are the jobs' GPUs.
@@ -251,9 +249,7 @@ class BurstyJobs:
         )
 
     def chunks(self, seed: int) -> Iterator[Chunk]:
-        """Yield the jobs of a seed, one chunk per day; fewer jobs are the first of
-        more.
-        """
+        """Yield the jobs of a seed, one chunk per day; the nth is always the same."""
         arrivals, services, needs = (
             stream(seed, name) for name in ("arrivals", "service", "needs")
         )

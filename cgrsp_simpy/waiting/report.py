@@ -45,8 +45,7 @@ class WaitingReport(Report):
         )
 
     def summary(self, run: Run) -> dict[str, float]:
-        """Return the figures of all jobs of a log, or of the middle 80 % of generated
-        ones.
+        """Return the figures of a log's jobs, or the middle 80 % of generated ones.
 
         Raises InputError for jobs without any work; see `Tally.figures`.
         """

@@ -75,8 +75,7 @@ class Patience(NamedTuple):
 
 @declared()
 class Scenario(Model):
-    """Jobs, and machines that are owned or rented: all parameters of a run but the
-    seed.
+    """Jobs, and owned or rented machines: all parameters of a run but the seed.
 
     A study replaces `policy` by each of its policies: a name of POLICIES with
     parameters, as in "sww:wait_s=60", or a WaitingPolicy. A policy that is a function
@@ -215,9 +214,7 @@ class Scenario(Model):
         return predictions
 
     def _check_fit(self, chunk: Chunk, fits_fixed: Bools, first_id: int) -> None:
-        """Raise InputError for a job that fits on no machine that its policy lets it
-        use.
-        """
+        """Raise InputError for a job that can run on no machine under the policy."""
         rentable = np.isfinite(rent_per_h(chunk.cores, chunk.memory_gb, self.sizes))
         for allowed, nowhere in (
             (rentable, "no machines that are for rent"),
@@ -233,8 +230,7 @@ class Scenario(Model):
                 )
 
     def _patience_s(self, seed: int) -> Iterator[tuple[Chunk, Predictions, Floats]]:
-        """Yield the jobs, their predictions, and their longest time in the queue,
-        seconds.
+        """Yield jobs, predictions, and longest times in the queue, seconds.
 
         Balking jobs that are served first come, first served know on arrival whether
         they will start in time: they wait as long as it takes, or not at all.
@@ -313,9 +309,7 @@ class Scenario(Model):
 
     @property
     def label(self) -> str:
-        """The names of the policy and of the order, unless that is first come, first
-        served.
-        """
+        """The names of policy and, unless first come, first served, of the order."""
         order = self.order if isinstance(self.order, str) else policy_name(self.order)
         return self.policy.name if order == "fcfs" else f"{self.policy.name}, {order}"
 
@@ -344,9 +338,7 @@ class Scenario(Model):
 
     @property
     def fixed_per_h(self) -> float:
-        """Rent of all fixed machines per hour, in the unit of `sizes`, or 1 per whole
-        machine.
-        """
+        """Rent of all fixed machines per hour, in the unit of `sizes`, or 1 each."""
         if isinstance(self.machines, int):
             return float(self.machines)
         cores, memory_gb = (
@@ -376,9 +368,7 @@ class Scenario(Model):
 
     @property
     def unsteady(self) -> str:
-        """Why generated jobs have no steady state on whole machines; "" if they have
-        one.
-        """
+        """Why generated jobs on whole machines have no steady state, or ""."""
         arguments = self._closed_form_arguments()
         if arguments is None or self.machines == 0:
             return ""

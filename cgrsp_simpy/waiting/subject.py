@@ -77,9 +77,7 @@ class WaitingSubject(Subject):
         listener: Listener | None = None,
         engine: str = "simpy",
     ) -> Run:
-        """Run a policy on a seed; by the recursion, equal to the bit, if without
-        records.
-        """
+        """Run a policy; by the recursion, equal to the bit, if without records."""
         own = self.model.under(self.make_policy(policy))
         if own.recursive and not records and listener is None:
             return follow(own, seed)

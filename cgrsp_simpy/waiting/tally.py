@@ -108,8 +108,7 @@ class Tally:
             sums[:] = np.bincount(rows, np.append(sums, column))
 
     def figures(self, fixed_per_h: float, prices: Prices) -> dict[str, Floats]:
-        """Return figures of the whole and of each batch, arrays of shape (1 +
-        batches,).
+        """Return figures of the whole and of each batch, shape (1 + batches,).
 
         fixed_per_h: rent of all fixed machines, in the money of `sizes`. wait_s,
         service_s: means. price: of an hour's work, P in the unit of the prices (Eq. 5

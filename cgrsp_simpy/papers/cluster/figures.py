@@ -174,9 +174,7 @@ def _(rows: list[Row]) -> str:
     ),
 )
 def metrics(runs: Runs) -> list[Row]:
-    """Means per scheduler, and paired differences from REFERENCE, with 95 % half
-    widths.
-    """
+    """Means per scheduler, and paired differences from REFERENCE, with half widths."""
     study = runs.tabled[UNCUT, LOAD]
     return [
         {

@@ -84,9 +84,7 @@ def studies(
 
 
 def scenario(setting: str, load: float, jobs: int) -> Scenario:
-    """Return a scenario of `jobs` measured jobs; uncut adds unmeasured ones around
-    them.
-    """
+    """Return a scenario of `jobs` measured jobs; uncut it has others around them."""
     uncut = setting == UNCUT
     return Scenario(
         Offered(jobs=jobs, load=load, warm_up=jobs * uncut, after=8 * jobs * uncut)
@@ -120,8 +118,7 @@ class Runs:
 
 
 def closest(found: Found) -> dict[str, float]:
-    """Return the load per scheduler whose cut utilisation is closest to the printed
-    one.
+    """Return per scheduler the load at which its cut utilisation is as printed.
 
     Without a printed utilisation: the load closest to FULL.
     """
@@ -144,8 +141,7 @@ def closest(found: Found) -> dict[str, float]:
 
 
 def rows(found: Found) -> list[dict[str, Any]]:
-    """Return one row per scheduler, setting and load: means, half widths, published
-    values.
+    """Return one row per scheduler, setting and load: means, half widths, published.
 
     closest: whether this is the load that the function `closest` returns.
     """
@@ -218,9 +214,7 @@ def gpu_hours(row: Mapping[str, float]) -> float:
 
 
 def least_variance(row: Mapping[str, float]) -> float:
-    """Return the least variance of the waits, s^2, given their mean and the starved
-    jobs.
-    """
+    """Return the least variance of the waits, s^2, from their mean and starved jobs."""
     starved = row["starved"]
     rest_s = (JOBS * row["wait_s"] - starved * STARVED_S) / (JOBS - starved)
     return float(

@@ -81,8 +81,7 @@ class Turns:
 def hopes(
     target: Floats, current: Floats, factor: Floats, generator: Generator
 ) -> Floats:
-    """Return target +- factor (target - current), with random signs (Equations 43, 45,
-    50).
+    """Return target +- factor (target - current) (Equations 43, 45, 50).
 
     All are loads, seconds; they may be negative, as in the authors' program.
     """
@@ -276,8 +275,7 @@ class Network:
         return last_inputs @ weights[-last_inputs.shape[1] :] + biases
 
     def through(self, inputs: Floats, ahead: Floats | None = None) -> list[Floats]:
-        """Return the inputs of each layer and the outputs, shape (rows, units of the
-        layer).
+        """Return the inputs of each layer and the outputs, shape (rows, units).
 
         ahead: contribution of the last inputs, which are then left out of `inputs`.
         """
@@ -451,9 +449,7 @@ class Agent:
         return np.column_stack((hopes, np.broadcast_to(self._works, hopes.shape)))
 
     def learn(self) -> None:
-        """Learn from stored mini-batches (Algorithm 1, lines 12 to 17); between
-        episodes (ours).
-        """
+        """Learn from mini-batches (Algorithm 1, lines 12 to 17); ours: per episode."""
         draw, training, units = self._random.integers, self.training, len(self._works)
         for _ in range(training.updates):
             row = draw(min(len(self.deviations), training.buffer), size=training.batch)
@@ -482,8 +478,7 @@ class Agent:
 
 
 def double_q(reward: Floats, gamma: Floats, online: Floats, target: Floats) -> Floats:
-    """Return the goals of double Q-learning (worl-rtgs.txt Section 4.3.4, equation of
-    y).
+    """Return the goals y of double Q-learning (worl-rtgs.txt Section 4.3.4).
 
     reward, gamma: shape (rows,), gamma 0 at the end of an episode. online, target:
     values by both networks in the next state, shape (rows, actions).
@@ -543,8 +538,7 @@ def worl_rtgs(
     order: str = "graph",
     **training: Any,
 ) -> Solution:
-    """Whales whose plans are built by the agent after training episodes with their
-    hopes.
+    """Whales whose plans are built by the agent, trained with their hopes.
 
     One agent serves the whole search; the whales of an iteration are parallel episodes.
     whales, iterations, b, paced, order: as in `rtgs`. episodes: before each plan; 1 is

@@ -196,9 +196,7 @@ def _headed(name: str, rows: Sequence[Row]) -> str:
     seen=gantt.seen,
 )
 def gantt_window(runs: Runs) -> list[Row]:
-    """Tasks of tasks1 that start in the ten minutes with the most late tasks under
-    FIFO.
-    """
+    """Tasks of tasks1 that start in the ten minutes of most late tasks under FIFO."""
     by_name = {name: _bars(generate(MEDIUM), name, runs.moves) for name in GANTT}
     late_s = [row["start_s"] for row in by_name["fifo"] if row["late"]]
     begin_s = max(
@@ -492,9 +490,7 @@ def _(rows: list[Row]) -> str:
 
 
 def amount(value: float, other: float = 0.0) -> str:
-    """Format a weighted tardiness in few digits; in millions if it or `other` is that
-    large.
-    """
+    """Format a weighted tardiness; in millions if it or `other` is that large."""
     if max(value, other) >= 1e6:
         return f"{value / 1e6:.2f} M"
     return f"{value:,.0f}" if value >= 10 else f"{value:.2g}"

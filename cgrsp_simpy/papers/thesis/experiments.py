@@ -93,9 +93,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Table:
-    """Table of the thesis. n: replications behind each cell. cells: by row, then
-    column.
-    """
+    """Table of the thesis. n: replications per cell. cells: by row, then column."""
 
     id: str
     n: int

@@ -50,8 +50,7 @@ def entries(
     ids: Sequence[str] = IDS,
     out: str | Path | None = None,
 ) -> Iterator[Entry]:
-    """Yield the cells of tables, the sentences, the readings and the untestable
-    statements.
+    """Yield the cells of tables, sentences, readings and untestable statements.
 
     seeds: replications (months for 5.13), by default the printed numbers. ids: of
     tables; 5.14 or 6.1 selects all sentences. executor, out: as in `compare`. Raises

@@ -148,9 +148,7 @@ def _most(
 
 
 def work_of(measures: Sequence[tuple[Measure, int]]) -> int:
-    """Return the number of jobs that `reproduce` simulates; a month's days count as
-    average.
-    """
+    """Return the number of jobs to simulate; the days of a month count as average."""
     month = 30 * summed(
         share * subject_of(day(kind)).work for kind, share in THESIS_MIX.items()
     )

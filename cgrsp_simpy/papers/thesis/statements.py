@@ -130,9 +130,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Claim:
-    """Sentence of the thesis, restated, and its parts. where: table and row, or
-    section.
-    """
+    """Sentence of the thesis, restated, and its parts. where: table row or section."""
 
     where: str
     sentence: str

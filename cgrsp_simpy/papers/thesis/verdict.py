@@ -167,8 +167,7 @@ def deviation(statistic: Statistic, values: Sequence[np.ndarray], n: int) -> flo
 
 
 def _pseudo_values(statistic: Statistic, values: Sequence[np.ndarray]) -> np.ndarray:
-    """Return the jackknife's pseudo-values n T - (n - 1) T_i, where T_i leaves out seed
-    i.
+    """Return the jackknife's pseudo-values n T - (n - 1) T_i, leaving out seed i.
 
     NaN or infinite if the statistic is. Source: Tukey (1958), Annals of Mathematical
     Statistics 29, 614.

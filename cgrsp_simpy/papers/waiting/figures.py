@@ -95,9 +95,7 @@ def numbered(number: int, title: str, note: Any, **more: Any) -> Figure:
 
 
 def by_wait_errors(kind: str, policy: WaitingPolicy, every: int = 1) -> list[Line]:
-    """Return one line per `every`-th share of mispredicted waits. kind: "over" or
-    "under".
-    """
+    """Return one line per `every`-th share of mispredicted waits, "over" or "under"."""
     return [
         (f"{100 * share:g} %", policy, Mispredictions(**{f"wait_{kind}": share}))
         for share in WAIT_ERRORS[kind][::every]
@@ -118,9 +116,7 @@ def by_run_errors(scenario: Callable[[Mispredictions], Scenario]) -> list[Point]
 
 
 def run_errors_said(wait: str) -> Callable[[list[Row]], str]:
-    """Return a text on ljw with mispredicted running times. wait: the column of the
-    waits.
-    """
+    """Return a text on ljw with mispredicted running times. wait: a column."""
     (over, under), unit = KINDS, wait.removeprefix("wait_")
     return said(
         "If half of the short jobs are taken for long, the mean wait goes from {}"
@@ -828,9 +824,7 @@ def _policies(runs: Runs, **more: Any) -> list[Point]:
 def _on_cheapest(
     runs: Runs, policy: WaitingPolicy, errors: Mispredictions = NO_ERRORS
 ) -> Scenario:
-    """Return a policy on the number of machines that is cheapest for compound in Figure
-    16.
-    """
+    """Return a policy on the cheapest number of machines for compound in Figure 16."""
     work = runs.workload
     points = work.points("", work.policies["compound"])
     trials = zip(runs.of([each for *_, each in points]), work.machines)

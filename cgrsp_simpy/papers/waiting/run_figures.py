@@ -121,8 +121,7 @@ class Runs:
         metrics: Sequence[str],
         reference: WaitingPolicy | None = None,
     ) -> list[Row]:
-        """Return one row per point: means over trials, or over the batches of one
-        trial.
+        """Return one row per point: means over trials, or over one trial's batches.
 
         x: the name of its column. reference: a policy; each metric then has a column of
         its difference from that policy, without errors, on the same jobs and machines.
@@ -225,9 +224,7 @@ class Workload:
         return Scenario(**own | more)
 
     def points(self, line: str, policy: WaitingPolicy, **more: Any) -> list[Point]:
-        """Return one point per number of machines; with unlimited waits, from the load
-        on.
-        """
+        """Return one point per number of machines; if unlimited, from the load on."""
         fewest = self.load if policy.wait_s == math.inf else 0
         return [
             (line, number, self.scenario(policy, number, **more))

@@ -90,8 +90,7 @@ def composite(
 
 @checked
 def c_mu(late: AtLeastOne = 11.0) -> ListPolicy:
-    """The c mu rule: the greatest cost of a second of waiting over the estimate e
-    first.
+    """The c mu rule: the greatest cost of a second over the estimate e first.
 
     late: cost of a second of a job that is late already (others: 1), multiplied by the
     job's weight; the default is that of `triage`. Cox and Smith 1961.
@@ -173,8 +172,7 @@ def edf_p() -> Preemptive:
 
 
 def srpt() -> Preemptive:
-    """Preemptive shortest remaining processing time, by mean times on the reference
-    type.
+    """Preemptive shortest remaining processing time, by mean times on the reference.
 
     Optimal in mean response time on one slot with known times (Schrage 1968).
     """

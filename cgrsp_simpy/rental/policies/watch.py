@@ -35,8 +35,7 @@ from cgrsp_simpy.rental.view import Assignment, SlotView, View
 
 @dataclass(eq=False)
 class Watch:
-    """Hold a slot seen Low while waiting beats a Low delay; urgent, then shortest jobs
-    first.
+    """Hold a slot seen Low while waiting beats a Low delay; urgent jobs first.
 
     urgent_s: laxity in seconds below which a job goes first. look_s: seconds between
     two looks at a slot that is held. Ours; thesis Eq. 3.1 and 3.2 for the stock model.

@@ -1,9 +1,9 @@
-"""The compiled loop beside SimPy: the ratio of their CPU times, how the loop's grows,
-and M/M/c beside a bare heap, bare SimPy, and Ciw and salabim where they are installed.
+"""CPU time of the compiled loop over SimPy's, and how it grows with the number of jobs;
+M/M/c compared with a bare heap, bare SimPy, and Ciw and salabim if installed.
 
-Prints tables; asserts nothing. Draws, set-up, records' sums and summary are included;
-the fastest of several turns, taken one after the other, since a busy machine disturbs
-these least.
+Prints tables; asserts nothing. Draws, set-up, sums of the records and the summary are
+included. Each time is the fastest of several turns, taken one after the other, which a
+busy machine disturbs least.
 
     python tests/benchmarks/bulk.py [--repeats 7]
 """

@@ -1,16 +1,16 @@
-"""What the schedulers of clusters cost, beside bare SimPy in the same run. Prints;
-asserts nothing.
+"""Cost of the schedulers of clusters, compared with bare SimPy in the same run.
+
+Prints; asserts nothing.
 
     python tests/benchmarks/cluster.py [--repeats 5] [--jobs 1000] [--load 1.0]
         [--overestimate 0] [--trace FILE]
 
-CPU time, the fastest of several runs that take turns with what they are compared to:
-jobs of the paper's mix on 8 nodes of 8 GPUs. The bare model has the same events: a
-container a node, a process a job that claims all its GPUs at once from a dispatcher,
-first come, first served on the first nodes with idle GPUs; for jobs that keep to the
-order of arrival it is all that a simulation needs. With --trace, a log (Philly's in
+CPU time, the fastest of several runs that alternate with the reference: jobs of the
+paper's mix on 8 nodes of 8 GPUs. The bare model has the same events: one container per
+node, one process per job that claims all its GPUs at once from a dispatcher, first
+come, first served on the first nodes with idle GPUs. With --trace, a log (Philly's in
 Gavel's format, or SWF) on 20 nodes of 8 GPUs. Then the same wide jobs on one node of
-256 GPUs and on 256 nodes of one; their starts are the same but for conservative
+256 GPUs and on 256 nodes of one; their starts are the same except under conservative
 backfilling, whose reservations are of nodes.
 """
 

@@ -1,15 +1,15 @@
-"""What plans of DAGs cost: evaluations per second, beside a bare loop and the
-simulation in SimPy.
+"""Evaluations of plans of DAGs per second, compared with a bare loop and the
+simulation.
 
 Prints; asserts nothing.
 
     python tests/benchmarks/dag.py [--repeats 5]
 
 CPU time, the fastest of several runs: plans of an Erdős–Rényi graph of 1,000 nodes and
-mean degree 3 on 50 GPUs, one at a time and a thousand at once, and one where links take
-turns; a bare Python loop, without checks or arrays; the simulation; the correlation of
-one configuration, 1,000 pairs; and how many plans each search evaluates in a second of
-300 nodes on 10 GPUs.
+mean degree 3 on 50 GPUs, one at a time and a thousand at once, and one with contention
+for links; a bare Python loop, without checks or arrays; the simulation; the correlation
+of one configuration, 1,000 pairs; and the plans that each search evaluates per second
+of 300 nodes on 10 GPUs.
 """
 
 from __future__ import annotations

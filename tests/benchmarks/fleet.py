@@ -1,5 +1,4 @@
-"""What a job costs as the fleet grows at equal load, and as the queue grows on five
-slots.
+"""Cost per job as the fleet grows at equal load, and as the queue grows on five slots.
 
 Prints tables; asserts nothing.
 
@@ -8,7 +7,7 @@ Prints tables; asserts nothing.
     python tests/benchmarks/fleet.py --waiting 100000
 
 CPU time of whole runs, set-up, draws, records and summary included, the fastest of the
-repeats, in microseconds a job. At equal load every slot meets the arrival rate of the
+repeats, in microseconds per job. At equal load every slot has the arrival rate of the
 normal day's; jobs of --waiting are all submitted in the first second.
 """
 
@@ -66,7 +65,7 @@ def all_waiting(jobs):
 
 
 def print_table(policies, scenarios, repeats):
-    """A row a policy, a column a scenario, and the last over the first."""
+    """Print policies by scenario, and the ratio of the last to the first column."""
     print(
         f"{'us a job':11}"
         + "".join(f"{name:>10}" for name in scenarios)

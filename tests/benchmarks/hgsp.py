@@ -1,17 +1,16 @@
-"""What HGSP's schedulers and simulations cost, beside plain Python or bare SimPy in the
-same run.
+"""Cost of HGSP's schedulers and simulations, compared with plain Python or bare SimPy.
 
 Asserts nothing.
 
     python tests/benchmarks/hgsp.py [--repeats 5] [--moves 500000]
 
-CPU time, the fastest of several runs that take turns with what they are compared to:
-- greedy assignment of 2,000 tasks to 9 GPUs, beside a bare loop that keeps nothing but
-  when each GPU is free;
-- moves of the search, its start included, beside as many evaluations of the whole
-  schedule in a bare loop; with the extra `fast`, or without (NUMBA_DISABLE_JIT=1);
+CPU time, the fastest of several runs that alternate with the reference:
+- greedy assignment of 2,000 tasks to 9 GPUs, and a bare loop that records only when
+  each GPU is free;
+- moves of the search, its start included, and as many evaluations of the whole schedule
+  in a bare loop; with the extra `fast`, or without (NUMBA_DISABLE_JIT=1);
 - SAGreedy, 1000 iterations, on the same 2,000 tasks;
-- a schedule carried out by the engine, beside bare SimPy with as many slots.
+- a schedule carried out by the engine, and bare SimPy with as many slots.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""What a simulated day costs, as ratios to bare SimPy and to the same day written by
-hand (`floor`), in instructions where valgrind is installed, else in CPU time.
+"""Cost of a simulated day over bare SimPy, and over the same day written by hand
+(`floor`).
 
-Prints a table with limits; asserts nothing. Instructions do not depend on what else a
-machine does; each figure is a process of its own and takes about a minute.
+In instructions if valgrind is installed, else in CPU time. Prints a table with limits;
+asserts nothing. Instructions do not depend on the load of the machine; each figure is a
+process of its own and takes about a minute.
 
     python tests/benchmarks/instructions.py [--days hectic,surge] [--policies fifo,spt]
         [--repeats 5]

@@ -1,12 +1,12 @@
-"""What a service of LLM inference costs, beside bare SimPy in the same run.
+"""Cost of a service of LLM inference, compared with bare SimPy in the same run.
 
 Asserts nothing.
 
     python tests/benchmarks/llm.py [--repeats 5] [--requests 2000]
 
-CPU time, the fastest of several runs that take turns with bare SimPy: a process a
-replica with as many timeouts as it ran steps, and a process a request that waits for
-its end.
+CPU time, the fastest of several runs that alternate with bare SimPy: one process per
+replica with as many timeouts as it ran steps, and one process per request that waits
+for its end.
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
-"""What the thesis's programme costs: `cgrsp papers tables thesis` against bare SimPy
-for the same day-runs.
+"""Cost of `cgrsp papers tables thesis`, compared with bare SimPy for the same day-runs.
 
 Prints; asserts nothing.
 
     python tests/benchmarks/programme.py
 
-CPU time of the command with all its processes, with one worker and with one a core;
+CPU time of the command with all its processes, with one worker and with one per core;
 wall time of both; and the CPU time that bare SimPy needs for the published programme
 (every table's runs, shared ones counted as often as they are published), measured
 before and after on three seeds of each kind of day.

@@ -1,9 +1,8 @@
-"""A bare SimPy model of the engine's shape, without policy, market or records: what
-SimPy itself costs.
+"""A bare SimPy model of the engine's shape, without policy, market or records.
 
-Same arrivals, one resource a slot, a dispatcher with an event as bell, a process a job
-from its arrival on, a timeout for provisioning and one for service. First come, first
-served.
+It measures the cost of SimPy itself: the same arrivals, one resource per slot, a
+dispatcher that waits for an event, and one process per job from its arrival on, with a
+timeout for provisioning and one for service. First come, first served.
 """
 
 from __future__ import annotations

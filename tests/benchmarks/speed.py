@@ -1,5 +1,4 @@
-"""What a simulated day costs, as a ratio to bare SimPy on the same arrivals in the same
-run.
+"""Cost of a simulated day over bare SimPy on the same arrivals in the same run.
 
 Prints a table; asserts nothing.
 
@@ -8,9 +7,9 @@ Prints a table; asserts nothing.
 
 CPU time of whole runs: set-up, draws, records and summary included. In each repeat the
 skeleton and all policies take a turn, and a ratio is that of the fastest runs, which a
-busy machine disturbs least. The steady figure is the number of calls a job, as cProfile
-counts them. --beside measures the package of another commit, too, in turns with this
-one. --memory runs 2 million jobs without records and prints the peak.
+busy machine disturbs least. The stable figure is the number of calls per job, as
+counted by cProfile. --beside measures the package of another commit, too, in turns with
+this one. --memory runs 2 million jobs without records and prints the peak.
 """
 
 from __future__ import annotations
@@ -79,7 +78,7 @@ def measured(folder, day):
 
 
 def table(day, folders, repeats):
-    """Print ratios to bare SimPy and calls a job, by the names of folders."""
+    """Print ratios to bare SimPy and calls per job, by the names of folders."""
     found = {name: [] for name in folders}
     for _ in range(repeats):
         for name, folder in folders.items():

@@ -1,15 +1,14 @@
-"""What the waiting policies' simulation and recursion cost, beside bare SimPy and Ciw
-on jobs of the same kind.
+"""Cost of the simulation and the recursion of the waiting policies.
 
-Asserts nothing.
+Compared with bare SimPy and Ciw on jobs of the same kind. Asserts nothing.
 
     python tests/benchmarks/waiting.py [--jobs 200000] [--repeats 5] [--memory]
 
-CPU time of whole runs at the paper's baseline (0.2 jobs a second, 500 s, 108 machines),
-the fastest of several that take turns. Bare SimPy is an M/M/108 with one Resource of
-108 and a process a job, without policy, dispatcher or records. Ciw is measured where it
-is installed. --memory simulates 2 million jobs and follows 14 million, without records,
-and prints the peaks.
+CPU time of whole runs at the paper's baseline (0.2 jobs per second, 500 s, 108
+machines), the fastest of several that alternate. Bare SimPy is an M/M/108 with one
+Resource of 108 and one process per job, without policy, dispatcher or records. Ciw is
+measured if it is installed. --memory simulates 2 million jobs and follows 14 million,
+without records, and prints the peaks.
 """
 
 from __future__ import annotations

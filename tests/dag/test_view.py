@@ -1,6 +1,4 @@
-"""One run of a graph: its events in the module's words, claims and timeline, policies
-of one's own, and the command.
-"""
+"""One run of a graph: events, claims, timeline, your own policies, and the command."""
 
 import json
 

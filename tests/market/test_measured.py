@@ -171,9 +171,7 @@ def test_halves_that_differ_are_told_and_the_second_stands_beside_the_law_of_the
 
 
 def test_the_interval_of_a_drift_covers_where_there_is_none():
-    """Halves of 40 days of one law whose days are correlated, seeds 0 to 99: few are
-    told apart.
-    """
+    """Halves of 40 correlated days of one model, seeds 0 to 99: few differ."""
     chances, told = [(0.6, 0.0, 0.4)] * 24, 0
     for seed in range(100):
         apart, width = Polls(simulated(72000.0, 3600.0, 40, seed, chances)).drift_pct

@@ -2,8 +2,8 @@
 noise.
 
 z = (ours - reference) / standard error. A long-run reference counts as exact; a
-published mean over n seeds has its own error, for which our between-seed deviation
-stands, and its own rounding.
+published mean over n seeds has its own error, estimated by our between-seed deviation,
+and its own rounding.
 """
 
 import math

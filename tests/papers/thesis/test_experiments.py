@@ -55,12 +55,12 @@ def test_234_cells_of_means_are_counted_once_and_40_of_the_month():
     }
     assert counted.pop("5.13") == 40
     assert sum(counted.values()) == 234
-    assert counted["5.4"] == 3  # the order-only row; the others stand in Table 5.2
+    assert counted["5.4"] == 3  # the order-only row; the others are in Table 5.2
 
 
 def test_only_three_rows_are_counted_twice():
-    """Their figures stand in two tables to different decimals: 234 is the number that a
-    perfect model is judged by.
+    """Their figures are in two tables with different decimals; a perfect model is
+    judged by 234 cells.
     """
     seen = {}
     for id in experiments.COUNTED:

@@ -1,10 +1,9 @@
-"""Scheduling on rented, heterogeneous cloud GPUs, simulated process by process in
-SimPy.
+"""Scheduling on rented, heterogeneous cloud GPUs, simulated by SimPy processes.
 
     import cgrsp_simpy as cg
     print(cg.compare(cg.day("hectic"), policies=["fifo", "rh"], seeds=range(10)))
 
-`day`, `trace` and `Scenario` say what happens; `simulate` runs one policy once,
+`day`, `trace` and `Scenario` define what is simulated; `simulate` runs one policy once,
 `step_through` does so event by event, `compare` runs several on the same seeds,
 `select` finds the best of them in few runs, `sweep` compares at every point of a grid,
 `month` over days drawn from a mix. A policy is a name of POLICIES, or any function of a

@@ -24,7 +24,7 @@ def in_system(run: Timed | Timeline) -> tuple[np.ndarray, np.ndarray]:
 
 
 def time_average(times_s: np.ndarray, values: np.ndarray, end_s: float) -> float:
-    """Average a step function, 0 before its first time, from 0 to end_s."""
+    """Return the average of a step function, initially 0, from 0 to end_s."""
     return float(np.sum(values * np.diff(np.append(times_s, end_s))) / end_s)
 
 

@@ -1,9 +1,9 @@
-"""Queueing formulas: the Erlang family, reneging and balking customers, machine repair,
-one server with priorities, and service in batches.
+"""Queueing formulas: the Erlang family, reneging, priorities, repair, and batches.
 
-Load a = arrival rate / service rate (erlangs); utilisation rho = a / servers. All are
-vectorised over servers, hold for thousands of them, and are infinite, not an error,
-without a steady state.
+Load a = arrival rate / service rate (erlangs); utilisation rho = a / servers. The
+parameters arrival_rate, service_rate and servers are lambda and mu of one server, per
+the same unit of time, and the number c; waits are in that unit. All are vectorised over
+servers, hold for thousands of them, and are infinite without a steady state.
 """
 
 from __future__ import annotations
@@ -54,10 +54,7 @@ Servers = int | npt.ArrayLike
 def erlang_b(servers: Servers, load: NotNegative) -> Floats:
     """Share of customers lost in a system without a queue (M/G/c/c).
 
-    By the recursion B(n) = a B(n - 1) / (n + a B(n - 1)), B(0) = 1, which neither
-    overflows nor cancels.
-
-    servers: number c, >= 0. load: arrival rate over service rate a, >= 0, erlang.
+    By the recursion B(n) = a B(n - 1) / (n + a B(n - 1)), B(0) = 1. load: a, erlang.
     Returns the shape of `servers`. Source: Erlang (1917).
     """
     numbers = _servers(servers, least=0)
@@ -70,8 +67,8 @@ def erlang_b(servers: Servers, load: NotNegative) -> Floats:
 def erlang_c(servers: Servers, load: float) -> Floats:
     """Share of customers that wait without reneging (M/M/c).
 
-    servers: number c, >= 1. load: arrival rate over service rate a, >= 0, erlang.
-    Returns the shape of `servers`; 1 for load >= servers. Source: Erlang (1917).
+    load: a, erlang. Returns the shape of `servers`; 1 for load >= servers. Source:
+    Erlang (1917).
     """
     numbers = _servers(servers)
     lost, rho = erlang_b(numbers, load), load / numbers
@@ -83,8 +80,7 @@ class Queue:
     """Steady state of a queue, each figure an array over the numbers of servers.
 
     wait_probability: share of customers that wait. wait_s: mean wait of all customers,
-    in the unit of 1 / rate; infinite without a steady state. utilisation: share of
-    server time in work.
+    in the unit of 1 / rate. utilisation: share of server time in work.
     """
 
     wait_probability: Floats
@@ -99,9 +95,7 @@ class Queue:
 def mmc(arrival_rate: float, service_rate: float, servers: Servers) -> Queue:
     """M/M/c, first come, first served: W = C(c, a) / (c mu - lambda).
 
-    arrival_rate: lambda, > 0, per unit of time. service_rate: mu of one server, > 0,
-    per the same unit. servers: number c, >= 1, whose shape the result has. Source:
-    Gross and Harris, Section 2.3.
+    Source: Gross and Harris, Section 2.3.
     """
     numbers, load = _rates(arrival_rate, service_rate, servers)
     waiting = erlang_c(numbers, load)
@@ -114,11 +108,10 @@ def mmc(arrival_rate: float, service_rate: float, servers: Servers) -> Queue:
 def mgc(
     arrival_rate: float, service_rate: float, servers: Servers, service_cv: NotNegative
 ) -> Queue:
-    """M/G/c, approximately: the wait of M/M/c times (1 + cv^2) / 2; exact for one
-    server.
+    """M/G/c, approximately: the wait of M/M/c times (1 + cv^2) / 2; exact if c = 1.
 
-    arrival_rate, service_rate, servers: as in `mmc`. service_cv: coefficient of
-    variation of the service time. Source: Lee and Longton (1959).
+    service_cv: coefficient of variation of the service time. Source: Lee and Longton
+    (1959).
     """
     queue = mmc(arrival_rate, service_rate, servers)
     return Queue(
@@ -129,20 +122,16 @@ def mgc(
 
 
 def mg1(arrival_rate: float, service_rate: float, service_cv: float) -> Queue:
-    """M/G/1 by Pollaczek and Khinchine: W = rho (1 + cv^2) / (2 (mu - lambda)).
-
-    arrival_rate, service_rate, service_cv: as in `mgc`. Returns scalars.
-    """
+    """M/G/1 by Pollaczek and Khinchine: W = rho (1 + cv^2) / (2 (mu - lambda))."""
     return mgc(arrival_rate, service_rate, 1, service_cv)
 
 
 @dataclass(frozen=True, eq=False)
 class Patience(Queue):
-    """Steady state of a queue with reneging or balking.
+    """Steady state of a queue with reneging or balking; see also `Queue`.
 
-    wait_probability: share of customers that wait. wait_s: mean wait of all customers,
-    those that leave unserved included, in the unit of 1 / rate. utilisation: share of
-    server time in work. left: share of customers that renege or balk.
+    wait_s: mean wait of all customers, also of those that leave unserved. left: share
+    of customers that renege or balk.
     """
 
     left: Floats
@@ -152,16 +141,13 @@ class Patience(Queue):
 def mmc_patience(
     arrival_rate: float, service_rate: float, servers: Servers, patience_s: NotNegative
 ) -> Patience:
-    """M/M/c whose customers renege after a wait of patience_s (M/M/c+D), exact at every
-    load.
+    """M/M/c whose customers renege after a wait of patience_s (M/M/c+D).
 
     With d = lambda - c mu, J = integral of e^(d x) from 0 to b, + e^(d b) / (c mu), and
     E = 1 / B(c - 1, a): P(wait) = lambda J / (E + lambda J), P(left) = (1 + d J) / (E +
-    lambda J), where 1 + d J = e^(d b) lambda / (c mu).
-
-    arrival_rate, service_rate, servers: as in `mmc`. patience_s: b, >= 0, in the unit
-    of 1 / rate. Source: Zeltyn and Mandelbaum (2005), Queueing Systems 51, 361-402;
-    Baccelli and Hebuterne (1981).
+    lambda J), where 1 + d J = e^(d b) lambda / (c mu). patience_s: b. Exact at every
+    load. Source: Zeltyn and Mandelbaum (2005), Queueing Systems 51, 361-402; Baccelli
+    and Hebuterne (1981).
     """
     numbers, load = _rates(arrival_rate, service_rate, servers)
     capacity = np.asarray(numbers * service_rate, dtype=np.float64)
@@ -186,13 +172,10 @@ def erlang_a(
 ) -> Patience:
     """M/M/c whose customers renege after an exponential patience (M/M/c+M, Erlang A).
 
-    With theta = 1 / patience_s, E = B(c, a), rho = lambda / (c mu) and A = 1F1(1; c
-    mu / theta + 1; lambda / theta): P(wait) = E / (E + (1 - E) / A), P(left) = P(wait)
-    (1 - 1 / rho + 1 / (rho A)), W = P(left) / theta.
-
-    arrival_rate, service_rate, servers: as in `mmc`. patience_s: its mean, in the unit
-    of 1 / rate. Source: Palm (1957); Mandelbaum and Zeltyn (2007), Service Engineering
-    in Action, Section 3.
+    With theta = 1 / patience_s, E = B(c, a), rho = lambda / (c mu) and A = 1F1(1; c mu
+    / theta + 1; lambda / theta): P(wait) = E / (E + (1 - E) / A), P(left) = P(wait) (1
+    - 1 / rho + 1 / (rho A)), W = P(left) / theta. patience_s: the mean. Source: Palm
+    (1957); Mandelbaum and Zeltyn (2007), Service Engineering in Action, Section 3.
     """
     numbers, load = _rates(arrival_rate, service_rate, servers)
     blocking, rho = erlang_b(numbers, load), np.asarray(load / numbers)
@@ -212,11 +195,9 @@ def mg1_preemptive(
     """Mean response times in M/G/1 with preemptive-resume priorities, by class.
 
     With s(k) the load of classes 1 to k: T(k) = E S_k / (1 - s(k-1)) + sum over i <= k
-    of lambda_i E S_i^2 / (2 (1 - s(k-1)) (1 - s(k))).
-
-    arrival_rates, mean_s, square_s2: by class, highest priority first: arrival rate,
-    mean and second moment of the service time. The response time is infinite without a
-    steady state. Raises InputError for arrays of different lengths, or invalid values.
+    of lambda_i E S_i^2 / (2 (1 - s(k-1)) (1 - s(k))). arrival_rates, mean_s, square_s2:
+    by class, highest priority first: arrival rate, mean and second moment of the
+    service time. Raises InputError for arrays of different lengths, or invalid values.
     Source: Kleinrock, Queueing Systems, volume 2 (1976), Section 3.4.
     """
     rates, means, squares = _columns(
@@ -236,10 +217,8 @@ def mmck(
     """M/M/c whose customers balk if all places to wait are taken (M/M/c/K, K = c + q).
 
     With r = a / c and E = B(c, a), the probability of c + j customers is E r^j / T,
-    where T = 1 + E (r + ... + r^q). Those who find c + q leave.
-
-    arrival_rate, service_rate, servers: as in `mmc`. places: q, >= 0, without those in
-    service. Source: Gross and Harris, Section 2.4.
+    where T = 1 + E (r + ... + r^q). Those who find c + q leave. places: q, without
+    those in service. Source: Gross and Harris, Section 2.4.
     """
     numbers, load = _rates(arrival_rate, service_rate, servers)
     ratio = np.asarray(load / numbers)[..., np.newaxis]
@@ -261,9 +240,8 @@ def finite_source(
 
     With n customers present, arrivals have the rate (N - n) lambda; so p(n) is
     proportional to the product over i <= n of (N - i + 1) lambda / (min(i, c) mu).
-
-    customers: N, >= 1. arrival_rate: lambda of one customer while it is away, > 0.
-    service_rate, servers: as in `mmc`. Source: Gross and Harris, Section 2.7.
+    customers: N. arrival_rate: lambda of one customer while it is away. Source: Gross
+    and Harris, Section 2.7.
     """
     numbers, load = _rates(arrival_rate, service_rate, servers)
     servers_of = numbers[..., np.newaxis]
@@ -291,13 +269,10 @@ def mg1_priority(
     """Mean waits in M/G/1 with priorities without preemption, by class.
 
     With s(k) the load of classes 1 to k, and R the sum over all classes of lambda_i E
-    S_i^2 / 2: W(k) = R / ((1 - s(k-1)) (1 - s(k))).
-
-    arrival_rates, mean_s, square_s2: as in `mg1_preemptive`. The wait is that before
-    service; it is infinite without a steady state. A class that overloads the server
-    counts in R with the share of time that the classes before leave to it. Raises
-    InputError for arrays of different lengths, or invalid values. Source: Cobham
-    (1954); Kleinrock, Queueing Systems, volume 2 (1976), Chapter 3.
+    S_i^2 / 2: W(k) = R / ((1 - s(k-1)) (1 - s(k))). Arguments and errors as in
+    `mg1_preemptive`. A class that overloads the server counts in R with the share of
+    time that the classes before leave to it. Source: Cobham (1954); Kleinrock, Queueing
+    Systems, volume 2 (1976), Chapter 3.
     """
     rates, means, squares = _columns(
         arrival_rates=arrival_rates, mean_s=mean_s, square_s2=square_s2
@@ -314,13 +289,11 @@ def mg1_priority(
 def batch_service(arrival_rate: Positive, cycle_s: Positive, batch: Count) -> float:
     """Mean wait if up to `batch` customers are served at the end of every cycle.
 
-    With A(k) Poisson of mean k lambda C, those left behind by a batch are on average
-    Q = sum over k >= 1 of E max(0, A(k) - k b) / k, and W = Q / lambda + C / 2.
-
-    arrival_rate: lambda of a Poisson process, > 0. cycle_s: C, > 0, in the unit of 1 /
-    rate. batch: b, >= 1. Infinite without a steady state. Source: Bailey (1954),
-    Journal of the Royal Statistical Society B 16, 80-87; Spitzer (1956), Transactions
-    of the American Mathematical Society 82, 323-339.
+    With A(k) Poisson of mean k lambda C, those left behind by a batch are on average Q
+    = sum over k >= 1 of E max(0, A(k) - k b) / k, and W = Q / lambda + C / 2.
+    arrival_rate: lambda of a Poisson process. cycle_s: C. batch: b. Source: Bailey
+    (1954), Journal of the Royal Statistical Society B 16, 80-87; Spitzer (1956),
+    Transactions of the American Mathematical Society 82, 323-339.
     """
     mean = arrival_rate * cycle_s
     if mean >= batch:
@@ -365,11 +338,8 @@ def mg1_srpt(arrival_rate: Positive, times_s: npt.ArrayLike, shares: Shares) -> 
 def mg1_ps(arrival_rate: Positive, mean_s: Positive, times_s: npt.ArrayLike) -> Floats:
     """Mean response times in M/G/1 with processor sharing: T(x) = x / (1 - rho).
 
-    They depend on the distribution of service times only by its mean.
-
-    arrival_rate, mean_s: jobs per second, and the mean service time in seconds.
-    times_s: service times x, seconds. Returns seconds; infinite without a steady state.
-    Source: Kleinrock, Queueing Systems, volume 2 (1976), Section 4.4.
+    times_s: service times x. Source: Kleinrock, Queueing Systems, volume 2 (1976),
+    Section 4.4.
     """
     load = np.asarray(arrival_rate * mean_s, np.float64)
     times = np.asarray(times_s, np.float64)

@@ -1,5 +1,4 @@
-"""Comparison of treatments by ranks in blocks: Friedman's test and Nemenyi's critical
-difference.
+"""Comparison of treatments by ranks in blocks: Friedman and Nemenyi.
 
 Source: Demsar (2006), "Statistical comparisons of classifiers over multiple data sets",
 JMLR 7, 1-30.
@@ -19,8 +18,7 @@ from cgrsp_simpy.base.checks import require
 
 @dataclass(frozen=True, eq=False)
 class Ranks:
-    """Ranks of k treatments in n blocks; 1 is the least value, ties share their mean
-    rank.
+    """Ranks of k treatments in n blocks; 1 is the least, ties share their mean rank.
 
     mean: of each treatment, shape (k,). statistic, p: Friedman's chi-square, corrected
     for ties, and its p-value. critical_difference: of mean ranks, at the level 0.05.

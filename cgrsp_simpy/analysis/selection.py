@@ -34,7 +34,6 @@ class Selection:
     observations: Mapping[str, int]
 
     def __str__(self) -> str:
-        """Return one line per system: its mean and its observations."""
         rows = [["", "mean", "observations", ""]]
         for name, value in self.means.items():
             chosen = "selected" if name == self.best else ""
@@ -62,20 +61,16 @@ def kim_nelson(
     If the best is better than all others by the indifference at least, it is selected
     with probability `confidence` or more, provided that observations are normal and
     those of different replications independent. Systems may share the random numbers of
-    a replication (common random numbers).
-
-    The variances of pairwise differences are estimated from `first` observations of
-    each system. Then a system is eliminated as soon as its mean of n is worse than
+    a replication. The variances of pairwise differences are estimated from `first`
+    observations. Then a system is eliminated as soon as its mean of n is worse than
     another's by more than max(0, (delta / 2 n) (h^2 S^2 / delta^2 - n)), with S^2 of
     the pair, h^2 = 2 eta (first - 1) and eta = ((2 (1 - confidence) / (systems -
     1))^(-2 / (first - 1)) - 1) / 2; the others get another observation.
 
     observe: takes the name of a system and the index of a replication, from 0 on, and
-    returns the observation. systems: two or more names. indifference: delta, the least
-    difference worth detecting, > 0, in the unit of the observations. confidence:
-    probability of correct selection, above 1 / systems and below 1. first: n0,
-    observations of each system before any elimination, >= 2. better: "less" or "more",
-    the better mean. Raises InputError for an argument that is not allowed, or an
+    returns the observation. indifference: delta, the least difference worth detecting,
+    in the unit of the observations. confidence: above 1 / systems and below 1. better:
+    "less" or "more". Raises InputError for an argument that is not allowed, or an
     observation that is not finite. Source: Kim and Nelson (2001), ACM Transactions on
     Modeling and Computer Simulation 11, 251-273.
     """

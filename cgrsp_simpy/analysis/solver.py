@@ -19,8 +19,7 @@ def tried_twice(
 ) -> scipy.optimize.OptimizeResult:
     """Call a solver with presolve and, if it fails, without; check the result's status.
 
-    With its presolve HiGHS fails on some programs (status 4, "Solve error") that it
-    solves without.
+    HiGHS fails on some programs (status 4, "Solve error") with its presolve only.
     """
     result = solve(True)
     return result if result.status in (SOLVED, LIMIT) else solve(False)

@@ -1,8 +1,8 @@
-"""Intervals, paired tests and effect sizes over independent replications, and
-statistics of one long run.
+"""Intervals, paired tests and effect sizes over replications, and of one long run.
 
-NaN is a missing value, such as a figure of a failed run. It is left out, `n` counts the
-values used, and no function replaces it. Ordered series must not contain it.
+NaN is a missing value, such as a figure of a failed run. It is left out, and `n` counts
+the values used. Ordered series must not contain it. The parameter confidence is that of
+the interval, between 0 and 1; InputError for another.
 
 With every supported version of NumPy and SciPy, Wilcoxon's p of up to 50 differences,
 Holm's adjustment and the counts are identical. Means, Student's t and its p, effect
@@ -86,11 +86,10 @@ class Mean:
 def mean(values: Values, confidence: float = 0.95, in_order: bool = False) -> Mean:
     """Mean and interval x-bar +- t* s / sqrt(n).
 
-    values: NaN is left out. confidence: of the interval, between 0 and 1. in_order:
-    whether successive values may be correlated, as means of batches or days; then n is
-    n times their `worth`, in the interval and p, as are the degrees of freedom. All NaN
-    gives n = 0 and NaN; an infinite value gives an infinite mean and no interval.
-    Raises InputError for another confidence. Source: thesis Section 5.1.3.
+    in_order: whether successive values may be correlated, as means of batches or days;
+    then n is n times their `worth`, in the interval and p, as are the degrees of
+    freedom. All NaN gives n = 0 and NaN; an infinite value gives an infinite mean and
+    no interval. Source: thesis Section 5.1.3.
     """
     _check_confidence(confidence)
     x = _known(values)
@@ -110,10 +109,8 @@ def worth(values: Values) -> float:
 
     As in a first-order autoregression. The correlation r of successive values is
     estimated without the bias of -(1 + 4 r) / n for few values, and limited to 0 to
-    0.9, beyond which they are too few for any interval.
-
-    values: in order; NaN is left out. Constant values give 1. Source: Law, Simulation
-    Modeling and Analysis, Section 9.5.3; Kendall, Biometrika 41 (1954) 403-404.
+    0.9. Constant values give 1. Source: Law, Simulation Modeling and Analysis, Section
+    9.5.3; Kendall, Biometrika 41 (1954) 403-404.
     """
     x = _known(values)
     centre, sd = _moments(x)
@@ -128,8 +125,8 @@ def worth(values: Values) -> float:
 def cluster_means(values: Values, clusters: Sequence[int]) -> list[float]:
     """Mean of each cluster of values, such as runs that begin on the same recorded day.
 
-    values: NaN is left out. clusters: number of each value's cluster. Returns means in
-    the order of these numbers; NaN for a cluster without a value.
+    clusters: number of each value's cluster. Returns means in the order of these
+    numbers; NaN for a cluster without a value.
     """
     x, owners = _array(values), sorted(set(clusters))
     return [
@@ -201,8 +198,7 @@ def _p_value(centre: float, error: float, freedom: float) -> float:
 
 @dataclass(frozen=True)
 class PairedTest:
-    """Tests of values against a reference, matched one by one; NaN if one does not
-    exist.
+    """Tests of values against a reference, matched one by one; NaN if undefined.
 
     n: pairs used. difference: mean of values - reference, in their unit. t, p: paired
     t-test, two-sided. wilcoxon_p: Wilcoxon's signed-rank test, two-sided, without zero
@@ -224,12 +220,10 @@ class PairedTest:
 def paired_difference(
     values: Values, reference: Values, confidence: float = 0.95, in_order: bool = False
 ) -> Mean:
-    """Mean of values - reference, matched one by one, with interval and p (paired
-    t-test).
+    """Mean of values - reference, matched one by one, with interval and paired p.
 
-    values, reference: equally many, in one unit; pairs with a NaN are left out.
-    confidence, in_order: as in `mean`. Raises InputError for unequal lengths, or
-    another confidence. Source: thesis Section 5.1.3.
+    Pairs with a NaN are left out. in_order: as in `mean`. Raises InputError for unequal
+    lengths. Source: thesis Section 5.1.3.
     """
     _, _, differences, _ = _pairs(values, reference)
     return mean(differences, confidence, in_order)
@@ -240,11 +234,11 @@ def paired_test(
 ) -> PairedTest:
     """Paired t-test, Wilcoxon's signed-rank test and effect sizes.
 
-    values, reference: equally many, in one unit; pairs with a NaN are left out, as are
-    two equal infinities. in_order: as in `mean`; then without the signed-rank test,
-    which needs independent pairs. All differences 0: t NaN, both p 1. All equal
-    otherwise: t infinite, p 0. Fewer than two pairs: the difference alone. Raises
-    InputError for unequal lengths. Source: thesis Section 5.1.3.
+    Pairs with a NaN, or two equal infinities, are left out. in_order: as in `mean`;
+    then without the signed-rank test, which needs independent pairs. All differences 0:
+    t NaN, both p 1. All equal otherwise: t infinite, p 0. Fewer than two pairs: the
+    difference alone. Raises InputError for unequal lengths. Source: thesis Section
+    5.1.3.
     """
     x, y, differences, rounding = _pairs(values, reference)
     found = mean(differences, in_order=in_order)
@@ -290,13 +284,11 @@ def _unrounded(differences: np.ndarray, rounding: np.ndarray) -> np.ndarray:
 
 
 def _wilcoxon_p(differences: np.ndarray, rounding: np.ndarray) -> float:
-    """Wilcoxon's signed-rank test, two-sided, with independent random signs given the
-    ranks.
+    """Wilcoxon's signed-rank test, two-sided, with independent random signs.
 
-    Zero differences are left out, and ties have their mean rank. Up to EXACT_PAIRS
-    differences the distribution of the sum of positive ranks is exact; beyond, normal
-    with its mean and variance, ties included, without continuity correction. Source:
-    Wilcoxon (1945), Biometrics Bulletin 1, 80-83.
+    Up to EXACT_PAIRS differences the distribution of the sum of positive ranks is
+    exact; beyond, normal with its mean and variance, ties included, without continuity
+    correction. Source: Wilcoxon (1945), Biometrics Bulletin 1, 80-83.
     """
     if len(differences) < 2:
         return math.nan
@@ -349,23 +341,19 @@ def _note(difference: Mean) -> str:
 def cohens_d(values: Values, reference: Values) -> float:
     """(mean of values - mean of reference) / s_pooled, without a unit.
 
-    s_pooled = sqrt(((n1 - 1) s1^2 + (n2 - 1) s2^2) / (n1 + n2 - 2)).
-
-    values, reference: any numbers of values, not matched; NaN is left out. NaN if
-    s_pooled is 0, and for fewer than two values on either side. Source: thesis Section
-    5.1.3.
+    s_pooled = sqrt(((n1 - 1) s1^2 + (n2 - 1) s2^2) / (n1 + n2 - 2)). Values are not
+    matched. NaN if s_pooled is 0, and for fewer than two values on either side. Source:
+    thesis Section 5.1.3.
     """
     x, y = _known(values), _known(reference)
     return _ratio(_moments(x)[0] - _moments(y)[0], _pooled_sd(x, y))
 
 
 def cohens_d_paired(values: Values, reference: Values) -> float:
-    """Mean of values - reference over the standard deviation of these differences
-    (d_z).
+    """Mean of values - reference over the standard deviation of differences (d_z).
 
-    values, reference: matched one by one; pairs with a NaN are left out. NaN if all
-    differences are equal, and for fewer than two pairs. Raises InputError for unequal
-    lengths.
+    Pairs with a NaN are left out. NaN if all differences are equal, and for fewer than
+    two pairs. Raises InputError for unequal lengths.
     """
     difference = paired_difference(values, reference)
     return _ratio(difference.mean, difference.sd)
@@ -390,10 +378,9 @@ def holm(p_values: Values) -> list[float]:
     """Holm's step-down adjusted p-values, in the order of the input.
 
     The k-th least times (m - k + 1), non-decreasing, at most 1. Rejecting adjusted
-    values below alpha limits the probability of any false rejection to alpha.
-
-    p_values: from 0 to 1; NaN does not count in m and stays NaN. Raises InputError for
-    other values. Source: Holm (1979), Scandinavian Journal of Statistics 6, 65-70.
+    values below alpha limits the probability of any false rejection to alpha. NaN does
+    not count in m and stays NaN. Raises InputError for values outside 0 to 1. Source:
+    Holm (1979), Scandinavian Journal of Statistics 6, 65-70.
     """
     p = _array(p_values, "p_values")
     _refuse("p_values", p, (p < 0) | (p > 1), "a number from 0 to 1")
@@ -412,18 +399,14 @@ def holm(p_values: Values) -> list[float]:
 def replications_needed(
     values: Values, relative_half_width: Positive, confidence: float = 0.95
 ) -> int:
-    """Least n >= 2 with t* s / sqrt(n) <= relative_half_width |x-bar|, with n - 1
-    degrees.
+    """Least n >= 2 with t* s / sqrt(n) <= relative_half_width |x-bar|.
 
-    Mean x-bar and standard deviation s are estimated from the values. For an error
-    relative to the true mean of at most gamma, use gamma / (1 + gamma).
-
-    values: of a few first replications; NaN is left out. relative_half_width: wanted
-    half width over |x-bar|. confidence: of the interval, between 0 and 1. Returns the
-    total number of replications; 2 if s = 0. Raises InputError for fewer than two
-    values, an infinite one, a mean of 0 with s > 0, or an invalid argument. Source:
-    Law, Simulation Modeling and Analysis, Section 9.4.1, with the width relative to
-    x-bar.
+    t* has n - 1 degrees of freedom; x-bar and s are estimated from the values of a few
+    first replications. For an error relative to the true mean of at most gamma, use
+    gamma / (1 + gamma). Returns the total number of replications; 2 if s = 0. Raises
+    InputError for fewer than two values, an infinite one, or a mean of 0 with s > 0.
+    Source: Law, Simulation Modeling and Analysis, Section 9.4.1, with the width
+    relative to x-bar.
     """
     _check_confidence(confidence)
     x = _array(values)
@@ -460,16 +443,13 @@ def replications_needed(
 def batch_means(
     series: Values, batches: TwoOrMore = 20, confidence: float = 0.95
 ) -> Mean:
-    """Mean of a stationary series, with an interval from means of successive equal
-    batches.
+    """Mean of a stationary series, with an interval from means of equal batches.
 
-    Batches much longer than the correlation lasts are almost independent.
-
-    series: observations in order; the first len(series) % batches, nearest to the
-    start, are left out. batches: number of batches, >= 2. confidence: of the interval,
-    between 0 and 1. n, p and sd are those of the batch means. Raises InputError for
-    fewer than two batches or two observations per batch, NaN or infinity, or an invalid
-    confidence. Source: Law, Simulation Modeling and Analysis, Section 9.5.3.
+    series: observations in order; the first len(series) % batches are left out.
+    batches: their number, much longer each than the correlation lasts. n, p and sd are
+    those of the batch means. Raises InputError for fewer than two observations per
+    batch, NaN or infinity. Source: Law, Simulation Modeling and Analysis, Section
+    9.5.3.
     """
     x = _series(series, 2 * batches)
     return mean(x[len(x) % batches :].reshape(batches, -1).mean(axis=1), confidence)
@@ -480,13 +460,10 @@ def mser5(series: Values) -> int:
 
     Of the m means of batches of five, the first d < m / 2 are deleted, for the d with
     the least marginal standard error: sum of squares about the mean of the rest / (m -
-    d)^2.
-
-    series: observations in order, at least 10; a last batch that is not full does not
-    count. A result near half of the series means that it is too short. Raises
-    InputError for fewer than 10 observations, NaN or infinity. Source: White (1997),
-    Simulation 69, 323-334; batches of five: White, Cobb and Spratt (2000), Winter
-    Simulation Conference, 755-760.
+    d)^2. A result near half of the series means that it is too short. Raises InputError
+    for fewer than 10 observations, NaN or infinity. Source: White (1997), Simulation
+    69, 323-334; batches of five: White, Cobb and Spratt (2000), Winter Simulation
+    Conference, 755-760.
     """
     x = _series(series, 2 * MSER_BATCH)
     y = x[: len(x) // MSER_BATCH * MSER_BATCH].reshape(-1, MSER_BATCH).mean(axis=1)
@@ -521,11 +498,9 @@ def bootstrap_mean(
 ) -> Mean:
     """Mean with a BCa bootstrap interval, for few or skewed values.
 
-    values: NaN is left out. confidence: of the interval, between 0 and 1. resamples:
-    number of samples with replacement; too few give rough bounds, or NaN. seed: of the
-    stream "bootstrap". The p is NaN; equal values give low = high = mean. Raises
-    InputError for an invalid argument. Source: Efron (1987), Journal of the American
-    Statistical Association 82, 171-185.
+    resamples: number of samples with replacement; too few give rough bounds, or NaN.
+    seed: of the stream "bootstrap". The p is NaN; equal values give low = high = mean.
+    Source: Efron (1987), Journal of the American Statistical Association 82, 171-185.
     """
     _check_confidence(confidence)
     x = _known(values)
@@ -544,15 +519,11 @@ def block_bootstrap_mean(
     """Mean of a series with an interval from the circular block bootstrap.
 
     For successive days that may be correlated. Blocks of neighbours, where the first
-    follows the last, are drawn with replacement. The variance of the mean over such
-    draws is known without drawing; it is corrected for the number of blocks, as a
-    sample variance is, and the interval is Student's with one degree of freedom less
-    than blocks.
-
-    values: in order of time, without NaN or infinity. block: length of a block, at most
-    half of the values. confidence: of the interval, between 0 and 1. The p is NaN.
-    Raises InputError for an invalid argument. Source: Politis and Romano (1992),
-    Exploring the limits of bootstrap, 263-270.
+    follows the last, are resampled; the variance of their means is computed exactly,
+    corrected for the number of blocks, and the interval is Student's with one degree of
+    freedom less than blocks. values: in order of time, without NaN or infinity. block:
+    length of a block, at most half of the values. The p is NaN. Source: Politis and
+    Romano (1992), Exploring the limits of bootstrap, 263-270.
     """
     _check_confidence(confidence)
     x = _series(values, 2 * block)

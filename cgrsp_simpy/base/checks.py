@@ -1,6 +1,4 @@
-"""The checks that every input passes, the one error they raise, and names of the last
-release.
-"""
+"""The checks that every input passes, the one error they raise, and old names."""
 
 from __future__ import annotations
 
@@ -21,10 +19,7 @@ MOST_SHOWN = 400  # characters of a value in a message
 
 
 class InputError(ValueError):
-    """A value that the model cannot use.
-
-    The message names it, shows it and says what is allowed.
-    """
+    """A value that the model cannot use; the message names it and what is allowed."""
 
 
 def require(ok: bool, name: str, value: object, allowed: str) -> None:
@@ -34,7 +29,7 @@ def require(ok: bool, name: str, value: object, allowed: str) -> None:
 
 
 def shown(value: object) -> str:
-    """A value as text, of a few lines at most."""
+    """Return a value as text, of a few lines at most."""
     try:
         text = repr(value)
     except ValueError:  # Python writes no whole number of more than 4,300 digits
@@ -62,9 +57,7 @@ def check_number(
     least: float | None = None,
     most: float = math.inf,
 ) -> None:
-    """A finite number, greater than `above` or at least `least` where given, and at
-    most `most`.
-    """
+    """Check a finite number > `above` or >= `least`, if set, and <= `most`."""
     if above is not None:
         require(
             is_number(value) and value > above,  # type: ignore[operator]
@@ -87,9 +80,7 @@ def check_number(
 def check_whole(
     name: str, value: object, *, least: int, most: float | None = None
 ) -> None:
-    """A whole number, at least `least`, and at most `most`: by default a billion for
-    counts, which start at 1.
-    """
+    """Check a whole number from `least` to `most`; counts (from 1) up to a billion."""
     whole = isinstance(value, Integral) and not isinstance(value, bool)
     require(
         whole and value >= least,  # type: ignore[operator]
@@ -102,9 +93,7 @@ def check_whole(
 
 
 def entries_of(name: str, value: object, what: str) -> tuple[Any, ...]:
-    """The entries of a list, and not of a text, as a tuple; numbers of NumPy as
-    Python's.
-    """
+    """Return the entries of a list, but not of a text, as a tuple of Python values."""
     require(
         isinstance(value, Iterable) and not isinstance(value, (str, bytes)),
         name,
@@ -115,16 +104,14 @@ def entries_of(name: str, value: object, what: str) -> tuple[Any, ...]:
 
 
 def python_number(value: Any) -> Any:
-    """A number of NumPy as one of Python, anything else as it is."""
+    """Return a number of NumPy as one of Python; all else is unchanged."""
     return value.item() if isinstance(value, np.generic) else value
 
 
 def numbers(
     name: str, value: object, kind: Any, allowed: str = "numbers"
 ) -> np.ndarray[Any, Any]:
-    """An array of a kind, of its own; texts and rows of different length are
-    refused.
-    """
+    """Return a new array; InputError for texts and rows of different length."""
     try:
         return np.array(value, kind)
     except (TypeError, ValueError, OverflowError):
@@ -132,8 +119,9 @@ def numbers(
 
 
 def set_columns(made: Any, kinds: Mapping[str, Any], row: str = "job") -> None:
-    """Make columns of a frozen dataclass arrays of their kinds, each as long as the
-    first; row: what an entry is of.
+    """Make columns of a frozen dataclass arrays of their kinds, of equal length.
+
+    row: what an entry is of, for messages.
     """
     number = None
     for name, kind in kinds.items():
@@ -145,9 +133,7 @@ def set_columns(made: Any, kinds: Mapping[str, Any], row: str = "job") -> None:
 
 
 def order_columns(made: Any, names: Iterable[str], order: np.ndarray[Any, Any]) -> None:
-    """Put columns of a frozen dataclass, arrays or tuples, in an order, and its tags
-    with them.
-    """
+    """Put columns of a frozen dataclass, arrays or tuples, and its tags in an order."""
     for name in names:
         column = getattr(made, name)
         ordered = (
@@ -169,9 +155,7 @@ def check_entries(
     least: float = 0,
     whole: bool = False,
 ) -> None:
-    """Each entry of a column, floats that may have to be whole numbers; called: what an
-    entry is of, by its number from 1.
-    """
+    """Check each entry of a column; called: what an entry is of, by number from 1."""
     right = np.isfinite(values) & (values >= least if above is None else values > above)
     allowed = f"a number >= {least}" if above is None else f"a number > {above}"
     if whole:
@@ -184,9 +168,7 @@ def check_entries(
 
 
 def refuse(wrong: npt.ArrayLike, told: Callable[..., str]) -> None:
-    """Raise InputError of the first entry of an array that is wrong; told: returns the
-    message by its indices.
-    """
+    """Raise InputError for the first wrong entry; told: its message, from indices."""
     for place in np.argwhere(wrong)[:1].tolist():
         raise InputError(told(*place))
 
@@ -210,7 +192,7 @@ def tried(read: Callable[[str], T], text: str) -> T | None:
 
 
 def needed(module: str, told: str) -> Any:
-    """A module of an optional package; if it is missing, InputError with `told`."""
+    """Return a module of an optional package; InputError with `told` if missing."""
     try:
         return import_module(module)
     except ImportError as error:
@@ -218,7 +200,7 @@ def needed(module: str, told: str) -> Any:
 
 
 def check_one_of(what: str, name: object, allowed: Iterable[str]) -> None:
-    """One of the names `allowed`; the message offers the nearest."""
+    """Check one of the names `allowed`; the message suggests the nearest."""
     allowed = list(dict.fromkeys(allowed))
     if name in allowed:
         return
@@ -229,15 +211,13 @@ def check_one_of(what: str, name: object, allowed: Iterable[str]) -> None:
 
 
 def nearest(name: str, allowed: Iterable[str]) -> str:
-    """The end of a message that offers the nearest of the names `allowed`, if one is
-    near.
-    """
+    """Return the end of a message that suggests the nearest of names, if any."""
     near = difflib.get_close_matches(name, list(allowed), n=1, cutoff=0.5)
     return f"; did you mean {near[0]!r}?" if near else ""
 
 
 class RenamedError(InputError, AttributeError):
-    """A name of the last release; the message has the new one."""
+    """A name of the last release; the message has the new name."""
 
 
 class Renamed:

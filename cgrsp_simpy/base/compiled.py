@@ -1,8 +1,7 @@
-"""Inner loops, compiled where the extra `fast` (numba) is there.
+"""Inner loops, compiled if the extra `fast` (numba) is installed.
 
-Its arrays are lists where it is not, so that the same lines run both ways, with the
-same result to the bit. numba takes a second to load: a module imports this file where
-it computes.
+Without it arrays are lists, and the same lines give the same result to the bit. numba
+takes a second to load: a module imports this file only to compute.
 """
 
 from __future__ import annotations
@@ -61,12 +60,7 @@ if COMPILED:
 def cached(
     function: Callable[..., Any], decorator: Any, *signature: Any, **options: Any
 ) -> Any:
-    """Compile a function with a decorator of numba, cached on disk if a folder can be
-    written.
-
-    On a read-only installation, for a user without a writable home folder, numba
-    refuses to cache.
-    """
+    """Compile a function with a decorator of numba, cached on disk if possible."""
     try:
         return decorator(*signature, cache=True, **options)(function)
     except RuntimeError as error:
@@ -86,7 +80,7 @@ def _report_no_cache() -> None:
 
 
 def compiled(function: F) -> F:
-    """The function, compiled if numba is there; fastmath stays off, for equal bits."""
+    """Return the function, compiled if possible; fastmath is off, for equal bits."""
     return cast(F, cached(function, numba.njit)) if COMPILED else function
 
 
@@ -96,44 +90,36 @@ CALLEE = {"_nrt": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
 def standalone(function: F) -> F:
-    """As `compiled`, for what allocates nothing."""
+    """As `compiled`, for functions that allocate nothing."""
     return cast(F, cached(function, numba.njit, _nrt=False)) if COMPILED else function
 
 
 def inlined(function: F) -> F:
-    """As `standalone`, for what is called by such alone: without a call."""
+    """As `standalone`, for functions that only such functions call, inlined."""
     if not COMPILED:
         return function
     return cast(F, cached(function, numba.njit, forceinline=True, **CALLEE))
 
 
 def cache_folder(function: Any) -> Path | None:
-    """Return the folder in which numba caches a compiled function; None without a
-    cache.
-    """
+    """Return the folder in which numba caches a compiled function, or None."""
     path = function.stats.cache_path
     return path and Path(path)
 
 
 def rows_of(array: np.ndarray[Any, Any]) -> Any:
-    """An array as the functions here have it: lists, which plain Python reads faster,
-    unless they are compiled.
-    """
+    """Return an array for these functions: a list, unless they are compiled."""
     return array if COMPILED else array.tolist()
 
 
 def called(function: Any, own: Any = None) -> None:
-    """Let compiled functions call a plain one, or in its place their own of the same
-    arguments.
-    """
+    """Let compiled functions call a plain one, or `own` with the same arguments."""
     if COMPILED:
         overload(function, jit_options=CALLEE, strict=False)(lambda *_: own or function)
 
 
 def forget(folder: Path, files: Iterable[Any], modules: Iterable[Any]) -> None:
-    """Remove what numba keeps in a folder of modules with compiled functions that is
-    older than a module of which they call functions: numba looks at one file alone.
-    """
+    """Remove cached code that is older than a module whose functions it calls."""
     changed_s = max(Path(module.__file__).stat().st_mtime for module in modules)
     for module in files:
         for index in folder.glob(f"{Path(module.__file__).stem}.*.nbi"):

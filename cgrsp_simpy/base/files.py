@@ -1,6 +1,6 @@
-"""Files: they appear whole or not at all; of the files of others none is read where a
-text that is not the user's own names it, and none without end; CSV and TOML files, with
-errors that name the line or key.
+"""Files: whole or not at all, of limited size, and CSV and TOML with clear errors.
+
+A file that a text not written by the user names is not read.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ T = TypeVar("T")
 
 @contextmanager
 def within(variable: ContextVar[T], value: T) -> Iterator[None]:
-    """Within it, the variable has the value."""
+    """Set a variable to a value within a context."""
     token = variable.set(value)
     try:
         yield
@@ -48,14 +48,12 @@ def within(variable: ContextVar[T], value: T) -> Iterator[None]:
 
 
 def large_files() -> AbstractContextManager[None]:
-    """Within it, files of any size are read; else of at most MOST_BYTES, unpacked, and
-    MOST_LINES lines.
-    """
+    """Allow files of any size; else MOST_BYTES, unpacked, and MOST_LINES lines."""
     return within(_LARGE, True)
 
 
 def check_size(size: int) -> None:
-    """Refuse a file of more bytes than are read."""
+    """Raise InputError for a file with too many bytes."""
     if size > MOST_BYTES and not _LARGE.get():
         _refuse_size(f"{MOST_BYTES:,} bytes, unpacked")
 
@@ -95,10 +93,7 @@ class _Counted(RawIOBase):
 
 
 class Text(TextIOWrapper):
-    """The text of a file that a user names, up to the limits of bytes and of lines.
-
-    Raises InputError, as it is read, beyond them.
-    """
+    """The text of a file that a user names; InputError beyond the limits of size."""
 
     def __init__(self, file: BinaryIO, **how: Any) -> None:
         super().__init__(BufferedReader(_Counted(file)), newline="", **how)
@@ -117,20 +112,18 @@ class Text(TextIOWrapper):
 
 
 def text_of(path: str | Path, encoding: str = "utf-8-sig") -> Text:
-    """The text of a file as it is, up to the limits."""
+    """Open a file as text, with limits of size."""
     check_named(path)
     return Text(Path(path).open("rb"), encoding=encoding)
 
 
 def naming_nothing() -> AbstractContextManager[None]:
-    """Within it, no text can name a file that is then read or imported."""
+    """Forbid texts to name files to read or import, within a context."""
     return within(_NAMING, False)
 
 
 def check_named(path: str | Path) -> None:
-    """Refuse a file that a text names where no text may, and a name that no file can
-    have.
-    """
+    """Raise InputError for a file named by a text if forbidden, or impossible."""
     _check_possible("name of a file", path)
     if not _NAMING.get():
         raise InputError(
@@ -139,7 +132,7 @@ def check_named(path: str | Path) -> None:
 
 
 def _check_possible(what: str, path: str | os.PathLike[str]) -> None:
-    """Refuse a name that no file can have."""
+    """Raise InputError for a name that no file can have."""
     try:
         possible = b"\0" not in os.fsencode(path)
     except UnicodeEncodeError:
@@ -148,9 +141,7 @@ def _check_possible(what: str, path: str | os.PathLike[str]) -> None:
 
 
 def is_there(path: Path) -> bool:
-    """Whether there is such a file or folder; raises OSError for a name that no system
-    takes, of which `exists` says no from Python 3.14 on.
-    """
+    """Whether a file or folder exists; OSError for a name that no system accepts."""
     with suppress(FileNotFoundError, NotADirectoryError):
         path.stat()
         return True
@@ -158,10 +149,9 @@ def is_there(path: Path) -> bool:
 
 
 def output_path(what: str, path: str | os.PathLike[str]) -> Path:
-    """Return the path of a file or folder to be written; x/../y is y, and x is not
-    needed.
+    """Return the path of a file or folder to be written; x/../y is y.
 
-    Raises InputError for an empty path, which would mean the current folder.
+    Raises InputError for an empty path.
     """
     require(str(path) != "", what, path, "a path; . is the current folder")
     _check_possible(what, path)
@@ -169,9 +159,9 @@ def output_path(what: str, path: str | os.PathLike[str]) -> Path:
 
 
 def check_folder(path: Path) -> None:
-    """Refuse a folder that nothing can be written into, before the work for it.
+    """Raise InputError for a folder that nothing can be written into.
 
-    Raises InputError for a file, and where folders on the way cannot be made.
+    Also for a file, and if parent folders cannot be created.
     """
     path = output_path("folder", path)
     try:
@@ -185,7 +175,7 @@ def check_folder(path: Path) -> None:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a file by way of `path`.part; folders on the way are made.
+    """Write a file by way of `path`.part; parent folders are created.
 
     Raises InputError, and leaves no part, if it cannot be written.
     """
@@ -211,7 +201,7 @@ def write_whole(path: Path, content: bytes) -> None:
 
 @contextmanager
 def faults_of(path: str | Path) -> Iterator[None]:
-    """Name a file in whatever goes wrong with it, as an InputError of one line."""
+    """Turn all errors with a file into an InputError of one line with its name."""
     try:
         yield
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
@@ -227,11 +217,10 @@ def faults_of(path: str | Path) -> Iterator[None]:
 def csv_rows(
     path: str | Path, columns: Sequence[str], also: Mapping[str, str] | None = None
 ) -> list[tuple[int, dict[str, str]]]:
-    """The rows of a CSV file that must have some columns, with their lines.
+    """Return the rows of a CSV file that must have some columns, with their lines.
 
-    also: other words for columns, which a file may have in their place. Raises
-    InputError also for a column that occurs twice, and for a row of more cells
-    than columns.
+    also: other names of columns -> theirs here. Raises InputError also for a column
+    that occurs twice, and for a row of more cells than columns.
     """
     with text_of(path) as file:
         table = csv.DictReader(file)
@@ -257,7 +246,7 @@ def csv_rows(
 
 
 def number_or_text(text: str) -> int | float | str:
-    """A whole number, a number, or the text itself."""
+    """Return a whole number, a number, or the text itself."""
     for kind in (int, float):
         with suppress(ValueError):
             return kind(text)
@@ -265,14 +254,12 @@ def number_or_text(text: str) -> int | float | str:
 
 
 def timestamp(text: str) -> datetime:
-    """A timestamp without zone, one with a zone in UTC; ValueError, of one line, if it
-    is none.
-    """
+    """Return a timestamp, in UTC if it has a zone; ValueError of one line otherwise."""
     return zoned(text)[0]
 
 
 def zoned(text: str) -> tuple[datetime, bool]:
-    """What `timestamp` gives, and whether the text has a zone."""
+    """Return `timestamp`, and whether the text has a zone."""
     try:
         stamp = datetime.fromisoformat(text)
         if stamp.tzinfo is None:
@@ -309,7 +296,7 @@ def zone_of(name: str) -> ZoneInfo | None:
 
 
 def json_of(text: str, **how: Any) -> Any:
-    """Return what a JSON text holds; InputError of one line if it is none."""
+    """Return the value of a JSON text; InputError of one line if it is none."""
     try:
         return json.loads(text, **how)
     except json.JSONDecodeError as error:
@@ -321,19 +308,17 @@ def json_of(text: str, **how: Any) -> Any:
 
 
 class Zones:
-    """Holds the times of a file to having a zone all, or none."""
+    """Checks that all times of a file have a zone, or none."""
 
     def __init__(self) -> None:
         self.first: dict[bool, int] = {}
 
     def see(self, line: int, has: bool) -> None:
-        """A time in a line has a zone, or has none."""
+        """Record whether a time in a line has a zone."""
         self.first[has] = min(line, self.first.get(has, line))
 
     def check(self) -> None:
-        """Raise InputError, with the first line that differs, if some have one and
-        others none.
-        """
+        """Raise InputError, with the first line that differs, for a mix of both."""
         if len(self.first) < 2:
             return
         (before, had), (line, has) = sorted(
@@ -347,11 +332,7 @@ class Zones:
 
 
 def listed(bad: list[str], most: int = 10) -> str:
-    """What is wrong with the first bad rows, how many more there are, and the first
-    lines of these.
-
-    most: rows of each kind.
-    """
+    """Return the faults of the first bad rows, and the number and lines of others."""
     more = len(bad) - most
     if more <= 0:
         return "; ".join(bad)
@@ -365,18 +346,14 @@ def listed(bad: list[str], most: int = 10) -> str:
 
 
 def note(log: logging.Logger, path: Path, strict: bool, what: str, remedy: str) -> None:
-    """Log what is wrong with a file and what was done about it; being strict, refuse
-    the file.
-    """
+    """Log a fault of a file and its remedy; InputError if strict."""
     if strict:
         raise InputError(f"{what} (refused, being strict)")
     log.warning("%s: %s (%s)", path, what, remedy)
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """The tables of a TOML file; InputError if it is none, OSError if it cannot be
-    read.
-    """
+    """Return the tables of a TOML file; InputError if invalid, or else OSError."""
     check_named(path)
     check_size(path.stat().st_size)
     try:
@@ -390,15 +367,12 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def table_of(made: Any) -> dict[str, Any]:
-    """The fields of a dataclass with which it can be made again."""
+    """Return the fields of a dataclass from which it can be created again."""
     return {item.name: getattr(made, item.name) for item in fields(made) if item.init}
 
 
 def toml_text(tables: dict[str, Any], path: str = "") -> str:
-    """TOML text: the values first, then the tables.
-
-    JSON's values of the kinds used here are TOML's.
-    """
+    """Return TOML text: the values first, then the tables."""
     lines, below = [], []
     for key, value in tables.items():
         key = key if BARE.fullmatch(key) else _json(key)
@@ -424,29 +398,27 @@ def _json(value: Any) -> str:
 
 
 def check_keys(where: str, table: Any, allowed: Iterable[str]) -> None:
-    """Refuse a key that is not allowed, with the nearest that is."""
+    """Raise InputError for a key that is not allowed, with the nearest that is."""
     for key in mapping(where, table):
         check_one_of(f"key in {where}", key, allowed)
 
 
 def mapping(where: str, table: Any) -> dict[str, Any]:
-    """Refuse what is not a table."""
+    """Return a table; InputError for anything else."""
     if not isinstance(table, dict):
         raise InputError(f"{where}(={table!r}) must be a table")
     return table
 
 
 def entries(table: dict[str, Any], key: str) -> list[dict[str, Any]]:
-    """The tables of a list of tables; none if it is not there."""
+    """Return the tables of a list of tables; none if it is missing."""
     found = table.get(key, [])
     require(isinstance(found, list), f"[[{key}]]", found, "a list of tables")
     return list(found)
 
 
 def make(cls: type[T], table: Any, where: str) -> T:
-    """An object of a class from a table of its arguments, with an error that names the
-    table, the key and the value.
-    """
+    """Create an object from a table of arguments; errors name table, key and value."""
     own = signature(cls).parameters
     check_keys(where, table, own)
     missing = [

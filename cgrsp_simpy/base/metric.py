@@ -1,4 +1,4 @@
-"""Figures: their meaning, how they add up, and which are the user's own."""
+"""Figures: their description, their sums, and the user's own parts of a model."""
 
 from __future__ import annotations
 
@@ -18,14 +18,8 @@ KNOWN = ("cgrsp_simpy", "builtins", "numpy", "pathlib")
 class Metric(NamedTuple):
     """Description of a figure of a run.
 
-    Parameters
-    ----------
-    label : str
-        In words, as on an axis.
-    unit : str
-        Such as "min" or "%"; "" for numbers and ratios.
-    better : str
-        "less" or "more"; "" where neither is better.
+    label: in words, as on an axis. unit: such as "min" or "%"; "" for numbers and
+    ratios. better: "less" or "more"; "" if neither is better.
     """
 
     label: str
@@ -37,17 +31,13 @@ class Metric(NamedTuple):
 
 
 def summed(values: Iterable[float]) -> float:
-    """Their sum, rounded after each term: the same bits on every Python, which `sum` of
-    floats does not give (from 3.12 on it makes up for the rounding).
-    """
+    """Return the sum, rounded after each term: the same bits on every Python."""
     start: float = 0
     return reduce(add, values, start)
 
 
 def users_part(model: Any) -> object | None:
-    """The first part of a model, itself included, that is a function or of a class of
-    the user's own.
-    """
+    """Return the first part of a model that is a function or of a user's class."""
     if type(model) in PLAIN:
         return None
     if type(model) is tuple:
@@ -72,8 +62,6 @@ def users_part(model: Any) -> object | None:
 
 
 def _is_plain(kind: type) -> bool:
-    """Whether what is of a type is a value, or a name of an enumeration of the
-    package.
-    """
+    """Whether objects of a type are plain values, or of the package's enumerations."""
     own = issubclass(kind, Enum) and kind.__module__.partition(".")[0] in KNOWN
     return own or kind in PLAIN

@@ -92,10 +92,8 @@ ALLOWED = {
 def limits(allowed: str, *, infinite: bool = False, **bounds: float) -> Limit:
     """Annotation of a number: finite, within bounds, and whole if its type is int.
 
-    An int stays an int, and a float a float. A bool or a text is not a number.
-
-    allowed: in words, for messages. infinite: whether infinity is allowed, too. bounds:
-    gt, ge, lt and le.
+    A bool or a text is not a number. allowed: in words, for messages. infinite: whether
+    infinity is allowed, too. bounds: gt, ge, lt and le.
     """
 
     def apply(_: Any, hint: Any) -> Any:
@@ -120,8 +118,8 @@ def rule(
 ) -> Limit:
     """Annotation of a value that must fulfil a condition.
 
-    allowed: the condition in words. here: what a message adds of a wrong value, such as
-    its length.
+    allowed: the condition in words. here: addition to messages from a wrong value, such
+    as its length.
     """
 
     def check(value: T) -> T:
@@ -225,9 +223,9 @@ def schema_of(hint: Any) -> Any:
 
 
 def checked(function: Called) -> Called:
-    """Check the arguments of a function whose types say what is allowed, such as Count.
+    """Check the arguments of a function by its types, such as Count.
 
-    Arguments of plain types other than bool are passed as they are.
+    Arguments of plain types other than bool are passed unchanged.
     """
     names = [*signature(function).parameters]
 
@@ -282,10 +280,7 @@ def parameter(
     metadata: Mapping[str, Any] = {},
     **how: bool | None,
 ) -> Any:
-    """Declare a field of a declared class, with its meaning in words.
-
-    metadata, and how (repr, compare, hash): those of `dataclasses.field`.
-    """
+    """Declare a field of a declared class; metadata, how: see `dataclasses.field`."""
     options: Any = {"default": default, "default_factory": default_factory, **how}
     return field(**options, metadata={**metadata, "meaning": meaning})
 
@@ -300,7 +295,7 @@ def meanings(cls: Any) -> dict[str, str]:
 def declared(label: str = "{}", eq: bool = True) -> Callable[[type[T]], type[T]]:
     """Make a frozen dataclass whose parameters are checked as they are declared.
 
-    label: what messages call a parameter, from its name and the object's values, such
+    label: name of a parameter in messages, from its name and the object's values, such
     as "{} of class {name}". eq: whether objects are equal if their values are.
     """
 
@@ -331,7 +326,7 @@ def declared(label: str = "{}", eq: bool = True) -> Callable[[type[T]], type[T]]
 
 
 def _documented(cls: Any) -> str:
-    """The docstring of a class with a section of its parameters."""
+    """Return the docstring of a class with a section of its parameters."""
     entries = meanings(cls)
     # in the order of the signature
     items = sorted(fields(cls), key=lambda item: item.kw_only)
@@ -348,7 +343,7 @@ def _documented(cls: Any) -> str:
 def _refusal(
     error: ValidationError, owner: Any, label: str, values: Mapping[str, Any]
 ) -> Exception:
-    """The first fault as an exception; what a check of ours raised stays as it is."""
+    """Return the first fault as an exception; those of our checks are unchanged."""
     faults: Any = error.errors(include_url=False)
     for fault in faults:
         if isinstance(raised := fault.get("ctx", {}).get("error"), Exception):

@@ -1,5 +1,4 @@
-"""Scenarios and their parts as plain tables, and back: what a TOML file holds, and its
-schema.
+"""Scenarios and their parts as plain tables of a TOML file, and the schema of these.
 
 A part is an object of a dataclass or a named tuple. Its table holds its parameters by
 name. "kind" in it names its class, unless the parameter allows only one.
@@ -26,18 +25,17 @@ KIND = "kind"
 
 
 def tables_of(part: Any, whole: bool = False) -> dict[str, Any]:
-    """Return the parameters of a part as a table; whole: those that equal the default,
-    too.
+    """Return the parameters of a part as a table; whole: also those that have defaults.
 
-    Raises InputError for what no file can hold: a function, a class that is not the
-    package's, or None where the default is another value.
+    Raises InputError for a function, a class that is not the package's, or None if the
+    default is another value, which no file can hold.
     """
     check_own(part)
     return _table(part, whole)
 
 
 def check_own(part: Any) -> None:
-    """Refuse a function, and a part of a class that is not the package's."""
+    """Raise InputError for a function, or a part of a class from elsewhere."""
     foreign = users_part(part)
     if foreign is not None:
         raise InputError(
@@ -77,7 +75,7 @@ def _is_part(value: Any) -> bool:
 
 
 def _plain(value: Any, hint: Any, whole: bool) -> Any:
-    """A value of a type as a file holds it."""
+    """Return a value of a type as a file holds it."""
     if _is_part(value):
         only = list(classes_of(hint)) == [type(value)]
         kind = {} if only else {KIND: type(value).__name__}
@@ -100,8 +98,8 @@ def _plain(value: Any, hint: Any, whole: bool) -> Any:
 def part_of(cls: Any, table: Any, where: str) -> Any:
     """Return the part of a class that a table describes.
 
-    where: the table, for messages, such as "market". Values that are no tables pass as
-    they are. Raises InputError that names the table, the key and the value.
+    where: the table, for messages, such as "market". Values that are no tables are
+    passed unchanged. Raises InputError that names the table, the key and the value.
     """
     name = f"[{where}]" if where else "the file"
     types = hints(cls)
@@ -140,14 +138,14 @@ def classes_of(hint: Any) -> Iterator[Any]:
 
 
 def _entry(hint: Any) -> Any:
-    """The type of the entries of the list that a type allows."""
+    """Return the type of the entries of the list that a type allows."""
     if get_origin(hint) is tuple:
         return get_args(hint)[0]
     return next(filter(None, map(_entry, get_args(hint))), None)
 
 
 def _classes_beside(cls: Any) -> dict[str, Any]:
-    """The dataclasses of the modules in the folder of a class, by name."""
+    """Return the dataclasses of the modules in the folder of a class, by name."""
     room = cls.__module__.rpartition(".")[0]
     modules = [
         sys.modules[name] for name in sorted(sys.modules) if name.startswith(f"{room}.")
@@ -191,7 +189,7 @@ BOUNDS = {
 
 
 def _schema(core: Any) -> dict[str, Any]:
-    """The JSON schema of one of pydantic-core's schemas."""
+    """Return the JSON schema of one of pydantic-core's schemas."""
     kind = core["type"]
     if kind == "union":
         choices = [_schema(choice) for choice in core["choices"]]

@@ -1,6 +1,7 @@
-"""Answers of policies of any model besides assignments, errors of answers, and
-policies from text: "rh:reserve=2,gate=0.9" becomes a name and keyword
-arguments, "own.py:oldest" a function of a file.
+"""Answers of policies in addition to assignments, their errors, and policies from text.
+
+"rh:reserve=2,gate=0.9" becomes a name and keyword arguments, "own.py:oldest" a function
+of a file.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ Decided = TypeVar("Decided", bound=Callable[..., Any])
 
 
 class PolicyError(RuntimeError):
-    """A policy answered what cannot be carried out, or brought the run to a halt."""
+    """A policy's decision that cannot be carried out, or that halts the run."""
 
 
 class AssignmentError(ValueError):
@@ -38,35 +39,24 @@ class AssignmentError(ValueError):
 
 
 class Wake(NamedTuple):
-    """An answer in addition to assignments: decide again at this time at the latest.
-
-    Attributes
-    ----------
-    at_s : float
-        Seconds on the run's clock, later than now.
-    """
+    """An answer in addition to assignments: decide again at at_s (s) at the latest."""
 
     at_s: float
 
 
 class Suspend(NamedTuple):
-    """An answer in addition to assignments, if the scenario allows it: a running job
-    leaves its places and waits again, with what it has done.
+    """An answer that suspends a running job, if the scenario allows it.
 
-    The policy is asked again in the same instant, when the places are free. A job
-    cannot be suspended in the instant of its dispatch.
-
-    Attributes
-    ----------
-    job : Any
-        A job that holds places.
+    The job leaves its resources and waits again, with the work that it has done. The
+    policy is called again in the same instant. A job cannot be suspended in the instant
+    of its dispatch.
     """
 
     job: Any
 
 
 class Named(NamedTuple):
-    """A policy, or its text, under a name that somebody has given it."""
+    """A policy, or its text, under a label."""
 
     name: str
     policy: Any
@@ -79,13 +69,13 @@ def policy(
     needs: Sequence[str] = (),
     keep_s: Callable[[Any, Any], float] | None = None,
 ) -> Callable[[Decided], Decided]:
-    """Declare what a run has to know of a policy, a function of a view, before it asks
-    it; a policy that is an object has attributes of these names.
+    """Declare in advance what the simulation needs to know of a policy.
 
-    asks_on_arrival: it is asked at every arrival, also when nothing is free. suspends:
-    it answers with Suspends, and so is asked as well. needs: columns of a log without
-    which it cannot decide. keep_s: of rented slots, keep_s(view, slot) is for how many
-    seconds an instance is kept warm.
+    A policy is a function of a view; one that is an object has attributes of these
+    names. asks_on_arrival: it is called at every arrival, also when nothing is free.
+    suspends: it returns Suspends, and so is called at arrivals, too. needs: columns of
+    a log without which it cannot decide. keep_s: of rented slots, keep_s(view, slot) is
+    the time for which an instance is kept warm, seconds.
     """
 
     def declared(function: Decided) -> Decided:
@@ -98,11 +88,7 @@ def policy(
 
 
 class HoldsPolicies:
-    """Can be pickled whatever its policies and its scenario are.
-
-    Closures, and classes and functions that were copied or replaced by a decorator,
-    cannot be imported by their names; these are pickled by value.
-    """
+    """Can be pickled with any policies and scenario, by value if necessary."""
 
     def __getstate__(self) -> bytes:
         state: bytes = cloudpickle.dumps(vars(self))
@@ -113,9 +99,7 @@ class HoldsPolicies:
 
 
 def is_policy(given: Callable[..., Any]) -> bool:
-    """Whether something is a policy, and not a factory of one: a policy cannot be
-    called without its view, and all that a factory takes has a default.
-    """
+    """Whether a function is a policy, not a factory, whose arguments have defaults."""
     positional = (
         inspect.Parameter.POSITIONAL_ONLY,
         inspect.Parameter.POSITIONAL_OR_KEYWORD,
@@ -139,12 +123,12 @@ READERS: dict[type, tuple[Callable[[str], Any], str]] = {
 def chosen(
     what: str, policy: str | Made, factories: Mapping[str, Callable[..., Any]]
 ) -> Made:
-    """What a text names: "rh", "rh:reserve=2", "own.py:oldest"; a function is passed
-    through, and a class is called.
+    """Return the policy of a text; a function is unchanged, and a class is called.
 
-    what: policy, scheduler and so on, for errors. Raises InputError for an unknown
-    name, parameter or file, for a value that a parameter cannot have, for what is
-    neither text nor function, and for a class that cannot be called without arguments.
+    Texts: "rh", "rh:reserve=2", "own.py:oldest". what: policy, scheduler and so on, for
+    errors. Raises InputError for an unknown name, parameter or file, for a value that a
+    parameter cannot have, for what is neither text nor function, and for a class that
+    cannot be called without arguments.
     """
     value: Any = policy.policy if isinstance(policy, Named) else policy
     if isinstance(value, str):
@@ -166,8 +150,9 @@ def chosen(
 
 @cache
 def offered(module: str) -> dict[str, EntryPoint]:
-    """Return the schedulers that installed packages offer to a module, by name: their
-    entry points of the group "cgrsp_simpy.MODULE". They are imported when first used.
+    """Return the schedulers that installed packages offer to a module, by name.
+
+    They are entry points of the group "cgrsp_simpy.MODULE", imported when first used.
     """
     from importlib.metadata import entry_points  # loads Python's e-mail package
 
@@ -199,9 +184,7 @@ def errors_of(text: str) -> Iterator[None]:
 
 
 def from_file(what: str, text: str) -> Callable[..., Any]:
-    """The function that "own.py:oldest" names; raises InputError if there is none, or
-    the file cannot be loaded.
-    """
+    """Return the function of a text such as "own.py:oldest"; InputError if none."""
     name, _, function = text.partition(":")
     check_named(name)
     path, module_name = Path(name), f"cgrsp_simpy_rules.{Path(name).stem}"
@@ -229,11 +212,10 @@ def from_file(what: str, text: str) -> Callable[..., Any]:
 
 
 def made(what: str, text: str, factories: Mapping[str, Callable[..., Any]]) -> Any:
-    """What a factory makes of a text such as "rh" or "rh:reserve=2"; what: policy,
-    scheduler and so on, for errors.
+    """Return the result of a factory for a text such as "rh" or "rh:reserve=2".
 
-    Raises InputError for an unknown name or parameter, or a value that is not of the
-    kind of the parameter's default.
+    what: policy, scheduler and so on, for errors. Raises InputError for an unknown name
+    or parameter, or a value that is not of the kind of the parameter's default.
     """
     require(isinstance(text, str), what, text, "a text")
     name = text.partition(":")[0]
@@ -247,11 +229,10 @@ def made(what: str, text: str, factories: Mapping[str, Callable[..., Any]]) -> A
 def parameters(
     what: str, text: str, factory: Callable[..., Any], but: Iterable[str] = ()
 ) -> dict[str, Any]:
-    """Keyword arguments for a factory from "name:a=1,b=true", each of the kind of its
-    default.
+    """Return keyword arguments of a factory from "name:a=1,b=true", as its defaults.
 
-    but: arguments of the factory that a text cannot give, as it cannot those whose
-    default is none of READERS. Raises InputError as `made` does.
+    but: arguments that a text cannot set, as it cannot those whose default is none of
+    READERS. Raises InputError as `made` does.
     """
     name, _, rest = text.partition(":")
     if not rest:
@@ -275,10 +256,10 @@ def pairs(
     form: str,
     where: str = "",
 ) -> dict[str, Any]:
-    """The values by name in parts such as "a=1".
+    """Return the values by name in parts such as "a=1".
 
-    kind: from a name to what reads its value, and what is allowed; InputError for no
-    name. form, where: for errors, how a part is written and what has it.
+    kind: from a name to its reader and what is allowed; InputError for no name. form,
+    where: for errors, how a part is written and what has it.
     """
     found: dict[str, Any] = {}
     for part in parts:

@@ -33,7 +33,6 @@ UNREAD = {
 
 
 def _latin1(error: UnicodeError) -> tuple[str, int]:
-    """Decode the bytes of an error as Latin-1."""
     fault = cast(UnicodeDecodeError, error)
     return fault.object[fault.start : fault.end].decode("latin-1"), fault.end
 
@@ -99,8 +98,8 @@ def separated(line: str, option: str = "") -> str:
 def split_rows(file: TextIO, delimiter: str | None, header: dict[str, str]) -> Rows:
     """Yield lines split at a delimiter, or at white space if it is None.
 
-    In files with white space, lines that begin with a semicolon are comments, whose
-    entries go into `header`.
+    With white space, lines that begin with a semicolon are comments, whose entries go
+    into `header`.
     """
     for line, text in enumerate(file, 1):
         if delimiter is None and text.lstrip()[:1] == ";":
@@ -113,8 +112,7 @@ def split_rows(file: TextIO, delimiter: str | None, header: dict[str, str]) -> R
 def json_rows(file: TextIO, flat: Callable[[Any], dict[str, Any]]) -> Rows:
     """Yield the names, then the cells, of JSON objects: one per line, or an array.
 
-    flat: converts an object to texts and numbers by name. An object of an array is
-    reported by its number.
+    flat: converts an object to texts and numbers by name.
     """
     text, rows = file.read(), list[tuple[int, dict[str, Any] | str]]()
     whole = text.lstrip()[:1] == "["

@@ -11,9 +11,7 @@ from cgrsp_simpy.base.arrays import Floats
 
 
 def counted(begins: npt.ArrayLike, ends: npt.ArrayLike) -> tuple[Any, Any]:
-    """Return the times of all begins and ends in order, and how many are present from
-    each of them on.
-    """
+    """Return the times of begins and ends in order, and the numbers present since."""
     begins, ends = np.asarray(begins, float), np.asarray(ends, float)
     return summed_steps(begins, ends, np.ones(len(begins), int))
 
@@ -27,9 +25,7 @@ def summed_steps(begins: Floats, ends: Floats, weights: Any) -> tuple[Any, Any]:
 
 
 def averages(times: Floats, values: Floats, edges: Floats) -> Floats:
-    """Return the time average of a step function between successive edges; it is 0
-    before its first time.
-    """
+    """Return time averages of a step function, first 0, between successive edges."""
     times = np.concatenate([edges[:1], times, edges[-1:]]).clip(*edges[[0, -1]])
     area = np.append(0.0, np.cumsum(np.append(0.0, values) * np.diff(times)))
     return np.asarray(np.diff(np.interp(edges, times, area)) / np.diff(edges))

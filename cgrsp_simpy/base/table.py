@@ -1,6 +1,4 @@
-"""Results as CSV, JSON and pandas; tables as text, HTML, Markdown and LaTeX; and
-progress bars.
-"""
+"""Results as CSV, JSON and pandas; tables in four formats; progress bars."""
 
 from __future__ import annotations
 
@@ -33,7 +31,7 @@ CONTROLS = re.compile(
 
 
 def grouped(items: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list[Item]]:
-    """The items by their keys, both in the order in which they come."""
+    """Group items by their keys, both in the order of the items."""
     found: dict[Key, list[Item]] = {}
     for each in items:
         found.setdefault(key(each), []).append(each)
@@ -41,10 +39,9 @@ def grouped(items: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list
 
 
 def visible(text: str, keep: str = "") -> str:
-    """A text for a terminal: control characters, such as those in names from files,
-    escaped.
+    """Escape control characters in a text, such as a name from a file, for a terminal.
 
-    keep: characters that stay, such as line ends.
+    keep: characters that remain, such as line ends.
     """
     return CONTROLS.sub(
         lambda found: found[0] if found[0] in keep else ascii(found[0])[1:-1], text
@@ -52,16 +49,12 @@ def visible(text: str, keep: str = "") -> str:
 
 
 def html_text(text: str) -> str:
-    """A text for a page: its markup escaped, and control characters as on a
-    terminal.
-    """
+    """Escape markup and control characters in a text for a page."""
     return html.escape(visible(text, "\n\t"))
 
 
 def filled_page(template: Path, title: str, data: Any) -> str:
-    """A page with its title and its data, plain values for JSON, where the template has
-    @TITLE@ and @DATA@.
-    """
+    """Return a page with title and data, for @TITLE@ and @DATA@ of the template."""
     # numbers of other types, such as fractions, as float
     text = json.dumps(
         _escaped(data), separators=(",", ":"), allow_nan=False, default=float
@@ -81,11 +74,10 @@ def _escaped(value: Any) -> Any:
 
 
 def csv_text(rows: Rows) -> str:
-    """The rows as CSV with a header line; numbers in full, nothing where a row lacks a
-    column.
+    """Return rows as CSV with a header line; numbers in full, missing cells empty.
 
-    A text that a spreadsheet would take for a formula, such as a policy's name "=x" or
-    a name in a log, is preceded by an apostrophe; a number in a text stays as it is.
+    A text that a spreadsheet would take for a formula, such as "=x", is preceded by an
+    apostrophe.
     """
     out = io.StringIO()
     columns = list(dict.fromkeys(key for row in rows for key in row))
@@ -107,7 +99,7 @@ def _cell(value: Any) -> Any:
 
 
 def from_cell(text: str) -> str:
-    """The text that a cell of `csv_text` holds."""
+    """Return the text of a cell of `csv_text`."""
     return text[1:] if text.startswith("'") and text[1:].startswith(FORMULA) else text
 
 
@@ -117,10 +109,7 @@ def write_csv(path: str | Path, rows: Rows) -> None:
 
 
 def to_pandas(rows: Rows) -> pandas.DataFrame:
-    """The rows as a pandas DataFrame.
-
-    Raises ImportError that names the extra where pandas is missing.
-    """
+    """Return rows as a pandas DataFrame; ImportError without the extra pandas."""
     try:
         import pandas
     except ImportError:
@@ -131,14 +120,12 @@ def to_pandas(rows: Rows) -> pandas.DataFrame:
 
 
 def json_text(value: Any) -> str:
-    """The value as JSON; null where a number does not exist or is infinite."""
+    """Return a value as JSON; null for a number that is NaN or infinite."""
     return json.dumps(or_none(value), indent=2, allow_nan=False)
 
 
 def or_none(value: Any) -> Any:
-    """The value with None in place of every number that is NaN or infinite, however
-    deep in lists and mappings.
-    """
+    """Replace NaN and infinite numbers by None, in nested lists and mappings."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, Mapping):
@@ -151,9 +138,7 @@ def or_none(value: Any) -> Any:
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Lines of a table whose columns are aligned: the first to the left, the
-    others to the right; control characters are shown.
-    """
+    """Return lines of a table, the first column aligned left, the others right."""
     rows = [list(map(visible, row)) for row in rows]
     widths = [max(map(len, column)) for column in zip(*rows)]
     return [
@@ -165,12 +150,12 @@ def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def half(metric: str) -> str:
-    """The column with the half widths of the intervals of a metric."""
+    """Return the column of the half widths of a metric."""
     return f"{metric}_half_width_95"
 
 
 def with_halves(means: Mapping[str, Any]) -> dict[str, float]:
-    """The columns of means, by name, with their intervals."""
+    """Return the columns of means, by name, with their intervals."""
     return {
         column: value
         for name, found in means.items()
@@ -181,8 +166,8 @@ def with_halves(means: Mapping[str, Any]) -> dict[str, float]:
 class Table(NamedTuple):
     """A table to be read.
 
-    title: the text above it. rows: the first holds the names of the columns. note:
-    the text below it, if any.
+    title: the text above it. rows: the first holds the names of the columns. note: the
+    text below it, if any.
     """
 
     title: str
@@ -190,13 +175,13 @@ class Table(NamedTuple):
     note: str = ""
 
     def text(self) -> str:
-        """Lines for a terminal, columns aligned."""
+        """Return lines for a terminal, columns aligned."""
         title, note = (visible(text, "\n") for text in (self.title, self.note))
         parts = [title, *aligned(self.rows), note]
         return "\n".join(filter(None, parts))
 
     def html(self) -> str:
-        """The same for a notebook."""
+        """Return the table for a notebook."""
         head, *body = [[html_text(cell.strip()) for cell in row] for row in self.rows]
         lines = ["".join(f"<td>{cell}</td>" for cell in row) for row in body]
         return (
@@ -208,7 +193,7 @@ class Table(NamedTuple):
         )
 
     def markdown(self) -> str:
-        """The table in Markdown, with its title above and its note below."""
+        """Return the table in Markdown, with its title above and its note below."""
         title, note = map(_markdown_text, (self.title, self.note))
         head, *body = [list(map(_markdown_text, row)) for row in self.rows]
         rule = [
@@ -220,7 +205,7 @@ class Table(NamedTuple):
         return "\n\n".join(part for part in parts if part)
 
     def latex(self) -> str:
-        """A LaTeX table environment; it needs the package booktabs."""
+        """Return a LaTeX table environment; it needs the package booktabs."""
         title, note = map(_latex_text, (self.title, self.note))
         head, *body = [" & ".join(map(_latex_text, row)) for row in self.rows]
         columns = "".join(
@@ -276,7 +261,7 @@ def _markdown_text(text: str) -> str:
 
 
 def figure_text(value: Any) -> str:
-    """A figure as text: what is not known is a dash."""
+    """Format a figure; a dash if it is unknown."""
     if value is None or value != value:
         return "-"
     return f"{value:z,{digits(value)}}" if isinstance(value, float) else str(value)
@@ -313,12 +298,11 @@ def document(
     seeds: Sequence[int] = (),
     **more: Any,
 ) -> dict[str, Any]:
-    """Return the content of an answer in JSON, of every command.
+    """Return the content of a command's answer in JSON.
 
     subject: the scenario, log or paper. figures: one row per alternative, or per row of
-    the table; a mean is an object of mean, ci95 and n. parameters: those that were
-    given. alternatives: policies, or what else is compared. seeds: of the runs. more:
-    what only this command answers.
+    the table; a mean is an object of mean, ci95 and n. alternatives: policies, or what
+    else is compared. more: content of this command alone.
     """
     return {
         "subject": subject,
@@ -331,9 +315,7 @@ def document(
 
 
 def digits(size: float) -> str:
-    """The format of a number: two decimals, or as many as show two digits of one of
-    this size that they would show as 0.
-    """
+    """Return a number's format: two decimals, or more to show two digits of `size`."""
     small = abs(size)
     if not 0 < small < 0.005:
         return ".2f"
@@ -341,8 +323,7 @@ def digits(size: float) -> str:
 
 
 def progress(things: Iterable[Any] | None = None, **how: Any) -> Any:
-    """A bar of progress for what takes longer than a second, on a terminal or in a
-    notebook.
+    """Return a progress bar for more than a second, on a terminal or in a notebook.
 
     things: counted as they are taken; else the bar is updated by hand. how: parameters
     of tqdm: total, unit, and so on.

@@ -1,4 +1,4 @@
-"""Who waited, and who held what and when: the data from which runs are drawn."""
+"""Timelines: waiting jobs and usage of resources, from which runs are drawn."""
 
 from __future__ import annotations
 
@@ -38,29 +38,15 @@ seconds."""
 
 @dataclass(frozen=True, eq=False)
 class Timeline:
-    """A run as places and jobs; times in seconds.
+    """A run as resources and jobs; times in seconds.
 
-    Attributes
-    ----------
-    label : str
-        Noun for a place (slot, node, machine, GPU).
-    places : tuple of str
-        Their names.
-    sizes : tuple of float
-        How much each has to hold.
-    claims : array
-        One row per job, place and phase, of dtype CLAIM: `amount` of the place from
-        from_s to to_s; phase: one of PHASES, or of the model's own. Phases of no length
-        are left out.
-    visits : array
-        One row per job, of dtype VISIT: when it began to wait, was granted places (NaN:
-        never), and ended, or gave up waiting, and its deadline (NaN: none).
-    labels : dict
-        By job, what is written on it.
-    kinds : dict
-        By job, the kind by which it is coloured.
-    policy : str
-        Name of the run among others.
+    label: noun for a resource (slot, node, machine, GPU). sizes: capacity of each.
+    claims: one row per job, resource and phase, of dtype CLAIM: `amount` of the
+    resource from from_s to to_s; phase: one of PHASES, or of the model's own; without
+    phases of no length. visits: one row per job, of dtype VISIT: when it began to wait,
+    was granted resources (NaN: never), and ended, or reneged, and its deadline (NaN:
+    none). labels, kinds: per job, its label, and the kind by which it is coloured.
+    policy: name of the run.
     """
 
     label: str
@@ -74,7 +60,7 @@ class Timeline:
 
     @property
     def end_s(self) -> float:
-        """When all have ended, seconds."""
+        """The end of the last job, seconds."""
         return float(
             max(
                 self.claims["to_s"].max(initial=0.0),
@@ -84,11 +70,11 @@ class Timeline:
 
 
 class Choice(NamedTuple):
-    """A decision of a policy: its remarks on the waiting jobs and on their places.
+    """A decision of a policy: its remarks on the waiting jobs and on their resources.
 
-    time_s: of the decision. ranked: the first jobs of all, with a remark on each.
-    offers: by job that was given a choice of places, the remarks on them, the chosen
-    one first. kept: number of idle places that it withheld.
+    ranked: the first jobs of all, with a remark on each. offers: per job with a choice
+    of resources, the remarks on them, the chosen one first. kept: number of idle
+    resources that it withheld.
     """
 
     time_s: float
@@ -98,9 +84,7 @@ class Choice(NamedTuple):
 
 
 class Reasons(NamedTuple):
-    """How a policy says that it decides: its order and its placement in words; its
-    choices.
-    """
+    """A policy's order and placement in words, and its choices."""
 
     order: str
     place: str
@@ -108,10 +92,10 @@ class Reasons(NamedTuple):
 
 
 class Bands(NamedTuple):
-    """What was scarce when, whatever a policy did.
+    """Scarcity over time, the same under every policy.
 
     levels: by name, triples of a time in seconds, the level from then on, 0 (plenty) to
-    1, and that in words. scarce: from when to when less is to be had than on average,
+    1, and that in words. scarce: spans in which less is available than on average,
     seconds.
     """
 
@@ -124,16 +108,16 @@ class Timed(Protocol):
 
     @property
     def timeline(self) -> Timeline:
-        """The run as places and jobs."""
+        """The run as resources and jobs."""
 
 
 def timeline_of(run: Timed | Timeline) -> Timeline:
-    """The timeline of a run, or the one given; raises InputError for neither."""
+    """Return the timeline of a run, or a timeline itself; InputError for neither."""
     check_run(run)
     return run if isinstance(run, Timeline) else run.timeline
 
 
 def check_run(run: object) -> None:
-    """Raise InputError for what has no timeline, such as a study."""
+    """Raise InputError for an object without a timeline, such as a study."""
     has = isinstance(run, Timeline) or getattr_static(run, "timeline", None) is not None
     require(has, "run", run, "a run, such as study.run(policy, seed) of a study")

@@ -319,8 +319,7 @@ def _end_in_order() -> None:
 def _end_at_second(number: int) -> None:
     """Let a second signal end the process at once, also in C code.
 
-    Python calls handlers only between its own instructions. Needs glibc, whose
-    `sysv_signal` removes a handler at the first signal.
+    Needs glibc, whose `sysv_signal` removes a handler at the first signal.
     """
     if sys.platform != "linux":
         return
@@ -380,11 +379,7 @@ def _carried_out(args: argparse.Namespace) -> int:
 
 @contextmanager
 def _working(what: str) -> Iterator[None]:
-    """Show a line on the terminal with the task and its time, from the second second
-    on.
-
-    It disappears when the work ends. Nothing is shown if stderr is no terminal.
-    """
+    """Show a line with the task and its time on a terminal, after two seconds."""
     if not sys.stderr.isatty():
         yield
         return

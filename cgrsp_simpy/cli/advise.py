@@ -1,6 +1,4 @@
-"""Recommend a change of policy, number of slots or GPU types: advice in USD per day, in
-three lines, and a page to print.
-"""
+"""Recommend a change of policy, number of slots or GPU types, in USD per day."""
 
 from __future__ import annotations
 
@@ -58,7 +56,6 @@ def _add_advise(parser: argparse.ArgumentParser) -> None:
 
 
 def _advise(args: argparse.Namespace) -> Answer:
-    """Return the advice in the requested format."""
     prices = Prices(**group_of(args.words, "prices", Prices))
     spot_words = group_of(args.words, "spot", Spot)
     worded, seeds = rental_of(args, "advise"), seeds_of(args)

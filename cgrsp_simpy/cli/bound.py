@@ -84,7 +84,6 @@ def _add_bound(parser: argparse.ArgumentParser) -> None:
 
 
 def _bound(args: argparse.Namespace) -> Answer:
-    """Return the bounds in the requested format."""
     _check(args)
     objective = args.objective or "mix"
     seeds = seeds_of(args)

@@ -73,7 +73,6 @@ def _add_sample(parser: argparse.ArgumentParser) -> None:
 
 
 def _sample(args: argparse.Namespace) -> Answer:
-    """Report what was written."""
     file = Path(args.file)
     require(file.suffix == ".csv", "FILE.csv", args.file, "a file that ends in .csv")
     if args.scenario is not None:

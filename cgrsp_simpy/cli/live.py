@@ -68,7 +68,6 @@ def _add_next(parser: argparse.ArgumentParser) -> None:
 
 
 def _next(args: argparse.Namespace) -> Answer:
-    """Return the dispatches that a policy makes now."""
     state, worded = _state_of(args)
     policies = args.policy or [state.usual]
     require(len(policies) == 1, "--policy", ",".join(policies), "one policy")
@@ -187,7 +186,6 @@ def _waits(scenario: Any) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
 
 
 def _forecast(args: argparse.Namespace) -> Answer:
-    """Return the forecast in the requested format."""
     if not args.state.endswith(".json"):
         return _forecast_log(args)
     require(not args.words, "words", " ".join(args.words), "left out with a state")

@@ -58,9 +58,7 @@ def checked(read: Callable[[str], Any]) -> Callable[[str], Any]:
 def add_scenario(
     parser: argparse.ArgumentParser, more: str = "", names: str = NAMES
 ) -> None:
-    """Add the scenario and its words; more: further words, names: of the scenarios, for
-    the help.
-    """
+    """Add the scenario and its words; more, names: texts on both for the help."""
     parser.add_argument("scenario", metavar="SCENARIO", help=names)
     words = (
         "a parameter and its value, as in slots=7 or terms.warm_s=60; cgrsp parameters"
@@ -81,9 +79,7 @@ def add_policies(parser: argparse.ArgumentParser, default: str = "") -> None:
 
 
 def policies_given(args: argparse.Namespace, subject: Subject) -> list[str]:
-    """Return the policies of the options, or else the scenario's; the log names those
-    that are left out.
-    """
+    """Return the options' policies, or else the scenario's; log those left out."""
     if args.policies:
         return list(args.policies)
     policies = [*subject.default_policies()]

@@ -157,10 +157,7 @@ def _tables(args: argparse.Namespace, names: Sequence[str]) -> Answer:
 
 
 def _check(args: argparse.Namespace, names: Sequence[str]) -> Answer:
-    """Return the ledger; status 1 if a recorded agreement is lost, as it was recorded.
-
-    Other numbers of seeds than the recorded ones change verdicts by chance.
-    """
+    """Return the ledger; status 1 if an agreement is lost at the recorded seeds."""
     for name in names:
         check_one_of("paper", name, ledger.PAPERS)
     if args.seeds is not None:
@@ -266,7 +263,6 @@ def _add_redraw(parser: argparse.ArgumentParser) -> None:
 
 
 def _redraw(args: argparse.Namespace) -> Answer:
-    """Return the files written."""
     from cgrsp_simpy.plots.figure import Figure, check_look  # loads matplotlib
 
     style = args.style or {"style": "print"}

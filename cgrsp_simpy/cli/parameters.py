@@ -62,7 +62,6 @@ def _parameters(args: argparse.Namespace) -> Answer:
 
 
 def _lines(rows: list[Row]) -> Iterator[str]:
-    """Yield a line per name, value and unit, and the meaning below it."""
     for row in rows:
         yield " ".join(filter(None, [f"{row['name']}={row['value']}", row["unit"]]))
         yield from wrapped(row["meaning"], "    ")
@@ -84,7 +83,6 @@ def _rows(parameters: Mapping[str, Parameter]) -> Iterator[Row]:
 
 
 def _of_files(scenario: Any) -> Iterator[Row]:
-    """Yield the words that name files."""
     module = module_of(scenario)
     market = MARKET_WORDS if module == "rental" else {}
     words = {**SOURCE_WORDS.get(module, {}), **market}

@@ -33,9 +33,8 @@ OLD = {
 class Command(NamedTuple):
     """A verb of the command line.
 
-    add_arguments: to its parser. carry_out: returns the
-    answer. formats: of the answer, the default first. parallel, engines: whether
-    --workers and --engine have an effect.
+    add_arguments: to its parser. carry_out: returns the answer. formats: of the answer,
+    the default first. parallel, engines: whether --workers and --engine have an effect.
     """
 
     add_arguments: Callable[[argparse.ArgumentParser], None]
@@ -78,7 +77,7 @@ class Parser(argparse.ArgumentParser):
         return args
 
     def _refuse(self, others: Sequence[str], words: Sequence[str]) -> NoReturn:
-        """Name an unknown argument, and the words that an old option is now."""
+        """Raise an error for an unknown argument, with new words of an old option."""
         meant = ""
         options = [word for word in others if word.startswith("--")]
         known = self._option_string_actions
@@ -117,7 +116,7 @@ def _with_value(option: str, words: Sequence[str]) -> tuple[str, str]:
 
 
 def in_words(name: str, value: str) -> str:
-    """Return an option of earlier releases in the present words."""
+    """Return an option of earlier releases as words of this one."""
     name, form = name.replace("-", "_"), OLD.get(name)
     if form is not None:
         return form.format(value or "...")
@@ -129,7 +128,7 @@ def in_words(name: str, value: str) -> str:
 
 
 def renamed(words: Sequence[str]) -> str:
-    """Return what a command of earlier releases is called now; "" if nothing."""
+    """Return the new name of a command of earlier releases, or ""."""
     verb, action = [*words, "", ""][:2]
     if verb in MODULES:
         now = {
@@ -150,7 +149,7 @@ def renamed(words: Sequence[str]) -> str:
 
 
 def fill(parser: argparse.ArgumentParser, command: Command) -> None:
-    """Add a command's arguments to its parser, then those that many commands have."""
+    """Add a command's arguments to its parser, then the general ones."""
     command.add_arguments(parser)
     group = parser.add_argument_group("general options")
     if command.formats:

@@ -84,7 +84,6 @@ def _add_plan(parser: argparse.ArgumentParser) -> None:
 
 
 def _share(text: str) -> float:
-    """Parse 20% or 0.2."""
     message = f"{text!r} must be a share, such as 0.2 or 20%"
     number = read_as(float, text.removesuffix("%"), message)
     return number / (100 if text.endswith("%") else 1)

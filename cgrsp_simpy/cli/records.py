@@ -1,4 +1,4 @@
-"""What was recorded: logs of clusters, and the stock of markets."""
+"""Records: logs of clusters, and the stock of markets."""
 
 from __future__ import annotations
 
@@ -57,7 +57,6 @@ def _market(args: argparse.Namespace) -> Answer:
 
 
 def _report(args: argparse.Namespace) -> Answer:
-    """Summarise the snapshots."""
     listed = snapshots_of(args.files)
     polls = [Polls(each) for each in listed]
     if args.out is not None:
@@ -80,7 +79,6 @@ def _report(args: argparse.Namespace) -> Answer:
 
 
 def _summary(polls: Polls) -> Row:
-    """Summarise the snapshots of a type."""
     own, gaps = polls.snapshots, polls.gaps_h
     shares = zip(("high_pct", "medium_pct", "low_pct"), polls.shares)
     row: Row = {
@@ -113,7 +111,6 @@ def _by_hour(polls: Polls) -> Row:
 
 
 def _fit(args: argparse.Namespace) -> Answer:
-    """Fit stock models."""
     fits = [fit_stock(each) for each in snapshots_of(args.files)]
     if args.out is not None:
         require(

@@ -66,7 +66,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_run(parser: argparse.ArgumentParser, *rows: tuple[Any, ...]) -> None:
-    """Add the scenario, policy and seed of a run, and further options."""
     add_scenario(parser)
     add_options(
         parser,
@@ -111,7 +110,6 @@ def _add_step(parser: argparse.ArgumentParser) -> None:
 
 
 def _step(args: argparse.Namespace) -> Answer:
-    """Record the events of a run, and write the page."""
     worded, subject, policies = _run_of(args)
     require(len(policies) == 1, "--policy", ",".join(policies), "one policy")
     recorder = ModelRecorder(from_time=vars(args)["from"], steps=args.steps)
@@ -279,7 +277,6 @@ def _say(what: object, flush: bool = False) -> None:
 
 
 def _draw(args: argparse.Namespace, runs: Sequence[Any]) -> None:
-    """Write the files of --show."""
     for path in args.show:
         if _suffix(path) in PICTURES:
             _draw_gantt(runs[0], path)

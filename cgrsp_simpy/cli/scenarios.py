@@ -94,28 +94,19 @@ MARKET_WORDS = {
 
 
 class Words(dict[str, str]):
-    """Words by name, as texts.
-
-    Attributes
-    ----------
-    used : set of str
-        The names on which what is read from files depends.
-    """
+    """Words by name, as texts; used: names that determine what is read from files."""
 
     def __init__(self, words: Mapping[str, str]) -> None:
         super().__init__(words)
         self.used: set[str] = set()
 
     def take(self, name: str, keep: bool = False) -> str:
-        """Return the text of a word, "" if it is not there; it is removed unless it is
-        to be kept, as a parameter.
-        """
+        """Remove a word, unless `keep`, and return its text, or ""."""
         self.used.add(name)
         return self.get(name, "") if keep else self.pop(name, "")
 
     def group(self, prefix: str, known: Any = None) -> dict[str, Any]:
-        """Remove the words that begin with prefix and a dot, and return their values by
-        the rest of their names.
+        """Remove the words "prefix.NAME", and return their values by NAME.
 
         known: the function whose parameters they are.
         """
@@ -133,14 +124,8 @@ class Words(dict[str, str]):
 class Worded:
     """A scenario by its name and words, which may have several values.
 
-    Attributes
-    ----------
-    scenario : Model
-        With the first value of each word.
-    grid : dict
-        Name of a word, or of a parameter of a policy -> its values.
-    names : list of str
-        The full names of the words that are parameters.
+    scenario: with the first value of each word. grid: name of a word, or of a parameter
+    of a policy -> its values. names: full names of the words that are parameters.
     """
 
     def __init__(self, name: str, texts: Sequence[str]) -> None:
@@ -219,8 +204,7 @@ class Worded:
 
 
 def source_of(name: str, words: Words) -> Any:
-    """Return the scenario of a name, with the words that say where its jobs are from;
-    these are removed.
+    """Return the scenario of a name, and remove the words on the source of its jobs.
 
     Raises InputError for an unknown name, or a wrong file.
     """
@@ -400,9 +384,7 @@ READERS: dict[str, Callable[[str, Words], Any]] = {
 
 
 def _reading(words: Words, **more: Any) -> dict[str, Any]:
-    """Return the arguments of a reader of logs; more: types of those beyond every
-    log's.
-    """
+    """Return the arguments of a reader of logs; more: types of additional ones."""
     texts = words.group("log")
     known = {"format": str, "window": str, **hints(Reading), **more}
     del known["columns"]
@@ -421,7 +403,7 @@ def _reading(words: Words, **more: Any) -> dict[str, Any]:
 
 
 def _announce(scenario: Scenario) -> None:
-    """Log what a log holds, and which series are too short for it."""
+    """Log a summary of a log, and which series are too short for it."""
     if isinstance(scenario.workload, LoggedWorkload):
         log.info("%s", _summary(scenario, scenario.workload))
     for series in scenario.market.series:
@@ -468,8 +450,7 @@ def from_file(path: Path) -> Any:
 
 
 def group_of(texts: list[str], prefix: str, owner: Any) -> dict[str, Any]:
-    """Remove the words that begin with prefix and a dot from texts; return values by
-    the rest of their names.
+    """Remove the words "prefix.NAME" from texts, and return their values by NAME.
 
     owner: the class whose parameters they are. Raises InputError for an unknown name,
     and for several values.
@@ -532,10 +513,7 @@ def value_of(text: str, hint: Any) -> Any:
 
 
 def _check_value(word: str, value: Any, item: Parameter) -> None:
-    """Raise InputError for a value that a function's parameter does not have.
-
-    Models check theirs themselves; a function would fail, or ignore it.
-    """
+    """Raise InputError for a value that a function's parameter cannot have."""
     hint = item.hint
     kinds, options = {*_kinds(hint)}, options_of(hint)
     if options and not (value is None and NoneType in kinds):

@@ -53,7 +53,6 @@ def _add_compare(parser: argparse.ArgumentParser) -> None:
 
 
 def _compare(args: argparse.Namespace) -> Answer:
-    """Return the comparison in the requested format."""
     worded = Worded(args.scenario, args.words)
     if isinstance(worded.scenario, FunctionModel):
         return _compare_alternatives(args, worded)
@@ -131,7 +130,6 @@ def _add_sweep(parser: argparse.ArgumentParser) -> None:
 
 
 def _sweep(args: argparse.Namespace) -> Answer:
-    """Return the sweep in the requested format."""
     worded = Worded(args.scenario, args.words)
     several = [word for word, values in worded.grid.items() if len(values) > 1]
     if not several:

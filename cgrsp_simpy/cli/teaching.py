@@ -84,7 +84,6 @@ def _add_lectures(parser: argparse.ArgumentParser) -> None:
 
 
 def _lectures(args: argparse.Namespace) -> Answer:
-    """Return the list, the script, or the files written."""
     lectures, name = _scripts(), args.number
     assignments = sorted(_sources().glob("assignments/*.py"))  # none without sources
     scripts = lectures | {path.stem: path for path in assignments}
@@ -222,7 +221,6 @@ def _add_app(parser: argparse.ArgumentParser) -> None:
 
 
 def _app(args: argparse.Namespace) -> Answer:
-    """Serve the page until it is interrupted."""
     check_whole("--port", args.port, least=1, most=65535)
     if find_spec("streamlit") is None:
         raise InputError('Streamlit is missing: pip install ".[app]" in a clone')

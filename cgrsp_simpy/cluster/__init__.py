@@ -1,5 +1,4 @@
-"""Multi-GPU clusters: gang scheduling, placement on nodes, fragmentation and
-starvation.
+"""Multi-GPU clusters: gang scheduling, placement, fragmentation and starvation.
 
 A `Scenario` of jobs (an `Offered` mix, or `Jobs` of a log) on a `Cluster` is used like
 that of any module; a scheduler is a name of SCHEDULERS, or any function of a `View`.

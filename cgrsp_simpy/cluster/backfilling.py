@@ -1,10 +1,10 @@
 """EASY and conservative backfilling, and the profile of free GPUs by which they plan.
 
 Lifka (1995), "The ANL/IBM SP scheduling system", LNCS 949; Mu'alem and Feitelson
-(2001), IEEE Transactions on Parallel and Distributed Systems 12, 529-543. Both are for
-one pool of GPUs; reservations on nodes are ours. A job that exceeds its estimate goes
-on. EASY then expects it to end at once, conservative backfilling to run for as long
-again (both ours), so a reservation may come later.
+(2001), IEEE Transactions on Parallel and Distributed Systems 12, 529-543. Reservations
+on nodes are ours. A job that exceeds its estimate continues. EASY then expects it to
+end at once, conservative backfilling to run for as long again (both ours), so a
+reservation may come later.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ class Reservation(NamedTuple):
 class Profile:
     """Free GPUs over time, at first those of an empty cluster.
 
-    starts_s: start of each step. free: GPUs free in it (`Nodes`); the last never ends.
+    starts_s: start of each step. free: free GPUs per step (`Nodes`); the last never
+    ends.
     """
 
     def __init__(self, now_s: float, nodes: Nodes) -> None:
@@ -73,8 +74,7 @@ class Profile:
     ) -> Reservation | None:
         """Return the first reservation that starts before before_s, or None.
 
-        Only starts of steps are tried. from_s: no earlier one is possible. free: in all
-        steps from `first` up to `over`.
+        Only starts of steps are tried. from_s: no earlier one is possible.
         """
         starts_s, steps, fits = self.starts_s, self.free, self.nodes.fits
         first = over = bisect_left(starts_s, from_s)
@@ -96,7 +96,7 @@ class Profile:
         return None
 
     def _back(self, over: int, gpus: int) -> tuple[int, int]:
-        """Return the first step from which there is room until `over`; what is free."""
+        """Return the first step with room from it until `over`, and the free GPUs."""
         fits, first, free = self.nodes.fits, over, self.nodes.all
         for step in reversed(self.free[:over]):
             if not fits(left := free & step, gpus):
@@ -122,7 +122,7 @@ def easy(depth: Whole = 0) -> Scheduler:
 
 
 def easy_in_order(view: View, jobs: Sequence[int], depth: int = 0) -> Starts:
-    """As `easy`, but in this order, which holds all waiting jobs."""
+    """As `easy`, but in this order of all waiting jobs."""
     for behind, job in enumerate(jobs, 1):
         if (place := view.room(view.needs[job])) is None:
             yield from _backfill(
@@ -173,9 +173,8 @@ class Conservative:
 
     If a job ends before its estimate, reservations are compressed: in the order of
     their starts, each is replaced by the earliest one that the others allow, never
-    later. So no job starts after its first reservation unless a job exceeds its
-    estimate; then all are made again by arrival. At one instant jobs end before others
-    arrive. reserved: the Reservation of each waiting job after the last decision.
+    later. If a job exceeds its estimate, all are made again by arrival. reserved: the
+    Reservation of each waiting job after the last decision.
     """
 
     __name__ = "conservative"

@@ -1,6 +1,7 @@
-"""The nodes of a multi-GPU cluster (cluster-schedulers.txt Section IV.A), and where a
-job's GPUs are: on one node, or, if it is wider than any node, on whole nodes and the
-rest on one; or on as many nodes as a log records, with its cores and memory.
+"""The nodes of a multi-GPU cluster (cluster-schedulers.txt Section IV.A).
+
+A job is on one node, or, if it is wider than any node, on whole nodes and the rest on
+one; or on as many nodes as a log records, with its cores and memory.
 """
 
 from __future__ import annotations
@@ -53,14 +54,12 @@ def first_fit(size: int, free: int) -> float:  # noqa: ARG001
 
 
 def best_fit(size: int, free: int) -> float:  # noqa: ARG001
-    """The node on which least is left free."""
+    """The node with the least free GPUs left."""
     return free
 
 
 def pack(size: int, free: int) -> float:
-    """The node that is busiest, by share of its GPUs in use: empty nodes are kept for
-    wide jobs.
-    """
+    """The node with the greatest share of GPUs in use; it leaves nodes empty."""
     return free / size
 
 
@@ -91,12 +90,11 @@ class Need(NamedTuple):
 
 
 class Nodes:
-    """The nodes of a cluster, and what is free on them: one whole number, with a bit a
-    GPU.
+    """The nodes of a cluster, and what is free: an integer with one bit per GPU.
 
-    Of n nodes, bit (k - 1) n + i says whether node i has k GPUs free, or more. So `one
-    & other` is what is free in both; where nodes with k GPUs free are takes a few
-    operations on such numbers, however the GPUs are shared out among nodes.
+    Of n nodes, bit (k - 1) n + i is whether node i has k GPUs free, or more. So `one &
+    other` is what is free in both, and nodes with k free GPUs are found in a few
+    operations.
 
     all: when nothing runs. widest: GPUs of the largest node.
     """
@@ -126,27 +124,25 @@ class Nodes:
         super().__setattr__(name, value)
 
     def packed(self, counts: Sequence[int]) -> int:
-        """What is free, by the GPUs that are free on each node."""
+        """Return what is free, from the free GPUs of each node."""
         return sum(self._first[gpus] << node for node, gpus in enumerate(counts))
 
     def count(self, free: int, node: int) -> int:
-        """GPUs that are free on a node."""
+        """Return the free GPUs of a node."""
         return (free >> node & self._first[-1]).bit_count()
 
     def counts(self, free: int) -> list[int]:
-        """GPUs that are free on each node."""
+        """Return the free GPUs of each node."""
         return [self.count(free, node) for node in range(self._nodes)]
 
     def put(self, free: int, node: int, gpus: int) -> int:
-        """What is free when so many GPUs of a node are."""
+        """Return what is free if a node has this number of free GPUs."""
         return free & ~(self._first[-1] << node) | self._first[gpus] << node
 
     # ---- taking and giving ----
 
     def columns(self, place: Allocation) -> Sequence[Columns]:
-        """Return the bits of a place, for `taken` and `given`: one entry for all nodes
-        with equally many GPUs.
-        """
+        """Return the bits of a place, for `taken` and `given`, by number of GPUs."""
         every, first, number = self._first[-1], self._first, self._nodes
         return [
             (gpus * number, nodes * every, nodes * first[gpus])
@@ -188,7 +184,7 @@ class Nodes:
     # ---- finding room ----
 
     def fits(self, free: int, gpus: int) -> bool:
-        """Whether a job of so many GPUs has room."""
+        """Whether a job of this number of GPUs has room."""
         if gpus <= self.widest:
             return free >> (gpus - 1) * self._nodes > 0
         if free.bit_count() < gpus or self.widest == 1:
@@ -205,19 +201,17 @@ class Nodes:
         return with_room.bit_count() > sum(n for size, n in taken if size >= gpus)
 
     def usable(self, free: int, gpus: int) -> int:
-        """GPUs of the nodes that have room for a job of so many; of one wider than any
-        node, of those that are all free.
-        """
+        """Return the free GPUs of nodes with room for a job, or empty if it is wide."""
         if gpus <= self.widest:
             room = free >> (gpus - 1) * self._nodes & (1 << self._nodes) - 1
             return (free & room * self._first[-1]).bit_count()
         return sum(size * empty.bit_count() for size, empty in self._empty(free))
 
     def room(self, free: int, gpus: int) -> Allocation | None:
-        """Where a job of so many GPUs goes; None if it does not fit.
+        """Return a place for a job; None if it does not fit.
 
-        A wide one has empty nodes, the largest first, while they are not too large; the
-        rest is as a job of its own.
+        A wide job has empty nodes, the largest first, if they are not too large; the
+        rest is placed as a job of its own.
         """
         if free.bit_count() < gpus:
             return None
@@ -238,14 +232,14 @@ class Nodes:
         return tuple(place)
 
     def _empty(self, free: int) -> list[tuple[int, int]]:
-        """Sizes, the largest first, and the nodes of each that are all free."""
+        """Return sizes, the largest first, and the empty nodes of each."""
         return [
             (size, free >> (size - 1) * self._nodes & nodes)
             for size, nodes in self._kinds
         ]
 
     def _node(self, free: int, gpus: int) -> int | None:
-        """The node of least key for a job that is not wide."""
+        """Return the node of least key for a job that is not wide."""
         if self._nodes == 1:  # however many GPUs it has
             return 0 if free.bit_count() >= gpus else None
         free >>= (gpus - 1) * self._nodes
@@ -277,8 +271,7 @@ def _by_gpus(place: Allocation) -> Sequence[tuple[int, int]]:
 
 
 class Pools(Nodes):
-    """Nodes whose jobs take a `Need`: it is spread evenly over its nodes, and fits if
-    as many have room for the greatest part of each of its amounts.
+    """Nodes whose jobs take a `Need`, spread evenly over as many nodes as it has.
 
     Each pool of a node is a node of `Nodes`, so that what is free is one number as
     there.
@@ -313,7 +306,7 @@ class Pools(Nodes):
         )
 
     def serves(self, place: Allocation, need: Need) -> bool:
-        """Whether a place is what a job needs."""
+        """Whether a place satisfies the need of a job."""
         totals = [0] * len(need.amounts)
         nodes = {number % self.number for number, _ in place}
         for number, part in place:
@@ -322,7 +315,7 @@ class Pools(Nodes):
         return allowed and len(nodes) == need.nodes and tuple(totals) == need.amounts
 
     def _with_room(self, free: int, need: Need) -> int:
-        """The nodes with room for a part of each amount."""
+        """Return the nodes with room for a part of each amount."""
         room = need.where
         for pool, amount in enumerate(need.amounts):
             if amount:
@@ -341,11 +334,8 @@ Gpus = Annotated[int, limits("a whole number >= 0, at most 10,000", ge=0, le=10_
 class Cluster:
     """Nodes with GPUs, which may differ in size.
 
-    Raises
-    ------
-    InputError
-        For no node, one without GPUs (or cores, if these are known), no GPU at all, and
-        lists that do not have one entry per node.
+    Raises InputError for no node, one without GPUs (or cores, if these are known), no
+    GPU at all, and lists that do not have one entry per node.
     """
 
     sizes: Annotated[Entries[Gpus], rule("a list of at least one node", bool)] = (
@@ -384,9 +374,7 @@ class Cluster:
 
     @property
     def step_gb(self) -> int:
-        """Gigabytes in which memory is counted: those of a node rounded down, of a job
-        up.
-        """
+        """Unit of memory, GB: a node's is rounded down to it, a job's up."""
         return -(-max(self.memory_gb, default=1) // MEMORY_STEPS)
 
     @property
@@ -396,20 +384,20 @@ class Cluster:
         return [pool for pool in (self.sizes, self.cores, memory) if pool]
 
     def nodes(self, needs: Sequence[Any], placement: Placement = best_fit) -> Nodes:
-        """The nodes, as jobs of some `needs` take them."""
+        """Return the nodes for jobs with such needs."""
         rich = isinstance(needs[0], Need)
         return Pools(self.pools, placement) if rich else Nodes(self.sizes, placement)
 
     def marks(self, jobs: Jobs) -> dict[str, tuple[str, ...]]:
-        """Attributes of each node that jobs can request, by the tag of the request."""
+        """Return attributes per node that jobs can request, by tag of the request."""
         marks = {"gpu_type": self.types, "partition": self.partitions}
         return {name: own for name, own in marks.items() if own and name in jobs.tags}
 
     def needs(self, jobs: Jobs) -> Sequence[int] | Sequence[Need]:
-        """Demand of each job: its GPUs, if neither jobs nor cluster have more columns.
+        """Return the demand per job: its GPUs, unless there are more columns.
 
-        A job without a number of nodes takes the fewest on which it fits. A
-        partition or type of GPU that is not given, or "a|b", leaves the choice.
+        A job without a number of nodes takes the fewest on which it fits. A partition
+        or type of GPU that is not specified, or "a|b", leaves the choice.
         """
         marks, none = self.marks(jobs), np.zeros(jobs.jobs, np.int64)
         on_one = (
@@ -461,5 +449,5 @@ PAPER_CLUSTER = Cluster((8,) * 8)  # 64 GPUs, cluster-schedulers.txt Section IV.
 
 
 def gpus_text(gpus: int) -> str:
-    """A number of GPUs in words."""
+    """Return a number of GPUs in words."""
     return "1 GPU" if gpus == 1 else f"{gpus} GPUs"

@@ -1,9 +1,4 @@
-"""Jobs of a multi-GPU cluster, as columns, and those drawn of the paper's mix
-(cluster-schedulers.txt Section IV.A).
-
-Of the mix the paper gives three lists of shares and no more. Everything else is ours
-and stated at `Mix`.
-"""
+"""Jobs of a multi-GPU cluster, as columns, and those drawn from the paper's mix."""
 
 from __future__ import annotations
 
@@ -62,60 +57,24 @@ Number = TypeVar("Number", np.float64, np.int64)
 
 @dataclass(frozen=True, eq=False)
 class Jobs:
-    """Jobs in order of arrival; columns of shape (jobs,).
+    """Jobs in order of arrival, then as listed; columns of shape (jobs,), or None.
 
-    They are put in order of arrival, those that arrive together in the order given.
+    arrival_s: when a job is ready, seconds, >= 0. gpus: held all at once, >= 1.
+    duration_s, estimate_s: seconds that it holds them, and that a scheduler expects, >
+    0. iterations: the work that is known before a job runs, > 0, for the efficiency of
+    PBS and SBS. kind: index into KINDS. family, user: numbers >= 0. tags: of jobs of a
+    log, its ids and all other columns, as texts. limited: whether the estimate is
+    recorded, not the run time in its place; None: always. qos: priority of the quality
+    of service over the highest, 0 to 1. running: whether a job still ran when its log
+    was written, so that its duration is a guess. start_s: recorded start, on the clock
+    of arrival_s; NaN if unknown. nodes: number of nodes; 0: as few as possible. cores,
+    memory_gb: if the cluster has these. submit_s: recorded submission, seconds, at or
+    before the arrival. predecessor: index of the job after whose end a job is ready in
+    a simulation; -1 for none. think_s, earliest_s: seconds from that end until the job
+    is ready, and a time before which it is not.
 
-    Parameters
-    ----------
-    arrival_s : array
-        Seconds, >= 0.
-    gpus : array of int
-        GPUs that a job holds all at once, >= 1.
-    duration_s : array
-        For how long it holds them, seconds, > 0.
-    estimate_s : array
-        Estimate of the duration that a scheduler gets, seconds, > 0.
-    iterations : array or None
-        The work that is known before a job runs, > 0, for the efficiency of PBS and
-        SBS; None: unknown.
-    kind : array of int
-        Index into KINDS.
-    family, user : array of int or None
-        Numbers >= 0 of model families and users; None: unknown.
-    name : str
-        For tables and messages.
-    tags : Tags
-        Of jobs of a log, its own ids and all other columns, as texts.
-    limited : array of bool or None
-        Whether the estimate is one that was given, not the run time for want of one;
-        None: all are.
-    qos : array or None
-        The priority of a job's quality of service over the highest, 0 to 1; None:
-        unknown.
-    running : array of bool or None
-        Whether a job still ran when its log was written: its duration is then a guess.
-    start_s : array or None
-        When a job started, by its log, on the clock of `arrival_s`; NaN or None:
-        unknown.
-    nodes : array of int or None
-        On how many nodes a job is; 0 or None: on as few as it fits on.
-    cores, memory_gb : array or None
-        Its cores and memory, if the cluster has these.
-    submit_s : array or None
-        Recorded submission, seconds, at or before the arrival, which is the time at
-        which a job is ready.
-    predecessor : array of int or None
-        Index of the job after whose end a job is ready in a simulation; -1 for none.
-    think_s, earliest_s : array or None
-        Time from that end until the job is ready, and a time before which it is not,
-        seconds.
-
-    Raises
-    ------
-    InputError
-        For what is not allowed, naming column and job (numbered from 1 in the order
-        given).
+    Raises InputError for what is not allowed, naming column and job (numbered from 1 as
+    listed).
     """
 
     arrival_s: Floats = field(repr=False)
@@ -172,7 +131,7 @@ class Jobs:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The names of the columns that are there."""
+        """The names of the known columns."""
         return tuple(
             column
             for column in COLUMNS
@@ -190,15 +149,13 @@ class Jobs:
         return len(self.arrival_s)
 
     def rows(self) -> Iterator[Row]:
-        """The jobs one by one: their values of `shown`."""
+        """Yield the values of `shown` per job."""
         return zip(*(getattr(self, column).tolist() for column in self.shown))
 
     def load(self, cluster: Cluster) -> float:
-        """Offered load: work that arrives per second, from the first arrival to the
-        last, over the GPUs there are.
+        """Return the offered load from the first to the last arrival, over the GPUs.
 
-        cluster: whose GPUs are counted. Result: without a unit; infinite if all arrive
-        at once.
+        Infinite if all jobs arrive at once.
         """
         span_s = float(self.arrival_s[-1] - self.arrival_s[0])
         return (
@@ -208,17 +165,14 @@ class Jobs:
         )
 
     def check_fit(self, cluster: Cluster) -> None:
-        """Refuse jobs of which the cluster cannot run one, even when it is empty.
-
-        Raises InputError that names the job.
-        """
+        """Raise InputError for a job that does not fit on the empty cluster."""
         refuse(
             self.too_wide(cluster),
             lambda job: f"job {job + 1} {self.shortage(job, cluster)}",
         )
 
     def too_wide(self, cluster: Cluster) -> Bools:
-        """The jobs that the cluster cannot run, even when it is empty."""
+        """Return which jobs do not fit on the empty cluster."""
         needs = cluster.needs(self)
         nodes = cluster.nodes(needs)
         fits = {need: nodes.fits(nodes.all, need) for need in {*needs}}
@@ -239,11 +193,7 @@ class Jobs:
         )
 
     def chosen(self, index: Sequence[int] | Ints, name: str) -> Jobs:
-        """Some of the jobs.
-
-        index: of those wanted, in their order. name: of the new jobs. Result: with
-        their tags.
-        """
+        """Return some of the jobs, by index and in this order, with their tags."""
         columns: dict[str, Any] = dict.fromkeys(MAY_LACK)
         columns |= {column: getattr(self, column)[index] for column in self.columns}
         if self.predecessor is not None:
@@ -254,9 +204,7 @@ class Jobs:
 
 
 def _renumbered(jobs: Ints, chosen: Ints) -> Ints:
-    """Return indices of jobs, or -1, as they are after jobs have been chosen in some
-    order.
-    """
+    """Return indices of jobs, or -1, as they are among the chosen jobs."""
     place = {job: number for number, job in enumerate(chosen.tolist())}
     return np.array([place.get(job, -1) for job in jobs.tolist()], np.int64)
 
@@ -270,7 +218,7 @@ COLUMNS = {
 
 
 def known(column: npt.NDArray[Number] | None) -> npt.NDArray[Number]:
-    """A column that may be lacking. Raises InputError if it is."""
+    """Return a column; InputError if it is None."""
     if column is None:
         raise InputError("the scheduler looks at a column that these jobs lack")
     return column
@@ -286,20 +234,17 @@ Widths = Annotated[Entries[Count], rule("a list of at least one width", bool)]
 
 @declared()
 class Mix:
-    """Shares of kinds, GPUs and durations; the defaults are the paper's
-    (cluster-schedulers.txt Section IV.A).
+    """Shares of kinds, GPUs and durations; the defaults are the paper's.
 
-    Ours: the widths of a class ("16+": 16, 24 and 32) are equally likely, durations are
+    From cluster-schedulers.txt Section IV.A, which prints three lists of shares. Ours:
+    the widths of a class ("16+": 16, 24 and 32) are equally likely, durations are
     log-uniform within each class, and kind, GPUs and duration are independent. Families
     of a kind, and users, have shares in proportion to 1, 1/2, 1/3 and so on. A family
     does 0.1 to 10 iterations per second on one GPU (log-uniform, drawn by the seed); a
     job's iterations are this rate times its duration times its GPUs^0.9.
 
-    Raises
-    ------
-    InputError
-        For shares that do not sum to 1, or that are not one per class, and for limits
-        that do not rise.
+    Raises InputError for shares that do not sum to 1, or that are not one per class,
+    and for limits that do not increase.
 
     References
     ----------
@@ -352,7 +297,7 @@ class Mix:
 
     @property
     def edges_s(self) -> tuple[float, ...]:
-        """Ends of the classes of durations, the outermost ours."""
+        """Ends of the classes of durations, seconds; the outermost are ours."""
         return (self.shortest_s, *self.limits_s, self.longest_s)
 
     @property
@@ -368,10 +313,7 @@ class Mix:
         )
 
     def check_fit(self, cluster: Cluster) -> None:
-        """Refuse a mix with jobs that a cluster cannot run, even when it is empty.
-
-        Raises InputError that names the widest job.
-        """
+        """Raise InputError if the widest job does not fit on the empty cluster."""
         widest = max(width for width, share in zip(*self.width_shares) if share > 0)
         allowed = f"at most {cluster.gpus} GPUs, those of the cluster"
         require(widest <= cluster.gpus, "widest job of the mix", widest, allowed)
@@ -379,8 +321,7 @@ class Mix:
 
 @declared()
 class Offered:
-    """Jobs of a mix, drawn separately for each seed; the nth is the same however many
-    there are.
+    """Jobs of a mix, drawn per seed; the nth is the same for any number of jobs.
 
     Jobs arrive until the measured ones have ended and no more GPU-seconds wait than
     jobs have met on average since the first of them: so no wait depends on where the
@@ -413,18 +354,17 @@ class Offered:
         )
 
     def draw(self, cluster: Cluster, seed: int) -> Jobs:
-        """All jobs of a seed that may arrive, in order of arrival."""
+        """Return all jobs of a seed that may arrive, in order of arrival."""
         return generate(
             self.mix, self.warm_up + self.jobs + self.after, self.load, cluster, seed
         )
 
 
 def least_gpu_hours(mix: Mix) -> float:
-    """The mean job has at least so many GPU-hours, whatever the laws within the
-    classes: all at the lower ends of their classes.
+    """Return the least mean GPU-hours per job, for any distribution within the classes.
 
-    Holds if GPUs and duration are independent (else: `least_of_any_law`). 3.56 of the
-    paper's mix; its first class of durations begins at 0.
+    Holds if GPUs and duration are independent (else: `least_of_any_law`). The first
+    class of durations begins at 0.
     """
     gpus = summed(
         share * min(widths) for widths, share in zip(mix.gpus, mix.gpu_shares)
@@ -440,8 +380,7 @@ def least_gpu_hours(mix: Mix) -> float:
 
 
 def least_of_any_law(mix: Mix) -> float:
-    """As `least_gpu_hours`, but whatever GPUs and duration have to do with each other:
-    1.10 of the paper's mix.
+    """As `least_gpu_hours`, for any dependence of GPUs and duration.
 
     The least is where the widest jobs are the shortest (rearrangement inequality).
     """
@@ -466,7 +405,7 @@ def least_of_any_law(mix: Mix) -> float:
 
 
 def mean_gpu_hours(mix: Mix) -> float:
-    """GPU-hours of the mean job, of the law: mean GPUs x mean duration."""
+    """Return the expected GPU-hours per job: mean GPUs x mean duration."""
     widths, shares = mix.width_shares
     edges_s = np.array(mix.edges_s, float)  # whole numbers may be too long for NumPy
     # of a log-uniform law: (b - a) / ln(b / a)
@@ -478,15 +417,12 @@ def mean_gpu_hours(mix: Mix) -> float:
 def generate(
     mix: Mix, jobs: Count, load: Positive, cluster: Cluster, seed: Whole = 0
 ) -> Jobs:
-    """Jobs of a mix; each quantity has its own stream of random numbers.
+    """Draw jobs of a mix; each quantity has its own stream of random numbers.
 
-    Arrivals are Poisson (ours; the paper does not say how its jobs arrive), at the rate
-    at which the law, not the sample, offers the load.
-
-    mix: the laws of the jobs. jobs: number of jobs. load: GPU-seconds that arrive per
-    second over the GPUs of the cluster. cluster: what the load is of. seed: at least 0.
-    Result: in order of arrival. Raises InputError if the mix holds jobs that the
-    cluster cannot run, or for a number that is not allowed.
+    Arrivals are Poisson (ours; the paper does not describe them), at the rate that
+    offers the load in expectation. load: GPU-seconds that arrive per second over the
+    GPUs of the cluster. Raises InputError if the mix has jobs that the cluster cannot
+    run.
     """
     mix.check_fit(cluster)
     widths, shares = mix.width_shares

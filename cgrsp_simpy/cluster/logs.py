@@ -41,10 +41,9 @@ def read_jobs(
     window: str | None = None,
     **reading: Unpack[Reading],
 ) -> Jobs:
-    """Read the jobs of a log; cluster, skip_wide, qos: see `jobs_of`.
+    """Read the jobs of a log, in order of submission; InputError with file and line.
 
-    All others: see `cgrsp_simpy.logs.read_log`. Result: in order of submission, with
-    the log's tags. Raises InputError with the file's name and, if known, the line.
+    cluster, skip_wide, qos: see `jobs_of`; all others: see `cgrsp_simpy.logs.read_log`.
     """
     return jobs_of(
         read_log(path, format, window=window, **reading),
@@ -61,24 +60,20 @@ def jobs_of(
     skip_wide: bool = False,
     qos: Mapping[str, float] | None = None,
 ) -> Jobs:
-    """Return the jobs of a log on a cluster; a job arrives when it is ready, and time 0
-    is the first arrival.
+    """Return the jobs of a log on a cluster; time 0 is when the first job is ready.
 
     submit_s, service_s and gpus are needed. Jobs without a GPU and of 0 s are left out;
     in a log without any GPU, cores count as GPUs. If the cluster has cores, jobs
     without a GPU hold these. The estimate is the job's limit, else, if the log has
     limits by partition, the longest of the partition, else the run time. A job that is
-    still running holds its GPUs up to its limit, at least to the end of the log. Ours,
-    as logs do not record it: latency-sensitive pods (qos LS of openb) are inference,
-    all others training. The family is the application (swf), the model without its
-    batch size (philly), or all pods of equal demands (openb). A column that the log
-    does not have (work, family, user) is None, and schedulers that need it refuse the
-    log. The user is None unless the log has at least two.
+    still running holds its GPUs up to its limit, at least to the end of the log. Ours:
+    latency-sensitive pods (qos LS of openb) are inference, all others training; the
+    family is the application (swf), the model without its batch size (philly), or all
+    pods of equal demands (openb). The user is None unless the log has at least two.
 
-    cluster: to run them on. skip_wide: leave out a job that is too wide for the
-    cluster, instead of refusing it. qos: priorities >= 0 of the log's qualities of
-    service, by name; default 0. Result: in order of submission, with the log's tags.
-    Raises InputError with the file's name and, if known, the line.
+    skip_wide: leave out jobs that are too wide for the cluster, instead of raising.
+    qos: priorities >= 0 of the log's qualities of service, by name; default 0. Raises
+    InputError with the file's name and, if known, the line.
     """
     table = _to_the_end(table if cluster.cores else _of_cores(table))
 
@@ -315,10 +310,7 @@ NODES = Format(
 
 
 def read_cluster(path: str | Path) -> Cluster:
-    """Read a cluster from a CSV table, see `NODES`; without GPUs, cores count as GPUs.
-
-    Raises InputError with the file's name and line.
-    """
+    """Read a cluster from a CSV table, see `NODES`; InputError with file and line."""
     table = _of_cores(read_log(path, NODES, strict=True))
     columns: dict[str, Any] = {
         name: table.get(name, 0).astype(np.int64).tolist() for name in table.columns
@@ -338,7 +330,7 @@ def schedule_text(run: Run) -> str:
 
     The job number is the log's job_id if all are distinct whole numbers; else jobs are
     numbered from 1, and the comments list their ids. The status is 1 (completed), or 0
-    for a job that was ended at its limit. Result: comments, then one line per job.
+    for a job that was ended at its limit.
     """
     jobs, tags, cluster = run.jobs, run.report.tags, run.scenario.cluster
     columns = {

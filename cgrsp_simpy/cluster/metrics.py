@@ -72,50 +72,26 @@ UNSETTLED = dict.fromkeys(  # if the queue grows for as long as jobs arrive
 def metrics(run: Run) -> dict[str, float]:
     """Compute the paper's metrics of the measured jobs of a run (Section IV.C).
 
-    Returns
-    -------
-    dict
-        The figures by name; their labels and units are in METRICS.
+    throughput_per_h, utilisation_pct: completed jobs and GPUs in use, averaged from the
+    first to the last measured arrival; NaN if all arrive at one time. makespan_s: from
+    the first arrival to the last completion. wait_s, jct_s: means of the wait and of
+    the time from arrival to completion. wait_min_s, wait_p50_s, wait_p95_s, wait_max_s:
+    least, median, 95th percentile and greatest. wait_variance_s2, wait_variance_min2:
+    of the waits, over n; the paper does not print its unit. starved, starved_pct: jobs
+    that wait over 1800 s. jain: index of slowdowns, (wait + run time) / run time, from
+    1/n to 1. bounded_slowdown: mean slowdown, with run times of at least 10 s, and at
+    least 1 [1]_. success_pct: jobs complete when the last measured one arrives (the
+    time is ours). censored: jobs that had not started at the last arrival, whose waits
+    depend on where the run, or a log, is cut. fragmentation_pct: mean of
+    `fragmentation` over the time in which jobs wait while measured ones arrive; 0 if
+    none ever does. node_fragmentation_pct: share of that time in which the largest
+    waiting job fits nowhere although as many GPUs are free as it needs (Section II.B).
+    consolidation_pct, moves: share of that second time in which moving running jobs to
+    other nodes would make room, and the mean number of jobs moved
+    (`consolidation.moves`; ours). killed: jobs that were ended at their limit.
 
-        throughput_per_h, utilisation_pct
-            Completed jobs and GPUs in use, averaged from the first to the last measured
-            arrival, both included; NaN if all arrive at one time. Over the makespan, a
-            scheduler that leaves wide jobs to the end would seem slow.
-        makespan_s
-            From the first arrival to the last completion.
-        wait_s, jct_s
-            Means of the wait and of the time from arrival to completion.
-        wait_min_s, wait_p50_s, wait_p95_s, wait_max_s
-            Least, median, 95th percentile and greatest.
-        wait_variance_s2, wait_variance_min2
-            Of the waits, over n; the paper does not print its unit.
-        starved, starved_pct
-            Jobs that wait over 1800 s.
-        jain
-            Jain's index of slowdowns, (wait + run time) / run time, from 1/n to 1; not
-            of waits, which can all be 0.
-        bounded_slowdown
-            Mean slowdown, with run times of at least 10 s, and at least 1 [1]_.
-        success_pct
-            Jobs complete when the last measured one arrives (the time is ours).
-        censored
-            Jobs that had not started at the last arrival: their waits depend on where
-            the run, or a log, is cut.
-        fragmentation_pct
-            Mean of `fragmentation` over the time in which jobs wait while measured ones
-            arrive; 0 if none ever does.
-        node_fragmentation_pct
-            Share of that time in which the largest waiting job fits nowhere although as
-            many GPUs are free as it needs (Section II.B).
-        consolidation_pct, moves
-            Share of that second time in which moving running jobs to other nodes would
-            make room, and the mean number of jobs moved (`consolidation.moves`; ours);
-            0 if there is no such time.
-        killed
-            Jobs that were ended at their limit.
-
-        If `Offered.after` did not suffice, waits and completions are infinite, except
-        starved and successful jobs, and jain is 0.
+    If `Offered.after` did not suffice, waits and completions are infinite, except
+    starved and successful jobs, and jain is 0.
 
     References
     ----------
@@ -177,8 +153,7 @@ def _while_jobs_arrive(run: Run, from_s: float, to_s: float) -> dict[str, float]
 
 
 def by_class(run: Run) -> list[dict[str, str | float]]:
-    """Return waits of the measured jobs by kind and by class of GPUs, one dict per
-    class.
+    """Return waits of the measured jobs, one dict per kind and per class of GPUs.
 
     With by, value, jobs, wait_s, jct_s (means, seconds), starved and starved_pct.
     """
@@ -217,16 +192,16 @@ def waits(jobs: Table) -> dict[str, float]:
 
 
 def jain(values: Floats) -> float:
-    """Compute Jain's fairness index, (sum x)^2 / (n sum x^2).
+    """Return Jain's fairness index, (sum x)^2 / (n sum x^2), of numbers > 0.
 
-    values: numbers > 0. Result: from 1/n, if one has all, to 1, if all are equal. Jain,
-    Chiu, Hawe (1984), DEC-TR-301.
+    From 1/n, if one has all, to 1, if all are equal. Jain, Chiu, Hawe (1984),
+    DEC-TR-301.
     """
     return float(values.sum() ** 2 / (len(values) * (values**2).sum()))
 
 
 def fragmentation(nodes: Nodes, free: int, gpus: int) -> float:
-    """Compute the share of the free GPUs that a job cannot use, 0 if none is free.
+    """Return the share of the free GPUs that a job cannot use, 0 if none is free.
 
     Usable are free GPUs on nodes with room for the job and, for one wider than any
     node, on empty nodes. free: see `Nodes`. gpus: of the job. After Weng et al. (2023),
@@ -240,24 +215,11 @@ def fragmentation(nodes: Nodes, free: int, gpus: int) -> float:
 def course(run: Run, to_s: float = inf) -> dict[str, Floats]:
     """Return time courses of a run up to a time: values that hold until the next time.
 
-    Returns
-    -------
-    dict
-        Columns of shape (times,), one time for all that happens at it:
-
-        time_s
-            Seconds.
-        waiting
-            Jobs in the queue.
-        busy
-            GPUs in use.
-        fragmentation
-            Of the largest waiting job, from 0 to 1; 0 if none waits.
-        unplaced
-            1 if this job fits nowhere although as many GPUs are free as it needs, or 0.
-        moves
-            Running jobs that are moved to make room for it when it is unplaced
-            (`consolidation.moves`); 0 if that does not help.
+    Columns of shape (times,). waiting: jobs in the queue. busy: GPUs in use.
+    fragmentation: of the largest waiting job, from 0 to 1; 0 if none waits. unplaced: 1
+    if this job fits nowhere although as many GPUs are free as it needs, or 0. moves:
+    running jobs that would be moved to make room for it when it is unplaced; 0 if that
+    does not help.
     """
     jobs, parts = run.jobs[run.jobs["submit_s"] <= to_s], run.parts()
     nodes = Nodes(run.scenario.cluster.sizes)

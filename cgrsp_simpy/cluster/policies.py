@@ -1,7 +1,7 @@
 """Schedulers by name or by text such as "hps:monotone=true".
 
 Single-objective ones (cluster-schedulers.txt III.B); HPS and the adaptive one that the
-paper gave up (III.D, V.A); the predictive PBS (V.B); the smart batch scheduler SBS
+paper abandoned (III.D, V.A); the predictive PBS (V.B); the smart batch scheduler SBS
 (V.C); and Slurm's. A job's time t is its estimate, g its GPUs. Ties go by arrival.
 """
 
@@ -49,10 +49,7 @@ def start_in_order(view: View, jobs: Iterable[int]) -> Starts:
 
 
 def start_by(view: View, key: Callable[[Ints], Floats | Ints]) -> Starts:
-    """Start the waiting jobs that fit, by increasing key.
-
-    key: from an array of job indices to an array of the same shape.
-    """
+    """Start the waiting jobs that fit, by increasing key of an array of job indices."""
     jobs = fitting(view)
     if len(jobs) > 1:
         jobs = jobs[key(jobs).argsort(kind="stable")]
@@ -129,7 +126,7 @@ BLOCKED: dict[str, Callable[[View, list[int]], Starts]] = {
 
 @checked
 def ordered(by: str = "latest", blocked: str = "skip") -> Scheduler:
-    """In one order, with a choice of what happens behind a job that does not fit; ours.
+    """In one order, with a choice for jobs behind one that does not fit; ours.
 
     by: "latest" arrival (LIFO), "shortest" by t, or "widest" by g, first. blocked:
     "skip": jobs behind it that fit start; "wait": none does (strict order); "backfill":
@@ -215,8 +212,7 @@ class Received:
 
 
 class LeastAttained:
-    """Least attained service without preemption: by the GPU-seconds received by the
-    user.
+    """Least attained service by user, in GPU-seconds, without preemption.
 
     Tiresias, which the paper cites, does so for jobs; users and no preemption are ours.
     """
@@ -245,19 +241,16 @@ def sbs(
     least_similarity: Fraction = 0.8,
     time_unit_s: Positive = 3600.0,
 ) -> Scheduler:
-    """Smart batch: the first job of the best batch of those that fit; without a batch,
-    the best single job.
+    """Smart batch: the first job of the best batch of those that fit, or a single job.
 
     A batch is 3 to 5 jobs of a family that follow each other in the queue. It is
     feasible if the sum of g is at most `capacity` and its similarity, 1 / (1 + Var t +
     Var g), at least `least_similarity`; its score is efficiency x similarity, with
     efficiency = sum of iterations / (sum of g x max t). A single job: efficiency / (1 +
-    g / 4) / (1 + t / 3600).
-
-    capacity: the most GPUs of a batch. least_similarity: the least similarity of a
-    batch, 0 to 1. time_unit_s: of t in its variance, seconds. By seconds, 1.0, as in
-    the authors' program, hardly any batch reaches 0.8 (the program ignores the
-    threshold: least_similarity=0); hours are ours. cluster-schedulers.txt Section V.C.
+    g / 4) / (1 + t / 3600). time_unit_s: unit of t in its variance; hours are ours. In
+    seconds, 1.0, as in the authors' program, hardly any batch reaches 0.8, and the
+    program ignores the threshold (least_similarity=0). cluster-schedulers.txt Section
+    V.C.
     """
 
     @named("sbs", "iterations", "family")
@@ -311,12 +304,9 @@ def hps(
 
     Base = 1 / (1 + t / 3600), Penalty = 1 / (1 + g / 4); Aging: see `hps_aging`. Aging
     is at most the boost, and nothing is reserved: so no wait is bounded, contrary to
-    the paper (tests: test_aging_does_not_bound_a_wait).
-
-    aging_threshold_s: the wait from which on aging acts, seconds. aging_boost: the most
-    that aging raises a score, >= 1. max_wait_s: the wait at which it does, seconds,
-    above the threshold. monotone: aging that never falls, ours. cluster-schedulers.txt
-    Section V.A; formulas: authors' program.
+    the paper. aging_threshold_s: wait above which aging acts. aging_boost: greatest
+    aging, reached at max_wait_s. monotone: aging that never decreases, ours.
+    cluster-schedulers.txt Section V.A; formulas: authors' program.
     """
     allowed = f"a number > {aging_threshold_s:g}"
     require(max_wait_s > aging_threshold_s, "max_wait_s", max_wait_s, allowed)
@@ -344,11 +334,11 @@ def hps(
 def hps_aging(
     wait_s: Floats, threshold_s: float, boost: float, max_wait_s: float, monotone: bool
 ) -> Floats:
-    """Return the factor of a wait w: 1 up to the threshold, then boost x min(w /
-    max_wait, 1).
+    """Return the factor of a wait w: 1 up to the threshold, then boost x min(w / m, 1).
 
-    Just past the threshold it is below 1 (0.33 by default), until w = max_wait / boost.
-    The monotone form, ours, rises linearly from the threshold to max_wait.
+    m is max_wait. Just past the threshold the factor is below 1 (0.33 by default),
+    until w = max_wait / boost. The monotone form, ours, rises linearly from the
+    threshold on.
     """
     if monotone:
         return 1 + (boost - 1) * np.clip(
@@ -368,15 +358,12 @@ def adaptive(
     long_queue: Whole = 20,
     shift: AtLeastOne = 2.0,
 ) -> Scheduler:
-    """The multi-factor scheduler that the paper gave up: by a weighted sum of three
-    scores.
+    """The multi-factor scheduler that the paper abandoned: by a weighted sum of scores.
 
-    The paper prints no formula: all numbers are ours.
-
-    efficiency, fairness, resources: weights of the `scores_of_queue`, >= 0.
-    short_queue, long_queue: while more than `long_queue` jobs wait, efficiency counts
-    `shift` times as much; while at most `short_queue` wait, fairness does. shift: at
-    least 1. cluster-schedulers.txt Section III.D.
+    The paper prints no formula: all numbers are ours. efficiency, fairness, resources:
+    weights of the `scores_of_queue`. While more than `long_queue` jobs wait, efficiency
+    counts `shift` times as much; while at most `short_queue` wait, fairness does.
+    cluster-schedulers.txt Section III.D.
     """
     weights = {"efficiency": efficiency, "fairness": fairness, "resources": resources}
     allowed = f"a whole number >= {short_queue}"
@@ -396,8 +383,7 @@ def adaptive(
 
 
 def scores_of_queue(view: View) -> Floats:
-    """Return scores of the waiting jobs, from 0 (worst in the queue) to 1, (3,
-    waiting).
+    """Return scores of the waiting jobs, from 0 (worst) to 1, (3, waiting).
 
     Efficiency: little GPU-time t g. Fairness: a long wait. Resources: few GPUs that
     leave few free on their nodes, g (1 + left). Formulas ours, after Section III.D.
@@ -431,32 +417,15 @@ def pbs(
     medium_s: NotNegative = 3600.0,
     tolerance: NotNegative = 0.2,
 ) -> Scheduler:
-    """Predictive backfill: of the jobs that fit, the most efficient if it excels, else
-    by rules.
+    """Predictive backfill: the most efficient job that fits, or else by rules.
 
     Efficiency is iterations / (g t). The rules, in order: the shortest of those with at
-    most `small_gpus`; the fewest GPUs of those below `medium_s`; the shortest.
-
-    Parameters
-    ----------
-    mode : str
-        When the best excels. "program": its efficiency exceeds `threshold`, as in the
-        authors' program; "text": it is at least `threshold` above the next, as a share.
-    pairs : bool
-        First start the best pairs, see `best_pair`; the authors' program has such a
-        function but never calls it.
-    threshold : float
-        See mode.
-    small_gpus : int
-        The most GPUs of a small job.
-    medium_s : float
-        Jobs below it are of medium length, seconds.
-    tolerance : float
-        How far the times of a pair may differ, as a share of the longer, ours.
-
-    References
-    ----------
-    cluster-schedulers.txt Section V.B; numbers: authors' program.
+    most `small_gpus`; the fewest GPUs of those below `medium_s`; the shortest. mode:
+    when the best excels. "program": its efficiency exceeds `threshold`, as in the
+    authors' program; "text": it is at least `threshold` above the next, as a share.
+    pairs: first start the best pairs, see `best_pair`; the authors' program never calls
+    its function for that. tolerance: how far the times of a pair may differ, as a share
+    of the longer, ours. cluster-schedulers.txt Section V.B; numbers: authors' program.
     """
     check_one_of("mode of pbs", mode, ("program", "text"))
 
@@ -520,8 +489,8 @@ class Multifactor:
     these are ours). max_age_s, half_life_s: PriorityMaxAge, PriorityDecayHalfLife,
     seconds, with Slurm's defaults. favor_small: PriorityFavorSmall. depth: see easy
     (bf_max_job_test). Slurm documentation, "Multifactor Priority Plugin" and "Classic
-    Fairshare Algorithm" with a damping factor of 1; without accounts, partitions and
-    nice values, and only one head is protected.
+    Fairshare Algorithm" with a damping factor of 1, without accounts, partitions and
+    nice values.
     """
 
     __name__ = "multifactor"
@@ -589,10 +558,9 @@ COMPARED = ("fifo", "sjf", "shortest", "shortest-gpu", "hps", "pbs", "sbs", "eas
 
 
 def make_scheduler(scheduler: str | Scheduler) -> Scheduler:
-    """Make a scheduler from its text.
+    """Make a scheduler from its text; a callable is returned unchanged.
 
-    scheduler: "easy", "hps:monotone=true,aging_boost=3", "own.py:widest_first"; a
-    callable is returned as it is. Raises InputError for an unknown name, parameter or
-    file, or a value that is not allowed.
+    scheduler: "easy", "hps:monotone=true,aging_boost=3", "own.py:widest_first". Raises
+    InputError for an unknown name, parameter or file, or a value that is not allowed.
     """
     return chosen("scheduler", scheduler, SCHEDULERS)

@@ -38,9 +38,7 @@ class ClusterReport(Report):
 
     @property
     def note(self) -> str:  # type: ignore[override]
-        """How many jobs of a log have no limit, and what schedulers see instead; and
-        how many still ran, whose ends are not known.
-        """
+        """Numbers of jobs of a log without a limit, or that still ran at its end."""
         source, jobs = self.model.source, self.model.jobs
         if not isinstance(source, Jobs):
             return ""
@@ -71,9 +69,10 @@ class ClusterReport(Report):
         return figures_of(measured(run)[chosen])
 
     def rows(self, run: Run) -> list[dict[str, Any]]:
-        """One dict per measured job: the columns of `Run.jobs`, its GPUs by node as
-        "node:GPUs", and a log's own columns, whose texts replace our numbers
-        of families and users.
+        """Return one dict per measured job: the columns of `Run.jobs` and of a log.
+
+        Its GPUs by node are texts "node:GPUs"; a log's families and users replace our
+        numbers.
         """
         names = run.jobs.dtype.names or ()
         parts = run.parts()
@@ -94,7 +93,7 @@ class ClusterReport(Report):
         ]
 
     def timeline(self, run: Run, **parts: Any) -> Timeline:
-        """The run as nodes and jobs; the kinds of the jobs are those of the paper."""
+        """Return the run as nodes and jobs, with the paper's kinds of jobs."""
         sizes, claims = enumerate(self.model.cluster.sizes), run.claims
         claims = claims[claims["resource"] < len(self.model.cluster.sizes)]
         told = {

@@ -33,15 +33,11 @@ from cgrsp_simpy.engine.simulation import Process, Simulation
 
 @declared()
 class Scenario(Model):
-    """Jobs on a cluster: everything that a run depends on except the scheduler and the
-    seed.
+    """Jobs on a cluster: all parameters of a run but the scheduler and the seed.
 
-    A job of a run is its index in order of arrival; its `Row` holds its columns.
-
-    Raises
-    ------
-    InputError
-        For a parameter that is not allowed, or a job that the cluster cannot run.
+    A job of a run is its index in order of arrival; its `Row` holds its columns. Raises
+    InputError for a parameter that is not allowed, or a job that the cluster cannot
+    run.
     """
 
     source: Offered | Jobs = parameter(
@@ -107,9 +103,7 @@ class Scenario(Model):
         }
 
     def job_process(self, run: Simulation, job: int) -> Process:
-        """Claim all GPUs of a job at once, and run it until its work is done or it is
-        killed at its limit.
-        """
+        """Claim all GPUs of a job at once, and run it to its end or limit."""
         stopping = run.plan
         if job in run.dependent_jobs:
             yield from self.until_ready(run, job)
@@ -129,9 +123,7 @@ class Scenario(Model):
             run.predecessor_ends[job].succeed(run.now_s)
 
     def until_ready(self, run: Simulation, job: int) -> Process:
-        """Wait for the end of the job that a job follows, and for the think time: it
-        counts as submitted then.
-        """
+        """Wait for the predecessor's end and the think time, then submit the job."""
         before, think_s = run.dependent_jobs[job]
         ended_s = yield run.predecessor_ends[before]
         if (rest_s := ended_s + think_s - run.now_s) > 0:
@@ -140,9 +132,7 @@ class Scenario(Model):
         run.hidden[job] = (run.now_s, *run.hidden[job][1:])
 
     def time_s(self, row: Row) -> float:
-        """Return how long a job runs, seconds: its duration, or its limit if it is
-        killed there.
-        """
+        """Return the run time of a job, seconds, up to its limit if killed there."""
         _, _, duration_s, estimate_s, *_ = row
         return float(min(duration_s, estimate_s) if self.kill_at_limit else duration_s)
 
@@ -185,9 +175,7 @@ class Scenario(Model):
 
     @property
     def columns(self) -> dict[str, str]:  # type: ignore[override]
-        """The known columns of a job except its arrival, which every record has, and
-        whether it was killed.
-        """
+        """The known columns of a job but its arrival, and whether it was killed."""
         return {**{name: COLUMNS[name] for name in self.known[1:]}, "killed": "?"}
 
     @property
@@ -201,9 +189,7 @@ class Scenario(Model):
         return tuple(column for column in needs if column not in self.known)
 
     def moment(self, now_s: float, seed: int = 0) -> View:
-        """Return a view to try a scheduler on without a simulation: all jobs wait, and
-        none runs.
-        """
+        """Return a view to try a scheduler on, in which all jobs wait and none runs."""
         run = Simulation(self, lambda _: (), seed)
         view: View = run.view
         for _, job, row in self.arrivals(Draw(seed)):
@@ -250,9 +236,7 @@ def pooled(scenario: Scenario) -> Scenario:
 
 
 class StoppingRule:
-    """When drawn jobs stop arriving: once the measured jobs have ended and no more work
-    waits than jobs met on average since the first measured one. So the waits do not
-    depend on where the run is cut. The jobs of a log all arrive, and are measured.
+    """When drawn jobs stop arriving, as in `Offered`; those of a log all arrive.
 
     jobs: indices of the measured jobs. left: how many of them have not ended.
     waiting_gpu_s: work that waits now, GPU-seconds. settled: whether arrivals ended by
@@ -299,6 +283,6 @@ def simulate(
     kill_at_limit: bool = False,
     listener: Listener | None = None,
 ) -> Run:
-    """Run given jobs on a cluster: `cg.simulate` of a `Scenario`, in one call."""
+    """Run jobs on a cluster: `cg.simulate` of a `Scenario`, in one call."""
     scenario = Scenario(jobs, cluster, placement, kill_at_limit)
     return ClusterSubject(scenario).run(scheduler, listener=listener)

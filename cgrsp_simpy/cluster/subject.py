@@ -49,9 +49,7 @@ class ClusterSubject(Subject):
         }
 
     def make_policy(self, policy: str | Scheduler) -> Scheduler:
-        """Return a scheduler from its text; InputError also if it needs a column that
-        the jobs lack.
-        """
+        """Return a scheduler; InputError also if the jobs lack a column it needs."""
         scheduler: Scheduler = super().make_policy(policy)
         for column in self.model.shortage(scheduler)[:1]:
             raise InputError(
@@ -62,9 +60,7 @@ class ClusterSubject(Subject):
         return scheduler
 
     def completed(self, parameters: dict[str, Any]) -> dict[str, Any]:
-        """As `Subject.completed`: the cluster as "8x8" or "4x8+2x4", nodes times GPUs,
-        or as a CSV file of nodes.
-        """
+        """As `Subject.completed`; cluster: "8x8", "4x8+2x4" (nodes x GPUs), or file."""
         if isinstance(parameters.get("cluster"), int | str):
             parameters["cluster"] = nodes_of(str(parameters["cluster"]))
         sizes = parameters.get("cluster.sizes")

@@ -1,6 +1,4 @@
-"""The view of a scheduler of a cluster: the jobs that have arrived, the nodes, the
-clock.
-"""
+"""The view of a scheduler of a cluster: arrived jobs, nodes and time."""
 
 from __future__ import annotations
 
@@ -27,14 +25,9 @@ ARRIVED = ({*COLUMNS} | {"run_s", "end_s"}) - {"duration_s", *HIDDEN}
 
 
 class Arrived:
-    """The jobs that have arrived, as in `Jobs` and by the same index; read only.
+    """The jobs that have arrived, as in `Jobs` and by the same index; read-only.
 
-    Attributes
-    ----------
-    arrival_s, gpus, estimate_s, iterations, kind, family, user, qos : array or None
-        As of `Jobs`.
-    run_s, end_s : array
-        For how long a job ran, and when it ended, seconds; NaN until it has ended.
+    run_s, end_s: run time and end of a job, seconds; NaN until it has ended.
     """
 
     __slots__ = ("_columns", "_number")
@@ -60,12 +53,12 @@ class Arrived:
         return {*super().__dir__(), *ARRIVED}
 
     def _add(self, row: Row) -> None:
-        """One more job has arrived, with these values of the columns."""
+        """Add a job with these values of the columns."""
         self._skip(1)
         self._set(self._number - 1, row)
 
     def _skip(self, jobs: int, arrival_s: float = 0.0) -> None:
-        """So many jobs arrive later, or never."""
+        """Add a number of jobs that arrive later, or never."""
         first, self._number = self._number, self._number + jobs
         if self._number > len(self._columns["run_s"]):
             for name, values in self._columns.items():
@@ -80,16 +73,10 @@ class Arrived:
 
 
 class Running(NamedTuple):
-    """A job that runs.
+    """A running job.
 
-    Attributes
-    ----------
-    job : int
-        Its index.
-    place : Allocation
-        Its nodes, and its GPUs on them.
-    start_s, end_s : float
-        Since when it runs, and when it ends by its estimate, seconds.
+    place: its nodes, and its GPUs on them. start_s, end_s: its start, and its end by
+    its estimate, seconds.
     """
 
     job: int
@@ -99,27 +86,14 @@ class Running(NamedTuple):
 
 
 class View(view.View):
-    """The state of a cluster at a decision, read-only. Jobs go by their index, in order
-    of arrival.
+    """The state of a cluster at a decision, read-only.
 
-    Attributes
-    ----------
-    now_s : float
-        The clock, seconds.
-    sizes : tuple of int
-        GPUs of each node.
-    gpus, estimate_s : list
-        Of each job that has arrived, for loops over jobs; seconds.
-    needs : list
-        Demand of each, for `room`: its GPUs, or a `Need` if jobs request more.
-    running : dict
-        Job -> Running.
-    ends : list
-        When these end by their estimates, seconds, with the job, in order.
-    nodes, free : Nodes, int
-        What is free, as in `Nodes`.
-    jobs : Arrived
-        The columns of the jobs that have arrived.
+    Jobs go by their index, in order of arrival. sizes: GPUs of each node. gpus,
+    estimate_s: of each job that has arrived, for loops over jobs; seconds. needs:
+    demand of each, for `room`: its GPUs, or a `Need` if jobs request more. running: job
+    -> Running. ends: when these end by their estimates, seconds, with the job, in
+    order. nodes, free: what is free, as in `Nodes`. jobs: columns of the jobs that have
+    arrived.
     """
 
     __slots__ = (
@@ -179,9 +153,7 @@ class View(view.View):
         return min(heads, key=self._key, default=None)
 
     def room(self, need: int) -> Allocation | None:  # type: ignore[override]
-        """Where a job of a need, as in `needs`, could go now: pairs of node and GPUs;
-        None if it does not fit.
-        """
+        """Return a place for a need now, pairs of node and GPUs, or None."""
         return self._nodes.room(self._free, need)
 
     def fitting(self) -> list[int]:
@@ -193,7 +165,7 @@ class View(view.View):
         )
 
     def idle(self) -> list[int]:
-        """Idle GPUs of each node."""
+        """Return the idle GPUs of each node."""
         return self._nodes.counts(self._free)[: len(self.sizes)]
 
     def ended(self, known: int = 0) -> list[int]:
@@ -201,14 +173,13 @@ class View(view.View):
         return self._ended[known:]
 
     def without(self, job: int, free: int) -> int:
-        """Return what is free after the end of a running job; free: before it, like
-        `free`.
-        """
+        """Return what is free after a running job ends, from what is free before."""
         return self._nodes.give(free, self._running[job].place)
 
     def supposing(self, counts: Sequence[int]) -> View:
-        """As if only so many GPUs of each node were free, and the others came free at
-        the next end, in a second at least: to ask what would be started.
+        """Return the view with only these GPUs per node free, others at the next end.
+
+        The next end is in a second at least.
         """
         # another job each time
         other, job, now_s = copy(self), -self._run.decisions, self._now_s
@@ -229,9 +200,7 @@ class View(view.View):
         return f"{len(self._run.pending_claims)} waiting, {idle} of {every} GPUs idle"
 
     def on_enqueue(self, job: int) -> None:
-        """A job waits: one that arrives, or, where a life claims again, one that has
-        waited.
-        """
+        """Add a waiting job, which is new or has waited before."""
         skipped = job - len(self._gpus)
         if skipped > 0:
             self._arrived._skip(skipped, self._run.hidden[job][0])
@@ -253,16 +222,13 @@ class View(view.View):
         insort(waiting, job, key=self._key)
 
     def _append(self, row: Row, need: Any) -> None:
-        """Add the columns of a job."""
         self._arrived._add((*row[:2], *row[3:]))  # without its duration
         list.append(self._gpus, row[1])
         list.append(self._needs, need)
         list.append(self._estimate_s, row[3])
 
     def on_dequeue(self, job: int) -> None:
-        """A job waits no longer; if it has been granted a place, the engine has counted
-        it.
-        """
+        """Remove a job that no longer waits; update the free GPUs if it starts."""
         waiting = self._by_need[self._needs[job]]
         del waiting[
             waiting.index(job) if self._key is not None else bisect_left(waiting, job)
@@ -271,7 +237,7 @@ class View(view.View):
             self._count(self._running[job].place)
 
     def on_available(self, number: int) -> None:
-        """Called when a node comes up or goes down."""
+        """Update a node that comes up or goes down."""
         self._count(((number, 0),))
 
     on_full = on_available
@@ -313,13 +279,12 @@ class View(view.View):
         return place
 
     def _start(self, job: int, place: Allocation) -> None:
-        """Count a job among those that run."""
         end_s = self._now_s + self._estimate_s[job]
         dict.__setitem__(self._running, job, Running(job, place, self._now_s, end_s))
         list.insert(self._ends, bisect_left(self._ends, (end_s, job)), (end_s, job))
 
     def on_release(self, claim: Claim) -> None:
-        """Called when a job has released its nodes."""
+        """Free the nodes of a job."""
         job, now_s = claim.job, claim.env.now
         end_s = dict.pop(self._running, job).end_s
         self._count(claim.parts)  # type: ignore[arg-type]
@@ -334,12 +299,12 @@ class View(view.View):
 class PooledView(View):
     """The view of a run whose engine counts the GPUs of all nodes in one pool.
 
-    There a job of many nodes costs the engine no more than one of a single node. Starts
+    A job of many nodes then costs the engine no more than one of a single node. Starts
     are not checked: it is for schedulers of the package alone.
     """
 
     def _count(self, place: Allocation) -> None:
-        """Ignore what the engine counts, which is not by node."""
+        """Do nothing: the engine does not count by node."""
 
     def parse_assignment(self, claim: Claim, chosen: Any) -> Sequence[Part]:
         self._start(claim.job, chosen)
@@ -366,9 +331,7 @@ Named = TypeVar("Named", bound=Scheduler)
 
 
 def named(name: str, *needs: str) -> Callable[[Named], Named]:
-    """Give a scheduler the name under which it is reported, and the columns that it
-    needs of those that jobs may lack.
-    """
+    """Set a scheduler's name, and the columns that it needs and jobs may lack."""
 
     def give(scheduler: Named) -> Named:
         scheduler.__name__ = name

@@ -1,5 +1,4 @@
-"""DAGs on GPUs: a node starts when its predecessors' data have arrived; schedulers
-place nodes.
+"""DAGs on GPUs: a node starts when its predecessors' data have arrived.
 
 `cg.compare(cg.dag.Scenario("er:n=300"), ["heft", "worl-rtgs"], range(10))` works as for
 every module. At a lower level, schedulers `find` a plan for a `Problem` (graph and

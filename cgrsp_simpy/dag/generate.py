@@ -41,25 +41,14 @@ def erdos_renyi(
     times: str | Law = "small",
     seed: int = 0,
 ) -> Graph:
-    """Generate an Erdos-Renyi DAG: nodes in a random order, each pair an edge
-    independently.
+    """Generate an Erdos-Renyi DAG: nodes in a random order, each pair an edge or not.
 
-    The paper does not print the distributions of data and memory. Ours: uniform, from 0
-    to 1 gigabyte per edge and from 500 to 4000 whole megabytes per node.
-
-    Parameters
-    ----------
-    nodes : int
-        Number of nodes, >= 1.
-    degree : float
-        Mean number of edges per node, over graphs, at most (nodes - 1) / 2; 1, 3 or 100
-        in the paper.
-    times : str or tuple of (float, float)
-        Normal distribution of the nodes' times: a name of TIMES_S, or (mean, standard
-        deviation) in seconds. Ours: times are those on a GPU of 1 TFLOPS; times below
-        LEAST_S are drawn again, which raises the mean of "short" from 2 to 2.06 s.
-    seed : int
-        Of the draws, >= 0.
+    Ours: data and memory are uniform, from 0 to 1 gigabyte per edge and from 500 to
+    4000 whole megabytes per node. degree: mean number of edges per node, at most (nodes
+    - 1) / 2; 1, 3 or 100 in the paper. times: normal distribution of the nodes' times
+    on a GPU of 1 TFLOPS: a name of TIMES_S, or (mean, standard deviation) in seconds.
+    Times below LEAST_S are drawn again, which raises the mean of "short" from 2 to 2.06
+    s.
     """
     require(
         degree <= (nodes - 1) / 2,
@@ -97,8 +86,7 @@ def star(
 ) -> Graph:
     """Generate entry nodes of 1 s on 1 TFLOPS and an exit node, the last, of no work.
 
-    Without data (printed) and memory (ours). nodes: number of nodes, >= 2; one edge
-    fewer. Raises InputError for fewer than two. worl-rtgs.txt Section 4.2.
+    Without data (printed) and memory (ours). worl-rtgs.txt Section 4.2.
     """
     entries = np.arange(nodes - 1)
     return Graph(
@@ -113,8 +101,7 @@ def star(
 def _drawn_edges(nodes: int, degree: float, generator: Generator) -> tuple[Ints, Ints]:
     """Draw a random order of the nodes and edges forward in it, shape (edges, 2).
 
-    Drawing the number of edges and then that many pairs has the same distribution as
-    deciding pair by pair, but needs memory only for the edges.
+    The number of edges and then that many pairs: the same distribution as pair by pair.
     """
     label = generator.permutation(nodes)
     pairs = nodes * (nodes - 1) // 2
@@ -170,30 +157,16 @@ def training_graph(
     passes on, not its inner ones. All this is ours; the defaults are about those of a
     transformer layer of width 2048 at 2048 tokens per sample in single precision.
 
-    Parameters
-    ----------
-    layers : int
-        Number of layers.
-    stages : int
-        Groups of layers of (nearly) equal size (pipeline parallelism).
-    micro_batches : int
-        Per replica (pipeline parallelism; in one stage, gradient accumulation).
-    replicas : int
-        Of the whole network, each with its share of the samples (data parallelism).
-    shards : int
-        Of each layer; every shard of a layer sends its share of the activations to
-        every shard of the next (model parallelism).
-    schedule : str
-        "gpipe": all micro-batches forward, then all backward; or "1f1b": one forward,
-        one backward, once as many micro-batches are in flight as stages remain.
-    samples : float
-        Of the mini-batch, > 0.
-    work_tflop : float
-        Forward, per layer and sample, 10^12 operations; backward takes twice as much.
-    activation_gb : float
-        Passed on per layer and sample, gigabytes; its gradients are as large.
-    parameters_gb : float
-        Per layer, gigabytes; their gradients are as large.
+    stages: groups of layers of (nearly) equal size (pipeline parallelism).
+    micro_batches: per replica; in one stage, gradient accumulation. replicas: of the
+    whole network, each with its share of the samples (data parallelism). shards: of
+    each layer; every shard sends its share of the activations to every shard of the
+    next layer (model parallelism). schedule: "gpipe": all micro-batches forward, then
+    all backward; or "1f1b": one forward, one backward, once as many micro-batches are
+    in flight as stages remain. samples: of the mini-batch. work_tflop: forward, per
+    layer and sample, 10^12 operations; backward takes twice as much. activation_gb,
+    parameters_gb: passed on per layer and sample, and per layer; their gradients are as
+    large.
 
     References
     ----------
@@ -287,7 +260,6 @@ def training_graph(
 
 
 def _in_turn(micro_batches: int, ahead: int) -> list[tuple[str, int]]:
-    """Return a stage's tasks: `ahead` forwards, then one backward per further one."""
     return sorted(
         product(("forward", "backward"), range(micro_batches)),
         key=lambda task: task[1] + (0.5 - ahead) * (task[0] == "forward"),

@@ -27,8 +27,8 @@ from cgrsp_simpy.logs import Tags
 class Node(NamedTuple):
     """A node of a graph, as policies see it.
 
-    id: its number. name: for people. work_tflop: 10^12 floating-point operations.
-    memory_mb: needed while it runs, megabytes. unit: nodes of a unit share a GPU.
+    work_tflop: 10^12 floating-point operations. memory_mb: needed while it runs. unit:
+    nodes of a unit share a GPU.
     """
 
     id: int
@@ -47,38 +47,21 @@ Node.__hash__ = object.__hash__  # type: ignore[method-assign]
 class Graph:
     """A training graph, or another workflow.
 
-    Parameters
-    ----------
-    work_tflop : array
-        Per node, 10^12 floating-point operations, >= 0, shape (nodes,).
-    memory_mb : array of int
-        Needed by a node only while it runs, whole megabytes >= 0, shape (nodes,).
-    edges : array of int
-        (predecessor, successor) by node number from 0, shape (edges, 2).
-    data_gb : array
-        Sent along each edge, gigabytes >= 0, shape (edges,).
-    unit : array of int
-        Computational unit per node, shape (nodes,); nodes of a unit share a GPU. By
-        default every node is its own unit.
-    names : tuple of str
-        Of the nodes, for people; default: their numbers.
-    name : str
-        Of the graph.
-    tags : Tags
-        Per node of a log, its ids and all other columns, as text.
-    resident_mb : array of int
-        GPU memory that a node occupies for the whole run, such as weights and optimizer
-        state, whole megabytes >= 0, shape (nodes,); default 0.
-    held_mb : array of int
-        Memory occupied from the start of an edge's first node to the end of its second,
-        such as activations, whole megabytes >= 0, shape (edges,); default 0. Both nodes
-        must share a unit.
+    work_tflop, memory_mb: per node, 10^12 floating-point operations >= 0, and whole
+    megabytes >= 0 that it needs only while it runs; shape (nodes,). edges:
+    (predecessor, successor) by node number from 0, shape (edges, 2). data_gb: sent
+    along each edge, gigabytes >= 0, shape (edges,). unit: computational unit per node,
+    shape (nodes,); nodes of a unit share a GPU; by default every node is its own unit.
+    names: of the nodes; by default their numbers. tags: per node of a log, its ids and
+    all other columns, as text. resident_mb: GPU memory that a node occupies for the
+    whole run, such as weights and optimizer state, whole megabytes >= 0, shape
+    (nodes,); default 0. held_mb: memory occupied from the start of an edge's first node
+    to the end of its second, such as activations, whole megabytes >= 0, shape (edges,);
+    default 0; both nodes must share a unit.
 
-    Raises
-    ------
-    InputError
-        For an empty graph, a value that is negative or no number, an unknown node, a
-        repeated edge, held memory between units, and a cycle, which is named.
+    Raises InputError for an empty graph, a value that is negative or no number, an
+    unknown node, a repeated edge, held memory between units, and a cycle, which is
+    named.
     """
 
     work_tflop: Floats = field(repr=False)
@@ -267,8 +250,7 @@ class Graph:
         return answer
 
     def longest_s(self, time_s: Floats, moved_s: Floats, back: bool = False) -> Floats:
-        """Return the longest path from an entry to each node, without it, shape
-        (nodes,).
+        """Return the longest path from an entry to each node, without it, (nodes,).
 
         back: from each node to an exit instead. time_s, moved_s: per node and per edge.
         """

@@ -1,10 +1,8 @@
-"""Schedulers that build one plan: random, round robin, longest first, min-min, and list
-scheduling by work or by rank (HEFT and CPOP; Topcuoglu, Hariri and Wu 2002, IEEE TPDS
-13, 260-274).
+"""Schedulers that build one plan: simple ones and list scheduling (HEFT and CPOP).
 
 All know the whole graph. A GPU that data cannot reach has an infinite end and is taken
 last, but there is no look-ahead: if the platform is not connected, a plan's makespan
-may be infinite. Schedulers that deal whole units leave the order to the graph.
+may be infinite.
 """
 
 from __future__ import annotations
@@ -75,9 +73,9 @@ class Room:
 class Memory:
     """Memory of the GPUs on which some units fit alone, after each unit taken.
 
-    It answers for a unit without room in logarithmic time: such a unit may go to all
-    these GPUs except those that received a unit since it last could go to all of them,
-    which begins when the last GPU with room for it fills up.
+    A unit without room may go to all these GPUs except those that received a unit since
+    it last could go to all of them, which begins when the last GPU with room for it
+    fills up.
     """
 
     def __init__(self, gpus: Bools, free_mb: Floats) -> None:
@@ -109,13 +107,13 @@ class Memory:
 
 
 class Draft:
-    """A partial plan: nodes are placed one by one after their predecessors, at their
-    earliest start.
+    """A partial plan: nodes are placed one by one at their earliest start.
 
-    A node starts after those already on its GPU or, with insertion, in the first gap
-    that is long enough. Waits for links are not foreseen. The first node of a unit
-    places the whole unit, by its projected end on each GPU after all that is left of
-    the units there. Ours except the insertion (Topcuoglu, Hariri and Wu 2002).
+    A node starts after its predecessors and those already on its GPU or, with
+    insertion, in the first gap that is long enough. Waits for links are not foreseen.
+    The first node of a unit places the whole unit, by its projected end on each GPU
+    after all that is left of the units there. Ours except the insertion (Topcuoglu,
+    Hariri and Wu 2002).
     """
 
     def __init__(self, problem: Problem, insertion: bool = False) -> None:
@@ -174,11 +172,7 @@ class Draft:
 
 
 class Runs:
-    """The nodes that run on a GPU, and the gaps between them, by time.
-
-    Gaps are kept in blocks with the length of their longest one, so that the first gap
-    of a length is found without looking at all that are shorter.
-    """
+    """The nodes that run on a GPU, and the gaps between them, by time."""
 
     BLOCK = 64  # gaps, at least half and at most twice as many
 
@@ -191,9 +185,7 @@ class Runs:
         self._longest_s = [np.inf]
 
     def gap_s(self, ready_s: float, time_s: float) -> float:
-        """Return the start of the first gap of this length that is not before
-        ready_s.
-        """
+        """Return the start of the first gap of this length from ready_s on."""
         last_s = self._blocks[-1][-1][1]
         if last_s + time_s / 2 == last_s:
             return self._moment_s(ready_s, time_s)
@@ -210,7 +202,7 @@ class Runs:
                 block += 1
 
     def _moment_s(self, ready_s: float, time_s: float) -> float:
-        """As `gap_s` for what takes no time, which fits between any two runs."""
+        """As `gap_s` for a run of 0 s, which fits between any two runs."""
         first = bisect_right(self._runs, ready_s, key=lambda run: run[1])
         for place in range(first, len(self._runs)):
             start_s, finish_s = self._runs[place]
@@ -246,13 +238,12 @@ def by_priority(graph: Graph, priority: Floats) -> list[int]:
 
 
 def random_plan(problem: Problem, seed: int = 0) -> Plan:
-    """Place units on random GPUs with the memory, by the stream "random plan"."""
+    """Place units on random GPUs with enough memory, by the stream "random plan"."""
     units = random_units(problem, 1, stream(seed, "random plan"))[0]
     return Plan(units[problem.graph.unit], scheduler="random")
 
 
 def _dealt(problem: Problem, units: Iterable[int], scheduler: str) -> Plan:
-    """Place each unit on the next GPU with room, or on the least loaded one."""
     room, every, last = Room(problem), np.arange(problem.platform.gpus), -1
     for unit in units:
         cost = room.left_s + problem.unit_s[unit]
@@ -266,14 +257,13 @@ def _dealt(problem: Problem, units: Iterable[int], scheduler: str) -> Plan:
 
 # seed: one signature for all schedulers
 def round_robin(problem: Problem, seed: int = 0) -> Plan:  # noqa: ARG001
-    """Place each unit, by its first node, on the next GPU that has the memory."""
+    """Place each unit, by its first node, on the next GPU with enough memory."""
     units = dict.fromkeys(problem.graph.unit[problem.graph.order].tolist())
     return _dealt(problem, units, "round-robin")
 
 
 def longest_first(problem: Problem, seed: int = 0) -> Plan:  # noqa: ARG001
-    """Place units by decreasing work on the GPU with the memory and the least total
-    time.
+    """Place units by decreasing work on the GPU of least total time with the memory.
 
     Graham (1969), SIAM J. Appl. Math. 17, 416-429, for independent tasks.
     """
@@ -289,7 +279,6 @@ def _listed(
     insertion: bool = False,
     wishes: Mapping[int, int] | None = None,
 ) -> Plan:
-    """List scheduling by priority; wishes: GPUs of nodes."""
     draft = Draft(problem, insertion)
     for node in by_priority(problem.graph, priority):
         draft.place(node, (wishes or {}).get(node))
@@ -332,17 +321,15 @@ ORDERS = ("graph", "rank")
 
 # seed: one signature for all schedulers
 def heft(problem: Problem, seed: int = 0) -> Plan:  # noqa: ARG001
-    """Heterogeneous earliest finish time: by upward rank, each node at its earliest
-    end, gaps included; a unit by its projected end.
+    """Heterogeneous earliest finish time: by upward rank, at the earliest end.
 
-    Topcuoglu, Hariri and Wu (2002), IEEE TPDS 13, 260-274.
+    Gaps are used. Topcuoglu, Hariri and Wu (2002), IEEE TPDS 13, 260-274.
     """
     return _listed(problem, "heft", upward_rank_s(problem), insertion=True)
 
 
 def run_order(problem: Problem, order: str) -> Ints | None:
-    """Return the order in which a search runs its plans, for `Plan`; None for the
-    graph's.
+    """Return the order in which a search runs its plans, or None for the graph's.
 
     order: "graph", topological, ready nodes by number, as in the authors' program; or
     "rank", by upward rank, in which HEFT places nodes. Raises InputError for others.
@@ -354,14 +341,12 @@ def run_order(problem: Problem, order: str) -> Ints | None:
 
 
 def cpop(problem: Problem, seed: int = 0) -> Plan:  # noqa: ARG001
-    """Critical path on a processor: by the sum of both ranks, critical nodes on one
-    GPU, others where they end earliest.
+    """Critical path on a processor: by both ranks, critical nodes on one GPU.
 
     That GPU is the one with the memory for most critical nodes (ours), ties by their
-    total time. A node counts as critical if all nodes of its unit are on the path
-    (ours), since the path visits every stage of a pipeline.
-
-    Topcuoglu, Hariri and Wu (2002), IEEE TPDS 13, 260-274.
+    total time; other nodes go where they end earliest. A node counts as critical if all
+    nodes of its unit are on the path (ours). Topcuoglu, Hariri and Wu (2002), IEEE TPDS
+    13, 260-274.
     """
     path = critical_path(problem)
     lacking = np.sum(~problem.fits[problem.graph.unit[path]], axis=0)
@@ -411,13 +396,11 @@ def critical_path(problem: Problem) -> list[int]:
 
 
 def _mean_costs_s(problem: Problem) -> tuple[Floats, Floats]:
-    """Return the mean time of each node, over GPUs with the memory, and of each edge's
-    data.
+    """Return the mean times of nodes, over GPUs with enough memory, and of edges' data.
 
     Data take the mean latency plus their size over the mean bandwidth (Equations 3 and
-    4 of HEFT's source). The source has neither missing connections, memory limits nor
-    units. Ours: missing connections do not count, and data within a unit and edges
-    without data take no time.
+    4 of HEFT's source). Ours: missing connections do not count, and data within a unit
+    and edges without data take no time.
     """
     graph, bandwidth = problem.graph, problem.platform.bandwidth_gb_per_s
     linked = (bandwidth > 0) & ~np.eye(len(bandwidth), dtype=bool)

@@ -1,5 +1,4 @@
-"""Workflow logs as graphs: WfFormat of WfCommons, and batch tasks of Alibaba's 2018
-trace.
+"""Workflow logs as graphs: WfFormat of WfCommons, and Alibaba's 2018 batch tasks.
 
 Ours: a second in a log is a second on a GPU of 1 TFLOPS; if a workflow records the
 clock speeds of its machines, a second on the fastest of them.
@@ -25,13 +24,12 @@ BYTES_PER_GB, BYTES_PER_MB = 1 << 30, 10**6
 
 
 def read_wfformat(path: str | Path) -> Graph:
-    """Read a WfCommons workflow in WfFormat (JSON), versions 1.3 to 1.6, one node per
-    task.
+    """Read a WfCommons workflow in WfFormat (JSON), versions 1.3 to 1.6, as a graph.
 
-    Work is the run time, times its machine's clock speed over the fastest in the file
-    if recorded. Data of an edge are the files that its start writes and its end reads;
-    memory is rounded up to megabytes (`cgrsp_simpy.logs.wfformat`). Raises InputError
-    with the file's name, also for a cycle.
+    Work is the run time of a task, times its machine's clock speed over the fastest in
+    the file if recorded. Data of an edge are the files that its start writes and its
+    end reads; memory is rounded up to megabytes (`cgrsp_simpy.logs.wfformat`). Raises
+    InputError with the file's name, also for a cycle.
     """
     table = read_log(path, "wfformat")
     speed = np.ones(1)
@@ -62,8 +60,7 @@ def read_alibaba(path: str | Path, job: str, *, strict: bool = False) -> Graph: 
 def read_alibaba(
     path: str | Path, job: str | None = None, *, strict: bool = False
 ) -> dict[str, Graph] | Graph:
-    """Read batch_task.csv of Alibaba's cluster-trace-v2018: one graph per job, one node
-    per task.
+    """Read batch_task.csv of Alibaba's cluster-trace-v2018: one graph per job.
 
     A task's name lists its predecessors: M5_3_4 is task 5 and starts after 3 and 4;
     names such as task_xyz have none. Work is end_time - start_time in seconds, for any
@@ -72,9 +69,9 @@ def read_alibaba(
     logged warning, if one of its rows is bad or has a time outside the trace (0), or if
     it has an unknown predecessor, a repeated number or a cycle.
 
-    job: read this job only; a fault of it is always refused. strict: refuse a file with
-    faults. Returns graphs by job name, or the one job's. Raises InputError with file
-    and line for such a fault, no usable job or an unknown job.
+    job: read this job only, and raise for its faults. strict: raise for any fault.
+    Returns graphs by job name, or the one job's. Raises InputError with file and line
+    for such a fault, no usable job or an unknown job.
     """
     table = read_log(
         path,

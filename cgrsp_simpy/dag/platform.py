@@ -1,6 +1,4 @@
-"""GPUs of different speed on servers, and what connects them (worl-rtgs.txt Section
-3.1); from files in TOML or CSV, too.
-"""
+"""GPUs of different speed on servers, and their connections (worl-rtgs.txt 3.1)."""
 
 from __future__ import annotations
 
@@ -46,39 +44,19 @@ BUSY, IDLE = (0.5, 0.8), (0.1, 0.5)
 
 @declared(eq=False)
 class Platform:
-    """GPUs, and what connects them.
+    """GPUs and their connections.
 
-    Parameters
-    ----------
-    tflops : array_like of float
-        Speed of each GPU, 10^12 operations per second, > 0; shape (gpus,).
-    memory_mb : array_like of int
-        Memory of each GPU, whole megabytes >= 1; shape (gpus,).
-    server : array_like of int
-        Server of each GPU, whole numbers; shape (gpus,).
-    bandwidth_gb_per_s : array_like of float
-        From each GPU to each other, gigabytes per second; shape (gpus, gpus). 0 where
-        there is no connection. The diagonal is not looked at: data need not move on one
-        GPU.
-    latency_s : array_like of float, optional
-        Time of a transfer besides its data over the bandwidth, seconds >= 0; shape
-        (gpus, gpus). 0 unless given, as in the paper; elsewhere as the start-up costs
-        of HEFT's platform.
-    names : sequence of str, optional
-        Of the GPUs, for people.
-    name : str
-        Of the platform.
-    contention : bool, optional
-        Whether transfers over a link take turns, first come, first served, as they do
-        in reality; or each has all of its bandwidth, as in the paper. Unless given they
-        do where nodes of the graph share units, as those of training do. Each GPU has a
-        link to each other on its server, and each server one to each other, in each
-        direction.
-
-    References
-    ----------
-    Topcuoglu, Hariri and Wu (2002), IEEE TPDS 13, 260-274, Equation 3: the start-up
-    costs.
+    tflops: speed of each GPU, 10^12 operations per second, > 0; shape (gpus,).
+    memory_mb: whole megabytes >= 1; shape (gpus,). server: whole number per GPU; shape
+    (gpus,). bandwidth_gb_per_s: from each GPU to each other, gigabytes per second;
+    shape (gpus, gpus); 0 if there is no connection; the diagonal is ignored. latency_s:
+    time of a transfer in addition to its data over the bandwidth, seconds >= 0; shape
+    (gpus, gpus); by default 0, as in the paper; elsewhere as the start-up costs of
+    HEFT's platform (Topcuoglu, Hariri and Wu 2002, IEEE TPDS 13, 260-274, Equation 3).
+    names: of the GPUs. contention: whether transfers over a link take turns, first
+    come, first served; or each has all of its bandwidth, as in the paper. By default
+    they do if nodes of the graph share units, as in training. Each GPU has a link to
+    each other on its server, and each server one to each other, in each direction.
     """
 
     tflops: Floats = field(repr=False)
@@ -125,9 +103,7 @@ class Platform:
         return len(self.tflops)
 
     def link(self, source: Ints, target: Ints) -> Ints:
-        """The number of the link from GPUs to others; the numbers broadcast, as the
-        answer.
-        """
+        """Return the number of the link between GPUs; arrays are broadcast."""
         one, other = self._servers[source], self._servers[target]
         return np.where(
             one == other, source * self.gpus + target, -1 - one * self.gpus - other
@@ -139,13 +115,10 @@ class Platform:
         return np.unique(self.server, return_inverse=True)[1]
 
     def in_use(self, share: Floats) -> Platform:
-        """The platform with a share of each GPU's speed in use by others.
+        """Return a platform with a share of each GPU's speed in use by others.
 
-        Scaling the speed by 1 - share is ours (the paper only says that the servers are
-        busy or idle).
-
-        share: of each GPU, at least 0 and below 1; shape (gpus,). Result: a copy with
-        lower speeds. Raises InputError for a share that is not allowed.
+        The speed is multiplied by 1 - share (ours). share: of each GPU, at least 0 and
+        below 1; shape (gpus,). Raises InputError for a share that is not allowed.
         """
         for gpu, used in enumerate(np.asarray(share).tolist()):
             require(
@@ -171,9 +144,7 @@ Gpus = Annotated[
 
 @declared()
 class Servers:
-    """GPUs on servers of so many each, the last with what is left; no link has a
-    latency.
-    """
+    """GPUs on servers of equal size, the last with the rest; no link has a latency."""
 
     gpus: Gpus = parameter("Number of GPUs.", default=10)
     per_server: Count = parameter("GPUs that share a server.", default=8)
@@ -200,11 +171,11 @@ class Servers:
 
     @property
     def name(self) -> str:
-        """How many GPUs."""
+        """The number of GPUs."""
         return f"{self.gpus} GPUs"
 
     def platform(self) -> Platform:
-        """The GPUs one by one."""
+        """Return the platform of these GPUs."""
         server = np.arange(self.gpus) // self.per_server
         bandwidth = np.where(
             server[:, None] == server, self.intra_gb_per_s, self.inter_gb_per_s
@@ -240,9 +211,7 @@ class _Gpu:
 
 @declared()
 class _Link:
-    """The link between all GPUs of one name or server and those of another, in both
-    directions.
-    """
+    """The link between all GPUs of two names or servers, in both directions."""
 
     one_end: str | int
     other_end: str | int
@@ -256,17 +225,13 @@ COLUMNS = tuple(item.name for cls in (_Gpu, _Link) for item in fields(cls))
 def read_platform(path: str | Path) -> Platform:
     """Read a platform from a TOML or CSV file, by its ending.
 
-    A GPU has server, tflops and memory_gb; where given, a name, and count, how many
-    there are of it. A link has one_end and other_end, each the name of a server or of
-    GPUs, gb_per_s and, where given, latency_s. It connects every GPU of the one end
-    with every GPU of the other, in both directions; of several links between two GPUs
-    the last holds; without one there is no connection. In TOML the tables are [[gpu]]
-    and [[link]]; in CSV these keys are the columns, and a row is a link where it has an
-    end.
-
-    path: of the file; it ends in .toml or .csv. Result: named by the file; GPUs in its
-    order. Raises InputError with the file's name, and the table or line, for what is
-    not allowed.
+    A GPU has server, tflops and memory_gb; optionally a name and a count of equal ones.
+    A link has one_end and other_end, each the name of a server or of GPUs, gb_per_s
+    and, optionally, latency_s. It connects every GPU of the one end with every GPU of
+    the other, in both directions; of several links between two GPUs the last holds;
+    without one there is no connection. In TOML the tables are [[gpu]] and [[link]]; in
+    CSV these keys are the columns, and a row with an end is a link. Raises InputError
+    with the file's name, and the table or line, for what is not allowed.
     """
     path = Path(path)
     ending = path.suffix.lower()

@@ -50,19 +50,16 @@ def anneal(
     start: str = "best-simple",
     reorders: Fraction = 0.2,
 ) -> Solution:
-    """Simulated annealing over order and placement, by default from the best simple
-    plan.
+    """Simulated annealing over order and placement.
 
     Two nodes of a GPU change turns, a unit moves to another GPU, or two units change
-    places; only moves on the critical path of the run are tried, as no other can end
-    sooner.
-
-    order: in which the nodes run at first: "best-simple", that of this plan, or one of
-    `run_order`. hot, cold: first and last temperature, > 0, as multiples of the best
-    makespan so far; geometric in between, by the share of the budget that is spent.
-    start: "best-simple", this plan's placement, so that the answer is never worse; or
+    places; only moves on the critical path of the run are tried. order: in which the
+    nodes run at first: "best-simple", that of this plan, or one of `run_order`. hot,
+    cold: first and last temperature, as multiples of the best makespan so far;
+    geometric in between, by the share of the budget that is spent. start:
+    "best-simple", this plan's placement, so that the answer is never worse; or
     "random", each unit on a random GPU with the memory, as whales start. reorders:
-    share of the moves that change the order, 0 to 1.
+    share of the moves that change the order.
 
     Kirkpatrick, Gelatt and Vecchi (1983), Science 220, 671-680; turns on the critical
     path: van Laarhoven, Aarts and Lenstra (1992), Oper. Res. 40, 113-125; rest ours.
@@ -105,7 +102,7 @@ def anneal(
 
 
 def _sooner(graph: Graph, order: Ints, before: int, node: int) -> Ints:
-    """Return the order with a node, and what it needs, moved before another."""
+    """Return the order with a node, and its predecessors, moved before another."""
     first, last = np.flatnonzero((order == before) | (order == node))
     between, needed = order[first : last + 1].tolist(), {node}
     for other in reversed(between[:-1]):
@@ -138,8 +135,7 @@ def _neighbour(
 def random_search(
     problem: Problem, budget: Budget, seed: int = 0, order: str = "graph"
 ) -> Solution:
-    """The best of as many random plans as the budget allows, uniform over GPUs with the
-    memory.
+    """The best of random plans, uniform over the GPUs with the memory.
 
     order: in which the nodes run, see `run_order`.
     """
@@ -190,7 +186,7 @@ GIVEN = ("problem", "budget", "seed")  # parameters that a text cannot set
 
 
 def function_of(name: str) -> Callable[..., Any]:
-    """Return the function of a scheduler; one that a package offers is imported."""
+    """Return the function of a scheduler, imported if another package offers it."""
     functions: dict[str, Callable[..., Any]] = {**CONSTRUCTIVE, **OWN_SEARCHES}
     function: Callable[..., Any] = functions.get(name) or offered("dag")[name].load()
     return function
@@ -198,7 +194,7 @@ def function_of(name: str) -> Callable[..., Any]:
 
 @dataclass(frozen=True)
 class Planner:
-    """A scheduler that knows the whole graph, with its parameters.
+    """A scheduler that knows the whole graph.
 
     name: of SCHEDULERS. given: its parameters that differ from their defaults.
     """

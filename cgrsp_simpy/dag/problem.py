@@ -1,6 +1,6 @@
 """Graphs on GPUs, plans, and when their nodes run (worl-rtgs.txt Equations 1 to 17).
 
-Times are computed node by node, faster than the simulation and exactly equal to it.
+Times are computed node by node and are exactly equal to those of the simulation.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from cgrsp_simpy.dag.platform import Platform
 class Problem:
     """A graph and the GPUs it may run on, each one node at a time, in the plan's order.
 
-    Raises InputError for a unit that no GPU has the memory for. worl-rtgs.txt.
+    Raises InputError for a unit that fits in no GPU's memory.
     """
 
     graph: Graph = parameter("The nodes, and the data between them.")
@@ -92,10 +92,7 @@ class Problem:
 
     @cached_property
     def contention(self) -> bool:
-        """Whether transfers over a link wait for each other.
-
-        As the platform sets it; by default, only if nodes share units, as in training.
-        """
+        """Whether transfers over a link wait for each other; see `Platform`."""
         said, graph = self.platform.contention, self.graph
         return graph.units < graph.nodes if said is None else said
 
@@ -130,12 +127,10 @@ class Problem:
         return bool(np.isfinite(self.s_per_gb).all() and not self.latency_s.any())
 
     def transfer_s(self, data_gb: Any, source: Any, target: Any) -> Floats:
-        """Return the time of transfers between GPUs, seconds; infinite without a
-        connection.
+        """Return transfer times between GPUs, seconds; infinite without a connection.
 
-        An edge without data needs neither time nor connection. data_gb: gigabytes.
-        source, target: GPU indices; all broadcast. worl-rtgs.txt Equation 3, plus
-        latency.
+        An edge without data takes no time. data_gb, source, target are broadcast.
+        worl-rtgs.txt Equation 3, plus latency.
         """
         delay_s: Floats = self.s_per_gb[source, target]
         if self._plain:
@@ -151,8 +146,7 @@ class Plan:
     """A placement of the nodes.
 
     gpu: index of each node's GPU, shape (nodes,). order: of all nodes, a topological
-    order in which GPUs run them, shape (nodes,); default: the graph's. scheduler: its
-    name.
+    order in which GPUs run them, shape (nodes,); default: the graph's.
     """
 
     gpu: Ints = field(repr=False)
@@ -274,11 +268,10 @@ FEW = 16
 
 
 def makespans(problem: Problem, gpu: Ints, order: Ints | None = None) -> Floats:
-    """Compute the makespans of many plans.
+    """Return the makespans of many plans, seconds, shape (plans,).
 
-    gpu: one row per plan, shape (plans, nodes). order: of all plans, see `Plan`.
-    Result: seconds, shape (plans,); infinite if data need a missing connection, or
-    nodes more memory than their GPU has.
+    Infinite if data need a missing connection, or nodes more memory than their GPU has.
+    gpu: shape (plans, nodes). order: of all plans, see `Plan`.
     """
     order = problem.graph.order if order is None else np.asarray(order)
     gpu = np.asarray(gpu)
@@ -310,11 +303,11 @@ def turns_of(gpu: Ints, order: Ints, gpus: int) -> list[list[int]]:
 def latest(
     problem: Problem, gpu: Ints, order: Ints
 ) -> tuple[list[int], list[tuple[int, int]]]:
-    """Return the critical path of a plan's run, last node first, and its pairs of nodes
-    of which the second waits only for the GPU.
+    """Return the critical path of a plan's run, last node first, and its GPU waits.
 
-    gpu, order: shape (nodes,), see `Plan`. If data wait for a link, the node is taken
-    whose data would arrive last without that wait.
+    The waits are pairs of nodes of which the second waits only for the GPU. gpu, order:
+    shape (nodes,), see `Plan`. If data wait for a link, the node is taken whose data
+    would arrive last without that wait.
     """
     graph = problem.graph
     start_s, finish_s = (

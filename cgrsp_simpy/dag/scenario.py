@@ -64,9 +64,7 @@ class Edge(NamedTuple):
 
 @declared()
 class Scenario(Model):
-    """A graph on GPUs: everything that a run depends on except the scheduler and the
-    seed.
-    """
+    """A graph on GPUs: all parameters of a run but the scheduler and the seed."""
 
     graph: str | Graph = parameter(
         "A Graph; the name of a file, as for `read_graph`; or the parameters of a"
@@ -144,10 +142,10 @@ class Scenario(Model):
     def job_process(self, run: Simulation, node: Node) -> Process:
         """Run a node; return the number of the GPU on which it ran.
 
-        Under a plan the GPU is known in advance: each predecessor sends its data there
-        when it ends, and the node claims the GPU when all have arrived. Under an online
-        policy the node claims a GPU when all predecessors have ended, and receives
-        their data once the policy has granted it one.
+        Under a plan each predecessor sends its data to the node's GPU when it ends, and
+        the node claims the GPU when all have arrived. Under an online policy the node
+        claims a GPU when all predecessors have ended, and receives their data once it
+        is granted one.
         """
         problem, solution = run.plan
         nodes = problem.graph.jobs
@@ -188,8 +186,9 @@ class Scenario(Model):
         )
 
     def _transfer(self, run: Simulation, edge: Edge, node: Node, gpu: int) -> Process:
-        """Send the data of an edge to a GPU when its predecessor has ended (Equations 2
-        and 3). With contention, transfers over one link follow each other.
+        """Send the data of an edge to a GPU when its start has ended (Eq. 2 and 3).
+
+        With contention, transfers over one link follow each other.
         """
         problem = run.plan.problem
         source = yield edge.completion
@@ -237,24 +236,22 @@ def simulate(
     scheduler: Plan | OwnPolicy | str,
     listener: Listener | None = None,
 ) -> Run:
-    """Run a plan, a scheduler or an online policy on one graph and its GPUs, without a
-    `Scenario`; `schedule_of(run)` returns the measured schedule.
+    """Run a plan, a scheduler or an online policy on one graph and its GPUs.
 
-    listener: called with each Event. Raises InputError for a plan that the problem does
-    not allow, or that needs a missing connection; PolicyError for an answer that cannot
-    be carried out.
+    `schedule_of(run)` returns the measured schedule. Raises InputError for a plan that
+    the problem does not allow, or that needs a missing connection; PolicyError for a
+    decision that cannot be carried out.
     """
     scenario = Scenario(problem.graph, problem.platform)
     return DagSubject(scenario).run(scheduler, drawn=problem, listener=listener)
 
 
 def read_graph(text: str) -> str | Graph:
-    """Read a graph from a file whose format follows from its ending; return any other
-    text unchanged.
+    """Read a graph from a file by its ending; return any other text unchanged.
 
     text: a file in WfFormat (.json or .json.gz), or a file of Alibaba's batch tasks and
     one of its jobs, as in "tasks.csv:j_17" (.csv or .csv.gz). Raises InputError with
-    the file's name, and with the number of the line if the fault is in one.
+    the file's name, and the line if known.
     """
     path, colon, job = text.partition(":")
     if path.endswith((".json", ".json.gz")):

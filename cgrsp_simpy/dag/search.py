@@ -18,10 +18,7 @@ from cgrsp_simpy.dag.problem import Plan, Problem, makespans
 class Budget:
     """When a search ends; only a budget of evaluations is reproducible.
 
-    Raises
-    ------
-    InputError
-        If neither is set, or one is not allowed.
+    Raises InputError if neither is set, or one is not allowed.
     """
 
     evaluations: Count | None = parameter(
@@ -46,9 +43,8 @@ class Budget:
 class Solution:
     """Result of a scheduler.
 
-    makespan_s: of the plan. evaluations, seconds: effort; the wall time, which varies,
-    is in no figure of a study. history: (evaluations, seconds, makespan_s) at each
-    improvement, the first plan included.
+    evaluations, seconds: effort; the wall time is in no figure of a study. history:
+    (evaluations, seconds, makespan_s) at each improvement, the first plan included.
     """
 
     plan: Plan
@@ -59,10 +55,7 @@ class Solution:
 
 
 class Search:
-    """The best of the plans that have been evaluated.
-
-    A plan here is one GPU per unit, shape (units,). order: default of all plans.
-    """
+    """The best of the evaluated plans; a plan is one GPU per unit, shape (units,)."""
 
     def __init__(
         self,
@@ -99,8 +92,7 @@ class Search:
         return self.spent >= 1.0
 
     def evaluate(self, units: Ints, order: Ints | None = None) -> Floats:
-        """Return the makespans of plans, shape (plans, units) -> (plans,), and keep the
-        best.
+        """Return the makespans of plans, (plans, units) -> (plans,), and keep the best.
 
         Plans beyond the budget of evaluations are not evaluated: they get infinity.
         """
@@ -130,7 +122,7 @@ class Search:
 
 
 def random_units(problem: Problem, plans: int, generator: Generator) -> Ints:
-    """Draw plans, shape (plans, units), uniformly over the GPUs with the memory."""
+    """Draw plans, shape (plans, units), uniformly over the GPUs with enough memory."""
     fits = problem.fits
     if fits.all():
         return generator.integers(

@@ -26,10 +26,10 @@ DEFAULT_EVALUATIONS = 1000
 
 
 class Planned(NamedTuple):
-    """The `plan` of a run, which exists before it.
+    """The `plan` of a run.
 
     problem: the graph and its GPUs. solution: the plan, and what finding it took; None
-    where a policy decides as it goes.
+    for an online policy.
     """
 
     problem: Problem
@@ -59,18 +59,14 @@ class DagSubject(Subject):
         return self.work * searches + int(self.model.jobs) * others
 
     def is_random_under(self, policies: Sequence[Any]) -> bool:
-        """Whether the seed draws the graph, the use by others, or choices of a
-        scheduler.
-        """
+        """Whether the seed draws the graph, use by others, or schedulers' choices."""
         graph = self.model.graph
         drawn = isinstance(graph, str) and graph.partition(":")[0] == "er"
         lucky = any(is_search(each) or each == "random" for each in policies)
         return drawn or self.model.state != "free" or lucky
 
     def make_policy(self, policy: Any) -> Planner | Plan | OwnPolicy:
-        """Return a scheduler from its text, a plan, or an online policy: a function of
-        a view.
-        """
+        """Return a scheduler from its text, a plan, or an online policy (of a view)."""
         plan = policy.policy if isinstance(policy, Named) else policy
         return plan if isinstance(plan, Plan) else super().make_policy(policy)
 
@@ -102,9 +98,7 @@ class DagSubject(Subject):
         )
 
     def completed(self, parameters: dict[str, Any]) -> dict[str, Any]:
-        """As `Subject.completed`: a budget as a number of evaluations, a platform as a
-        file.
-        """
+        """As `Subject.completed`; budget: evaluations; platform: a file."""
         if isinstance(parameters.get("platform"), str):
             parameters["platform"] = read_platform(parameters["platform"])
         if isinstance(parameters.get("budget"), int):
@@ -120,8 +114,8 @@ class DagSubject(Subject):
     def study_details(self, study: Any) -> tuple[Sequence[Table], Mapping[str, Any]]:
         """Return mean ranks, with Friedman's test and Nemenyi's critical difference.
 
-        None for fewer than 3 schedulers, after failed runs, and if all seeds gave the
-        same: they are then one block.
+        Nothing for fewer than 3 schedulers, after failed runs, and if all seeds gave
+        the same figures.
         """
         values = np.array([study.values(name, "makespan_s") for name in study.policies])
         same = (values == values[:, :1]).all()

@@ -1,7 +1,4 @@
-"""The view of policies that assign nodes to GPUs, and a plan as such a policy.
-
-Nothing of nodes that are not ready yet.
-"""
+"""The view of policies that assign nodes to GPUs, and a plan as such a policy."""
 
 from __future__ import annotations
 
@@ -24,8 +21,8 @@ from cgrsp_simpy.engine.simulation import Simulation
 class View(view.View):
     """The state at a decision, read-only; its `queue` are the nodes that are ready.
 
-    There is room on a GPU for one node at a time, as far as the memory goes. A policy
-    answers with pairs (node, place), and if it likes with a `Wake`.
+    A GPU runs one node at a time, within its memory. A policy returns pairs (node,
+    resource), and optionally a `Wake`.
     """
 
     __slots__ = (
@@ -51,16 +48,15 @@ class View(view.View):
         self._free_mb = self._problem.platform.memory_mb.astype(float)
 
     def node(self, number: int) -> Node | None:
-        """Return the ready node of a number; None if it is not ready or on a GPU
-        already.
-        """
+        """Return the ready node of a number, or None."""
         nodes = self._nodes
         node = nodes[number] if 0 <= number < len(nodes) else None
         return node if node in self._waiting else None
 
     def rooms(self, node: Node) -> list[ResourceSpec]:
-        """The GPUs to which a node may go now: with room, with memory for its unit, and
-        where that is, if some of it has run.
+        """Return the GPUs that a node may start on now, with memory for its unit.
+
+        If a part of the unit has run, only that part's GPU.
         """
         run, need_mb, may = self._run, self._need_mb(node), self._may.get(node.id)
         if may is None:
@@ -75,8 +71,10 @@ class View(view.View):
         ]
 
     def _need_mb(self, node: Node) -> float:
-        """Memory that the start of a node takes: its own, what it holds for later
-        nodes, and, with the first of a unit, what that has for good.
+        """Return the memory that the start of a node takes.
+
+        Its own, what it holds for later nodes, and for the first of a unit the resident
+        part.
         """
         unit_mb = 0.0 if node.unit in self._at else self._unit_mb.item(node.unit)
         added_mb = self._problem.graph.lasting_mb.item(0, node.id)
@@ -87,9 +85,7 @@ class View(view.View):
         return self._problem.time_s.item(node.id, gpu.index)
 
     def data(self, node: Node) -> tuple[tuple[ResourceSpec, float], ...]:
-        """Of each predecessor of a node, the GPU on which it ran and the gigabytes that
-        it sends.
-        """
+        """Return each predecessor's GPU, and the gigabytes that it sends to a node."""
         return tuple(
             [(self.resources[at], data_gb) for at, data_gb in self._sent(node)]
         )
@@ -103,17 +99,13 @@ class View(view.View):
         ]
 
     def data_s(self, node: Node, gpu: ResourceSpec) -> float:
-        """How long the data of a node are on their way to a GPU, seconds; infinite
-        where they cannot get there; if no other transfer is before them on a link.
-        """
+        """Return the time of a node's data to a GPU on free links, s, or infinity."""
         at, data_gb = np.array(self._sent(node)).reshape(-1, 2).T
         moved_s = self._problem.transfer_s(data_gb, at.astype(int), gpu.index)
         return float(moved_s.max(initial=0.0))
 
     def _reached(self, node: Node) -> int:
-        """Bit n is set if the nth GPU has memory for the unit of a node, and its data
-        can get there.
-        """
+        """Return a mask of the GPUs that a node's data can reach, with its memory."""
         problem = self._problem
         sources = np.array([at for at, data_gb in self._sent(node) if data_gb], int)
         may = problem.fits[node.unit] & np.isfinite(problem.s_per_gb[sources]).all(

@@ -29,7 +29,7 @@ ROUNDING = 1e-9  # share of the payments: more than rounding can add to a bound
 def lower_bound(instance: Instance) -> float:
     """Return the larger of `alone` and `by_capacity`, or `by_few` if both are 0.
 
-    In weight x seconds; no schedule is below it. Cached for the last instance.
+    In weight x seconds. Cached for the last instance.
     """
     return max(alone(instance), by_capacity(instance)) or by_few(instance)
 
@@ -41,21 +41,19 @@ def alone(instance: Instance) -> float:
 
 
 def by_capacity(instance: Instance) -> float:
-    """Bound by prices of GPU time: the least cost of each task alone, less what GPUs
-    can earn.
+    """Bound by prices of GPU time: least costs of tasks minus what GPUs can earn.
 
-    Let a second on each of the n_m GPUs of model m, which are equally fast for every
-    task, cost lambda_m(t) >= 0 at time t. In a schedule at most n_m tasks run on them
-    at once, so all runs together pay at most E, the sum over m of n_m times the
-    integral of lambda_m. The weighted tardiness of a schedule is therefore at least the
-    sum over tasks of the least tardiness cost and payment of any run after the arrival
-    on any GPU that fits, less E.
+    Let a second on each of the n_m GPUs of model m cost lambda_m(t) >= 0 at time t. In
+    a schedule at most n_m tasks run on them at once, so all runs together pay at most
+    E, the sum over m of n_m times the integral of lambda_m. The weighted tardiness of a
+    schedule is therefore at least the sum over tasks of the least tardiness cost and
+    payment of any run after the arrival on any GPU that fits, minus E (Lagrangian
+    relaxation of the capacity).
 
-    This holds at any prices (Lagrangian relaxation of the capacity). They are the dual
-    values of a linear program in which tasks take shares of runs that begin at the
-    edges of equal intervals or at the arrival; of many tasks, each represents several.
-    The bound is the better of two: at these stepwise prices, and at their linear
-    interpolation. If the solver fails, a warning is logged and the bound is 0.
+    The prices are dual values of a linear program in which tasks take shares of runs
+    that begin at the edges of equal intervals or at the arrival; of many tasks, each
+    represents several. The bound is the better of these stepwise prices and their
+    linear interpolation. If the solver fails, a warning is logged and the bound is 0.
 
     M. L. Fisher, "The Lagrangian relaxation method for solving integer programming
     problems", Management Science 27 (1981) 1-18.
@@ -97,7 +95,7 @@ def _models(instance: Instance) -> list[_Model]:
 
 
 def _span(instance: Instance, models: list[_Model]) -> tuple[float, float]:
-    """First arrival, and about when GPUs that never idle would end."""
+    """Return the first arrival, and about when GPUs that never idle would end."""
     rate = summed(model.number / model.mean_s for model in models)
     work_s = instance.tasks / rate + instance.least_time_s.max()
     return float(instance.arrival_s.min()), float(instance.arrival_s.max() + work_s)
@@ -108,7 +106,7 @@ def _prices(
 ) -> Floats | None:
     """Return the price of a GPU second by model and interval; None if the solver fails.
 
-    every: one of so many tasks is taken, and as small a share of the GPUs' time.
+    every: one in so many tasks is taken, and as small a share of the GPUs' time.
     """
     deadline_s, weight, arrival_s = (
         column[::every]
@@ -156,10 +154,7 @@ def _prices(
 def _along_lines(
     models: list[_Model], edges_s: Floats, prices: Floats, fine_s: Floats
 ) -> Floats:
-    """Interpolate prices linearly in finer intervals.
-
-    A price belongs to the middle of the time in which runs use its interval.
-    """
+    """Interpolate prices linearly, from the middles of runs' use of intervals."""
     length_s, middles_s = edges_s[1] - edges_s[0], (fine_s[1:] + fine_s[:-1]) / 2
     used_s = [min(length_s, model.mean_s) for model in models]
     return np.array(
@@ -177,7 +172,7 @@ def _used(
     edges_s: Floats,
     models: int,
 ) -> scipy.sparse.csr_array:
-    """Seconds of each run, a column, in each interval of its model."""
+    """Return the seconds of each run, a column, in each interval of its model."""
     intervals, used = len(edges_s) - 1, []
     for interval, (begin_s, end_s) in enumerate(pairwise(edges_s)):
         within_s = np.minimum(finish_s, end_s) - np.maximum(start_s, begin_s)
@@ -213,12 +208,11 @@ def _least(
     edges_s: Floats,
     paid: Floats,
 ) -> Floats:
-    """Return the least tardiness cost and payment of a run of each of these tasks on a
-    GPU.
+    """Return the least tardiness cost and payment of a run of each of these tasks.
 
-    times_s: of all tasks. paid: by a GPU in use from the first edge to each. The cost
-    is piecewise linear in the start, so the minimum is at a corner (start or end at an
-    edge, end at the deadline) or at the arrival.
+    times_s: of all tasks on a GPU. paid: by a GPU in use from the first edge to each.
+    The minimum is at a corner of the cost (start or end at an edge, end at the
+    deadline) or at the arrival.
     """
     jobs = (times_s, instance.arrival_s, instance.deadline_s, instance.weight)
     run_s, arrival_s, deadline_s, weight = (column[tasks, None] for column in jobs)
@@ -238,7 +232,7 @@ def matrix_of(
     columns: npt.ArrayLike,
     shape: tuple[int, int],
 ) -> scipy.sparse.csr_array:
-    """Build the sparse matrix of a program."""
+    """Return the sparse matrix of a program."""
     # SciPy 1.13.0 passes these on to HiGHS, which needs 32 bits
     at = np.asarray(rows, np.int32), np.asarray(columns, np.int32)
     return scipy.sparse.csr_array((np.asarray(values), at), shape=shape)

@@ -17,8 +17,7 @@ FEW = 10  # tasks whose optimum usually needs no more nodes
 
 
 def by_few(instance: Instance) -> float:
-    """Return a lower bound for instances with little tardiness: optima of small groups,
-    added.
+    """Return a lower bound for little tardiness: the sum of optima of small groups.
 
     Groups are disjoint, and each has the GPUs to itself: a late task of the best list
     schedule with those that start last before it, or all of few tasks.
@@ -38,15 +37,14 @@ def by_few(instance: Instance) -> float:
 def least_of_few(
     instance: Instance, tasks: Sequence[int], nodes: int = MOST_NODES
 ) -> float:
-    """Return the least cost of some tasks alone on the GPUs, or a bound after `nodes`
-    nodes.
+    """Return the least cost of some tasks alone on the GPUs, or a lower bound.
 
-    Best first: the partial schedule of least bound is extended by one task on one GPU.
-    The bound is the cost of its tasks plus the least cost of each other task if it came
-    next. No extension leaves a GPU idle for as long as another task would take there,
-    as in some optimal schedule (Giffler and Thompson, Operations Research 8 (1960)
-    487-503). A partial schedule is dropped if another of the same tasks ends no later
-    on any GPU and costs no more.
+    Best first, up to `nodes` nodes: the partial schedule of least bound is extended by
+    one task on one GPU. The bound is the cost of its tasks plus the least cost of each
+    other task if it came next. No extension leaves a GPU idle for as long as another
+    task would take there, as in some optimal schedule (Giffler and Thompson, Operations
+    Research 8 (1960) 487-503). Dominated partial schedules of the same tasks are
+    dropped.
     """
     columns = (
         instance.arrival_s,

@@ -65,8 +65,8 @@ def worsening(
     """Return the increase of a GPU's weighted tardiness by a change.
 
     From position `first` on: task `head`, the tasks of positions begin to end - 1, task
-    `tail`, and those from `on` on; a head or tail of -1 is none. Stops when the rest is
-    unchanged; infinite once the increase must be `most` or more.
+    `tail`, and those from `on` on; a head or tail of -1 is none. Infinite once the
+    increase must be `most` or more.
     """
     first, head, begin, end, tail, on = change
     now_s, sum_late = finish_s[first], late[first]
@@ -143,12 +143,9 @@ def ended(finish_s: list[float], size: int, at_s: float) -> int:
 def best_move(
     state: State, task: int, least: float
 ) -> tuple[float, int, int, bool, int]:
-    """Return a task's best move: gain, GPU (-1: none), position, swap or not, moves
-    tried.
+    """Return a task's best move: gain, GPU (-1: none), position, swap, moves tried.
 
-    least: gain to exceed. The others' gain without the task limits its own tardiness;
-    it need not go before tasks that end as it arrives. So no insertion is better, but a
-    swap from which only its partner gains may be.
+    least: gain to exceed. Moves that cannot be better are skipped.
     """
     source, was = state.gpu[task], state.place[task]
     mine = (
@@ -286,10 +283,9 @@ def copy(source: State, target: State) -> None:
 def rounds(
     state: State, best: State, draws: Sequence[Sequence[float]], moves: int
 ) -> tuple[int, int]:
-    """Descend, return to the best state if worse, and kick: once per row of random
-    numbers.
+    """Descend, return to the best state if worse, and kick, per row of random numbers.
 
-    Stops after so many moves, or if nothing is late; returns rows and moves done.
+    Stops after `moves` moves, or if nothing is late; returns rows and moves done.
     """
     tried = 0
     for row in range(len(draws)):

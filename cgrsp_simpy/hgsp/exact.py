@@ -27,9 +27,10 @@ START_MOVES = 10_000
 def solve_exact(instance: Instance, time_limit_s: Positive = 60.0) -> Solution:
     """Solve a small instance (up to about ten tasks), as far as the time limit allows.
 
-    A search's schedule bounds the program, and is returned if nothing better is found.
-    If the solver fails twice, with and without presolve, a warning is logged, and the
-    bound is `cgrsp_simpy.hgsp.bounds.lower_bound`. Raises InputError for a limit <= 0.
+    If nothing better is found, a search's schedule is returned. If the solver fails
+    twice, with and without presolve, a warning is logged, and the bound is
+    `cgrsp_simpy.hgsp.bounds.lower_bound`. Raises InputError for GPUs that are not free
+    at 0.
     """
     require(
         not instance.free_s.any(),
@@ -75,12 +76,11 @@ def solve_exact(instance: Instance, time_limit_s: Positive = 60.0) -> Solution:
 
 
 class _Model:
-    """Variables in order: x_ij (task by GPU), s_i, tardiness T_i, and y_ik per ordered
-    pair.
+    """Variables in order: x_ij (task by GPU), s_i, tardiness T_i, y_ik per pair.
 
     y_ik = 1: i precedes k on the same GPU. With one variable per order of a pair, Eq. 6
-    needs one H per row instead of three, and the work before a task can be summed
-    (`_start_after_those_before`), which tightens the relaxation.
+    needs one H per row instead of three, and `_start_after_those_before` tightens the
+    relaxation.
     """
 
     def __init__(self, instance: Instance, known: float) -> None:
@@ -108,7 +108,7 @@ class _Model:
         self.constraints = self._matrix()
 
     def _latest(self, known: float) -> Floats:
-        """Latest completions at the cost of a known schedule."""
+        """Return the latest completions at the cost of a known schedule."""
         jobs = self.instance
         alone = jobs.weight * np.maximum(
             0.0, jobs.arrival_s + jobs.least_time_s - jobs.deadline_s
@@ -119,7 +119,7 @@ class _Model:
         return np.asarray(np.minimum(last_s, jobs.deadline_s + allowed_s))
 
     def _completion(self, i: int) -> dict[int, float]:
-        """c_i = s_i + sum over j of x_ij p_ij (Eq. 4)."""
+        """Return c_i = s_i + sum over j of x_ij p_ij (Eq. 4)."""
         return {self._s[i]: 1.0, **dict(zip(self._x[i], self._times_s[i]))}
 
     def _assign(self, i: int) -> None:
@@ -134,7 +134,7 @@ class _Model:
         ]
 
     def _keep_apart(self, i: int, k: int) -> None:
-        """Eq. 6: of two tasks on one GPU, one ends before the other; H is minimal."""
+        """Add Eq. 6: of two tasks on one GPU, one ends before the other; minimal H."""
         both = {self._y[i, k]: 1.0, self._y[k, i]: 1.0}
         self._rows.append((both, -np.inf, 1.0))
         for j in np.flatnonzero(self._fits[i] & self._fits[k]).tolist():
@@ -151,8 +151,7 @@ class _Model:
             self._rows.append((row, -np.inf, big))
 
     def _start_after_those_before(self, k: int) -> None:
-        """Implied: tasks that arrive from a_r <= a_k on and precede k run between a_r
-        and s_k.
+        """Add: tasks from a_r <= a_k on that precede k run between a_r and s_k.
 
         If k is not on GPU j, their least times hold; D is the excess on j.
         """

@@ -1,11 +1,9 @@
-"""The paper's four sets of tasks, by the laws that they were drawn from (hgsp.txt
-Section IV).
+"""The paper's four sets of tasks, drawn from its distributions (hgsp.txt Section IV).
 
-The laws are not printed. Those of tasks3 and tasks4 are in the authors' public program:
-with its two seeds every row of both files comes out. Those of tasks1 and tasks2, whose
-seed is not known, are read off the files: gaps between arrivals are uniform from 0 to 5
-s, so that tasks come more evenly than at uniform times. No task needs more than the 24
-GB of the least GPU: memory forces nothing.
+The distributions are not printed. Those of tasks3 and tasks4 are in the authors' public
+program, whose two seeds give both files row by row. Those of tasks1 and tasks2, whose
+seed is not known, are inferred from the files: gaps between arrivals are uniform from 0
+to 5 s. No task needs more than the 24 GB of the least GPU.
 """
 
 from __future__ import annotations
@@ -100,15 +98,13 @@ class Level:
 
     @property
     def span_s(self) -> float:
-        """How long tasks arrive, on average, seconds: their mean work over load and
-        speed.
-        """
+        """Mean length of the arrivals, seconds: mean work over load and speed."""
         speed = summed(gpu.speed for gpu in self.gpus)
         return self.tasks * sum(self.workload) / 2 / (self.load * speed)
 
     @property
     def name(self) -> str:
-        """What is generated."""
+        """Text of the parameters."""
         told = (("", self.slack), (" s", self.slack_s))
         slack = " + ".join(
             f"{pair[0]:g} to {pair[1]:g}{unit}" for unit, pair in told if any(pair)
@@ -147,14 +143,11 @@ AUTHORS_SEEDS = {"tasks3": 342, "tasks4": 442}  # of their program's `random`
 def generate(
     level: str | Level, seed: Whole = 0, gpus: tuple[Gpu, ...] | None = None
 ) -> Instance:
-    """Tasks of a load level; of tasks3 and tasks4 seed 0 gives the paper's own, row by
-    row.
+    """Draw tasks of a load level; seed 0 of tasks3 and tasks4 gives the paper's own.
 
     level: "tasks1" (medium), "tasks2" (medium), "tasks3" (high), "tasks4" (extreme), or
-    a `Level`. seed: of the draws, >= 0. gpus: that the tasks run on; those of
-    the level's cluster unless given. The arrivals do not depend on them. Result: tasks
-    in order of arrival. Raises InputError for a level or seed that is not allowed.
-    hgsp.txt Section IV.
+    a `Level`. gpus: by default the level's cluster; the arrivals do not depend on them.
+    Raises InputError for another level. hgsp.txt Section IV.
     """
     name = level if isinstance(level, str) else "generated"
     if isinstance(level, str):
@@ -180,8 +173,7 @@ def _arrivals(rng: Random, level: Level) -> list[float]:
 
 
 def _task(rng: Random, level: Level, arrival_s: float) -> tuple[float, ...]:
-    """Workload, memory, deadline, weight and arrival, drawn in the order of the
-    authors' program.
+    """Draw workload, memory, deadline, weight and arrival, in the authors' order.
 
     Deadlines are drawn from arrivals that are not yet rounded.
     """

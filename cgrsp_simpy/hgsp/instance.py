@@ -1,6 +1,4 @@
-"""Instances of the Heterogeneous GPU Scheduling Problem: tasks, GPUs, and how long each
-takes on which (hgsp.txt Section I).
-"""
+"""Instances of the Heterogeneous GPU Scheduling Problem (hgsp.txt Section I)."""
 
 from __future__ import annotations
 
@@ -69,12 +67,7 @@ TIMES = "time_s:"  # and a GPU's name: the column of the times of tasks on it
 
 @declared("{} of {name}")
 class Gpu:
-    """A GPU.
-
-    References
-    ----------
-    hgsp.txt Section I.B.
-    """
+    """A GPU (hgsp.txt Section I.B)."""
 
     name: str = parameter("Name of the model.")
     memory_gb: NotNegative = parameter("M_j, at least 0.")
@@ -96,13 +89,12 @@ figures show)."""
 
 
 def cluster(name: str) -> tuple[Gpu, ...]:
-    """The GPUs of a cluster.
+    """Return the GPUs of a cluster (hgsp.txt Section IV).
 
     name: "small", "medium" or "large", 1, 2 or 3 of each model at the speeds of the
     printed runs (A100 76, A30 40, L40 74), "small-30" and so on at those of the text
     (57, 30, 55.5); or a file's name that ends in .csv or .toml; see `read_cluster`.
-    Result: one entry a GPU. Raises InputError for an unknown name, or a file that is
-    not allowed. hgsp.txt Section IV.
+    Raises InputError for an unknown name, or a file that is not allowed.
     """
     if name.endswith((".csv", ".toml")):
         return read_cluster(name)
@@ -112,39 +104,19 @@ def cluster(name: str) -> tuple[Gpu, ...]:
 
 @declared(eq=False)
 class Instance:
-    """Tasks in order of arrival, those that arrive together in the order given, and the
-    GPUs that they run on.
+    """Tasks in order of arrival, then as listed, and their GPUs (hgsp.txt Section I.B).
 
-    Parameters
-    ----------
-    workload, memory_gb, deadline_s, weight, arrival_s : arrays of shape (tasks,)
-        L_i, m_i, d_i, w_i and a_i, all at least 0, the workload above 0. A deadline
-        before the arrival is allowed, the task is late then. A workload of () is 1, if
-        the times are given.
-    gpus : tuple of Gpu
-        At least one.
-    name : str
-        Of all.
-    task_names : tuple of str
-        In the order given, all different; numbers from 1 unless given.
-    free_s : array of float, of shape (GPUs,)
-        From when on each GPU is there, seconds; from 0 on unless given.
-    times_s : array of float, of shape (tasks, GPUs)
-        p_ij, seconds, above 0, infinite where a task does not fit; L_i / v_j (Eq. 4)
-        unless given. Infinite also where the memory does not suffice (Eq. 3).
-    lines : tuple of int
-        Of a file, the line of each task, for messages.
-    tags : Tags
-        Of tasks of a file, all its other columns, as texts.
+    workload, memory_gb, deadline_s, weight, arrival_s: L_i, m_i, d_i, w_i and a_i,
+    shape (tasks,), all at least 0, the workload above 0. A task is late if its deadline
+    is before its arrival. A workload of () is 1, if times_s is set. task_names: all
+    different; by default numbers from 1. free_s: from when on each GPU is available,
+    seconds, shape (GPUs,); by default 0. times_s: p_ij, seconds, above 0, infinite if a
+    task does not fit, shape (tasks, GPUs); by default L_i / v_j (Eq. 4). Infinite also
+    if the memory does not suffice (Eq. 3). lines: of a file, the line of each task, for
+    messages. tags: of tasks of a file, all its other columns, as texts.
 
-    Raises
-    ------
-    InputError
-        Naming the task, for what is not allowed, and for a task that fits on no GPU.
-
-    References
-    ----------
-    hgsp.txt Section I.B.
+    Raises InputError, naming the task, for what is not allowed, and for a task that
+    fits on no GPU.
     """
 
     workload: Floats = field(repr=False)
@@ -192,7 +164,7 @@ class Instance:
             )
 
     def _called(self, number: int) -> str:
-        """Name of a task in messages, by its number from 1 in the order given."""
+        """Return the name of a task in messages, by its number from 1 as listed."""
         line = f" (line {self.lines[number - 1]})" if self.lines else ""
         return f"task {self.task_names[number - 1]}{line}"
 
@@ -267,9 +239,7 @@ class Instance:
 
     @property
     def related_s(self) -> Floats:
-        """L_i / v_j, seconds, of shape (tasks, GPUs); infinite where the memory is too
-        small.
-        """
+        """L_i / v_j, seconds, (tasks, GPUs); infinite if the memory is too small."""
         speeds, memory_gb = np.array(
             [(gpu.speed, gpu.memory_gb) for gpu in self.gpus]
         ).T
@@ -281,9 +251,7 @@ class Instance:
 
     @cached_property
     def least_time_s(self) -> Floats:
-        """Time of each task on the fastest GPU that it fits on, seconds, of shape
-        (tasks,).
-        """
+        """Time of each task on the fastest GPU that it fits on, seconds, (tasks,)."""
         return np.asarray(self.times_s.min(axis=1))
 
 
@@ -291,13 +259,11 @@ class Instance:
 
 
 def write_instance(instance: Instance, path: str | Path) -> None:
-    """Write the tasks to a CSV file with the columns task, workload, memory_gb,
-    deadline_s, weight, arrival_s, time_s:GPU for each name of a GPU if the times are
-    not those of the workload, and the tags.
+    """Write the tasks to a CSV file; an existing one is overwritten.
 
-    instance: the tasks. path: the file, in a folder that is there; one that is there is
-    overwritten. Raises InputError if it cannot be written, or for times that differ on
-    GPUs of one name.
+    Columns: task, workload, memory_gb, deadline_s, weight, arrival_s, time_s:GPU for
+    each name of a GPU if the times are not those of the workload, and the tags. Raises
+    InputError if it cannot be written, or for times that differ on GPUs of one name.
     """
     if not Path(path).parent.is_dir():
         raise InputError(f"{path}: there is no folder {Path(path).parent}")
@@ -317,12 +283,11 @@ def write_instance(instance: Instance, path: str | Path) -> None:
 
 
 def read_cluster(path: str | Path) -> tuple[Gpu, ...]:
-    """Read the GPUs of a cluster, one an entry.
+    """Read the GPUs of a cluster, in the order of a file.
 
-    path: a CSV file with the columns name, memory_gb and speed, others are not looked
-    at; or a TOML file with a table [[gpu]] of these three for each GPU. Result: in the
-    order of the file. Raises InputError with the file's name, and the line where there
-    is one.
+    path: a CSV file with the columns name, memory_gb and speed (others are ignored), or
+    a TOML file with a table [[gpu]] of these for each GPU. Raises InputError with the
+    file's name, and the line if known.
     """
     path = Path(path)
     with faults_of(path):
@@ -345,17 +310,13 @@ def read_cluster(path: str | Path) -> tuple[Gpu, ...]:
 def read_instance(
     path: str | Path, gpus: tuple[Gpu, ...], *, skip_unfit: bool = False
 ) -> Instance:
-    """Read tasks from a CSV file with the columns of `write_instance`, or the headings
-    of the paper's authors (AUTHORS); all others are kept as tags.
+    """Read tasks from a CSV file with the columns of `write_instance`, or of AUTHORS.
 
-    The column task gives the tasks their names; in a file without it they are numbered
-    from 1, in its order. Where there are columns time_s:GPU, one for each name of a
-    GPU, they are p_ij, inf where a task does not fit, and a column workload is not
-    needed.
-
-    gpus: that the tasks run on. skip_unfit: leave out tasks that fit on no GPU, with a
-    logged note that names their lines, instead of refusing them. Result: named as the
-    file. Raises InputError with the file's name, and the line where there is one.
+    All other columns are kept as tags. Without a column task, tasks are numbered from
+    1. Columns time_s:GPU, one for each name of a GPU, are p_ij, inf if a task does not
+    fit; a column workload is then not needed. skip_unfit: leave out tasks that fit on
+    no GPU, with a logged note that names their lines. Raises InputError with the file's
+    name, and the line if known.
     """
     path = Path(path)
     with faults_of(path):
@@ -407,9 +368,7 @@ def read_instance(
 
 
 def _timed(cells: dict[str, str], gpus: tuple[Gpu, ...]) -> list[str]:
-    """The columns of times of a file with such a row, one per GPU; none if the workload
-    determines them.
-    """
+    """Return the columns of times, one per GPU; none if workload determines them."""
     there = sorted(name for name in cells if name.startswith(TIMES))
     timed = [TIMES + gpu.name for gpu in gpus]
     ways = f"among others workload, or {','.join(sorted({*timed}))}"
@@ -436,14 +395,13 @@ ORLIB_TASKS = {"wt40": 40, "wt50": 50, "wt100": 100}
 def read_orlib(
     path: str | Path, index: Count = 1, machines: Count = 1, tasks: int | None = None
 ) -> Instance:
-    """An instance of the OR-Library's weighted tardiness files: per instance n
-    processing times, n weights, n due dates.
+    """Read an instance of the OR-Library's weighted tardiness files.
 
-    index: of the instance in it, from 1. machines: number of identical ones, >= 1; due
-    dates are divided by it. tasks: n; known of the library's own files wt40.txt,
-    wt50.txt and wt100.txt. Result: all tasks arrive at 0 and need no memory. Raises
-    InputError with the file's name for any other file without `tasks`, one whose count
-    of numbers does not fit n, or an index beyond its end.
+    Per instance n processing times, n weights, n due dates; all tasks arrive at 0 and
+    need no memory. index: of the instance, from 1. machines: identical ones; due dates
+    are divided by their number. tasks: n; known of wt40.txt, wt50.txt and wt100.txt.
+    Raises InputError with the file's name for any other file without `tasks`, one whose
+    count of numbers does not fit n, or an index beyond its end.
     """
     if tasks is not None:
         check_whole("tasks of an instance", tasks, least=1)

@@ -1,7 +1,4 @@
-"""Schedulers of HGSP, from an instance and a budget to a plan, and how plans are used.
-
-A plan is made ahead and carried out, made again periodically, or made online by rules.
-"""
+"""Schedulers of HGSP, from an instance and a budget to a plan, and uses of plans."""
 
 from __future__ import annotations
 
@@ -37,10 +34,7 @@ TaskPolicy = Callable[[View], object]
 
 
 class Follow:
-    """Carry out a schedule: each GPU runs its tasks in order, as early as possible.
-
-    A GPU that idles in the plan although its next task is there does so, too.
-    """
+    """Carry out a schedule: each GPU runs its tasks in order, with planned idling."""
 
     def __init__(self, schedule: Schedule, name: str = "follow") -> None:
         self.name = name
@@ -58,7 +52,7 @@ class Follow:
 
 
 def _turns(schedule: Schedule, sequence: list[int]) -> list[tuple[int, float]]:
-    """A GPU's (task id, earliest start) pairs, the last first; 0 if as planned."""
+    """Return a GPU's (task id, earliest start), the last first; 0 if without idling."""
     start_s, could_s = schedule.start_s[sequence], schedule.instance.arrival_s[sequence]
     could_s[1:] = np.maximum(could_s[1:], schedule.finish_s[sequence[:-1]])
     held_s = np.where(start_s > could_s, start_s, 0.0)
@@ -80,11 +74,10 @@ class Online:
 
 
 class Replan:
-    """Every `every_s` seconds, > 0, plan what has arrived and not started, and carry it
-    out.
+    """Every `every_s` seconds, plan the tasks that have arrived and not started.
 
-    Tasks that arrive in between wait for the next plan. plan: from an instance, whose
-    GPUs are free from its `free_s` on, to a schedule. name: for reports.
+    plan: from an instance, whose GPUs are free from its `free_s` on, to a schedule.
+    name: for reports.
     """
 
     asks_on_arrival = True  # plans are due even if every GPU is busy
@@ -208,8 +201,8 @@ class Plan:
 class Planner:
     """A scheduler, and when it plans.
 
-    Unless it decides online or plans again, its plan is frozen: it is made ahead, with
-    every arrival known, and its order is carried out.
+    Unless it decides online or plans again, its plan is frozen: made ahead, with every
+    arrival known, and carried out in its order.
     """
 
     scheduler: str | TaskPolicy = parameter(

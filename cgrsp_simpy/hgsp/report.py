@@ -38,7 +38,7 @@ METRICS = {
 
 
 class HgspReport(Report):
-    """The paper's metrics, of the schedule that was measured and of the plan."""
+    """The paper's metrics of the measured schedule and of the plan."""
 
     claim_columns: ClassVar[Mapping[str, str]] = {}
     metrics: Mapping[str, Metric] = METRICS
@@ -56,13 +56,12 @@ class HgspReport(Report):
     keeps_jobs = True
 
     def summary(self, run: Run) -> dict[str, float]:
-        """The metrics (hgsp.txt equations 1, 7 to 12), the plan's where reality
-        differs, lower_bound and gap_pct.
+        """Return the metrics (hgsp.txt equations 1, 7 to 12), lower_bound and gap_pct.
 
-        Where service times vary there is no bound. The gap is by how much the optimum
-        can be below, in % of the weighted tardiness found: NaN if no bound is known but
-        that nothing is below 0; what reaches 0 is optimal all the same, and its gap is
-        0.
+        The plan's weighted tardiness is included if reality differs. The gap is by how
+        much the optimum can be below, in % of the weighted tardiness: NaN if no bound
+        above 0 is known, and 0 if the weighted tardiness is 0. There is no bound for
+        varying service times.
         """
         figures, plan = schedule_of(run).metrics, run.plan
         if not self.model.is_certain or plan.planner.replan_s:
@@ -82,9 +81,7 @@ class HgspReport(Report):
         return {"jobs": jobs, "gpu_hours": hours, **found.of_tasks(chosen)}
 
     def rows(self, run: Run) -> list[dict[str, Any]]:
-        """Return one dict per task, as `Schedule.rows`, with the planned values as
-        planned_NAME.
-        """
+        """Return rows as `Schedule.rows`, with planned values as planned_NAME."""
         times = zip(schedule_of(run).rows(), plan_of(run).rows())
         return [
             {**row, **{f"planned_{key}": own[key] for key in PLANNED}}
@@ -112,7 +109,7 @@ class HgspReport(Report):
 
 
 def schedule_of(run: Run) -> Schedule:
-    """The schedule that was measured in a run of a `Scenario`.
+    """Return the schedule that was measured in a run of a `Scenario`.
 
     Raises RuntimeError if a plan did not come out as planned although all is certain.
     """
@@ -135,8 +132,9 @@ def schedule_of(run: Run) -> Schedule:
 
 
 def plan_of(run: Run) -> Schedule:
-    """Return the schedule planned before a run, with everything known; for your own
-    policy, what it does if everything is certain.
+    """Return the schedule planned before a run, with everything known.
+
+    For your own policy, what it does if everything is certain.
     """
     plan: Plan = run.plan
     if plan.solution is not None:

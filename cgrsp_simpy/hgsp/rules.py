@@ -19,8 +19,8 @@ LOOK_AHEAD = 2.0  # K of ATC; 1.5 to 4.5 are usual
 class Columns(NamedTuple):
     """Waiting tasks in order of arrival; arrays of shape (tasks,), times in seconds.
 
-    weight: w. deadline_s: d. least_time_s: p on the fastest GPU that fits. times_s:
-    p_ij, of shape (tasks, GPUs); infinite if a task does not fit.
+    least_time_s: p on the fastest GPU that fits. times_s: p_ij, of shape (tasks, GPUs);
+    infinite if a task does not fit.
     """
 
     weight: Floats
@@ -63,8 +63,7 @@ def edd(waiting: Columns, now_s: float) -> Floats:  # noqa: ARG001
 
 
 def atc(waiting: Columns, now_s: float) -> Floats:
-    """Apparent tardiness cost: w / p x exp(-slack / (K mean p)), slack = max(0, d - p -
-    t).
+    """Apparent tardiness cost: w / p x exp(-max(0, d - p - t) / (K mean p)).
 
     p is the time on the fastest GPU that a task fits on. Source: Vepsalainen and Morton
     (1987), Management Science 33, 1035-1047.

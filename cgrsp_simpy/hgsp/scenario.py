@@ -1,7 +1,4 @@
-"""Tasks on heterogeneous GPUs (HGSP), on which schedulers are simulated.
-
-Equations are those of hgsp.txt.
-"""
+"""Tasks on heterogeneous GPUs (HGSP), on which schedulers are simulated."""
 
 from __future__ import annotations
 
@@ -34,9 +31,7 @@ from cgrsp_simpy.hgsp.view import Task, View, planned_s
 
 @declared()
 class Scenario(Model):
-    """Tasks on GPUs, and how reality differs from the plans: everything that a run
-    depends on except the scheduler and the seed.
-    """
+    """Tasks on GPUs: all parameters of a run but the scheduler and the seed."""
 
     source: str | Level | Instance = parameter(
         "The tasks: a name of LEVELS or a Level, from which they are drawn for each"
@@ -131,9 +126,7 @@ class Scenario(Model):
     def arriving(
         self, instance: Instance, seed: int
     ) -> Iterator[tuple[float, Task, float]]:
-        """Yield the tasks of an instance, each with its service time over the planned
-        one, which no plan knows.
-        """
+        """Yield the tasks of an instance, with actual over planned service times."""
         factors = noise_factors(self.noise, seed, instance.tasks).tolist()
         columns = [getattr(instance, column).tolist() for column in Task._fields[2:]]
         rows = zip(instance.task_names, *columns)
@@ -164,9 +157,7 @@ class Scenario(Model):
 
 
 def noise_factors(noise: float, seed: int, tasks: int) -> Floats:
-    """Return the service time over the planned time per task, in order of arrival:
-    log-normal of mean 1, whose coefficient of variation is `noise`.
-    """
+    """Return log-normal factors per task: mean 1, coefficient of variation `noise`."""
     # of the logarithm
     variance = math.log1p(noise**2)
     return stream(seed, "service noise").lognormal(
@@ -182,12 +173,11 @@ def solve(
     moves: int | None = None,
     seconds: float | None = None,
 ) -> Run:
-    """Schedule an instance, and simulate the schedule. `schedule_of(run)` returns the
-    measured schedule, `run.plan` is the planned one, and `run.summary()` bounds its
-    distance from the optimum.
+    """Schedule an instance, and simulate the schedule.
 
-    scheduler: as for `HgspSubject.make_policy`. seed: of the schedulers in SEEDED.
-    moves, seconds: limits of a search, as in `Scenario`.
+    `schedule_of(run)` returns the measured schedule, `run.plan` is the planned one, and
+    `run.summary()` bounds its distance from the optimum. scheduler: as for
+    `HgspSubject.make_policy`. moves, seconds: limits of a search, as in `Scenario`.
     """
     scenario = Scenario(instance, moves=moves, seconds=seconds)
     return HgspSubject(scenario).run(scheduler, seed)

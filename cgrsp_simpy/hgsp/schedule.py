@@ -88,10 +88,7 @@ class Schedule:
         ]
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return one row per task, in order of arrival.
-
-        Its name, number (from 1) and name of its GPU, times in seconds, other columns.
-        """
+        """Return one row per task in order of arrival; GPUs are numbered from 1."""
         jobs = self.instance
         times = (
             jobs.arrival_s,
@@ -118,8 +115,7 @@ class Schedule:
 
     @property
     def claims(self) -> np.ndarray[Any, np.dtype[Any]]:
-        """An array of CLAIM: one row per task and phase (provisioning, executing), by
-        grant.
+        """An array of CLAIM: one row per task and phase, by grant.
 
         job: the task's number, from 1. place: the GPU's index. from_s, to_s: seconds.
         """
@@ -231,11 +227,7 @@ def greedy_assignment(
 
 
 def from_sequences(instance: Instance, sequences: Sequence[Sequence[int]]) -> Schedule:
-    """Return the schedule of given sequences of task indices per GPU, as early as
-    possible.
-
-    Every task must be in one sequence.
-    """
+    """Return the earliest schedule of sequences of all task indices per GPU."""
     gpu = np.zeros(instance.tasks, np.int64)
     (start_s, finish_s) = np.zeros((2, instance.tasks))
     for j, sequence in enumerate(sequences):

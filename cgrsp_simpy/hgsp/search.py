@@ -1,5 +1,4 @@
-"""Iterated local search: from the best list schedule, descent by swaps and insertions
-within and across GPUs, then kicks and descent again.
+"""Iterated local search: descent by swaps and insertions, kicks, and descent again.
 
 Sources: M. den Besten, T. Stützle, M. Dorigo, "Design of iterated local search
 algorithms", EvoWorkshops 2001, 441-451; R. K. Congram, C. N. Potts, S. L. van de Velde,
@@ -38,12 +37,11 @@ def search(
     moves: int | None = None,
     time_budget_s: float | None = None,
 ) -> tuple[Schedule, list[Iteration]]:
-    """Return the best schedule, never worse than Greedy or a dispatch rule, and the
-    course.
+    """Return the best schedule, never worse than the dispatch rules, and the course.
 
-    moves: how many are tried, about, for a reproducible answer, with the extra `fast`
-    (compiled) or without. time_budget_s: wall time in seconds without compilation. Of
-    both, whatever comes first. Raises InputError if neither is given.
+    moves: number to try, about, for a reproducible answer. time_budget_s: wall time in
+    seconds without compilation. The search ends at the first of both limits. Raises
+    InputError if neither is set.
     """
     if moves is None and time_budget_s is None:
         raise InputError("the search needs moves or a time budget")

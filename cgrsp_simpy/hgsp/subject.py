@@ -31,9 +31,7 @@ class HgspSubject(Subject):
         return instance
 
     def default_policies(self) -> tuple[str, ...]:
-        """Return only rules if no plan is possible; the search has the limits of the
-        scenario.
-        """
+        """Return only rules if no plan is possible; searches have scenario limits."""
         if self.model.unknown_arrivals and self.model.replan_s is None:
             return tuple(RULES)
         limited = self.model.moves is not None or self.model.seconds is not None
@@ -42,9 +40,9 @@ class HgspSubject(Subject):
         )
 
     def make_policy(self, policy: Any) -> Planner:
-        """A scheduler from its text, or a policy, and when it plans.
+        """Return a scheduler from its text, or a policy, with when it plans.
 
-        Raises InputError also for a scheduler to which no such plan is open.
+        Raises InputError also for a scheduler that cannot plan then.
         """
         if isinstance(policy, str) and policy.partition(":")[0] == "annealing":
             raise InputError("annealing is now search, with the same parameters")
@@ -100,7 +98,7 @@ class HgspSubject(Subject):
         return super().parts | ({"source": source} if is_dataclass(source) else {})
 
     def completed(self, parameters: dict[str, Any]) -> dict[str, Any]:
-        """As `Subject.completed`: the cluster of a level as a name or a file."""
+        """As `Subject.completed`; source.cluster: a name or a file."""
         name = parameters.get("source.cluster")
         if isinstance(name, str) and name not in CLUSTERS:
             parameters["source.cluster"] = cluster(name)

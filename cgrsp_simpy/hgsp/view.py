@@ -1,7 +1,4 @@
-"""The view of a scheduler of HGSP tasks: those that wait, and the GPUs.
-
-Never a task to come, never a real run time.
-"""
+"""The view of a scheduler of HGSP tasks: waiting tasks and GPUs."""
 
 from __future__ import annotations
 
@@ -20,20 +17,9 @@ from cgrsp_simpy.hgsp.rules import Columns, columns_of
 class Task(NamedTuple):
     """A task that has arrived.
 
-    Attributes
-    ----------
-    id : int
-        Its number in order of arrival, from 1.
-    name : str
-        The id, unless a file gives names.
-    arrival_s, deadline_s : float
-        Seconds.
-    weight : float
-        Importance, without a unit.
-    workload : float
-        L_i; over a GPU's speed it gives seconds.
-    memory_gb : float
-        That it needs (hgsp.txt Section I.B), GB.
+    id: its number in order of arrival, from 1. name: the id, unless a file has names.
+    arrival_s, deadline_s: seconds. weight: importance. workload: L_i; over a GPU's
+    speed it gives seconds. memory_gb: that it needs (hgsp.txt Section I.B).
     """
 
     id: int
@@ -56,9 +42,9 @@ def planned_s(run: Simulation, task: Task, gpu: Any) -> float:
 
 
 class View(view.View):
-    """The state at a decision, read-only; the `kind` of each place is its Gpu.
+    """The state at a decision, read-only; the `kind` of each resource is its Gpu.
 
-    A policy answers with pairs (task, place), and if it likes with a `Wake`.
+    A policy returns pairs (task, resource), and optionally a `Wake`.
     """
 
     __slots__ = ("_by_id", "_delay_s", "_ends_s")
@@ -85,7 +71,7 @@ class View(view.View):
         return columns_of(self._run.plan.instance, [task.id - 1 for task in self.queue])
 
     def time_s(self, task: Task, gpu: ResourceSpec) -> float:
-        """Planned seconds of a task on a GPU; infinite if it does not fit."""
+        """Return planned seconds of a task on a GPU; infinite if it does not fit."""
         return planned_s(self._run, task, gpu)
 
     @property

@@ -17,9 +17,8 @@ class Request(NamedTuple):
     """A request that has arrived.
 
     id: its number in order of arrival, from 1. name: the id, or its line in a log.
-    submit_s: arrival, seconds. prompt_tokens, output_tokens: a real scheduler can only
-    estimate the latter. weight: importance, without a unit. alone_s: time on an idle
-    replica with its whole prompt in one step, seconds.
+    submit_s: arrival, seconds. output_tokens: a real scheduler can only estimate these.
+    alone_s: time on an idle replica with its whole prompt in one step, seconds.
     """
 
     id: int
@@ -54,9 +53,9 @@ class Member:
 class Batch:
     """The requests of a replica, and its steps.
 
-    held: requests that have been granted the replica. backlog: their prompt tokens to
-    be prefilled. batch, context: requests that decode, and their tokens in the cache.
-    steps, busy_s: number of steps, and their seconds in all.
+    held: requests that were granted the replica. backlog: their prompt tokens to be
+    prefilled. batch, context: requests that decode, and their tokens in the cache.
+    steps, busy_s: number of steps, and their total seconds.
     """
 
     def __init__(self, run: Simulation, service: Service, step_s: StepTime) -> None:

@@ -13,11 +13,10 @@ from cgrsp_simpy.llm.batch import Batch, Request
 
 
 class View(engine.View):
-    """The waiting requests and the replicas, as policies see them; read only, and
-    current.
+    """The waiting requests and the replicas; read-only, and current.
 
-    A policy answers with pairs (request, replica). A replica without room in its cache,
-    or with a full batch, is refused; else the request waits there for its prefill.
+    A policy returns pairs (request, replica). A replica without room in its cache, or
+    with a full batch, is rejected; else the request waits there for its prefill.
     """
 
     __slots__ = ()

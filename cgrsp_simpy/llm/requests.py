@@ -48,24 +48,11 @@ WEIGHTS: dict[str, Callable[[Ints], Floats]] = {
 
 @dataclass(frozen=True, eq=False)
 class RequestList:
-    """Requests in order of arrival, those that arrive together in the order given;
-    columns of shape (requests,).
+    """Requests in order of arrival, then as listed; columns of shape (requests,).
 
-    Parameters
-    ----------
-    arrival_s : array of float
-        Seconds, at least 0.
-    prompt_tokens, output_tokens : arrays of int
-        At least 1.
-    weight : array of float
-        Of the response, above 0.
-    name : str
-        Of all.
-    request_names : tuple of str
-        One a request; numbers from 1 in the order given unless given. Of a log, the
-        line of each.
-    tags : Tags
-        Of requests of a log, all its other columns, as texts.
+    arrival_s: seconds, at least 0. prompt_tokens, output_tokens: at least 1. weight: of
+    the response, above 0. request_names: by default numbers from 1; of a log, the
+    lines. tags: of requests of a log, all its other columns, as texts.
     """
 
     arrival_s: Floats = field(repr=False)
@@ -139,11 +126,11 @@ class Offered:
 
     @property
     def name(self) -> str:
-        """For tables."""
+        """The number of requests, for tables."""
         return f"{self.requests} drawn requests"
 
     def draw(self, draw: Draw) -> RequestList:
-        """Those of a run."""
+        """Return the requests of a run."""
         gaps_s = draw("arrivals").exponential(1 / self.rate_per_s, self.requests)
         prompt = self._tokens(draw("prompts"), self.prompt_tokens)
         output = self._tokens(draw("outputs"), self.output_tokens)
@@ -165,17 +152,15 @@ def read_requests(
     window: str | None = None,
     **reading: Unpack[Reading],
 ) -> RequestList:
-    """Read a log of LLM requests: of the Azure LLM inference traces, of Mooncake, or
-    with the names of vLLM, BurstGPT, Vidur or Splitwise.
+    """Read a log of LLM requests, in order of arrival; time 0 is the first.
 
-    Needed are submit_s, prompt_tokens and output_tokens, of which 0 counts as 1; time 0
-    is the first arrival. A log knows nothing else; for your own columns:
-    `dataclasses.replace(requests, weight=...)`. Each request is named by its line.
-
-    weight: a law of WEIGHTS: "equal" (all 1) or "short" (10 up to 1000 prompt tokens,
-    else 1). format, window, reading: as in `cgrsp_simpy.logs.read_log`; if names of
-    columns are passed, the format is azure by default. Result: in order of arrival.
-    Raises InputError with the file's name, and the line where there is one.
+    Formats: the Azure LLM inference traces, Mooncake, or the names of vLLM, BurstGPT,
+    Vidur or Splitwise. Required columns: submit_s, prompt_tokens and output_tokens, of
+    which 0 counts as 1. Each request is named by its line. weight: a rule of WEIGHTS:
+    "equal" (all 1) or "short" (10 up to 1000 prompt tokens, else 1). format, window,
+    reading: as in `cgrsp_simpy.logs.read_log`; if names of columns are passed, the
+    format is azure by default. Raises InputError with the file's name, and the line if
+    known.
     """
     check_one_of("law of weights", weight, WEIGHTS)
     format = format or ("azure" if reading.get("columns") else None)

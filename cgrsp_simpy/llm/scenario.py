@@ -26,17 +26,11 @@ COLUMNS = ("arrival_s", "prompt_tokens", "output_tokens", "weight")
 
 @declared()
 class Scenario(Model):
-    """Requests on the replicas of a service: everything that a run depends on except
-    the policy and the seed.
+    """Requests on the replicas of a service: a run's parameters but policy and seed.
 
     A request claims room for all its tokens in the cache of a replica, joins its batch
-    at the next step, and leaves it with its last token.
-
-    Raises
-    ------
-    InputError
-        For a parameter that is not allowed, or a request that is too large for every
-        replica.
+    at the next step, and leaves it with its last token. Raises InputError for a
+    parameter that is not allowed, or a request that is too large for every replica.
     """
 
     source: Offered | RequestList = parameter(
@@ -105,9 +99,7 @@ class Scenario(Model):
         return [batch.serve() for batch in run.plan]
 
     def job_process(self, run: Simulation, request: Request) -> Process:
-        """Wait for room in the cache of a replica, and join its batch until the last
-        token.
-        """
+        """Wait for room in a replica's cache; join its batch until the last token."""
         with run.claim(request) as claim:
             yield claim
             replica, _ = claim.parts[0]
@@ -126,9 +118,7 @@ class Scenario(Model):
         return job.tokens
 
     def step_time(self) -> StepTime:
-        """Return the function that computes the time of a step on the service's
-        GPUs.
-        """
+        """Return the function for the time of a step on the service's GPUs."""
         return self.steps.of(self.service)
 
     def _check_room(self, requests: RequestList) -> None:

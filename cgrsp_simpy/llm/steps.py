@@ -1,6 +1,4 @@
-"""How long a step of a replica takes: from a table of measured times, or from a
-roofline.
-"""
+"""The time of a replica's step: from a table of measured times, or from a roofline."""
 
 from __future__ import annotations
 
@@ -61,7 +59,7 @@ SPLITWISE = (
 
 @declared()
 class StepTable:
-    """Steps as they were measured; of several equal ones the median counts.
+    """Measured steps; of several equal ones the median counts.
 
     Time is linear between measured numbers of tokens and beyond them, along the rows of
     the smallest batch; a larger batch takes the times by a factor, which is linear
@@ -73,7 +71,7 @@ class StepTable:
     rows: Entries[Measured] = parameter("In any order.", repr=False)
 
     def of(self, service: Service) -> StepTime:
-        """For the GPUs of a service; InputError if they were not measured."""
+        """Return the step time on a service's GPUs; InputError if not measured."""
         gpu, degree = service.gpu, service.tensor_parallel
         check_one_of("gpu", gpu, [row.gpu for row in self.rows])
         degrees = dict.fromkeys(
@@ -106,9 +104,7 @@ class StepTable:
 
 
 class Surface:
-    """Seconds by batch and tokens, interpolated as `StepTable` says; never less than
-    the shortest measured.
-    """
+    """Seconds by batch and tokens, as in `StepTable`, at least the shortest one."""
 
     def __init__(self, cells: Mapping[tuple[int, int], float]) -> None:
         least, self.floor_s = min(batch for batch, _ in cells), min(cells.values())
@@ -130,9 +126,7 @@ class Surface:
 
 
 def along(x: float, xs: Sequence[float], ys: Sequence[float]) -> float:
-    """Linear between points, and with the slope of the last two beyond them; one holds
-    for all.
-    """
+    """Interpolate linearly; extrapolate the last two points; one point is constant."""
     if len(xs) == 1:
         return ys[0]
     place = min(max(bisect_left(xs, x), 1), len(xs) - 1)
@@ -142,11 +136,8 @@ def along(x: float, xs: Sequence[float], ys: Sequence[float]) -> float:
 
 @declared()
 class Roofline:
-    """Steps from data sheets: a step takes as long as its arithmetic, or as reading the
-    weights and the cache, whichever is longer.
+    """Steps from data sheets: the longer of arithmetic and reading weights and cache.
 
-    References
-    ----------
     hgsp.txt Section VI.C for the H100. The weights are of two bytes per parameter,
     which takes two operations per token, so that tokens take as many operations as
     there are bytes of weights.
@@ -165,7 +156,7 @@ class Roofline:
     )
 
     def of(self, service: Service) -> StepTime:
-        """For the GPUs of a service."""
+        """Return the step time on a service's GPUs."""
         reached = service.tensor_parallel * self.efficiency
         token_s = service.weights_gb / (1000 * self.tflops * reached)
         weights_s = service.weights_gb / (self.bandwidth_gb_per_s * reached)
@@ -180,14 +171,12 @@ class Roofline:
 
 
 def read_steps(path: str | Path, model: str | None = None) -> StepTable:
-    """Read a table from a CSV file: of the columns of `Measured` (phase: prompt or
-    token), or of those of splitwise-sim's measurements.
+    """Read a table from a CSV file with the columns of `Measured`, or of splitwise-sim.
 
-    Of the latter, rows whose phases do not add up to the time in all, by a fifth, are
-    left out: the batch did not fit, or the output ended before its tokens.
-
+    phase: prompt or token. Of splitwise-sim, rows whose phases differ from the total
+    time by a fifth are left out: the batch did not fit, or the output ended early.
     model: whose steps are read, of the column "model"; required if the file has
-    several. Raises InputError with the file's name, and the line where there is one.
+    several. Raises InputError with the file's name, and the line if known.
     """
     with faults_of(path):
         lines = csv_rows(path, ())
@@ -208,7 +197,7 @@ def read_steps(path: str | Path, model: str | None = None) -> StepTable:
 def _of_model(
     lines: Sequence[tuple[int, dict[str, str]]], model: str | None
 ) -> Sequence[tuple[int, dict[str, str]]]:
-    """The rows of one model, which has to be named if there are several."""
+    """Return the rows of one model, which must be named if there are several."""
     models = dict.fromkeys(row["model"] or "" for _, row in lines if "model" in row)
     if model is None:
         names = ", ".join(name or "(blank)" for name in models)
@@ -247,18 +236,20 @@ def _splitwise(row: Mapping[str, str]) -> list[Measured]:
 
 @cache
 def llama2_70b() -> StepTable:
-    """Llama 2 70B on A100 and H100, 2, 4 and 8 of them: medians of splitwise-sim's
-    measurements (github.com/Mutinifni/splitwise-sim, commit 8f99e7d, MIT; the licence
-    is in the same folder).
+    """Return medians of splitwise-sim's measurements of Llama 2 70B.
+
+    On 2, 4 and 8 A100 and H100. Source: github.com/Mutinifni/splitwise-sim, commit
+    8f99e7d, MIT; the licence is in the same folder.
     """
     return read_steps(str(files("cgrsp_simpy") / "data" / "llama2_70b_steps.csv"))
 
 
 def steps_of(text: str) -> StepTable | Roofline:
-    """Return steps from a text: a file, "FILE:model=NAME" of several models in it, or
-    "roofline", with parameters as in "roofline:tflops=500,efficiency=0.4".
+    """Return steps from a text: a file, or "roofline".
 
-    Raises InputError as `read_steps`, and for an unknown or wrong parameter.
+    "FILE:model=NAME" if the file has several models; "roofline" may have parameters, as
+    in "roofline:tflops=500,efficiency=0.4". Raises InputError as `read_steps`, and for
+    an unknown or wrong parameter.
     """
     name, _, rest = text.partition(":")
     if name == "roofline":

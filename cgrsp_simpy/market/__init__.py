@@ -1,1 +1,1 @@
-"""Stock and prices of rented GPUs: the law, measured series, zones of spot GPUs."""
+"""Stock and prices of rented GPUs: the model, measured series, zones of spot GPUs."""

@@ -84,11 +84,11 @@ CATALOGUES: dict[str, tuple[GpuType, ...]] = {"thesis": THESIS_GPUS, "2025": GPU
 def read_gpus(path: str | Path, memory_gb: float = 0.0) -> tuple[GpuType, ...]:
     """Read the types of a price list from a CSV file.
 
-    path: a file with the columns name, price_usd_per_h and speed (see `GpuType`), and
-    perhaps high_stock_probability, by default that of the RTX 3090, and memory_gb. A
-    job of the thesis takes as long as on its RTX 3090, divided by the speed. memory_gb:
-    what each job needs; types with less are left out. Raises InputError with the file's
-    name, and the line if there is one.
+    Columns: name, price_usd_per_h and speed (see `GpuType`), optionally
+    high_stock_probability, by default that of the RTX 3090, and memory_gb. A job of the
+    thesis takes as long as on its RTX 3090, divided by the speed. memory_gb: needed by
+    each job; types with less are left out. Raises InputError with the file's name, and
+    the line if there is one.
     """
     with faults_of(path):
         columns = ["name", "price_usd_per_h", "speed"]
@@ -118,7 +118,7 @@ def _of_row(line: int, row: dict[str, str], memory_gb: float) -> GpuType | None:
 def catalogue(gpus: str | int | Sequence[GpuType]) -> tuple[GpuType, ...]:
     """Return the types of a catalogue of CATALOGUES, or of a CSV file; see `read_gpus`.
 
-    gpus: the name, the file, or the types themselves. Raises InputError for another.
+    gpus: the name, the file, or the types themselves; InputError for another.
     """
     if not isinstance(gpus, str | int):
         return tuple(gpus)
@@ -131,12 +131,11 @@ def catalogue(gpus: str | int | Sequence[GpuType]) -> tuple[GpuType, ...]:
 def round_robin(
     slots: int | Sequence[str], gpus: Sequence[GpuType] = THESIS_GPUS
 ) -> tuple[GpuType, ...]:
-    """The types of a fleet's slots.
+    """Return the types of a fleet's slots.
 
-    slots: a number of slots, which take the types in turn, or one type's name a slot.
-    gpus: the types that there are. Result: the type of each slot. Raises InputError for
-    a number below 1, an empty list or an unknown type. Thesis Section 4.3 (the
-    round-robin target), read as fixed types.
+    slots: a number of slots, which take the types in turn, or a list of one type's name
+    per slot. Raises InputError for a number below 1, an empty list or an unknown type.
+    Thesis Section 4.3 (the round-robin target), read as fixed types.
     """
     if isinstance(slots, Integral):
         check_whole("slots", slots, least=1, most=1_000_000)

@@ -1,11 +1,9 @@
-"""The market for rented GPUs: how scarce a type is over the day, and how long an
-instance takes to come.
+"""The market for rented GPUs: stock status over the day, and provisioning delays.
 
 Stock that persists. The uniform variate U(t) of a type is held, and drawn again at the
 epochs of a Poisson process of rate 1/tau; the status at t is thesis Eq. 3.1 at the
 clock's hour and U(t). Two of its values are the same with chance w(lag) =
-exp(-lag/tau), and else independent: given the status at one moment, that at another is
-as held with chance w, and else as by the law of the hour.
+exp(-lag/tau), and else independent.
 
 On two scales a type has two such variates, its levels, and the market shows the first
 with chance p, else the second; which one is drawn again at the epochs of a third
@@ -14,11 +12,10 @@ all times, and
 
     w(lag) = exp(-lag/tau) (p^2 + q^2 + 2 p q exp(-lag/s)),   q = 1 - p
 
-Where both levels are Low, or neither is, runs of a status last for hours; where one is,
-they end when the market shows the other. Such a law is fitted to polls, and what
-happened between them was not seen: U becomes U(t) at the multiples of d seconds alone.
-With the chance l of Low stock, a run of Low lasts d / ((1 - l) (1 - w(d))) in the mean,
-and another d / (l (1 - w(d))).
+If both levels are Low, or neither is, runs of a status last for hours; if one is, they
+end when the market shows the other. A model that is fitted to polls at multiples of d
+seconds changes only then. With the chance l of Low stock, a run of Low lasts d / ((1 -
+l) (1 - w(d))) in the mean, and another d / (l (1 - w(d))).
 """
 
 from __future__ import annotations
@@ -87,9 +84,7 @@ Bands = Annotated[
 
 @declared()
 class Clock:
-    """The time-of-day stock multiplier m(t), a step function that repeats every 24
-    hours.
-    """
+    """The stock multiplier m(t), a step function of the time of day."""
 
     bands: Bands = parameter(
         "Pairs of the hour of day from which it holds, and the multiplier; from hour 0"
@@ -107,20 +102,20 @@ class Clock:
         object.__setattr__(self, "_multipliers", multipliers)
 
     def hour(self, time_s: float) -> float:
-        """Hour of day at a simulated time, from 0 to below 24."""
+        """Return the hour of day at a simulated time, from 0 to below 24."""
         return (self.start_h + time_s / 3600.0) % 24.0
 
     def multiplier(self, time_s: float) -> float:
-        """m(t), the stock multiplier at a simulated time."""
+        """Return m(t), the stock multiplier at a simulated time."""
         return self.multiplier_at(self.hour(time_s))
 
     def multiplier_at(self, hour: float) -> float:
-        """The stock multiplier at an hour of day."""
+        """Return the stock multiplier at an hour of day."""
         return self._multipliers[bisect_right(self._hours, hour) - 1]
 
 
 def _poll_s(sight: object) -> float | None:
-    """Seconds between two looks at the stock, from "none", "now" or "poll:SECONDS"."""
+    """Return the seconds between polls from "none", "now" or "poll:SECONDS"."""
     if str(sight) in ("none", "now"):
         return 0.0 if sight == "now" else None
     name, _, seconds = str(sight).partition(":")
@@ -142,11 +137,10 @@ CLOCKS: dict[str, Clock] = {
 
 
 class Holding(NamedTuple):
-    """How long the uniform variate of a type's status is held; the law is in the
-    module's text.
+    """How long the uniform variate of a type's status is held; see the module.
 
     persistence_s: tau; 0: every dispatch draws its own. switch_s: s; 0: there is one
-    scale. first_share: p. every_s: d; 0: it changes at any time. Seconds all but p.
+    scale. first_share: p. every_s: d; 0: it changes at any time.
     """
 
     persistence_s: float
@@ -155,16 +149,15 @@ class Holding(NamedTuple):
     every_s: int = 0
 
     def polled_s(self, time_s: float) -> float:
-        """The time of the status that is shown, seconds."""
+        """Return the time of the status that is shown, seconds."""
         return floor(time_s / self.every_s) * self.every_s if self.every_s else time_s
 
     def kept(self, from_s: float, to_s: float, seen_s: float | None = None) -> float:
-        """The chance that the variate of one time is that of a later one; 0 where it is
-        not held.
+        """Return the chance that the variate of one time is that of a later one.
 
-        from_s, to_s: times. seen_s: of a look before; then the chances of a status,
-        given that look, draw nearer to the law's from one time to the other by this
-        factor.
+        seen_s: of a look before; then the factor by which the chances of a status,
+        given that look, approach the model's from one time to the other. 0 if the
+        variate is not held.
         """
         if not self.persistence_s:
             return 0.0
@@ -179,11 +172,11 @@ class Holding(NamedTuple):
         return exp(-lag_s / self.persistence_s) * same
 
     def chain(self, low: float, step_s: float) -> tuple[Floats, Floats, Bools]:
-        """The states of the variate at a chance of Low stock: whether the second level
-        is shown, and whether either is Low.
+        """Return the states of the variate at a chance of Low stock, shown by polls.
 
-        Result: the chance of each of the eight, those of each after a step from each,
-        and whether the stock is Low in it.
+        A state is whether the second level is shown, and whether either is Low. Result:
+        the chance of each of the eight, those of each after a step from each, and
+        whether the stock is Low in it.
         """
         means_s = self.switch_s, self.persistence_s, self.persistence_s
         held = [exp(-step_s / mean_s) if mean_s else 0.0 for mean_s in means_s]
@@ -198,11 +191,10 @@ class Holding(NamedTuple):
 
     @lru_cache(maxsize=256)  # noqa: B019
     def recovery_s(self, low: float) -> float:
-        """The mean time until stock that is Low now is not, times the chance that it is
-        not Low.
+        """Return the mean time until Low stock ends, times the chance of other stock.
 
-        low: that of Low stock, below 1. Result: seconds, on two scales from a multiple
-        of d on; tau of one scale.
+        low: the chance of Low stock, below 1. In seconds; on two scales from a multiple
+        of d on; on one scale tau.
         """
         if not self.switch_s or not low:
             return self.persistence_s
@@ -226,13 +218,9 @@ Chances = Annotated[
 
 @declared("{} of {gpu}")
 class HourlyStock:
-    """Chances of the stock statuses of a GPU type by hour of day, in place of thesis
-    Eq. 3.1.
+    """Chances of the stock statuses of a GPU type by hour of day, in place of Eq. 3.1.
 
-    Attributes
-    ----------
-    below : list of pairs of float
-        By hour up to where a uniform variate means High, and up to where Medium.
+    below: by hour, the limits below which a uniform variate means High, and Medium.
     """
 
     gpu: str = parameter("Name of the type.")
@@ -303,18 +291,14 @@ class StockSeries:
         object.__setattr__(self, "statuses", tuple(map(Status, self.statuses)))
 
     def status(self, time_s: float) -> Status:
-        """The status recorded last at a time of the series; after its end it begins
-        again.
-        """
+        """Return the last recorded status at a time; the series repeats at its end."""
         return Status(
             self.statuses[bisect_right(self.times_s, time_s % self.length_s) - 1]
         )
 
     @property
     def longest_s(self) -> float:
-        """The longest time for which it is not Low at a stretch, seconds; infinite if
-        it never becomes Low, 0 if it is never anything else.
-        """
+        """The longest time without Low stock, seconds, infinite if it is never Low."""
         low = [status == LOW for status in self.statuses]
         turns = [place for place, own in enumerate(low) if own != low[place - 1]]
         if not turns:
@@ -324,7 +308,7 @@ class StockSeries:
         return max(span_s % self.length_s for span_s in spans_s)
 
     def changes_s(self, after_s: float, before_s: float) -> list[float]:
-        """When it changes between two times of the series, rising."""
+        """Return when it changes between two times of the series, increasing."""
         found, first = [], int(after_s // self.length_s)
         for turn in range(first, int(before_s // self.length_s) + 1):
             found += [turn * self.length_s + time_s for time_s in self.times_s]
@@ -348,12 +332,9 @@ Delays = Annotated[
 class Market:
     """The distribution of the stock status and of the provisioning delay.
 
-    Attributes
-    ----------
-    poll_s : float or None
-        Seconds between two looks at the stock; 0: it is seen at any time; None: never.
-    change_hours : tuple of float
-        Hours of day at which the chances of a type may change, rising.
+    poll_s: seconds between two looks at the stock; 0: it is seen at any time; None:
+    never. change_hours: hours of day at which the chances of a type may change,
+    increasing.
     """
 
     clock: Clock = parameter(
@@ -421,7 +402,7 @@ class Market:
         return bool(self.persistence_s or any(own) or self.series)
 
     def holding(self, gpu: str) -> Holding:
-        """How long the stock of a type, of a name, persists."""
+        """Return how long the stock of a type, by name, persists."""
         own = self._by_gpu.get(gpu)
         if own is None or own.persistence_s is None:
             return Holding(self.persistence_s)
@@ -429,15 +410,16 @@ class Market:
 
     @property
     def law(self) -> Market:
-        """The market without what it replays: what a scheduler may know of it."""
+        """The market without its recorded series, as a scheduler may know it."""
         if not self.series:
             return self
         blind = replace(self, series=(), sight="none")
         return replace(blind, sight=self.sight) if blind.persists else blind
 
     def probabilities(self, gpu: GpuType, time_s: float) -> tuple[float, float, float]:
-        """Chances of High, Medium and Low stock of a type at a simulated time: those of
-        `stock`, or else by thesis Eq. 3.1.
+        """Return the chances of High, Medium and Low stock at a simulated time.
+
+        Those of `stock`, or else by thesis Eq. 3.1.
         """
         if gpu.name in self._by_gpu:
             return self._by_gpu[gpu.name].chances[int(self.clock.hour(time_s))]
@@ -447,15 +429,14 @@ class Market:
         return high, medium, 1.0 - high - medium
 
     def status(self, gpu: GpuType, time_s: float, uniform: float) -> Status:
-        """The stock status that belongs to a uniform variate r on [0, 1) (thesis Eq.
-        3.1).
-        """
+        """Return the stock status for a uniform variate on [0, 1) (thesis Eq. 3.1)."""
         high, medium = self.below(gpu, self.clock.hour(time_s))
         return HIGH if uniform < high else MEDIUM if uniform < medium else LOW
 
     def below(self, gpu: GpuType, hour: float) -> tuple[float, float]:
-        """Up to where a uniform variate means High stock of a type at an hour of day,
-        and up to where Medium (thesis Eq. 3.1).
+        """Return the limits of a uniform variate below which stock is High, and Medium.
+
+        At an hour of day (thesis Eq. 3.1).
         """
         if gpu.name in self._by_gpu:
             return self._by_gpu[gpu.name].below[int(hour)]
@@ -465,13 +446,11 @@ class Market:
         return high, high + (medium if medium < self.medium_cap else self.medium_cap)
 
     def band(self, time_s: float) -> int:
-        """The index in `change_hours` of the law that holds at a simulated time."""
+        """Return the index in `change_hours` of the chances at a simulated time."""
         return bisect_right(self.change_hours, self.clock.hour(time_s)) - 1
 
     def provisioning_s(self, status: Status, uniform: float) -> float:
-        """Provisioning delay, between the bounds of the status by a uniform variate on
-        [0, 1) (thesis Eq. 3.2).
-        """
+        """Return the provisioning delay for a uniform variate (thesis Eq. 3.2)."""
         least, greatest = self.delay_s[status]
         return least + (greatest - least) * uniform
 
@@ -488,7 +467,7 @@ class Measured(NamedTuple):
 
 
 def clock_of(name: str, workload: Any) -> Clock:
-    """The clock of a name, started at the hour of day of a workload that has one."""
+    """Return the clock of a name, started at the workload's hour of day, if any."""
     check_one_of("clock", name, CLOCKS)
     start_h = getattr(getattr(workload, "rates", workload), "start_h", None)
     return CLOCKS[name] if start_h is None else replace(CLOCKS[name], start_h=start_h)

@@ -25,10 +25,9 @@ levels Low or not,
 M: from poll to poll, within the states of the run; f: into it at a poll, from all
 others in equilibrium; n: polls within fifteen minutes.
 
-Two scales are chosen if they predict better: the models are fitted to every other day
-and compared on the days between, by the mean over the lags of the logarithm of the
-chance of what was seen a lag after each poll. Two scales must be better by more than
-one standard error, by day.
+Two scales are chosen if they predict better by more than one standard error: the models
+are fitted to every other day and compared on the days between, by the mean over the
+lags of the logarithm of the chance of what was seen a lag after each poll.
 """
 
 from __future__ import annotations
@@ -197,8 +196,7 @@ class Polls:
         )
 
     def correlation(self, lag_h: float) -> tuple[float, float]:
-        """Return the correlation of the status at a lag in hours, and its 95 % half
-        width.
+        """Return the correlation at a lag in hours, and its 95 % half width.
 
         By 400 resamples of whole days; NaN if there are no such pairs.
         """
@@ -234,8 +232,8 @@ class Polls:
 class StockFit:
     """A stock model of a type next to its snapshots.
 
-    polls: the data. stock: chances by hour, and persistence. later: the model of the
-    first half next to the second half, if both have two days.
+    stock: chances by hour, and persistence. later: the model of the first half next to
+    the second half, if both have two days.
     """
 
     polls: Polls
@@ -290,7 +288,7 @@ class Law:
         self._one = (1 - np.maximum(*ends)).sum(axis=(2, 3))
 
     def _pairs(self, lag: int) -> list[Ints]:
-        """First polls, both hours, and both statuses of the observed pairs."""
+        """Return first polls, both hours, and both statuses of the observed pairs."""
         polls = self._polls
         first = np.flatnonzero(polls.seen[:-lag] & polls.seen[lag:])
         then = first + lag
@@ -392,7 +390,7 @@ class Law:
         return best if best.switch_s < best.persistence_s else self.one_scale()
 
     def tells_more(self, one: Holding, other: Holding) -> list[float]:
-        """Return by day how much better a model predicts than another.
+        """Return per day how much better a model predicts than another.
 
         The mean over the lags of the log-likelihood ratio of what is seen after each
         poll.
@@ -420,7 +418,7 @@ class Law:
 
 
 def _short_share(holding: Holding, low: float, step_s: float) -> float:
-    """Share of runs of up to 15 minutes by the model at a chance of Low, or NaN."""
+    """Return the model's share of runs of up to 15 minutes, or NaN."""
     state, there, is_low = holding.chain(low, step_s)
     ends = longer = 0.0
     for inside in (is_low, ~is_low):
@@ -433,7 +431,7 @@ def _short_share(holding: Holding, low: float, step_s: float) -> float:
 
 
 def fit_stock(snapshots: Snapshots) -> StockFit:
-    """Fit the stock model to the snapshots of a type, at least two days of them.
+    """Fit the stock model to at least two days of snapshots of a type.
 
     Raises InputError for less, or fewer than two snapshots in the two hours whose lags
     determine the persistence.
@@ -461,7 +459,6 @@ def fit_stock(snapshots: Snapshots) -> StockFit:
 
 
 def _fitted(polls: Polls, two: bool) -> HourlyStock:
-    """Fit a model of one or two scales."""
     law = Law(polls, _chances(polls))
     holding = law.two_scales() if two else law.one_scale()
     chances = tuple((high, medium, low) for high, medium, low in law.chances.tolist())
@@ -483,7 +480,7 @@ def _two_scales_tell_more(polls: Polls) -> bool:
 
 
 def _chances(polls: Polls) -> Floats:
-    """Shares of the statuses by hour of day, 24 x 3; those of all if unseen."""
+    """Return shares of the statuses by hour of day, 24 x 3; those of all if unseen."""
     rows = []
     for hour in range(24):
         statuses = polls.status[polls.seen & (polls.hour == hour)]

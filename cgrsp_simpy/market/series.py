@@ -70,11 +70,10 @@ INSTANCES = {"up": 1, "down": 0}
 class Snapshots:
     """Records of a type.
 
-    gpu: name of the type. time_s: of each snapshot, seconds from the first of the
-    series, increasing. status: 0 High, 1 Medium, 2 Low, -1 not fetched; one per
-    snapshot. price_usd_per_h: one per snapshot, NaN if unknown. start: the moment of
-    second 0 (UTC); None without a calendar. begins_s: seconds from the first snapshot
-    of the file, of any type, to second 0.
+    time_s: of each snapshot, seconds from the first of the series, increasing. status:
+    0 High, 1 Medium, 2 Low, -1 not fetched. price_usd_per_h: NaN if unknown. start: the
+    moment of second 0 (UTC); None without a calendar. begins_s: seconds from the first
+    snapshot of the file, of any type, to second 0.
     """
 
     gpu: str
@@ -86,10 +85,7 @@ class Snapshots:
 
     @property
     def start_h(self) -> float:
-        """Hour of day at second 0.
-
-        Without a calendar, hours count from the file's first snapshot.
-        """
+        """Hour of day at second 0; without a calendar, since the first snapshot."""
         own = self.start
         if own is None:
             return self.begins_s / 3600 % 24
@@ -115,9 +111,9 @@ class Row(NamedTuple):
 def read_market(path: str | Path) -> list[Snapshots]:
     """Read the snapshots of a file, one series per type in order of appearance.
 
-    path: in one of the three formats, plain or gzipped. Raises InputError with the
-    file's name and, if any, line, for an invalid format, times that do not increase,
-    unknown statuses and negative prices.
+    path: in a format of the module's docstring. Raises InputError with the file's name
+    and, if any, line, for an invalid format, times that do not increase, unknown
+    statuses and negative prices.
     """
     path = Path(path)
     with faults_of(path), opened(path) as file:
@@ -129,10 +125,7 @@ def read_market(path: str | Path) -> list[Snapshots]:
 
 
 def rows_of(path: Path, file: TextIO) -> list[Row]:
-    """Return the snapshots of an open file, of all types, in its order.
-
-    The format is JSON if it begins with {. Raises InputError for an invalid one.
-    """
+    """Return the snapshots of an open file in its order; InputError if invalid."""
     start = file.read(1)
     while start.isspace():
         start = file.read(1)
@@ -333,11 +326,11 @@ def _moment(line: int, text: str) -> tuple[datetime | float, bool]:
 class Series:
     """Availability of a spot instance by poll, constant between polls.
 
-    name: of the zone, or the file. step_s: between polls, seconds. steps: number of
-    polls. up: whether it was available at the first. changes: the polls at which that
-    changes, in order. prices: the polls at which the price changes, from 0 on, with the
-    price in USD per hour; empty if unknown. kept: whether a running instance survives
-    when it is down, which then only prevents new ones.
+    name: of the zone, or the file. steps: number of polls. up: whether it was available
+    at the first. changes: the polls at which that changes, in order. prices: the polls
+    at which the price changes, from 0 on, with the price in USD per hour; empty if
+    unknown. kept: whether a running instance survives when it is down, which then only
+    prevents new ones.
     """
 
     name: str
@@ -368,8 +361,8 @@ class Series:
     ) -> Series:
         """Build the series of a status at each poll.
 
-        name, step_s, kept: as in the class. status: whether an instance was available,
-        by poll. usd_per_h: its price, by poll; empty if unknown.
+        status: whether an instance was available. usd_per_h: per poll; empty if
+        unknown.
         """
         polled, prices = np.asarray(status, bool), np.asarray(usd_per_h, float)
         steps = len(polled)

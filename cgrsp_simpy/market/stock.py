@@ -1,4 +1,4 @@
-"""The stock of a run: the statuses that jobs meet, and those that schedulers see."""
+"""The stock of a run: actual statuses, and those that schedulers see."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ MOST_COURSES = 2_000  # of a type's stock that are drawn until one agrees
 class Stock:
     """The stock of each type over a run; it depends only on the seed.
 
-    market: whose stock it is. seed: of the streams "market TYPE", and of "market
-    start", from which a replay takes its start: any second, or, if the series have
-    hours of day, the clock's hour on one of their days.
+    seed: of the streams "market TYPE", and of "market start" for the start of a replay:
+    any second, or, if the series have hours of day, the clock's hour on one of their
+    days.
     """
 
     def __init__(self, market: Market, seed: int) -> None:
@@ -36,10 +36,10 @@ class Stock:
             self.status = market.status  # type: ignore[method-assign]
 
     def status(self, gpu: GpuType, time_s: float, uniform: float) -> Status:
-        """Return the status that a dispatch at a time in seconds meets.
+        """Return the status at a dispatch, the same for all slots of a type.
 
-        It is the same for all slots of a type; if the stock of the type does not
-        persist, it is that of the job's own variate (thesis Eq. 3.1).
+        time_s: seconds. uniform: the job's own variate, for a type whose stock does not
+        persist (thesis Eq. 3.1).
         """
         path = self._path(gpu)
         return (
@@ -65,11 +65,10 @@ class Stock:
     def redraw(
         self, gpu: GpuType, misses: Callable[[Callable[[float], Status]], int]
     ) -> None:
-        """Draw the course of a type's stock again until it agrees with what is known,
-        if it persists; of MOST_COURSES that do not, the nearest is taken.
+        """Draw a type's persistent stock again until it agrees with observations.
 
-        misses: the number of observations with which a course does not agree; the
-        course is a function of the time in seconds.
+        Of MOST_COURSES that do not agree, the nearest is taken. misses: the number of
+        observations that a course, a function of the time in seconds, does not match.
         """
         least = inf
         for number in range(MOST_COURSES if self.persists(gpu) else 0):
@@ -114,7 +113,7 @@ class Stock:
             yield inf
 
     def _path(self, gpu: GpuType) -> _Held | _Replayed | None:
-        """Course of a type's stock; None if every dispatch draws its own."""
+        """Return the course of a type's stock; None if every dispatch draws its own."""
         if gpu.name not in self._paths:
             self._paths[gpu.name] = self._made(gpu)
         return self._paths[gpu.name]

@@ -1,6 +1,4 @@
-"""Spot instances by zone: recorded series with their prices, or a generated market of
-two states, and what a run meets of them.
-"""
+"""Spot instances by zone: recorded series with prices, or a generated market."""
 
 from __future__ import annotations
 
@@ -45,9 +43,7 @@ MOST_HOURS = 87_600  # ten years
 
 
 class Stretch(NamedTuple):
-    """A time in which a zone has spot instances, up, or has none, from a time on,
-    seconds on the clock of the run.
-    """
+    """A time, seconds of the run, from which on a zone has instances or none."""
 
     from_s: float
     up: bool
@@ -62,21 +58,11 @@ class Price(NamedTuple):
 
 @dataclass(frozen=True)
 class Zone:
-    """A zone, or another place with instances, as a run meets it.
+    """A zone, or another place with instances, during a run.
 
-    Parameters
-    ----------
-    name : str
-        Of the zone.
-    stretches : sequence of Stretch
-        What happens to it, in order, up and down in turn, on the clock of the run; the
-        first began at its start or before.
-    history : Series
-        What was seen of it before the run began.
-    prices : sequence of Price
-        Prices of an instance, from the start on; none: the job's price.
-    kept : bool
-        As in `Series`.
+    stretches: up and down in turn, in seconds of the run; the first began at its start
+    or before. history: the series before the run. prices: of an instance, from the
+    start on; none: the job's price. kept: as in `Series`.
     """
 
     name: str
@@ -87,12 +73,12 @@ class Zone:
 
     @property
     def region(self) -> str:
-        """That of a zone such as us-east-1f or us-central1-a; else its own name."""
+        """The region of a zone such as us-east-1f or us-central1-a, or its name."""
         found = re.match(r"([a-z]+-[a-z]+-?\d+)-?[a-z](_|$)", self.name)
         return found[1] if found else self.name
 
     def usd(self, from_s: float, to_s: float) -> float:
-        """Cost of an instance from one time to another."""
+        """Return the cost of an instance from one time to another."""
         ends_s = [*(price.from_s for price in self.prices[1:]), math.inf]
         return summed(
             max(0.0, min(to_s, end_s) - max(from_s, price.from_s))
@@ -104,9 +90,7 @@ class Zone:
 
 @declared()
 class Traces:
-    """Zones whose series are known: a run begins at a poll drawn from the later part of
-    these.
-    """
+    """Zones with known series; a run begins at a random poll in their later part."""
 
     series: Annotated[Entries[Series], rule("a list of at least one Series", bool)] = (
         parameter(
@@ -132,35 +116,31 @@ class Traces:
 
     @property
     def zones(self) -> int:
-        """How many zones there are."""
+        """The number of zones."""
         return len(self.series)
 
     @property
     def all_series(self) -> tuple[Series, ...]:
-        """Those of the zones, then that of on demand if there is one."""
+        """The series of the zones, then that of on demand if there is one."""
         return self.series if self.on_demand is None else (*self.series, self.on_demand)
 
     @property
     def step_s(self) -> int:
-        """Between polls, seconds; of series of several steps, what divides all of
-        them.
-        """
+        """Time between polls, seconds: greatest common divisor of the series' steps."""
         return math.gcd(*(each.step_s for each in self.all_series))
 
     @property
     def steps(self) -> int:
-        """Polls of all."""
+        """Number of polls of the shortest series."""
         return min(each.length_s for each in self.all_series) // self.step_s
 
     @property
     def before(self) -> int:
-        """Polls that lie before every run."""
+        """Polls before every run."""
         return int(self.history * self.steps)
 
     def check(self, length_s: float) -> None:
-        """Warn where series are shorter than a run of so many seconds, or not of one
-        length.
-        """
+        """Warn of series that are shorter than a run, or of different length."""
         later_s = (self.steps - self.before) * self.step_s
         if later_s < length_s:
             log.warning(
@@ -174,9 +154,9 @@ class Traces:
             log.warning("%s: series of different length, cut to the shortest", self)
 
     def draw(self, zones: int, length_s: float, seed: int) -> tuple[Zone, ...]:
-        """Zones as a run of `length_s` meets them: the first ones, from a poll
-        on that the seed draws, the same in all zones. Behind them on demand, where it
-        has a series.
+        """Return the first zones of a run of `length_s` from a poll drawn by the seed.
+
+        The poll is the same in all zones. Behind them on demand, if it has a series.
         """
         later, wanted = self.steps - self.before, int(-(-length_s // self.step_s))
         starts = later - wanted + 1 if wanted <= later else later
@@ -193,14 +173,13 @@ def read_traces(
     history: float = 0.5,
     on_demand: str = "",
 ) -> Traces:
-    """The zones of files, and their prices if these record them.
+    """Read zones from files, with prices if recorded.
 
-    paths: one a zone, JSON or CSV, see `market.series.read_series`; or of offers, JSON
-    lines as for `cgrsp market`, then a zone per provider, whose instances are kept once
-    rented. needed: how many instances at once the job needs. history: the share of the
-    series that lies before every run. on_demand: a file: when an instance on
-    demand can be had, of one series. Raises InputError for what is wrong with a file,
-    or with files together.
+    paths: one per zone, JSON or CSV, see `market.series.read_series`; or of offers,
+    JSON lines as for `cgrsp market`, then a zone per provider, whose instances are kept
+    once rented. needed: instances at once that the job needs. history: the share of the
+    series before every run. on_demand: a file of one series, the availability on
+    demand. Raises InputError for a wrong file, or files that do not fit each other.
     """
     found = [series for path in paths for series in read_zones(path, needed)]
     dear = read_zones(on_demand, needed) if on_demand else [None]
@@ -212,7 +191,7 @@ def read_traces(
 
 @checked
 def read_zones(path: str | Path, needed: Count = 1) -> list[Series]:
-    """The zones of a file, as in `read_traces`: one, or one per provider."""
+    """Return the zones of a file, as in `read_traces`: one, or one per provider."""
     path = Path(path)
     with faults_of(path), opened(path) as file:
         start = file.readline()
@@ -222,8 +201,9 @@ def read_zones(path: str | Path, needed: Count = 1) -> list[Series]:
 
 
 def _providers(lines: Sequence[str], needed: int) -> list[Series]:
-    """A series a provider, from snapshots of offers: polled at the middle one of their
-    steps, up where so many offers are listed, at the lowest price.
+    """Return one series per provider, from snapshots of offers.
+
+    Polled at the median step, up if enough offers are listed, at the lowest price.
     """
     times_s, found = list[float](), list[dict[str, Any]]()
     for line, text in enumerate(lines, 1):
@@ -273,9 +253,7 @@ Hours = Annotated[
 
 @declared()
 class TwoState:
-    """A synthetic market: each zone is up and down in turn, for times that are
-    geometric in polls, zones independent of each other.
-    """
+    """A synthetic market: each zone is up and down in turn for geometric times."""
 
     up_h: Hours = parameter("Mean time up, hours; at least a step.", default=3.0)
     down_h: Hours = parameter("Mean time down, hours; at least a step.", default=3.0)
@@ -297,12 +275,10 @@ class TwoState:
     """Number of zones of a run by default."""
 
     def check(self, length_s: float) -> None:
-        """There is nothing to say: the market is as long as a run."""
+        """Do nothing: the market is as long as a run."""
 
     def draw(self, zones: int, length_s: float, seed: int) -> tuple[Zone, ...]:
-        """Zones as a run of `length_s` meets them, each from its own stream,
-        and what was seen before.
-        """
+        """Return the zones of a run of `length_s`, each from its own stream."""
         before = int(self.history_h * HOUR_S // self.step_s)
         wanted = int(-(-length_s // self.step_s))
         polls = before + np.arange(wanted)
@@ -310,7 +286,6 @@ class TwoState:
         return tuple(_zone(series, polls, self.step_s, before) for series in every)
 
     def _series(self, zone: int, steps: int, seed: int) -> Series:
-        """A zone's series, of its own stream."""
         random = stream(seed, f"spot zone {zone}")
         up = bool(random.random() < self.up_h / (self.up_h + self.down_h))
         end, changes = 0, list[int]()
@@ -322,9 +297,7 @@ class TwoState:
 
 
 def _zone(series: Series, polls: Ints, step_s: int, seen: int) -> Zone:
-    """A zone from the polls that a run meets, `step_s` apart, and what was seen before
-    poll `seen`.
-    """
+    """Return a zone from a run's polls, `step_s` apart, and those before `seen`."""
     finer, first = series.step_s // step_s, int(polls[0])
     own = polls // finer
     status = series.status[own]

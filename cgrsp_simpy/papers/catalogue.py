@@ -29,8 +29,8 @@ VERSIONED = ("cgrsp_simpy", "simpy", "numpy", "scipy", "matplotlib")
 class Paper(NamedTuple):
     """A paper, or a topic with figures.
 
-    title: what it is. gallery: the module of its figures. prefix: of their files.
-    table: makes its tables. ids: of tables.
+    gallery: the module of its figures. prefix: of the figures' files. table: the
+    function that makes its tables, or None.
     """
 
     title: str
@@ -112,13 +112,13 @@ def make_all(
     executor: Any = None,
     style: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Make every table and figure of papers, into a folder for each.
+    """Make every table and figure of papers, one folder per paper.
 
-    out: the directory; what an earlier call of the same kind made there is kept. seeds:
-    of everything that has seeds; by default as printed. Returns the manifest, which is
-    written as manifest.json and manifest.md: per item its files, printed and reproduced
-    numbers, and seconds, with versions. An item that cannot be made has an error.
-    Raises InputError for a folder that cannot be written.
+    out: the directory; items that an earlier call with the same seeds, style and
+    versions made there are kept. seeds: their number, by default as printed. Return the
+    manifest, which is also written as manifest.json and manifest.md: per item its
+    files, printed and reproduced numbers, and seconds, or its error. Raises InputError
+    for a folder that cannot be written.
     """
     folder = Path(out)
     check_folder(folder)
@@ -218,7 +218,6 @@ def _items(
 
 
 def _tables(name: str, folder: Path, seeds: int | None, executor: Any) -> Made:
-    """Write the tables of a paper in four forms."""
     make = PAPERS[name].table
     assert make is not None
     parameters = inspect.signature(make).parameters

@@ -1,8 +1,8 @@
 """Ledger of the papers' printed statements: as printed, ours, and a verdict on each.
 
-Each paper's `printed` module has `GROUPS`: the command that makes a group of entries,
-and a function of the seeds and the executor that returns them. Nothing is left out
-silently: a statement that cannot be tested is an entry with the reason.
+Each paper's `printed` module has `GROUPS`: per command a function of the seeds and the
+executor that returns entries. A statement that cannot be tested has an entry, too, with
+the reason.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ class Entry:
     """Printed statement and its verdict.
 
     where: table, figure or section. statement: the quantity, or the claim. ours: with
-    its 95 % interval. reason: what decides, or why it cannot be tested. command: makes
-    ours, with others of its group. seconds: of computing, all workers together, for the
-    group.
+    its 95 % interval. reason: of the verdict, or why it cannot be tested. command: that
+    computes ours, with the group's others. seconds: of computing the group, all workers
+    together.
     """
 
     paper: str
@@ -74,7 +74,7 @@ def claimed(
     printed: str = "",
     otherwise: str = CONTRADICTED,
 ) -> Entry:
-    """Return the entry of a statement that holds, or else has another verdict."""
+    """Return an entry: reproduced if the statement holds, else with another verdict."""
     verdict = REPRODUCED if holds else otherwise
     return Entry(paper, where, statement, verdict, printed, ours, reason)
 
@@ -104,10 +104,10 @@ def compared(
 def settings(
     paper: str, reason: str, *statements: tuple[str, str, str, Iterable[float]]
 ) -> list[Entry]:
-    """Compare settings of experiments with those that the package takes.
+    """Compare settings of experiments with the package's.
 
-    statements: where each is, what it is about, the printed text, and ours of all of
-    its numbers.
+    statements: place, subject, printed text, and our values for all numbers in the
+    text.
     """
     return [
         claimed(
@@ -129,10 +129,7 @@ def settings(
 def untestable(
     paper: str, reason: str, *statements: tuple[str, str, str]
 ) -> list[Entry]:
-    """Return entries that have one reason in common.
-
-    statements: where each is, what it is about, and the printed text.
-    """
+    """Return entries that share a reason; statements: place, subject, printed text."""
     return [
         Entry(paper, where, statement, UNTESTABLE, printed, reason=reason)
         for where, statement, printed in statements
@@ -154,7 +151,7 @@ def entries(
 ) -> Iterator[Entry]:
     """Yield the entries of papers, in the order of the documents.
 
-    seeds: of everything that is simulated; by default as printed.
+    seeds: number of seeds of every simulation; by default as printed.
     """
     for paper in papers:
         printed = import_module(f"cgrsp_simpy.papers.{paper}.printed")
@@ -167,12 +164,12 @@ def entries(
 
 
 def _computed_s() -> float:
-    """Return the seconds computed so far, of this process and of ended workers."""
+    """Return the CPU seconds of this process and of ended workers so far."""
     return summed(os.times()[:4])
 
 
 def recorded() -> list[Entry]:
-    """Return the entries as they were recorded, with as many seeds as printed."""
+    """Return the recorded entries, which have as many seeds as printed."""
     text = resources.files("cgrsp_simpy").joinpath(f"data/{RECORD}").read_text("utf-8")
     return [
         Entry(**{name: from_cell(cell) for name, cell in row.items()}, seconds=seconds)
@@ -182,7 +179,7 @@ def recorded() -> list[Entry]:
 
 
 def lost(found: Iterable[Entry]) -> list[Entry]:
-    """Return the entries that were reproduced when recorded, and no longer are."""
+    """Return the entries that were reproduced when recorded, but no longer are."""
     agreed = {
         (entry.paper, entry.where, entry.statement)
         for entry in recorded()
@@ -197,7 +194,7 @@ def lost(found: Iterable[Entry]) -> list[Entry]:
 
 
 def summary(found: Sequence[Entry]) -> list[dict[str, Any]]:
-    """Return the number of entries by paper and verdict, and in all."""
+    """Return the number of entries per paper and verdict, and in total."""
     papers = [*dict.fromkeys(entry.paper for entry in found)]
     counted = Counter((entry.paper, entry.verdict) for entry in found)
     rows = [
@@ -218,7 +215,7 @@ def rows(found: Iterable[Entry]) -> list[dict[str, Any]]:
 
 
 def tables(found: Sequence[Entry], every: bool = False) -> list[Table]:
-    """Return the summary, and by paper what is not reproduced, or every entry."""
+    """Return the summary, and per command what is not reproduced, or every entry."""
     note = "\n".join(f"{verdict}: {text}" for verdict, text in MEANING.items())
     made = [Table("Printed statements", cells_of(summary(found)), note)]
     for head, group in by_command(found).items():
@@ -234,12 +231,12 @@ def listed(head: str, found: Iterable[Entry]) -> Table:
 
 
 def by_command(found: Iterable[Entry]) -> dict[str, list[Entry]]:
-    """Return the entries by the command that makes them, with its seconds."""
+    """Group the entries by the command that computes them, with its seconds."""
     return grouped(found, lambda entry: f"{entry.command} ({entry.seconds} s)")
 
 
 def by_place(found: Iterable[Entry]) -> list[Table]:
-    """Return the entries as one table per table, figure or section of a document."""
+    """Return one table per table, figure or section of a document."""
     columns = ("statement", "printed", "ours", "verdict", "reason")
     made = []
     for where, entries in grouped(found, lambda entry: entry.where).items():

@@ -34,7 +34,7 @@ Workers = Executor | int | None
 
 
 class Output(NamedTuple):
-    """Tables to be read, their rows, and the content for JSON."""
+    """Printable tables, their rows, and the content for JSON."""
 
     content: Mapping[str, Any]
     rows: Sequence[Mapping[str, Any]]
@@ -99,8 +99,8 @@ def hgsp(
 ) -> Output:
     """Reproduce Table I cell by cell.
 
-    tasks: a folder with the authors' tasks1.csv to tasks4.csv; otherwise tasks1 and
-    tasks2 are drawn by their laws.
+    tasks: a folder with the authors' tasks1.csv to tasks4.csv; without it tasks1 and
+    tasks2 are drawn from their distributions.
     """
     for name in policies:
         check_one_of("policy", name, SCHEDULERS)
@@ -127,7 +127,7 @@ def dag(
 ) -> Output:
     """Correlate distances of plans (SPD) with gaps of finish times (FTG).
 
-    Parameters: those of `correlate`; graph, gpus and state are those of `cg.dag`.
+    pairs, concentration, seed: see `correlate`; graph, gpus, state: see `cg.dag`.
     """
     scenario = subject_of(DagScenario(graph, state=state)).varied(gpus=gpus)
     problem = subject_of(scenario).draw(seed)

@@ -6,8 +6,8 @@ with `@cg.model`: `monitor`, `welch`. For plain data: `marks`. `animate` plays a
 an .html file, .gif or .mp4.
 
 Without `ax` they draw on a new figure, `ax.figure`, which needs no display and no
-closing. A `$` in a name starts no mathtext. They do not simulate, save, show or change
-settings; `styled("print")` and `styled("lecture")` set matplotlib's temporarily.
+closing. A `$` in a name starts no mathtext. `styled("print")` and `styled("lecture")`
+set matplotlib's settings temporarily; plots do not change them.
 """
 
 from __future__ import annotations

@@ -41,10 +41,10 @@ FILM = {1: (8.0, 4.5), 2: (12.8, 5.4)}  # size of a frame, inches, by number of 
 
 
 class RunAnimation:
-    """Animated runs, to be saved as an .html player, or as a film, .gif or .mp4.
+    """One run, or two side by side, to be saved as an .html player, a .gif or an .mp4.
 
-    runs: one, or two side by side. frames: number of frames of a film. fps: frames per
-    second of a film. captions: of the .html file.
+    frames, fps: number of frames, and frames per second, of a .gif or .mp4. captions:
+    of the .html file.
     """
 
     def __init__(
@@ -86,11 +86,11 @@ class RunAnimation:
         )
 
     def save(self, filename: str | Path) -> None:
-        """Write the animation, whole or not at all. For other writers use
-        `film().save(...)`.
+        """Write the animation, whole or not at all.
 
         filename: its ending, .html, .gif or .mp4, sets the format; .mp4 needs ffmpeg.
-        Raises InputError for another ending, or if the file cannot be written.
+        For other writers use `film().save(...)`. Raises InputError for another ending,
+        or if the file cannot be written.
         """
         path, suffix = Path(filename), check_film("file", filename)
         if suffix == ".html":
@@ -110,7 +110,7 @@ class RunAnimation:
 
 
 def check_film(what: str, filename: str | Path) -> str:
-    """Return a filename's ending; raise InputError if such a film cannot be made."""
+    """Return a filename's ending; InputError if that format cannot be written."""
     suffix = Path(filename).suffix.lower()
     require(
         suffix in FILMS, what, str(filename), f"a name that ends in {', '.join(FILMS)}"
@@ -128,22 +128,18 @@ def animate(
     fps: Positive = 12.0,
     captions: Mapping[NotNegative, str] = {},
 ) -> RunAnimation:
-    """Animate a run: `animate(run).save("day.html")`, .gif or .mp4; or two of the same
-    jobs.
+    """Animate a run, or two of the same jobs: `animate(run).save("day.html")`.
 
     The .html file plays the runs, or steps through events: the queue with its
     deadlines, the resources with their jobs, each job as a mark that can be followed;
-    for rented slots the stock and its scarce hours, and the reasons of the policy's
-    rules at the last decision. Its times are rounded to a millionth of the run or less.
+    for rented slots the stock, and the reasons of the policy's rules at the last
+    decision. Its times are rounded to a millionth of the run or less. In a film a
+    resource is a box; up to 100 boxes show their job or number of jobs, up to 20 also
+    names.
 
-    In a film a resource is a box, filled by the jobs that hold it. Up to 100 boxes show
-    their job, or number of jobs; up to 20 also have names, and show the job's name, if
-    any, shortened to the box.
-
-    runs: of any model, with records. frames: number of frames of a film, >= 2. fps:
-    frames per second of a film, > 0. captions: start time in seconds -> text in the
-    .html file. Raises InputError for a run without jobs, more than two, two with
-    different jobs, or a number that is not allowed.
+    runs: of any model, with records. captions: start time in seconds -> text in the
+    .html file. Raises InputError for a run without jobs, more than two runs, or two
+    with different jobs.
     """
     shown = runs_of(runs)
     require(len(shown) <= 2, "runs", len(shown), "one or two")
@@ -162,7 +158,7 @@ def animate(
 
 
 class _Unseen(FigureCanvasAgg):
-    """Canvas without a display, which draws a frame only when it is saved."""
+    """Canvas that draws a frame only when it is saved."""
 
     def draw_idle(self, *args: Any, **kwargs: Any) -> None:
         """Do nothing."""
@@ -260,10 +256,7 @@ class _Boxes:
         ax.set_axis_off()
 
     def _text(self, ax: Axes, place: int, name: str) -> tuple[Text, Text]:
-        """Return texts for what holds a resource and for its name.
-
-        Only if boxes are few; without the number that already positions it.
-        """
+        """Return texts for a resource's jobs and its name, if boxes are few."""
         left, bottom = self._corners[place]
         own: dict[str, Any] = {"x": left + SIDE / 2, "ha": "center", "va": "center"}
         held = ax.text(
@@ -277,7 +270,6 @@ class _Boxes:
     def _outlines(
         self, place: np.ndarray, low: np.ndarray, high: np.ndarray
     ) -> np.ndarray:
-        """Return the corners of parts of boxes, from low to high."""
         left, bottom = self._corners[place].T
         right, top, bottom = left + SIDE, bottom + SIDE * high, bottom + SIDE * low
         return np.stack(
@@ -285,7 +277,6 @@ class _Boxes:
         ).reshape(-1, 4, 2)
 
     def show(self, time_s: float) -> None:
-        """Update all artists to a time in seconds."""
         here = self._bars[
             (self._bars["from_s"] <= time_s) & (time_s < self._bars["to_s"])
         ]
@@ -311,7 +302,6 @@ class _Boxes:
                 )
 
     def _told(self, held: Iterable[int]) -> str:
-        """Describe the jobs that hold a resource."""
         jobs = list(held)
         if len(jobs) > 1:
             return f"{len(jobs)} jobs"
@@ -325,7 +315,6 @@ class _Boxes:
 
 
 def _shortened(text: str, letters: int) -> str:
-    """Shorten a text to a number of letters, keeping both ends."""
     half = letters // 2
     return (
         text if len(text) <= letters else f"{text[: letters - half - 1]}…{text[-half:]}"

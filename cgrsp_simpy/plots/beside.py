@@ -45,8 +45,8 @@ LEADER_AT = np.linspace(0.1, 0.6, 6)
 class Mark(NamedTuple):
     """Mark to label, in data coordinates, arrays of shape (n, 2).
 
-    anchors: where its label may be, the best position first. covers: its line, broken
-    at NaN. rings: centres of marks as large as hollow ones.
+    anchors: where its label may be, the best position first. covers: its line,
+    interrupted at NaN. rings: centres of marks as large as hollow ones.
     """
 
     anchors: np.ndarray
@@ -121,7 +121,7 @@ def label_marks(
 class _Places:
     """Candidate positions of a label around anchors, with costs; arrays by position.
 
-    anchor: its index. distance: to it, in heights. offset: from it to the centre, in
+    anchor: its index. distance: to it, in text heights. offset: from it to the centre,
     pixels. boxes: left, low, right, high edge. cost: of distance and rank of the
     anchor.
     """
@@ -138,7 +138,7 @@ class _Places:
         self.cost = DISTANT * self.distance + RANK * self.anchor
 
     def crowding(self, anchors: np.ndarray, others: np.ndarray) -> np.ndarray:
-        """Return by how many heights other marks are nearer than CLEAR."""
+        """Return by how many text heights other marks are closer than CLEAR."""
         if not len(others) or len(anchors) == 1:
             return np.zeros(len(self.anchor))
         nearest = np.array([np.hypot(*(others - anchor).T).min() for anchor in anchors])
@@ -172,7 +172,7 @@ class _Places:
         )
 
     def struck(self, anchors: np.ndarray, taken: np.ndarray) -> np.ndarray:
-        """Count the placed boxes that each of these lines crosses."""
+        """Count the placed boxes that each line from label to anchor crosses."""
         points = self.leaders(anchors)[:, :, None]
         within = np.all((taken[:, :2] < points) & (points < taken[:, 2:]), axis=3)
         return np.asarray(np.any(within, axis=1).sum(axis=1))
@@ -187,7 +187,6 @@ class _Places:
 
 
 def _dense(path: np.ndarray, step: float) -> np.ndarray:
-    """Return points along a path in pixels, a step apart."""
     start, move = path[:-1], np.diff(path, axis=0)
     whole = np.isfinite(move).all(axis=1)
     start, move = start[whole], move[whole]

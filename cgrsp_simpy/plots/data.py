@@ -77,7 +77,7 @@ def replications(study: Study) -> str:
 def found(
     study: Study, metric: str, among: Iterable[str] | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return means and half widths of a figure by policy, in order; NaN for none.
+    """Return means and half widths of a figure per policy, in order; NaN for none.
 
     among: further allowed figures. Raises InputError for an unknown figure.
     """
@@ -117,7 +117,7 @@ def runs_of(runs: AnyRun | Iterable[AnyRun]) -> list[AnyRun]:
 
 
 def named(runs: Sequence[Drawn], policies: Iterable[str]) -> list[str]:
-    """Name runs by policy, with scenario and seed, or else a number, if needed."""
+    """Return names for runs: their policies, with scenario and seed if needed."""
     names = [policy or "run" for policy in policies]
     for text in (
         "{run.policy}, seed {run.seed}",

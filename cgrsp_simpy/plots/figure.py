@@ -1,6 +1,4 @@
-"""Figures and galleries, drawn from rows or their CSV file, and written as CSV, PNG
-(200 dpi), SVG, PDF and an index.
-"""
+"""Figures and galleries, drawn from rows or their CSV file."""
 
 from __future__ import annotations
 
@@ -52,18 +50,15 @@ def _nothing(*_: Any) -> Any:
 
 @dataclass
 class Figure:
-    """Declaration of a figure, which decorates the function of its rows from a
-    gallery's runs.
-
-    `draws`, `says` and `tables` decorate its other functions.
+    """Declaration of a figure; it decorates the function that computes its rows.
 
     stem: of its file names. size: inches, in print. note: above the legend, or a
     function of the runs. draw: draws the rows, and returns the legend's handles; None
     for no legend. seen: a sentence on the rows, for the index. table: the rows in
-    Markdown, if they are to be read as well. head: text before the title in the index.
-    options: of its command after the id, or a function of the runs. texts: CSV columns
-    without numbers. needs: parts of the runs, if some are only for certain figures.
-    legend: as in `legend_outside`. usual: returns the gallery's runs of the usual size.
+    Markdown, for the index. head: text before the title in the index. options: of its
+    command after the id, or a function of the runs. texts: CSV columns without numbers.
+    needs: parts of the runs, if some are only for certain figures. legend: as in
+    `legend_outside`. usual: returns the gallery's runs of the usual size.
     """
 
     stem: str
@@ -115,10 +110,7 @@ class Figure:
     def redraw(
         self, path: str | Path, style: Style = "print", *, width: float | None = None
     ) -> Canvas:
-        """Draw the figure from its CSV, without simulating.
-
-        style, width: as in `Gallery.figure`.
-        """
+        """Draw the figure from its CSV; style, width: as in `Gallery.figure`."""
         with _faults_of(Path(path)):
             return self.drawn(self.read(_text_of(Path(path))), style, width=width)
 
@@ -148,10 +140,10 @@ class Figure:
         width: float | None = None,
         pgf: bool = False,
     ) -> list[Path]:
-        """Write the rows as CSV and, drawn from it, PNG, SVG and PDF; return the paths.
+        """Write the rows as CSV and, drawn from it, PNG (200 dpi), SVG and PDF.
 
-        The bytes are always the same. rows: None to read its CSV in the folder. pgf:
-        also write a PGF. Raises InputError if a file cannot be read or written.
+        The bytes are reproducible. rows: None to read its CSV in the folder. pgf: also
+        write a PGF. Raises InputError if a file cannot be read or written.
         """
         endings = (*ENDINGS, *["pgf"] * pgf)
         folder = output_path("folder", folder)
@@ -170,7 +162,7 @@ class Figure:
     def _drawn(
         self, rows: list[Row], style: Style, runs: Any, width: float | None
     ) -> Canvas:
-        """Draw the figure; if too wide for a single column, in two."""
+        """Draw the figure; if it is too wide for a single column, in two."""
         canvas = Canvas(figsize=_size(self.size, style, width), layout="constrained")
         FigureCanvasAgg(canvas)
         other = rows[0].get(OTHER) if rows else None
@@ -201,7 +193,6 @@ def _of(text: str | Callable[[Any], str], runs: Any) -> str:
 
 
 def _value(cell: str) -> Any:
-    """Parse a cell as a number, a truth value or a text."""
     return cell == "True" if cell in ("True", "False") else number_or_text(cell)
 
 
@@ -238,7 +229,7 @@ class Gallery:
 
     name: of the module. runs: makes the data of the rows from sizes and an executor.
     intro: first paragraphs of the index. command: draws one of the figures. moved: the
-    commands of figures that have moved away.
+    new commands of figures that are elsewhere now.
     """
 
     name: str
@@ -260,12 +251,11 @@ class Gallery:
     ) -> Canvas:
         """Draw one figure, to be shown, changed or saved.
 
-        id: its name. style: "print", "lecture", "single" or "double" (columns of a
-        journal), or settings of matplotlib by name; the caller's settings stay. width:
-        mm, > 0; by default the style's. csv: file to draw from, without simulating.
-        executor: as in `cg.compare`. sizes: numbers or sizes, as in `runs`. Raises
-        InputError for an unknown figure, style or size, a number that is not allowed,
-        or a file that cannot be read.
+        style: "print", "lecture", "single" or "double" (columns of a journal), or
+        settings of matplotlib by name. width: mm, > 0; by default the style's. csv:
+        file to draw from, without simulating. executor: as in `cg.compare`. sizes: as
+        in `runs`. Raises InputError for an unknown figure, style or size, a number that
+        is not allowed, or a file that cannot be read.
         """
         check_look(style, width)
         check_one_of("figure", id, self.figures)
@@ -288,14 +278,12 @@ class Gallery:
         runs: Any = None,
         **sizes: Any,
     ) -> list[Path]:
-        """Draw figures into a folder: CSV, PNG (200 dpi), SVG and PDF, and an index for
-        all.
+        """Draw figures into a folder: CSV, PNG (200 dpi), SVG, PDF, and an index.
 
-        folder: created if missing. ids: names of the figures; all by default. style,
-        width, executor, sizes: as in `figure`; figures too wide for a single column are
-        drawn in two. pgf: also write a PGF, which needs LaTeX. runs: made before, in
-        place of sizes. Returns the files.
-        Raises InputError as `figure`, and for a file that cannot be written.
+        folder: created if missing. ids: all figures by default. style, width, executor,
+        sizes: as in `figure`; figures too wide for a single column are drawn in two.
+        pgf: also write a PGF, which needs LaTeX. runs: in place of sizes. Returns the
+        files. Raises InputError as `figure`, and for a file that cannot be written.
         """
         check_look(style, width, pgf)
         folder = output_path("folder", folder)
@@ -323,7 +311,6 @@ class Gallery:
         return paths
 
     def _index(self, rows: Mapping[str, list[Row]], runs: Any) -> str:
-        """Return a page with all figures."""
         lines = self.intro(runs)
         for id, figure in self.figures.items():
             head = f"{figure.head}. " if figure.head else ""
@@ -409,9 +396,10 @@ def _beyond_limits(canvas: Canvas) -> Iterator[Text]:
 def _size(
     size: tuple[float, float], style: Style, width: float | None
 ) -> tuple[float, float]:
-    """Return the size in inches in a style, from that in print, or at a width in mm.
+    """Return the size in inches in a style, or at a width in mm.
 
-    The height is scaled as the text, if that does not shrink with the figure.
+    size: in print. The height is scaled as the text, if that does not shrink with the
+    figure.
     """
     name = style if isinstance(style, str) else "print"
     text = STYLE[name]["font.size"] / STYLE["print"]["font.size"]
@@ -448,7 +436,7 @@ def _faults_of(path: Path) -> Iterator[None]:
 
 
 def _check_tex(canvas: Canvas) -> None:
-    """Refuse texts in which LaTeX would find commands when it reads a PGF."""
+    """Reject texts in which LaTeX would find commands when it reads a PGF."""
     for text in canvas.findobj(Text):
         if not text.get_parse_math() and re.search(r"[\\${}]", text.get_text()):
             allowed = r"without \, $, { and }, by which LaTeX is given commands"

@@ -1,4 +1,4 @@
-"""Gantt charts: which job held which resource when."""
+"""Gantt charts of jobs on resources."""
 
 from __future__ import annotations
 
@@ -49,17 +49,16 @@ def gantt(
 ) -> Axes:
     """Plot resources over time: execution coloured by kind, other phases grey.
 
-    A line below a job marks a missed deadline. A job on several resources is drawn on
-    each. The row of a shared resource is as high as its size, each job's bar as high as
-    its amount. Of more than 100 resources, every second, third, ... is drawn; the axis
-    label has both numbers.
+    A line below a job marks a missed deadline. The row of a shared resource is as high
+    as its size, each job's bar as high as its amount. Of more than 100 resources, every
+    second, third, ... is drawn; the axis label has both numbers.
 
     run: of any model (anything with a timeline, or one), with records. jobs: ids to
-    draw, by default all; otherwise only resources that they held count. colour_by: a
-    column of the run's jobs, for rented GPUs complexity, class (of the deadline) or
-    status (the stock at dispatch); by default the kinds of its timeline. until_s: last
-    time drawn, by default the end of the run. style: of the bars. Raises InputError for
-    an invalid run, an unknown job or another colour_by.
+    draw, with only the resources that they held; by default all. colour_by: a column of
+    the run's jobs, for rented GPUs complexity, class (of the deadline) or status (the
+    stock at dispatch); by default the kinds of its timeline. until_s: last time drawn,
+    by default the end of the run. style: of the bars. Raises InputError for an invalid
+    run, an unknown job or another colour_by.
     """
     ax, timeline = axes(ax), _until(_chosen(_coloured(run, colour_by), jobs), until_s)
     unit, unit_name = time_unit(timeline.claims["to_s"].max(initial=0))
@@ -85,7 +84,6 @@ def gantt(
 
 
 def _coloured(run: Drawn, colour_by: str | None) -> Timeline:
-    """Return the timeline with the requested kinds."""
     timeline = timeline_of(run)
     if colour_by is None:
         return timeline
@@ -98,7 +96,6 @@ def _coloured(run: Drawn, colour_by: str | None) -> Timeline:
 
 @checked
 def _until(timeline: Timeline, until_s: Positive | None) -> Timeline:
-    """Cut the timeline at a time in seconds."""
     if until_s is None:
         return timeline
     claims, visits = (
@@ -110,7 +107,6 @@ def _until(timeline: Timeline, until_s: Positive | None) -> Timeline:
 
 
 def _chosen(timeline: Timeline, jobs: Iterable[int] | None) -> Timeline:
-    """Return the timeline of the jobs to draw."""
     if jobs is None:
         return timeline
     known = timeline.visits["job"]
@@ -126,7 +122,7 @@ def _chosen(timeline: Timeline, jobs: Iterable[int] | None) -> Timeline:
 
 
 def _rows(ax: Axes, timeline: Timeline, among: np.ndarray | None) -> np.ndarray:
-    """Name the resources to draw, top down. among: bars that select them."""
+    """Label the rows of resources from the top. among: bars that select them."""
     places = np.arange(len(timeline.resources))
     if among is not None and len(places) > ROWS:
         places = np.unique(among["resource"])
@@ -149,7 +145,6 @@ def _rows(ax: Axes, timeline: Timeline, among: np.ndarray | None) -> np.ndarray:
 def _draw(
     ax: Axes, timeline: Timeline, drawn: np.ndarray, unit: float, style: dict[str, Any]
 ) -> list[Patch]:
-    """Draw the bars; return the legend's handles."""
     own, handles = _rims(timeline, drawn), list[Patch]()
     executing = drawn[drawn["phase"] == EXECUTING]
     kinds = np.array(

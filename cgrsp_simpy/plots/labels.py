@@ -47,7 +47,7 @@ class AtDrawing(Artist):
 
 
 def spread(wanted: np.ndarray, gap: float, low: float, high: float) -> np.ndarray:
-    """Return positions at least `gap` apart, nearest to those wanted by least squares.
+    """Return positions at least `gap` apart, closest to those wanted by least squares.
 
     They are within low and high if they fit.
     """

@@ -30,12 +30,11 @@ SPAN = np.dtype(
 
 
 def bars(timeline: Timeline) -> np.ndarray:
-    """Return claims as bars: their columns, `stay`, and low and high from 0 to 1 of the
-    size.
+    """Return claims as bars: their columns, `stay`, and low and high from 0 to 1.
 
-    A claim to part of a resource is placed as low as possible in the room free since it
-    began, in several bars if no stretch is long enough. A job stays in place from phase
-    to phase: those bars share one `stay`.
+    A claim to part of a resource is placed as low as possible, in several bars if no
+    free stretch is long enough. The bars of a job that keeps its place over phases
+    share one `stay`.
     """
     claims = timeline.claims[timeline.claims["to_s"] > timeline.claims["from_s"]]
     sizes = np.array(timeline.sizes, float)
@@ -55,10 +54,7 @@ def bars(timeline: Timeline) -> np.ndarray:
 
 
 def stays(found: np.ndarray) -> np.ndarray:
-    """Join bars over the phases of a job.
-
-    Returns a structured array of job, place, stay, low, high, from_s and to_s.
-    """
+    """Join bars over the phases of a job; return an array of SPAN."""
     _, first, of = np.unique(
         found[["stay", "low"]], return_index=True, return_inverse=True
     )
@@ -71,8 +67,7 @@ def stays(found: np.ndarray) -> np.ndarray:
 
 
 def _stays(claims: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Join claims of a job to an amount of a resource, each from when the last one
-    ends.
+    """Join consecutive claims of a job to an amount of a resource.
 
     Returns the stay of each claim, in order of the resources, and first claims and
     ends.
@@ -90,10 +85,7 @@ def _stays(claims: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def _stretches(
     begun: np.ndarray, end_s: np.ndarray, sizes: np.ndarray
 ) -> list[list[Stretch]]:
-    """Return the stretches of its resource that each stay holds.
-
-    begun, end_s: by stay, in order of the resources.
-    """
+    """Return the stretches that each stay holds; begun, end_s: by resource."""
     stretches: list[list[Stretch]] = [
         [(0.0, size)] for size in sizes[begun["resource"]].tolist()
     ]
@@ -153,7 +145,6 @@ def _taken(
 
 
 def _joined(stretches: Sequence[Stretch]) -> list[Stretch]:
-    """Merge adjacent stretches."""
     merged: list[Stretch] = []
     for low, high in stretches:
         if merged and merged[-1][1] == low:

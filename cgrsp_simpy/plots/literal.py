@@ -28,7 +28,7 @@ _INSIDE = ContextVar("inside", default=False)
 
 
 def math(text: Text) -> None:
-    """Mark a text of the package, which stays mathtext."""
+    """Mark a text as mathtext."""
     MATH.add(text)
 
 
@@ -68,10 +68,9 @@ def _texts(figure: Artist) -> dict[Hashable, str]:
 
 
 def make_literal(figure: Artist, before: Mapping[Hashable, str] = {}) -> None:
-    """Make the texts of a figure literal, except `math`, numeric ticks and unchanged
-    texts.
+    """Make the texts of a figure literal, except `math` and numeric ticks.
 
-    before: former texts of the figure and formatters of its ticks.
+    before: texts of the figure and formatters of its ticks that are left unchanged.
     """
     kept = set[Text](MATH)
     for axis in figure.findobj(Axis):

@@ -64,13 +64,11 @@ def bars(
     colours: Sequence[str] | None = None,
     **style: Any,
 ) -> list[Rectangle]:
-    """Draw one horizontal bar per name, from the top, with interval and, if it fits,
-    value.
+    """Draw one horizontal bar per name, with interval and, if it fits, value.
 
-    values, half_widths: by name, with half widths of intervals; NaN for none; infinite
-    values have no bar. published: by name, drawn as hollow marks below the bars, with
-    values in italics; NaN for none. Thin lines separate the names. colours: by name, by
-    default those of policies. style: of the bars. Returns one bar per name.
+    values, half_widths: by name; NaN for none; infinite values have no bar. published:
+    by name, drawn as hollow marks below the bars, with values in italics; NaN for none.
+    colours: by name, by default those of policies. style: of the bars.
     """
     values, half_widths = np.asarray(values, float), np.asarray(half_widths, float)
     endless = np.isinf(values)  # no bar, only its sign
@@ -174,8 +172,7 @@ def _only_if_as_high(ax: Axes, texts: Sequence[Annotation], lane: float) -> None
 def published(policies: Sequence[str] = ()) -> Line2D:
     """Return the legend handle of published values.
 
-    policies: those whose published values are in lines and points; none for marks below
-    bars.
+    policies: with published values in lines and points; none for marks below bars.
     """
     if not policies:
         return Line2D([], [], label="published", **hollow())
@@ -199,7 +196,7 @@ def lines(
     x: numbers, or texts that are put side by side. series: name -> values and half
     widths of their intervals, by x; NaN for none. published: name -> values, drawn as
     hollow marks. styles: looks of the lines, by default those of policies. style: of
-    the lines. Returns one line per name.
+    the lines.
     """
     places = _places(ax, x)
     styles = styles or looks(series)
@@ -225,7 +222,6 @@ def lines(
 
 
 def _places(ax: Axes, x: Sequence[Any]) -> np.ndarray:
-    """Return positions on the axis of x; texts get a tick each."""
     if all(
         isinstance(value, (int, float)) and not isinstance(value, bool) for value in x
     ):
@@ -246,13 +242,12 @@ def points(
     front: Sequence[bool] = (),
     **style: Any,
 ) -> list[Line2D]:
-    """Draw one point per name, with both intervals as a thin cross, and the name next
-    to it.
+    """Draw one point per name, with both intervals as a thin cross, and its name.
 
     x, y: values by name, and half widths of their intervals; NaN for none. published: x
     and y by name, drawn as hollow marks that thin lines join to their points. front:
-    whether less is better, of x and of y, to draw the front of the best points. style:
-    of the points. Returns one point per name.
+    whether less is better, of x and of y, to draw the Pareto front. style: of the
+    points.
     """
     columns = [np.asarray(column, float) for column in (*x, *y, *(published or ()))]
     drawn, marks, colours = [], {}, []

@@ -1,4 +1,4 @@
-"""Plots of what the monitors of a function recorded, and of a warm-up."""
+"""Plots of the records of a function's monitors, and of a warm-up."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from cgrsp_simpy.plots.style import axes, looks
 
 @literal
 def monitor(run: Any, name: str, ax: Axes | None = None, **style: Any) -> Axes:
-    """Plot what a monitor recorded over time.
+    """Plot the records of a monitor over time.
 
     Of a resource its queue, servers in use and capacity; of a container or store its
     level; of a `cg.Monitor` its values and their running mean.
 
-    run: of a function with `@cg.model`, with records. name: of the monitor. style: of
-    the lines. Raises InputError for another run, or an unknown monitor.
+    run: of a function with `@cg.model`, with records. style: of the lines. Raises
+    InputError for another run, or an unknown monitor.
     """
     allowed = "a run of a function with @cg.model"
     require(hasattr(run, "recorded"), "run", run, allowed)
@@ -62,8 +62,7 @@ def monitor(run: Any, name: str, ax: Axes | None = None, **style: Any) -> Axes:
 
 @literal
 def welch(warm_up: Any, ax: Axes | None = None, **style: Any) -> Axes:
-    """Plot the mean of the pilot runs over time, its moving average, and the suggested
-    end of the warm-up (Welch's plot).
+    """Draw Welch's plot: pilot runs' mean, moving average, and suggested warm-up.
 
     warm_up: from `cg.warm_up_time`. style: of the lines. Source: Law, Simulation
     Modeling and Analysis, Section 9.5.1.

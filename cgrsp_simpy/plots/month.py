@@ -34,11 +34,10 @@ def daily(
 ) -> Axes:
     """Plot a figure of each day of one month: one line per policy, days shaded by kind.
 
-    A day without the figure is a gap.
-
-    months: a run of `cg.month(...)`, such as `study.run(policy, seed)`, or several of
-    one seed. metric: a figure of `Run.summary`. style: of the lines. Raises InputError
-    for an unknown metric, and for runs of different days. Source: thesis Section 5.6.
+    A day without the figure is a gap. months: a run of `cg.month(...)`, such as
+    `study.run(policy, seed)`, or several of one seed. metric: a figure of
+    `Run.summary`. style: of the lines. Raises InputError for an unknown metric, and for
+    runs of different days. Source: thesis Section 5.6.
     """
     runs = months if isinstance(months, list | tuple) else [months]
     allowed = "runs of a month, such as cg.simulate(cg.month(), 'rh')"
@@ -67,7 +66,7 @@ def draw_days(
     metrics: Mapping[str, Metric],
     **style: Any,
 ) -> Axes:
-    """Plot a figure by day from the rows of each policy; as `daily`."""
+    """Plot a figure per day from the rows of each policy, as `daily`."""
     first = next(iter(rows.values()))
     kinds = {row["day"]: row["kind"] for row in first}
     handles = _shade(ax, kinds)
@@ -84,7 +83,6 @@ def draw_days(
 
 
 def _shade(ax: Axes, kinds: dict[int, str]) -> list[Patch]:
-    """Shade the days; return handles of the tints in the order of KINDS."""
     tints = dict(KINDS)
     for kind in kinds.values():
         tints.setdefault(kind, OTHERS[(len(tints) - len(KINDS)) % len(OTHERS)])

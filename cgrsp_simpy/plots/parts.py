@@ -96,7 +96,7 @@ def intervals(
     """Draw intervals around points; at the edge of the Axes they end in an arrowhead.
 
     x, y: the points, in data coordinates. x_half, y_half: half widths along each axis,
-    NaN or None for none. caps: whether they end in caps.
+    NaN or None for none.
     """
     thin = 0.8 * rcParams["lines.linewidth"]
     caps_pt = 0.5 * rcParams["lines.markersize"] if caps else 0.0
@@ -127,8 +127,8 @@ def on_dark_bars(
 ) -> None:
     """Redraw in white the inner part of intervals on dark bars.
 
-    bars: from 0 on. halves: half widths, by bar; NaN for none. upright: whether bars
-    are vertical.
+    bars: starting at 0. halves: half widths, by bar; NaN for none. upright: whether
+    bars are vertical.
     """
     for bar, half in zip(bars, np.asarray(halves, float)):
         value = bar.get_height() if upright else bar.get_width()
@@ -151,8 +151,7 @@ def on_dark_bars(
 
 
 class _Arrowheads(Artist):
-    """Arrowheads where intervals around visible points leave the Axes, also to 0 on log
-    axes.
+    """Arrowheads of intervals that leave the Axes, or reach 0 on log axes.
 
     points, halves: x and y, shape (n, 2).
     """
@@ -239,7 +238,7 @@ def letters(canvas: Figure) -> None:
 class Several(Line2D):
     """Legend entry for marks that share a meaning and differ in looks.
 
-    label: their meaning. marks: as drawn, of which the first few are shown.
+    marks: as drawn, of which the first few are shown.
     """
 
     def __init__(self, label: str, marks: Sequence[Line2D]) -> None:
@@ -349,7 +348,6 @@ def beside_point(
 
 
 def _wrapped(text: str, room: float, size: str) -> str:
-    """Wrap a text to lines of about this width in points."""
     lines = math.ceil(width(text, size) / room)
     return (
         text if lines < 2 else textwrap.fill(text, math.ceil(1.1 * len(text) / lines))

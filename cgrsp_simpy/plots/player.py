@@ -1,7 +1,4 @@
-"""Data of the HTML page that plays one run, or two of the same jobs.
-
-player.html in this folder draws it; nothing else is loaded.
-"""
+"""Data of the HTML page that plays runs; player.html in this folder draws it."""
 
 from __future__ import annotations
 
@@ -114,7 +111,7 @@ def _run(run: Drawn, timeline: Timeline, tick_s: float) -> dict[str, Any]:
 
 
 def _visits(timeline: Timeline) -> np.ndarray:
-    """Return visits in order, and one per job process besides jobs with claims."""
+    """Return visits in order, also for jobs that have claims only."""
     claims, known = timeline.claims, timeline.visits
     others = claims[~np.isin(claims["job"], known["job"])]
     ids, of = np.unique(others["job"], return_inverse=True)
@@ -213,7 +210,6 @@ def _or_null(values: np.ndarray) -> list[int | None]:
 
 
 def _plain(values: np.ndarray) -> list[float]:
-    """Round; whole numbers become int."""
     return [
         int(value) if value.is_integer() else value
         for value in values.astype(float).round(DECIMALS).tolist()

@@ -37,14 +37,11 @@ def policy_bars(
 ) -> Axes:
     """Plot one bar per policy with its 95 % interval.
 
-    The interval of a mean shows its uncertainty; the interval of a paired difference
-    shows whether two policies differ on the same jobs.
-
     study: as from `cg.compare`. metric: a figure of it, such as "miss_pct". published:
     policy -> value, drawn as hollow marks. differences: plot paired differences from
-    the first policy instead of means. style: of the bars. Raises InputError for an
-    unknown metric, an unknown published policy, or published values with differences.
-    Source: thesis Section 5.1.3.
+    the first policy instead of means; their intervals show whether two policies differ.
+    style: of the bars. Raises InputError for an unknown metric, an unknown published
+    policy, or published values with differences. Source: thesis Section 5.1.3.
     """
     values, half_widths = found(study, metric)
     check_published(published, study.policies)
@@ -111,11 +108,11 @@ def sweep_lines(
 ) -> Axes:
     """Plot a figure over a parameter: one line per policy, with 95 % intervals.
 
-    sweep: as from `cg.sweep`. metric: a figure of the studies. over: the parameter,
-    needed if several vary; combinations of the others have separate lines. published:
-    policy -> value of the parameter -> figure, drawn as hollow marks. style: of the
-    lines. Raises InputError for another object, an unknown metric or parameter, a
-    missing `over`, or an unknown published policy. Source: thesis Section 5.1.3.
+    sweep: as from `cg.sweep`. over: the parameter, needed if several vary; combinations
+    of the others have separate lines. published: policy -> value of the parameter ->
+    figure, drawn as hollow marks. style: of the lines. Raises InputError for another
+    object, an unknown metric or parameter, a missing `over`, or an unknown published
+    policy. Source: thesis Section 5.1.3.
     """
     require(
         isinstance(sweep, Iterable), "sweep", sweep, "a sweep, such as cg.sweep(...)"
@@ -147,7 +144,6 @@ def sweep_lines(
 def _series(
     points: list[tuple[dict[str, Any], Study]], metric: str, over: str, x: list[Any]
 ) -> tuple[dict[str, tuple[np.ndarray, np.ndarray]], list[Look]]:
-    """Return values, half widths and look per policy and values of other parameters."""
     means_of = [row for _, study in points for row in study.means().values()]
     known = dict.fromkeys(name for row in means_of for name in row)
     series: dict[str, tuple[np.ndarray, np.ndarray]] = {}
@@ -184,12 +180,11 @@ def pareto(
     published: Mapping[str, tuple[float, float]] | None = None,
     **style: Any,
 ) -> Axes:
-    """Plot one point per policy for two figures, with 95 % intervals and the Pareto
-    front.
+    """Plot one point per policy for two figures, with intervals and the Pareto front.
 
-    study: as from `cg.compare`. x, y: figures of the study. published: policy -> its x
-    and y, drawn as hollow marks. style: of the points. Raises InputError for an unknown
-    figure, or an unknown published policy.
+    study: as from `cg.compare`. published: policy -> its x and y, drawn as hollow
+    marks. style: of the points. Raises InputError for an unknown figure, or an unknown
+    published policy.
     """
     values = {metric: found(study, metric) for metric in (x, y)}
     policies = study.policies
@@ -220,10 +215,6 @@ def _explain(
     by_policy: bool = True,
     front: bool = False,
 ) -> None:
-    """Add a title and, if needed, a legend below it.
-
-    by_policy: whether published marks look like their policies.
-    """
     handles = (
         [marks.published(list(published) if by_policy else ())] if published else []
     )

@@ -1,8 +1,7 @@
 """Style shared by all figures: Okabe and Ito's colours, some darkened or replaced.
 
 Policies differ by colour also for colour-blind readers, and in grey by lightness or by
-marker and line style. Text sizes are relative to matplotlib's settings, which these
-functions never change. To draw and save in one of the styles:
+marker and line style. To draw and save in one of the styles:
 
     with plots.styled("lecture"):
         plots.gantt(run).figure.savefig("gantt.svg")
@@ -338,10 +337,7 @@ def ink_on(ground: str) -> str:
 
 
 def axes(ax: Axes | None, height: float = SIZE[1] / SIZE[0]) -> Axes:
-    """Return the Axes, or those of a new figure that pyplot does not manage.
-
-    height: over width, of a new figure.
-    """
+    """Return the Axes, or those of a new figure of this height over width."""
     if ax is not None:
         require(isinstance(ax, Axes), "ax", ax, "Axes of Matplotlib")
         return ax

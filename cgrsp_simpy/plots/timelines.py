@@ -41,8 +41,7 @@ SPANS_S = (
 def queue_length(
     runs: Drawn | Iterable[Drawn], ax: Axes | None = None, **style: Any
 ) -> Axes:
-    """Plot the number of jobs in the queue over time: one line per run, named by its
-    policy.
+    """Plot the number of jobs in the queue over time: one line per run.
 
     Jobs count from submission until they get resources or renege. runs: one or several,
     of any model, with records. style: of the lines. Raises InputError for no run.
@@ -97,9 +96,8 @@ def slot_timeline(run: Drawn, ax: Axes | None = None, **style: Any) -> Axes:
     """Plot stacked areas of the resources in each phase, and idle, over time.
 
     A job that holds part of a resource counts as that part. If the changes are too many
-    to see, averages over equal spans are drawn, and the axis names the span.
-
-    run: of any model, with records. style: of the areas.
+    to see, averages over equal spans are drawn, and the axis names the span. run: of
+    any model, with records. style: of the areas.
     """
     ax, timeline = axes(ax), timeline_of(run)
     unit, unit_name = time_unit(timeline.end_s)
@@ -152,7 +150,6 @@ def _held(timeline: Timeline, phase: str, edges: np.ndarray) -> np.ndarray:
 
 
 def _span_s(end_s: float) -> float:
-    """Return the span of the averages, in seconds."""
     return next(
         (span for span in SPANS_S if span * STEPS >= end_s),
         86400 * math.ceil(end_s / STEPS / 86400),

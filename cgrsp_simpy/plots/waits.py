@@ -24,14 +24,13 @@ BINS = 40  # approximate number
 def wait_histogram(
     runs: Run | Iterable[Run], ax: Axes | None = None, **style: Any
 ) -> Axes:
-    """Plot the distribution of waits: one step line per run.
+    """Plot the distribution of waits: one step line per run, with the mean marked.
 
     A wait is the time from submission to execution or, if the run records it (wait_s),
-    the total of all waits of a job. The mean is marked and labelled. A job that never
-    started has no wait.
+    the total of all waits of a job. A job that never started has no wait.
 
-    runs: one or several, with records; they share the bins. style: of the lines. Raises
-    InputError for no run. Source: thesis Eq. 3.7.
+    runs: one or several, with records. style: of the lines. Raises InputError for no
+    run. Source: thesis Eq. 3.7.
     """
     runs, ax = runs_of(runs), axes(ax)
     waits = [_waits_s(run.jobs) / 60 for run in runs]
@@ -89,7 +88,6 @@ def _waits_s(jobs: np.ndarray) -> np.ndarray:
 
 
 def _width(longest: float) -> float:
-    """Return the width of a bin: 1, 2 or 5 times a power of ten."""
     wanted = longest / BINS or 1.0
     power = 10.0 ** math.floor(math.log10(wanted))
     return next(

@@ -1,3 +1,1 @@
-"""The thesis: jobs with deadlines on GPU slots that are rented by the second, on a
-market whose stock fluctuates over the day.
-"""
+"""The thesis: jobs with deadlines on GPU slots that are rented by the second."""

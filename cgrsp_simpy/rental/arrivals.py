@@ -1,4 +1,4 @@
-"""Arrival rates by hour of day and day of week: given, or measured in a log."""
+"""Arrival rates by hour of day and day of week, specified or measured in a log."""
 
 from __future__ import annotations
 
@@ -33,7 +33,6 @@ HOURS = 24
 
 
 def _days(per_h: Any) -> Any:
-    """One list of rates as a list of lists."""
     rates = as_tuple(per_h)
     one_day = isinstance(rates, tuple) and all(
         isinstance(rate, (int, float)) for rate in rates
@@ -55,9 +54,7 @@ Rates = Annotated[
 
 @declared()
 class ArrivalRates:
-    """Rates of a Poisson process, constant within each hour; they repeat every day or
-    week.
-    """
+    """Rates of a Poisson process per hour; they repeat every day or week."""
 
     per_h: Rates = parameter(
         "Jobs per hour, each >= 0 and one at least above: 24 numbers, from midnight on,"
@@ -78,15 +75,15 @@ class ArrivalRates:
         return math.fsum(rates) / len(rates) / 3600.0
 
     def at(self, time_s: float) -> float:
-        """The rate at a simulated time, jobs per second."""
+        """Return the rate at a simulated time, jobs per second."""
         day, hour = divmod(int(self._start() + time_s / 3600.0), HOURS)
         return self.per_h[day % len(self.per_h)][hour] / 3600.0
 
     def times_s(self, expected: np.ndarray) -> np.ndarray:
-        """When so many jobs are expected to have come since time 0; both not falling.
+        """Return when these numbers of jobs, increasing, are expected since time 0.
 
-        The inverse of the cumulated rate: it turns a Poisson process of rate 1 into one
-        of these rates (E. Çinlar, Introduction to Stochastic Processes, 1975, Section
+        The inverse of the cumulated rate turns a Poisson process of rate 1 into one of
+        these rates (E. Çinlar, Introduction to Stochastic Processes, 1975, Section
         4.7).
         """
         rates = np.array(self.per_h).ravel()
@@ -100,7 +97,7 @@ class ArrivalRates:
         return np.asarray(np.maximum.accumulate(np.maximum(hours, 0.0)) * 3600.0)
 
     def later(self, time_s: float) -> ArrivalRates:
-        """The rates of a clock whose time 0 is at a simulated time of this one."""
+        """Return the rates with time 0 at a simulated time of these."""
         day, hour = divmod(self._start() + time_s / 3600.0, HOURS)
         return replace(self, start_h=hour, start_day=WEEK[int(day) % len(WEEK)])
 
@@ -110,15 +107,12 @@ class ArrivalRates:
 
 
 def arrival_rates(log: LoggedWorkload, weekly: bool = False) -> ArrivalRates:
-    """Rates by hour measured in a log: jobs over the hours that the log covers.
+    """Estimate rates per hour from a log: jobs over the hours that it covers.
 
-    The maximum-likelihood estimate for rates that are constant within each hour. The
-    log counts as watched from simulated time 0 up to its last submission.
-
-    log: a log that knows the hour of day of its time 0, as one with timestamps does.
-    weekly: whether days of the week differ; else every day has the same 24 rates.
-    Result: they start at the log's hour of day and day of week. Raises InputError for a
-    log without timestamps, or one that is shorter than a day, or a week.
+    This is the maximum-likelihood estimate for rates that are constant within each
+    hour. The log covers simulated time 0 to its last submission. weekly: whether days
+    of the week differ. Raises InputError for a log without timestamps, or one that is
+    shorter than a day, or a week.
     """
     need = "known: the log needs timestamps"
     require(

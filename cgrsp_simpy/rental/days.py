@@ -44,45 +44,18 @@ def day(
     kind: type[Scenario] = Scenario,
     **more: Any,
 ) -> Scenario:
-    """A day of the thesis: "quiet", "normal", "hectic" or "surge".
+    """Return a day of the thesis (Section 5.1.1).
 
-    Parameters
-    ----------
-    name : str
-        Of the day.
-    slots : int or sequence
-        Number of slots (types in turn, Section 4.3), a list of type names, or pairs of
-        an hour of day and the number of slots open from then on: [(0, 2), (10, 5)].
-    tight_fraction : float
-        Share of 1-hour deadlines; the others have 8 hours.
-    jobs : int, optional
-        Number of jobs in place of the day's.
-    rate_per_s : float, optional
-        Arrivals per second in place of the day's.
-    free_types : bool
-        Whether the policy chooses the type of an idle slot.
-    clock : str
-        "calibrated" or "printed", the hours of the stock multiplier.
-    persistence_s, sight
-        How long stock persists, and what is seen of it; see `Market`.
-    gpus : str
-        "thesis" or "2025", the catalogue of the types that can be rented, or a CSV
-        file of them; see `read_gpus`.
-    terms : Terms, optional
-        Terms of renting; by default the thesis's.
-    kind : type
-        A subclass of Scenario, for your own process of jobs.
-    **more
-        The parameters that it adds.
-
-    Returns
-    -------
-    Scenario
-        Its name is the day's.
-
-    References
-    ----------
-    Thesis Section 5.1.1.
+    name: "quiet", "normal", "hectic" or "surge". slots: their number (types in turn,
+    Section 4.3), a list of type names, or pairs of an hour of day and the number of
+    slots open from then on: [(0, 2), (10, 5)]. tight_fraction: share of 1-hour
+    deadlines; the others have 8 hours. jobs, rate_per_s: number of jobs, and arrivals
+    per second, in place of the day's. free_types: whether the policy chooses the type
+    of an idle slot. clock: "calibrated" or "printed", the hours of the stock
+    multiplier. persistence_s, sight: how long stock persists, and what is seen of it;
+    see `Market`. gpus: types that can be rented: "thesis", "2025" or a CSV file; see
+    `read_gpus`. terms: by default the thesis's. kind: a subclass of Scenario, for your
+    own process of jobs; more: the parameters that it adds.
     """
     check_one_of("day", name, DAYS)
     usual_rate, usual_jobs = DAYS[name]
@@ -120,39 +93,14 @@ def trace(
     terms: Terms | None = None,
     **reading: Unpack[Reading],
 ) -> Scenario:
-    """A scenario from a log of real jobs; `cgrsp_simpy.logs.read_log` describes the
-    formats.
+    """Return a scenario from a log of real jobs.
 
-    A log with timestamps sets the hour of day at which the run starts.
-
-    Parameters
-    ----------
-    path, format, window
-        As in `read_log`.
-    slots : int or sequence
-        As in `day`.
-    tight_fraction : float, optional
-        Share of 1-hour deadlines, 0.2 unless given.
-    free_types, clock
-        As in `day`.
-    classes : sequence of DeadlineClass, optional
-        Deadline classes in place of the thesis's two, and so without `tight_fraction`.
-    class_column : str, optional
-        Column of the log with the names of the jobs' classes.
-    persistence_s, sight, gpus, terms
-        As in `day`.
-    **reading
-        strict, columns and others of `cgrsp_simpy.logs.read_log`.
-
-    Returns
-    -------
-    Scenario
-        Its name is the file's.
-
-    Raises
-    ------
-    InputError
-        For a value or a log that is not allowed.
+    A log with timestamps sets the hour of day at which the run starts. path, format,
+    window, reading: as in `cgrsp_simpy.logs.read_log`. tight_fraction: share of 1-hour
+    deadlines, by default 0.2. classes: deadline classes in place of the thesis's two,
+    and so without `tight_fraction`. class_column: column of the log with the names of
+    the jobs' classes. All else is as in `day`. Raises InputError for a value or a log
+    that is not allowed.
     """
     if classes is not None:
         allowed = "left out where classes are given"
@@ -176,7 +124,6 @@ def trace(
 def _fleet(
     slots: Slots, gpus: str | Sequence[GpuType], free_types: bool
 ) -> dict[str, Any]:
-    """Return the parameters of a scenario's fleet, with the types of a catalogue."""
     types = catalogue(gpus)
     number, hours = slot_hours(slots)
     return {
@@ -193,12 +140,11 @@ def on_market(
     types: Mapping[str, str] | None = None,
     sight: str = "none",
 ) -> Scenario:
-    """Return the scenario on a measured market.
+    """Return a copy of the scenario on a measured market.
 
-    scenario: its jobs, types, delays and clock remain; prices become the market's if
-    known. market: models, prices and series. types: the scenario's types -> the
-    market's; by default those of the same name. Others keep their model. sight: what is
-    seen of the stock; see `Market`. The scenario itself stays as it is. Raises
+    Its jobs, types, delays and clock remain; prices become the market's if known.
+    types: the scenario's types -> the market's; by default those of the same name.
+    Others keep their model. sight: what is seen of the stock; see `Market`. Raises
     InputError for unknown names.
     """
     ours = [gpu.name for gpu in scenario.gpus]

@@ -1,6 +1,4 @@
-"""Deadline classes: their names, their shares of the jobs, and how long each job
-has.
-"""
+"""Deadline classes: names, shares of the jobs, and times to the deadline."""
 
 from __future__ import annotations
 
@@ -75,12 +73,7 @@ class DeadlineClass:
 
 @declared()
 class DeadlineClasses:
-    """The two classes of the thesis: tight (rush) and loose (standard) jobs.
-
-    References
-    ----------
-    Thesis Sections 3.4 and 5.1.1.
-    """
+    """The thesis's classes, tight (rush) and loose (standard), Sections 3.4, 5.1.1."""
 
     tight_fraction: Fraction = parameter(
         "Share of tight jobs, from 0 to 1.", default=0.2
@@ -140,7 +133,7 @@ CheckedDeadlines = (
 
 
 def classes_of(deadlines: Deadlines) -> tuple[DeadlineClass, ...]:
-    """The classes by index, as in `Job.deadline_class`."""
+    """Return the classes by index, as in `Job.deadline_class`."""
     return (
         deadlines.classes
         if isinstance(deadlines, DeadlineClasses)
@@ -149,10 +142,7 @@ def classes_of(deadlines: Deadlines) -> tuple[DeadlineClass, ...]:
 
 
 class ClassColumns:
-    """The classes that jobs are drawn from, as columns by index.
-
-    deadlines: as in `CheckedDeadlines`.
-    """
+    """The classes that jobs are drawn from, as columns by index."""
 
     def __init__(self, deadlines: Deadlines) -> None:
         classes = classes_of(deadlines)
@@ -162,14 +152,11 @@ class ClassColumns:
         self._thresholds = np.cumsum([each.share for each in classes])[:-1]
 
     def drawn(self, uniforms: np.ndarray) -> np.ndarray:
-        """Indices of the classes that belong to uniform variates on [0, 1)."""
+        """Return the indices of classes for uniform variates on [0, 1)."""
         return np.asarray(np.searchsorted(self._thresholds, uniforms, side="right"))
 
     def of_windows(self, window_s: np.ndarray) -> np.ndarray:
-        """Indices for jobs with deadlines of their own, from their windows in seconds.
-
-        The first class whose window is at least as long, or the last.
-        """
+        """Return the class per window, seconds: the first as long, or else the last."""
         fits = window_s[:, None] <= self.window_s
         fits[:, -1] = True
         return np.asarray(fits.argmax(axis=1))

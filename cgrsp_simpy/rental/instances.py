@@ -28,7 +28,8 @@ ROUNDING_S = 1e-3  # of midnight
 class Budget:
     """A policy that dispatches nothing between spending the day's budget and midnight.
 
-    usd: per day. totals: of the run, count the days on which jobs had to wait for that.
+    usd: per day. totals: of the run; count the days on which jobs waited for the
+    budget.
     """
 
     totals: Totals
@@ -58,7 +59,7 @@ class Budget:
         self._spent_usd += cost_usd
 
     def _at(self, now_s: float) -> int:
-        """Return the day, with a new sum if it has changed."""
+        """Return the day; a new day resets the sum."""
         day = math.floor((self._start_s + now_s + ROUNDING_S) / DAY_S)
         if day > self._day:
             self._day, self._spent_usd = day, 0.0
@@ -70,7 +71,7 @@ if TYPE_CHECKING:
 
 
 class Renting:
-    """Shared state of the job processes of a run under other terms than the thesis's.
+    """Shared state of the job processes of a run with terms other than the thesis's.
 
     live: the run. budget: None if there is none.
     """
@@ -143,7 +144,7 @@ class PreemptionTimes:
 class Instance:
     """A GPU rented for a slot, from its order until it is returned or preempted.
 
-    tenant: the job that holds it, or held it last, which pays. since_s: start of
+    tenant: the job that uses it, or used it last, which pays. since_s: start of
     billing; None: not up yet. ordered_s: start of rent. idle_s: start of idle time.
     """
 
@@ -157,7 +158,7 @@ class Instance:
         self._timeouts: dict[str, simpy.Event] = {}
 
     def come(self) -> None:
-        """The instance is up; from now on it can be preempted."""
+        """Mark the instance as up; from now on it can be preempted."""
         now_s, self.up = self.run.env.now, True
         self.since_s = now_s if self.since_s is None else self.since_s
         delay_s = self.run.preemption_times.after(self.slot, self.gpu, now_s) - now_s
@@ -197,12 +198,12 @@ class Instance:
         self.tenant.close_bill()
 
     def _expire(self, _: simpy.Event) -> None:
-        """A warm instance expires because no job arrived in time."""
+        """Return a warm instance because no job arrived in time."""
         self.run.emit("expire", None, f"slot {self.slot} is released")
         self.end_warm()
 
     def _taken(self, _: simpy.Event) -> None:
-        """The market preempts it, in use or idle."""
+        """Preempt it, in use or idle."""
         self._forget("taken")
         if self.run.view._warm.get(self.slot) is self:
             self.run.emit("preempt", None, f"slot {self.slot}, idle")

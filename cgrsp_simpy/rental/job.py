@@ -1,6 +1,4 @@
-"""A job, as far as a scheduler may know it, and its hidden draws; the law of its
-service time by complexity.
-"""
+"""A job as its submitter describes it, its hidden draws, and service times."""
 
 from __future__ import annotations
 
@@ -40,31 +38,15 @@ class _Described(NamedTuple):
 
 
 class Job(_Described):
-    """A job as its submitter describes it; immutable. Two are equal only if they are
-    the same.
+    """A job as its submitter describes it; equal only to itself.
 
-    A named tuple and not a dataclass: one is made for every job of every run, and a
-    frozen dataclass takes four times as long.
-
-    Parameters
-    ----------
-    id : int
-        0, 1, 2, ... in order of submission.
-    submit_s, deadline_s : float
-        Seconds from the start of the run; deadline_s >= submit_s >= 0.
-    complexity : int
-        1 is the lowest; it picks the mean execution time of a GPU type (thesis Section
-        4.4).
-    tight : bool
-        Whether it is a rush order (thesis Section 3.4): whether its deadline class is
-        marked tight. Policies that know two kinds of jobs use it.
-    gpus : int
-        Slots that it holds at once.
-    weight : float
-        Its importance, >= 0, for objectives that weigh jobs.
-    deadline_class : int, optional
-        Index of its class among those of the workload. Unless given, that of the
-        thesis's two: 0 for a tight job, 1 for a loose one.
+    id: 0, 1, 2, ... in order of submission. submit_s, deadline_s: seconds from the
+    start of the run; deadline_s >= submit_s >= 0. complexity: from 1 on; it picks the
+    mean execution time of a GPU type (thesis Section 4.4). tight: whether its deadline
+    class is marked tight, a rush order (thesis Section 3.4). gpus: slots that it holds
+    at once. weight: its importance, >= 0. deadline_class: index of its class among
+    those of the workload; by default that of the thesis's two: 0 for a tight job, 1 for
+    a loose one.
     """
 
     __slots__ = ()
@@ -83,7 +65,7 @@ class Job(_Described):
         weight: float = 1.0,
         deadline_class: int | None = None,
     ) -> Job:
-        """A job; only by hand, workloads make theirs from columns."""
+        """Create a single job; workloads create theirs from columns."""
         own = int(not tight) if deadline_class is None else deadline_class
         return super().__new__(
             cls, id, submit_s, deadline_s, complexity, tight, gpus, weight, own
@@ -91,9 +73,7 @@ class Job(_Described):
 
 
 def check_job(job: Job, names: Sequence[str]) -> None:
-    """Raise InputError for a job that cannot be, or whose deadline class is none of
-    these.
-    """
+    """Raise InputError for an invalid job, or a class index beyond these names."""
     validated(_Described, job._asdict(), "job {id}: {}")
     if not 0 <= job.submit_s <= job.deadline_s < math.inf:
         times = f"submit_s(={job.submit_s!r}) and deadline_s(={job.deadline_s!r})"
@@ -106,12 +86,11 @@ def check_job(job: Job, names: Sequence[str]) -> None:
 
 
 class Draws(NamedTuple):
-    """A job's luck, hidden from every scheduler and the same under each of them.
+    """A job's hidden draws, the same under every policy.
 
-    status: uniform on [0, 1), turned into a stock status (thesis Eq. 3.1) at dispatch.
-    delay: uniform on [0, 1), turned into a provisioning delay (thesis Eq. 3.2) at
-    dispatch. service: realised over mean execution time; its mean is 1 (thesis Eq.
-    3.12).
+    status, delay: uniform on [0, 1), turned at dispatch into a stock status (thesis Eq.
+    3.1) and a provisioning delay (Eq. 3.2). service: realised over mean execution time,
+    whose mean is 1 (Eq. 3.12).
     """
 
     status: float
@@ -120,10 +99,9 @@ class Draws(NamedTuple):
 
 
 class Met(NamedTuple):
-    """Outcomes at the dispatch of a job, in place of draws.
+    """Known outcomes at the dispatch of a job, in place of draws.
 
-    status: stock status. delay: provisioning delay, seconds. service: realised over
-    mean execution time.
+    delay: of provisioning, seconds. service: realised over mean execution time.
     """
 
     status: int
@@ -151,9 +129,7 @@ class Service:
     )
 
     def factors(self, generator: Generator, complexity: np.ndarray) -> list[float]:
-        """Realised over mean execution times, one factor a job, by its complexity, from
-        1 on (thesis Eq. 3.12).
-        """
+        """Draw realised over mean execution times, one per job (thesis Eq. 3.12)."""
         if self.distribution == "exponential":
             drawn: list[float] = generator.standard_exponential(
                 len(complexity)
@@ -166,8 +142,9 @@ class Service:
         return list(map(math.exp, logs.tolist()))
 
     def factor_above(self, complexity: int, uniform: float, least: float) -> float:
-        """Return a realised over mean execution time given that it is above `least`,
-        from a uniform variate on [0, 1). If it cannot be, it is slightly above.
+        """Return a factor above `least`, from a uniform variate on [0, 1).
+
+        If it cannot be, it is slightly above.
         """
         surely = least * (1.0 + 1e-12)
         if self.distribution == "exponential":

@@ -1,4 +1,4 @@
-"""Slots by the hour: how many are open when, and what it takes to open one."""
+"""Slots by the hour: how many are open, and how one is opened."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ class Opening:
     """Number of open slots by hour of day: the first ones of the fleet.
 
     A slot that closes finishes its job first, and is billed until then. The order of a
-    slot meets the stock as a dispatch does: at Low it is delayed; if the terms of
-    renting have `retry_s`, it is refused and repeated.
+    slot depends on the stock as a dispatch does: at Low it is delayed, or with the
+    terms' `retry_s` refused and repeated.
     """
 
     hours: SlotHours = parameter(
@@ -61,13 +61,14 @@ class Opening:
 
     @property
     def metrics(self) -> dict[str, Metric]:
-        """The figure that a run has besides the others."""
+        """The figure that opening hours add to a run."""
         label = "slot hours billed beyond the schedule"
         return {"overtime_h": Metric(label, "h")} if self.hours else {}
 
     def spans_s(self, slot: int, start_h: float) -> Iterator[tuple[float, float]]:
-        """Yield when a slot is to open and to close, seconds; the first opening may be
-        before 0. start_h: hour of day at time 0.
+        """Yield when a slot is to open and to close, seconds; the first may be < 0.
+
+        start_h: hour of day at time 0.
         """
         states = [(hour, slots > slot) for hour, slots in self.hours]
         if all(is_open for _, is_open in states):
@@ -117,8 +118,9 @@ def describe_hours(hours: Sequence[tuple[float, int]]) -> str:
 
 
 def slot_hours(slots: Any) -> tuple[Any, tuple[Any, ...]]:
-    """Return the number of slots and the hours of [(0, 2), (10, 5)], or of the texts
-    "0:2" and "10:5"; other slots are returned as they are, without hours.
+    """Return number of slots and hours of [(0, 2), (10, 5)] or "0:2" and "10:5".
+
+    Other slots are returned unchanged, without hours.
     """
     entries = [slots] if isinstance(slots, str) else slots
     pairs = [_pair(entry) for entry in entries] if isinstance(entries, list) else []
@@ -129,7 +131,6 @@ def slot_hours(slots: Any) -> tuple[Any, tuple[Any, ...]]:
 
 
 def _pair(entry: Any) -> Sequence[Any] | None:
-    """Return a pair, or a text such as "10:5" as one; None for anything else."""
     if isinstance(entry, str):
         hour, _, number = entry.partition(":")
         try:

@@ -1,6 +1,4 @@
-"""Processes of jobs on rented GPUs: `job_process` under the thesis's terms of renting,
-`renting_job_process` under any others.
-"""
+"""Processes of jobs on rented GPUs, under the thesis's terms of renting and others."""
 
 from __future__ import annotations
 
@@ -57,9 +55,7 @@ def job_process(run: Simulation, job: Job) -> Process:
 def provisioning(
     stock: Stock, gpus: Sequence[GpuType], time_s: float, draws: Draws | Met
 ) -> tuple[Status, float]:
-    """Return the scarcest stock status among the types of a dispatch, and the
-    provisioning delay at that status, seconds; both are known of a job of a state.
-    """
+    """Return the scarcest stock status of a dispatch's types and its delay, seconds."""
     if type(draws) is Met:
         return Status(draws.status), draws.delay
     status = stock.status(gpus[0], time_s, draws.status)  # thesis Eq. 3.1
@@ -126,9 +122,7 @@ def slot_process(run: Simulation, number: int) -> Process:
 
 
 def _order(run: Simulation, slot: Any, draw: Any, close_s: float) -> Process:
-    """Order a slot, boot it, and return the time of the order, seconds; `close_s` if
-    the market refuses it until then.
-    """
+    """Order and boot a slot; return the time of the order, or close_s if refused."""
     terms, boot_s = run.model.terms, run.model.opening.boot_s
     while run.now_s < close_s:
         status_draw, delay_draw = draw.random(2).tolist()
@@ -146,15 +140,12 @@ def _order(run: Simulation, slot: Any, draw: Any, close_s: float) -> Process:
 class RentedJob:
     """A job with its saved work, its instances and its payments.
 
-    An instance is cold until it has been provisioned, and then up; it is warm if it is
-    kept after a job, so that the next one starts at once.
-
-    done: whether the job has ended. has_started: whether it has ever started.
-    saved_work_s: seconds of saved execution, by the mean execution time of the types on
-    which it was done. totals: by name, the columns of its record that the terms add,
-    and its costs. open_bills: number of instances that it still pays for. all_paid: the
-    event that none is left. delay_s, service_s: total provisioning and execution.
-    first_dispatch_s: seconds. draws: those of the first dispatch.
+    An instance is cold until it has been provisioned, then up, and warm if it is kept
+    after a job, so that the next one starts at once. saved_work_s: seconds of saved
+    execution, by the mean execution time of the types. totals: by name, the columns of
+    its record that the terms add, and its costs. open_bills: number of instances that
+    it still pays for. all_paid: the event that none is left. delay_s, service_s: total
+    provisioning and execution. draws: those of the first dispatch.
     """
 
     claim: Claim
@@ -175,8 +166,9 @@ class RentedJob:
     # ---- from dispatch to start ----
 
     def rent(self, claim: Claim) -> float | None:
-        """Rent an instance for each slot of a claim; return the provisioning delay,
-        seconds, or None if the market refuses.
+        """Rent an instance for each slot of a claim; return the delay, seconds.
+
+        None if the market refuses.
         """
         run, now_s = self.run, self.run.env.now
         self.claim, (self.gpus, self.mean_s) = claim, claim.terms
@@ -207,9 +199,7 @@ class RentedJob:
         return provisioning(self.run.stock, cold, self.run.env.now, draws)
 
     def _draws_per_dispatch(self) -> Iterator[Draws]:
-        """Yield the hidden draws of each dispatch: the job's own at the first, then new
-        ones of status and delay.
-        """
+        """Yield the job's draws, then new ones of status and delay per dispatch."""
         yield self.draws
         attempts = stream(self.run.seed, "attempts", self.job.id)
         while True:
@@ -233,8 +223,9 @@ class RentedJob:
         return self.restart_s + self.work_s + self.writes * terms.checkpoint_cost_s
 
     def _work_left_s(self) -> float:
-        """Return the remaining execution time on the types of the present slots,
-        seconds. Work that was done on other types counts as a share of the job.
+        """Return the remaining execution time on the present slots' types, seconds.
+
+        Work that was done on other types counts as a share of the job.
         """
         service, share_elsewhere = self.draws.service, 0.0
         for mean_s, saved_s in self.saved_work_s.items():
@@ -244,9 +235,7 @@ class RentedJob:
         return max(0.0, whole_s - self.saved_work_s.get(self.mean_s, 0.0))
 
     def _provisioned(self, delay_s: float) -> None:
-        """Pay for provisioning, complete or not; instances that are up have been idle
-        meanwhile.
-        """
+        """Pay for provisioning, complete or not, and for idle instances meanwhile."""
         self.delay_s += delay_s
         for instance in self.instances:
             usd_per_h = instance.gpu.price_usd_per_h
@@ -268,8 +257,8 @@ class RentedJob:
     def stop(self, cause: Any) -> None:
         """End the use of the slots before the job is done.
 
-        cause: a Suspend of the policy, which saves all work; otherwise the job is
-        preempted, by the market the Instance that it takes, and falls back to its last
+        cause: a Suspend, which saves all work; otherwise a preemption, by the market
+        the Instance that it takes, after which the job restarts from its last
         checkpoint.
         """
         now_s, suspended = self.run.env.now, isinstance(cause, Suspend)
@@ -298,9 +287,7 @@ class RentedJob:
                 instance.release()
 
     def _saved(self, ran_s: float, suspended: bool) -> tuple[float, float]:
-        """Return the work that is saved of a run time, and the time that writing its
-        checkpoints took, seconds.
-        """
+        """Return the saved work of a run time, and its checkpoints' time, seconds."""
         every_s, cost_s = self.run.terms.checkpoint_s, self.run.terms.checkpoint_cost_s
         if every_s is None:
             return (ran_s, 0.0) if suspended else (0.0, 0.0)
@@ -330,19 +317,14 @@ class RentedJob:
     # ---- payments ----
 
     def pay(self, part: str, seconds: float, price_usd_per_h: float) -> None:
-        """Pay for seconds of an instance, or of several together.
-
-        part: of the costs, one of PARTS.
-        """
+        """Pay for seconds of one instance or several. part: one of PARTS."""
         cost_usd = seconds * price_usd_per_h / 3600.0  # thesis Eq. 3.11
         self.totals[f"{part}_usd"] += cost_usd
         if self.run.budget:
             self.run.budget.spend(self.run.env.now, cost_usd)
 
     def close_bill(self) -> None:
-        """End the payments for an instance; after the last one of a job that is done,
-        record the job and let its process end.
-        """
+        """End the payments for an instance; after the last, record the finished job."""
         self.open_bills -= 1
         if self.open_bills or not self.done:
             return

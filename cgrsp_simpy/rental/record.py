@@ -21,28 +21,16 @@ STATUS_NAMES = [status.name.title() for status in Status]
 class JobRecord(NamedTuple):
     """Record of one job; times in seconds from the start of the run.
 
+    job, submit_s, deadline_s, complexity, tight, gpus, weight, deadline_class: as in
+    Job, whose id is `job`. slot: index of its first slot (`Run.claims` has all). gpu:
+    index of the slot's type among the scenario's `gpus`. status: the stock status at
+    dispatch: 0 High, 1 Medium, 2 Low. delay_s, service_s: realised provisioning delay
+    and execution time (thesis Eq. 3.2 and 3.12). cost_usd: execution seconds x price
+    per second (Eq. 3.11).
+
     If a job has been stopped, dispatch_s and start_s are the first, slot, gpu and
     status the last, delay_s and service_s (including lost execution and checkpoints)
     totals.
-
-    Attributes
-    ----------
-    job, submit_s, deadline_s, complexity, tight, gpus, weight, deadline_class
-        As in Job (its id is `job`).
-    dispatch_s, start_s, finish_s : float
-        When it was given slots, began to execute, and completed.
-    slot : int
-        Index of the slot (of several, the first; `Run.claims` has all).
-    gpu : int
-        Index of the slot's type among the scenario's `gpus`.
-    status : int
-        The stock status met at dispatch: 0 High, 1 Medium, 2 Low.
-    delay_s : float
-        Realised provisioning delay (thesis Eq. 3.2).
-    service_s : float
-        Realised execution time (thesis Eq. 3.12).
-    cost_usd : float
-        Execution seconds x price per second (thesis Eq. 3.11), USD.
     """
 
     job: int
@@ -126,9 +114,9 @@ class ClassTotals(NamedTuple):
 class Totals:
     """Sums over records, from which a run's figures follow. Times in seconds.
 
-    weight: sum of the weights; weighted_tardiness_s: of weight x tardiness, and so on.
-    weighted: whether jobs can have weights other than 1. by_class: by deadline class,
-    in order of index. more: by name, sums of the terms' columns.
+    weight: sum of the weights. weighted: whether jobs can have weights other than 1.
+    by_class: by deadline class, in order of index. more: by name, sums of the terms'
+    columns.
     """
 
     completed: int = 0

@@ -28,9 +28,7 @@ from cgrsp_simpy.rental.why import bands, reasons
 
 
 class RentalReport(Report):
-    """Figures of the scenario's deadline classes and terms of renting; by default those
-    of the thesis.
-    """
+    """Figures of the scenario's deadline classes and terms; by default the thesis's."""
 
     claim_columns: ClassVar[Mapping[str, str]] = {}
     metrics: Mapping[str, Metric] = METRICS
@@ -89,16 +87,12 @@ class RentalReport(Report):
         after their deadline (NaN if there are none). tardiness_min: mean over all jobs
         (Eq. 3.6). cost_usd: sum (Eq. 3.11). utilisation_pct: time average of used
         slots, provisioning included, from time 0 to the last completion. makespan_h:
-        time of the last completion.
+        time of the last completion. Time 0 is the scenario's, not the first arrival.
 
-        Time 0 is the scenario's, as in the thesis, not the first arrival; `window`
-        moves the time 0 of a log (`trace`).
-
-        Other deadline classes have, in place of the figures of tight and loose jobs,
-        NAME_wait_min, NAME_miss_pct and NAME_tardiness_min each. If jobs or classes
-        have weights other than 1: weighted_tardiness_min, sum of weight x tardiness
-        over sum of weights. `Terms.metrics` names the figures that terms of renting
-        add; the parts of the cost add up to cost_usd.
+        Other deadline classes have NAME_wait_min, NAME_miss_pct and NAME_tardiness_min
+        each in place of the figures of tight and loose jobs. If jobs or classes have
+        weights other than 1: weighted_tardiness_min, sum of weight x tardiness over sum
+        of weights. `Terms.metrics` names the figures that terms of renting add.
         """
         return figures_of(self.model, run.tally)
 
@@ -110,9 +104,9 @@ class RentalReport(Report):
         return {**figures(sums, int(chosen.sum()), capacity_s), **sums.more}
 
     def rows(self, run: Run) -> list[dict[str, Any]]:
-        """Return one dict per job: the columns of JobRecord, with names in place of the
-        numbers of class, GPU type and status; slots: the indices of all slots of the
-        job, as text with spaces between.
+        """Return one dict per job: the columns of JobRecord, with names for indices.
+
+        slots: the indices of all slots of the job, as text with spaces between.
         """
         columns, names = columns_of(run), {"status": STATUS_NAMES}
         names["deadline_class"] = [each.name for each in self.model.workload.classes]
@@ -123,8 +117,9 @@ class RentalReport(Report):
         return rows_of(columns, self.tags)
 
     def kinds(self, run: Run, by: str) -> dict[int, str]:
-        """Return the kinds of the jobs, by their ids; by: "complexity", "class" (of the
-        deadline) or "status" (the stock met at dispatch).
+        """Return the kinds of the jobs per id.
+
+        by: "complexity", "class" (of the deadline) or "status" (the stock at dispatch).
         """
         check_one_of("colour_by", by, KINDS)
         column, first, names = KINDS[by]
@@ -163,7 +158,7 @@ class RentalReport(Report):
         return bands(market, slots, run.seed, run.timeline.end_s)
 
     def reasons(self, run: Run) -> Reasons | None:
-        """Return why the policy chose as it did; None if its rules do not say."""
+        """Return the reasons of the policy's decisions; None if its rules give none."""
         return reasons(self.model, run.rule, run.seed)
 
 

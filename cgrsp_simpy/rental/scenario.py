@@ -1,6 +1,4 @@
-"""Jobs with deadlines on rented GPU slots, as a model: workload, slots, market, service
-times and terms of renting.
-"""
+"""Jobs with deadlines on rented GPU slots, as a model."""
 
 from __future__ import annotations
 
@@ -72,16 +70,10 @@ RentableTypes = Annotated[
 
 @declared()
 class Scenario(Model):
-    """Jobs with deadlines on rented GPU slots: everything that a run depends on except
-    the policy and the seed.
+    """Jobs with deadlines on rented GPU slots: a run's parameters but policy and seed.
 
-    The jobs of a log bring their execution times: `slots` and `gpus` then have those
-    instead of their own.
-
-    Raises
-    ------
-    InputError
-        For parts that do not fit each other, such as a slot of an unknown GPU type.
+    For jobs of a log, `slots` and `gpus` have its execution times. Raises InputError
+    for parts that do not fit each other, such as a slot of an unknown GPU type.
     """
 
     name: str = parameter("Name for tables and messages.")
@@ -127,9 +119,7 @@ class Scenario(Model):
         self._check_terms()
 
     def _take_times_from(self, log: LoggedWorkload) -> None:
-        """Replace the mean execution times of all types by those of a log: by size
-        class, divided by the speed of the type.
-        """
+        """Set the mean execution times of all types to a log's over the speed."""
         means_s = log.mean_service_s()
         for field in ("slots", "gpus"):
             with_times = tuple(
@@ -139,9 +129,7 @@ class Scenario(Model):
             object.__setattr__(self, field, with_times)
 
     def _check_types(self) -> None:
-        """Check that all parts refer to GPU types that can be rented, and that these
-        have an execution time for each level of complexity.
-        """
+        """Check that all GPU types can be rented and have a time per complexity."""
         names = [gpu.name for gpu in self.gpus]
         for what, referred in (
             ("GPU type", [gpu.name for gpu in self.slots]),
@@ -160,7 +148,6 @@ class Scenario(Model):
             )
 
     def _check_workload(self) -> None:
-        """Check that the jobs fit the slots, the clock and the service times."""
         slots, hours = len(self.slots), self.opening.hours
         most = max((number for _, number in hours), default=slots)
         allowed = f"pairs whose greatest number is that of all slots, {slots}"
@@ -189,7 +176,6 @@ class Scenario(Model):
             require(len(sigma) >= levels, "sigma", sigma, allowed)
 
     def _check_terms(self) -> None:
-        """Check that every job can end under the terms."""
         terms, market = self.terms, self.market
         levels = len(self.workload.mix)
         longest_s = max(max(gpu.mean_execution_s[:levels]) for gpu in self.types)
@@ -312,17 +298,14 @@ class Scenario(Model):
     def to_toml(self, path: str | Path) -> None:
         """Write the scenario to a TOML file, from which `from_toml` reads an equal one.
 
-        path: the file; an existing one is overwritten. Raises InputError for a workload
-        that no file can hold, and for a part of a class of your own, which TOML cannot
-        name.
+        An existing file is overwritten. Raises InputError for a workload that no file
+        can hold, and for a part of a class of your own, which TOML cannot name.
         """
         Path(path).write_text(toml_text(tables(self)), encoding="utf-8")
 
     @classmethod
     def from_toml(cls, path: str | Path) -> Scenario:
-        """Read a scenario from a TOML file.
-
-        Only [workload] is required; what the file leaves out is as in the thesis.
+        """Read a scenario from a TOML file; all but [workload] has defaults.
 
         Raises InputError with the file's name for a file that is not TOML, an unknown
         key or a value that is not allowed.

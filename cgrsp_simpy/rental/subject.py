@@ -33,7 +33,7 @@ class RentalSubject(Subject):
 
     @property
     def common(self) -> str:  # type: ignore[override]
-        """The day of the record on which a run begins, if the market is replayed."""
+        """The starting day in the record, if the market is replayed."""
         return "starting day" if self.model.market.series else ""
 
     def in_common(self, seed: int) -> int:
@@ -44,9 +44,7 @@ class RentalSubject(Subject):
         return Drawn(self.model.workload, self.model.service, seed)
 
     def make_policy(self, policy: Any) -> Any:
-        """As `Subject.make_policy`; InputError also for a policy that suspends jobs, if
-        the terms do not allow that.
-        """
+        """As `Subject.make_policy`; InputError for suspensions that terms forbid."""
         policy = super().make_policy(policy)
         allowed = "of a scenario whose terms allow suspension"
         suspends = getattr(policy, "suspends", False)
@@ -79,10 +77,11 @@ class RentalSubject(Subject):
         return figures_of(self.model, Totals(*outcome))
 
     def completed(self, parameters: dict[str, Any]) -> dict[str, Any]:
-        """As `Subject.completed`: slots as their number, a list of names of types, or
-        pairs of an hour and a number; gpus as a catalogue ("thesis", "2025" or a CSV
-        file), market.clock as "calibrated" or "printed", started at the hour of day of
-        a log or of rates by hour.
+        """As `Subject.completed`.
+
+        slots: their number, a list of names of types, or pairs of an hour and a number.
+        gpus: a catalogue ("thesis", "2025" or a CSV file). market.clock: "calibrated"
+        or "printed", started at the hour of day of a log or of rates by hour.
         """
         gpus, clock = parameters.get("gpus"), parameters.get("market.clock")
         if "slots" in parameters:

@@ -1,6 +1,4 @@
-"""Terms of renting: refusals, warm instances, bills, budgets and preemption. The
-thesis's terms are the default of each.
-"""
+"""Terms of renting: refusals, warm instances, bills, budgets and preemption."""
 
 from __future__ import annotations
 
@@ -36,7 +34,7 @@ PerHour = Annotated[tuple[NotNegative, ...], listed("24 numbers, one per hour", 
 
 @declared("{} of {gpu}")
 class Preemption:
-    """How often the market takes back an instance of a GPU type."""
+    """How often the market preempts an instance of a GPU type."""
 
     gpu: str = parameter("Name of the type.")
     per_h: NotNegative | PerHour = parameter(
@@ -52,16 +50,12 @@ class Preemption:
 
 @declared()
 class Terms:
-    """The terms of renting instances for the slots.
+    """The terms of renting instances for the slots; the defaults are the thesis's.
 
-    An instance is rented for a slot when a job is sent there, and given back when the
-    job ends, unless it is kept warm. All costs of an instance are those of the job that
-    holds it, or held it last.
-
-    References
-    ----------
-    The defaults: thesis Eq. 3.2 (the delay at Low stock) and 3.11 (execution by the
-    second); Section 6.2.1 (no preemption).
+    An instance is rented for a slot when a job is dispatched to it, and returned when
+    the job ends, unless it is kept warm. All costs of an instance are those of the job
+    that uses it, or used it last. Defaults: thesis Eq. 3.2 (the delay at Low stock) and
+    3.11 (execution by the second); Section 6.2.1 (no preemption).
     """
 
     retry_s: (
@@ -137,22 +131,20 @@ class Terms:
             require(enough, "checkpoint_s", self.checkpoint_s, allowed)
 
     def preemptions_per_h(self, gpu: str) -> tuple[float, ...]:
-        """The rate per hour at which instances of a type, of a name, are taken back:
-        one per hour of the day, from midnight on.
-        """
+        """Return the preemptions per hour of a type in each hour of the day."""
         own = [each.by_hour for each in self.preemption if each.gpu == gpu]
         return own[0] if own else (self.preemption_per_h,) * HOURS
 
     def check_against(
         self, market: Market, gpus: Sequence[str], longest_s: float
     ) -> None:
-        """Refuse terms under which checkpoints never come, or jobs never end.
+        """Reject terms under which jobs never end or never reach a checkpoint.
 
-        market: whose stock it is. gpus: names of the types that can be rented.
-        longest_s: greatest mean execution time, seconds. Raises InputError for
-        checkpoints that are further apart than that, and for preemptions that come much
-        faster than work can be saved; with `taken_when_low` for a type whose stock does
-        not persist, and for one that is never in stock for long enough to save work.
+        gpus: names of the types that can be rented. longest_s: greatest mean execution
+        time, seconds. Raises InputError for checkpoints that are further apart than
+        that, and for preemptions that are much more frequent than checkpoints; with
+        `taken_when_low` for a type whose stock does not persist, and for one that is
+        never in stock for long enough to save work.
         """
         if self.checkpoint_s is not None:
             allowed = f"less than the longest mean execution time, {longest_s:g} s"
@@ -186,7 +178,7 @@ class Terms:
 
     @property
     def preemptible(self) -> bool:
-        """Whether instances can be taken back."""
+        """Whether instances can be preempted."""
         by_rate = self.preemption_per_h > 0 or any(
             any(each.by_hour) for each in self.preemption
         )
@@ -235,9 +227,7 @@ class Terms:
 
 
 def rounding_s(used_s: float, minimum_s: float, increment_s: float) -> float:
-    """Seconds that are billed for an instance, as in `Terms`, beyond those for which it
-    was used; of one that has not been used nothing is billed.
-    """
+    """Return the seconds billed beyond those used, see `Terms`; 0 if unused."""
     if not used_s:
         return 0.0
     billed_s = max(used_s, minimum_s)

@@ -39,7 +39,7 @@ Made = TypeVar("Made")
 
 
 def tables(scenario: Any) -> dict[str, Any]:
-    """Every parameter of a scenario, as the tables of its TOML file."""
+    """Return every parameter of a scenario, as the tables of its TOML file."""
     check_own(scenario)
     return {
         "name": scenario.name,
@@ -102,7 +102,7 @@ def _workload_table(workload: Workload) -> dict[str, Any]:
 
 
 def described(kind: Callable[..., Made], file: dict[str, Any], path: Path) -> Made:
-    """The scenario that the tables of a TOML file describe."""
+    """Return the scenario that the tables of a TOML file describe."""
     tables = ("fleet", "workload", "service", "market", "terms", "opening", "gpu")
     check_keys("the file", file, ("name", *tables))
     fleet = file.get("fleet", {})
@@ -154,7 +154,7 @@ def _workload(table: Any, path: Path) -> Workload:
 
 
 def _deadlines(table: dict[str, Any], names: list[str]) -> Deadlines:
-    """The deadline classes in a workload's table, which are removed from it."""
+    """Remove the deadline classes from a workload's table and return them."""
     two = {key: table.pop(key) for key in names if key in table}
     if "class" not in table:
         return make(DeadlineClasses, two, "[workload]")
@@ -170,5 +170,4 @@ def _deadlines(table: dict[str, Any], names: list[str]) -> Deadlines:
 def _made(
     kind: type[Part], table: dict[str, Any], key: str, where: str = ""
 ) -> tuple[Part, ...]:
-    """Parts that a list of tables describes."""
     return tuple(make(kind, each, f"[[{where}{key}]]") for each in entries(table, key))

@@ -1,4 +1,4 @@
-"""A scheduling decision: what a policy sees, and what it may answer."""
+"""A scheduling decision: a policy's view of the state, and its answer."""
 
 from __future__ import annotations
 
@@ -34,17 +34,11 @@ _ID = attrgetter("id")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SlotView:
-    """A slot as a policy sees it; two are equal only if they are the same object.
+    """A slot as a policy sees it; equal only to itself.
 
-    Attributes
-    ----------
-    index : int
-        0, 1, 2, ... in order of registration.
-    gpu : GpuType
-        The type that it has, or would be provisioned as.
-    expected_end_s : float, optional
-        None when idle; else dispatch time + mean execution time, seconds (the
-        provisioning delay is not known).
+    index: 0, 1, 2, ... in order of registration. gpu: the type that it has, or would be
+    provisioned as. expected_end_s: None when idle; else dispatch time + mean execution
+    time, seconds, without the provisioning delay.
     """
 
     index: int
@@ -55,16 +49,8 @@ class SlotView:
 class Running(NamedTuple):
     """A job that holds slots, as a policy that may suspend it sees it.
 
-    Attributes
-    ----------
-    job : Job
-        Which has been dispatched, and has not ended.
-    slots : tuple of int
-        Indices of its slots.
-    since_s : float
-        When it was dispatched.
-    left : float
-        The share of its mean time that is left, as far as is known.
+    slots: their indices. since_s: time of the dispatch. left: share of its mean time
+    that is left, as far as is known.
     """
 
     job: Job
@@ -80,11 +66,9 @@ Assignment = tuple[Job, "SlotView | tuple[SlotView, ...]"]
 
 @dataclass(frozen=True, eq=False)
 class JobClass:
-    """Waiting jobs that differ only in submission and deadline.
+    """Waiting jobs that differ only in submission and deadline; live and read-only.
 
-    complexity, tight, weight: what they have in common. jobs: by deadline, equal ones
-    by submission, so that an order needs to look only at the fronts of its tiers. Live,
-    and read only. deadlines_s: theirs, seconds. Live, and read only.
+    jobs: by deadline, then submission. deadlines_s: of the jobs.
     """
 
     complexity: int
@@ -94,7 +78,7 @@ class JobClass:
     deadlines_s: list[float]
 
     def _add(self, job: Job) -> None:
-        """Put a job at its place; most are younger, and due later, than all others."""
+        """Insert a job; most are younger, and due later, than all others."""
         jobs, deadlines_s, due_s = self.jobs, self.deadlines_s, job.deadline_s
         place = len(jobs)
         if place and deadlines_s[-1] > due_s:
@@ -105,7 +89,7 @@ class JobClass:
         list.insert(jobs, place, job)
 
     def _remove(self, job: Job) -> None:
-        """Take a job out; most are the first."""
+        """Remove a job; most are the first."""
         jobs, place = self.jobs, 0
         if jobs[0] is not job:
             place = jobs.index(job, bisect_left(self.deadlines_s, job.deadline_s))
@@ -127,31 +111,15 @@ def _least_by_level(gpus: Iterable[GpuType]) -> tuple[float, ...]:
 
 @dataclass(frozen=True)
 class OperatorKnowledge:
-    """Knowledge of an operator by experience; the same for a whole run.
+    """An operator's knowledge by experience; the same for a whole run.
 
-    Parameters
-    ----------
-    gpus : tuple of GpuType
-        The types that can be rented; the first is the reference of estimates (the RTX
-        3090 in the thesis).
-    fleet : tuple of GpuType
-        The types of the C_max slots.
-    free_types : bool
-        Whether an idle slot may be provisioned as any type.
-    arrival_rate_per_s : float
-        Mean number of jobs per second.
-    complexity_mix : tuple of float
-        Share of jobs by complexity 1, 2, ...
-    classes : tuple of DeadlineClass
-        The deadline classes by `Job.deadline_class`: names, shares, windows.
-    gpus_per_job : float
-        Mean number of slots that a job holds.
-    market : Market
-        The law of the stock; of a replayed one, what is known beforehand.
-    arrival_rates : ArrivalRates, optional
-        The rates by hour; None for a constant one.
-    terms : Terms
-        Terms of renting.
+    gpus: the types that can be rented; the first is the reference of estimates (the RTX
+    3090 in the thesis). fleet: the types of the C_max slots. free_types: whether an
+    idle slot may be provisioned as any type. arrival_rate_per_s: jobs per second.
+    complexity_mix: share of jobs by complexity 1, 2, ... classes: by
+    `Job.deadline_class`. gpus_per_job: mean number of slots. market: the distribution
+    of the stock; of a replayed one, what is known in advance. arrival_rates: by hour;
+    None if constant.
     """
 
     gpus: tuple[GpuType, ...]
@@ -172,7 +140,7 @@ class OperatorKnowledge:
 
     @cached_property
     def types(self) -> Mapping[GpuType, int]:
-        """The types of slots, and how many have each; free types: once each."""
+        """Types of slots -> number of slots; free types: once each."""
         return SealedDict(Counter(self.gpus if self.free_types else self.fleet))
 
     @cached_property
@@ -201,20 +169,16 @@ class OperatorKnowledge:
 
 
 def own_stream(seed: int) -> Random:
-    """The policy's own stream: Python's generator, the faster one for draws one by
-    one.
-    """
+    """Return the policy's own generator, Python's, which is fast for single draws."""
     return Random(int.from_bytes(stream(seed, "policy").bytes(16)))
 
 
 class View:
     """The state at a decision, read-only; without draws and future jobs.
 
-    There is one per run, which shows the present: values that are read after the
-    decision may be those of a later one.
-
-    known: what is known of the scenario before the run. stock: what dispatches meet.
-    seed: of the policy's own random numbers, and of the statuses shown.
+    One view serves the whole run and shows the present. known: of the scenario before
+    the run. stock: of the market at dispatches. seed: of the policy's own random
+    numbers, and of the statuses shown.
     """
 
     __slots__ = (
@@ -284,9 +248,7 @@ class View:
         return self._queue
 
     def filtered(self, shown: Callable[[Job], bool]) -> View:
-        """The view with only those waiting jobs for which `shown` is true. Of the same
-        moment; its answers can be this one's.
-        """
+        """Return the view with only the waiting jobs for which `shown` is true."""
         other = copy(self)
         other._waiting = list(filter(shown, self._waiting))
         other._queue = other._classes = None
@@ -300,11 +262,11 @@ class View:
         return len(self._waiting)
 
     def first(self, number: int) -> list[Job]:
-        """The first waiting jobs in order of submission; all, where fewer wait."""
+        """Return the first waiting jobs in order of submission; all if fewer wait."""
         return self._waiting[:number]
 
     def waiting_job(self, place: int) -> Job:
-        """The waiting job at a place in order of submission: 0, 1, 2, ..."""
+        """Return the waiting job at a place in order of submission: 0, 1, 2, ..."""
         return self._waiting[place]
 
     @property
@@ -328,9 +290,7 @@ class View:
         return self._orders[rule][1]
 
     def share_left(self, job: Job) -> float:
-        """The share of a waiting job's mean time that is left, as far as is known: 1 if
-        it has not been stopped yet.
-        """
+        """Return the share of a waiting job's mean time left; 1 if it never ran."""
         return max(0.0, 1.0 - self._done.get(job, 0.0))
 
     @property
@@ -347,7 +307,7 @@ class View:
         )
 
     def _left_of(self, claim: Claim) -> float:
-        """The share of a running job's mean time that is left."""
+        """Return the share of a running job's mean time that is left."""
         job, left = claim.job, self.share_left(claim.job)
         if claim.started_s != claim.started_s:  # it is being provisioned
             return left
@@ -377,17 +337,15 @@ class View:
 
     @property
     def next_end_s(self) -> float | None:
-        """When the first busy slot is expected to end, seconds; None if there is
-        none.
-        """
+        """Expected end of the first busy slot, seconds; None if there is none."""
         if self._ends_s is None:
             self._ends_s = sorted([end_s for _, end_s in self._busy.values()])
         return self._ends_s[0] if self._ends_s else None
 
     def offers(self) -> list[SlotView]:
-        """What can be provisioned now: the first idle slot of each type; with free
-        choice of type the first idle slot, as each type. Slots with a warm instance
-        come first.
+        """Return the first idle slot of each type; with free types one as each type.
+
+        Slots with a warm instance come first.
         """
         mask, slots = self._run.ledger.mask, self._slots
         if self._choices:
@@ -400,7 +358,7 @@ class View:
     def offers_after(
         self, offers: Sequence[SlotView], taken: SlotView
     ) -> list[SlotView]:
-        """Offers once one of them is taken: the next idle slot takes its place."""
+        """Return the offers without one of them, replaced by the next idle slot."""
         index = taken.index
         later = self._run.ledger.mask & self._after(index)
         if self._choices:
@@ -411,12 +369,12 @@ class View:
         return [self._slots[index] for index in sorted(left)]
 
     def _first(self, mask: int) -> int:
-        """The first of some idle slots; those with a warm instance come first."""
+        """Return the first of some idle slots; those with warm instances come first."""
         warm = sum(1 << index for index in self._warm) & mask if self._warm else 0
         return lowest_bit(warm or mask)
 
     def _after(self, index: int) -> int:
-        """The slots that come after one, of those that are warm and of the others."""
+        """Return the slots after one, of those that are warm and of the others."""
         later = -1 << index + 1
         if not self._warm:
             return later
@@ -427,11 +385,10 @@ class View:
         return [SlotView(index, gpu) for gpu in self._choices]
 
     def status(self, slot: SlotView) -> Status:
-        """The stock status shown for a slot's type, the same for all its slots at one
-        decision (thesis Eq. 3.1).
+        """Return the stock status shown for a slot's type (thesis Eq. 3.1).
 
-        Where the stock can be seen, that of the market at `seen_s`. Otherwise one draw
-        per type and decision, whatever status a dispatch will meet.
+        If the stock can be seen, that of the market at `seen_s`; otherwise one draw per
+        type and decision, independent of the status that a dispatch meets.
         """
         name = slot.gpu.name
         if name not in self._statuses:
@@ -445,24 +402,20 @@ class View:
         return self._statuses[name]
 
     def seen_s(self, slot: SlotView) -> float | None:
-        """When the status of a slot's type was last looked at, seconds; None where the
-        status shown says nothing of the market, as in the thesis.
-        """
+        """Return the last look at a slot's type, seconds; None if stock is not seen."""
         return self._stock.seen_s(slot.gpu, self._now_s)
 
     def warm(self, slot: SlotView) -> bool:
-        """Whether an idle slot has a warm instance of its type: a job sent there starts
-        at once.
-        """
+        """Whether an idle slot has a warm instance of its type."""
         kept = self._warm.get(slot.index)
         return kept is not None and kept.gpu == slot.gpu
 
     def mean_s(self, job: Job, slot: SlotView) -> float:
-        """Mean execution time on a slot's type, seconds (W-bar of thesis Eq. 3.12)."""
+        """Return the mean execution time on a slot, seconds (W-bar of Eq. 3.12)."""
         return slot.gpu.mean_execution_s[job.complexity - 1]
 
     def fastest_s(self) -> tuple[float, ...]:
-        """Least mean time of all that is offered now, seconds, by complexity - 1."""
+        """Return the least mean time on all offers, seconds, by complexity - 1."""
         if self._choices:
             return self._known.fastest_s
         gpus = [offer.gpu for offer in self.offers()]
@@ -471,17 +424,17 @@ class View:
     # ---- hooks of the engine ----
 
     def summary(self) -> str:
-        """Text of a decision in a listing."""
+        """Return the text of a decision in a listing."""
         return f"{len(self._waiting)} waiting, {self.idle_count} idle"
 
     def on_decision(self, now_s: float) -> None:
-        """A decision begins."""
+        """Begin a decision."""
         self._now_s = now_s
         if self._statuses:
             self._statuses = {}
 
     def on_enqueue(self, job: Job) -> None:
-        """A job waits: it is younger than all others, or has waited before."""
+        """Add a waiting job, which is the youngest or has waited before."""
         waiting, self._queue = self._waiting, None
         if waiting and waiting[-1].id > job.id:  # it has waited before
             insort(waiting, job, key=_ID)
@@ -494,7 +447,7 @@ class View:
             list.insert(keys, bisect_left(keys, entry), entry)
 
     def on_dequeue(self, job: Job) -> None:
-        """A job waits no longer."""
+        """Remove a job that no longer waits."""
         waiting, self._queue = self._waiting, None
         del waiting[0 if waiting[0] is job else bisect_left(waiting, job.id, key=_ID)]
         if self._classes is not None:
@@ -506,10 +459,9 @@ class View:
     def parse_assignment(
         self, claim: Claim, chosen: Any
     ) -> Sequence[tuple[int, float]]:
-        """Slots are a job's from its dispatch on, each as a whole: index and amount (1)
-        of each.
+        """Return index and amount (1) of each slot of an assignment.
 
-        Notes the terms of the claim: the type of each slot, and the mean execution time
+        Sets the terms of the claim: the type of each slot, and the mean execution time
         in seconds. chosen: a SlotView of the offers, or a list or tuple of one per GPU
         of the job; AssignmentError if it is none.
         """
@@ -538,7 +490,7 @@ class View:
         return parts
 
     def _checked(self, view: Any) -> GpuType:
-        """The type of a slot that is idle, and may have it."""
+        """Return the type of a slot that is idle, and may have it."""
         index = view.index if type(view) is SlotView else None
         if type(index) is not int or not 0 <= index < len(self._slots):
             raise AssignmentError(f"{view!r}, which is no slot of the fleet")
@@ -553,17 +505,17 @@ class View:
         return gpu
 
     def mark_busy(self, index: int, end_s: float) -> None:
-        """A slot is busy, up to an expected second, with nobody's job."""
+        """Mark a slot without a job as busy up to an expected time in seconds."""
         self._busy[index] = self._slots[index].gpu, end_s
         self._run.ledger.mask &= ~(1 << index)
 
     def on_full(self, number: int) -> None:
-        """The run's mask says which slots are idle."""
+        """Do nothing: the run's mask marks idle slots."""
 
     on_available = on_full
 
     def on_release(self, claim: Claim) -> None:
-        """A job has left its slots."""
+        """Free the slots of a claim."""
         for index, _ in claim.parts:
             _, end_s = self._busy.pop(index)
             if self._ends_s is not None:
@@ -572,7 +524,7 @@ class View:
                 self.bill_overtime(index)
 
     def bill_overtime(self, index: int) -> None:
-        """A closed slot is billed until now, since a job has held it."""
+        """Bill a closed slot for the time that a job still held it."""
         more_s = max(0.0, self._run.now_s - self._run.closed[index])
         self._run.records.tally.more["overtime_h"] += more_s / 3600.0
 
@@ -580,10 +532,10 @@ class View:
 class Policy(Protocol):
     """A scheduling policy: a function of a view.
 
-    It answers with pairs (job, slot) and, if it likes, a Wake; with Suspends where the
-    terms of renting allow that. It is asked when a slot is idle; one with an attribute
-    `suspends` that is true, at each arrival. A job with several GPUs
-    is paired with a tuple of as many slots. Slots may stay idle on purpose.
+    It returns pairs (job, slot) and, optionally, a Wake; with Suspends if the terms of
+    renting allow that. It is called when a slot is idle; with a true attribute
+    `suspends` at each arrival, too. A job with several GPUs is paired with a tuple of
+    as many slots. Slots may remain idle on purpose.
     """
 
     def __call__(self, view: View) -> Iterable[Assignment | Wake | Suspend] | None:

@@ -39,9 +39,7 @@ def is_traceable(rule: Any) -> bool:
 
 
 def explained(policy: Any, view: View) -> tuple[Any, dict[int, str]]:
-    """Return the answer of a policy, and the reasons of its assignments by job; none
-    for a policy that is not the package's.
-    """
+    """Return a policy's answer, and the reasons per job; none for your own policy."""
     reasons: dict[int, str] = {}
     if type(policy) is Triage:
         return policy.explained(view, reasons), reasons

@@ -1,6 +1,4 @@
-"""Workloads: from a seed, or a log of real jobs, to jobs in order of submission, each
-with its own hidden draws.
-"""
+"""Workloads: jobs in order of submission with hidden draws, from a seed or a log."""
 
 from __future__ import annotations
 
@@ -79,20 +77,18 @@ class Workload(Protocol):
 
     @property
     def classes(self) -> tuple[DeadlineClass, ...]:
-        """Deadline classes by index, as in `Job.deadline_class`, with their shares of
-        the jobs.
-        """
+        """Deadline classes by index, as in `Job.deadline_class`, with their shares."""
 
     @property
     def gpus_per_job(self) -> float:
         """Mean number of slots that a job holds."""
 
     def generate(self, seed: int, service: Service) -> Iterator[tuple[Job, Draws]]:
-        """The jobs in order of submission, each with its draws."""
+        """Yield the jobs in order of submission, each with its draws."""
 
 
 class _Luck:
-    """The draws of a seed's jobs, taken in order of submission."""
+    """The hidden draws of a seed's jobs, in order of submission."""
 
     def __init__(self, seed: int, service: Service) -> None:
         self._service = service
@@ -101,7 +97,7 @@ class _Luck:
         )
 
     def take(self, complexity: np.ndarray, factors: Any = None) -> Columns:
-        """The draws of the next jobs; measured service factors replace drawn ones."""
+        """Draw for the next jobs; measured service factors replace drawn ones."""
         number = len(complexity)
         if factors is None:
             factors = self._service.factors(self._factor, complexity)
@@ -113,9 +109,7 @@ class _Luck:
 
 
 class Drawn:
-    """The jobs of a seed, in the form that is asked for: pairs of a second, a job and
-    its draws, or columns.
-    """
+    """The jobs of a seed, as pairs with their draws or as columns."""
 
     def __init__(self, workload: Workload, service: Service, seed: int) -> None:
         self._what = workload, service, seed
@@ -133,14 +127,12 @@ class Drawn:
 
     @cached_property
     def columns(self) -> list[Columns]:
-        """In blocks, as a workload's `columns`."""
+        """Blocks, as a workload's `columns`."""
         workload, service, seed = self._what
         return list(workload.columns(seed, service))  # type: ignore[attr-defined]
 
     def redrawn(self, seed: int) -> Drawn:
-        """The same jobs with the draws of another seed; measured service factors
-        stay.
-        """
+        """Return the same jobs with draws of another seed, except measured factors."""
         workload, service, _ = self._what
         submit_s, jobs, draws = zip(*self._jobs)
         columns = [np.array(column) for column in zip(*jobs)]
@@ -154,7 +146,7 @@ class Drawn:
 
 
 def _made(kind: type[T], columns: Columns) -> Iterator[T]:
-    """Named tuples from columns of all their fields, without a Python call for each."""
+    """Return named tuples from columns of all their fields, in C for speed."""
     rows = zip(*[column.tolist() for column in columns])
     return map(tuple.__new__, repeat(kind), rows)  # type: ignore[arg-type]
 
@@ -163,13 +155,11 @@ class _OfColumns:
     """Jobs that are made from columns."""
 
     def columns(self, seed: int, service: Service) -> Iterator[Columns]:
-        """As `generate`, in blocks: the columns of Job, then those of Draws."""
+        """Yield the jobs in blocks: the columns of Job, then those of Draws."""
         raise NotImplementedError
 
     def generate(self, seed: int, service: Service) -> Iterator[tuple[Job, Draws]]:
-        """The jobs in order of submission, each with its draws; the law of the service
-        factors is not used where the seconds are a log's.
-        """
+        """Yield the jobs in order of submission, each with its draws."""
         own = len(Job._fields)
         for columns in self.columns(seed, service):
             yield from zip(_made(Job, columns[:own]), _made(Draws, columns[own:]))
@@ -180,7 +170,7 @@ Submissions = Callable[[int], np.ndarray]
 
 
 def _summed_gaps(seed: int, mean: float) -> Submissions:
-    """The epochs of a Poisson process of a seed, with gaps of so much in the mean."""
+    """Return the times of a Poisson process of a seed with gaps of this mean."""
     arrivals, last = stream(seed, "arrivals"), 0.0
 
     def more(number: int) -> np.ndarray:
@@ -202,9 +192,7 @@ CLASSES = (
 
 
 class _DrawnJobs(_OfColumns):
-    """A fixed number of jobs, drawn one by one; the complexity depends on nothing but
-    the deadline class, where that has a mix of its own.
-    """
+    """A number of drawn jobs; the complexity depends at most on the deadline class."""
 
     jobs: int
     complexity_mix: tuple[float, ...]
@@ -232,7 +220,7 @@ class _DrawnJobs(_OfColumns):
         )
 
     def _mixes(self) -> np.ndarray:
-        """Of shape (classes, levels)."""
+        """The mixes of the classes, shape (classes, levels)."""
         return np.array(
             [each.complexity_mix or self.complexity_mix for each in self.classes]
         )
@@ -269,8 +257,6 @@ class _DrawnJobs(_OfColumns):
 class PoissonWorkload(_DrawnJobs):
     """A fixed number of jobs with exponential gaps; the first comes after one gap.
 
-    References
-    ----------
     Thesis Sections 4.4 and 5.1.1.
     """
 
@@ -287,10 +273,9 @@ class PoissonWorkload(_DrawnJobs):
 class HourlyWorkload(_DrawnJobs):
     """As PoissonWorkload, with arrival rates by hour of day and day of week.
 
-    A nonhomogeneous Poisson process: the gaps of one of rate 1, drawn as in
-    PoissonWorkload, on a clock that runs as fast as jobs are expected. With the same
-    rate in every hour the submissions are those of PoissonWorkload, except for
-    rounding.
+    A nonhomogeneous Poisson process: the arrivals of one of rate 1 on a clock that runs
+    as fast as jobs are expected. With equal rates the submissions are those of
+    PoissonWorkload, except for rounding.
     """
 
     jobs: Count = parameter(
@@ -321,13 +306,9 @@ def _rate_per_s(jobs: int, span_s: float) -> float:
 
 @declared()
 class JobList:
-    """Jobs that are written down one by one; service times are drawn by the scenario's
-    distribution.
+    """A list of jobs with drawn service times.
 
-    Raises
-    ------
-    InputError
-        For a job that is not allowed, or does not fit the others.
+    Raises InputError for a job that is not allowed, or does not fit the others.
     """
 
     # A job equals only itself; lists are equal by what is on their jobs.
@@ -383,9 +364,7 @@ class JobList:
         return _shares([job.complexity for job in self.listed])
 
     def _classes(self, tight: Mapping[int, bool]) -> tuple[DeadlineClass, ...]:
-        """The classes by index; windows are the jobs' own, and so are weights if one is
-        not 1.
-        """
+        """Return the classes by index without windows; without weights unless all 1."""
         weight = 1.0 if all(job.weight == 1 for job in self.listed) else None
         counts = Counter(job.deadline_class for job in self.listed)
         shares = [counts[index] / self.jobs for index in range(len(self.class_names))]
@@ -400,14 +379,12 @@ class JobList:
         return sum(job.gpus for job in self.listed) / self.jobs
 
     def generate(self, seed: int, service: Service) -> Iterator[tuple[Job, Draws]]:
-        """The jobs in order of submission, each with its draws; the jobs are the same
-        for all seeds.
-        """
+        """Yield the jobs, the same for all seeds, each with its draws."""
         [columns] = self.columns(seed, service)
         return zip(self.listed, _made(Draws, columns[len(Job._fields) :]))
 
     def columns(self, seed: int, service: Service) -> Iterator[Columns]:
-        """As `generate`, in one block: the columns of Job, then those of Draws."""
+        """Yield one block: the columns of Job, then those of Draws."""
         jobs = [np.array(column) for column in zip(*self.listed)]
         yield *jobs, *_Luck(seed, service).take(jobs[3])
 
@@ -418,12 +395,10 @@ in_order = rule("in order of time", lambda times_s: list(times_s) == sorted(time
 
 @declared()
 class LoggedWorkload(_OfColumns):
-    """Jobs from a log: submissions and measured seconds are the log's, the rest is
-    drawn.
+    """Jobs from a log: submissions and measured seconds are recorded, others drawn.
 
-    A scheduler does not see the seconds. It sees a size class (complexity 1, 2, 3), as
-    if the submitter had declared the job small, medium or large: the shortest 40 %, the
-    next 40 %, the rest (the shares of thesis Section 4.4).
+    A scheduler does not see the seconds but a size class (complexity 1, 2, 3): the
+    shortest 40 %, the next 40 %, the rest (the shares of thesis Section 4.4).
     """
 
     submit_s: Annotated[Entries[NotNegative], in_order] = parameter(
@@ -516,9 +491,7 @@ class LoggedWorkload(_OfColumns):
 
     @property
     def rate_per_s(self) -> float:
-        """Jobs per second from the first to the last submission; infinite if all come
-        at once.
-        """
+        """Jobs per second from first to last submission; infinite if all are equal."""
         return _rate_per_s(self.jobs, self.submit_s[-1] - self.submit_s[0])
 
     @property
@@ -528,10 +501,10 @@ class LoggedWorkload(_OfColumns):
 
     @property
     def classes(self) -> tuple[DeadlineClass, ...]:
-        """Deadline classes by index, with their shares as expected over the draws.
+        """Deadline classes by index, with their expected shares.
 
-        Without a window where jobs have deadlines of their own, without a weight where
-        they have weights.
+        Without a window if jobs have their own deadlines, without a weight if they have
+        weights.
         """
         known = self._known_class(slice(None))
         own_deadlines = not np.isnan(self.deadline_s).all()
@@ -559,7 +532,7 @@ class LoggedWorkload(_OfColumns):
         )
 
     def _known_class(self, part: slice) -> np.ndarray:
-        """Index of the class by job, -1 where it is drawn."""
+        """Return the class index per job, -1 if it is drawn."""
         named = np.asarray(self.deadline_class[part])
         window_s = np.asarray(self.deadline_s[part]) - np.asarray(self.submit_s[part])
         by_window = ClassColumns(self.deadlines).of_windows(window_s)
@@ -593,26 +566,15 @@ def read_log(
     class_column: str | None = None,
     **reading: Unpack[Reading],
 ) -> LoggedWorkload:
-    """Read a log of real jobs: submissions and measured seconds are the log's,
-    deadlines follow the classes.
+    """Read a log of real jobs, with deadlines by class.
 
-    Parameters
-    ----------
-    path, format, window, **reading
-        As in `cgrsp_simpy.logs.read_log`. Needed are submit_s and service_s (seconds on
-        a GPU of speed 1); deadline_s, gpus and weight are read if they are there. A
-        job is submitted when it is ready. A job without a GPU and one of 0 s are left
-        out.
-    deadlines : DeadlineClasses or sequence of DeadlineClass, optional
-        The deadline classes, the thesis's two unless given.
-    class_column : str, optional
-        A column with the name of each job's class; where it is empty, the class follows
-        from the job's deadline, or is drawn.
-
-    Raises
-    ------
-    InputError
-        With the file's name, and the line where there is one.
+    path, format, window, reading: as in `cgrsp_simpy.logs.read_log`. Required columns:
+    submit_s (when a job is ready) and service_s (seconds on a GPU of speed 1);
+    optional: deadline_s, gpus and weight. Jobs without a GPU or of 0 s are left out.
+    deadlines: the deadline classes, by default the thesis's two. class_column: a column
+    with the name of each job's class; if a cell is empty, the class follows from the
+    job's deadline, or is drawn. Raises InputError with the file's name, and the line if
+    there is one.
     """
     deadlines = deadlines or DeadlineClasses()
     log = read_table(path, format, window=window, **reading)
@@ -650,7 +612,7 @@ def _without_gpu(log: Log) -> np.ndarray:
 
 
 def _classes(log: Log, column: str, deadlines: Deadlines) -> tuple[int, ...]:
-    """The index of each job's class, -1 where the cell is empty."""
+    """Return the index of each job's class, -1 if the cell is empty."""
     names = [each.name for each in classes_of(deadlines)]
     if column not in log.tags:
         raise InputError(
@@ -667,7 +629,7 @@ def _classes(log: Log, column: str, deadlines: Deadlines) -> tuple[int, ...]:
 
 
 def submissions_s(workload: JobList | LoggedWorkload) -> Sequence[float]:
-    """The submissions of a list or log of jobs, seconds, in order."""
+    """Return the submissions of a list or log of jobs, seconds, in order."""
     if isinstance(workload, JobList):
         return [job.submit_s for job in workload.listed]
     return workload.submit_s
@@ -676,10 +638,10 @@ def submissions_s(workload: JobList | LoggedWorkload) -> Sequence[float]:
 def arrivals_after(
     workload: Any, service: Service, seed: int, now_s: float, number: int, first: int
 ) -> Iterator[tuple[float, Job, Draws]]:
-    """Yield the arrivals after a time, with ids from `first` on: of a list or log its
-    last ones, else new ones, of the rates from that time on.
+    """Yield the last jobs of a list or log, or else new ones, after now_s.
 
-    Raises InputError for a list or log whose last jobs come before.
+    first: the first one's id. Raises InputError if those of a list or log arrive
+    before.
     """
     if not number:
         return
@@ -701,7 +663,7 @@ def arrivals_after(
 
 
 def widths(workload: Workload) -> Sequence[int]:
-    """The numbers of slots that the jobs need; none where all jobs need one."""
+    """Return the numbers of slots that jobs need; empty if all need one."""
     if isinstance(workload, JobList):
         return [job.gpus for job in workload.listed]
     return workload.gpus if isinstance(workload, LoggedWorkload) else ()

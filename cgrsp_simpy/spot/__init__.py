@@ -1,7 +1,7 @@
 """One long job under a deadline, on spot instances or on demand.
 
-A job needs so many hours of computing by a deadline. A spot instance is cheap, but may
-be unavailable or preempted at any time; an on-demand instance is expensive and always
+A job needs some hours of computing by a deadline. A spot instance is cheap, but may be
+unavailable or preempted at any time; an on-demand instance is expensive and always
 available; each start costs a changeover without progress. A `Scenario` (the job, and a
 market: `Traces` of zones, or a generated `TwoState` market) is used like that of any
 module; a policy is a name of POLICIES, or any function of a `View`.

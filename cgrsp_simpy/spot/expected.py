@@ -2,7 +2,7 @@
 
 Zones alternate between up and down. The rate at which that ends depends on the age, by
 classes (a semi-Markov process), unless one class describes the history as well. A
-dynamic program over time left, work left, zones' states and the job's place decides
+dynamic program over time left, work left, zones' states and the job's resource decides
 whether to wait, to compute on demand, or to begin on spot. This policy is ours.
 """
 
@@ -98,7 +98,7 @@ def seen(zone: ZoneView, now_s: float) -> Series:
 
 
 class ExpectedCost:
-    """The resource of least expected cost, asked for at each step of a `Plan`."""
+    """The resource of least expected cost, computed at each step of a `Plan`."""
 
     plan: Plan | None = None
 
@@ -109,8 +109,7 @@ class ExpectedCost:
 
 
 class Plan:
-    """The dynamic program. Time and work left are counted in steps; slack is their
-    difference.
+    """The dynamic program. Time and work left are in steps; slack is their difference.
 
     value: of the job idle, on demand and in each zone; one row per state of the zones,
     one column per slack. The overhead of a start counts as added work; if a changeover
@@ -169,8 +168,7 @@ class Plan:
         return (moved or away) and view.now_s >= self.made_s + PLANNED_H * HOUR_S
 
     def solved(self, most: int) -> npt.NDArray[np.int8]:
-        """Return the best choice from idle and from on demand, by time left, state and
-        slack.
+        """Return the best choice from idle and on demand, by time left, state, slack.
 
         The index of a zone, -1 for idle, -2 for on demand.
         """
@@ -213,7 +211,7 @@ class Plan:
         return value, names[np.stack([idle.argmin(axis=0), paid.argmin(axis=0)])]
 
     def less(self, value: Floats, steps: float) -> Floats:
-        """Return values with so many steps of slack less, interpolated."""
+        """Return values at `steps` less of slack, interpolated."""
         if not steps:
             return value
         at = np.clip(self.slack - steps, 0, None)

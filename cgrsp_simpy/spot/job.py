@@ -1,6 +1,4 @@
-"""The job on spot instances: what is to be done, where it stays, and what a checkpoint
-costs.
-"""
+"""The job on spot instances, its stays on instances, and the costs of checkpoints."""
 
 from __future__ import annotations
 
@@ -17,20 +15,10 @@ from cgrsp_simpy.base.parameters import (
 
 
 class Job(NamedTuple):
-    """What is to be done, by when, and at which prices.
+    """The job: its work, deadline and prices.
 
-    Attributes
-    ----------
-    id : int
-        Name in listings.
-    work_s : float
-        Computing that the job needs, seconds.
-    deadline_s : float
-        By when it must be done, seconds from its start.
-    overhead_s : float
-        Of each start, seconds without progress.
-    spot_usd_per_h, on_demand_usd_per_h : float
-        Prices, USD per hour.
+    id: name in listings. work_s: computing that it needs. deadline_s: by when it must
+    be done, from its start. overhead_s: of each start, without progress.
     """
 
     id: int
@@ -43,10 +31,9 @@ class Job(NamedTuple):
 
 @declared()
 class Checkpoints:
-    """What is kept of the computing when an instance ends before the work is done, and
-    what it costs to keep it.
+    """The saving of work for when an instance ends, and its costs.
 
-    What is computed in the last `write_s` is lost. If an instance is taken with a
+    What is computed in the last `write_s` is lost. If an instance is preempted with a
     notice shorter than that, or none, all is lost since the last checkpoint that was
     written.
     """
@@ -94,18 +81,18 @@ class Checkpoints:
 
     @property
     def abrupt(self) -> bool:
-        """Whether an instance is taken before a checkpoint can be written."""
+        """Whether an instance is preempted before a checkpoint can be written."""
         return self.checkpoint_s > 0 and (
             self.notice_s < self.write_s or not self.notice_s
         )
 
     @property
     def most_lost_s(self) -> float:
-        """More computing than that is never lost at once, seconds."""
+        """Greatest loss of computing at once, seconds."""
         return self.write_s + self.abrupt * self.checkpoint_s
 
     def lost_s(self, computed_s: float, taken: bool) -> float:
-        """What is lost of the computing of an instance that ends, seconds."""
+        """Return the loss of computing of an instance that ends, seconds."""
         kept_s = max(0.0, computed_s - self.write_s)
         if taken and self.abrupt:
             kept_s = min(
@@ -115,12 +102,12 @@ class Checkpoints:
 
     @property
     def moving_usd(self) -> float:
-        """Of a move to another region."""
+        """Cost of a move to another region."""
         return self.size_gb * self.transfer_usd_per_gb
 
     @property
     def storing_usd_per_h(self) -> float:
-        """Until the job is done."""
+        """Cost of storing a checkpoint until the job is done."""
         return self.size_gb * self.storage_usd_per_gb_month / 730
 
 

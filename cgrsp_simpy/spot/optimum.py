@@ -13,8 +13,8 @@ moment that ends one instance and starts the next can be moved within its cell a
 linear cost, so to an edge. While prices are constant, a whole instance shifts left for
 free, so the one time is an end; if prices move, it may be a start. In a cell an
 instance is therefore held throughout, or not at all; or it ends there, with the work
-done or the rest left for later cells; or it begins there and lasts, at the last moment
-if it is kept when there are no more. All amounts of work are then whole units.
+done or the rest left for later cells; or it begins there and lasts. All amounts of work
+are then whole units.
 """
 
 from __future__ import annotations
@@ -73,8 +73,7 @@ def optimum(
 ) -> Optimum:
     """Return the least cost of the job with full knowledge of the market.
 
-    All times are whole seconds; the deadline leaves room for work and one overhead.
-    Raises InputError for other times, and without a zone.
+    Raises InputError for times that are not whole seconds, and without a zone.
     """
     require(len(zones) > 0, "zones", zones, "at least one Zone")
     market = Market(job, tuple(zones), checkpoints, on_demand)
@@ -208,10 +207,9 @@ class _Program:
     def before(
         self, number: int, after: Floats
     ) -> tuple[Floats, npt.NDArray[np.int16]]:
-        """Return the least cost from the start of a cell, given that from its end, and
-        the choice.
+        """Return the least cost from the start of a cell, given its end, and choices.
 
-        With an instance ON, ENDS or DONE, without IDLE, or the row in which one begins,
+        With an instance ON, ENDS or DONE; without IDLE, or the row in which one begins,
         at once or, from `idle` rows on, late.
         """
         cell, left, places = self.cells[number], self.left(number), self.market.places
@@ -321,7 +319,6 @@ class _Program:
 
 
 def _part(values: Floats, start: int, size: int) -> Floats:
-    """So many values from an index on, infinite outside."""
     part = np.full(size, np.inf)
     first, end = max(start, 0), min(start + size, len(values))
     if first < end:

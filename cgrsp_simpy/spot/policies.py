@@ -78,7 +78,7 @@ def _uniformly(view: View) -> Choice:
 def time_sliced(slices: Count = 10) -> Policy:
     """The time until the deadline in equal slices, each with its share of the work.
 
-    Within a slice as greedy, with a safety net for its work. slices: how many.
+    Within a slice as greedy, with a safety net for its work.
     """
 
     def choose(view: View) -> Choice:
@@ -104,10 +104,10 @@ def time_sliced(slices: Count = 10) -> Policy:
 def next_spot(market: Market) -> Policy:
     """Uniform progress that knows the next preemptions and the next spot instance.
 
-    A heuristic at one price; the bound is the optimum. It takes the instance that lasts
-    longest, and none that lasts for less than d k / (k - 1), with k the ratio of the
-    prices: on demand the same progress is then cheaper. Behind uniform progress it
-    still waits if the next instance worth a start comes before it is 2 d behind.
+    A heuristic at one price. It takes the instance that lasts longest, and none that
+    lasts for less than d k / (k - 1), with k the ratio of the prices: on demand the
+    same progress is then cheaper. Behind uniform progress it still waits if the next
+    instance worth a start comes before it is 2 d behind.
     """
     job = market.job
     k = job.on_demand_usd_per_h / job.spot_usd_per_h
@@ -178,7 +178,6 @@ def _in_time(market: Market, plan: Sequence[Stay]) -> Iterator[Stay]:
 def _factory(
     kind: type[Ruled | Oracle], name: str, rule: Callable[..., Any]
 ) -> Callable[..., Policy | Oracle]:
-    """Return the factory of a policy without parameters, documented as its rule."""
     factory = partial(kind, name, rule)
     factory.__doc__ = rule.__doc__
     return factory

@@ -83,12 +83,12 @@ class SpotReport(Report):
 
 
 def figures(course: Course) -> dict[str, float]:
-    """The figures of a run, by name; labels and units are in METRICS.
+    """Return the figures of a run, by name; labels and units are in METRICS.
 
     An instance costs from its start until it ends, by the second, the changeover
     included; a job without an instance pays for its checkpoint only. On demand only
-    costs its price for the work and one changeover. A changeover cut short, since the
-    instance was taken or left, has brought nothing: that is what is wasted.
+    costs its price for the work and one changeover. An interrupted changeover is
+    wasted.
     """
     (market, held), finish_s = course, course.stays[-1].to_s
     job, zones, kept = market.job, len(market.zones), market.checkpoints

@@ -59,13 +59,10 @@ WholeSeconds = Annotated[
 
 @declared()
 class Scenario(Model):
-    """A job and its market: everything that a run depends on except the policy and the
-    seed. Work, deadline and overhead are whole seconds, given in hours.
+    """A job and its market: all parameters of a run but the policy and the seed.
 
-    References
-    ----------
-    Wu et al., "Can't Be Late: Optimizing Spot Instance Savings under Deadlines", NSDI
-    2024.
+    Work, deadline and overhead are in hours, rounded to seconds. Wu et al., "Can't Be
+    Late: Optimizing Spot Instance Savings under Deadlines", NSDI 2024.
     """
 
     source: Traces | TwoState = parameter(
@@ -159,9 +156,9 @@ class Scenario(Model):
     def use_instance(
         self, run: Simulation, claim: Claim
     ) -> Generator[simpy.Event, Any, bool]:
-        """Run the job on one instance, after the changeover, until its work is done,
-        the market takes the instance or the policy moves the job; return whether it is
-        done.
+        """Run the job on one instance, after the changeover; return whether it is done.
+
+        Otherwise the market has preempted the instance, or the policy moves the job.
         """
         market, stays = run.plan
         job, resource = claim.job, claim.assignment
@@ -189,9 +186,7 @@ class Scenario(Model):
         return [self.change(run, number) for number in range(len(run.resources))]
 
     def change(self, run: Simulation, number: int) -> Process:
-        """Change the availability and the price of a zone, or of on demand, over
-        time.
-        """
+        """Change the availability and price of a zone, or of on demand, over time."""
         yield run.timeout(0.0)  # until the job has arrived, and its market with it
         market: Market = run.plan.market
         for change in market.changes(number):

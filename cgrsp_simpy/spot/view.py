@@ -1,16 +1,15 @@
-"""The view of a job and its market, and the rules that all policies here share
- ("Can't Be Late", NSDI 2024).
+"""The view of a job and its market, and the rules that all policies share.
 
-Thrifty: nothing is rented once the job is done; the model sees to that. Exploitation:
-who has a spot instance stays on it until it is taken. Safety net: without a spot
-instance, and with R(t) <= C(t) + 2 d + m, on demand to the end. R(t) is the time left,
-C(t) the computing left, d the overhead of a start, m the most that can be lost with an
-instance, and with one that is left.
+From "Can't Be Late", NSDI 2024. Thrifty: nothing is rented once the job is done.
+Exploitation: a job on a spot instance stays until it is preempted. Safety net: without
+a spot instance, and with R(t) <= C(t) + 2 d + m, on demand to the end. R(t) is the time
+left, C(t) the computing left, d the overhead of a start, m the most that can be lost
+with an instance, and with one that is left.
 
-With the safety net no deadline is missed while on demand does not run out. A spot
-instance is begun with a slack R - C > 2 d + m only. Its changeover takes at most d of
-the slack, and while it computes the slack stays; so there is at least d when it is
-taken and m is lost, enough for the changeover on demand, which nobody takes.
+With the safety net no deadline is missed while on demand is available. A spot instance
+is begun with a slack R - C > 2 d + m only. Its changeover takes at most d of the slack;
+so there is at least d when it is preempted and m is lost, enough for the changeover on
+demand.
 """
 
 from __future__ import annotations
@@ -37,24 +36,9 @@ ROUNDING_S = 1e-6
 class ZoneView(NamedTuple):
     """A zone now.
 
-    Attributes
-    ----------
-    number : int
-        By which it is chosen.
-    up : bool
-        Whether a spot instance is to be had.
-    since_s : float
-        Since when that has been so, on the clock of the run; below 0 before its start.
-    history : Series
-        Of the zone, until the run began.
-    turns : tuple of Stretch
-        Its activity since.
-    usd_per_h : float
-        Price of an instance now.
-    kept : bool
-        Whether no instance is taken.
-    region : str
-        Of the zone.
+    number: by which it is chosen. up: whether it has a spot instance; since_s: since
+    when, seconds of the run, below 0 before its start. history: its series until the
+    run began; turns: since then. kept: whether no instance is preempted.
     """
 
     number: int
@@ -68,26 +52,15 @@ class ZoneView(NamedTuple):
 
 
 class View(view.View):
-    """The job and its market now, read only; nothing of what is to come.
+    """The job and its market now, read-only, without the future.
 
-    Attributes
-    ----------
-    now_s : float
-        Since the start, seconds.
-    job : Job
-        Work, deadline, overhead and prices. Pairs (view.job, place) move it to a zone,
-        by its number, to `on_demand`, or to None, where it is idle.
-    on : int or None
-        Where the job has an instance: a zone's number, `on_demand`, or None.
-    ready_s : float
-        When its changeover ends, or has ended, seconds; NaN without an instance.
-    on_demand : int
-        The place that is to be had always, unless it has a series.
-    moved_s : float
-        When the policy moved it last, seconds; below 0 before.
-    at : int or None
-        The zone where the job was last, in whose region its checkpoint is; None before
-        the first.
+    now_s: since the start, seconds. job: pairs (view.job, place) move it to a zone, by
+    its number, to `on_demand`, or to None, which is idle. on: where the job has an
+    instance: a zone's number, `on_demand`, or None. ready_s: end of its changeover,
+    seconds; NaN without an instance. on_demand: the resource that is always available,
+    unless it has a series. moved_s: when the policy moved it last, seconds; below 0
+    before. at: zone where the job was last, in whose region its checkpoint is; None
+    before the first.
     """
 
     __slots__ = (
@@ -126,9 +99,7 @@ class View(view.View):
 
     @property
     def up(self) -> tuple[int, ...]:
-        """The zones that have instances now, cheaper than on demand; the cheapest
-        first, of equal ones that which has had them for longest.
-        """
+        """The zones with instances cheaper than on demand; the cheapest first."""
         there = [
             zone
             for zone in self.zones
@@ -181,7 +152,7 @@ class View(view.View):
         return f"spot in {', '.join(up)}" if up else "no spot instance to be had"
 
     def on_change(self, number: int, change: Stretch | Price) -> None:
-        """A zone, or on demand, gets or loses instances, or changes its price."""
+        """Update the availability or the price of a zone, or of on demand."""
         zone = self._places[number]
         self._places[number] = (
             zone._replace(usd_per_h=change.usd_per_h)
@@ -192,7 +163,7 @@ class View(view.View):
         )
 
     def on_enqueue(self, job: Job) -> None:
-        """The job may be moved; at first it comes, and its market with it."""
+        """Set up the market with the job's first arrival."""
         super().on_enqueue(job)
         if not self._places:
             self._market, self._left_s = self._run.hidden[job], job.work_s
@@ -212,10 +183,10 @@ class View(view.View):
             self._on_demand = len(self._places) - 1
 
     def parse_assignment(self, claim: Claim, chosen: Any) -> Sequence[Part]:
-        """Return the place that the job is moved to; none for None.
+        """Return the resource that the job is moved to; none for None.
 
-        Raises AssignmentError for what is no place, for a place that is not available,
-        and for a second move in one instant.
+        Raises AssignmentError for an unknown or unavailable resource, and for a second
+        move in one instant.
         """
         zones = self._on_demand
         if chosen is not None and (type(chosen) is not int or not 0 <= chosen <= zones):
@@ -239,7 +210,7 @@ class View(view.View):
         return () if chosen is None else ((chosen, 1),)
 
     def on_release(self, claim: Claim) -> None:
-        """The job has left an instance; that from which it has been moved is known."""
+        """Update the state after a preemption; after a move it is known."""
         if claim is self._claim:
             self._left_s, self._on, self._ready_s = self._kept(taken=True), None, nan
 
@@ -257,8 +228,9 @@ Policy = Callable[[View], Any]
 
 
 class Choice(NamedTuple):
-    """Where the job should be (a zone's number, the view's `on_demand`, or None), and
-    until when that holds if nothing changes, on the clock of the run.
+    """Where the job should be, and until when, in seconds, if nothing changes.
+
+    place: a zone's number, the view's `on_demand`, or None.
     """
 
     place: int | None
@@ -277,17 +249,17 @@ def is_late(view: View) -> bool:
 
 @dataclass(frozen=True)
 class Ruled:
-    """A policy: what a function chooses, under exploitation and the safety net.
+    """A policy: a function's choice, under exploitation and the safety net.
 
-    choose: a Choice for a view without a spot instance, while the safety net does not
-    hold.
+    choose: a Choice for a view without a spot instance, if the safety net does not
+    apply.
     """
 
     name: str
     choose: Callable[[View], Choice]
 
     def __call__(self, view: View) -> Iterator[Any]:
-        """Where the job goes now."""
+        """Yield where the job goes now."""
         if view.on_spot:
             return  # exploitation
         place, until_s = Choice(view.on_demand) if is_late(view) else self.choose(view)
@@ -307,17 +279,14 @@ class Ruled:
 
 
 class Oracle:
-    """A policy that receives the future market.
-
-    name: of the policy. sees: the policy, given the future market.
-    """
+    """A policy that receives the future market. sees: returns the policy, given it."""
 
     def __init__(self, name: str, sees: Callable[[Market], Policy]) -> None:
         self.name, self.sees = name, sees
         self._told: Policy | None = None
 
     def __call__(self, view: View) -> Any:
-        """Where the job goes now; a run asks a copy, informed first."""
+        """Return where the job goes now; a run calls a copy."""
         if self._told is None:
             self._told = self.sees(view._market)
         return self._told(view)

@@ -52,15 +52,14 @@ def compare(
         As in `simulate`.
     policies : sequence or mapping, optional
         Policies or, of a function, alternatives, as in `simulate`, or by label; the
-        others are tested against the first. By default the usual ones of the scenario.
+        others are tested against the first. By default those of the scenario.
     seeds : iterable of int
         Distinct whole numbers >= 0.
     executor : Executor or int, optional
-        None runs here, a number in at most as many processes, each with half a second
-        of work or more, or any concurrent.futures.Executor.
+        None runs here, a number in at most that many processes, or any
+        concurrent.futures.Executor.
     out : str or Path, optional
-        A results directory, from which the same call resumes; your own policies and
-        parts of the scenario are identified by their code and values.
+        A results directory, from which the same call resumes.
     precision : float or mapping, optional
         Relative half width, > 0 and at most 1, of the model's chief figure (the wait)
         or by figure ({"miss_pct": 0.1}): seeds are added until every policy's 95 %
@@ -69,18 +68,13 @@ def compare(
         "simpy"; "compiled", with equal bits, for policies made of rules on rented slots
         (the extra fast); "auto": compiled if possible and worthwhile.
 
-    Returns
-    -------
-    Comparison
-        Its rows, means, tests and table.
-
     Raises
     ------
     InputError
         For a policy, seed or precision that is not allowed, or another study's
         directory.
     WorkerError
-        If the executor dies.
+        If the executor fails.
     """
     scenario = checked_model(scenario)
     named, seeds = check_policies(policies, scenario), check_seeds(seeds)
@@ -177,11 +171,7 @@ def _seeds_missing(study: Comparison, wanted: dict[str, float]) -> int:
 
 @dataclass(frozen=True, repr=False)
 class Comparison(Study):
-    """Figures of several policies on the same seeds.
-
-    One row (a dict) per policy and seed, with the keys policy, seed and those of the
-    run's summary. scenario: what was compared on.
-    """
+    """Figures of several policies on the same seeds, one row per policy and seed."""
 
     scenario: Model
     _named: dict[str, Any]
@@ -228,20 +218,19 @@ class Comparison(Study):
         return self._named
 
     def run(self, policy: str, seed: int) -> Any:
-        """Repeat the run behind a row, with per-job records, equal to the bit.
+        """Repeat the run behind a row, with records per job, equal to the bit.
 
-        policy: its label. seed: any, also outside the study. Result: see `simulate`.
-        Raises InputError for an unknown policy.
+        policy: its label; InputError if unknown. seed: any, also outside the study.
         """
         check_one_of("policy", policy, self._named)
         return simulate_for_study(self.scenario, self._named[policy], seed)
 
     def by(self, column: str) -> list[Row]:
-        """Return the figures by the values of a column of the log, such as a customer.
+        """Return the figures per value of a column of the log, such as a customer.
 
-        Simulates again. column: its name. Result: one row per value and policy: by,
-        value, policy, and means over the seeds of the figures of a run's `by`. Raises
-        InputError for an unknown column, or jobs that are not of a log.
+        Simulates again. One row per value and policy: by, value, policy, and means over
+        the seeds of the figures of a run's `by`. Raises InputError for an unknown
+        column, or jobs that are not of a log.
         """
         return by_column(self.scenario, self._named, self.seeds, column)
 
@@ -249,7 +238,7 @@ class Comparison(Study):
 def by_column(
     scenario: Model, named: Mapping[str, Any], seeds: Iterable[int], column: str
 ) -> list[Row]:
-    """Return the rows of `Comparison.by`, of policies by their labels."""
+    """Return the rows of `Comparison.by` for policies by their labels."""
     groups: dict[tuple[str, str], list[Row]] = {}
     for (label, policy), seed in itertools.product(named.items(), seeds):
         for row in simulate_for_study(scenario, policy, seed).by(column):
@@ -277,8 +266,8 @@ def select(
 ) -> Selection:
     """Run policies seed by seed, and drop those that cannot be the best.
 
-    See `analysis.selection.kim_nelson`; with common random numbers, on the seeds 0, 1,
-    2, ...
+    The procedure is `analysis.selection.kim_nelson` with common random numbers, on the
+    seeds 0, 1, 2, ...
 
     Parameters
     ----------
@@ -292,14 +281,9 @@ def select(
         A figure of the run's summary of which less, or more, is better; default: the
         model's chief one (the wait).
     confidence : float
-        Promised chance of selecting the best, if it is better by the indifference.
+        Probability of selecting the best, if it is better by the indifference.
     first : int
         Runs of each policy before any is dropped, >= 2.
-
-    Returns
-    -------
-    Selection
-        The policy by its label, and the runs that each took.
 
     Raises
     ------
@@ -307,7 +291,7 @@ def select(
         For an argument that is not allowed, a replayed market, or a run without the
         figure.
     PolicyError
-        If a policy answers what cannot be carried out.
+        If a policy's decision cannot be carried out.
 
     References
     ----------
@@ -339,9 +323,7 @@ def select(
 
 
 def check_judged(what: str, figure: str, report: Report) -> None:
-    """Raise InputError for a figure of which neither less nor more is better; those of
-    a function that declares none are known after its first run.
-    """
+    """Raise InputError for a figure of which neither less nor more is better."""
     require(bool(figure), what, figure, "a name: the model declares no figures")
     if report.metrics:
         judged = [name for name, metric in report.metrics.items() if metric.better]

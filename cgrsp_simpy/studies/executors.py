@@ -36,10 +36,10 @@ def as_they_come(
 ) -> Iterator[tuple[Key, Result]]:
     """Yield the key and the result of each task, as they become ready.
 
-    executor: None runs here, as does a single task; a number in as many processes, but
-    at most one per task. Short tasks are sent together, as many as take about SENT_S.
-    If the executor fails, its finished results still come, then a WorkerError; a task's
-    InputError is raised as it is.
+    executor: None runs here, as does a single task; a number in at most that many
+    processes. Short tasks are sent together, as many as take about SENT_S. If the
+    executor fails, its finished results still come, then a WorkerError; a task's
+    InputError is raised unchanged.
     """
     if not (executor is None or isinstance(executor, Executor)):
         check_whole("executor", executor, least=1, most=MOST_WORKERS)

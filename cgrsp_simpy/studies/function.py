@@ -55,8 +55,7 @@ def model(
     figures: Mapping[str, Metric] | None = None,
     unit_s: float = 1.0,
 ) -> Any:
-    """Declare a function to be a model: `compare`, `sweep`, `select` and `simulate`
-    take it. It stays an ordinary function.
+    """Declare a function to be a model for `compare`, `sweep`, `select` and `simulate`.
 
         @cg.model
         def bank(env, draw, tellers=2):
@@ -69,25 +68,14 @@ def model(
     The function sets a SimPy model up, calls `env.run`, and returns further figures by
     name, or nothing. It receives what it names of `env`, a simpy.Environment, `draw`,
     whose `draw("name")` is a NumPy Generator of the run, and `seed`; all others are
-    parameters, which need a default.
+    parameters, which need a default. It remains an ordinary function.
 
-    Parameters
-    ----------
-    function : function
-        The model.
-    figures : mapping, optional
-        Name -> Metric of the figures that a study shows and tests, the chief one
-        first. By default all, and less is better. The function has to measure or return
-        each of them.
-    unit_s : float
-        Seconds per unit of the model's time, such as 3600 for hours; records of jobs,
-        requests and claims, and plots, are in seconds.
-
-    Raises
-    ------
-    InputError
-        For a generator, a parameter without a default or that is positional-only, and
-        figures that are not such a mapping.
+    figures: name -> Metric of the figures that a study shows and tests, the chief one
+    first; the function has to measure or return each. By default all, and less is
+    better. unit_s: seconds per unit of the model's time, such as 3600 for hours;
+    records and plots are in seconds. Raises InputError for a generator, a parameter
+    without a default or that is positional-only, and figures that are not such a
+    mapping.
     """
 
     def declare(function: Function) -> Function:
@@ -129,9 +117,7 @@ def _check(function: Any) -> None:
 
 
 def as_model(scenario: Any) -> Any:
-    """Return a function that is declared to be a model, or a `functools.partial` of
-    one, as a Model; all else as it is.
-    """
+    """Return a function with `@cg.model`, or a partial of one, as a Model."""
     fixed = {}
     function = scenario
     if isinstance(scenario, functools.partial):
@@ -165,8 +151,8 @@ NaN for what did not happen.
 class Observations(NamedTuple):
     """Data of a run of a function for its report.
 
-    figures: by name. end_s: when it ended, seconds. resources: name -> greatest
-    capacity. requests: array of REQUEST in order of time. series: by monitor and kind.
+    end_s: when it ended, seconds. resources: name -> greatest capacity. requests: array
+    of REQUEST in order of time. series: by monitor and kind.
     """
 
     figures: Mapping[str, float]
@@ -211,9 +197,7 @@ class FunctionReport(Report):
 
 
 class FunctionSubject(Subject):
-    """How studies run a function; its alternatives are changed parameters, or other
-    functions with such figures.
-    """
+    """Subject of a function; alternatives are changed parameters or functions."""
 
     pace_per_s: ClassVar[float] = 1.0  # runs: each is a task of its own
     work = 1
@@ -241,8 +225,8 @@ class FunctionSubject(Subject):
         """Return an alternative as a FunctionModel.
 
         policy: a mapping of changed parameters; the name of the function, for no
-        change; another function, which takes over the parameters that it has, too. Its
-        unit of time is the model's; InputError if it declares another.
+        change; or another function, which takes over the parameters that it has, too.
+        InputError if its unit of time is another.
         """
         changes = policy.policy if isinstance(policy, Named) else policy
         model: FunctionModel = self.model
@@ -331,12 +315,11 @@ class FunctionRun(Run):
         return requests
 
     def series(self, monitor: str, what: str) -> Series:
-        """Return what a monitor recorded over the whole run: times and values, in the
-        unit of the model's time.
+        """Return a monitor's record over the run: times and values, in model units.
 
-        monitor: its name. what: "wait" (by the time of the grant), "queue", "in use" or
-        "capacity" of a resource; "level" of a container or store; "value" of a
-        `cg.Monitor`. Raises InputError for other names, and a run without records.
+        what: "wait" (by the time of the grant), "queue", "in use" or "capacity" of a
+        resource; "level" of a container or store; "value" of a `cg.Monitor`. Raises
+        InputError for other names, and a run without records.
         """
         check_one_of(f"series of {monitor}", what, self.recorded(monitor))
         series: Series = self.plan.series[monitor][what]
@@ -403,12 +386,12 @@ class FunctionModel(Model):
 
     @property
     def name(self) -> str:
-        """The function's."""
+        """The function's name."""
         return self.function.__name__
 
     @property
     def declaration(self) -> Declaration:
-        """What `model` was called with."""
+        """The arguments of `model`."""
         return getattr(self.function, MARK, Declaration({}, 1.0))
 
     @property
@@ -506,8 +489,7 @@ def _observations(
 def _rows(requests: np.ndarray[Any, Any]) -> dict[str, Any]:
     """Return one row per process that made requests, as columns.
 
-    Its first request and grant, and its last end; wait_s, the time that it waited in
-    all; claims, the number of its requests.
+    wait_s: its total wait. claims: the number of its requests.
     """
     number = int(requests["job"].max(initial=-1)) + 1
     _, first = np.unique(requests["job"], return_index=True)
@@ -549,9 +531,7 @@ def _claims(observations: Observations) -> list[ClaimRecord]:
 
 
 def _servers(requests: np.ndarray[Any, Any]) -> list[int]:
-    """Return by request the number of its server: the lowest that is free, from 1 on;
-    0 if it was not granted.
-    """
+    """Return the lowest free server's number per request, from 1; 0 if not granted."""
     servers = [0] * len(requests)
     busy: dict[int, list[tuple[float, int]]] = {}  # by resource: until when, server
     order = np.argsort(requests["granted_s"], kind="stable")

@@ -1,7 +1,4 @@
-"""Identity of a study: plain values and user code that it depends on, and the way back.
-
-Restoring from plain values runs no user code.
-"""
+"""Identity of a study: plain values and user code that it depends on."""
 
 from __future__ import annotations
 
@@ -48,10 +45,9 @@ GLOBAL = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")
 class Identity:
     """Plain values for JSON, equal only for equal things; objects by class and content.
 
-    code: by name, a digest of each function and class that is neither this package's
-    nor an installed library's: of its compiled code (without comments), and of the
-    values of its defaults, its closure and its module. Functions and classes among
-    these, such as an imported helper, have entries of their own. Names in texts, as for
+    code: by name, a digest of each user function and class: of its compiled code
+    (without comments), and of the values of its defaults, its closure and its module.
+    Functions and classes among these have entries of their own. Names in texts, as for
     eval, are not followed. data: long lists and arrays, by digest.
     """
 
@@ -307,8 +303,7 @@ class Identity:
 
 
 class Restored:
-    """Values from plain values of Identity: dataclasses and names of this package's
-    imported modules, with all that they hold.
+    """Values from plain values of Identity; restoring runs no user code.
 
     Equal plain values give one object. data: returns the list of a digest.
     """

@@ -1,9 +1,7 @@
-"""Copies of a user's code, one per run, so that no run depends on what another has left
-behind.
+"""Copies of a user's code, one per run, so that runs do not influence one another.
 
-A function, class or module of the user's is copied with its defaults, closure and
-globals, wherever it was defined. Code of this package and of installed libraries is
-shared.
+A user's function, class or module is copied with its defaults, closure and globals.
+Code of this package and of installed libraries is shared.
 """
 
 from __future__ import annotations
@@ -43,11 +41,10 @@ ATOMS = {*map(type, (None, True, 0, 0.0, "", b"", (), [])), dict, type, Function
 
 
 def run_isolated(scenario: Model, policy: Any, seed: int, **how: Any) -> Run:
-    """The run of a policy on a seed, which leaves no trace in the user's code.
+    """Run a policy on a seed without leaving a trace in the user's code.
 
     how: as in `Subject.run`. Raises InputError if the user's code cannot be copied;
-    PolicyError if it draws from a generator that all runs of a process share, besides
-    what `Subject.run` raises.
+    PolicyError if it draws from a generator that all runs of a process share.
     """
     policy = policy.policy if isinstance(policy, Named) else policy
     is_text = isinstance(policy, str) and not in_file(policy)
@@ -81,8 +78,7 @@ def run_isolated(scenario: Model, policy: Any, seed: int, **how: Any) -> Run:
 
 
 def isolated(scenario: Model, policy: Any) -> tuple[Model, Any]:
-    """The scenario and the policy for one run: copies if they hold code of the user's,
-    else these themselves.
+    """Return the scenario and the policy for one run, copied if they hold user code.
 
     A function of a file is loaded. Raises InputError if the code cannot be copied.
     """
@@ -119,16 +115,11 @@ def _check_copyable(what: str, name: str, value: Any) -> None:
 
 
 class ByValue(cloudpickle.Pickler):  # type: ignore[misc]
-    """Pickles the user's functions, classes and modules by value, wherever they were
-    defined.
+    """Pickler of the user's functions, classes and modules by value.
 
     share: whether constants of this package are not copied; then only `loads` of the
-    same object reads what `dumps` has written.
-
-    Attributes
-    ----------
-    holds_user_code : bool
-        Whether what was pickled holds code of the user's.
+    same object reads what `dumps` has written. holds_user_code: whether what was
+    pickled does.
     """
 
     def __init__(self, share: bool = False) -> None:
@@ -139,12 +130,12 @@ class ByValue(cloudpickle.Pickler):  # type: ignore[misc]
         self._modules: dict[int, ModuleType] = {}  # copies, by the id of the namespace
 
     def dumps(self, value: Any) -> bytes:
-        """The value as bytes."""
+        """Return the value as bytes."""
         self.dump(value)
         return self._file.getvalue()
 
     def loads(self, data: bytes) -> Any:
-        """A copy of the value that `dumps` has written."""
+        """Return a copy of the value that `dumps` has written."""
         unpickler = _Unpickler(io.BytesIO(data))
         unpickler.shared = self._shared or []
         return unpickler.load()
@@ -190,14 +181,11 @@ class ByValue(cloudpickle.Pickler):  # type: ignore[misc]
         return _untracked(*reducers._dynamic_class_reduce(value))
 
     def _namespace(self, names: dict[str, Any]) -> None:
-        """Have functions of a module, and the module itself, share one namespace."""
+        """Make functions of a module, and the module itself, share one namespace."""
         if id(names) not in self.globals_ref:
             self.globals_ref[id(names)] = _Namespace(self._copy_of(names))
 
     def _copy_of(self, names: dict[str, Any]) -> ModuleType:
-        """The module, still without its content, that represents a namespace in the
-        copy.
-        """
         if id(names) not in self._modules:
             copy = ModuleType(names.get("__name__", "__main__"))
             copy.__package__ = names.get("__package__")
@@ -224,9 +212,7 @@ class _Unpickler(pickle.Unpickler):
 
 
 def _is_constant(value: Any) -> bool:
-    """Whether a value is a frozen dataclass of this package in which nothing is the
-    user's.
-    """
+    """Whether a value is a frozen dataclass of this package without user code."""
     kind: Any = type(value)
     if (
         not hasattr(kind, "__dataclass_fields__")
@@ -240,9 +226,7 @@ def _is_constant(value: Any) -> bool:
 def _untracked(
     maker: Callable[..., Any], arguments: tuple[Any, ...], *more: Any
 ) -> Any:
-    """How a class is made, without the key under which cloudpickle would find the
-    original class, and change it.
-    """
+    """Return how a class is made, without cloudpickle's key of the original."""
     bound = inspect.signature(maker).bind(*arguments)
     bound.arguments["class_tracker_id"] = None
     return maker, bound.args, *more
@@ -273,9 +257,7 @@ def _generator_states() -> tuple[bytes, bytes]:
 
 
 class Sent:
-    """A function and its argument, with the user's code by value where another process
-    makes the call.
-    """
+    """A function and its argument, with user code by value for another process."""
 
     def __init__(self, function: Callable[[Any], Any], argument: Any) -> None:
         self.function, self.argument = function, argument
@@ -285,7 +267,7 @@ class Sent:
 
 
 def called(sent: Sent) -> Any:
-    """Return value of the function."""
+    """Return the function's value."""
     return sent.function(sent.argument)
 
 

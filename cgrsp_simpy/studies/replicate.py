@@ -1,6 +1,6 @@
-"""Replications: one run a scenario, policy and seed.
+"""Replications: one run per scenario, policy and seed.
 
-The results do not depend on where, when or in which order they are made.
+The results do not depend on where, when or in which order they are computed.
 """
 
 from __future__ import annotations
@@ -56,9 +56,7 @@ def simulate(
     Parameters
     ----------
     scenario : Model or function
-        Of any module: a `Scenario` of rented slots, `waiting.Scenario`,
-        `hgsp.Scenario`, `llm.Scenario`, `cluster.Scenario`, `dag.Scenario`,
-        `spot.Scenario`; your own `cg.Model`, or a function with `@cg.model`.
+        A scenario of any module, your own `cg.Model`, or a function with `@cg.model`.
     policy : str, callable or mapping, optional
         A name with parameters ("rh", "rh:reserve=2"), a function in a file
         ("own.py:youngest_first"), or a function of a view; of a function with
@@ -67,24 +65,18 @@ def simulate(
     seed : int
         At least 0.
     records : bool
-        Keep what became of each job.
+        Keep the records of jobs and claims.
     listener : callable, optional
         Called with each Event of the run.
     engine : str
         As of `compare`; with a listener it is SimPy.
-
-    Returns
-    -------
-    Run
-        Of the scenario's module: figures in `summary()`, who held what in `claims` and
-        `timeline`.
 
     Raises
     ------
     InputError
         For a policy or seed that is not allowed.
     PolicyError
-        If the policy answers what cannot be carried out.
+        If the policy's decision cannot be carried out.
     """
     allowed = "simpy or auto with a listener, which is called with every event"
     require(engine != "compiled" or listener is None, "engine", engine, allowed)
@@ -102,8 +94,7 @@ def simulate_for_study(
 ) -> Run:
     """Simulate one run of a study, equal to the bit to that behind its row.
 
-    scenario, policy, seed, records: as in `simulate`. Raises as that and `run_isolated`
-    do.
+    Arguments and errors as in `simulate` and `run_isolated`.
     """
     engine = engine_for("auto", [], subject_of(scenario).work)
     return run_isolated(scenario, policy, seed, records=records, engine=engine)
@@ -111,14 +102,11 @@ def simulate_for_study(
 
 @checked
 def step_through(scenario: Model, policy: Any, seed: Whole = 0) -> Iterator[Step]:
-    """The run that `simulate` makes, one event at a time: a Step after each, with
-    queue, places and future events.
+    """Yield the state after each event of the run that `simulate` makes: a Step.
 
-    `print(step)` prints the event and the state that it leaves.
-
-    scenario, policy, seed: as in `simulate`. Each: the state right after an event.
-    Raises InputError for a policy or seed that is not allowed; PolicyError if the
-    policy answers what cannot be carried out.
+    It has the queue, resources and future events; `print(step)` prints the event and
+    the state. Raises InputError for a policy or seed that is not allowed; PolicyError
+    if the policy's decision cannot be carried out.
     """
     subject = subject_of(checked_model(scenario))
     policy = subject.make_policy(policy)
@@ -126,17 +114,16 @@ def step_through(scenario: Model, policy: Any, seed: Whole = 0) -> Iterator[Step
 
 
 def label(policy: Any) -> str:
-    """The name of a policy in tables: its text, or the name of the function."""
+    """Return the name of a policy in tables: its text, or the name of the function."""
     return policy if isinstance(policy, str) else policy_name(policy)
 
 
 def check_policies(
     policies: Sequence[Any] | Mapping[str, Any] | None, scenario: Model
 ) -> dict[str, Any]:
-    """Policies by their labels; a wrong one is an error before the first run.
+    """Return policies by their labels; InputError for one that is not allowed.
 
-    policies: also by the names that they are to have; None: those that the scenario is
-    compared under.
+    policies: a list, or a mapping from names; None: the scenario's default ones.
     """
     if policies is None:
         policies = subject_of(scenario).default_policies()
@@ -153,14 +140,12 @@ def check_policies(
 
 
 def _kept(policy: Any) -> Any:
-    """Return a policy as a study keeps it: changed parameters as a copy, since their
-    owner may change them later.
-    """
+    """Return a policy for a study: changed parameters are copied."""
     return dict(policy) if isinstance(policy, Mapping) else policy
 
 
 def check_seeds(seeds: Iterable[int]) -> list[int]:
-    """Seeds as a list of whole numbers, each once."""
+    """Return seeds as a list of distinct whole numbers."""
     seeds = list(entries_of("seeds", seeds, "several whole numbers, such as range(10)"))
     require(
         len(seeds) > 0 and len(set(seeds)) == len(seeds),
@@ -174,7 +159,7 @@ def check_seeds(seeds: Iterable[int]) -> list[int]:
 
 
 def checked_model(scenario: Any) -> Model:
-    """Return a scenario as a model; InputError for what is none."""
+    """Return a scenario as a model; InputError if it is none."""
     model = as_model(scenario)
     allowed = (
         "a cg.Model, such as the Scenario of a module, or a function with @cg.model"
@@ -184,7 +169,7 @@ def checked_model(scenario: Any) -> Model:
 
 
 class Replications(NamedTuple):
-    """Runs that are wanted: each of some policies on each of some seeds."""
+    """Requested runs: each of some policies on each of some seeds."""
 
     scenario: Model
     policies: Sequence[Any]
@@ -192,7 +177,7 @@ class Replications(NamedTuple):
 
 
 class Block(NamedTuple):
-    """A seed of a scenario, and the policies that meet its jobs."""
+    """A seed of a scenario, and the policies that run on its jobs."""
 
     scenario: Model
     seed: int
@@ -209,9 +194,9 @@ _ENGINE = ContextVar("engine", default=("auto", 0))
 
 @contextmanager
 def studies_on(engine: str = "auto", jobs: int = 0) -> Iterator[None]:
-    """Within it, studies that say "auto" run on an engine; "auto": on that of without.
+    """Use an engine for studies with engine "auto" in this context.
 
-    jobs: that they simulate together.
+    "auto" leaves the outer engine unchanged. jobs: that they simulate together.
     """
     check_one_of("engine", engine, ENGINES)
     outer, more = _ENGINE.get()
@@ -220,10 +205,10 @@ def studies_on(engine: str = "auto", jobs: int = 0) -> Iterator[None]:
 
 
 def engine_for(engine: str, wanted: Iterable[Replications], jobs: int) -> str:
-    """On what runs are carried out: "simpy"; else compiled where they can be.
+    """Return the engine of runs: "simpy", or compiled where possible.
 
-    jobs: that a process simulates. Raises InputError where "compiled" is asked for and
-    cannot be.
+    jobs: that a process simulates. Raises InputError if "compiled" is requested but not
+    possible.
     """
     check_one_of("engine", engine, ENGINES)
     outer, more = _ENGINE.get()
@@ -253,9 +238,7 @@ class Runs:
     )
 
     def _of(self, scenario: Model) -> dict[tuple[str, int], Outcome]:
-        """By policy and seed; found by the object where it is known: its hash takes
-        long.
-        """
+        """Return the outcomes by policy and seed; a known object is not hashed."""
         if id(scenario) not in self._met:
             self._met[id(scenario)] = (
                 scenario,
@@ -264,11 +247,11 @@ class Runs:
         return self._met[id(scenario)][1]
 
     def outcome(self, scenario: Model, policy: Any, seed: int) -> Outcome:
-        """What was kept of a run, or its error."""
+        """Return the outcome of a run, or its error."""
         return self._of(scenario)[label(policy), seed]
 
     def figures(self, scenario: Model, policy: Any, seed: int) -> dict[str, Any]:
-        """The figures of a run, as in its summary, or its error under "error"."""
+        """Return the figures of a run's summary, or its error under "error"."""
         outcome = self.outcome(scenario, policy, seed)
         return (
             {"error": outcome}
@@ -289,12 +272,10 @@ def replicate(
     engine: str = "auto",
     keep: Callable[[Run], Outcome] | None = None,
 ) -> Runs:
-    """Carry out all runs that are wanted, each once, however often it is wanted.
+    """Carry out the requested runs, each once.
 
-    executor: None runs here, a number in at most as many processes, or any Executor of
-    concurrent.futures.
-    store: keeps what is done, and gives back what it has. engine: as in `compare`.
-    keep: returns what is kept of a run, which then has its records; a function of a
+    executor, engine: as in `compare`. store: keeps outcomes, and returns those that it
+    has. keep: returns the outcome of a run, which then has its records; a function of a
     module. None: the outcome of its subject.
     """
     wanted = list(wanted)
@@ -329,11 +310,10 @@ def carried_out(
     executor: Executor | int | None,
     store: Store | None,
 ) -> list[list[list[Any]]]:
-    """Return what a function computes for each task: the outcomes of its blocks; those
-    in the store are not computed again.
+    """Return a function's outcomes of the blocks of each task, or those in the store.
 
     shapes: the number of outcomes of each block of each task. jobs: that each task
-    simulates, for the progress bar, which shows on a terminal or in a notebook.
+    simulates, for the progress bar.
     """
     first = store.take_numbers(len(tasks)) if store else 0
     done = {
@@ -361,9 +341,7 @@ def carried_out(
 
 
 def _blocks(wanted: Iterable[Replications]) -> list[Block]:
-    """A block a scenario and seed, with all policies that are wanted there, so that its
-    jobs are made once.
-    """
+    """Return one block per scenario and seed, so that its jobs are drawn once."""
     numbers: dict[Hashable, int] = {}
     groups: dict[tuple[int, int], tuple[Model, dict[str, Any]]] = {}
     for scenario, policies, seeds in wanted:
@@ -378,9 +356,7 @@ def _blocks(wanted: Iterable[Replications]) -> list[Block]:
 
 
 def _key(scenario: Model) -> Hashable:
-    """Equal scenarios have equal keys; one with a part of a user's class, or one that
-    cannot be hashed, is like no other.
-    """
+    """Return equal keys for equal scenarios without user code that can be hashed."""
     try:
         hash(scenario)
     except TypeError:
@@ -401,9 +377,7 @@ def _seconds(block: Block) -> float:
 
 
 def _tasks(blocks: Iterable[Block]) -> Iterator[list[Block]]:
-    """Blocks in tasks that take about TASK_S or more; a block of longer runs becomes
-    one task per policy.
-    """
+    """Group blocks into tasks of at least about TASK_S; long runs are separate."""
     task: list[Block] = []
     task_s = 0.0
     for block in blocks:
@@ -423,7 +397,6 @@ def _tasks(blocks: Iterable[Block]) -> Iterator[list[Block]]:
 
 
 def _carry_out(task: Sequence[Block]) -> list[list[Outcome]]:
-    """The outcomes of each block, by policy."""
     return [_outcomes(block) for block in task]
 
 
@@ -445,9 +418,7 @@ def _outcomes(block: Block) -> list[Outcome]:
 
 
 def _or_error(made: Callable[[], Any]) -> Any:
-    """What is made, or the error in its place, whatever a policy may raise, SystemExit,
-    too: the other runs go on.
-    """
+    """Return the result, or the error as text, including SystemExit."""
     try:
         return made()
     except KeyboardInterrupt:

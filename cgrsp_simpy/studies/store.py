@@ -40,8 +40,7 @@ PACKAGES = ("cgrsp_simpy", "simpy", "numpy", "scipy")
 @contextmanager
 @checked
 def verifying(sample: Count, seed: int = 0) -> Iterator[Checked]:
-    """Within it, a study with a results directory repeats some finished tasks and
-    compares.
+    """Let a study repeat some finished tasks of its results directory and compare them.
 
     Nothing is written. sample: number of tasks, drawn by the seed; all if there are
     fewer. Raises InputError, in the study, for an unfinished directory, and after it
@@ -80,9 +79,9 @@ _CHECKED: ContextVar[Checked | None] = ContextVar("checked", default=None)
 class Store:
     """The results directory of one study.
 
-    path: the directory; created if necessary. configuration: JSON-serialisable
-    parameters of the study; seeds: its seeds; data: lists by their digests. Raises
-    InputError if the directory is another study's or version's, or cannot be written.
+    path: created if missing. configuration: JSON-serialisable parameters of the study;
+    data: lists by their digests. Raises InputError if the directory is another study's
+    or version's, or cannot be written.
     """
 
     def __init__(
@@ -168,8 +167,7 @@ class Store:
         return first
 
     def load(self, number: int, shape: Sequence[int]) -> list[list[Any]] | None:
-        """Return the outcomes of a task, or None if it is not finished or a run of it
-        failed, so that it is run again.
+        """Return the outcomes of a task; None if unfinished or if a run of it failed.
 
         shape: the number of outcomes of each of its units.
         """
@@ -201,7 +199,7 @@ class Store:
         return outcomes
 
     def _sum(self, number: int, plain: Any) -> str:
-        """Checksum of a task's outcomes in this study."""
+        """Return the checksum of a task's outcomes in this study."""
         return hashlib.sha256(
             json.dumps([self._study, number, plain]).encode()
         ).hexdigest()
@@ -249,7 +247,7 @@ def damaged(path: Path) -> InputError:
 
 
 def _check_no_links(path: Path) -> None:
-    """Refuse a results directory with links, so that nothing outside is touched."""
+    """Reject a results directory with links, so that nothing outside is changed."""
     with faults_of(path):
         foreign = [
             entry.path
@@ -310,7 +308,7 @@ def _json(value: Any) -> str:
 
 
 def _plain(outcome: Any) -> Any:
-    """An outcome for JSON, which has neither NaN nor infinity."""
+    """Return an outcome for JSON, which has neither NaN nor infinity."""
     if isinstance(outcome, float) and not math.isfinite(outcome):
         return {"float": str(outcome)}
     if isinstance(outcome, dict):
@@ -331,7 +329,7 @@ def _outcome(kept: Any) -> Any:
 
 
 def _difference(there: Any, here: Any, name: str = "") -> tuple[str, str, str] | None:
-    """First field in which two values differ, with both values, or None."""
+    """Return the first field in which two values differ, with both values, or None."""
     if isinstance(there, dict) and isinstance(here, dict):
         pairs = [
             (key, there.get(key), here.get(key))
@@ -375,10 +373,7 @@ def open_store(
     seeds: Sequence[int],
     **more: Any,
 ) -> Store | None:
-    """Open a study's results directory, identified by all that it depends on.
-
-    policies: by their labels; texts or functions.
-    """
+    """Open a study's results directory, identified by all that it depends on."""
     if out is None:
         return None
     identity = Identity()

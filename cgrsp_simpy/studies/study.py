@@ -133,7 +133,7 @@ class Study(HoldsPolicies, Results):
 
     @property
     def title(self) -> str:
-        """What was studied, and what a seed is."""
+        """The subject of the study, and the meaning of a seed."""
         raise NotImplementedError
 
     @property
@@ -148,7 +148,7 @@ class Study(HoldsPolicies, Results):
 
     @property
     def clusters(self) -> list[int]:
-        """By seed, which of `common` its runs have; the seeds if independent."""
+        """Per seed, which of `common` its runs have; the seeds if independent."""
         return self.seeds
 
     @property
@@ -157,9 +157,9 @@ class Study(HoldsPolicies, Results):
         return len(set(self.clusters))
 
     def independent(self, *values: Sequence[float]) -> list[list[float]]:
-        """Return values by replication: means of clusters, or the values themselves.
+        """Return values per replication: means of clusters, or the values themselves.
 
-        values: by seed; a seed with a NaN is left out of all. Result: a list for each.
+        values: by seed; a seed with a NaN is left out of all.
         """
         if not self.common:
             return [list(column) for column in values]
@@ -196,11 +196,10 @@ class Study(HoldsPolicies, Results):
         return [key for key in keys if key not in ("policy", "seed", "error")]
 
     def values(self, policy: str, figure: str) -> list[float]:
-        """Return a figure of a policy by seed.
+        """Return a figure of a policy by seed, in the order of the seeds.
 
-        policy: its label. figure: a key of the rows. Result: in the order of the seeds;
-        NaN if the run failed; infinite for all seeds if for one, as there is no mean.
-        Raises InputError for an unknown policy or figure.
+        NaN if the run failed; infinite for all seeds if it is for one. policy: its
+        label. Raises InputError for an unknown policy or figure.
         """
         check_one_of("policy", policy, self.policies)
         if self.figures:  # otherwise all runs have failed
@@ -226,10 +225,7 @@ class Study(HoldsPolicies, Results):
         )
 
     def differences(self) -> dict[str, dict[str, Mean]]:
-        """Return policy -> figure -> mean paired difference from the first policy.
-
-        With interval and p-value. An unknown name is an InputError, as in `tests`.
-        """
+        """Return policy -> figure -> mean paired difference from the first policy."""
         return self._against_first(paired_difference)
 
     def tests(self) -> dict[str, dict[str, PairedTest]]:
@@ -337,7 +333,7 @@ class Study(HoldsPolicies, Results):
 
 
 class _Named(dict[str, Value]):
-    """A dict in which an unknown key is an InputError. what: the keys are."""
+    """A dict that raises InputError for an unknown key. what: the kind of keys."""
 
     def __init__(self, what: str, entries: Mapping[str, Value]) -> None:
         super().__init__(entries)
@@ -413,7 +409,7 @@ def interval(value: Mean, count: int, sign: str = "") -> str:
 
 
 def _holm(differences: Mapping[str, Mapping[str, Mean]]) -> dict[str, dict[str, float]]:
-    """p-values adjusted over the whole family: every policy and figure tested."""
+    """Return p-values adjusted over all tested policies and figures."""
     adjusted = iter(
         holm([value.p for row in differences.values() for value in row.values()])
     )

@@ -48,18 +48,10 @@ class Parameter(NamedTuple):
 class Subject:
     """How studies run a model; `Model.subject` names the class.
 
-    Attributes
-    ----------
-    report : Report
-        The model's.
-    common : str
-        Property that runs of several seeds share, such as a starting day on a
-        market that is replayed; "" if they are independent.
-    is_random : bool
-        Whether results depend on the seed; if not, a single run is made.
-    pace_per_s : float
-        Roughly how many jobs per second one process simulates, for estimates of the
-        time that a study takes.
+    report: the model's Report. common: what runs of several seeds share, such as a
+    starting day on a replayed market; "" if they are independent. is_random: whether
+    results depend on the seed; if not, a single run is made. pace_per_s: jobs per
+    second that one process simulates, roughly, for estimates of computing time.
     """
 
     common: str = ""
@@ -72,20 +64,19 @@ class Subject:
 
     @property
     def work(self) -> int:
-        """Cost of a run, in jobs simulated; a study is divided into tasks by it."""
+        """Cost of a run, in simulated jobs."""
         jobs = getattr(self.model, "jobs", 1000)
         return len(jobs) if isinstance(jobs, Sized) else int(jobs)
 
     def work_of(self, policies: Sequence[Any]) -> int:
-        """Return the cost of one run per policy, in jobs simulated."""
+        """Return the cost of one run per policy, in simulated jobs."""
         return self.work * len(policies)
 
     def make_policy(self, policy: Any) -> Any:
-        """Return a policy from its text, "name", "name:parameter=2" or
-        "own.py:function"; a function is returned as it is.
+        """Return a policy from its text; a function is returned unchanged.
 
-        Raises InputError for an unknown name, parameter or file, or a value that is not
-        allowed.
+        Texts: "name", "name:parameter=2" or "own.py:function". Raises InputError for an
+        unknown name, parameter or file, or a value that is not allowed.
         """
         return chosen(self.model.policy_label, policy, self.model.policies)
 
@@ -103,13 +94,11 @@ class Subject:
         return self.is_random
 
     def in_common(self, seed: int) -> int:
-        """Return which of `common` the runs of a seed have: runs of seeds that share it
-        are not independent. The seed itself if all are independent.
-        """
+        """Return which of `common` the runs of a seed share, or the seed."""
         return seed
 
     def draw(self, seed: int) -> Any:
-        """Draw what all policies share on a seed: the arrivals."""
+        """Draw the arrivals, which all policies share on a seed."""
         return list(self.model.arrivals(Draw(seed)))
 
     def simulation(
@@ -121,10 +110,7 @@ class Subject:
         records: bool = True,
         listener: Any = None,
     ) -> Simulation:
-        """Set up a run without starting it.
-
-        policy: from `make_policy`. drawn: from `draw`, for this seed.
-        """
+        """Set up a run without starting it; policy: from `make_policy`."""
         return Simulation(
             self.model, policy, seed, drawn=drawn, records=records, listener=listener
         )
@@ -135,10 +121,7 @@ class Subject:
             self.simulation(self.make_policy(policy), seed).finish()
 
     def not_compiled(self, policy: Any) -> str:
-        """Return why a policy cannot run in a compiled loop; "" if it can.
-
-        policy: from `make_policy`.
-        """
+        """Return why a policy cannot run in a compiled loop; "" if it can."""
         return f"{self.model.name} has no compiled loop"
 
     def run(
@@ -151,10 +134,7 @@ class Subject:
         listener: Any = None,
         engine: str = "simpy",
     ) -> Run:
-        """Run a policy on a seed, as `cg.simulate`.
-
-        engine: "simpy"; else in a compiled loop, if possible.
-        """
+        """Run a policy on a seed; engine: "simpy", or compiled if possible."""
         policy = self.make_policy(policy)
         if engine != "simpy" and listener is None:
             run = self.compiled(policy, seed, drawn, records)
@@ -187,10 +167,10 @@ class Subject:
         return {item.name: item for item in _parameters(self.model, self.parts)}
 
     def full_names(self, names: Iterable[str]) -> dict[str, str]:
-        """Return the full names of parameters: "warm_s" is short for "terms.warm_s" if
-        no other part has a parameter of that name.
+        """Return the full names of parameters; InputError for another name.
 
-        Raises InputError for a name that is no parameter.
+        "warm_s" is short for "terms.warm_s" if no other part has a parameter of that
+        name.
         """
         known: dict[str, str] = {}
         for full in sorted(self.parameters, key=lambda full: full.count(".")):
@@ -212,9 +192,7 @@ class Subject:
         return {name: every[name] for name in names}
 
     def completed(self, parameters: dict[str, Any]) -> dict[str, Any]:
-        """Return parameters by full name with texts and abbreviated values written out,
-        such as a number of slots, or the name of a file.
-        """
+        """Return parameters by full name, with values in place of abbreviations."""
         return parameters
 
     def details(self, run: Any) -> tuple[Sequence[Table], Mapping[str, Any]]:
@@ -226,16 +204,14 @@ class Subject:
         return (), {}
 
     def check_effective(self, names: Sequence[str], policies: Sequence[Any]) -> None:
-        """Raise InputError for a parameter, by full name, that has no effect under any
-        of these policies.
-        """
+        """Raise InputError for a parameter without effect under all these policies."""
 
     def varied(self, **parameters: Any) -> Any:
         """Return the model with other parameters, for sweeps.
 
         parameters: by name; one of a part as "terms.warm_s", or as "warm_s" if no other
-        part has that name. Raises InputError for a name that is no parameter, or a
-        value that is not allowed.
+        part has that name. Raises InputError for an unknown name, or a value that is
+        not allowed.
         """
         if not is_dataclass(self.model):
             raise InputError(
@@ -268,10 +244,7 @@ def parts_of(part: Any) -> dict[str, Any]:
 
 
 def replaced(part: Any, parts: Mapping[str, Any], parameters: Mapping[str, Any]) -> Any:
-    """Return a dataclass with other parameters, by full name.
-
-    parts: the parameters that are parts.
-    """
+    """Return a dataclass with other parameters by full name; parts: its dataclasses."""
     direct, inner = dict[str, Any](), dict[str, dict[str, Any]]()
     for full, value in parameters.items():
         name, _, rest = full.partition(".")
@@ -298,6 +271,5 @@ def _parameters(part: Any, parts: Mapping[str, Any]) -> Iterator[Parameter]:
 
 
 def _names(part: Any) -> list[str]:
-    """Return the names with which a dataclass is made; none of another object."""
     items = fields(part) if is_dataclass(part) else ()
     return [item.name for item in items if item.init]

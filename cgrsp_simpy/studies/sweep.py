@@ -52,30 +52,12 @@ def sweep(
 
         sweep(day, {"name": "hectic", "slots": range(3, 11)}, ["fifo", "rh"], range(30))
 
-    Parameters
-    ----------
-    scenario : Model or callable
-        A scenario of any module, or a function with `@cg.model`, whose parameters are
-        varied; or a function that returns a scenario, such as `day`.
-    grid : mapping
-        Name -> a value, or a list of values; lists mean the cross product. A name is a
-        parameter of `scenario` ("slots"), or of a named policy ("rh:reserve").
-    policies, seeds
-        As in `compare`.
-    executor, out, engine
-        As in `compare`.
-
-    Returns
-    -------
-    Sweep
-        One comparison per point.
-
-    Raises
-    ------
-    InputError
-        For what is not allowed, or another study's directory.
-    WorkerError
-        If the executor dies.
+    scenario: of any module, or a function with `@cg.model`, whose parameters are
+    varied; or a function that returns a scenario, such as `day`. grid: name -> a value,
+    or a list of values, of which all combinations are taken. A name is a parameter of
+    `scenario` ("slots"), or of a named policy ("rh:reserve"). The other arguments are
+    those of `compare`. Raises InputError for what is not allowed, or another study's
+    directory; WorkerError if the executor fails.
     """
     scenario = as_model(scenario)
     order = (
@@ -201,7 +183,7 @@ def policies_at(
 class Sweep(Results):
     """Comparisons at every point of a grid.
 
-    points: by point, name -> value of what varies. studies: by point.
+    points: name -> value of the varied parameters. studies: in the order of the points.
     """
 
     points: tuple[Point, ...]
@@ -213,8 +195,8 @@ class Sweep(Results):
     def at(self, **where: Any) -> Comparison:
         """Return the comparison at the one matching point, such as `at(slots=7)`.
 
-        where: name -> value. Raises InputError for a name that is not in the grid, or
-        if not exactly one point matches.
+        Raises InputError for a name that is not in the grid, or if not exactly one
+        point matches.
         """
         for name in where:
             check_one_of("name in the grid", name, self.points[0])

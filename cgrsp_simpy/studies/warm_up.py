@@ -29,16 +29,9 @@ COLUMNS = {"wait": "start_s", "response": "finish_s"}  # of a cg.Model: ends of 
 class WarmUp:
     """A suggested warm-up, and the pilot runs that it is based on.
 
-    Attributes
-    ----------
-    time : float
-        When the transient has passed, in the model's unit of time.
-    figure : str
-        What was observed, such as "desk queue".
-    seeds : int
-        Number of pilot runs.
-    times, means : arrays
-        Ends of equal spans of time, and the mean in each over the pilot runs.
+    time: end of the transient, in the model's unit of time. figure: what was observed,
+    such as "desk queue". seeds: number of pilot runs. times, means: ends of equal spans
+    of time, and the mean in each over the pilot runs.
     """
 
     time: float
@@ -57,36 +50,15 @@ def warm_up_time(
     seeds: Iterable[int] = range(10),
     spans: int = 200,
 ) -> WarmUp:
-    """Suggest a warm-up by MSER-5, from the mean of pilot runs.
+    """Suggest a warm-up by MSER-5, from the mean of pilot runs per span of time.
 
-    The mean over the runs is taken per span of time, as in Welch's method, which
-    `plots.welch` draws; then the spans that increase the standard error of the rest are
-    deleted.
-
-    Parameters
-    ----------
-    scenario, policy : Model or function, and its policy or alternative
-        As in `simulate`. A warm-up that the function sets has no influence.
-    monitor : str, optional
-        Of a function: the name of what is observed; the only monitor, if there is one.
-    what : str
-        As in `series` of the run ("wait", "queue", "level", "value" ...); of a
-        cg.Model "wait", by the start of a job, or "response", by its completion.
-    seeds : iterable of int
-        Of the pilot runs; five or more are advisable.
-    spans : int
-        Number of spans, at least 10.
-
-    Returns
-    -------
-    WarmUp
-        Its `time` is for `cg.warm_up(env, time)`.
-
-    Raises
-    ------
-    InputError
-        For an unknown monitor or series; if a span lacks observations, or the transient
-        lasts longer than half of the runs: they are then too short.
+    scenario, policy: as in `simulate`; a warm-up that the function sets has no
+    influence. monitor: of a function: the name of what is observed; by default the only
+    monitor. what: as in `series` of the run ("wait", "queue", "level", "value" ...); of
+    a cg.Model "wait", by the start of a job, or "response", by its completion. seeds:
+    of the pilot runs; five or more are advisable. spans: their number, at least 10.
+    Raises InputError for an unknown monitor or series, if a span lacks observations, or
+    if the transient lasts longer than half of the runs, which are then too short.
     """
     check_whole("spans", spans, least=10)
     model, seeds = checked_model(scenario), check_seeds(seeds)

@@ -1,5 +1,4 @@
-"""Waiting policies: which jobs wait for fixed machines, which run on demand, how many
-to own.
+"""Waiting policies: which jobs wait for fixed machines, and how many to own.
 
 By formula: `analyze`, `optimum`, `closed_form`. Of a log: `plan`. By simulation: a
 `Scenario` of jobs, machines and a policy, or without events (`follow`). Source: Ambati,

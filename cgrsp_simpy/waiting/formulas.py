@@ -39,7 +39,7 @@ class ClosedForm:
     infinite without a steady state. price: P, cost of an hour of work, in the unit of
     the prices. on_demand_fraction: r, share of the jobs. on_demand_work: share of their
     running time. utilisation: of the fixed machines, 0 to 1. last_utilisation: rho_s,
-    the work that the last machine takes over, in machines.
+    the work of the last machine, in machines.
     """
 
     servers: Floats
@@ -64,11 +64,11 @@ def closed_form(
 ) -> ClosedForm:
     """Return the steady state of a policy; arrays of the shape of servers.
 
-    rate_per_s: lambda, jobs per second, > 0. service_s: 1 / mu, mean running time,
-    seconds, > 0. servers: s, >= 1. prices: of a machine per hour. errors: of predicted
-    waits, only for sww. as_printed: Eq. 26, of compound, as in the paper: up to 28 %
-    too low with few machines. Raises InputError for numbers that are not allowed, or
-    errors without formulas. waiting-policies.txt Eq. 1, 3, 4, 11, 15, 22, 24 and 25.
+    rate_per_s: lambda, jobs per second. service_s: 1 / mu, mean running time, seconds.
+    servers: s. prices: of a machine per hour. errors: of predicted waits, only for sww.
+    as_printed: Eq. 26, of compound, as in the paper: too low with few machines. Raises
+    InputError for errors without formulas. waiting-policies.txt Eq. 1, 3, 4, 11, 15,
+    22, 24 and 25.
     """
     require(
         errors == NO_ERRORS
@@ -178,11 +178,10 @@ def analyze(
 ) -> dict[str, float]:
     """Return the figures of one policy at one number of servers.
 
-    policy, wait_s, short_s: see `waiting_policy`. servers: s, >= 1. duration_h: T,
-    hours, > 0. All others: see `closed_form`. Result: wait_s, price,
-    on_demand_fraction, servers; for compound wait_s_as_printed, by Eq. 26 as printed;
-    with a duration cost: over T, in the prices' unit (Eq. 5). Raises InputError without
-    a steady state, and for what is not allowed.
+    policy, wait_s, short_s: see `waiting_policy`. duration_h: T, hours. All others: see
+    `closed_form`. Result: wait_s, price, on_demand_fraction, servers; for compound
+    wait_s_as_printed, by Eq. 26 as printed; with a duration cost: over T, in the
+    prices' unit (Eq. 5). Raises InputError without a steady state.
     """
     chosen = waiting_policy(policy, wait_s, short_s)
     arguments = (chosen, rate_per_s, service_s, servers, prices, errors)
@@ -224,17 +223,13 @@ def optimum(
     errors: Mispredictions = NO_ERRORS,
     duration_h: Positive | None = None,
 ) -> dict[str, float]:
-    """Return the best number of servers for a policy, and the result of `analyze`
-    there.
+    """Return the result of `analyze` at the best number of servers; ties: cheapest.
 
-    Ties go to the cheapest. It may be best to own none (servers 0), except under ajw,
-    under which every job waits for a fixed machine.
-
-    by: "price", P; "opportunity", the opportunity cost P w (waiting-policies.txt
-    Section 4.2.1), which falls with the servers, among those numbers that cost no more
-    than renting for every job; "total", P (w + 1 / mu), the cost of a job if its wait
-    is valued like its running time. All others, and the result: see `analyze`. Raises
-    InputError for what is not allowed, such as a fixed price of 0.
+    It may be best to own none (servers 0), except under ajw. by: "price", P;
+    "opportunity", the opportunity cost P w (waiting-policies.txt Section 4.2.1), which
+    falls with the servers, among those numbers that cost no more than renting for every
+    job; "total", P (w + 1 / mu), the cost of a job if its wait is valued like its
+    running time. Raises InputError for what is not allowed, such as a fixed price of 0.
     """
     check_one_of("objective", by, OBJECTIVES)
     require(
@@ -294,7 +289,6 @@ def optimum(
 def _with_cost(
     row: dict[str, float], load: float, duration_h: float | None
 ) -> dict[str, float]:
-    """Add the cost of a duration, if there is one."""
     if duration_h is not None:
         row["cost"] = row["price"] * load * duration_h  # Eq. 5
     return row

@@ -1,7 +1,4 @@
-"""Jobs as the waiting policies meet them: when they come, how long they run, what they
-need; drawn, as bursty as the real workload of waiting-policies.txt, or of a log of
-batch jobs.
-"""
+"""Jobs for the waiting policies: drawn, as bursty as a real workload, or of a log."""
 
 from __future__ import annotations
 
@@ -40,8 +37,8 @@ CHUNK = 65_536  # jobs made at a time; the numbers do not depend on it
 class Chunk(NamedTuple):
     """Some jobs in order of submission, each column of shape (jobs,).
 
-    submit_s: seconds from the start, not falling. run_s: running time, seconds, >= 0.
-    cores: needed, >= 1. memory_gb: needed, GB, >= 0.
+    submit_s: seconds from the start, not decreasing. run_s: running time, seconds, >=
+    0. cores: needed, >= 1. memory_gb: needed, >= 0.
     """
 
     submit_s: Floats
@@ -53,14 +50,8 @@ class Chunk(NamedTuple):
 class Job(NamedTuple):
     """A job, as an order sees it.
 
-    Attributes
-    ----------
-    id : int
-        Its number in the order of submission, from 1.
-    submit_s, run_s : float
-        When it is submitted, and its running time, seconds.
-    cores, memory_gb
-        Its demand; GB.
+    id: its number in the order of submission, from 1. submit_s, run_s: submission and
+    running time, seconds. cores, memory_gb: its demand.
     """
 
     id: int
@@ -89,16 +80,13 @@ class JobSource(Protocol):
         """Number of jobs."""
 
     def chunks(self, seed: int) -> Iterator[Chunk]:
-        """The jobs of a seed, chunk by chunk."""
+        """Yield the jobs of a seed, chunk by chunk."""
 
 
 @declared()
 class ExponentialJobs:
-    """The paper's baseline: exponential gaps and running times; each job takes one
-    core.
+    """The paper's baseline: exponential gaps and running times, one core per job.
 
-    References
-    ----------
     waiting-policies.txt Section 3.
     """
 
@@ -110,7 +98,7 @@ class ExponentialJobs:
         return f"{self.jobs} jobs ({self.rate_per_s:g}/s, mean {self.service_s:g} s)"
 
     def chunks(self, seed: int) -> Iterator[Chunk]:
-        """The jobs of a seed, chunk by chunk; the first comes after one gap."""
+        """Yield the jobs of a seed, chunk by chunk; the first comes after one gap."""
         arrivals, services = stream(seed, "arrivals"), stream(seed, "service")
         now = 0.0
         for first in range(0, self.jobs, CHUNK):
@@ -129,23 +117,12 @@ class ExponentialJobs:
 
 @dataclass(frozen=True, eq=False)
 class ListedJobs:
-    """Jobs that are written down, such as those of a log; the seed changes nothing.
+    """A list of jobs, such as those of a log, the same for every seed.
 
-    Parameters
-    ----------
-    submit_s, run_s, cores, memory_gb
-        As of a Chunk.
-    name : str
-        Of the jobs, for messages.
-    tags : Tags
-        Of jobs of a log, its own ids and all other columns, as texts.
-
-    Raises
-    ------
-    InputError
-        Names the first job that is wrong (numbered from 1), for columns of unequal
-        length, negative or endless times, submissions out of order, or needs below one
-        core or 0 GB.
+    submit_s, run_s, cores, memory_gb: see `Chunk`. tags: of jobs of a log, its ids and
+    all other columns, as texts. Raises InputError, naming the first wrong job (numbered
+    from 1), for columns of unequal length, negative or endless times, submissions out
+    of order, or needs below one core or 0 GB.
     """
 
     submit_s: Floats = field(repr=False)
@@ -184,20 +161,17 @@ class ListedJobs:
         return len(self.submit_s)
 
     def chunks(self, seed: int) -> Iterator[Chunk]:
-        """The jobs, chunk by chunk, whatever the seed."""
+        """Yield the jobs, chunk by chunk."""
         for first in range(0, self.jobs, CHUNK):
             part = slice(first, first + CHUNK)
             yield Chunk(*(getattr(self, name)[part] for name in Chunk._fields))
 
 
 def scenario_jobs(scenario: Any, gpu: str, seed: int = 0) -> ListedJobs:
-    """The jobs of a thesis scenario as run on one GPU type, each on one slot: its
-    execution times with the jobs' own draws.
+    """Return a thesis scenario's jobs as run on one GPU type, without provisioning.
 
-    Provisioning has no part in it: owned machines are ready.
-
-    scenario: a `cgrsp_simpy.Scenario`. gpu: name of one of its types. seed: of the
-    jobs. Result: cores are the jobs' GPUs. Raises InputError for another type.
+    scenario: a `cgrsp_simpy.Scenario`. gpu: name of one of its types; InputError for
+    another. Cores are the jobs' GPUs.
     """
     types = {each.name: each for each in scenario.gpus}
     require(gpu in types, "gpu", gpu, f"one of {', '.join(types)}")
@@ -228,40 +202,31 @@ GB_PER_CORE, GB_SHARES = 2.0 ** np.arange(4), (0.35, 0.35, 0.25, 0.05)
 
 @declared()
 class BurstyJobs:
-    """Jobs with the printed features of a real year-long trace, which is not at hand.
+    """Jobs with the printed features of a real year-long trace, which is not available.
 
-    Numbers in brackets are printed there; distributions and other numbers are ours.
+    Numbers in brackets are printed (waiting-policies.txt Section 6.1); distributions
+    and other numbers are ours.
 
     Arrivals. Days of work of 24 h, each after a pause (a few gaps between 3 minutes and
-    50 h, none longer). Pauses follow a Pareto law of index 1/2 between these bounds;
-    their mean, 1.6 h, is the bounds' geometric mean. The number of jobs of a day is
-    geometric, so that days differ as exponential variates do: hence the waits of hours.
-    Jobs come in arrays, of geometric size with mean 8, and exponential gaps of 0.1 s
-    (nearly 90 % of the gaps are below 1 s). The gaps between the arrays of a day are
-    exponential.
+    50 h, none longer). Pauses follow a Pareto distribution of index 1/2 between these
+    bounds; their mean, 1.6 h, is the bounds' geometric mean. The number of jobs per day
+    is geometric. Jobs come in arrays, of geometric size with mean 8, and exponential
+    gaps of 0.1 s (nearly 90 % of the gaps are below 1 s). The gaps between the arrays
+    of a day are exponential.
 
     Running times. 55 % of the jobs are short, exponential with a mean of 45 s; the
-    others have the mean that is left, and a Weibull law of shape 1/2 (over 60 % of the
-    jobs run below 3 minutes, fewer than an exponential law has from there to 6 h, more
-    above; the mean is 6225 s). They depend neither on needs nor on arrays.
+    others have the mean that is left, and a Weibull distribution of shape 1/2 (over 60
+    % of the jobs run below 3 minutes, fewer than an exponential distribution has from
+    there to 6 h, more above; the mean is 6225 s). They depend neither on needs nor on
+    arrays.
 
     Needs. The jobs of an array share them. Cores are a power of two up to 16, each 0.6
-    times as frequent as the one before. Memory is 1, 2, 4 or 8 GB a core, for 35, 35,
-    25 and 5 % of the arrays. Renting for all jobs then costs what 149 machines of 64
-    cores and 256 GB do (225 fixed ones, at a discount of 0.4, make a price of 0.6 of
-    that).
+    times as frequent as the one before. Memory is 1, 2, 4 or 8 GB per core, for 35, 35,
+    25 and 5 % of the arrays.
 
-    A lower rate is a smaller cluster of the same kind: fewer arrays a day, of the same
-    sizes, on the same days with the same pauses. So the share of gaps below 1 s stays,
-    and so do the swings of the load; but gaps of minutes become common. (Towards 0.001
-    jobs come up to 5 % faster than asked, as gaps are cut at 50 h.)
-
-    Years of it, simulated first come, first served on 225 such machines with best fit,
-    have mean waits of 9 to 19 h (13.3 h).
-
-    References
-    ----------
-    waiting-policies.txt Section 6.1.
+    A lower rate has fewer arrays per day, of the same sizes, on the same days with the
+    same pauses. Towards 0.001 jobs per second the rate is up to 5 % too high, as gaps
+    are cut at 50 h.
     """
 
     jobs: Count = parameter("Number of jobs, >= 1.")
@@ -284,7 +249,7 @@ class BurstyJobs:
         )
 
     def chunks(self, seed: int) -> Iterator[Chunk]:
-        """The jobs of a seed, a day a chunk; fewer jobs are the first of more."""
+        """Yield the jobs of a seed, one chunk per day; the nth is always the same."""
         arrivals, services, needs = (
             stream(seed, name) for name in ("arrivals", "service", "needs")
         )
@@ -297,9 +262,7 @@ class BurstyJobs:
             left, now = left - len(submit), submit[-1]
 
     def _day(self, draws: Generator, now: float) -> tuple[Floats, Ints]:
-        """When the jobs of the day come that begins with a pause now, and the number of
-        each one's array.
-        """
+        """Return the submissions of a day after a pause, and the jobs' arrays."""
         least, most = PAUSE_S
         days_s = math.sqrt(least * most) + DAY_S  # a day's, with the mean of its pause
         within_s = (1 - 1 / ARRAY_JOBS) * WITHIN_S  # per job
@@ -324,9 +287,7 @@ class BurstyJobs:
 
 
 def _needs(draws: Generator, array: Ints) -> tuple[Ints, Floats]:
-    """Cores and memory of jobs, given the number of each one's array: 0 or 1, then
-    rising by 0 or 1.
-    """
+    """Draw cores and memory of jobs, given their arrays' numbers in rising order."""
     arrays = int(array[-1]) + 1
     cores = draws.choice(CORES, arrays, p=CORES_SHARES)[array]
     return cores, cores * draws.choice(GB_PER_CORE, arrays, p=GB_SHARES)[array]
@@ -337,11 +298,7 @@ SHORT_S = 180
 
 
 class ReadJobs(NamedTuple):
-    """Jobs in order of submission, time 0 being the first, and the log that they are
-    from.
-
-    log: with its report.
-    """
+    """Jobs in order of submission, the first at 0, and their log with its report."""
 
     jobs: ListedJobs
     log: Log
@@ -358,16 +315,14 @@ def read_jobs(
 ) -> ReadJobs:
     """Read a log of batch jobs.
 
-    Needed are submit_s and service_s; cores (else 1, a part of one counts as one) and
-    memory_gb (else 0) are used if they are recorded. A job is submitted when it is
-    ready. A job of 0 s takes no time, and is kept; one without a processor is left out.
-
-    path, format, window, reading: see `cgrsp_simpy.logs.read_log`. whole:
-    whether each job is to take a machine as a whole: then its GPUs do not matter. unit:
-    what machines are priced by, "cores" or "gpus"; with GPUs, these are in the column
-    cores, and jobs without one are left out. Result: the jobs and their log. Raises
-    InputError with the file's name, and the line where there is one; also for jobs that
-    hold GPUs, unless `whole`, where machines are priced by cores.
+    Required columns: submit_s (when a job is ready) and service_s; optional: cores
+    (default 1, rounded up) and memory_gb (default 0). A job of 0 s is kept; one without
+    a processor is left out. path, format, window, reading: see
+    `cgrsp_simpy.logs.read_log`. whole: whether each job takes a whole machine, and its
+    GPUs are ignored. unit: what machines are priced by, "cores" or "gpus"; with GPUs,
+    these are in the column cores, and jobs without one are left out. Raises InputError
+    with the file's name, and the line if there is one; also for jobs that hold GPUs,
+    unless `whole`, if machines are priced by cores.
     """
     nouns = {"cores": "processors", "gpus": "GPUs"}
     check_one_of("unit", unit, nouns)
@@ -399,12 +354,7 @@ def read_jobs(
 
 
 def describe(jobs: ListedJobs, unit: str = "cores") -> str:
-    """A log in one line.
-
-    jobs: of a log. unit: what its cores are. Result: number of jobs, days up to the
-    last submission, jobs per day, load in core-seconds per second, run times in
-    seconds, and cores.
-    """
+    """Describe a log in one line. unit: what its cores are."""
     span_s = float(jobs.submit_s[-1] - jobs.submit_s[0])
     rates = (
         f"{jobs.jobs / span_s * DAY_S:,.1f} a day, load"

@@ -1,6 +1,4 @@
-"""Fixed machines and those for rent: their sizes and prices, and the packing of jobs
-onto them.
-"""
+"""Fixed and rented machines: their sizes and prices, and the packing of jobs."""
 
 from __future__ import annotations
 
@@ -29,12 +27,8 @@ WRITTEN = "machines(={0!r}) must be such as 3, 3x64 (cores) or 3x64x256 (GB)"
 
 @declared("{} price")
 class Prices:
-    """Price of a machine per hour, in any unit of money.
+    """Price of a machine per hour, in any currency; by default of m5.large, US cents.
 
-    The defaults are the paper's m5.large, in US cents.
-
-    References
-    ----------
     waiting-policies.txt Table 1 and Section 3.1.
     """
 
@@ -53,7 +47,7 @@ class Prices:
 
     @property
     def notes(self) -> list[str]:
-        """What is odd about the prices, though allowed."""
+        """Warnings about prices that are unusual, though allowed."""
         odd = (
             (
                 self.fixed == 0,
@@ -81,9 +75,7 @@ PAPER_PRICES = Prices()  # prices of the paper
 
 
 def exact_gb(memory_gb: Floats) -> Floats:
-    """Memory rounded to whole kilobytes, so that floating point adds and subtracts it
-    exactly.
-    """
+    """Round memory to whole kilobytes, so that sums and differences are exact."""
     return np.rint(memory_gb * 2.0**20) / 2.0**20
 
 
@@ -172,11 +164,11 @@ def shared_machines(text: str) -> tuple[Size, ...]:
 
 
 def read_sizes(path: str | Path) -> tuple[Size, ...]:
-    """A price table from a CSV file.
+    """Read a price table from a CSV file.
 
-    path: a file with the columns name, cores (or gpus), memory_gb, price_per_h, and of
-    further ones of `Size` that it has; an empty cell is none. Result: in the order of
-    the file. Raises InputError with the file's name, and the line where there is one.
+    Columns: name, cores (or gpus), memory_gb, price_per_h, and optionally others of
+    `Size`; an empty cell is the default. Raises InputError with the file's name, and
+    the line if there is one.
     """
     with faults_of(path):
         sizes = tuple(
@@ -206,11 +198,11 @@ def _size(line: int, row: dict[str, str]) -> Size:
 def rented(
     cores: Ints, memory_gb: Floats, sizes: Sequence[Size] = M5
 ) -> tuple[Ints, Floats, Floats]:
-    """The machines that each job rents: the cheapest size on which it fits; if there is
-    none, as many of one size as hold it, at the least cost.
+    """Return what each job rents: the cheapest size on which it fits.
 
-    Result: index of the size, number of machines (infinite where no number holds it),
-    and their price per hour; shapes (jobs,).
+    Otherwise the cheapest number of machines of one size that holds it. Index of the
+    size, number of machines (infinite if no number holds it), and their price per hour;
+    shapes (jobs,).
     """
     index = np.zeros(len(cores), np.int64)
     number, rent = np.full((2, len(cores)), np.inf)
@@ -241,17 +233,12 @@ def fits(cores: Ints, memory_gb: Floats, sizes: Iterable[Size]) -> Bools:
 
 
 def rent_per_h(cores: Ints, memory_gb: Floats, sizes: Sequence[Size] = M5) -> Floats:
-    """Price per hour of what each job rents; infinite where none holds it.
-
-    Shapes (jobs,).
-    """
+    """Return the price per hour of each job's rent, infinite if none holds it."""
     return rented(cores, memory_gb, sizes)[2]
 
 
 def paid_s(run_s: Floats, index: Ints, sizes: Sequence[Size]) -> Floats:
-    """For how long each job pays the size that it rents: boot and run, at least the
-    minimum, in whole increments; shapes (jobs,).
-    """
+    """Return the seconds that jobs pay: boot and run, with minimum and increment."""
     boot_s, least_s, step_s = (
         np.array([getattr(size, name) for size in sizes])[index]
         for name in ("boot_s", "minimum_s", "increment_s")
@@ -262,7 +249,7 @@ def paid_s(run_s: Floats, index: Ints, sizes: Sequence[Size]) -> Floats:
 
 
 class Room:
-    """What is free on machines that jobs share: the book of cores and memory.
+    """Free cores and memory of machines that jobs share.
 
     Best fit: of the machines with room for a job, the one with the fewest free cores,
     then the least free memory.
@@ -282,7 +269,7 @@ class Room:
         return self._ranked[-1][0] if self._ranked else 0
 
     def best(self, cores: int, memory_gb: float) -> int | None:
-        """Index of the machine that fits best; None if none has room."""
+        """Return the index of the machine that fits best; None if none has room."""
         ranked = self._ranked
         for place in range(bisect_left(ranked, (cores, memory_gb, -1)), len(ranked)):
             if ranked[place][1] >= memory_gb:
@@ -290,7 +277,7 @@ class Room:
         return None
 
     def put(self, index: int, cores: float, memory_gb: float) -> None:
-        """So much of a machine is free."""
+        """Set what is free on a machine."""
         del self._ranked[bisect_left(self._ranked, (*self.free[index], index))]
         self.free[index] = cores, memory_gb
         insort(self._ranked, (cores, memory_gb, index))

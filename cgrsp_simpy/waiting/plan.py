@@ -1,7 +1,7 @@
 """Plans: how many machines to own, which jobs wait, the cost, and how certain it is.
 
 Machines, policy, t and b are searched by the recursion. Each candidate is run once over
-the log; its money, work and waits are recorded per day. A plan is chosen on some of the
+the log; its cost, work and waits are recorded per day. A plan is chosen on some of the
 days and priced on the others; intervals are from a block bootstrap of days.
 """
 
@@ -120,35 +120,17 @@ class Tried(NamedTuple):
 class Plan:
     """Machines to own, jobs that wait, and costs.
 
-    Attributes
-    ----------
-    own : dict
-        Number of machines by size.
-    years : int
-        Length of the reservation, 1 or 3.
-    policy : WaitingPolicy
-        Which jobs wait.
-    spot : bool
-        Whether rented jobs use spot instances if that is expected to be cheaper.
-    price, bill : Mean
-        Of an hour of a core, GPU or machine at work, and of a year, in the prices'
-        money, with 95 % intervals for a future year, from days on which the plan was
-        not chosen; NaN bounds for a log of less than four days.
-    load : Mean
-        Cores, GPUs or machines kept busy, likewise.
-    wait_s, p95_wait_s : float
-        Mean wait of all jobs, and its 95th percentile, seconds.
-    waiting, on_demand : float
-        Shares of the jobs.
-    regret : float
-        Excess cost over the best plan in resampled logs, as a share, 95th percentile;
-        NaN for a log of less than four days.
-    range : tuple of int or None
-        Best numbers of machines in 95 % of them; None for less than four days.
-    reason : str
-        Why the log is too short for a statement, or "".
-    frontier : list of dict
-        Least money for a wait: p95_wait_s, wait_s, price, bill, machines and policy.
+    own: number of machines by size. years: length of the reservation, 1 or 3. policy:
+    which jobs wait. spot: whether rented jobs use spot instances if that is expected to
+    be cheaper. price, bill: of an hour of a core, GPU or machine at work, and of a
+    year, in the prices' money, with 95 % intervals for a future year, from days on
+    which the plan was not chosen; NaN bounds for a log of less than four days. load:
+    cores, GPUs or machines kept busy, likewise. wait_s, p95_wait_s: mean and 95th
+    percentile of the waits of all jobs. waiting, on_demand: shares of the jobs. regret:
+    excess cost over the best plan in resampled logs, as a share, 95th percentile; NaN
+    for a log of less than four days. range: best numbers of machines in 95 % of them.
+    reason: why the log is too short for a statement, or "". frontier: least money for a
+    wait: p95_wait_s, wait_s, price, bill, machines and policy.
     """
 
     own: dict[str, int]
@@ -221,20 +203,18 @@ def plan(
     growth: Annotated[float, limits("a number > -1", gt=-1)] = 0.0,
     seed: Whole = 0,
 ) -> Plan:
-    """Return the cheapest plan whose waits keep a limit, or of least waits within a
-    budget.
+    """Return the cheapest plan within a limit of waits, or the least waits in a budget.
 
     A policy whose longest wait, plus the boot time of a rented machine, is within the
     limit always keeps it; others may use up half of it in the worst part of the log.
 
-    jobs: of a log. limit: of the waits, such as "p95=30min", "p99=2h" or "mean=600".
-    budget: money per year, > 0; either this or a limit. The interval of the bill must
-    lie below it. sizes: for rent, and to own if they have a price reserved for one or
-    three years; if none has, the largest, at prices.fixed / prices.on_demand of its
-    price. policies: names of POLICIES, with parameters or not: t and b are searched
-    unless set. growth: relative increase of jobs to the first year, and from year to
-    year, > -1. seed: of jobs added by growth, spot interruptions and the bootstrap.
-    Result: with a reason if the log is too short. Raises InputError for a log without
+    limit: of the waits, such as "p95=30min", "p99=2h" or "mean=600". budget: money per
+    year, above the interval of the bill; either this or a limit. sizes: for rent, and
+    to own if they have a price reserved for one or three years; if none has, the
+    largest, at prices.fixed / prices.on_demand of its price. policies: names of
+    POLICIES, with parameters or not: t and b are searched unless set. growth: relative
+    increase of jobs to the first year, and from year to year. seed: of jobs added by
+    growth, spot interruptions and the bootstrap. Raises InputError for a log without
     work or of less than two days (for a budget: four), and if no plan keeps the limit
     or the budget.
     """
@@ -336,9 +316,9 @@ class _Year:
 
 
 class Search:
-    """Candidates, tried one by one on the log of each year that they are to last for.
+    """Candidates, each tried once on the log of each year that they last for.
 
-    Without a budget, minimise money under a limit of waits; with one, minimise waits.
+    Without a budget, minimise cost under a limit of waits; with one, minimise waits.
     """
 
     def __init__(
@@ -505,7 +485,7 @@ class Search:
         return min(self.tried.values(), key=VALUE)
 
     def worst_near(self) -> tuple[float, float]:
-        """Return the worst value that may pass for the best."""
+        """Return the worst value that is near the best."""
         fails, least, _ = self.best().value
         return fails, least * (1 + MOST_REGRET)
 
@@ -739,7 +719,7 @@ class Search:
         return ""
 
     def _frontier(self) -> list[dict[str, float | str]]:
-        """The candidates of which none is cheaper with a wait as short."""
+        """Return the candidates of which none is cheaper with a wait as short."""
         rows, least = list[dict[str, float | str]](), math.inf
         work_h, hours = float(self.work_h.sum()), self.work_h.size * self.day_h
         for candidate in sorted(
@@ -766,7 +746,7 @@ class Search:
 def _owned(
     sizes: Sequence[Size], prices: Prices
 ) -> tuple[tuple[Size, ...], dict[int, tuple[float, ...]]]:
-    """The sizes that can be owned, and their prices per hour by years reserved."""
+    """Return the sizes that can be owned, and prices per hour by years reserved."""
     columns = {1: "reserved_1y_per_h", 3: "reserved_3y_per_h"}
     ownable = tuple(
         s for s in sizes if any(getattr(s, c) < math.inf for c in columns.values())
@@ -800,20 +780,19 @@ def _owned(
 
 
 def _numbers(start: int) -> list[int]:
-    """Numbers of machines in steps below and above one, and the first few."""
+    """Return numbers of machines in steps below and above one, and the first few."""
     steps = np.rint(start * STEP ** np.arange(-60.0, 60.0))
     return [int(number) for number in np.unique([*range(30), *steps])]
 
 
 def bounds(value: Mean, form: str, name: str = "95 %: ") -> str:
-    """The interval of a mean in words."""
+    """Return the interval of a mean in words."""
     if math.isnan(value.half_width):
         return "no interval"
     return f"{name}{value.low:{form}} to {value.high:{form}}"
 
 
 def _time(seconds: float) -> str:
-    """A time for people: 30 min."""
     fit = (
         item for item in UNITS.items() if seconds >= 2 * item[1] or seconds == item[1]
     )
@@ -822,7 +801,7 @@ def _time(seconds: float) -> str:
 
 
 def policy_text(policy: WaitingPolicy) -> str:
-    """The text of a policy: "sww:wait_s=60"."""
+    """Return the text of a policy: "sww:wait_s=60"."""
     text = ",".join(
         f"{name}={getattr(policy, name):g}" for name in limits_of(policy.name)
     )

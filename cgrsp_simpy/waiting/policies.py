@@ -31,9 +31,7 @@ BASELINE_WAIT_S, BASELINE_SHORT_S = 900.0, 180.0
 
 @declared()
 class WaitingPolicy:
-    """Rule on which jobs wait. A job that does not, or no longer, runs on a machine
-    rented on demand.
-    """
+    """Rule on which jobs wait; the others run on machines rented on demand."""
 
     name: str = parameter("The policy's name in tables.")
     wait_s: UpToInfinity = parameter(
@@ -52,7 +50,7 @@ class WaitingPolicy:
 
     @property
     def rents(self) -> bool:
-        """Whether any job ever runs on demand; under ajw none does."""
+        """Whether any job runs on demand; under ajw none does."""
         return self.wait_s < math.inf or self.short_s > 0
 
 
@@ -69,7 +67,7 @@ def njw() -> WaitingPolicy:
 def ajw_t(wait_s: float = BASELINE_WAIT_S) -> WaitingPolicy:
     """All jobs wait, but no longer than a limit.
 
-    wait_s: b, seconds, >= 0. Result: named "ajw-t". waiting-policies.txt Section 3.3.
+    wait_s: b, seconds. waiting-policies.txt Section 3.3.
     """
     return WaitingPolicy("ajw-t", wait_s=wait_s)
 
@@ -77,7 +75,7 @@ def ajw_t(wait_s: float = BASELINE_WAIT_S) -> WaitingPolicy:
 def sww(wait_s: float = BASELINE_WAIT_S) -> WaitingPolicy:
     """Short waits wait: jobs that would wait longer than a limit go on demand at once.
 
-    wait_s: b, seconds, >= 0. Result: named "sww". waiting-policies.txt Section 4.1.
+    wait_s: b, seconds. waiting-policies.txt Section 4.1.
     """
     return WaitingPolicy("sww", wait_s=wait_s, balks=True)
 
@@ -85,8 +83,8 @@ def sww(wait_s: float = BASELINE_WAIT_S) -> WaitingPolicy:
 def ljw(short_s: float = BASELINE_SHORT_S) -> WaitingPolicy:
     """Long jobs wait: short ones go on demand at once.
 
-    short_s: t, seconds, >= 0; jobs that run below it are short. Result: named "ljw".
-    waiting-policies.txt Section 4.2.
+    short_s: t, seconds; jobs that run below it are short. waiting-policies.txt Section
+    4.2.
     """
     return WaitingPolicy("ljw", short_s=short_s)
 
@@ -96,8 +94,7 @@ def compound(
 ) -> WaitingPolicy:
     """Both: long jobs wait, if they would not wait long.
 
-    wait_s: b, seconds, >= 0. short_s: t, seconds, >= 0. Result: named "compound".
-    waiting-policies.txt Section 4.3.
+    wait_s, short_s: b and t, seconds. waiting-policies.txt Section 4.3.
     """
     return WaitingPolicy("compound", wait_s=wait_s, short_s=short_s, balks=True)
 
@@ -119,12 +116,11 @@ def waiting_policy(
     wait_s: NotNegative = BASELINE_WAIT_S,
     short_s: NotNegative = BASELINE_SHORT_S,
 ) -> WaitingPolicy:
-    """Make a policy from its text: ajw, njw, ajw-t, sww, ljw or compound, or
-    "sww:wait_s=60".
+    """Make a policy from its text, such as "ajw" or "sww:wait_s=60".
 
-    text: the name; its parameters override the arguments. wait_s: b, seconds >= 0: of
-    ajw-t, sww and compound. short_s: t, seconds >= 0: of ljw and compound. Result: of
-    that name. Raises InputError for another name or parameter, or a number below 0.
+    Parameters in the text override the arguments. wait_s: b, seconds: of ajw-t, sww and
+    compound. short_s: t, seconds: of ljw and compound. Raises InputError for another
+    name or parameter.
     """
     require(isinstance(text, str), "waiting policy", text, "a text")
     name = text.partition(":")[0]
@@ -143,8 +139,6 @@ def limits_of(name: str) -> tuple[str, ...]:
 class Mispredictions:
     """Shares of wrong predictions; over + under is at most 1 of each kind.
 
-    References
-    ----------
     waiting-policies.txt Sections 4.1.1 and 4.2.1.
     """
 

@@ -1,8 +1,6 @@
-"""First come, first served without events: starts follow from when machines become
-free.
+"""First come, first served without events: a recursion for the starts of jobs.
 
-Starts equal those of the simulation to the last bit: this is its check, its fast path
-(`follow`), the prediction of waits, and what the planner searches with.
+Starts equal those of the simulation to the last bit.
 """
 
 from __future__ import annotations
@@ -36,9 +34,8 @@ Machines = int | Sequence[Size]  # taken as a whole, or shared by cores and memo
 def follow(scenario: Any, seed: Whole = 0, *, keep: bool = False) -> Run:
     """Run a scenario under its own policy without events.
 
-    A job takes about a microsecond on whole machines and ten on shared ones, less with
-    the extra `fast`. Figures equal those of the simulation to the bit. keep: record
-    each job, without claims. Raises InputError for another order or a bad seed.
+    Figures equal those of the simulation to the bit. keep: record each job, without
+    claims. Raises InputError for an order other than first come, first served.
     """
     if not scenario.recursive:
         raise InputError(
@@ -162,8 +159,7 @@ def _shared(
     free_gb: Any,
     last: Any,
 ) -> list[tuple[float, float, float, float]]:
-    """Return the new list `before`: end, machine, cores and GB of running jobs, last
-    end first.
+    """Return the new list `before`: end, machine, cores and GB of jobs, last end first.
 
     free, free_gb: per machine. last: time before which none starts, and last start.
     """

@@ -45,7 +45,7 @@ class WaitingReport(Report):
         )
 
     def summary(self, run: Run) -> dict[str, float]:
-        """Of a log all jobs count, of generated ones the middle 80 %.
+        """Return the figures of a log's jobs, or the middle 80 % of generated ones.
 
         Raises InputError for jobs without any work; see `Tally.figures`.
         """
@@ -57,9 +57,10 @@ class WaitingReport(Report):
         return {name: values.tolist() for name, values in figures.items()}
 
     def summary_of(self, run: Run, chosen: Bools) -> dict[str, float]:
-        """Jobs (their number); wait_s, service_s (means, seconds); on_demand_fraction
-        (share of the jobs); core_hours, on_demand_core_hours (cores times running
-        time).
+        """Return the figures of chosen jobs.
+
+        jobs: their number. wait_s, service_s: means. on_demand_fraction: share of the
+        jobs. core_hours, on_demand_core_hours: cores times running time.
         """
         jobs = run.jobs[chosen]
         core_h = jobs["cores"] * jobs["run_s"] / 3600
@@ -82,7 +83,7 @@ class WaitingReport(Report):
         return rows_of({name: jobs[name] for name in names} | own, self.tags)
 
     def timeline(self, run: Run, **parts: Any) -> Timeline:
-        """Return the timeline; jobs on demand are on a resource of their own."""
+        """Return the timeline; jobs on demand have a resource of their own."""
         # places: a machine's cores, then its memory
         jobs, step = run.jobs, 1 + self.model.shared
         names = (

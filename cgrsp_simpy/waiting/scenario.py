@@ -62,11 +62,11 @@ Machines = Annotated[
 
 
 class Patience(NamedTuple):
-    """What is decided about a job on its arrival, hidden from orders.
+    """The decision on a job at its arrival, hidden from orders.
 
-    seconds: how long it stays in the queue at most; None: it does not join the queue.
-    from_arrival: whether a job that gets no fixed machine counts as on demand since its
-    arrival; if not, since it left the queue.
+    seconds: longest time in the queue; None: it does not join the queue. from_arrival:
+    whether a job that gets no fixed machine counts as on demand since its arrival; if
+    not, since it left the queue.
     """
 
     seconds: float | None
@@ -75,8 +75,7 @@ class Patience(NamedTuple):
 
 @declared()
 class Scenario(Model):
-    """Jobs, and machines that are owned or rented: everything that a run depends on
-    except the seed.
+    """Jobs, and owned or rented machines: all parameters of a run but the seed.
 
     A study replaces `policy` by each of its policies: a name of POLICIES with
     parameters, as in "sww:wait_s=60", or a WaitingPolicy. A policy that is a function
@@ -84,11 +83,9 @@ class Scenario(Model):
     waiting job that starts next.
 
     Under a policy that balks, a job that would wait longer than wait_s rents a machine
-    on arrival. If the order is first come, first served, its wait is known on arrival.
-    In other orders the wait depends on later jobs: there the job joins the queue, and
-    if it has not started after wait_s, its rental is recorded as if it had begun on
-    arrival. With sjf the other jobs do not notice: a waiting job delays none that could
-    start.
+    on arrival. In orders other than first come, first served, the wait depends on later
+    jobs: there the job joins the queue, and if it has not started after wait_s, its
+    rental is recorded as if it had begun on arrival.
     """
 
     source: Annotated[
@@ -179,12 +176,12 @@ class Scenario(Model):
                 )
 
     def foreseen(self, seed: int) -> Iterator[tuple[Chunk, Predictions]]:
-        """Yield the jobs in order of submission, with the prediction for each: WAITS,
-        RENTS_AT_ONCE or MISLED. A job that fits on no fixed machine rents at once.
+        """Yield the jobs in order of submission, with a prediction for each.
 
-        Which jobs are mispredicted depends on the seed and the shares of errors only:
-        it is the same under every policy, and a larger share adds jobs. Raises
-        InputError, which names the job, if a job can run nowhere.
+        WAITS, RENTS_AT_ONCE (also if it fits on no fixed machine) or MISLED.
+        Mispredicted jobs depend on the seed and the shares of errors only, and a larger
+        share adds jobs. Raises InputError, which names the job, if a job can run
+        nowhere.
         """
         first_id = 1
         waits, runs = stream(seed, "wait predictions"), stream(seed, "run predictions")
@@ -202,9 +199,7 @@ class Scenario(Model):
     def _predictions(
         self, run_s: Floats, waits: Generator, runs: Generator
     ) -> Predictions:
-        """Predict per job whether its wait is too long, by a draw of `waits`, and
-        whether it is short, by a draw of `runs`.
-        """
+        """Predict per job whether its wait is too long, and whether it is short."""
         policy, errors = self.policy, self.errors
         predictions = np.full(len(run_s), WAITS, np.int8)
         if policy.balks and (errors.wait_over or errors.wait_under):
@@ -219,9 +214,7 @@ class Scenario(Model):
         return predictions
 
     def _check_fit(self, chunk: Chunk, fits_fixed: Bools, first_id: int) -> None:
-        """Raise InputError for a job that is too large for every size for rent, or
-        that waits for a fixed machine under ajw and fits on none.
-        """
+        """Raise InputError for a job that can run on no machine under the policy."""
         rentable = np.isfinite(rent_per_h(chunk.cores, chunk.memory_gb, self.sizes))
         for allowed, nowhere in (
             (rentable, "no machines that are for rent"),
@@ -237,8 +230,7 @@ class Scenario(Model):
                 )
 
     def _patience_s(self, seed: int) -> Iterator[tuple[Chunk, Predictions, Floats]]:
-        """Yield the jobs, their predictions, and how long each stays in the queue at
-        most, seconds.
+        """Yield jobs, predictions, and longest times in the queue, seconds.
 
         Balking jobs that are served first come, first served know on arrival whether
         they will start in time: they wait as long as it takes, or not at all.
@@ -271,9 +263,7 @@ class Scenario(Model):
         run.record(job, on_demand)
 
     def rental(self, run: Simulation, job: Job, from_arrival: bool) -> Process:
-        """Run on demand, from now on or as if since the job's arrival; in that case
-        only the rest of its running time is still to come.
-        """
+        """Run on demand, from now on or as if since the job's arrival."""
         start_s, left_s = run.now_s, job.run_s
         if from_arrival and job.submit_s < start_s:
             left_s = delay_until(start_s, job.submit_s + job.run_s)
@@ -319,9 +309,7 @@ class Scenario(Model):
 
     @property
     def label(self) -> str:
-        """Name of the waiting policy, and of the order unless it is first come, first
-        served.
-        """
+        """The names of policy and, unless first come, first served, of the order."""
         order = self.order if isinstance(self.order, str) else policy_name(self.order)
         return self.policy.name if order == "fcfs" else f"{self.policy.name}, {order}"
 
@@ -350,9 +338,7 @@ class Scenario(Model):
 
     @property
     def fixed_per_h(self) -> float:
-        """Rent of all fixed machines per hour, in the unit of `sizes`; whole machines
-        count as 1 each.
-        """
+        """Rent of all fixed machines per hour, in the unit of `sizes`, or 1 each."""
         if isinstance(self.machines, int):
             return float(self.machines)
         cores, memory_gb = (
@@ -368,17 +354,13 @@ class Scenario(Model):
 
     @property
     def steady(self) -> bool:
-        """Whether the jobs are a part of an endless stream, of which `Tally` leaves out
-        the ends; those of a log are not.
-        """
+        """Whether the jobs are part of an endless stream, unlike those of a log."""
         return not isinstance(self.source, ListedJobs)
 
     def _closed_form_arguments(
         self,
     ) -> tuple[WaitingPolicy, float, float, int] | None:
-        """Return policy, arrival rate, mean running time and number of machines; None
-        without a closed form: of jobs of a log, or on shared machines.
-        """
+        """Return the arguments of `closed_form`, or None without a closed form."""
         source, machines = self.source, self.machines
         if not (isinstance(source, ExponentialJobs) and isinstance(machines, int)):
             return None
@@ -386,9 +368,7 @@ class Scenario(Model):
 
     @property
     def unsteady(self) -> str:
-        """Reason why generated jobs have no steady state on whole machines; "" if they
-        have one.
-        """
+        """Why generated jobs on whole machines have no steady state, or ""."""
         arguments = self._closed_form_arguments()
         if arguments is None or self.machines == 0:
             return ""

@@ -38,11 +38,10 @@ class WaitingSubject(Subject):
         """Draw nothing: jobs are drawn as they arrive."""
 
     def make_policy(self, policy: Any) -> WaitingPolicy | Order:
-        """A policy from its text, or an order, a function of a View, of the scenario's
-        policy.
+        """Return a policy from its text, or an order, which is a function of a View.
 
-        Raises InputError for an unknown name, parameter or file, and where a listed job
-        would wait for a machine that no fixed machine is large enough for.
+        Raises InputError for an unknown name, parameter or file, and if a listed job
+        would wait but fits on no fixed machine.
         """
         own = policy.policy if isinstance(policy, Named) else policy
         made = own if isinstance(own, WaitingPolicy) else super().make_policy(own)
@@ -76,9 +75,7 @@ class WaitingSubject(Subject):
         listener: Listener | None = None,
         engine: str = "simpy",
     ) -> Run:
-        """Run a policy on a seed; by the recursion if only figures are needed, which is
-        several times as fast with figures equal to the bit.
-        """
+        """Run a policy; by the recursion, equal to the bit, if without records."""
         own = self.model.under(self.make_policy(policy))
         if own.recursive and not records and listener is None:
             return follow(own, seed)
@@ -87,9 +84,10 @@ class WaitingSubject(Subject):
         )
 
     def completed(self, parameters: dict[str, Any]) -> dict[str, Any]:
-        """As `Subject.completed`: machines that jobs share as "3x64", or with their
-        memory in GB "3x64x256"; a number of machines that are shared means so many of
-        the present size; sizes as a CSV file.
+        """As `Subject.completed`.
+
+        machines: shared ones as "3x64", or with their memory in GB "3x64x256"; a number
+        of shared machines keeps their size. sizes: a CSV file.
         """
         machines, present = parameters.get("machines"), self.model.machines
         if isinstance(machines, str):

@@ -1,4 +1,4 @@
-"""Sums over jobs by batch, from which price, wait and share on demand follow."""
+"""Sums over jobs per batch, from which price, wait and share on demand follow."""
 
 from __future__ import annotations
 
@@ -23,10 +23,7 @@ COUNTED = ("job", "submit_s", "run_s", "cores", "memory_gb", "start_s", "on_dema
 
 @dataclass
 class Tally:
-    """Sums over the counted jobs, by batch of consecutive jobs; of constant size.
-
-    Jobs are added in the order of submission, however they end or are passed: the sums
-    are equal to the bit.
+    """Sums over the counted jobs, per batch of consecutive jobs; of constant size.
 
     jobs: number of jobs to come. sizes: price table of shared machines, or None if a
     job takes a whole machine, whose rent is then 1 per hour. steady: whether the jobs
@@ -55,7 +52,7 @@ class Tally:
         self._counted, self._uncounted, self._enough = 0, 0, CHUNK
 
     def add(self, jobs: Columns) -> None:
-        """Add jobs that have ended; a job is counted once all before it have ended."""
+        """Add jobs that have ended; they are counted in the order of submission."""
         self._ended.append(jobs)
         self._uncounted += len(jobs["job"])
         if (
@@ -111,8 +108,7 @@ class Tally:
             sums[:] = np.bincount(rows, np.append(sums, column))
 
     def figures(self, fixed_per_h: float, prices: Prices) -> dict[str, Floats]:
-        """Return figures of the whole and of each batch, arrays of shape (1 +
-        batches,).
+        """Return figures of the whole and of each batch, shape (1 + batches,).
 
         fixed_per_h: rent of all fixed machines, in the money of `sizes`. wait_s,
         service_s: means. price: of an hour's work, P in the unit of the prices (Eq. 5
@@ -158,7 +154,7 @@ class Tally:
 def of_trials(trials: Sequence[Mapping[str, Sequence[float]]]) -> dict[str, Mean]:
     """Return means with 95 % intervals over seeds, or from the batches of a single run.
 
-    trials: see `WaitingSubject.outcome`: figures of the run, then of each batch.
+    trials: see `WaitingSubject.outcome`.
     """
     if len(trials) == 1:
         return {name: batched(values) for name, values in trials[0].items()}

@@ -18,11 +18,10 @@ from cgrsp_simpy.waiting.machines import Room, Size
 
 
 class View(view.View):
-    """The jobs that wait, their running times, and where there is room; read only.
+    """The waiting jobs, their running times, and machines with room; read-only.
 
     A job has id, submit_s, run_s, cores and memory_gb. A machine goes by its index,
-    from 0; a job takes one as a whole, unless they are shared. Nothing is seen of jobs
-    that have not come, nor of how long a job is willing to wait.
+    from 0; a job takes one as a whole, unless they are shared.
     """
 
     __slots__ = ("_arrived", "_by_time", "_idle", "_machines")
@@ -58,13 +57,11 @@ class View(view.View):
         return arrived[0] if arrived else None
 
     def room(self, job: Any) -> Any:
-        """Of the machines with room for a job, the index of the one that fits best, or
-        fell idle last; None if none has room. Of a place: how much of it is free.
-        """
+        """Return a job's machine (best fit, or last idle) or the room of a resource."""
         return super().room(job) if type(job) is ResourceSpec else self._best(job)
 
     def rooms(self, job: Job) -> list[int]:
-        """The indices of all machines with room for a job."""
+        """Return the indices of all machines with room for a job."""
         return sorted(self._idle)
 
     # ---- hooks of the engine ----
@@ -144,7 +141,7 @@ class SharedView(View):
 
     @property
     def _book(self) -> Room:
-        """What is free, updated for the machines that have changed."""
+        """The free cores and memory, updated for the machines that have changed."""
         free = self._run.free
         for index in self._stale:
             self._room.put(index, free[2 * index], free[2 * index + 1])

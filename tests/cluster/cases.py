@@ -35,7 +35,7 @@ def view_of(jobs, cluster=ONE_NODE, now_s=0.0, free=None):
 
 
 def grant(view, job, place):
-    """What the engine does at a grant."""
+    """Carry out a grant as the engine does."""
     for node, gpus in view.parse_assignment(SimpleNamespace(job=job), place):
         view._left[node] -= gpus
     view.on_dequeue(job)

@@ -84,8 +84,8 @@ def test_shadow_of_a_job_that_has_exceeded_its_estimate_is_now():
 
 
 def test_conservative_reserves_for_every_job_in_the_queue():
-    """A long job on 4 GPUs starts beside the head under EASY, and the third is the
-    later for it: not so here.
+    """Under EASY a long job on 4 GPUs starts next to the head and delays the third job;
+    conservative backfilling does not allow that.
     """
     jobs = jobs_of((0, 4, 10), (0, 6, 10), (0, 6, 10), (1, 2, 25), (1, 2, 9))
     assert starts("easy", jobs) == [0, 10, 20, 1, 1]

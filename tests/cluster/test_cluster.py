@@ -79,7 +79,7 @@ LOGS = {
     # 4, for its efficiency of 0.13; 9, the only small one; fewest GPUs below an hour:
     # 2, then 8, both with four; 3
     "pbs": "0@0:0 1@1:1 5@7:1 7@12:1 4@20:0 9@30:0 2@40:0 8@50:0 3@55:0 6@115:0+1",
-    # efficiencies: 4 0.133, 3 0.075, 9 0.05, 2 and 8 0.025: 4 and 3 stand out; then 9
+    # efficiencies: 4 0.133, 3 0.075, 9 0.05, 2 and 8 0.025: 4 and 3 excel; then 9
     # fits alone, 2 and 8 are equal, 8 last
     "pbs:mode=text": (
         "0@0:0 1@1:1 5@7:1 7@12:1 4@20:0 3@30:0 9@61:1 2@90:0 8@100:0 6@105:0+1"

@@ -1,6 +1,4 @@
-"""The paper's mix of jobs: its shares, what it says of the jobs per hour, and the laws
-that are ours.
-"""
+"""The paper's mix of jobs: its shares, its jobs per hour, and our distributions."""
 
 from dataclasses import replace
 
@@ -111,7 +109,7 @@ def test_the_printed_pairs_lie_between_independence_and_the_least_possible():
 
 
 def test_the_papers_throughput_is_impossible_if_gpus_and_duration_are_independent():
-    """78.2 % of 64 GPUs complete at most 14.1 jobs an hour; Table II prints 25.8."""
+    """78.2 % of 64 GPUs complete at most 14.1 jobs per hour; Table II prints 25.8."""
     assert least_gpu_hours(Mix()) == pytest.approx(3.55875)
     assert 64 / least_gpu_hours(Mix()) < 25.8
 
@@ -230,7 +228,7 @@ def test_load_and_cluster_change_nothing_but_the_scale_of_the_arrivals():
     ],
 )
 def test_each_quantity_has_its_own_stream(change, columns):
-    """What depends on a share changes with it; nothing else does."""
+    """Only quantities that depend on a changed share change."""
     jobs, other = (
         generate(mix, 200, 0.7, PAPER_CLUSTER, seed=5)
         for mix in (Mix(), replace(Mix(), **change))

@@ -136,7 +136,7 @@ def test_real_philly_trace(caplog):
 
 @needs_data
 def test_the_shortest_job_of_every_type_takes_half_an_hour_to_an_hour():
-    """What the default rates are chosen by, over the four traces."""
+    """Over the four traces: the criterion by which the default rates were chosen."""
     shortest_h = dict.fromkeys(STEPS_PER_S, np.inf)
     for path in TRACE.parent.glob("*.trace"):
         for line in path.read_text().splitlines():
@@ -347,7 +347,7 @@ def test_every_limit_of_slurm_is_read_and_a_table_says_where_there_is_none(
     [
         (((-1, -1), (-1, -1)), None, None),
         (((4, -1), (4, -1)), [0, 0], None),  # one family is a family
-        (((4, 7), (-1, 7)), [0, 1], None),  # one user tells nothing apart
+        (((4, 7), (-1, 7)), [0, 1], None),  # one user distinguishes no jobs
         (((4, 7), (4, -1)), [0, 0], None),
         (((4, 7), (5, 9)), [0, 1], [0, 1]),
     ],
@@ -383,8 +383,8 @@ LIMITED = batch(0, 100, 8, limit=100) + "".join(
 def test_a_scheduler_refuses_a_log_that_does_not_tell_what_it_looks_at(
     file, scheduler, needs
 ):
-    """Three jobs of one limit wait, of 60, 7000 and 60 s: nothing that is known
-    tells them apart.
+    """Three jobs with the same limit wait, of 60, 7000 and 60 s: no known column
+    distinguishes them.
     """
     jobs = read_swf(file(LIMITED))
     message = (
@@ -530,7 +530,7 @@ def test_options_are_true_or_false(name, option, file):
         READERS[name][0](file(""), **{option: "yes"})
 
 
-# ---- what binds a job beside its GPUs ----
+# ---- needs of a job in addition to GPUs ----
 
 HEAD = "JobID|User|QOS|Partition|Submit|Start|End|Timelimit|NNodes|ReqTRES|AllocTRES\n"
 

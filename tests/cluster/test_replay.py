@@ -166,7 +166,7 @@ cpu=4,node=2,gres/gpu=4
 
 @pytest.mark.parametrize("exact", [True, False])
 def test_a_log_of_partitions_cores_and_nodes_is_replayed(exact, tmp_path):
-    """Not exact: job 1 is said to end five minutes after job 2 took its place."""
+    """Not exact: by the log, job 1 ends five minutes after job 2 took its place."""
     cluster = Cluster((2, 2, 0), cores=(8, 8, 8), partitions=("gpu", "gpu", "cpu"))
     rows = BOUND.format("09:02:00")
     rows = (

@@ -1,5 +1,5 @@
-"""A cluster as a model: schedulers and placements of one's own, sweeps, limits that
-kill, claims, steps.
+"""A cluster as a model: your own schedulers and placements, sweeps, limits, claims,
+steps.
 """
 
 import subprocess
@@ -42,7 +42,7 @@ def test_pairs_may_come_in_a_list_or_one_by_one():
     assert (found[0] > jobs.arrival_s).sum() > 20
 
 
-# ---- schedulers of one's own, by function and by file ----
+# ---- your own schedulers, by function and by file ----
 
 OWN = '''
 def widest_first(view):
@@ -95,7 +95,7 @@ def test_a_wrong_answer_on_the_command_line_is_one_line(own, capsys):
     assert "\n" not in error
 
 
-# ---- placements of one's own ----
+# ---- your own placements ----
 
 
 def last_fit(size, free):
@@ -491,7 +491,7 @@ def test_a_run_is_walked_through_step_by_step():
     ]
 
 
-# ---- lives of one's own ----
+# ---- your own job processes ----
 
 
 class Frail(Scenario):

@@ -1,4 +1,4 @@
-"""What a scheduler of a cluster sees, and what it may answer."""
+"""The view of a scheduler of a cluster, and the assignments that it may return."""
 
 import gc
 import types
@@ -18,8 +18,8 @@ from cgrsp_simpy.engine.simulation import Simulation
 
 
 def reached(start):
-    """All objects that can be reached from one, but for code, and all that is only
-    reached through code.
+    """Return all objects that can be reached from one, except code and objects that can
+    be reached through code only.
     """
     found, front = {}, [start]
     while front:

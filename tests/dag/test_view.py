@@ -1,6 +1,4 @@
-"""One run of a graph: its events in the module's words, claims and timeline, and
-policies of the user.
-"""
+"""One run of a graph: events, claims, timeline, and your own policies."""
 
 import numpy as np
 import pytest

@@ -130,8 +130,8 @@ def test_the_search_uses_none_of_the_seeds_of_the_comparison(found):
 
 @pytest.mark.slow
 def test_what_is_not_shown_is_not_advised():
-    """What the search found is not advised where the seeds of the comparison do not
-    decide.
+    """A result of the search is not advised if the comparison's seeds do not confirm
+    it.
     """
     own = advise(place(), ["fifo", "edf"], range(3))
     saved = own.saved(own.best)

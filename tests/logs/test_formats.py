@@ -31,7 +31,7 @@ from cgrsp_simpy.waiting import Scenario, read_jobs
 from cgrsp_simpy.waiting.policies import waiting_policy
 
 HERE = Path(__file__).resolve().parents[1] / "data"
-# read, not carried: a folder beside the project
+# read, not carried: a folder next to the project
 REAL = Path(__file__).resolve().parents[3] / "shared" / "data"
 
 
@@ -442,7 +442,7 @@ def test_dates_with_zones_and_unix_times_are_one_axis(file, column, times):
             ["2024-01-01 10:00+02:00,1,", "2024-01-01 11:00,1,"],
             "line 3: a time without a zone",
         ),
-        (  # read column by column, told by rows
+        (  # read column by column, reported by rows
             [
                 "2024-01-01 10:00Z,1,",
                 "2024-01-01 10:00Z,1,2024-01-01 11:00",
@@ -840,7 +840,7 @@ def test_a_customer_report_of_10000_shuffled_rows_adds_up_to_the_whole(tmp_path)
             whole[mean] * len(ran), rel=1e-9, abs=1e-9
         )
     speed = [gpu.speed for gpu in run.scenario.gpus]
-    # what is told of a job is that of its row in the file
+    # the record of a job is that of its row in the file
     for number, row in enumerate(run.rows()):
         at, seconds, customer = ran[row["job_id"]][1:]
         assert (row["submit_s"], row["customer"]) == (at, customer)

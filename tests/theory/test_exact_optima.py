@@ -94,7 +94,7 @@ def optimum(scenario, objective):
         return cost, tuple(ends)
 
     def later(ends):
-        """Return the possible states of a slot one minute later, with probabilities."""
+        """Return the possible states of a slot after a minute, with probabilities."""
         if not ends:
             return [(1.0, ())]
         over = sum(chance for held, chance in ends if held == 1)

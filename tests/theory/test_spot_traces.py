@@ -28,7 +28,7 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def study():
-    """All traces, each a market of its own, at one price: most of them have none."""
+    """All traces, each as a market, at one price, which most of them do not record."""
     markets = {
         path.relative_to(TRACES).as_posix(): Traces(
             (replace(read_series(path, GANGS.get(path.parts[-3], 1)), prices=()),)

@@ -120,7 +120,7 @@ FIGURES = Figures("cluster_", Runs, handlelength=2.6)
     ),
 )
 def loads(runs: Runs) -> list[Row]:
-    """Mean wait per scheduler and load without the paper's cut; or infinity."""
+    """Mean wait per scheduler and load without the paper's cut, or infinity."""
     return [
         {"scheduler": name, "load": load, **with_halves({"wait_s": row["wait_s"]})}
         for (setting, load), study in runs.tabled.items()
@@ -131,7 +131,6 @@ def loads(runs: Runs) -> list[Row]:
 
 @loads.draws
 def _(canvas: Canvas, rows: list[Row]) -> None:
-    """One line per scheduler, shifted so that intervals do not overlap."""
     ax, ends = canvas.subplots(), {}
     for place, name in enumerate(CARRIED):
         own = [row for row in where(rows, scheduler=name) if np.isfinite(row["wait_s"])]
@@ -175,7 +174,7 @@ def _(rows: list[Row]) -> str:
     ),
 )
 def metrics(runs: Runs) -> list[Row]:
-    """Means per scheduler, and paired differences from REFERENCE, 95 % half widths."""
+    """Means per scheduler, and paired differences from REFERENCE, with half widths."""
     study = runs.tabled[UNCUT, LOAD]
     return [
         {
@@ -195,13 +194,11 @@ def metrics(runs: Runs) -> list[Row]:
 
 
 def _more(metric: str) -> str:
-    """Return the column of the differences of a metric."""
     return f"{metric}_more_than_{REFERENCE}"
 
 
 @metrics.draws
 def _(canvas: Canvas, rows: list[Row]) -> None:
-    """One panel per metric, one line per scheduler."""
     axes = canvas.subplots(1, len(METRICS), sharey=True)
     for ax, (metric, (label, unit)) in zip(axes, METRICS.items()):
         values, halves = (
@@ -302,7 +299,6 @@ def waits(runs: Runs) -> list[Row]:
 
 @waits.draws
 def _(canvas: Canvas, rows: list[Row]) -> Handles:
-    """One panel per scheduler: middle half, middle nine tenths and median per class."""
     axes = canvas.subplots(2, 3, sharex=True, sharey=True)
     for ax, name in zip(axes.flat, WAITS):
         for row in where(rows, scheduler=name):
@@ -377,7 +373,6 @@ def table_two(runs: Runs) -> list[Row]:
 
 @table_two.draws
 def _(canvas: Canvas, rows: list[Row]) -> Handles:
-    """One panel per metric, one line per scheduler, published and by both settings."""
     near = where(rows, closest=True)
     loads = {row["scheduler"]: row["load"] for row in near}
     places = list(PUBLISHED)
@@ -415,8 +410,8 @@ def panels(
 ) -> None:
     """Draw one panel per metric with one line per name.
 
-    points: rows of schedulers, their positions and marks; an infinite value is a sign
-    at the right edge. published: by name, in the unit of the panel.
+    points: rows of schedulers, their positions and marks; infinite values become a sign
+    at the right edge. published: values per name, in the panel's unit.
     """
     axes = canvas.subplots(2, 3, sharey=True).flat
     for ax, (figure, (label, unit, logarithmic)) in zip(axes, units.items()):
@@ -496,7 +491,6 @@ def claims(runs: Runs) -> list[Row]:
 
 @claims.draws
 def _(canvas: Canvas, rows: list[Row]) -> Handles:
-    """One panel per setting: verdicts by claim and load."""
     asked = [(figure, kind) for figure in CLAIMS for kind in KINDS]
     names = [f"{CLAIMED[figure]}:\n{KINDS[kind]}" for figure, kind in asked]
     loads = sorted({row["load"] for row in rows})
@@ -540,12 +534,12 @@ def _(rows: list[Row]) -> str:
 
 
 def every(runs: Runs) -> str:
-    """Jobs and seeds, for a note."""
+    """Return the numbers of jobs and seeds as text."""
     return f"{runs.jobs} jobs on 8 nodes of 8 GPUs, {runs.seeds} seeds"
 
 
 def spread(value: float, half_width: float) -> str:
-    """A mean and its half width to about three digits; ∞ if infinite."""
+    """Format a mean and its half width to about three digits; ∞ if infinite."""
     if not np.isfinite(value):
         return "∞"
     return " ± ".join(f"{each:,.{decimals(each)}f}" for each in (value, half_width))
@@ -599,7 +593,6 @@ def _mean(
 
 @course.draws
 def _(canvas: Canvas, rows: list[Row]) -> Handles:
-    """Utilisation above waiting work."""
     axes = canvas.subplots(2, 1, sharex=True)
     for ax, column in zip(axes, ("utilisation_pct", "waiting_h")):
         for name in COURSE:
@@ -645,7 +638,7 @@ def _(rows: list[Row]) -> str:
     legend={"columns": len(WIDTHS)},
 )
 def gantt(runs: Runs) -> list[Row]:
-    """Where jobs run in a day amid the arrivals; one row per block of GPUs."""
+    """Jobs that run within a day during the arrivals; one row per block of GPUs."""
     sizes = PAPER_CLUSTER.sizes
     first = np.cumsum([0, *sizes]).tolist()
     return [
@@ -669,7 +662,6 @@ def gantt(runs: Runs) -> list[Row]:
 
 @gantt.draws
 def _(canvas: Canvas, rows: list[Row]) -> Handles:
-    """One panel per scheduler, one line per GPU; blocks coloured by the job's GPUs."""
     edges, most = np.cumsum([0, *PAPER_CLUSTER.sizes]), list(WIDTHS.values())
     span_h = (rows[0]["begin_h"], rows[0]["begin_h"] + GANTT_H)
     axes = canvas.subplots(1, len(GANTT), sharex=True, sharey=True)
@@ -749,7 +741,6 @@ def aging(runs: Runs) -> list[Row]:  # noqa: ARG001, one signature for all figur
 
 @aging.draws
 def _(canvas: Canvas, rows: list[Row]) -> Handles:
-    """The aging factor, and the scores of some jobs, in both forms."""
     left, right = canvas.subplots(1, 2, sharex=True)
     for form, (_, line) in FORMS.items():
         for job, colour in AGED.items():

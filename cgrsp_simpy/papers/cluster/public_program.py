@@ -1,9 +1,8 @@
-"""The loop of the cluster paper's public program, as it runs.
+"""The scheduling loop of the cluster paper's public program.
 
 Source: github.com/akhmadmamirov/orca, commit d10624a, test_scheduler_performance.py. In
-each second it offers the jobs that arrived in that second to the scheduler. A job that
-does not fit then is never offered again. Its scheduler_performance_report.txt has a
-wait of 0.0 s for all seven schedulers.
+each second the program offers the jobs that arrived in that second to the scheduler. A
+job that does not fit then is never offered again.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ GPUS, JOBS, DAY_S = 32, 5_000, 86_400.0
 
 
 class Job(NamedTuple):
-    """Job of the program. submit_s, duration_s: seconds."""
+    """Job of the program; times in seconds."""
 
     submit_s: float
     gpus: int

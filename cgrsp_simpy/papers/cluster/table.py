@@ -68,10 +68,9 @@ def studies(
     executor: Executor | int | None = None,
     schedulers: Sequence[str] = STATIC + DYNAMIC,
 ) -> dict[tuple[str, float], Comparison]:
-    """Compare schedulers, by default the paper's, on the same jobs at each offered
-    load.
+    """Compare schedulers on the same jobs per setting and offered load.
 
-    As the paper measures and, below load 1, without its cut.
+    Settings: as the paper measures (cut) and, for loads below 1, without its cut.
     """
     seeds = list(seeds)
     return {
@@ -85,7 +84,7 @@ def studies(
 
 
 def scenario(setting: str, load: float, jobs: int) -> Scenario:
-    """Return so many measured jobs at an offered load; uncut, among others."""
+    """Return a scenario of `jobs` measured jobs; uncut it has others around them."""
     uncut = setting == UNCUT
     return Scenario(
         Offered(jobs=jobs, load=load, warm_up=jobs * uncut, after=8 * jobs * uncut)
@@ -119,9 +118,9 @@ class Runs:
 
 
 def closest(found: Found) -> dict[str, float]:
-    """Return per scheduler the load at which its utilisation, cut, is as printed.
+    """Return per scheduler the load at which its cut utilisation is as printed.
 
-    Of a scheduler without a printed utilisation: the load next to FULL.
+    Without a printed utilisation: the load closest to FULL.
     """
     means = {
         load: study.means()
@@ -142,11 +141,9 @@ def closest(found: Found) -> dict[str, float]:
 
 
 def rows(found: Found) -> list[dict[str, Any]]:
-    """Return one dict per scheduler, setting and load: means, half widths, published
-    values.
+    """Return one row per scheduler, setting and load: means, half widths, published.
 
-    closest: whether the utilisation, as the paper measures, is closest at this load to
-    the published one; at FULL if none is published.
+    closest: whether this is the load that the function `closest` returns.
     """
     loads, table = closest(found), []
     for name, published in PUBLISHED.items():
@@ -161,12 +158,12 @@ def rows(found: Found) -> list[dict[str, Any]]:
 
 
 def claims(found: Found) -> list[dict[str, Any]]:
-    """Return one dict per claim, setting and load: dynamic minus static, paired by
-    seed.
+    """Return one row per claim, setting and load: dynamic minus static, paired by seed.
 
-    mean: of the means of each group; best: the worst dynamic scheduler against the best
-    static one ("consistently outperform"). With 95 % intervals and whether each holds:
-    "yes", "no" (the contrary is significant), or "open", also if neither is stable.
+    mean: of the means of each group. best: the worst dynamic scheduler minus the best
+    static one ("consistently outperform"). Each with its 95 % interval and whether the
+    claim holds: "yes", "no" (the opposite is significant), or "open", also if neither
+    group is stable.
     """
     table = []
     for figure, more_is_better in CLAIMS.items():
@@ -217,7 +214,7 @@ def gpu_hours(row: Mapping[str, float]) -> float:
 
 
 def least_variance(row: Mapping[str, float]) -> float:
-    """Return the least variance, s^2, of waits with this mean and starved jobs."""
+    """Return the least variance of the waits, s^2, from their mean and starved jobs."""
     starved = row["starved"]
     rest_s = (JOBS * row["wait_s"] - starved * STARVED_S) / (JOBS - starved)
     return float(

@@ -30,13 +30,16 @@ def node_loads_s(problem: Problem, gpu: Ints) -> Floats:
 
 
 def plan_distance_s(problem: Problem, one: Ints, other: Ints) -> Floats:
-    """Return the plan distance SPD row by row, seconds, (plans,) (Equation 26)."""
+    """Return the plan distance SPD per pair, seconds, (plans,) (Equation 26)."""
     difference_s = node_loads_s(problem, one) - node_loads_s(problem, other)
     return np.asarray(np.abs(difference_s).mean(axis=1))
 
 
 def finish_time_gap_s(problem: Problem, one: Ints, other: Ints) -> Floats:
-    """Return the finish time gap FTG row by row, seconds, (plans,) (Equation 25)."""
+    """Return the finish time gap FTG per pair, seconds, (plans,) (Equation 25).
+
+    Raises InputError if a plan does not end, because GPUs are not connected.
+    """
     ends_s = makespans(problem, one), makespans(problem, other)
     allowed = "connected, so that every plan ends"
     require(bool(np.isfinite(ends_s).all()), "GPUs", problem.platform.name, allowed)
@@ -48,8 +51,8 @@ class Correlation:
     """Correlation of SPD and FTG over random pairs of plans.
 
     spd_s, ftg_s: seconds, shape (pairs,). pearson, spearman: coefficients, -1 to 1.
-    pearson_ci95, spearman_ci95: their 95 % intervals by Fisher's transformation; for
-    Spearman's after Bonett and Wright (2000), Psychometrika 65, 23-28.
+    pearson_ci95, spearman_ci95: 95 % intervals by Fisher's transformation; Spearman's
+    after Bonett and Wright (2000), Psychometrika 65, 23-28.
     """
 
     spd_s: Floats = field(repr=False)
@@ -72,12 +75,10 @@ def correlate(
 ) -> Correlation:
     """Compute the correlation of SPD and FTG over pairs of random plans.
 
-    pairs: their number, >= 4. seed: of the plans. concentration: None: every GPU with
-    the memory is equally likely. A number > 0: probabilities from a symmetric Dirichlet
-    distribution, drawn per plan, the more uneven the smaller it is (ours: the paper
-    does not define its random plans, and even ones do not give its coefficients).
-    Raises InputError for a number that is not allowed, and if all pairs have the same
-    distance. worl-rtgs.txt Section 4.2.
+    concentration: None: every GPU with enough memory is equally likely. A number:
+    probabilities are drawn per plan from a symmetric Dirichlet distribution; a smaller
+    number makes them more uneven (ours: the paper does not define its random plans).
+    Raises InputError if all pairs have the same distance. worl-rtgs.txt Section 4.2.
     """
     generator = stream(seed, "plan pairs")
     spd_s = np.empty(pairs)
@@ -108,7 +109,7 @@ def correlate(
 def _plans(
     problem: Problem, plans: int, concentration: float | None, generator: Generator
 ) -> Ints:
-    """Draw random plans, shape (plans, units); units that do not fit again."""
+    """Draw random plans, (plans, units); units that do not fit are drawn again."""
     if concentration is None:
         return random_units(problem, plans, generator)
     fits, (units, gpus) = problem.fits, problem.fits.shape

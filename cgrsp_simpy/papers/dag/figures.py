@@ -72,10 +72,7 @@ PRINTED = {"pearson": (0.16, 0.57, 0.4603), "spearman": (0.42, 0.59, 0.508)}
 
 
 class Runs:
-    """Inputs of figures: seeds from 0, nodes per graph, evaluations per search.
-
-    A graph of degree 3 has at least 7 nodes.
-    """
+    """Inputs of figures: seeds from 0, nodes per graph, evaluations per search."""
 
     @checked
     def __init__(
@@ -107,7 +104,6 @@ def by(rows: list[Row], column: str, *names: str) -> dict[Any, Floats]:
 
 
 def _beside(own: Floats, other: Floats) -> str:
-    """Difference on the same graphs, percent; a note if its interval contains 0."""
     both = min(len(own), len(other))
     found = mean(100 * (own[:both] / other[:both] - 1))
     unsure = " (not shown to differ)" if found.low <= 0 <= found.high else ""
@@ -131,7 +127,7 @@ def _plus_minus(values: Floats) -> str:
     ),
 )
 def searches(runs: Runs) -> list[Row]:
-    """Best makespan so far over the bound by plans evaluated, search and instance."""
+    """Best makespan so far over the bound per search, instance and number of plans."""
     tasks = {
         (number, name, seed): (scenario, name, seed)
         for number, scenario in runs.tasks.items()
@@ -156,10 +152,6 @@ def searches(runs: Runs) -> list[Row]:
 
 
 def _announce(runs: Runs, searched: Iterable[tuple[str, int]]) -> None:
-    """Log how long learning takes, if over a minute.
-
-    searched: name and number of nodes of each search.
-    """
     seconds = (runs.budget.evaluations or 0) * summed(
         nodes * LEARNING_S.get(name, 0.0) for name, nodes in searched
     )
@@ -173,7 +165,6 @@ def _announce(runs: Runs, searched: Iterable[tuple[str, int]]) -> None:
 
 
 def _course(given: tuple[Scenario, str, int]) -> list[tuple[int, float]]:
-    """Best makespan over the bound after so many plans; HEFT has one plan."""
     scenario, name, seed = given
     problem = scenario.problem(seed)
     history = find(problem, SEARCHED[name], scenario.budget, seed).history
@@ -186,7 +177,6 @@ def _course(given: tuple[Scenario, str, int]) -> list[tuple[int, float]]:
 
 @searches.draws
 def _(canvas: Canvas, rows: list[Row]) -> None:
-    """One panel per size, one line per search with an end interval and label."""
     top = 120 * max(row["over_bound"] for row in rows)
     numbers = list(dict.fromkeys(row["tasks"] for row in rows))
     for ax, number in zip(
@@ -214,7 +204,7 @@ def _(canvas: Canvas, rows: list[Row]) -> None:
 
 
 def ended(rows: list[Row]) -> dict[Any, Floats]:
-    """Return the final makespans over the bound, by number of tasks and search."""
+    """Return the final makespans over the bound, per number of tasks and search."""
     most = max(row["evaluations"] for row in rows)
     return by(where(rows, evaluations=most), "over_bound", "tasks", "scheduler")
 
@@ -294,7 +284,7 @@ def _(rows: list[Row]) -> str:
     ),
 )
 def order(runs: Runs) -> list[Row]:
-    """Makespans over HEFT's on the same graph, by run order and scheduler."""
+    """Makespan over HEFT's on the same graph, per run order and scheduler."""
     texts = {
         (name, way): f"{text}order={way}"
         for name, text in ORDERED.items()
@@ -328,7 +318,6 @@ def order(runs: Runs) -> list[Row]:
 
 @order.draws
 def _(canvas: Canvas, rows: list[Row]) -> Handles:
-    """One line per scheduler: pale in the graph's order, dark in rank order."""
     ax, over = canvas.add_subplot(), by(rows, "over_heft", "scheduler", "order")
     names = list(dict.fromkeys(str(row["scheduler"]) for row in rows))
     drawn = dict(zip(names, looks(names)))
@@ -450,7 +439,6 @@ def run_rows(run: Run, name: str) -> list[Row]:
 
 @gantt.draws
 def _(canvas: Canvas, rows: list[Row]) -> Handles:
-    """One panel per schedule, one line per GPU; boxes: nodes, lines: transfers."""
     axes = canvas.subplots(len(SCHEDULES), 1, sharex=True)
     gpus = range(1 + max(row["gpu"] for row in rows))
     for ax, name in zip(axes, SCHEDULES):
@@ -523,7 +511,7 @@ def _held(nodes: list[Row]) -> int:
     ),
 )
 def scatter(runs: Runs) -> list[Row]:
-    """SPD and FTG of pairs of random plans, even and uneven, of the graph of seed 0."""
+    """SPD and FTG of pairs of random plans of the graph of seed 0, even and uneven."""
     return [
         {"plans": kind, "pearson": found.pearson, "spearman": found.spearman}
         | {"spd_s": spd, "ftg_s": ftg}
@@ -535,7 +523,6 @@ def scatter(runs: Runs) -> list[Row]:
 
 @scatter.draws
 def _(canvas: Canvas, rows: list[Row]) -> None:
-    """One panel per kind of plans: one point per pair, both coefficients."""
     for ax, kind in zip(canvas.subplots(1, 2), CONCENTRATIONS):
         own = where(rows, plans=kind)
         spd_s, ftg_s = ([row[column] for row in own] for column in ("spd_s", "ftg_s"))
@@ -565,7 +552,7 @@ def _(rows: list[Row]) -> str:
     legend={"columns": 4},
 )
 def coefficients(runs: Runs) -> list[Row]:
-    """Both coefficients by size, degree, GPUs, state and kind (as Tables 1 to 3)."""
+    """Both coefficients per size, degree, GPUs, state and kind (as Tables 1 to 3)."""
     rows = [
         {"plans": kind, "size": size, "degree": degree, "gpus": gpus, "state": state}
         for kind in CONCENTRATIONS
@@ -587,7 +574,6 @@ def _coefficients(row: Row) -> Row:
 
 @coefficients.draws
 def _(canvas: Canvas, rows: list[Row]) -> Handles:
-    """Columns: Pearson, Spearman; rows: even, uneven; one mark per configuration."""
     gpus = sorted({row["gpus"] for row in rows})
     axes = canvas.subplots(2, 2, sharex=True, sharey=True)
     panels = [(kind, name) for kind in CONCENTRATIONS for name in PRINTED]

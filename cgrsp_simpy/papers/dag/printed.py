@@ -1,7 +1,7 @@
 """Every printed statement of the WORL-RTGS paper's results, as entries of the ledger.
 
-The cells of its Tables 1 to 3 and 5 to 19 are not in the text of the document that is
-read here; what its sentences print of them is.
+The text of the document lacks the cells of Tables 1 to 3 and 5 to 19; only the numbers
+that its sentences print are judged.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""The paper's searches: whales that move by the loads that their nodes aim at (RTGS;
-WORL-RTGS, in which a double deep Q-network builds the plans), whales on GPU numbers
-(WOA), and the network alone (DDQN).
+"""The paper's searches: RTGS, WOA, DDQN and WORL-RTGS.
+
+RTGS moves whales (plans) by target GPU loads per unit, here called hopes. WOA moves
+them by GPU numbers. DDQN builds plans by a double deep Q-network, and WORL-RTGS by the
+network and target loads. Nodes that share a unit are placed together (ours).
 
 Source: worl-rtgs.txt Sections 4.1 and 4.3, Algorithms 1 and 2; RTGS also Du, Ji, Wu,
 Hou and Nie (2025), Scheduling DAG-structured workloads based on whale optimization
-algorithm, J. Supercomput. 81, 911. A whale is a plan, a GPU per unit. A hope is the
-load that a unit aims at. If nodes share a unit, the unit, with the work of its nodes,
-plays the part of a node (ours).
+algorithm, J. Supercomput. 81, 911.
 """
 
 from __future__ import annotations
@@ -48,15 +48,14 @@ The target is the leader or a random whale, the factor A or e^{bl} cos(2 pi l). 
 class Turns:
     """The order in which plans are built, and the forecast of GPU loads.
 
-    unit: at each turn, shape (units,), by first node in topological order. turn: per
-    unit. first: first node per unit. time_s: per unit and GPU, seconds, shape (units,
-    gpus). mean_s: load per GPU, seconds, if all ended together: work over speed of all
+    unit: the unit at each turn, shape (units,), by first node in topological order.
+    turn: the turn per unit. first: first node per unit. time_s: shape (units, gpus).
+    mean_s: load per GPU if all ended together, that is the work over the speed of all
     (ours).
 
-    part: a GPU's load with a unit is divided by this before it is compared with the
-    unit's hope. 1 in the authors' program, which thus compares a partial load with an
-    estimate of the total: GPUs are filled one after the other, each to about twice its
-    hope. If paced (ours), the share of all work that is then placed.
+    part: divisor of a GPU's load before it is compared with a hope. 1 in the authors'
+    program, which thus compares a partial load with an estimate of the total load; if
+    paced (ours), the share of all work that is placed by then.
     """
 
     @checked
@@ -82,22 +81,21 @@ class Turns:
 def hopes(
     target: Floats, current: Floats, factor: Floats, generator: Generator
 ) -> Floats:
-    """Target +- factor (target - current), with a random sign per number (Equations 43,
-    45, 50).
+    """Return target +- factor (target - current) (Equations 43, 45, 50).
 
-    All are loads, seconds. Negative hopes stay, as in the authors' program.
+    All are loads, seconds; they may be negative, as in the authors' program.
     """
     sign = generator.choice((-1.0, 1.0), current.shape)
     return target + sign * factor * (target - current)
 
 
 def greedy(turns: Turns, hopes: Floats) -> Ints:
-    """Build plans turn by turn: each unit on the GPU whose load with it is nearest to
-    its hope.
+    """Place each unit in turn on the GPU whose load with it is closest to its hope.
 
-    Ties go to the first GPU. The rule is the authors' program's, for nodes; ours: a
+    Ties go to the first GPU. The rule is the authors' program's, for nodes. Ours: a
     unit is placed at once, with the time of all its nodes and the hope of its first, on
-    a GPU with the memory. hopes and result: shape (plans, units), seconds.
+    a GPU with enough memory. hopes: seconds; hopes and result have shape (plans,
+    units).
     """
     load_s, rows = np.zeros((len(hopes), turns.time_s.shape[1])), np.arange(len(hopes))
     answer = np.empty(hopes.shape, dtype=np.int64)
@@ -121,7 +119,6 @@ def _by_hopes(
     factor: Floats,
     spiral: Bools,  # noqa: ARG001, one signature for all moves
 ) -> Ints:
-    """Move whales to plans built from the hopes of their units' first nodes."""
     lead_s, current_s = (
         node_loads_s(turns.problem, plans[:, turns.problem.graph.unit])[:, turns.first]
         for plans in (target, current)
@@ -139,7 +136,7 @@ def by_number(
 ) -> Floats:
     """Move whales as in Section 4.1: positions are real GPU numbers, clipped (ours).
 
-    C is drawn per unit and not used in the spiral. A and -A are equally likely.
+    C is drawn per unit and is 1 in the spiral.
     """
     c = np.where(spiral, 1.0, 2 * generator.random(current.shape))
     return np.asarray(
@@ -148,7 +145,7 @@ def by_number(
 
 
 def _plans(problem: Problem, positions: Any) -> Ints:
-    """Round positions to the nearest GPU that has the memory."""
+    """Round positions to the nearest GPU that has enough memory."""
     away = (
         np.where(
             problem.fits,
@@ -163,10 +160,9 @@ def _plans(problem: Problem, positions: Any) -> Ints:
 def factors(
     a: float, b: float, shape: tuple[int, int], generator: Generator
 ) -> tuple[Floats, Bools]:
-    """Return the factor of each whale, shape (whales, units), and whether it is a
-    spiral's, shape (whales, 1) (Equations 33, 45 and 46).
+    """Return the factors, (whales, units), and which are spirals, (whales, 1).
 
-    A is drawn per whale, l per unit.
+    Equations 33, 45 and 46. A is drawn per whale, l per unit.
     """
     around = 2 * a * generator.random((shape[0], 1)) - a
     turn = generator.uniform(-1, 1, shape)
@@ -181,8 +177,8 @@ def _hunt(
     """Run Algorithm 2.
 
     The leader is the best plan so far. All whales of an iteration move at once (ours).
-    a falls from 2 to 0 over the iterations, or over the budget if that ends first;
-    after them, new whales start with the rest of the budget and the same leader (ours).
+    a falls from 2 to 0 over the iterations, or over the budget if that ends first; then
+    new whales start with the rest of the budget and the same leader (ours).
     """
     generator = stream(seed, "whales")
     while not search.over:
@@ -213,10 +209,9 @@ def rtgs(
 ) -> Solution:
     """Whales whose plans are built by `greedy`.
 
-    whales: their number, >= 1. iterations: of moves, >= 1. b: of the spiral. paced:
-    forecast the load of a GPU by the share of all work that is placed (ours), not as in
-    the authors' program. order: of the run, see `run_order`; plans are always built in
-    the order of `Turns`. worl-rtgs.txt Sections 4.1 and 4.3, Algorithm 2.
+    b: of the spiral. paced: divide a GPU's load by the share of all work that is placed
+    (ours), unlike the authors' program. order: of the run, see `run_order`.
+    worl-rtgs.txt Sections 4.1 and 4.3, Algorithm 2.
     """
     turns = Turns(problem, paced)
     search = Search(problem, budget, "rtgs", run_order(problem, order))
@@ -235,8 +230,7 @@ def woa(
 ) -> Solution:
     """Whale optimisation alone, on the numbers of the GPUs.
 
-    whales: their number, >= 1. iterations: of moves, >= 1. b: of the spiral. order: of
-    the run, see `run_order`. worl-rtgs.txt Section 4.1.
+    b: of the spiral. order: of the run, see `run_order`. worl-rtgs.txt Section 4.1.
     """
     search = Search(problem, budget, "woa", run_order(problem, order))
     return _hunt(
@@ -250,9 +244,10 @@ def woa(
 class Network:
     """Fully connected layers with ReLU between them and none after the last (printed).
 
-    sizes: units per layer, with inputs and outputs. Initial weights as in He, Zhang,
-    Ren and Sun (2015), Delving Deep into Rectifiers (ours; the paper prints none),
-    biases 0. flat: all parameters, changed in place; `layers`: views (weights, biases).
+    sizes: units per layer, including inputs and outputs. Initial weights as in He,
+    Zhang, Ren and Sun (2015), Delving Deep into Rectifiers (ours; none are printed),
+    biases 0. flat: all parameters, changed in place; layers: views of them (weights,
+    biases).
     """
 
     def __init__(self, sizes: Sequence[int], generator: Generator) -> None:
@@ -265,7 +260,6 @@ class Network:
             weights[:] = generator.normal(0.0, np.sqrt(2 / len(weights)), weights.shape)
 
     def _split(self, flat: Floats) -> list[tuple[Floats, Floats]]:
-        """View a vector of all parameters as (weights, biases) per layer."""
         numbers = [
             size for one, other in pairwise(self.sizes) for size in (one * other, other)
         ]
@@ -281,10 +275,9 @@ class Network:
         return last_inputs @ weights[-last_inputs.shape[1] :] + biases
 
     def through(self, inputs: Floats, ahead: Floats | None = None) -> list[Floats]:
-        """Return the inputs of each layer and the outputs, shape (rows, units of the
-        layer).
+        """Return the inputs of each layer and the outputs, shape (rows, units).
 
-        With `ahead` of the last inputs, only the others are needed.
+        ahead: contribution of the last inputs, which are then left out of `inputs`.
         """
         weights, biases = self.layers[0]
         layers = [
@@ -316,8 +309,7 @@ class Network:
 
 
 class Adam:
-    """Adam: steps of about the learning rate along the mean gradient; changes `flat` in
-    place.
+    """The optimiser Adam, which changes `flat` in place.
 
     Kingma and Ba (2015), Adam: A Method for Stochastic Optimization, Algorithm 1.
     """
@@ -327,7 +319,7 @@ class Adam:
         self._mean, self._square, self._change = np.zeros((3, *flat.shape))
 
     def step(self, gradient: Floats) -> None:
-        """Take a step down the gradient, without new arrays."""
+        """Take a step down the gradient."""
         self.steps += 1
         change = self._change
         for moment, of, by in ((self._mean, 0.9, 1.0), (self._square, 0.999, gradient)):
@@ -348,7 +340,7 @@ class Adam:
 
 @declared()
 class Training:
-    """How the agent learns; parameters of `ddqn` and `worl_rtgs`, too."""
+    """Training of the agent; its fields are parameters of `ddqn` and `worl_rtgs`."""
 
     gamma: Fraction = parameter(
         "Discount of the next rewards, 0 to 1, printed; all others are ours.",
@@ -380,12 +372,11 @@ FIELDS = signature(Training).parameters.values()
 
 
 class Agent:
-    """A network that estimates the value of each GPU for the next unit, and learns by
-    trial.
+    """A double deep Q-network that estimates the value of each GPU for the next unit.
 
     State: turn, GPU loads, hopes and works of all units, 2n + m + 1 numbers as printed,
     scaled to about 1 (ours). Reward: -|hope - load of the GPU with the unit|, scaled
-    likewise; the minus sign is missing in print. GPUs without the memory are never
+    likewise; the minus sign is missing in print. GPUs without enough memory are never
     chosen. deviations: LoD per explored episode, seconds.
     """
 
@@ -411,9 +402,9 @@ class Agent:
         self.deviations: list[float] = []
 
     def explore(self, hopes: Floats) -> Ints:
-        """Run and remember one episode per row of hopes; return their plans.
+        """Run and store one episode per row of hopes; return the plans.
 
-        hopes and result: shape (plans, units); hopes in seconds.
+        hopes: seconds; hopes and result have shape (plans, units).
         """
         hopes = hopes[:, self.turns.unit] / self._scale_s
         loads, chosen = self._act(hopes, self.training.epsilon)
@@ -452,17 +443,13 @@ class Agent:
         return loads, chosen
 
     def _moving(self, turn: Ints, loads: Floats) -> Floats:
-        """Part of the state that changes from turn to turn."""
         return np.column_stack((turn / len(self._works), loads))
 
     def _constant(self, hopes: Floats) -> Floats:
         return np.column_stack((hopes, np.broadcast_to(self._works, hopes.shape)))
 
     def learn(self) -> None:
-        """Learn from remembered mini-batches (Algorithm 1, lines 12 to 17).
-
-        Ours: between episodes, not at each turn.
-        """
+        """Learn from mini-batches (Algorithm 1, lines 12 to 17); ours: per episode."""
         draw, training, units = self._random.integers, self.training, len(self._works)
         for _ in range(training.updates):
             row = draw(min(len(self.deviations), training.buffer), size=training.batch)
@@ -491,11 +478,10 @@ class Agent:
 
 
 def double_q(reward: Floats, gamma: Floats, online: Floats, target: Floats) -> Floats:
-    """Return the goals of double Q-learning (worl-rtgs.txt Section 4.3.4, equation of
-    y).
+    """Return the goals y of double Q-learning (worl-rtgs.txt Section 4.3.4).
 
     reward, gamma: shape (rows,), gamma 0 at the end of an episode. online, target:
-    values of both networks in the next state, shape (rows, actions).
+    values by both networks in the next state, shape (rows, actions).
     """
     best = online.argmax(axis=1)
     return np.asarray(reward + gamma * target[np.arange(len(reward)), best])
@@ -522,12 +508,11 @@ def ddqn(
     order: str = "graph",
     **training: Any,
 ) -> Solution:
-    """The agent alone, all units hoping for the mean load: one plan per episode until
-    the budget is spent (ours).
+    """The agent alone with the mean load as every hope: one plan per episode (ours).
 
-    episodes: after so many (printed), >= 1, the agent stops learning but keeps
-    exploring. paced, order: as in `rtgs`; the agent does not see the order. training:
-    fields of `Training`. worl-rtgs.txt Section 4.3.4, Algorithm 1.
+    episodes: after this many (printed) the agent stops learning but keeps exploring
+    until the budget is spent. paced, order: as in `rtgs`; the agent does not see the
+    order. training: fields of `Training`. worl-rtgs.txt Section 4.3.4, Algorithm 1.
     """
     search = Search(problem, budget, "ddqn", run_order(problem, order))
     agent = Agent(Turns(problem, paced), seed, Training(**training))
@@ -553,16 +538,12 @@ def worl_rtgs(
     order: str = "graph",
     **training: Any,
 ) -> Solution:
-    """Whales whose plans are built by the agent, after so many episodes with their
-    hopes.
+    """Whales whose plans are built by the agent, trained with their hopes.
 
     One agent serves the whole search; the whales of an iteration are parallel episodes.
-    Algorithm 1 trains a new network for each position in 1000 episodes, which takes
-    days per search of 300 nodes, so 1 is ours.
-
-    whales, iterations, b, paced, order: as in `rtgs`. episodes: of the agent with the
-    whales' hopes before each plan, >= 1. training: fields of `Training`. worl-rtgs.txt
-    Sections 4.1 and 4.3, Algorithms 1 and 2.
+    whales, iterations, b, paced, order: as in `rtgs`. episodes: before each plan; 1 is
+    ours, Algorithm 1 trains a new network for each position in 1000. training: fields
+    of `Training`. worl-rtgs.txt Sections 4.1 and 4.3, Algorithms 1 and 2.
     """
     search = Search(problem, budget, "worl-rtgs", run_order(problem, order))
     agent = Agent(Turns(problem, paced), seed, Training(**training))

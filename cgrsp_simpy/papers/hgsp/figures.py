@@ -50,7 +50,7 @@ PUBLISHED_OF_FIFO = {
 
 
 class Runs:
-    """Runs that figures share; instances per level, moves of the search."""
+    """Runs that figures share. instances: per level. moves: of the search."""
 
     @checked
     def __init__(
@@ -98,7 +98,7 @@ def _measure(task: tuple[str, int, int]) -> dict[str, Row]:
 
 
 def _busy_pct(schedule: Schedule) -> dict[str, float]:
-    """Utilisation of each model's GPUs from the first arrival to the last end."""
+    """Utilisation per GPU model from the first arrival to the last end."""
     gpus, busy_s = schedule.instance.gpus, schedule.finish_s - schedule.start_s
     span_s = schedule.finish_s.max() - schedule.instance.arrival_s.min()
     models = {
@@ -130,7 +130,6 @@ def gantt(runs: Runs) -> list[Row]:
 
 @gantt.draws
 def _(canvas: Canvas, rows: list[Row]) -> Handles:
-    """One panel per scheduler: green bars end in time, red ones late."""
     axes = canvas.subplots(len(GANTT), 1, sharex=True)
     for ax, name in zip(axes, GANTT):
         own = where(rows, scheduler=name)
@@ -243,7 +242,6 @@ def comparison(runs: Runs) -> list[Row]:
 
 @comparison.draws
 def _(canvas: Canvas, rows: list[Row]) -> Handles:
-    """Bars of weighted tardiness over FIFO's, with published ratios as hollow marks."""
     axes = canvas.subplots(1, len(LEVELS), sharex=True, sharey=True)
     for ax, level in zip(axes, LEVELS):
         _level_bars(ax, where(rows, level=level), "of_fifo")
@@ -275,13 +273,12 @@ def _(rows: list[Row]) -> str:
 def _pairs(
     runs: Runs, level: str, name: str, other: str
 ) -> Iterator[tuple[float, float]]:
-    """Weighted tardiness of two schedulers on each instance of a level."""
     found = (runs.measured[level, each] for each in (name, other))
     return zip(*([each["weighted_tardiness"] for each in own] for own in found))
 
 
 def _known(metric: str, values: Sequence[float]) -> Row:
-    """Mean and half width; empty if an instance lacks the metric, such as the gap."""
+    """Mean and half width; empty if an instance lacks the metric."""
     return {} if np.isnan(values).any() else with_halves({metric: mean(values)})
 
 
@@ -317,7 +314,7 @@ def _level_bars(ax: Axes, rows: Sequence[Row], metric: str) -> None:
 def table_one(runs: Runs) -> list[Row]:
     """Table I with 95 % half widths, and the printed values, which are of one instance.
 
-    minus_greedy: weighted tardiness less Greedy's on the same instance, seconds.
+    minus_greedy: weighted tardiness minus Greedy's on the same instance, seconds.
     """
     return [
         {
@@ -345,7 +342,6 @@ def table_one(runs: Runs) -> list[Row]:
 
 @table_one.draws
 def _(canvas: Canvas, rows: list[Row]) -> Handles:
-    """Points of weighted tardiness on a logarithmic axis; bars of missed deadlines."""
     axes = canvas.subplots(2, len(LEVELS), sharey=True)
     for (upper, lower), level in zip(axes.T, LEVELS):
         _points(upper, where(rows, level=level))
@@ -432,7 +428,6 @@ def _points(ax: Axes, rows: Sequence[Row]) -> None:
 
 
 def _claimed(greedy: Row, own: Row) -> str:
-    """Whether SAGreedy is better than Greedy, beyond its interval."""
     difference, spread = own["minus_greedy"], own[half("minus_greedy")]
     told = f"{own['weighted_tardiness']:,.0f} for {greedy['weighted_tardiness']:,.0f} s"
     better, no_better = difference + spread < 0, difference - spread >= 0
@@ -442,7 +437,7 @@ def _claimed(greedy: Row, own: Row) -> str:
 
 @FIGURES.add("utilisation", "How busy the GPUs are", (6.3, 4.4), note=_generated)
 def utilisation(runs: Runs) -> list[Row]:
-    """Utilisation of each model's GPUs by level and scheduler, with half widths."""
+    """Utilisation per GPU model, level and scheduler, with half widths."""
     return [
         {
             "level": level,
@@ -458,7 +453,6 @@ def utilisation(runs: Runs) -> list[Row]:
 
 @utilisation.draws
 def _(canvas: Canvas, rows: list[Row]) -> Handles:
-    """One panel per level: bars of each model of GPU, by scheduler."""
     axes = canvas.subplots(len(UTILISED), 1, sharex=True, sharey=True)
     for ax, level in zip(axes, UTILISED):
         for place, (model, colour) in enumerate(MODELS.items()):
@@ -496,7 +490,7 @@ def _(rows: list[Row]) -> str:
 
 
 def amount(value: float, other: float = 0.0) -> str:
-    """A weighted tardiness in few digits; in millions if it or `other` has so many."""
+    """Format a weighted tardiness; in millions if it or `other` is that large."""
     if max(value, other) >= 1e6:
         return f"{value / 1e6:.2f} M"
     return f"{value:,.0f}" if value >= 10 else f"{value:.2g}"
@@ -537,7 +531,6 @@ def searches(runs: Runs) -> list[Row]:
 
 @searches.draws
 def _(canvas: Canvas, rows: list[Row]) -> Handles:
-    """One column per search: tardiness over FIFO's."""
     kinds = list(dict.fromkeys((row["search"], row["on"]) for row in rows))
     axes = canvas.subplots(1, len(kinds), sharey=True)
     for ax, (name, on) in zip(axes, kinds):

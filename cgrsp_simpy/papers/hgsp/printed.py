@@ -60,7 +60,7 @@ def of_table_one(
 
 
 def of_table_two(*_: object) -> list[Entry]:
-    """Judge the cells of Table II by the authors' loop, and as the text describes."""
+    """Judge the cells of Table II by the authors' loop and by the text."""
     return [
         Entry(
             "hgsp",
@@ -77,7 +77,7 @@ def of_table_two(*_: object) -> list[Entry]:
 
 
 def _change_pct(dataset: str, unit: int = 0) -> float:
-    """Return the change from FIFO to SAGreedy by the printed cells, per cent."""
+    """Return the change from FIFO to SAGreedy by the printed cells, percent."""
     fifo, best = (
         printed_value(PRINTED[dataset, name][unit]) for name in ("fifo", "sagreedy")
     )

@@ -1,8 +1,8 @@
-"""SAGreedy (hgsp.txt Section III.C): annealing over orders of tasks.
+"""SAGreedy (hgsp.txt Section III.C): simulated annealing over orders of tasks.
 
 As in the authors' public program, which differs from the text: an order is carried out
-by insertion into gaps, the neighbour draws a new order of the chosen late tasks, and it
-runs with K = 1000 and alpha = .99 (text: 100 and .95).
+by insertion into gaps, the neighbour draws a new order of the chosen late tasks, and K
+= 1000 and alpha = .99 (text: 100 and .95).
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ LEAST_RATIO, MOST_RATIO = 0.1, 0.8  # of Eq. 15, here linear instead of clipped
 def inserter(instance: Instance) -> Callable[[Ints], Schedule]:
     """Return a function that schedules an order of all tasks.
 
-    Each in turn goes into the earliest gap on the GPU where it then ends first. In
-    order of arrival this is Greedy.
+    Each task in turn goes into the earliest gap of the GPU on which it then ends first.
+    The order of arrival gives Greedy.
     """
     from cgrsp_simpy.base.compiled import rows_of
     from cgrsp_simpy.hgsp import descent  # numba takes a second to load
@@ -52,11 +52,7 @@ def inserter(instance: Instance) -> Callable[[Ints], Schedule]:
 def sagreedy(
     instance: Instance, seed: int = 0, iterations: int = ITERATIONS
 ) -> tuple[Schedule, list[Iteration]]:
-    """Return the best schedule, never worse than Greedy, where it starts, and the
-    course.
-
-    It stops once no task is late.
-    """
+    """Return the best schedule, never worse than Greedy's, and the search's course."""
     rng, temperature, carry_out = stream(seed, "sagreedy"), INITIAL, inserter(instance)
     current = best = carry_out(np.arange(instance.tasks))
     value = least = current.weighted_tardiness
@@ -78,7 +74,7 @@ def sagreedy(
 
 
 def scheduler(instance: Instance, seed: int, *_: Any) -> Solution:
-    """Simulated annealing over the order of Greedy, from where it starts."""
+    """Simulated annealing over orders of tasks, starting from Greedy's."""
     return Solution(*sagreedy(instance, seed))
 
 

@@ -60,17 +60,15 @@ def table_one(
     policies: Collection[str] = ("fifo", "greedy", "sagreedy"),
     executor: Executor | int | None = None,
 ) -> list[dict[str, Any]]:
-    """Return one row per data set, cluster, scheduler and metric: printed, least,
-    greatest, verdict.
+    """Return one row per data set, cluster, scheduler and metric, with its verdict.
 
     The paper prints one cluster per data set; the others have no verdict and at most
-    five seeds. FIFO and Greedy agree if the result rounds to the printed value,
-    SAGreedy if the printed value lies within the central 95 % of the seeds of its
-    search. The ends are the quantiles of rank (n + 1) p, so that one more run of the
-    same program lies between them with probability 95 %. With fewer than 39 seeds the
-    ends are the least and the greatest, and a value outside is undecided. tasks: folder
-    of the authors' tasks1.csv to tasks4.csv; without it tasks1 and tasks2 are
-    generated, one instance per seed, and the range is over these.
+    five seeds. FIFO and Greedy agree if the result rounds to the printed value;
+    SAGreedy if the printed value lies within the central 95 % of its seeds, whose ends
+    are the quantiles of rank (n + 1) p. With fewer than 39 seeds the ends are the least
+    and the greatest value, and a value outside is undecided. tasks: folder of the
+    authors' tasks1.csv to tasks4.csv; without it tasks1 and tasks2 are generated, one
+    instance per seed.
     """
     all_seeds = tuple(seeds)
     keys = [
@@ -115,14 +113,13 @@ def _seeds_of(
     seeds: Sequence[int],
     tasks: str | Path | None,
 ) -> Sequence[int]:
-    """Return one seed of what does not depend on it, and few of what is not printed."""
+    """Return one seed if the result is not random, and few if it is not printed."""
     if not _is_random(dataset, scheduler, tasks):
         return seeds[:1]
     return seeds if size == LEVELS[dataset].cluster else seeds[:NOT_PRINTED_SEEDS]
 
 
 def _is_random(dataset: str, scheduler: str, tasks: str | Path | None) -> bool:
-    """Whether the result depends on the seed."""
     return scheduler in SEEDED or (tasks is None and dataset not in AUTHORS_SEEDS)
 
 
@@ -162,7 +159,6 @@ def _instance(
 
 
 def _rounded(value: float, cell: str) -> str:
-    """A value with as many decimals as a printed cell."""
     number = cell.rstrip("M")
     decimals = len(number.partition(".")[2])
     return f"{value / (1e6 if cell != number else 1):.{decimals}f}{cell[len(number) :]}"

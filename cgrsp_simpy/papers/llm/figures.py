@@ -54,7 +54,7 @@ SHOWN = (
 
 @dataclass(frozen=True)
 class Runs:
-    """Inputs of the figures. source: the requests. executor: of the runs."""
+    """Inputs of the figures. source: the requests."""
 
     source: Offered | RequestList = LIKE_AZURE
     executor: Executor | int | None = None
@@ -78,7 +78,7 @@ FIGURES = Figures("llm_", Runs, handlelength=1.6)
     texts=("model", "source"),
 )
 def gpus(runs: Runs) -> list[Row]:
-    """Times of requests on each number of GPUs."""
+    """Times of requests per number of GPUs."""
     rows: list[Row] = []
     for model, scenario in SERVICES:
         degree, source = scenario.service.tensor_parallel, runs.source
@@ -98,7 +98,6 @@ def gpus(runs: Runs) -> list[Row]:
 
 @gpus.draws
 def _(canvas: Canvas, rows: list[Row]) -> Handles:
-    """Mean and 99th percentile of the response, and goodput, by number of GPUs."""
     response, goodput = canvas.subplots(1, 2)
     handles = []
     for model, degree in dict.fromkeys(
@@ -159,7 +158,6 @@ table2 = FIGURES.add(
 
 @table2.draws
 def _(canvas: Canvas, rows: list[Row]) -> Handles:
-    """Bars of both measures, with and without the double count; hollow: printed."""
     labels = {
         "weighted_response": "weighted response (s)",
         "mean_response_s": "mean response (s)",

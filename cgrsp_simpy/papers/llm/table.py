@@ -23,9 +23,9 @@ def printed_loop(policy: str, double_count: bool) -> dict[str, float]:
     """Return the figures of Table II by the authors' loop, under fifo or wsrpt.
 
     The clock is a floating-point sum of steps: 250 of them are less than 2.5 s, so a
-    request that waits for a completion at 2.5 s starts at 2.51 s. A completion is the
-    start plus the time, not the next step. double_count: the slots to fill are the idle
-    GPUs // 2 less the running requests, as in the authors' program. False: all slots.
+    request that waits for a completion at 2.5 s starts at 2.51 s. double_count: the
+    slots to fill are the idle GPUs // 2 minus the running requests, as in the authors'
+    program; False: all slots.
     """
     waiting = [(weight, tokens / TOKENS_PER_S) for weight, tokens in REQUESTS]
     if policy == "wsrpt":
@@ -49,8 +49,7 @@ def printed_loop(policy: str, double_count: bool) -> dict[str, float]:
 def table_two() -> list[dict[str, Any]]:
     """Return one row per printed figure, with and without the double count.
 
-    policy, double_count, figure, found, printed, verdict (of the ledger, by whether the
-    figure rounds to the printed one).
+    verdict: of the ledger, by whether the figure rounds to the printed one.
     """
     return [
         {

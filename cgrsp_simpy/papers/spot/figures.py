@@ -85,7 +85,7 @@ FIGURES = Figures("spot_", Runs)
     legend={"columns": 3},
 )
 def course(runs: Runs) -> list[Row]:  # noqa: ARG001, one seed is drawn
-    """Resource of one job over time by policy, and spot availability, hours."""
+    """Resource of one job over time per policy, and spot availability, hours."""
     scenario = Scenario(MARKET, deadline=52.0, overhead=0.2)
     found = {name: simulate(scenario, name, SEED) for name in DRAWN}
     market = found[DRAWN[0]].plan.market
@@ -117,7 +117,6 @@ def course(runs: Runs) -> list[Row]:  # noqa: ARG001, one seed is drawn
 
 @course.draws
 def _(canvas: Canvas, rows: list[Row]) -> Handles:
-    """One line per policy: the job's resource over time; top: availability."""
     ax = canvas.add_subplot()
     lanes = ["market", *DRAWN]
     names = [(row["phase"], row["policy"], row["place"]) for row in rows]
@@ -175,7 +174,7 @@ def _(rows: list[Row]) -> str:
     ),
 )
 def costs(runs: Runs) -> list[Row]:
-    """Cost of each policy by deadline and overhead, percent of on demand only."""
+    """Cost of each policy per deadline and overhead, percent of on demand only."""
     study = deadline_study(
         {"made up": MARKET},
         DEADLINES_H,
@@ -193,7 +192,6 @@ def costs(runs: Runs) -> list[Row]:
 
 @costs.draws
 def _(canvas: Canvas, rows: list[Row]) -> None:
-    """One panel per overhead: cost by deadline, one line per policy."""
     overheads = list(dict.fromkeys(row["overhead_h"] for row in rows))
     axes = canvas.subplots(1, len(overheads), sharey=True)
     for ax, overhead in zip(axes, overheads):

@@ -1,4 +1,4 @@
-"""Markets x deadlines x overheads: costs, and shares of the omniscient saving."""
+"""Costs by market, deadline and overhead, and shares of the omniscient saving."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Terms = tuple[float, float]
 
 @dataclass(frozen=True)
 class DeadlineStudy:
-    """Comparisons by market, deadline and overhead, all on the same seeds."""
+    """Comparisons per market, deadline and overhead, all on the same seeds."""
 
     studies: Mapping[str, Mapping[Terms, Comparison]]
 
@@ -59,8 +59,7 @@ class DeadlineStudy:
         return mean(100 * (100 - cost) / (100 - best))
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return one row per market, deadline, overhead and policy: means and half
-        widths.
+        """Return one row per market, deadline, overhead and policy.
 
         Market "all": means over markets, with the share of the optimum's saving.
         """
@@ -95,7 +94,6 @@ class DeadlineStudy:
         return {"saving_pct": saving.mean, "saving_pct_half": saving.half_width}
 
     def __str__(self) -> str:
-        """Costs, percent of on demand: one line per market, one column per policy."""
         parts, every = [], self.rows()
         for deadline, overhead in self.terms:
             rows = [
@@ -149,10 +147,9 @@ def deadline_study(
     hours: float = 48.0,
     executor: Executor | int | None = None,
 ) -> DeadlineStudy:
-    """Compare policies in every named market, for every deadline and overhead.
+    """Compare policies in every market, for every deadline and overhead.
 
-    deadlines, overheads, hours: see `Scenario`, hours. policies, seeds, executor: see
-    `cg.compare`. Raises InputError for what is not allowed.
+    deadlines, overheads, hours: see `Scenario`, hours.
     """
     require(len(markets) > 0, "markets", markets, "at least one")
     require(

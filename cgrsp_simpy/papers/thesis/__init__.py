@@ -1,7 +1,4 @@
-"""The thesis: its tables and figures, published next to reproduced values.
-
-`figure` draws one of its figures, optionally with other parameters.
-"""
+"""The thesis: its tables and figures, published next to reproduced values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures of the thesis's data, here generated, and of single days."""
+"""Figures of generated data like the thesis's, and of single days."""
 
 from __future__ import annotations
 
@@ -65,10 +65,7 @@ FIGURES = Figures("figure_")
     note=GENERATED,
 )
 def generated_jobs(_results: Results | None) -> list[Row]:
-    """Return 6,627 jobs with the printed counts, means by type, dispersion and range.
-
-    They are generated, not the studio's data.
-    """
+    """Return 6,627 generated jobs with the printed counts, means and dispersion."""
     rng = stream(0, "generated")
     weights = np.array([PEAK if hour in MORNING else 1.0 for hour in range(24)])
     found = []
@@ -142,10 +139,10 @@ def _(canvas: Canvas, rows: list[Row]) -> None:
     note=f"(b): {GENERATED}",
 )
 def multiplier(_results: Results | None) -> list[Row]:
-    """Return the stock multiplier by hour of day, calibrated and printed.
+    """Return the stock multiplier per hour of day, calibrated and printed.
 
-    And the two windows with most of the snapshots of prices and stock, whose times are
-    not printed, and arrivals by hour of the generated data.
+    Also the two windows with most of the snapshots of prices and stock, and the
+    arrivals per hour of the generated data.
     """
     spans: list[tuple[Any, ...]] = [
         (name, begin, end, value, clock.start_h)
@@ -218,7 +215,7 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
 def stock_over_the_day(
     results: Results, days: Iterable[str] = ("normal", "surge")
 ) -> list[Row]:
-    """Return shares of dispatches by stock status and hour of the run, under FIFO."""
+    """Return shares of dispatches per stock status and hour of the run, under FIFO."""
     rows = []
     for name in days:
         seeds, scenario = results.replications or SEEDS, results.market(day(name))

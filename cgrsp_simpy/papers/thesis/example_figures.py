@@ -39,8 +39,8 @@ FIGURES = Figures("figure_")
 def _seen(view: View, answer: list[Any]) -> list[Row]:
     """Return a view and its answer: one row per pending job and one per slot.
 
-    slot: where a job is sent, -1 for nowhere. first_s: a slot's mean execution time of
-    the first pending job.
+    slot: that the job is sent to, or -1. first_s: mean execution time of the first
+    pending job on the slot.
     """
     chosen = {job.id: slot.index for job, slot in answer}
     common = {"time_s": view.now_s, "policy": QOS_FIRST.name}
@@ -85,15 +85,14 @@ def _seen(view: View, answer: list[Any]) -> list[Row]:
 def decision(_results: Results | None) -> list[Row]:
     """Return the first decision that matches the caption, on days of `scenes` by seed.
 
-    A tight job and two loose ones wait, in this order; at least as many slots are idle,
-    and not all; two idle slots are the cheapest, and the fastest for the tight job is
+    A tight job and two loose ones wait, in this order; at least three slots are idle,
+    but not all; two idle slots are the cheapest, and the fastest for the tight job is
     another.
     """
     return next(filter(None, map(_decision, count())))
 
 
 def _decision(seed: int) -> list[Row]:
-    """Return the first such decision of a day, by the policy of Section 3.7's text."""
     rows: list[Row] = []
 
     def policy(view: View) -> Any:
@@ -278,7 +277,6 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
 
 
 def _gantt(ax: Axes, rows: Sequence[Row], slots: int) -> None:
-    """Draw jobs on their slots, with number and complexity."""
     for row in rows:
         colour = COMPLEXITY[row["complexity"] - 1]
         ax.barh(

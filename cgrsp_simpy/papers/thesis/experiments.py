@@ -1,7 +1,4 @@
-"""Experiments of the thesis: the runs behind each printed cell, and its statistic.
-
-A cell is a statistic of figures by seed; most are plain means.
-"""
+"""Experiments of the thesis: the runs behind each printed cell, and its statistic."""
 
 from __future__ import annotations
 
@@ -58,7 +55,7 @@ SPREAD_SEEDS = 200  # seeds for the distribution that contains Table 5.1's seed
 
 
 class Source(NamedTuple):
-    """Source of values by seed: a figure of a policy on a scenario, or over months."""
+    """Source of values per seed: a figure of a policy on a scenario, or over months."""
 
     scenario: Scenario | str
     policy: str
@@ -66,7 +63,7 @@ class Source(NamedTuple):
 
 
 class Measure(NamedTuple):
-    """Statistic of values by seed that gives a cell's figure."""
+    """Statistic of values per seed that gives a cell's figure."""
 
     statistic: Statistic
     sources: tuple[Source, ...]
@@ -76,9 +73,9 @@ class Measure(NamedTuple):
 class Cell:
     """Printed figure and its measure.
 
-    part: which of two figures in one printed cell. printed: the figure as text, with
-    its interval if printed. again: whether another table has the same figure of the
-    same runs, so that it is not counted twice.
+    part: which of two figures in one printed cell. printed: text, with its interval if
+    that is printed. again: whether another table prints the same figure of the same
+    runs, so that it is not counted twice.
     """
 
     row: str
@@ -96,17 +93,14 @@ class Cell:
 
 @dataclass(frozen=True)
 class Table:
-    """Table of the thesis.
-
-    n: replications behind each printed cell. cells: by row, then column.
-    """
+    """Table of the thesis. n: replications per cell. cells: by row, then column."""
 
     id: str
     n: int
     cells: tuple[Cell, ...]
 
     def seeds(self, wanted: int | None) -> int:
-        """Return the replications to run: those wanted, or the printed number."""
+        """Return the replications to run: the wanted or the printed number."""
         return max(wanted or 0, SPREAD_SEEDS) if self.n == 1 else wanted or self.n
 
 
@@ -139,25 +133,19 @@ class Excess:
     factor: float = 1.0
 
     def __call__(self, values: np.ndarray, others: np.ndarray) -> np.ndarray:
-        """Return the mean difference."""
         return average(self.by_seed(values, others))
 
     def by_seed(self, values: np.ndarray, others: np.ndarray) -> np.ndarray:
-        """Return the differences."""
         return values - self.factor * others
 
 
 @dataclass(frozen=True)
 class OfMeans:
-    """Function of the means over seeds of several figures.
-
-    function: of an array of means, with figures on its first axis.
-    """
+    """Function of an array of the means over seeds, with figures on its first axis."""
 
     function: Callable[[np.ndarray], np.ndarray]
 
     def __call__(self, *figures: np.ndarray) -> np.ndarray:
-        """Return the function of the means of figures by seed."""
         return np.asarray(
             self.function(np.stack([average(values) for values in figures]))
         )
@@ -188,9 +176,9 @@ SCORED = ("fifo", "spt", "edf", "spt-rescue", "rh", "cadr")
 def composite(policy: int, cost_weight: float, ratio: float) -> Statistic:
     """Return the normalised objective of a scored policy (thesis Section 5.5.7).
 
-    As in the printed figures it uses wait in minutes, miss in per cent (Table 5.12:
-    tardiness in minutes) and cost, of each policy in turn. Eq. 3.10 has seconds and
-    numbers of misses, which do not reproduce its Table 5.11.
+    As in the printed figures it uses wait in minutes, miss in percent (Table 5.12:
+    tardiness in minutes) and cost. Eq. 3.10 has seconds and numbers of misses, which do
+    not reproduce its Table 5.11.
     """
 
     def function(means: np.ndarray) -> np.ndarray:
@@ -209,7 +197,7 @@ def composites(
 ) -> np.ndarray:
     """Return w_cost x minmax(cost) + (1 - w_cost) x minmax(wait + ratio x late).
 
-    Policies are the first axis.
+    Policies are on the first axis.
     """
     return cost_weight * _minmax(cost) + (1 - cost_weight) * _minmax(
         wait + ratio * late
@@ -221,7 +209,7 @@ def _minmax(values: np.ndarray) -> np.ndarray:
 
 
 def _ratio(above: np.ndarray, below: np.ndarray) -> np.ndarray:
-    """Return NaN or infinity if the values do not differ."""
+    """Divide; NaN or infinity if the values do not differ."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(above / below)
 
@@ -232,7 +220,6 @@ Rule = Callable[[str, str], list[Measure]]
 
 
 def _by_policy(scenario: Scenario | str) -> Rule:
-    """Map policies (rows) and figures (columns) to measures."""
     return lambda row, column: [mean_of(scenario, NAMES[row], FIGURES[column])]
 
 
@@ -244,7 +231,6 @@ def _ablation(row: str, column: str) -> list[Measure]:
 
 
 def _wait_and_miss(scenario_of: Callable[[str], Scenario]) -> Rule:
-    """Map scenarios (rows) and policies (columns) to wait / miss."""
     return lambda row, column: [
         mean_of(scenario_of(row), NAMES[column], figure)
         for figure in ("wait_min", "miss_pct")
@@ -262,10 +248,6 @@ def _tightness(row: str, column: str) -> list[Measure]:
 def _swept(
     policy: str, parameter: str, default: float, row: str, column: str
 ) -> list[Measure]:
-    """Map values of a policy's parameter (rows) and figures (columns) to measures.
-
-    At its default the policy has its plain name.
-    """
     value = number_in(row)
     text = policy if value == default else f"{policy}:{parameter}={value:g}"
     return [mean_of(HECTIC, text, FIGURES[column])]
@@ -283,7 +265,6 @@ def _reservations(row: str, column: str) -> list[Measure]:
 
 
 def _extreme(row: str, column: str) -> list[Measure]:
-    """Map kinds of days in the month to the least or greatest wait of the policies."""
     least = partial(np.min if column.startswith("least") else np.max, axis=0)
     sources = (Source(f"{MONTH} {row}", NAMES[name], "wait_min") for name in MONTHLY)
     return [Measure(OfMeans(least), tuple(sources))]
@@ -374,7 +355,7 @@ TABLES = {
 
 
 def of_policies(table: Table, policies: Mapping[str, Any]) -> Table:
-    """Return the table with these policies, by name.
+    """Return the table with other policies, by name.
 
     A policy that is not printed has the cells of the first printed one, without
     figures. Raises InputError for a table without a choice of policies.
@@ -395,7 +376,6 @@ def of_policies(table: Table, policies: Mapping[str, Any]) -> Table:
 
 
 def _of(cells: Sequence[Cell], first: str, name: str, policy: Any) -> Iterator[Cell]:
-    """Return the cells of a policy, in place of another's."""
     named = {PRINTED_AS[first]: name}
     for each in cells:
         sources = tuple(

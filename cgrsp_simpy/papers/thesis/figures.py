@@ -172,7 +172,6 @@ def _(canvas: Canvas, rows: list[Row]) -> None:
 def _part(
     ax: Axes, row: Row, place: tuple[float, float, float, float], colour: str
 ) -> None:
-    """Draw a box: what it is, the names that carry it out, and what it does."""
     left, low, width, height = place
     ax.add_patch(
         FancyBboxPatch(
@@ -228,10 +227,7 @@ def _results(
     policies: Sequence[Any] | None = None,
     scenario: Mapping[str, Any] | None = None,
 ) -> Results:
-    """Return the runs behind figures, or those of a results directory.
-
-    The arguments are those of `figure`.
-    """
+    """Return the runs behind figures, or those of a results directory."""
     needs = dict.fromkeys(table for id in drawn for table in FIGURES[id].needs)
     given = _given(seeds=seeds, policies=policies, scenario=scenario)
     if runs_from is not None:
@@ -306,8 +302,8 @@ def draw_figures(
 ) -> list[Path]:
     """Draw figures into a folder, as `Gallery.draw`.
 
-    more: as in it and `figure`; runs_from: a results directory of `cgrsp papers
-    tables thesis --out`, whose runs are used.
+    more: parameters of it and of `figure`; runs_from: a results directory of `cgrsp
+    papers tables thesis --out`, whose runs are used.
     """
     return GALLERY.draw(folder, ids, drawn=ids, **more)
 
@@ -323,19 +319,17 @@ def figure(
     csv: str | Path | None = None,
     executor: Executor | int | None = None,
 ) -> Canvas:
-    """Draw a figure of the thesis, optionally with other parameters; published marks
-    stay.
+    """Draw a figure of the thesis, optionally with other parameters.
 
     id: its number, or "slots", "thresholds", "reservations", "stock", "queue" or
     "cells". seeds: replications, from 2 on, by default those of the thesis. policies:
     by default those of the thesis; others have no published marks. scenario: parameters
     to change in each scenario, such as {"slots": 7}: those of `Scenario.varied` that
     the figure itself does not vary. style: "print", "lecture", "single" or "double"
-    (columns of a journal), or settings of matplotlib by name ({"font.size": 10}); the
-    caller's settings stay, and no text is below 7 pt. width: mm, by default the
-    style's. csv: CSV file to draw from, without simulating. executor: as in `compare`.
-    Returns a figure that pyplot does not manage. Raises InputError for what is not
-    allowed, or has no effect.
+    (columns of a journal), or settings of matplotlib by name ({"font.size": 10}); no
+    text is below 7 pt. width: mm, by default the style's. csv: CSV file to draw from,
+    without simulating. executor: as in `compare`. Returns a figure that pyplot does not
+    manage. Raises InputError for what is not allowed, or has no effect.
     """
     given = _given(seeds=seeds, policies=policies, scenario=scenario)
     look: dict[str, Any] = {

@@ -50,7 +50,7 @@ def entries(
     ids: Sequence[str] = IDS,
     out: str | Path | None = None,
 ) -> Iterator[Entry]:
-    """Yield the cells of tables, the sentences, the readings and what is not testable.
+    """Yield the cells of tables, sentences, readings and untestable statements.
 
     seeds: replications (months for 5.13), by default the printed numbers. ids: of
     tables; 5.14 or 6.1 selects all sentences. executor, out: as in `compare`. Raises
@@ -70,7 +70,7 @@ def entries(
 
 
 def of_text() -> list[Entry]:
-    """Return settings and other numbers of the text of Chapter 5."""
+    """Return the entries of settings and other numbers in the text of Chapter 5."""
     return [*_settings(), *_computed(), *_untestable()]
 
 

@@ -1,7 +1,7 @@
 """Tables of the thesis as printed: figures to compare with, never used for a result.
 
-Each is a text table; a cell holds a figure, with its 95 % interval if printed, or two
-figures with a slash between. Only names of rows and columns are unified.
+A cell holds a figure, with its 95 % interval if printed, or two figures with a slash
+between. Only the names of rows and columns are unified.
 """
 
 from __future__ import annotations
@@ -11,10 +11,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Printed:
-    """Printed table.
-
-    id: its number. n: replications behind each cell. rows: name -> cells as printed.
-    """
+    """Printed table. n: replications behind each cell. rows: cells per row name."""
 
     id: str
     caption: str

@@ -1,8 +1,8 @@
 """Readings of the thesis, chosen by one half of its numbers and judged by the other.
 
 The hours of the stock, the order of jobs of equal time and the month's mix of days are
-not printed as they were run. They were chosen by the tables that they are judged on;
-here only tables (of the mix, rows) of odd or of even numbers choose.
+not printed as they were run. Tables (of the mix, rows) of odd or of even numbers choose
+a reading, and the others judge it.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ HOURS = {  # hours after the start at which the peak of the stock's clock begins
 
 @dataclass(frozen=True)
 class ByArrival:
-    """Policy of a name that takes jobs of equal rank and time by arrival."""
+    """Policy of this name that orders jobs of equal rank and time by arrival."""
 
     name: str
 
@@ -86,10 +86,7 @@ def _by_arrival(name: str) -> ListPolicy:
 
 
 def readings(results: Results, executor: Executor | int | None) -> Iterator[Entry]:
-    """Yield the verdicts on readings, each fitted on one half and judged on the other.
-
-    results: of all tables.
-    """
+    """Yield the verdicts on readings; results: of all tables."""
     seeds = min(SEEDS, results.replications or SEEDS)
     few = replace(results, replications=seeds, tables=_tables(False))
 
@@ -121,7 +118,7 @@ def readings(results: Results, executor: Executor | int | None) -> Iterator[Entr
 
 
 def _tables(tied: bool) -> dict[str, Table]:
-    """Return the counted cells; tied: only of policies with jobs of equal time."""
+    """Return the counted cells; tied: only of policies that can rank jobs equally."""
     return {
         id: replace(
             table,
@@ -139,7 +136,6 @@ def _tables(tied: bool) -> dict[str, Table]:
 
 
 def _late(cell: Cell) -> Cell:
-    """Return a cell with jobs of equal time by arrival."""
     (source,) = cell.measure.sources
     policy: Any = ByArrival(source.policy)
     measure = cell.measure._replace(sources=(source._replace(policy=policy),))
@@ -154,7 +150,7 @@ def _is_tied(policy: str) -> bool:
 def _halved(
     where: str, name: str, tried: Mapping[str, Results], full: Results
 ) -> Iterator[Entry]:
-    """Fit on each half; the first reading is the one of the package, with full runs."""
+    """Fit on each half; the package's reading is the first, with full runs."""
     first, whole = next(iter(tried)), "; fitted and judged on all tables: "
     tables = tried[first].tables
     all_cells = [cell for id in tables for cell in judged(tables[id], full)]

@@ -47,7 +47,7 @@ def thesis_market(scenario: Scenario) -> Scenario:
 
 @dataclass(frozen=True)
 class Results:
-    """Figures by seed, for the simulated tables.
+    """Figures per seed, for the simulated tables.
 
     replications: for every table; None for the printed numbers. market: changes each
     scenario's market. policies: by name; None for the thesis's. tables: with these
@@ -79,7 +79,7 @@ class Results:
         return np.array([row[source.figure] for row in rows])
 
     def _of_days(self, kind: str, source: Source, n: int) -> np.ndarray:
-        """Return means over the days of a kind, of the months that have such days."""
+        """Return means over the days of a kind, for the months that have such days."""
         months = grouped(
             (
                 row
@@ -94,7 +94,7 @@ class Results:
         )
 
     def sample(self, measure: Measure, n: int) -> list[np.ndarray]:
-        """Return values by seed of each source of a measure."""
+        """Return values per seed of each source of a measure."""
         return [self.values(source, n) for source in measure.sources]
 
 
@@ -129,7 +129,7 @@ def reproduce(
 
 
 def _days_of(month: Month, policy: str, seed: int, runs: Runs) -> list[dict[str, Any]]:
-    """Return one row per day of a month, none if a run failed."""
+    """Return one row per day of a month, none if the run failed."""
     outcome = runs.outcome(month, policy, seed)
     if isinstance(outcome, str):
         return []
@@ -139,7 +139,6 @@ def _days_of(month: Month, policy: str, seed: int, runs: Runs) -> list[dict[str,
 def _most(
     measures: Sequence[tuple[Measure, int]],
 ) -> dict[tuple[Scenario | str, str], int]:
-    """Return the greatest number of seeds by scenario, or month, and policy."""
     most: dict[tuple[Scenario | str, str], int] = {}
     for measure, n in measures:
         for scenario, policy, _ in measure.sources:
@@ -149,7 +148,7 @@ def _most(
 
 
 def work_of(measures: Sequence[tuple[Measure, int]]) -> int:
-    """How many jobs `reproduce` simulates for measures; of the month the mean day's."""
+    """Return the number of jobs to simulate; the days of a month count as average."""
     month = 30 * summed(
         share * subject_of(day(kind)).work for kind, share in THESIS_MIX.items()
     )
@@ -163,7 +162,7 @@ def work_of(measures: Sequence[tuple[Measure, int]]) -> int:
 def known_directory(
     path: str | Path, ids: Sequence[str]
 ) -> tuple[list[str], int | None]:
-    """Return tables and replications of a results directory of the thesis.
+    """Return the tables and replications of a results directory of the thesis.
 
     Raises InputError for any other directory.
     """

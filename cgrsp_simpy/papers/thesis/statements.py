@@ -2,8 +2,8 @@
 
 If the printed figures give such a number, and it is out of bounds, the document
 contradicts itself. Otherwise the number is simulated, unless it is arithmetic on
-printed figures: it agrees if its 95 % interval is within the bounds, differs if it is
-outside, and is undecided at these seeds otherwise.
+printed figures: it agrees if its 95 % interval is within the bounds, differs if the
+interval is outside, and is undecided otherwise.
 """
 
 from __future__ import annotations
@@ -81,9 +81,8 @@ Function = Callable[[np.ndarray], Any]
 class OfPrint:
     """Number computed from printed figures alone.
 
-    function: of an array of the figures of a column of a table, without their
-    intervals. rows: of the column; by default all. source: named in the reason if there
-    is no table.
+    function: of an array of the figures of a table's column. rows: by default all.
+    source: named in the reason if there is no table.
     """
 
     function: Callable[[np.ndarray], float]
@@ -109,8 +108,8 @@ class OfPrint:
 class Part:
     """Number and the bounds that a sentence puts on it.
 
-    n: replications of the printed one. table: whose printed figures decide; by default
-    the first table of means that has them.
+    n: printed replications. table: whose printed figures decide; by default the first
+    table of means that has them.
     """
 
     text: str
@@ -131,10 +130,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Claim:
-    """Sentence of the thesis, restated, and its parts.
-
-    where: table and row, or section.
-    """
+    """Sentence of the thesis, restated, and its parts. where: table row or section."""
 
     where: str
     sentence: str
@@ -154,7 +150,6 @@ def _part(
     scenario: Scenario | str = HECTIC,
     table: str = "",
 ) -> Part:
-    """Return a part on one figure, with as many replications as printed."""
     name = scenario if isinstance(scenario, str) else scenario.name
     few = isinstance(scenario, str) or len(scenario.slots) != 5 or table == "5.7"
     measure = measure_of(statistic, scenario, figure, *policies)
@@ -222,7 +217,6 @@ def _column(
     column: str,
     *rows: str,
 ) -> Part:
-    """Bound a number computed from a printed column, by default of all its rows."""
     return Part(text, OfPrint(function, table, column, rows), low, high)
 
 
@@ -241,12 +235,10 @@ def _of_means(
     sources: Sequence[Source],
     n: int = 30,
 ) -> Part:
-    """Bound a function of means."""
     return Part(text, Measure(OfMeans(function), tuple(sources)), low, high, n)
 
 
 def _spread_pct(means: np.ndarray) -> np.ndarray:
-    """Return by how much the greatest mean exceeds the least."""
     return np.asarray(100 * (means.max(axis=0) / means.min(axis=0) - 1))
 
 
@@ -260,29 +252,26 @@ def _opposed(means: np.ndarray) -> np.ndarray:
 
 
 def _slower(means: np.ndarray) -> np.ndarray:
-    """Return the least excess of a fall of the means over the next fall."""
+    """Return the least excess of a decrease of the means over the next decrease."""
     return np.asarray(np.diff(means, n=2, axis=0).min(axis=0))
 
 
 def _change_pct(means: np.ndarray) -> np.ndarray:
-    """Return the greatest change of the first half of the means from the second."""
     half = len(means) // 2
     return np.asarray(abs(100 * (means[:half] / means[half:] - 1)).max(axis=0))
 
 
 def _scores(table: str, *rows: str) -> np.ndarray:
-    """Return the composites of the policies by row."""
     return np.array([PRINTED[table].rows[row] for row in rows], float)
 
 
 def _won(policy: str, table: str, *rows: str) -> int:
-    """Return in how many rows a policy has the least composite."""
+    """Return the number of rows in which a policy has the least composite."""
     place = PRINTED[table].columns.index(policy)
     return int(np.sum(_scores(table, *rows).argmin(axis=1) == place))
 
 
 def _lead(policy: str, other: str, table: str, row: str) -> float:
-    """Return by how much another policy's composite exceeds a policy's."""
     scores = dict(zip(PRINTED[table].columns, _scores(table, row)[0]))
     return float(scores[other] - scores[policy])
 
@@ -305,7 +294,7 @@ def _d_of_intervals(pair: str, column: str) -> float:
 
 
 def _hours(name: str) -> float:
-    """Return for how many hours jobs arrive on a day, by their number and rate."""
+    """Return the length of the arrivals of a day, hours, by their number and rate."""
     rate_per_s, jobs = DAYS[name]
     return jobs / rate_per_s / 3600
 
@@ -994,7 +983,7 @@ def judged_claims(results: Results) -> Iterator[Entry]:
 
 
 def judge(claim: Claim, results: Results) -> Entry:
-    """Return the worst verdict on a part, with the parts that have it."""
+    """Return the worst verdict on a part, naming the parts that have it."""
     verdicts, reasons = zip(*(_of_part(part, results) for part in claim.parts))
     order = (CONTRADICTED, DIFFERENT, UNDECIDED, REPRODUCED)
     verdict = min(verdicts, key=order.index)
@@ -1030,7 +1019,7 @@ def _reason(part: Part, number: str, verdict: str) -> str:
 
 
 def printed_number(part: Part) -> tuple[float | None, str]:
-    """Return the number by the printed figures, and where these are; or None."""
+    """Return the number by the printed figures, or None, and where these are."""
     measure = part.measure
     if isinstance(measure, OfPrint):
         figures = measure.figures()
@@ -1051,9 +1040,9 @@ def printed_number(part: Part) -> tuple[float | None, str]:
 
 @cache
 def printed_figures(table: str) -> dict[Measure, tuple[float, str]]:
-    """Return the printed figure and the table of each measure.
+    """Return the printed figure and the table per measure.
 
-    table: whose; if empty, the first table of means, or of tests, that has it.
+    table: whose; if empty, the first table of means, or of tests, that has the measure.
     """
     return {
         cell.measure: (float(cell.figure), id)
@@ -1063,7 +1052,6 @@ def printed_figures(table: str) -> dict[Measure, tuple[float, str]]:
 
 
 def _source(tables: Sequence[str], figures: Sequence[float]) -> str:
-    """Return the places of printed figures, with the figures if they are few."""
     names = " and ".join(
         f"Table {id}" if id[0].isdigit() else id for id in dict.fromkeys(tables)
     )

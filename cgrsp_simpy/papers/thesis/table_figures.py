@@ -50,10 +50,7 @@ FIGURES = Figures("figure_")
 
 
 def compared(rows: Sequence[Row]) -> str:
-    """Summarise published values against ours in a sentence, if there are any.
-
-    The numbers that agree and are undecided, and each that differs.
-    """
+    """Summarise published values against ours in a sentence, if there are any."""
     judged = [row for row in rows if row.get("verdict")]
     if not judged:
         return ""
@@ -75,8 +72,7 @@ def _differing(row: Row) -> str:
 
 
 def table_rows(id: str, results: Results) -> list[Row]:
-    """Return a table's figures: published, reproduced and half width, by row and
-    column.
+    """Return a table's figures per row and column: published, reproduced, half width.
 
     Scenarios other than the thesis's have no verdict.
     """
@@ -106,7 +102,7 @@ def table_rows(id: str, results: Results) -> list[Row]:
 def benchmark(results: Results) -> list[Row]:
     """Return seven policies on the normal and the hectic day.
 
-    Published are 30 seeds, and one for the hectic day.
+    Published values: of 30 seeds, and for the hectic day of one.
     """
     found, seed = [], PRINTED["5.1"]
     types, hectic = table_rows("5.5", results), table_rows("5.2", results)
@@ -143,7 +139,7 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
 
 
 def _shorten(canvas: Canvas, rows: Sequence[Row], by: str, usual: int) -> None:
-    """Make a figure with fewer bars than usual lower, so that they stay as thin."""
+    """Reduce the height of a figure that has fewer bars than usual."""
     number = len({row[by] for row in rows})
     if number < usual:
         canvas.set_figheight(canvas.get_figheight() * (0.3 + 0.7 * number / usual))
@@ -152,9 +148,9 @@ def _shorten(canvas: Canvas, rows: Sequence[Row], by: str, usual: int) -> None:
 def _bars(
     ax: Axes, rows: Sequence[Row], by: str, label: str, title: str, first: bool
 ) -> None:
-    """Draw bars with intervals and published marks, a policy per row.
+    """Draw one bar per policy with its interval and published mark.
 
-    by: the column of policies, which are named in the first panel of a line.
+    by: the column of policies. first: whether to show their names.
     """
     columns = ("reproduced", "half_width_95", "published")
     ours, halves, published = (numbers(rows, column) for column in columns)
@@ -208,10 +204,6 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
 
 
 def _lines(ax: Axes, rows: Sequence[Row], by: str, x: Mapping[str, float]) -> None:
-    """Draw one line per value of the column `by` over the rows of the table.
-
-    Published marks are hollow.
-    """
     names = list(dict.fromkeys(row[by] for row in rows))
     series, published = {}, {}
     for name in names:
@@ -226,7 +218,6 @@ def _lines(ax: Axes, rows: Sequence[Row], by: str, x: Mapping[str, float]) -> No
 
 
 def _numbers(rows: Sequence[Row]) -> dict[str, float]:
-    """Return the number in each row's name, in the order of the rows."""
     return {name: number_in(name) for name in dict.fromkeys(row["row"] for row in rows)}
 
 
@@ -236,7 +227,6 @@ def _ours(name: str) -> str:
 
 
 def _names(rows: Sequence[Row]) -> list[str]:
-    """Return the columns' policies that have published values."""
     published = (row["column"] for row in rows if not math.isnan(row["published"]))
     return [_ours(name) for name in dict.fromkeys(published)]
 
@@ -248,7 +238,7 @@ def _names(rows: Sequence[Row]) -> list[str]:
     needs=("5.13",),
 )
 def month(results: Results) -> list[Row]:
-    """Return waits by kind of day, and the month's wait and miss next to published."""
+    """Return waits per kind of day, and the month's wait and miss next to published."""
     whole = [
         {"kind": "month", "policy": _ours(row["row"]), **row}
         for row in table_rows("5.13", results)
@@ -278,7 +268,7 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
 
 
 def kinds_of_days(results: Results) -> list[Row]:
-    """Return mean waits by kind of day and policy, intervals over replications."""
+    """Return mean waits per kind of day and policy, intervals over replications."""
     found = []
     for kind in KINDS:
         for policy in dict.fromkeys(row["policy"] for row in results.days):
@@ -387,7 +377,6 @@ def _beside(
     unit: str,
     unit_of_difference: str,
 ) -> str:
-    """Describe a figure of two policies, and their paired difference by month."""
     names = ("Adaptive", "CADR", "Adaptive - CADR")
     one, other, paired = (where(rows, row=name, column=column)[0] for name in names)
     difference, half = float(paired["reproduced"]), float(paired["half_width_95"])
@@ -409,7 +398,7 @@ def _beside(
 def daily_rows(
     results: Results, policies: Iterable[str] = ("fifo", "spt", "edf", "rh", "cadr")
 ) -> list[Row]:
-    """Return the share of missed deadlines by day of the first replication."""
+    """Return the share of missed deadlines per day of the first replication."""
     keys = ("policy", "replication", "day", "kind", "seed", "miss_pct")
     chosen = results.policies or list(policies)
     return [

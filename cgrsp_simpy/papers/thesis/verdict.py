@@ -58,12 +58,11 @@ COARSEST = 2.0  # see `too_few`
 class Judged:
     """Printed figure compared with ours.
 
-    row, column, part: as in Cell. printed, ours: as text. half_width: of the 95 %
-    interval of ours; n: its replications. z: (printed - ours) / error, less the
-    rounding of the printed figure, where error^2 is the sum of the statistic's
-    variances over the printed number of seeds and over ours, for a mean sd^2 (1 /
-    printed n + 1 / n); NaN if it does not exist. verdict: of the ledger; empty if
-    nothing is printed. counted: in the tally.
+    row, column, part: as in Cell. half_width: of the 95 % interval of ours; n: its
+    replications. z: (printed - ours) / error, less the rounding of the printed figure,
+    where error^2 is the sum of the statistic's variances over the printed number of
+    seeds and over ours, for a mean sd^2 (1 / printed n + 1 / n); NaN if it does not
+    exist. verdict: of the ledger; empty if nothing is printed. counted: in the tally.
     """
 
     table: str
@@ -144,9 +143,8 @@ def deviation(statistic: Statistic, values: Sequence[np.ndarray], n: int) -> flo
     A mean, or a mean difference by seed, has s / sqrt(n). A function of means, which
     need not be smooth, is bootstrapped with n of our seeds, and its variance corrected
     as a sample variance. Other statistics divide by a deviation and are jackknifed,
-    because a bootstrap of few seeds can draw one seed n times, without deviation. The
-    jackknife is infinite for fewer than three seeds, and NaN if the statistic does not
-    exist.
+    because a bootstrap of few seeds can draw one seed n times. The jackknife is
+    infinite for fewer than three seeds, and NaN if the statistic does not exist.
     """
     if isinstance(statistic, Excess):
         values, statistic = [statistic.by_seed(*values)], average
@@ -169,8 +167,7 @@ def deviation(statistic: Statistic, values: Sequence[np.ndarray], n: int) -> flo
 
 
 def _pseudo_values(statistic: Statistic, values: Sequence[np.ndarray]) -> np.ndarray:
-    """Pseudo-values n T - (n - 1) T_i of the jackknife, where T_i leaves out seed i of
-    n.
+    """Return the jackknife's pseudo-values n T - (n - 1) T_i, leaving out seed i.
 
     NaN or infinite if the statistic is. Source: Tukey (1958), Annals of Mathematical
     Statistics 29, 614.
@@ -189,7 +186,7 @@ def _pseudo_values(statistic: Statistic, values: Sequence[np.ndarray]) -> np.nda
 def z_score(printed: float, ours: float, error: float, rounded: float) -> float:
     """Return by how many standard errors the printed figure exceeds ours.
 
-    Its rounding is subtracted: 0 within it; NaN without a finite error.
+    The rounding is subtracted: 0 within it; NaN without a finite error.
     """
     beyond = max(abs(printed - ours) - rounded, 0.0)  # NaN if nothing is printed
     if not math.isfinite(error):
@@ -214,7 +211,7 @@ def z_limit(n: float) -> float:
 def too_few(n: int, printed: int) -> bool:
     """Whether n seeds are too few to confirm a figure of `printed` seeds.
 
-    They are if a difference must be more than COARSEST times as large to be noticed.
+    They are if only a difference over COARSEST times as large would be noticed.
     """
     least, usual = (
         z_limit(seeds) * math.sqrt(1 / seeds + 1 / printed) for seeds in (n, printed)
@@ -225,8 +222,7 @@ def too_few(n: int, printed: int) -> bool:
 def verdict_of(z: float, n: int, printed: int) -> str:
     """Return the verdict on a figure, given its z over n of our seeds.
 
-    Too few seeds can show a difference, but no agreement. If all of them are equal,
-    that does not show a deviation of 0.
+    Too few seeds can show a difference, but no agreement; equal values show neither.
     """
     beyond = abs(z) > z_limit(n)
     if too_few(n, printed):
@@ -306,16 +302,15 @@ def _event_utilisation(table: str) -> Iterator[Judged]:
 
 
 def event_utilisation_pct(run: Run) -> float:
-    """Return the held slots, averaged over events: arrival, two decisions, start,
-    completion.
+    """Return the share of held slots averaged over events, not over time, percent.
 
-    The printed 95.7 % is this figure for every policy; it is not an average over time.
+    Events: arrival, two decisions, start, completion. The printed 95.7 % is this
+    figure.
     """
     jobs = run.jobs
     taken, freed = np.sort(jobs["dispatch_s"]), np.sort(jobs["finish_s"])
 
     def held(at: str, side: Literal["left", "right"] = "right") -> np.ndarray:
-        """side: "left" for before the decision of the instant, else after it."""
         started = np.searchsorted(taken, jobs[at], side)
         return np.asarray(started - np.searchsorted(freed, jobs[at], "right"))
 
@@ -330,9 +325,9 @@ def event_utilisation_pct(run: Run) -> float:
 def _significance(
     table: Table, results: Results, n: int, of_t: Sequence[Judged]
 ) -> Iterator[Judged]:
-    """Return p-values of our pairs, at most as many as printed, and their conclusions.
+    """Yield p-values of at most the printed number of pairs, and Holm's conclusions.
 
-    With Holm's step-down over the printed family. A p-value agrees if its t does.
+    A p-value agrees if its t does.
     """
     t, pairs = [each for each in of_t if each.column == "t"], min(n, table.n)
     values = [each.value * math.sqrt(pairs / table.n) for each in t]
@@ -441,8 +436,8 @@ def tally(figures: Iterable[Judged]) -> Tally:
 def composite_error() -> float:
     """Return the greatest error of Table 5.11 recomputed from Table 5.7 at C_max = 5.
 
-    The costs of those runs are not printed; their six normalised values are the
-    least-squares ones of Table 5.11 itself.
+    The costs of those runs are not printed; their six normalised values are fitted to
+    Table 5.11 by least squares.
     """
     wait, miss = np.array(
         [cell.split("/") for cell in _row("5.7", "C_max = 5")], float

@@ -1,7 +1,7 @@
 """The table and the figures of waiting-policies.txt, by formula and by simulation.
 
-The log of Figures 15 to 22 is not available: they show generated jobs with its printed
-features, at its rate on as many machines, or your own log.
+The log of Figures 15 to 22 is not available: they use your own log, or generated jobs
+with its printed features and rate, on as many machines.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def numbered(number: int, title: str, note: Any, **more: Any) -> Figure:
 
 
 def by_wait_errors(kind: str, policy: WaitingPolicy, every: int = 1) -> list[Line]:
-    """One line per share of mispredicted waits (over or under), or every so many."""
+    """Return one line per `every`-th share of mispredicted waits, "over" or "under"."""
     return [
         (f"{100 * share:g} %", policy, Mispredictions(**{f"wait_{kind}": share}))
         for share in WAIT_ERRORS[kind][::every]
@@ -103,7 +103,7 @@ def by_wait_errors(kind: str, policy: WaitingPolicy, every: int = 1) -> list[Lin
 
 
 def by_run_errors(scenario: Callable[[Mispredictions], Scenario]) -> list[Point]:
-    """Points of a policy by shares of mispredicted running times."""
+    """Return the points of a policy by shares of mispredicted running times."""
     return [
         (
             f"{kind}-predictions",
@@ -116,7 +116,7 @@ def by_run_errors(scenario: Callable[[Mispredictions], Scenario]) -> list[Point]
 
 
 def run_errors_said(wait: str) -> Callable[[list[Row]], str]:
-    """Text on ljw with mispredicted running times. wait: the column of the waits."""
+    """Return a text on ljw with mispredicted running times. wait: a column."""
     (over, under), unit = KINDS, wait.removeprefix("wait_")
     return said(
         "If half of the short jobs are taken for long, the mean wait goes from {}"
@@ -147,7 +147,7 @@ WITH_WAIT = ("ajw", "ajw-t", "sww", "ljw", "compound")
 
 
 def named(*names: str) -> list[Line]:
-    """One line per policy, with the paper's b and t."""
+    """Return one line per policy, with the paper's b and t."""
     return [(name, waiting_policy(name), NO_ERRORS) for name in names]
 
 
@@ -170,7 +170,7 @@ def formula(
 ) -> list[Row]:
     """Return one row per number of servers with a steady state.
 
-    x: name and value of another x than the servers. printed: Eq. 26 as printed.
+    x: name and value of an x other than the servers. printed: Eq. 26 as printed.
     """
     name, policy, errors = line
     own = (RATE_PER_S, SERVICE_S, np.array(servers), PAPER_PRICES, errors)
@@ -228,8 +228,7 @@ def declare(
 
     lines: policies by formula over the servers, with simulated marks at some. points:
     simulated instead. reference: policy on the workload of Figures 15 to 22, with the
-    paper's b and t, from which differences are taken; the note then explains the lines
-    if necessary. printed: values of the text.
+    paper's b and t, from which differences are taken. printed: values of the text.
     """
     metrics = [panel.metric for panel in panels]
     bars = (
@@ -643,7 +642,7 @@ AS_PRINTED = "compound, Eq. 26 as printed"
     ),
 )
 def approximations(runs: Runs) -> list[Row]:
-    """Wait by formula less the simulated wait, over the latter."""
+    """Relative error of the waits by formula, compared with simulated ones."""
     found, few = [], (80, 84, 87, 90, 93)
     for name, line in zip(
         ("ljw", "compound", AS_PRINTED), named("ljw", "compound", "compound")
@@ -682,7 +681,6 @@ approximations.seen = said(
 
 
 def _ends(rows: Sequence[Row], line: str) -> list[str]:
-    """Least and greatest error of a line up to s = 93."""
     own = [row for row in rows if row["servers"] <= 93]
     return [
         told(best(own, line, "error_pct", choose=choose)[0]) for choose in (min, max)
@@ -754,7 +752,6 @@ def _shares(panel: str, values: Floats) -> list[Row]:
 
 @features.draws
 def _(canvas: Canvas, rows: list[Row]) -> Handles:
-    """Two histograms, short jobs by t, and a dot per kind of needs, sized by jobs."""
     *upper, short, needs = canvas.subplots(2, 2).ravel()
     for ax, (panel, (label, bins)) in zip(upper, BINS.items()):
         places, own = np.arange(len(bins) - 1), where(rows, panel=panel)
@@ -806,7 +803,6 @@ features.seen = said(
 
 
 def _printed(line: str, place: str, x: float, price: float, wait_h: float) -> Row:
-    """Printed price and wait, and their opportunity cost in cents."""
     return {
         "line": line,
         place: x,
@@ -817,7 +813,6 @@ def _printed(line: str, place: str, x: float, price: float, wait_h: float) -> Ro
 
 
 def _policies(runs: Runs, **more: Any) -> list[Point]:
-    """The policies over the number of machines."""
     work = runs.workload
     return [
         each
@@ -829,7 +824,7 @@ def _policies(runs: Runs, **more: Any) -> list[Point]:
 def _on_cheapest(
     runs: Runs, policy: WaitingPolicy, errors: Mispredictions = NO_ERRORS
 ) -> Scenario:
-    """A policy on as many machines as are cheapest for compound in Figure 16."""
+    """Return a policy on the cheapest number of machines for compound in Figure 16."""
     work = runs.workload
     points = work.points("", work.policies["compound"])
     trials = zip(runs.of([each for *_, each in points]), work.machines)
@@ -957,7 +952,7 @@ declare(
 
 
 def _mistaken(runs: Runs, kind: str, reference: str) -> list[Point]:
-    """Points of sww with mispredicted waits, and of the policy that it tends to."""
+    """Return points of sww with mispredicted waits, and of its limiting policy."""
     work = runs.workload
     return [
         each
@@ -1084,7 +1079,6 @@ def frontier(plan: Plan) -> list[Row]:
 
 @PLANNED.draws
 def _(canvas: Canvas, rows: list[Row]) -> Handles:
-    """A step line of the least money by wait, labelled with the number of machines."""
     ax, (*line, own) = canvas.subplots(), rows
     at_min, price = (np.array(numbers(rows, name)) for name in ("p95_wait_s", "price"))
     at_min /= 60

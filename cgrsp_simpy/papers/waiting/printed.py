@@ -1,7 +1,6 @@
 """Every printed statement of the paper on waiting policies, as entries of the ledger.
 
-Numbers of Sections 3 and 4 are recomputed by its formulas; its log of 14 million jobs
-is not public.
+Numbers of Sections 3 and 4 are recomputed by its formulas; its log is not public.
 """
 
 from __future__ import annotations
@@ -89,7 +88,7 @@ def _at(
 
 
 def _best(policy: str, **how: Any) -> dict[str, float]:
-    """Return the figures of a policy with as many machines as cost the least."""
+    """Return the figures of a policy at its cheapest number of machines."""
     return optimum(policy, RATE_PER_S, SERVICE_S, duration_h=YEARS_3_H, **how)
 
 
@@ -273,7 +272,7 @@ def _list(values: Iterable[float]) -> str:
 
 
 def _of_the_log() -> list[Entry]:
-    """Judge what the numbers of Sections 5 and 6 say about one another."""
+    """Judge the numbers of Sections 5 and 6 by one another."""
     usd = CLUSTER_USD * COMPOUND_PRICE / CLUSTER_PRICE
     numbers = (
         ("6.2", "cluster, USD per hour", "276.48", CLUSTER_USD / YEAR_H, 0.005),
@@ -377,7 +376,7 @@ def _of_the_log() -> list[Entry]:
 
 
 def _settings() -> list[Entry]:
-    """Compare the settings of the figures with those that they are drawn with here."""
+    """Compare the paper's settings of the figures with the package's."""
     cutoff_min = SHORT_S / 60
     return ledger.settings(
         "waiting",

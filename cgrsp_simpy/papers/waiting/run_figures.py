@@ -60,7 +60,7 @@ METRICS = {  # column of the rows -> (figure of a run, divisor)
 class Runs:
     """Simulated scenarios, each run once.
 
-    jobs: of a trial of Figures 2 to 13; "errors" has up to 4 times as many, Figure 14 a
+    jobs: per trial of Figures 2 to 13; "errors" has up to 4 times as many, Figure 14 a
     16th, Figures 15 to 22 18 times as many, except Figure 17 a quarter. trials: except
     for Figures 15 to 22, which have one with batch means. trace: jobs for Figures 15 to
     22.
@@ -82,7 +82,7 @@ class Runs:
         self._known: dict[Any, list[Batches]] = {}
 
     def of(self, scenarios: Sequence[Scenario]) -> list[list[Batches]]:
-        """Return the figures of each trial of each scenario, whole and by batch.
+        """Return the figures of each trial of each scenario, whole and per batch.
 
         Raises InputError for a run that failed.
         """
@@ -100,7 +100,7 @@ class Runs:
         return [self._known[each] for each in scenarios]
 
     def exponentials(self, share: float) -> ExponentialJobs:
-        """So many times the jobs of a trial."""
+        """Return a workload with `share` times the jobs of a trial."""
         return replace(self.exponential, jobs=math.ceil(self.exponential.jobs * share))
 
     @property
@@ -121,8 +121,7 @@ class Runs:
         metrics: Sequence[str],
         reference: WaitingPolicy | None = None,
     ) -> list[Row]:
-        """Return one row per point: means over the trials, or of one trial from its
-        batches.
+        """Return one row per point: means over trials, or over one trial's batches.
 
         x: the name of its column. reference: a policy; each metric then has a column of
         its difference from that policy, without errors, on the same jobs and machines.
@@ -149,7 +148,7 @@ class Runs:
 
 
 def differences(trials: Sequence[Batches], others: Sequence[Batches]) -> list[Batches]:
-    """Return the difference of two scenarios in the same trials, whole and by batch."""
+    """Return the difference of two scenarios per trial, whole and per batch."""
     with np.errstate(invalid="ignore"):  # of batches without work
         return [
             {
@@ -175,10 +174,10 @@ def _columns(figures: dict[str, Mean], metrics: Sequence[str], ending: str = "")
 class Workload:
     """Jobs, and the numbers of fixed machines to try for them.
 
-    columns: of the jobs. load: machines that could be rented for the cost of renting
-    for all jobs; for a log, until all can have ended. machines, ample: numbers to try,
-    and that of Figure 22, in the paper's ratio to its load of 150. policies: the six
-    with the paper's b and t; without ajw if some job fits on no fixed machine.
+    load: machines that could be rented for the cost of renting for all jobs; for a log,
+    until all can have ended. machines, ample: numbers to try, and that of Figure 22, in
+    the paper's ratio to its load of 150. policies: the six with the paper's b and t;
+    without ajw if some job fits on no fixed machine.
     """
 
     def __init__(self, source: BurstyJobs | ListedJobs) -> None:
@@ -270,7 +269,6 @@ LABELS = {
 
 
 def _looks(names: Sequence[str]) -> dict[str, Look]:
-    """Looks of policies; other lines in order, from dark to light."""
     others = [name for name in names if name not in POLICIES and name not in KINDS]
     colours = map(
         to_hex, colormaps["viridis"](np.linspace(0.0, 0.85, max(2, len(others))))
@@ -283,8 +281,7 @@ def _looks(names: Sequence[str]) -> dict[str, Look]:
 
 
 def curves(x: str, *panels: Panel) -> Draw:
-    """Draw panels: formulas as lines, simulation as marks, printed values as hollow
-    marks.
+    """Draw panels: formulas as lines, simulation as marks, printed values hollow.
 
     Without formulas, marks are joined. Faint: the level without mispredictions.
     """
@@ -321,7 +318,6 @@ def curves(x: str, *panels: Panel) -> Draw:
 
 
 def _curve(ax: Axes, rows: Sequence[Row], x: str, panel: Panel, look: Look) -> Line2D:
-    """Draw a line of a panel, and return its handle."""
     metric, highest = panel.metric, math.inf if panel.high is None else panel.high
     formula, simulated, printed = (
         [row for row in where(rows, **{"from": source}) if row.get(metric) is not None]
@@ -376,23 +372,23 @@ def best(
     x: str = "servers",
     choose: Callable[..., tuple[float, float]] = min,
 ) -> tuple[float, float]:
-    """Return the least, or the greatest, value of a line, and where."""
+    """Return the least, or the greatest, value of a line, and its x."""
     return choose((float(row[metric]), row[x]) for row in of(rows, line))
 
 
 def measured(rows: Sequence[Row], line: str, metric: str, **x: float) -> str:
-    """A simulated value with half of its interval."""
+    """Format a simulated value with half of its interval."""
     (row,) = where(rows, line=line, **{"from": "simulation"}, **x)
     return f"{told(row[metric])} ± {told(row[half(metric)])}"
 
 
 def gain(before: float, after: float) -> str:
-    """Relative difference of two values, percent."""
+    """Format the relative difference of two values in percent."""
     return f"{told(100 * abs(after / before - 1))} %"
 
 
 def ranked(rows: list[Row], metric: str, **x: float) -> str:
-    """The lines at a place, by increasing value, without njw."""
+    """List the lines at an x by increasing value, without njw."""
     own = where(rows, **{"from": "simulation"}, **x)
     found = sorted((float(row[metric]), row["line"]) for row in own)
     return ", ".join(

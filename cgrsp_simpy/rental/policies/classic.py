@@ -39,8 +39,7 @@ def fifo() -> ListPolicy:
 def spt(cost_weight: Fraction = COST_WEIGHT) -> ListPolicy:
     """Shortest processing time first, on the slot of best speed, cost and stock.
 
-    cost_weight: weight of cost against speed, 0 to 1. Raises InputError for a weight
-    that is not allowed. Thesis Section 4.5.2, Eq. 4.1.
+    cost_weight: weight of cost against speed. Thesis Section 4.5.2, Eq. 4.1.
     """
     return ListPolicy(
         shortest_first, speed_cost_stock.with_parameters(cost_weight=cost_weight), "spt"
@@ -69,8 +68,7 @@ def least_effective_cost(
 def balanced(alpha: Fraction = 0.8) -> ListPolicy:
     """By submission, on the slot of best composite of time, price and stock.
 
-    alpha: weight of time against price, 0 to 1. Raises InputError for an alpha that is
-    not allowed. Thesis Section 4.5.5, Eq. 4.2.
+    alpha: weight of time against price. Thesis Section 4.5.5, Eq. 4.2.
     """
     return ListPolicy(by_submission, composite.with_parameters(alpha=alpha), "balanced")
 
@@ -92,11 +90,10 @@ def composite(
 
 @checked
 def c_mu(late: AtLeastOne = 11.0) -> ListPolicy:
-    """The c mu rule: the greatest cost of a second of waiting over the estimate e
-    first.
+    """The c mu rule: the greatest cost of a second over the estimate e first.
 
-    late: cost of a second of a job that is late already, >= 1 (others: 1). The default
-    is that of `triage`; the job's weight multiplies it. Cox and Smith 1961.
+    late: cost of a second of a job that is late already (others: 1), multiplied by the
+    job's weight; the default is that of `triage`. Cox and Smith 1961.
     """
     return ListPolicy(by_c_mu.with_parameters(late=late), stock_then_fastest, "c-mu")
 
@@ -175,8 +172,7 @@ def edf_p() -> Preemptive:
 
 
 def srpt() -> Preemptive:
-    """Preemptive shortest remaining processing time, by mean times on the reference
-    type.
+    """Preemptive shortest remaining processing time, by mean times on the reference.
 
     Optimal in mean response time on one slot with known times (Schrage 1968).
     """
@@ -242,7 +238,7 @@ class Preemptive:
 
 
 def fitting(ranked: list[Job], slots: int) -> set[Job]:
-    """Return the first jobs, as many as there are slots for."""
+    """Return the first jobs that fit the number of slots."""
     first: set[Job] = set()
     for job in ranked:
         if job.gpus > slots:

@@ -1,9 +1,9 @@
 """Policies that mix shortest-first with deadlines (thesis Sections 4.5.8 to 4.5.12).
 
-SPT+Rescue, Adaptive, CADR and its ablation. Each sorts the waiting jobs into tiers by
-deadline d_j, the clock t and e_j, the least mean execution time over the slots that are
-idle at the start of the decision. Tiers are by rising deadline: (deadline before which
-the tier lies, rank, e for shortest-first or 0 for earliest deadline).
+SPT+Rescue, Adaptive, CADR and its ablation sort the waiting jobs into tiers by deadline
+d_j, the time t and e_j, the least mean execution time over the slots that are idle at
+the start of the decision. A tier is (deadline before which it lies, rank, e for
+shortest-first or 0 for earliest deadline), by rising deadline.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ def spt_rescue(
 ) -> ListPolicy:
     """Shortest first, but jobs of little laxity before all others, by deadline.
 
-    threshold_s: laxity below which a job goes first, seconds. cost_weight: weight of
-    cost against speed, 0 to 1. Thesis Section 4.5.8, Eq. 4.3.
+    threshold_s: laxity below which a job goes first. cost_weight: weight of cost
+    against speed. Thesis Section 4.5.8, Eq. 4.3.
     """
     place = speed_cost_stock.with_parameters(cost_weight=cost_weight)
     return ListPolicy(
@@ -57,9 +57,8 @@ def adaptive(
     """SPT+Rescue with doomed jobs last; while more than `pressure` jobs wait, by
     deadline.
 
-    threshold_s: laxity below which a job is critical, seconds. pressure: number of
-    waiting jobs above which `wide_s` takes its place, >= 0. wide_s: laxity below which
-    a job is critical then, seconds. Thesis Section 4.5.12.
+    threshold_s: laxity below which a job is critical; while more than `pressure` jobs
+    wait, wide_s. Thesis Section 4.5.12.
     """
     values = {"threshold_s": threshold_s, "pressure": pressure, "wide_s": wide_s}
     order = by_pressure.with_parameters(**values)
@@ -125,8 +124,8 @@ def by_risk(
 def cadr(critical_ratio: AtLeastOne = 3.0) -> ListPolicy:
     """Cost-aware deadline risk: triage by critical ratio, on the cheapest slot in time.
 
-    critical_ratio: CR*, up to which a job that is not doomed is at risk, >= 1. Thesis
-    Section 4.5.11, Eq. 4.5.
+    critical_ratio: CR*, up to which a job that is not doomed is at risk. Thesis Section
+    4.5.11, Eq. 4.5.
     """
     return ListPolicy(
         by_risk.with_parameters(critical_ratio=critical_ratio), cheapest_in_time, "cadr"

@@ -25,8 +25,8 @@ TOLERANCE = 1e-9  # relative, of a mean delay
 class LooseLater:
     """A policy that does not see loose jobs while the market is scarce.
 
-    policy: as for `make_policy`, one that suspends no jobs. name: the policy's with
-    "-later", such as "edf-later".
+    policy: as for `make_policy`, one that suspends no jobs; the name becomes
+    "edf-later".
     """
 
     policy: str

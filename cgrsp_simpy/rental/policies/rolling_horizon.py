@@ -16,9 +16,8 @@ WAIT_WEIGHT, MISS_WEIGHT = 1.0, 10.0  # alpha_1, alpha_2
 def rolling_horizon(reserve: Whole = 1, gate: NotNegative = 0.95) -> ListPolicy:
     """Jobs that cannot wait first; below saturation, slots are reserved for tight jobs.
 
-    reserve: idle slots withheld from loose jobs, >= 0; one slot at least is always left
-    to them. gate: offered load from which nothing is reserved, >= 0. Thesis Section
-    4.5.10.
+    reserve: idle slots withheld from loose jobs, except at least one. gate: offered
+    load from which nothing is reserved. Thesis Section 4.5.10.
     """
     values = {"reserve": reserve, "gate": gate}
     order, kept = (rule.with_parameters(**values) for rule in (by_urgency, reserved))

@@ -1,4 +1,4 @@
-"""Rules: pure functions of numbers, which are looked up by the names of the arguments.
+"""Rules: pure functions of figures, which are looked up by the names of the arguments.
 
     @tiers
     def by_risk(now_s, fastest_idle_s, critical_ratio=3.0):
@@ -69,8 +69,8 @@ EACH |= {name: f"{name}[level]" for name in OF_LEVEL}
 class Rule:
     """A function of figures, called at a view.
 
-    function: pure, of numbers. parameters: replace its defaults. figures: names of
-    allowed arguments. Raises InputError for an argument that is neither.
+    parameters: replace the function's defaults. figures: names of allowed arguments.
+    Raises InputError for an argument that is neither.
     """
 
     figures: ClassVar[dict[str, str]] = OF_MOMENT
@@ -176,7 +176,7 @@ class Tiers(Rule):
         return key
 
     def fronts(self, view: View, most: int) -> list[Front]:
-        """Return the first jobs of each tier of each class, up to so many, unsorted."""
+        """Return the first jobs of each tier of each class, up to `most`, unsorted."""
         tiers_of_class, fronts = self._at(view), list[Front]()
         for members in view.classes:
             jobs, deadlines_s, first = members.jobs, members.deadlines_s, 0
@@ -201,7 +201,7 @@ class Tiers(Rule):
         return fronts
 
     def ranked(self, view: View, most: int) -> list[tuple[Job, str]]:
-        """Return the first waiting jobs of all, with the rule's reasons."""
+        """Return the first waiting jobs, with the rule's reasons."""
         names = [name.removeprefix("then ") for name in sentence(self).split(", ")]
         reasons = []
         for rank, seconds, _, _, job in nsmallest(most, self.fronts(view, most)):
@@ -214,8 +214,8 @@ class Tiers(Rule):
 class Index(Rule):
     """An order by an index, the greatest first; ties by deadline, submission.
 
-    function: returns a job's index; it must not rise with the deadline among jobs of a
-    weight and complexity, all tight or none.
+    function: returns a job's index, which must not increase with the deadline among
+    jobs of equal weight, complexity and tightness.
     """
 
     figures = (
@@ -252,7 +252,7 @@ class Index(Rule):
                 heappush(fronts, (-index(job), job.deadline_s, job.id, place + 1, jobs))
 
     def ranked(self, view: View, most: int) -> list[tuple[Job, str]]:
-        """Return the first waiting jobs of all, with their indices."""
+        """Return the first waiting jobs, with their indices."""
         index = self._at(view)
         keys = ((-index(job), job.deadline_s, job.id, job) for job in view.queue)
         return [

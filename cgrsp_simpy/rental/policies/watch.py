@@ -8,14 +8,12 @@ and 3.2), and q_k the chances given the last look, perhaps in another hour
     D = sum over k of q_k D_k                                      dispatched now
     H = (R + sum over k but Low of p_k D_k) / (1 - p_Low)          held while Low
 
-R / (1 - p_Low) is the mean time until stock is not Low (`Holding.recovery_s`): R is the
-persistence tau on one scale, since the variate is redrawn every tau seconds and is then
-not Low with chance 1 - p_Low. A slot is held while D > H; the policy looks again after
+R / (1 - p_Low) is the mean time until stock is not Low (`Holding.recovery_s`); R is the
+persistence tau on one scale. A slot is held while D > H; the policy looks again after
 `look_s` seconds, or at the next poll. Jobs of little laxity (deadline - now - mean
 execution time, the least of the idle slots, from 0 to below `urgent_s`) go first, by
 deadline; then the shortest; then doomed ones; each to the slot of least D + mean
-execution time. In the thesis's model nothing is seen: D is the model's mean, no slot is
-held, and the order remains.
+execution time. In the thesis's model no slot is held, and the order remains.
 """
 
 from __future__ import annotations
@@ -37,8 +35,7 @@ from cgrsp_simpy.rental.view import Assignment, SlotView, View
 
 @dataclass(eq=False)
 class Watch:
-    """Hold a slot seen Low while waiting beats a Low delay; urgent, then shortest jobs
-    first.
+    """Hold a slot seen Low while waiting beats a Low delay; urgent jobs first.
 
     urgent_s: laxity in seconds below which a job goes first. look_s: seconds between
     two looks at a slot that is held. Ours; thesis Eq. 3.1 and 3.2 for the stock model.

@@ -329,7 +329,7 @@ def _documented(cls: Any) -> str:
     """Return the docstring of a class with a section of its parameters."""
     entries = meanings(cls)
     # in the order of the signature
-    items = sorted(fields(cls), key=lambda item: item.kw_only)
+    items = sorted(fields(cls), key=lambda item: bool(item.kw_only))
     rows = [
         f"{item.name} : {item.type}\n    {entries[item.name]}"
         for item in items

@@ -144,7 +144,7 @@ def _forecast_log(args: argparse.Namespace) -> Answer:
         parameters=worded.parameters,
         alternatives=["model", "control"] if scores else [],
         explained_by=names,
-        forecast=rows,
+        forecast={"jobs": rows},
     )
     instead = f"forecast by simulation, from a state, with --policies {','.join(names)}"
     note = (

@@ -2,7 +2,9 @@
 
 import json
 import sys
+from pathlib import Path
 
+import jsonschema
 import numpy as np
 import pytest
 
@@ -126,9 +128,11 @@ def test_the_command_forecasts_a_log_that_no_scheduler_explains(tmp_path, capsys
     command = written(unexplained(800), tmp_path / "log.csv")
     assert main([*command, "--format", "json"]) == 0
     answer = json.loads(capsys.readouterr().out)
+    schema = Path(cg.__file__).parent / "data" / "answer.schema.json"
+    jsonschema.validate(answer, json.loads(schema.read_text()))
     assert answer["explained_by"] == []
     assert [row["alternative"] for row in answer["figures"]] == ["model", "control"]
-    rows = answer["forecast"]
+    rows = answer["forecast"]["jobs"]
     assert [row["job"] for row in rows] == list(range(240, 800))
     assert all(row["wait_p5_s"] <= row["wait_p95_s"] for row in rows)
     assert main(command) == 0

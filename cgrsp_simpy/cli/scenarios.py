@@ -471,8 +471,8 @@ def group_of(texts: list[str], prefix: str, owner: Any) -> dict[str, Any]:
     """Remove the words that begin with prefix and a dot from texts; return values by
     the rest of their names.
 
-    owner: the class whose parameters they are. Raises InputError for an unknown name,
-    and for several values.
+    owner: the class that declares the parameters. Raises InputError for an unknown
+    name, and for several values.
     """
     inside = [text for text in texts if text.startswith(f"{prefix}.")]
     texts[:] = [text for text in texts if text not in inside]

@@ -94,7 +94,7 @@ class Nodes:
     """The nodes of a cluster, and what is free on them: one whole number, with a bit a
     GPU.
 
-    Of n nodes, bit (k - 1) n + i says whether node i has k GPUs free, or more. So `one
+    Bit (k - 1) n + i is 1 if node i of n has k or more free GPUs. So `one
     & other` is what is free in both; where nodes with k GPUs free are takes a few
     operations on such numbers, however the GPUs are shared out among nodes.
 

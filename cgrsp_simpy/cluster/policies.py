@@ -233,10 +233,11 @@ def sbs(
     efficiency = sum of iterations / (sum of g x max t). A single job: efficiency / (1 +
     g / 4) / (1 + t / 3600).
 
-    capacity: the most GPUs of a batch. least_similarity: the least similarity of a
-    batch, 0 to 1. time_unit_s: of t in its variance, seconds. By seconds, 1.0, as in
-    the authors' program, hardly any batch reaches 0.8 (the program ignores the
-    threshold: least_similarity=0); hours are ours. cluster-schedulers.txt Section V.C.
+    capacity: largest number of GPUs of a batch. least_similarity: smallest similarity
+    of a batch, 0 to 1. time_unit_s: unit of t in its variance, in seconds. With 1.0, as
+    in the authors' program, hardly any batch reaches 0.8 (the program ignores the
+    threshold: least_similarity=0); the default, hours, is ours. cluster-schedulers.txt
+    Section V.C.
     """
 
     @named("sbs", "iterations", "family")

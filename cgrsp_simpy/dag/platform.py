@@ -144,8 +144,9 @@ class Platform:
         Scaling the speed by 1 - share is ours (the paper only says that the servers are
         busy or idle).
 
-        share: of each GPU, at least 0 and below 1; shape (gpus,). Result: a copy with
-        lower speeds. Raises InputError for a share that is not allowed.
+        share: the share of each GPU that others use, at least 0 and below 1, shape
+        (gpus,). Returns a copy with lower speeds. Raises InputError for a share that is
+        not allowed.
         """
         for gpu, used in enumerate(np.asarray(share).tolist()):
             require(

@@ -106,7 +106,7 @@ def check_job(job: Job, names: Sequence[str]) -> None:
 
 
 class Draws(NamedTuple):
-    """A job's luck, hidden from every scheduler and the same under each of them.
+    """Hidden random values of a job, which are the same under all schedulers.
 
     status: uniform on [0, 1), turned into a stock status (thesis Eq. 3.1) at dispatch.
     delay: uniform on [0, 1), turned into a provisioning delay (thesis Eq. 3.2) at

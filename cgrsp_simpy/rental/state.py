@@ -132,7 +132,7 @@ class State:
 
     now_s: Annotated[
         float, limits("a number from 0 to 10,000,000, 115 days", ge=0, le=1e7)
-    ] = parameter("The clock, seconds from the scenario's time 0, at its hour of day.")
+    ] = parameter("Current time, in seconds from the scenario's time 0.")
     slots: Annotated[Entries[str], rule("at least one slot", bool)] = parameter(
         "Name of the GPU type of each slot."
     )
@@ -153,8 +153,10 @@ class State:
         " now, unless given; infinity, or null in JSON: at the next such event.",
         default=None,
     )
-    policy: str = parameter("Name of the policy whose memory it has.", default="")
-    memory: Any = parameter("What the policy's `save` returned.", default=None)
+    policy: str = parameter("Name of the policy that wrote the memory.", default="")
+    memory: Any = parameter(
+        "Memory of the policy, as returned by its `save`.", default=None
+    )
     scenario: str = parameter(
         "Name and words of the scenario, as on the command line: hectic slots=5.",
         default="",
@@ -366,7 +368,7 @@ class Resumed(Scenario):
     """A scenario of rented slots from a state on; `State.resumed` makes it."""
 
     wait_s: UpToInfinity = parameter(
-        "Seconds for which nothing is dispatched from the state on.", default=0.0
+        "Seconds after the state in which nothing is dispatched.", default=0.0
     )
     state: State = parameter("Where runs start.", kw_only=True)
 

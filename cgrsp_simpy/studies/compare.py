@@ -66,8 +66,9 @@ def compare(
         or by figure ({"miss_pct": 0.1}): seeds are added until every policy's 95 %
         interval is that narrow.
     engine : str
-        "simpy"; "compiled", with equal bits, for policies made of rules on rented slots
-        (the extra fast); "auto": compiled if possible and worthwhile.
+        "simpy"; "compiled", with the same results to the bit, for policies made of
+        rules on rented slots (the extra fast); "auto": compiled if possible and
+        worthwhile.
 
     Returns
     -------
@@ -143,7 +144,7 @@ def _precision(
         not wanted or len(seeds) > 1,
         "seeds",
         seeds,
-        "two or more where a precision is wanted",
+        "two or more if a precision is specified",
     )
     return wanted
 
@@ -239,9 +240,9 @@ class Comparison(Study):
     def by(self, column: str) -> list[Row]:
         """Return the figures by the values of a column of the log, such as a customer.
 
-        Simulates again. column: its name. Result: one row per value and policy: by,
-        value, policy, and means over the seeds of the figures of a run's `by`. Raises
-        InputError for an unknown column, or jobs that are not of a log.
+        The runs are simulated again. column: name of the column. Returns one row per
+        value and policy: by, value, policy, and the means of `run.by` over the seeds.
+        Raises InputError for an unknown column, or jobs that are not of a log.
         """
         return by_column(self.scenario, self._named, self.seeds, column)
 

@@ -153,8 +153,8 @@ def check_policies(
 
 
 def _kept(policy: Any) -> Any:
-    """Return a policy as a study keeps it: changed parameters as a copy, since their
-    owner may change them later.
+    """Return a policy, as a copy if it is a mapping of changed parameters, because the
+    caller may modify the mapping later.
     """
     return dict(policy) if isinstance(policy, Mapping) else policy
 

@@ -363,11 +363,11 @@ def read_jobs(
     ready. A job of 0 s takes no time, and is kept; one without a processor is left out.
 
     path, format, window, reading: see `cgrsp_simpy.logs.read_log`. whole:
-    whether each job is to take a machine as a whole: then its GPUs do not matter. unit:
-    what machines are priced by, "cores" or "gpus"; with GPUs, these are in the column
-    cores, and jobs without one are left out. Result: the jobs and their log. Raises
-    InputError with the file's name, and the line where there is one; also for jobs that
-    hold GPUs, unless `whole`, where machines are priced by cores.
+    whether each job occupies a whole machine; its GPUs are then ignored. unit: unit of
+    the prices of machines, "cores" or "gpus"; with "gpus" the column cores contains
+    GPUs, and jobs without a GPU are left out. Result: the jobs and their log. Raises
+    InputError with the file's name, and the line if there is one; also for jobs with
+    GPUs if machines are priced by cores, unless `whole`.
     """
     nouns = {"cores": "processors", "gpus": "GPUs"}
     check_one_of("unit", unit, nouns)

@@ -301,7 +301,7 @@ def test_of_equal_opportunity_costs_the_cheapest_is_the_best():
         (lambda: Prices(on_demand=math.nan), ["on_demand price(=nan)"]),
         (
             lambda: optimum("njw", RATE, SERVICE, prices=Prices(0, 9.6)),
-            ["fixed price(=0)", "never too many"],
+            ["fixed price(=0)", "at a price of 0 there is none"],
         ),
         (
             lambda: optimum("njw", RATE, SERVICE, by="hidden"),

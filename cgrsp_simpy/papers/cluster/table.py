@@ -119,9 +119,9 @@ class Runs:
 
 
 def closest(found: Found) -> dict[str, float]:
-    """Return per scheduler the load at which its utilisation, cut, is as printed.
+    """Return per scheduler the load at which its "cut" utilisation is the printed one.
 
-    Of a scheduler without a printed utilisation: the load next to FULL.
+    For a scheduler without a printed utilisation: the load next to FULL.
     """
     means = {
         load: study.means()

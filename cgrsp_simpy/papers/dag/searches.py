@@ -213,10 +213,10 @@ def rtgs(
 ) -> Solution:
     """Whales whose plans are built by `greedy`.
 
-    whales: their number, >= 1. iterations: of moves, >= 1. b: of the spiral. paced:
-    forecast the load of a GPU by the share of all work that is placed (ours), not as in
-    the authors' program. order: of the run, see `run_order`; plans are always built in
-    the order of `Turns`. worl-rtgs.txt Sections 4.1 and 4.3, Algorithm 2.
+    whales: number of whales, >= 1. iterations: number of moves, >= 1. b: constant of
+    the spiral. paced: predict the load of a GPU from the share of all work that is
+    placed (our correction). order: order of the run, see `run_order`; plans are always
+    built in the order of `Turns`. worl-rtgs.txt Sections 4.1 and 4.3, Algorithm 2.
     """
     turns = Turns(problem, paced)
     search = Search(problem, budget, "rtgs", run_order(problem, order))
@@ -235,8 +235,8 @@ def woa(
 ) -> Solution:
     """Whale optimisation alone, on the numbers of the GPUs.
 
-    whales: their number, >= 1. iterations: of moves, >= 1. b: of the spiral. order: of
-    the run, see `run_order`. worl-rtgs.txt Section 4.1.
+    whales: number of whales, >= 1. iterations: number of moves, >= 1. b: constant of
+    the spiral. order: order of the run, see `run_order`. worl-rtgs.txt Section 4.1.
     """
     search = Search(problem, budget, "woa", run_order(problem, order))
     return _hunt(
@@ -361,8 +361,8 @@ class Training:
         "Step size of the network's training, > 0.", default=1e-3
     )
     updates: Count = parameter(
-        "Mini-batches after each episode, or after those of all whales; the paper draws"
-        " one per node.",
+        "Mini-batches after each episode, or after one episode per whale; the paper"
+        " draws one per node.",
         default=32,
     )
     batch: Count = parameter("Transitions per mini-batch.", default=32)

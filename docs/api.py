@@ -240,7 +240,13 @@ def llms() -> str:
     ]
     links = [described(page) for page in pages if page.stem not in ("index", "api")]
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    scripts = re.findall(r"^```python\n.*?^```$", readme, re.M | re.S)
+    scripts = _scripts(ROOT / "README.md")
+    scripts += [
+        script
+        for page, part in (("market", "GpuType("), ("policy", "class Alternating"))
+        for script in _scripts(DOCS / "howto" / f"{page}.md")
+        if part in script
+    ]
     verbs = [f"- `cgrsp {verb}`: {text}" for verb, (_, text) in VERBS.items()]
     names = [
         f"- `cg.{each.name}{_arguments(each.value)}`: {sentence(each)}"
@@ -258,6 +264,7 @@ def llms() -> str:
                 " is valid.",
                 "## Examples",
                 *scripts,
+                SHORT_EXAMPLES,
                 "## Commands\n\n" + "\n".join(verbs),
                 "## Pages\n\n" + "\n".join(links),
                 "## Names\n\n" + "\n".join(names),
@@ -265,6 +272,12 @@ def llms() -> str:
         )
         + "\n"
     )
+
+
+def _scripts(page: Path) -> list[str]:
+    """Return the Python scripts of a page, with their fences."""
+    text = page.read_text(encoding="utf-8")
+    return re.findall(r"^```python\n.*?^```$", text, re.M | re.S)
 
 
 def _arguments(value: Any) -> str:
@@ -285,6 +298,18 @@ def _arguments(value: Any) -> str:
         shown.append(f"{stars}{each.name}{plain_default or optional}")
     return f"({', '.join(shown)})"
 
+
+# calls and commands that names and verbs alone do not show; the how-tos have them, too
+SHORT_EXAMPLES = """\
+- Shifts: `cg.schedule(env, desk, [(0, 2), (4 * 3600, 4)], period=8 * 3600)` sets the
+  capacity of a `cg.Resource` from each time on, again in each period.
+- A log: `cgrsp run rental trace=LOG.csv log.submit=COLUMN log.service=COLUMN
+  "log.delimiter=;" log.decimal=, log.tz=Europe/Berlin --policy fifo`.
+- GPU types from a file: `gpus=FILE.csv`, with the columns name, price_usd_per_h, speed.
+- A policy in a file: `cgrsp compare hectic --policies fifo,FILE.py:NAME --seeds 10`.
+- A figure with other parameters, for LaTeX: `cgrsp papers figures thesis 5.6 slots=6
+  --seeds 20 --out DIR`, then `cgrsp redraw DIR/figure_5_6.csv --style
+  width=120,pgf=yes`."""
 
 TUTORIAL = ("first_study", "day_and_policy", "log_and_advice")
 

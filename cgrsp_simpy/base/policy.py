@@ -34,7 +34,7 @@ class PolicyError(RuntimeError):
 class AssignmentError(ValueError):
     """Why an assignment cannot be carried out.
 
-    In words that follow "sent job 7 to": "slot 9, which is no slot of the fleet".
+    In words that follow "sent job 7 to": "slot 9, which is not a slot of the fleet".
     """
 
 

@@ -211,7 +211,7 @@ def _notes(scenario: Scenario, bounds: Sequence[Bound], value: Mean) -> list[str
             " program in groups; narrower bins raise the bound, and take longer"
         )
     else:
-        notes.append(f"each job once on every luck, in steps of {60 * step_min:g} s")
+        notes.append(f"all draws of each job, in steps of {60 * step_min:g} s")
     return notes
 
 

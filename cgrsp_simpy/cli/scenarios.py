@@ -452,8 +452,8 @@ def from_file(path: Path) -> Any:
 def group_of(texts: list[str], prefix: str, owner: Any) -> dict[str, Any]:
     """Remove the words "prefix.NAME" from texts, and return their values by NAME.
 
-    owner: the class whose parameters they are. Raises InputError for an unknown name,
-    and for several values.
+    owner: the class that declares the parameters. Raises InputError for an unknown
+    name, and for several values.
     """
     inside = [text for text in texts if text.startswith(f"{prefix}.")]
     texts[:] = [text for text in texts if text not in inside]

@@ -250,7 +250,8 @@ class Graph:
         return answer
 
     def longest_s(self, time_s: Floats, moved_s: Floats, back: bool = False) -> Floats:
-        """Return the longest path from an entry to each node, without it, (nodes,).
+        """Return the length of the longest path from an entry to each node, excluding
+        the node, shape (nodes,).
 
         back: from each node to an exit instead. time_s, moved_s: per node and per edge.
         """

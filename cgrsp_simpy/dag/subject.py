@@ -26,10 +26,10 @@ DEFAULT_EVALUATIONS = 1000
 
 
 class Planned(NamedTuple):
-    """The `plan` of a run.
+    """Plan of a run, made before the run starts.
 
-    problem: the graph and its GPUs. solution: the plan, and what finding it took; None
-    for an online policy.
+    problem: the graph and its GPUs. solution: the plan and the effort of the search, or
+    None if a policy decides during the run.
     """
 
     problem: Problem

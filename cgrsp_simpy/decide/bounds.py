@@ -23,10 +23,10 @@ slot held at time s,
         [cost_j(t, g) + integral of p_g(s) P(L > s - t)]
     - sum over g of slots of g x integral of p_g(s)
 
-is below that least value. Prices that are linear between knots, one bin apart, come
-from the program with jobs in groups (column generation by the least terms above); the
-bound is then computed for the ungrouped jobs. Poor prices make it lower, but not
-invalid. `decide.dispatches` computes the price of each step.
+is below that least value. The prices are piecewise linear, with one knot per bin. They
+are computed by column generation (with the minima above) for jobs in groups; the bound
+is then computed for the individual jobs. It is valid for any prices, but lower for poor
+ones. `decide.dispatches` computes the price of each step.
 
 Treating slots individually does not tighten it: any x that meets the capacities can be
 followed on each slot. If the slot is free at t, let it take job j with probability

@@ -99,7 +99,10 @@ def _swept(told: Mapping[str, Any], policies: Sequence[Any], out: Path) -> None:
     }
     number = math.prod(map(len, grid.values()))
     require(
-        number == len(points), "points", len(points), f"{number}, those of the grid"
+        number == len(points),
+        "points",
+        len(points),
+        f"{number}, one per point of the grid",
     )
     sweep(
         lambda **point: places[_arguments(point)],

@@ -85,8 +85,8 @@ def check_id(owner: str, number: Any, whole: bool) -> None:
 
 
 def value_text(value: Any) -> Any:
-    """Return a parameter as it is labelled: a function by its name, a partial one with
-    what it fixes, a list of texts and numbers as "a+b"; others as they are.
+    """Return the label of a parameter: the name of a function (of a partial, also its
+    arguments), "a+b" for a list of texts and numbers, and other values unchanged.
     """
     if isinstance(value, list | tuple) and all(
         isinstance(item, str | Real) for item in value

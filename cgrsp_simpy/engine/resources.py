@@ -1,5 +1,5 @@
-"""Resources as a model declares them and policies see them, and the SimPy resources
-that they are in a run.
+"""Declarations of resources, which policies see, and the SimPy resources created from
+them in a run.
 """
 
 from __future__ import annotations

@@ -2,8 +2,9 @@
 
     cg.exercises.check(3.1, 0.5)
 
-Right answers are computed on use, by a run or a formula. Feedback names usual mistakes,
-never whether an answer is too high or too low. `claim` checks the lectures' sentences.
+Correct answers are computed when they are needed, by a run or a formula. Feedback names
+common mistakes, but not whether an answer is too high or too low. `claim` checks a
+sentence of a lecture.
 """
 
 from __future__ import annotations

@@ -128,7 +128,7 @@ def _scheduled(policy: Any, *columns: Times) -> Any:
 
 
 def _rented(held: Any, arrivals: Any, delays: Any, *_: Any) -> Any:
-    """Return waits until the execution begins, by how long each job holds its slot."""
+    """Return the waits of jobs that occupy their slot for the given times."""
     return ends(arrivals, held) - held + delays - arrivals
 
 

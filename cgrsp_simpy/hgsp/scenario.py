@@ -63,7 +63,7 @@ class Scenario(Model):
         "Limit of the number of moves of a search whose text has none.", default=None
     )
     seconds: Positive | None = parameter(
-        "Limit of the wall time of a search or a MILP whose text has none, seconds.",
+        "Default limit of the wall time of a search or MILP, seconds.",
         default=None,
     )
 

@@ -326,7 +326,7 @@ def _azure(raw: Raw) -> Made:
     none = raw.numbers["prompt_tokens"] + raw.numbers["output_tokens"] == 0
     return Made(
         raw.numbers,
-        bad=((none, "output_tokens", "at least 1 where the prompt has no token"),),
+        bad=((none, "output_tokens", "at least 1 if the prompt has no token"),),
     )
 
 

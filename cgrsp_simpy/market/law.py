@@ -236,11 +236,17 @@ class HourlyStock:
         default=None,
     )
     switch_s: Persistence = parameter(
-        "On two scales, s of the distribution that the module describes, seconds.",
+        "With two time scales: mean time s between draws of the level, seconds.",
         default=0.0,
     )
-    first_share: Positive = parameter("On two scales, p, from 0 to 1.", default=1.0)
-    every_s: Whole = parameter("On two scales, d, whole seconds.", default=0)
+    first_share: Positive = parameter(
+        "With two time scales: probability p of the first level, from 0 to 1.",
+        default=1.0,
+    )
+    every_s: Whole = parameter(
+        "With two time scales: time d between polls, seconds, a whole number.",
+        default=0,
+    )
     below: list[tuple[float, float]] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -370,7 +376,7 @@ class Market:
     )
     sight: str = parameter(
         'What the scheduler sees of stock that persists: "none" (statuses drawn for'
-        ' show, as in the thesis), "now", or "poll:SECONDS", the status as of the last'
+        ' show, as in the thesis), "now", or "poll:SECONDS", the status at the last'
         " of the looks at 0, SECONDS, 2 SECONDS, ...",
         default="none",
     )

@@ -366,7 +366,7 @@ class Series:
         """
         polled, prices = np.asarray(status, bool), np.asarray(usd_per_h, float)
         steps = len(polled)
-        require(steps > 0, "status", status, "that of at least one poll")
+        require(steps > 0, "status", status, "not empty")
         require(
             len(prices) in (0, steps),
             "number of prices",

@@ -244,10 +244,10 @@ def points(
 ) -> list[Line2D]:
     """Draw one point per name, with both intervals as a thin cross, and its name.
 
-    x, y: values by name, and half widths of their intervals; NaN for none. published: x
-    and y by name, drawn as hollow marks that thin lines join to their points. front:
-    whether less is better, of x and of y, to draw the Pareto front. style: of the
-    points.
+    x, y: values by name, and half widths of their intervals (NaN: no interval).
+    published: x and y by name, drawn as hollow marks and connected with their points.
+    front: whether smaller values of x and of y are better; draws the Pareto front.
+    style: style of the points. Returns one point per name.
     """
     columns = [np.asarray(column, float) for column in (*x, *y, *(published or ()))]
     drawn, marks, colours = [], {}, []

@@ -338,7 +338,7 @@ def legend_outside(
 def beside_point(
     ax: Axes, text: str, at: Sequence[float], by: Sequence[float], **style: Any
 ) -> None:
-    """Write next to a point. by: points to the right and up."""
+    """Write a text next to a point. by: its offset to the right and up, in points."""
     place: dict[str, Any] = {
         "textcoords": "offset points",
         "fontsize": "small",

@@ -73,7 +73,7 @@ if TYPE_CHECKING:
 class Renting:
     """Shared state of the job processes of a run with terms other than the thesis's.
 
-    live: the run. budget: None if there is none.
+    live: the run. budget: the budget of the terms, or None.
     """
 
     def __init__(self, live: Simulation, view: View) -> None:

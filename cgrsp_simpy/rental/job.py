@@ -86,7 +86,7 @@ def check_job(job: Job, names: Sequence[str]) -> None:
 
 
 class Draws(NamedTuple):
-    """A job's hidden draws, the same under every policy.
+    """Hidden random values of a job, which are the same under all schedulers.
 
     status, delay: uniform on [0, 1), turned at dispatch into a stock status (thesis Eq.
     3.1) and a provisioning delay (Eq. 3.2). service: realised over mean execution time,

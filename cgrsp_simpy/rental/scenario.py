@@ -88,7 +88,7 @@ class Scenario(Model):
     )
     gpus: RentableTypes = parameter(
         "The GPU types that can be rented; the first is the reference of estimates. In"
-        " sweeps and on the command line also a catalogue: thesis or 2025.",
+        " sweeps and on the command line also thesis, 2025, or a price list FILE.csv.",
         default=THESIS_GPUS,
     )
     free_types: bool = parameter(

@@ -38,8 +38,8 @@ class Preemption:
 
     gpu: str = parameter("Name of the type.")
     per_h: NotNegative | PerHour = parameter(
-        "Rate per hour, >= 0; of each hour of the day from midnight on, if there are"
-        " 24."
+        "Rate per hour, >= 0: one number, or 24, one per hour of the day from midnight"
+        " on."
     )
 
     @property

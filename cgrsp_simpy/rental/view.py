@@ -493,7 +493,7 @@ class View:
         """Return the type of a slot that is idle, and may have it."""
         index = view.index if type(view) is SlotView else None
         if type(index) is not int or not 0 <= index < len(self._slots):
-            raise AssignmentError(f"{view!r}, which is no slot of the fleet")
+            raise AssignmentError(f"{view!r}, which is not a slot of the fleet")
         if not self._run.ledger.mask >> index & 1:
             raise AssignmentError(f"slot {index}, which is busy or given away already")
         if view is not self._slots[index] and view.gpu not in self._choices:

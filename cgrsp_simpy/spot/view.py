@@ -195,7 +195,7 @@ class View(view.View):
             )
         told = {None: "no place", zones: "on demand"}.get(chosen, f"zone {chosen}")
         if chosen == self._on:
-            raise AssignmentError(f"{told}, where it is")
+            raise AssignmentError(f"{told}, where the job already is")
         if chosen is not None and not self._places[chosen].up:
             kind = "spot instance" if chosen < zones else "instance to be had"
             raise AssignmentError(f"{told}, where there is no {kind} now")

@@ -65,8 +65,9 @@ def compare(
         or by figure ({"miss_pct": 0.1}): seeds are added until every policy's 95 %
         interval is that narrow.
     engine : str
-        "simpy"; "compiled", with equal bits, for policies made of rules on rented slots
-        (the extra fast); "auto": compiled if possible and worthwhile.
+        "simpy"; "compiled", with the same results to the bit, for policies made of
+        rules on rented slots (the extra fast); "auto": compiled if possible and
+        worthwhile.
 
     Raises
     ------
@@ -137,7 +138,7 @@ def _precision(
         not wanted or len(seeds) > 1,
         "seeds",
         seeds,
-        "two or more where a precision is wanted",
+        "two or more if a precision is specified",
     )
     return wanted
 
@@ -228,7 +229,7 @@ class Comparison(Study):
     def by(self, column: str) -> list[Row]:
         """Return the figures per value of a column of the log, such as a customer.
 
-        Simulates again. One row per value and policy: by, value, policy, and means over
+                Simulates again. One row per value and policy: by, value, policy, and means over
         the seeds of the figures of a run's `by`. Raises InputError for an unknown
         column, or jobs that are not of a log.
         """

@@ -305,7 +305,8 @@ class Identity:
 class Restored:
     """Values from plain values of Identity; restoring runs no user code.
 
-    Equal plain values give one object. data: returns the list of a digest.
+    Equal plain values are restored as one object. data: function from a digest to its
+    list.
     """
 
     def __init__(self, data: Callable[[str], Sequence[Any]]) -> None:
@@ -344,8 +345,9 @@ class Restored:
         if kind is None or isinstance(function, str):  # a model of a script
             name = plain["class"] if kind is None else function
             raise InputError(
-                f"it holds {name!r}, which only the script that made it can make:"
-                " there, run the study within cgrsp_simpy.studies.store.verifying"
+                f"it contains {name!r}, which only the script that wrote it can"
+                " create: run the study in that script within"
+                " cgrsp_simpy.studies.store.verifying"
             )
         return kind(**held)
 

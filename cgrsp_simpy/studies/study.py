@@ -327,7 +327,7 @@ class Study(HoldsPolicies, Results):
             f" (t-tests, Holm over these {family}: * p < 0.05, ** p < 0.01, *** p <"
             " 0.001)"
         )
-        few = "fewer than 5 pairs: the tests lean on normality that cannot be seen"
+        few = "fewer than 5 pairs: the tests assume normality, which cannot be checked"
         columns = ["policy", *(f"{name}    " for name in names)]
         return Table(heading, [columns, *rows], few if pairs < 5 else "")
 

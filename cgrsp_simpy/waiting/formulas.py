@@ -236,7 +236,7 @@ def optimum(
         prices.fixed > 0,
         "fixed price",
         prices.fixed,
-        "above 0 for an optimum: free machines are never too many",
+        "above 0 for an optimum: at a price of 0 there is none",
     )
     load = rate_per_s * service_s
     chosen = waiting_policy(policy, wait_s, short_s)

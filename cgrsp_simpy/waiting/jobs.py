@@ -315,7 +315,7 @@ def read_jobs(
 ) -> ReadJobs:
     """Read a log of batch jobs.
 
-    Required columns: submit_s (when a job is ready) and service_s; optional: cores
+        Required columns: submit_s (when a job is ready) and service_s; optional: cores
     (default 1, rounded up) and memory_gb (default 0). A job of 0 s is kept; one without
     a processor is left out. path, format, window, reading: see
     `cgrsp_simpy.logs.read_log`. whole: whether each job takes a whole machine, and its

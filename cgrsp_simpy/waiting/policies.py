@@ -148,7 +148,7 @@ class Mispredictions:
         default=0.0,
     )
     wait_under: Fraction = parameter(
-        "Share of the jobs that would wait too long, and wait in vain.", default=0.0
+        "Share of the jobs that wait although they would wait too long.", default=0.0
     )
     run_over: Fraction = parameter(
         "Share of the short jobs that are taken for long.", default=0.0

@@ -250,7 +250,7 @@ HOSTILE = {
     of_code_by_text: "only with --run-code",
     of_code_in_a_name: "",
     of_code_in_an_order: "only with --run-code",
-    of_another_class: "'subprocess:Popen', which only the script that made it can make",
+    of_another_class: "'subprocess:Popen', which only the script that wrote it",
     of_a_file_outside: "'../secret.json', which is opened only with --run-code",
     of_data_outside: "'../../secret' is no digest",
     of_a_link: "chunks is a link",
@@ -302,7 +302,9 @@ def test_a_study_of_a_function_is_verified_in_its_script(tmp_path, monkeypatch, 
     assert main("compare own.py:walk steps=2,3 --seeds 1 --out out".split()) == 0
     capsys.readouterr()
     found = outcome(capsys, "verify", "out")
-    check_bad_input(found, ["own:walk', which only the script that made it can make"])
+    check_bad_input(
+        found, ["own:walk', which only the script that wrote it can create"]
+    )
 
 
 def test_policies_of_files_are_run_again_where_that_is_allowed(

@@ -136,7 +136,7 @@ BAD_ROWS = [
     ("2023-11-16 18:17:05,5,", "GeneratedTokens(='') must be a whole number"),
     (
         "2023-11-16 18:17:05,0,0",
-        "GeneratedTokens(='0') must be at least 1 where the prompt has no token",
+        "GeneratedTokens(='0') must be at least 1 if the prompt has no token",
     ),
     (
         "2023-11-16 18:17:05,5," + "9" * 16,

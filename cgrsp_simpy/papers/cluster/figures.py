@@ -120,7 +120,7 @@ FIGURES = Figures("cluster_", Runs, handlelength=2.6)
     ),
 )
 def loads(runs: Runs) -> list[Row]:
-    """Mean wait per scheduler and load without the paper's cut, or infinity."""
+    """Mean wait per scheduler and load, uncut; infinite if the queue grows."""
     return [
         {"scheduler": name, "load": load, **with_halves({"wait_s": row["wait_s"]})}
         for (setting, load), study in runs.tabled.items()

@@ -209,7 +209,7 @@ def rtgs(
 ) -> Solution:
     """Whales whose plans are built by `greedy`.
 
-    b: of the spiral. paced: divide a GPU's load by the share of all work that is placed
+    b: constant of the spiral. paced: divide a GPU's load by the share of all work that is placed
     (ours), unlike the authors' program. order: of the run, see `run_order`.
     worl-rtgs.txt Sections 4.1 and 4.3, Algorithm 2.
     """
@@ -230,7 +230,7 @@ def woa(
 ) -> Solution:
     """Whale optimisation alone, on the numbers of the GPUs.
 
-    b: of the spiral. order: of the run, see `run_order`. worl-rtgs.txt Section 4.1.
+    b: constant of the spiral. order: of the run, see `run_order`. worl-rtgs.txt Section 4.1.
     """
     search = Search(problem, budget, "woa", run_order(problem, order))
     return _hunt(
@@ -353,8 +353,8 @@ class Training:
         "Step size of the network's training, > 0.", default=1e-3
     )
     updates: Count = parameter(
-        "Mini-batches after each episode, or after those of all whales; the paper draws"
-        " one per node.",
+        "Mini-batches after each episode, or after one episode per whale; the paper"
+        " draws one per node.",
         default=32,
     )
     batch: Count = parameter("Transitions per mini-batch.", default=32)

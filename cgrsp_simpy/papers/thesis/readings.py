@@ -62,7 +62,7 @@ HOURS = {  # hours after the start at which the peak of the stock's clock begins
 
 @dataclass(frozen=True)
 class ByArrival:
-    """Policy of this name that orders jobs of equal rank and time by arrival."""
+    """Named policy that orders jobs of equal rank and time by arrival."""
 
     name: str
 

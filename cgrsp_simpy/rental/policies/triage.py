@@ -9,10 +9,11 @@ now - W the laxity, a dispatch costs a job
 
 and the rent of D if it is billed. A job's weight multiplies its u, v and M.
 
-The slot. n jobs, counted by weight, wait for m slots. A second of a slot delays them,
-and those that arrive before the line is empty: with the load L, the arrivals over what
-the busy fleet completes, it costs s = u n / (m max(1 - L, 1/2)); the half, since a
-burst passes. Of the slots on offer a job would take the one of least
+The slot. n is the total weight of the waiting jobs, m the number of slots. Each second
+for which a slot is occupied delays these jobs, and those that arrive before the queue
+is empty: with the load L, the arrivals over what the busy fleet completes, it costs
+s = u n / (m max(1 - L, 1/2)); the half, since a burst passes. Of the idle slots, a job
+would take the one with the least
 
     rent x W + c + s (W + E[D])                                                     (2)
 
@@ -50,7 +51,7 @@ and (3), and the billed one, exclude refusals, and no job waits for a better hou
 Of each class of jobs the first that is late and the first that is not are compared.
 Warm instances (D = 0), free types (all slots are offered as all types) and stock that
 is never scarce are special cases. The equations are functions of numbers, lists and
-tuples: `rental.kernel` compiles them, over arrays, with equal bits.
+tuples: `rental.kernel` compiles them for arrays, with the same results to the bit.
 """
 
 from __future__ import annotations

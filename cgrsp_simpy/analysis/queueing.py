@@ -2,8 +2,9 @@
 
 Load a = arrival rate / service rate (erlangs); utilisation rho = a / servers. The
 parameters arrival_rate, service_rate and servers are lambda and mu of one server, per
-the same unit of time, and the number c; waits are in that unit. All are vectorised over
-servers, hold for thousands of them, and are infinite without a steady state.
+the same unit of time, and the number c, at least 1 (in `erlang_b` 0); waits are in that
+unit. All are vectorised over servers, hold for thousands of them, and are infinite
+without a steady state. Raises InputError for other numbers.
 """
 
 from __future__ import annotations

@@ -39,7 +39,10 @@ class AssignmentError(ValueError):
 
 
 class Wake(NamedTuple):
-    """An answer in addition to assignments: decide again at at_s (s) at the latest."""
+    """An answer in addition to assignments: decide again at at_s at the latest.
+
+    at_s: seconds on the run's clock, later than now.
+    """
 
     at_s: float
 

@@ -172,7 +172,7 @@ class Holding(NamedTuple):
         return exp(-lag_s / self.persistence_s) * same
 
     def chain(self, low: float, step_s: float) -> tuple[Floats, Floats, Bools]:
-        """Return the states of the variate at a chance of Low stock, shown by polls.
+        """Return the states of the variate at a chance of Low stock.
 
         A state is whether the second level is shown, and whether either is Low. Result:
         the chance of each of the eight, those of each after a step from each, and

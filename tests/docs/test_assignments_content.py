@@ -409,7 +409,8 @@ def test_a_typical_wrong_solution_is_refused(name, mistake):
 # ---- marked submissions ----
 
 MARKED = re.compile(
-    r"^## (\w+), submission (\d)\n\nCode: ([^\n]*)\. Tests: (\d+) of (\d+) points\.\n(.*?)"
+    r"^## (\w+), submission (\d)\n\n"
+    r"Code: ([^\n]*)\. Tests: (\d+) of (\d+) points\.\n(.*?)"
     r"^Reports: ([\d.]+) of (\d+) points\. Sum: ([\d.]+) of (\d+)\.$",
     re.MULTILINE | re.DOTALL,
 )

@@ -353,8 +353,9 @@ print(claim("a correlation of", correlation, above=-0.67, below=-0.62))
 #
 # **7.2** Write an arrival process, `source(env, rng, arrive)`, for `env.process`. It
 # calls `arrive()` at each arrival: Poisson, 2 per hour, and 10 per hour from 8 to 20
-# o'clock. The unit of time is the hour, and `rng` is a NumPy Generator. The check runs
-# 1,000 days from midnight. Check it: `cg.exercises.check(7.2, source)`
+# o'clock. The unit of time is the hour, and all random numbers are drawn from `rng`, a
+# NumPy Generator. The check runs 1,000 days from midnight.
+# Check it: `cg.exercises.check(7.2, source)`
 #
 # **7.3** A machine has a Weibull lifetime, P(X > x) = e^(-(x / scale)^shape), and then
 # is repaired for `repair` hours, and so on. Write the process

@@ -426,7 +426,7 @@ print(claim("Of three callers only the first is served", len(served), equal=1))
 # **15.3** Write a process `caller(env, desk, talk, patience)`. The caller waits for the
 # resource `desk` for the time `patience` at most, and is served for the time `talk`. It
 # returns 1 if the caller was served, and 0 otherwise. A caller who reneges must leave
-# the queue. `cg.exercises.check(15.3, caller)`
+# the queue as soon as the patience ends. `cg.exercises.check(15.3, caller)`
 #
 # **15.4** Write a process `job(env, machine, priority, work)`. `machine` is a
 # `simpy.PreemptiveResource`. A job that is interrupted keeps the work done and requests

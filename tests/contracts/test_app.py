@@ -128,7 +128,7 @@ def interval(study, policy, metric):
     """A mean with half of its interval, to the two digits of it that count."""
     found = study.means()[policy][metric]
     decimals = max(0, 1 - math.floor(math.log10(found.half_width)))
-    return f"{found.mean:,.{decimals}f} ± {found.half_width:.{decimals}f}"
+    return f"{found.mean:.{decimals}f} ± {found.half_width:.{decimals}f}"
 
 
 @pytest.mark.slow

@@ -46,7 +46,7 @@ def points(body):
     return int(first[1]) if first else 0
 
 
-def tested(text):
+def graded(text):
     """Run the cells as a notebook does, on after an error; yield points and error, or
     None, of each test cell.
     """
@@ -69,7 +69,7 @@ def tested(text):
 def refusals(text, is_enough=lambda errors: False):
     """Return the errors of the test cells, and the number of these cells."""
     errors, tests = [], 0
-    for _, error in tested(text):
+    for _, error in graded(text):
         tests += 1
         errors += [error] * (error is not None)
         if is_enough(errors):
@@ -409,7 +409,8 @@ def test_a_typical_wrong_solution_is_refused(name, mistake):
 # ---- marked submissions ----
 
 MARKED = re.compile(
-    r"^## (\w+), submission (\d)\n\nCode: (.*)\. Tests: (\d+) of (\d+) points\.\n(.*?)"
+    r"^## (\w+), submission (\d)\n\n"
+    r"Code: ([^\n]*)\. Tests: (\d+) of (\d+) points\.\n(.*?)"
     r"^Reports: ([\d.]+) of (\d+) points\. Sum: ([\d.]+) of (\d+)\.$",
     re.MULTILINE | re.DOTALL,
 )
@@ -449,4 +450,4 @@ def test_the_code_of_a_marked_submission_gets_its_points(submission):
     text = source(name)
     if code != "the solution":
         text = replaced(text, WRONG[name][code.strip('"')])
-    assert sum(worth for worth, error in tested(text) if error is None) == int(tests)
+    assert sum(worth for worth, error in graded(text) if error is None) == int(tests)

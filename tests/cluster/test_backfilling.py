@@ -225,10 +225,10 @@ def test_a_job_moves_into_what_others_have_left_in_the_same_compression():
     waiting = [(1, 1, 29), (1, 2, 100), (1, 1, 5), (1, 1, 8), (1, 1, 45)]
     limits_s = [20, 30, 30, 30, 29, 100, 5, 8, 45]
     jobs = jobs_of(*running, *waiting, estimate_s=limits_s)
-    found = starts("conservative", jobs, Cluster((1,) * 4))
-    assert found == [0, 0, 0, 0, 20, 30, 2, 2, 10]
+    start_s = starts("conservative", jobs, Cluster((1,) * 4))
+    assert start_s == [0, 0, 0, 0, 20, 30, 2, 2, 10]
     plain = simulate(jobs, Cluster((1,) * 4), Plain())
-    assert found == plain.jobs["start_s"].tolist()
+    assert start_s == plain.jobs["start_s"].tolist()
 
 
 @pytest.mark.long

@@ -230,7 +230,8 @@ def replay(scenario: Scenario, schedulers: Sequence[Any] | None = None) -> Repla
     require(isinstance(jobs, Jobs), "source", jobs, "the jobs of a log")
     assert isinstance(jobs, Jobs)
     every = [name for name in (*scenario.policies, *ORDERED) if name != "ordered"]
-    lacking = {} if schedulers else subject_of(scenario).left_out(every)
+    subject: Any = subject_of(scenario)
+    lacking: dict[str, str] = {} if schedulers else subject.left_out(every)
     possible = [name for name in every if name not in lacking]
     policies = check_policies(schedulers or possible, scenario)
     agrees, waits_s = dict[str, Floats](), dict[str, Floats]()

@@ -229,7 +229,7 @@ class Comparison(Study):
     def by(self, column: str) -> list[Row]:
         """Return the figures per value of a column of the log, such as a customer.
 
-                Simulates again. One row per value and policy: by, value, policy, and means over
+        Simulates again. One row per value and policy: by, value, policy, and means over
         the seeds of the figures of a run's `by`. Raises InputError for an unknown
         column, or jobs that are not of a log.
         """

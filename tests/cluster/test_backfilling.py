@@ -215,6 +215,22 @@ def test_conservative_starts_all_jobs_when_and_where_its_definition_does(
     )
 
 
+def test_a_job_moves_into_what_others_have_left_in_the_same_compression():
+    """Nodes 2 and 3 are free from 2 s, and reserved from 30 s.
+
+    That is too short for job 4, of 29 s, which keeps its start on node 0. Jobs 6 and 7
+    leave node 3, so that job 8, of 45 s, starts there when job 7 has ended.
+    """
+    running = [(0, 1, 20), (0, 1, 30), (0, 1, 2), (0, 1, 2)]
+    waiting = [(1, 1, 29), (1, 2, 100), (1, 1, 5), (1, 1, 8), (1, 1, 45)]
+    limits_s = [20, 30, 30, 30, 29, 100, 5, 8, 45]
+    jobs = jobs_of(*running, *waiting, estimate_s=limits_s)
+    start_s = starts("conservative", jobs, Cluster((1,) * 4))
+    assert start_s == [0, 0, 0, 0, 20, 30, 2, 2, 10]
+    plain = simulate(jobs, Cluster((1,) * 4), Plain())
+    assert start_s == plain.jobs["start_s"].tolist()
+
+
 @pytest.mark.long
 def test_conservative_backfills_fifty_thousand_jobs_on_256_nodes_within_a_minute():
     began_s = process_time()

@@ -230,7 +230,8 @@ def woa(
 ) -> Solution:
     """Whale optimisation alone, on the numbers of the GPUs.
 
-    b: constant of the spiral. order: of the run, see `run_order`. worl-rtgs.txt Section 4.1.
+    b: constant of the spiral. order: of the run, see `run_order`. worl-rtgs.txt
+    Section 4.1.
     """
     search = Search(problem, budget, "woa", run_order(problem, order))
     return _hunt(

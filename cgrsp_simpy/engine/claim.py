@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from heapq import heappush
 from operator import itemgetter
 from types import TracebackType
@@ -285,7 +285,7 @@ phases, each with its begin. A plain tuple, since one per claim has to be fast t
 """
 
 
-def claims_table(records: Sequence[ClaimRecord]) -> np.ndarray[Any, np.dtype[Any]]:
+def claims_table(records: Iterable[ClaimRecord]) -> np.ndarray[Any, np.dtype[Any]]:
     """Return one row per job, claim, resource and phase, in this order: an array of
     CLAIM.
 

@@ -40,8 +40,9 @@ class Records:
         the report has the engine fill, and the model's.
     blocks : list of list of array, or None
         Per block, its columns; None if rows are not kept.
-    claims : list of ClaimRecord, or None
-        The claims that have been released; None if they are not kept.
+    claims : iterable of ClaimRecord, or None
+        The claims that have been released, a list unless a compiled run fills it; None
+        if they are not kept.
     dtypes : mapping
         Name -> dtype of the columns whose dtype does not depend on the jobs.
     missing_row : tuple
@@ -52,7 +53,7 @@ class Records:
         model = report.model
         self.tally, self.names = report.tally(), list[str]()
         self.blocks: list[list[np.ndarray[Any, Any]]] | None = [] if keep else None
-        self.claims: list[ClaimRecord] | None = [] if keep else None
+        self.claims: Any = list[ClaimRecord]() if keep else None
         self.dtypes = {
             **dict.fromkeys(TIMES, "f8"),
             **report.claim_columns,

@@ -51,7 +51,7 @@ if COMPILED:
         forget(KEPT, FILES, [*FILES, *callees, sys.modules[rounding_s.__module__]])
 
 Made = ListPolicy | Triage
-Parts = tuple[tuple[int, float], ...]
+CLAIMED = "job gpus dispatch_s start_s finish_s".split()  # columns of a claim
 log = logging.getLogger(__name__)
 # figures that do not change in a run
 CONSTANT = ("slots", "offered_load", "dearest_usd_per_h")
@@ -295,7 +295,7 @@ def arrays(given: Law, levels: int) -> Law:
     warm = [law.NO_DELAY] * len(given.delays[0])
     most = max(len(hours) for own in given.later for hours in own)
     later = np.zeros((len(given.starts_s), 2 * len(warm), most), state.LATER)
-    later["after_s"] = math.inf
+    later["after_s"], later["seen"] = math.inf, True  # padding
     for band, by_type in enumerate(given.later):
         for kind, hours in enumerate(by_type):
             rows = [(start_s, row(delay), seen) for start_s, delay, seen in hours]
@@ -319,20 +319,6 @@ def arrays(given: Law, levels: int) -> Law:
         np.array(given.fastest_s[:levels], float),
         given.slots,
     )
-
-
-def _none(axes: int, kind: Any = float) -> Array:
-    return np.zeros((0,) * axes, kind)
-
-
-NO_LAW = Law._make(
-    [
-        *map(_none, (1, 1, 1, 1, 1)),
-        *(_none(2, state.DELAY), _none(3, state.LATER), _none(3, state.LINE)),
-        *map(_none, (2, 2, 1, 1)),
-        0,
-    ]
-)
 
 
 class Fixed:
@@ -391,7 +377,7 @@ class Fixed:
             level=np.repeat(np.arange(levels), len(alike)),
             tight=np.array([tight for tight, _ in alike] * levels, float),
             weight=np.array([weight or 0.0 for _, weight in alike] * levels, float),
-            law=NO_LAW,
+            law=None,
             terms=bill,
         )
         self.known = known
@@ -427,6 +413,30 @@ class Fixed:
         )
 
 
+class BulkClaims:
+    """The claims of a run, which are ClaimRecords only while they are read.
+
+    blocks: the columns of the jobs, of RECORD first. slots: the jobs' slots, by block.
+    kept: by block, the times for which instances were kept warm after a job.
+    """
+
+    def __init__(self, blocks: list[list[Array]] | None) -> None:
+        self.blocks = blocks
+        self.slots, self.kept = list[Array](), list[Array]()
+
+    def __iter__(self) -> Iterator[ClaimRecord]:
+        for block, slots in zip(self.blocks or (), self.slots):
+            columns = dict(zip(RECORD, block))
+            rows = zip(*[columns[name].tolist() for name in CLAIMED], slots.tolist())
+            for job, gpus, dispatch_s, start_s, finish_s, of_job in rows:
+                parts = tuple([(slot, 1) for slot in of_job[:gpus]])
+                yield job, parts, dispatch_s, start_s, finish_s, ()
+        for intervals in self.kept:
+            for job, slot, from_s, to_s in intervals.tolist():
+                phases = (("idle-warm", from_s),)
+                yield job, ((slot, 1.0),), from_s, math.nan, to_s, phases
+
+
 class Bulk:
     """A compiled run of a policy for which `why_not_compiled` returns "".
 
@@ -445,10 +455,11 @@ class Bulk:
         self.setup, self.tables = scenario.compiled_setup, iter(tables)
         self.kinds, self.setting = self.setup.kinds, self.setup.under(policy)
         self.records = Records(scenario.report(scenario), keep)
-        # of claims, each once
-        self.parts = dict[Parts, Parts]()
-        # `kept`: after the end of a job
-        self.held, self.kept = list[ClaimRecord](), list[ClaimRecord]()
+        self.stock: Stock = scenario.stock_of(seed)
+        self.seen = stream(seed, "seen")  # of the statuses shown
+        self.claims = BulkClaims(self.records.blocks)
+        if keep:
+            self.records.claims = self.claims
         self.run = self._state()
         self._jobs()
 
@@ -469,8 +480,6 @@ class Bulk:
             needs[need]()
         while self.run.number["done"]:
             self._rows()
-        if self.records.claims is not None:
-            self.records.claims += self.held + self.kept
         return Run(
             self.scenario,
             policy_name(self.policy),
@@ -480,17 +489,6 @@ class Bulk:
             held_s=self.run.fleet["held_s"].tolist(),
             rule=self.policy,
         )
-
-    @cached_property
-    def stock(self) -> Stock:
-        """Stock of dispatches."""
-        stock: Stock = self.scenario.stock_of(self.seed)
-        return stock
-
-    @cached_property
-    def seen(self) -> Any:
-        """Stream of the statuses shown."""
-        return stream(self.seed, "seen")
 
     def _state(self) -> state.State:
         slots = len(self.scenario.slots)
@@ -596,25 +594,12 @@ class Bulk:
             {name: columns[name].astype(kinds[name]) for name in (*RECORD, *terms)}
         )
         if self.keep:
-            self._keep(table)
+            self.claims.slots.append(self.run.out_slots[:ended].astype("i4"))
+            self.claims.kept.append(self.run.kept[: number["intervals"]].copy())
         for array in (self.run.out, self.run.out_slots):
             array[: number["done"] - ended] = array[ended : number["done"]]
         number["done"] -= ended
         number["intervals"] = 0
-
-    def _keep(self, table: Array) -> None:
-        """Keep the claims of ended jobs, and of warm times."""
-        slots = self.run.out_slots[: len(table)].tolist()
-        times = [table[name].tolist() for name in ("dispatch_s", "start_s", "finish_s")]
-        rows = zip(table["id"].tolist(), slots, table["gpus"].tolist(), *times)
-        for job, of_job, gpus, *times_s in rows:
-            parts: Parts = tuple([(slot, 1) for slot in of_job[:gpus]])
-            parts = self.parts.setdefault(parts, parts)
-            self.held.append((job, parts, *times_s, ()))
-        intervals = self.run.kept[: self.run.number["intervals"]]
-        for job, slot, from_s, to_s in intervals.tolist():
-            phases = (("idle-warm", from_s),)
-            self.kept.append((job, ((slot, 1.0),), from_s, math.nan, to_s, phases))
 
     def _seen(self) -> None:
         """Draw more variates for the statuses shown."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from cgrsp_simpy.base.compiled import called, inlined, standalone
 from cgrsp_simpy.rental.kernel.loop import carry_out, until_decision
@@ -13,12 +12,6 @@ from cgrsp_simpy.rental.policies import triage
 from cgrsp_simpy.rental.policies.law import band_at, beyond, completed, until_s
 from cgrsp_simpy.rental.policies.triage import Queue
 
-
-def _after(later: Any, now_s: float) -> float:
-    return until_s(later.after_s, now_s) if later.after_s < math.inf else math.inf
-
-
-called(triage.after_of, _after)
 CALLED = band_at, beyond, completed, until_s, *triage.COMPILED
 for function in CALLED:
     called(function)

@@ -90,8 +90,9 @@ def delay_of(
 class Later(NamedTuple):
     """A chance to be served later on the same slot.
 
-    after_s: seconds from now. delay: to expect then. seen: whether after_s is the mean
-    of an exponential time until stock recovers (on two scales only the mean is exact).
+    after_s: seconds of a day at which it begins. delay: to expect then. seen: whether
+    after_s is, from now, the mean of an exponential time until stock recovers (on two
+    scales only the mean is exact).
     """
 
     after_s: float
@@ -352,7 +353,8 @@ class Outlook:
         gpu, now_s, market = slot.gpu, view.now_s, self.market
         if view.warm(slot):
             return NO_DELAY, []
-        band, better = self.band(now_s), self._better(gpu, now_s)
+        place = band_at(self.law, now_s)
+        band, better = self.bands[place], self.law.later[place][self.types[gpu]]
         seen_s = view.seen_s(slot)
         if seen_s is None or not market.holding(gpu.name).persistence_s:
             return band.delays[gpu.name], better
@@ -369,16 +371,11 @@ class Outlook:
         if market.poll_s:  # until the first poll with another status
             back_s = market.poll_s / -expm1(-per_s * market.poll_s)
         if better:
-            back_s *= 1 - exp(-per_s * better[-1].after_s)
+            back_s *= 1 - exp(-per_s * until_s(better[-1].after_s, now_s))
         regained = low / (1 - law[LOW])  # Low stock is replaced by the stock model
         good = high + regained * law[HIGH], medium + regained * law[MEDIUM], 0.0
         later = Later(look_s + low * back_s, delay_of(market.delay_s, good), True)
         return delay, [*better, later]
-
-    def _better(self, gpu: GpuType, time_s: float) -> list[Later]:
-        """Hours within a day of less mean delay than all before."""
-        hours = self.law.later[band_at(self.law, time_s)][self.types[gpu]]
-        return [Later(until_s(start_s, time_s), delay) for start_s, delay, _ in hours]
 
 
 def expected_work_s(known: OperatorKnowledge, gpu: GpuType) -> tuple[float, ...]:

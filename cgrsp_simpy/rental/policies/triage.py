@@ -75,6 +75,7 @@ from cgrsp_simpy.rental.policies.law import (
     completed,
     last_look_s,
     quick,
+    until_s,
 )
 from cgrsp_simpy.rental.policies.rules import assign
 from cgrsp_simpy.rental.view import Assignment, JobClass, View
@@ -298,8 +299,8 @@ def held(now: Moment, front: Any, offers: Any, line_usd: float, left: int) -> fl
 
 
 def after_of(later: Later, now_s: float) -> float:
-    """Return seconds to a later time; compiled, from the start of a band."""
-    return later.after_s
+    """Return seconds to a later time; infinite for the padding of an array."""
+    return later.after_s if later.seen else until_s(later.after_s, now_s)
 
 
 def line_of(now: Moment) -> float:
@@ -382,8 +383,8 @@ def cheaper(now: Moment, front: Any, offers: Any, left: int) -> bool:
 
 
 COMPILED = (
-    *(moment_of, late_of, set_fronts, set_cheapest, cost_usd, rate_usd, choose),
-    *(service_usd, index_of, held, line_of, saves, late_then, cheaper),
+    *(after_of, moment_of, late_of, set_fronts, set_cheapest, cost_usd, rate_usd),
+    *(choose, service_usd, index_of, held, line_of, saves, late_then, cheaper),
 )
 
 # ---- in SimPy ----

@@ -169,7 +169,11 @@ class Definition:
     def later_is_cheaper(self, job, slot, later):
         """Eq. 4."""
         work_s, left_s, now, _ = self.on_slot(job, slot)
-        after_s, then, r = later.after_s, later.delay, self.slot_usd()
+        after_s, then, r = (
+            triage.after_of(later, self.now_s),
+            later.delay,
+            self.slot_usd(),
+        )
         chance, late_s = beyond(then, left_s - after_s)
         if later.seen:
             here_s, there_s = now.mean_s, after_s + then.mean_s
@@ -210,7 +214,7 @@ class Definition:
         for later in self.outlook.moment(self.view, slot)[1]:
             if self.later_is_cheaper(job, slot, later):
                 self.reasons["seen" if later.seen else "hour"] += 1
-                return 0.0 if later.seen else later.after_s
+                return 0.0 if later.seen else triage.after_of(later, self.now_s)
         busy = [
             gpu
             for gpu in self.view.known.types

@@ -209,8 +209,8 @@ def rtgs(
 ) -> Solution:
     """Whales whose plans are built by `greedy`.
 
-    b: constant of the spiral. paced: divide a GPU's load by the share of all work that is placed
-    (ours), unlike the authors' program. order: of the run, see `run_order`.
+    b: constant of the spiral. paced: divide a GPU's load by the share of all work that
+    is placed (ours), unlike the authors' program. order: of the run, see `run_order`.
     worl-rtgs.txt Sections 4.1 and 4.3, Algorithm 2.
     """
     turns = Turns(problem, paced)

@@ -6,11 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support import brute_force
 
-from cgrsp_simpy.hgsp.bounds import (
-    by_capacity,
-    lower_bound,
-)
+from cgrsp_simpy.hgsp.bounds import by_capacity, lower_bound
 from cgrsp_simpy.hgsp.exact import solve_exact
 from cgrsp_simpy.hgsp.generate import Level, generate
 from cgrsp_simpy.hgsp.instance import Gpu, Instance
@@ -43,6 +41,12 @@ def odd(draw, most=4):
     return Instance(
         *rows.T, gpus=(Gpu("slow", 40, 1.0), *draw(st.lists(other, max_size=2)))
     )
+
+
+@given(odd())
+@settings(max_examples=40)
+def test_the_bound_is_at_most_the_optimum(instance):
+    assert lower_bound(instance) <= brute_force(instance) * (1 + 1e-9) + 1e-9
 
 
 def near(tasks, load, slack, seed, *gpus):

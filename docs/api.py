@@ -302,14 +302,20 @@ def _arguments(value: Any) -> str:
 # calls and commands that names and verbs alone do not show; the how-tos have them, too
 SHORT_EXAMPLES = """\
 - Shifts: `cg.schedule(env, desk, [(0, 2), (4 * 3600, 4)], period=8 * 3600)` sets the
-  capacity of a `cg.Resource` from each time on, again in each period.
+  capacity of a `cg.Resource` from each time on, again in each period; with a period,
+  end the run by `env.run(until_s)`.
 - A log: `cgrsp run rental trace=LOG.csv log.submit=COLUMN log.service=COLUMN
-  "log.delimiter=;" log.decimal=, log.tz=Europe/Berlin --policy fifo`.
+  "log.delimiter=;" log.decimal=, log.tz=Europe/Berlin --policy fifo`; in Python,
+  `cg.trace("LOG.csv", columns={"submit": "COLUMN", "service": "COLUMN"},
+  delimiter=";", decimal=",", tz="Europe/Berlin")`.
 - GPU types from a file: `gpus=FILE.csv`, with the columns name, price_usd_per_h, speed.
-- A policy in a file: `cgrsp compare hectic --policies fifo,FILE.py:NAME --seeds 10`.
+  Speeds scale the run times of a log; generated jobs take `mean_execution_s`.
+- A policy in a file: `cgrsp compare hectic --policies fifo,FILE.py:NAME --seeds 10`. A
+  policy with memory is a class: each run of a study begins with a new object.
 - A figure with other parameters, for LaTeX: `cgrsp papers figures thesis 5.6 slots=6
-  --seeds 20 --out DIR`, then `cgrsp redraw DIR/figure_5_6.csv --style
-  width=120,pgf=yes`."""
+  --seeds 20 --out DIR`, then `cgrsp redraw DIR/figure_5_6.csv --style width=120`
+  (`pgf=yes` if LaTeX is installed). A table: `cgrsp papers tables thesis --format
+  latex`."""
 
 TUTORIAL = ("first_study", "day_and_policy", "log_and_advice")
 

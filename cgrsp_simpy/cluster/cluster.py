@@ -146,7 +146,7 @@ class Nodes:
         every, first, number = self._first[-1], self._first, self._nodes
         return [
             (gpus * number, nodes * every, nodes * first[gpus])
-            for gpus, nodes in _by_gpus(place)
+            for gpus, nodes in _by_gpus(tuple(place))
         ]
 
     def taken(self, free: int, columns: Sequence[Columns]) -> int:

@@ -123,6 +123,7 @@ def unexplained(number):
     return jobs
 
 
+@pytest.mark.slow
 def test_the_command_forecasts_a_log_that_no_scheduler_explains(tmp_path, capsys):
     pytest.importorskip("sklearn")
     command = written(unexplained(800), tmp_path / "log.csv")

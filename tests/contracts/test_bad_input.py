@@ -870,12 +870,12 @@ ANSWERS = [
     # a slot that is not there
     (
         "return [(view.queue[0], SlotView(7, view.idle[0].gpu))]",
-        ["job 0", "index=7", "no slot"],
+        ["job 0", "index=7", "not a slot of the fleet"],
     ),
     # a text as index
     (
         "return [(view.queue[0], SlotView('0', view.idle[0].gpu))]",
-        ["job 0", "index='0'", "no slot"],
+        ["job 0", "index='0'", "not a slot of the fleet"],
     ),
     # a name in place of a type
     (
@@ -883,9 +883,9 @@ ANSWERS = [
         ["job 0", "slot", "RTX 3090"],
     ),
     # an index in place of a slot
-    ("return [(view.queue[0], 0)]", ["job 0", "0", "no slot"]),
+    ("return [(view.queue[0], 0)]", ["job 0", "0", "not a slot of the fleet"]),
     # nothing in place of a slot
-    ("return [(view.queue[0], None)]", ["job 0", "None", "no slot"]),
+    ("return [(view.queue[0], None)]", ["job 0", "None", "not a slot of the fleet"]),
     # a job of its own making
     ("return [(cg.Job(0, 0, 9), view.idle[0])]", ["job 0", "not waiting"]),
     ("return [(0, view.idle[0])]", ["0", "not a job"]),  # an id in place of a job

@@ -4,6 +4,8 @@ NumPy counts and repeats by indexes of the platform's width there, and refuses i
 its default integer has 32 bits, and overflows without an error.
 """
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -15,7 +17,7 @@ from cgrsp_simpy.dag.platform import Servers
 from cgrsp_simpy.dag.problem import Problem
 from cgrsp_simpy.hgsp.generate import generate
 from cgrsp_simpy.hgsp.rules import RULES, dispatch
-from cgrsp_simpy.hgsp.search import _state
+from cgrsp_simpy.hgsp.search import state_of
 from cgrsp_simpy.papers.dag.distance import node_loads_s
 from cgrsp_simpy.waiting.jobs import ListedJobs
 from cgrsp_simpy.waiting.machines import Size
@@ -37,9 +39,9 @@ def log():
 
 
 class Empty:
-    """A view in which no job has run."""
+    """A view in which four jobs have arrived, and none has run."""
 
-    jobs, running, now_s = None, {}, 0.0
+    jobs, running, now_s = SimpleNamespace(estimate_s=np.ones(4)), {}, 0.0
 
     def ended(self, number):
         return []
@@ -51,9 +53,9 @@ CASES = {
     "bills of a year": lambda: (
         _Year(log(), 86_400.0, 4, [Size("one", 1, 4.0, 1.0)], 0).number
     ),
-    "sequences of tasks": lambda: _state(dispatch(generate("tasks1", 3), RULES["atc"]))[
-        0
-    ][0],
+    "sequences of tasks": lambda: state_of(
+        dispatch(generate("tasks1", 3), RULES["atc"])
+    )[0][0],
     "shares of users": lambda: Multifactor()._received.shares(
         Empty(), np.array([0, 2, 2, 1], np.int64)
     ),

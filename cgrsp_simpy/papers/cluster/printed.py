@@ -127,7 +127,7 @@ def span(values: list[float]) -> str:
 
 
 def impossible() -> list[Entry]:
-    """Judge printed numbers by the mix and by one another."""
+    """Judge printed numbers by the printed mix of jobs and by each other."""
     mix, gpus, least = Mix(), PAPER_CLUSTER.gpus, least_gpu_hours(Mix())
     bounds = (
         f"the mean job of the printed mix has at least {least:.2f} GPU-hours if GPUs"

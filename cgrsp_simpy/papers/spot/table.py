@@ -52,7 +52,7 @@ class DeadlineStudy:
         )
 
     def saving(self, terms: Terms, policy: str) -> Mean:
-        """Return the saving over that of the optimum, percent, over all markets."""
+        """Return the saving as a percentage of the optimum's, over all markets."""
         cost, best = (
             self.mean_values(terms, name, "cost_pct") for name in (policy, "optimum")
         )

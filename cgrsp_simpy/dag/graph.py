@@ -60,7 +60,7 @@ class Graph:
     default 0; both nodes must share a unit.
 
     Raises InputError for an empty graph, a value that is negative or not a number, an
-    unknown node, a repeated edge, held memory between units, or a cycle.
+    unknown node, a repeated edge, held memory between units, or a cycle (listed).
     """
 
     work_tflop: Floats = field(repr=False)

@@ -124,7 +124,7 @@ class Draft:
         self.free_s = np.zeros(problem.platform.gpus)  # when the last of them ends
 
     def ready_s(self, node: int) -> Floats:
-        """Return when a node's data would be on each GPU (Equation 1), shape (gpus,).
+        """Return when a node's data would arrive on each GPU (Equation 1), (gpus,).
 
         Its predecessors must already be placed.
         """
@@ -231,7 +231,7 @@ class Runs:
 
 
 def by_priority(graph: Graph, priority: Floats) -> list[int]:
-    """Return the nodes in topological order: by highest priority, ties by `order`."""
+    """Return the nodes in topological order, by highest priority, ties by `order`."""
     return graph.ordered(
         list(zip((-priority).tolist(), np.argsort(graph.order).tolist()))
     )
@@ -399,9 +399,9 @@ def critical_path(problem: Problem) -> list[int]:
 def _mean_costs_s(problem: Problem) -> tuple[Floats, Floats]:
     """Return the mean times of nodes, over GPUs with enough memory, and of edges' data.
 
-    Data take the mean latency plus their size over the mean bandwidth (Equations 3 and
-    4 of HEFT's source). Not in the source: missing connections do not count, and data
-    within a unit and edges without data take no time.
+    Transfers take the mean latency plus their size over the mean bandwidth (Equations 3
+    and 4 of HEFT's source). Not in the source: missing connections do not count, and
+    data within a unit and edges without data take no time.
     """
     graph, bandwidth = problem.graph, problem.platform.bandwidth_gb_per_s
     linked = (bandwidth > 0) & ~np.eye(len(bandwidth), dtype=bool)

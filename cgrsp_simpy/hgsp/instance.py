@@ -92,9 +92,9 @@ def cluster(name: str) -> tuple[Gpu, ...]:
     """Return the GPUs of a cluster (hgsp.txt Section IV).
 
     name: "small", "medium" or "large": 1, 2 or 3 GPUs per model, with the speeds of the
-    printed runs (A100 76, A30 40, L40 74); "small-30" and so on: with those of the text
-    (57, 30, 55.5); or the name of a .csv or .toml file, see `read_cluster`. Raises
-    InputError for an unknown name or an invalid file.
+    printed runs (A100 76, A30 40, L40 74); "small-30" and so on: the same with the
+    speeds in the text (57, 30, 55.5); or the name of a .csv or .toml file, see
+    `read_cluster`. Raises InputError for an unknown name or an invalid file.
     """
     if name.endswith((".csv", ".toml")):
         return read_cluster(name)

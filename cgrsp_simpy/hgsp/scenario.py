@@ -104,7 +104,7 @@ class Scenario(Model):
 
     @property
     def jobs(self) -> int:
-        """Number of tasks of a run."""
+        """Number of tasks per run."""
         return self.resolved_source.tasks
 
     # ---- as a model ----
@@ -113,7 +113,7 @@ class Scenario(Model):
         return slots(self.resolved_source.gpus, "GPU", first=1)
 
     def instance(self, seed: int) -> Instance:
-        """Return the tasks of a seed; an instance is the same for every seed."""
+        """Return the tasks for a seed; a given instance is the same for every seed."""
         return (
             self.source
             if isinstance(self.source, Instance)

@@ -1,4 +1,4 @@
-"""The tables and figures of each paper, and how all are made, with a manifest."""
+"""The tables and figures of each paper, and a function that makes all of them."""
 
 from __future__ import annotations
 

@@ -136,8 +136,8 @@ def animate(
     decision. Times are rounded to a millionth of the run or less. In a .gif or .mp4,
     resources are boxes; up to 100 show their job or number of jobs, up to 20 names.
 
-    runs: of any model, with records. captions: start time in seconds -> text in the
-    .html file. Raises InputError for a run without jobs, more than two runs, or two
+    runs: runs of any model, with records. captions: start time in seconds -> text in
+    the .html file. Raises InputError for a run without jobs, more than two runs, or two
     with different jobs.
     """
     shown = runs_of(runs)

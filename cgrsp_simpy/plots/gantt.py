@@ -50,8 +50,8 @@ def gantt(
     """Plot resources over time: execution coloured by kind, other phases grey.
 
     A line below a job marks a missed deadline. The row of a shared resource is as high
-    as its size, each job's bar as high as its amount. Of more than 100 resources, every
-    second, third, ... is drawn; the axis label has both numbers.
+    as its size, each job's bar as high as its amount. If there are over 100 resources,
+    only every second, third, ... is drawn; the axis label states both numbers.
 
     run: run of any model with records, or a timeline. jobs: ids to draw, with only the
     resources that they held; default: all. colour_by: a column of the run's jobs; for

@@ -122,7 +122,7 @@ def sentences(found: Found) -> list[Entry]:
 
 
 def span(values: list[float]) -> str:
-    """Return the least and the greatest value."""
+    """Format the least and the greatest value."""
     return f"{min(values):.1f} to {max(values):.1f}"
 
 

@@ -105,7 +105,7 @@ class Runs:
 
     @cached_property
     def tabled(self) -> Found:
-        """All schedulers, both settings, at each load."""
+        """Comparisons of all schedulers in both settings at each load."""
         # multifactor needs the users of a log, and ordered is for replays of logs
         names = tuple(
             name for name in SCHEDULERS if name not in ("multifactor", "ordered")

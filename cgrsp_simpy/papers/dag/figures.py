@@ -511,7 +511,7 @@ def _held(nodes: list[Row]) -> int:
     ),
 )
 def scatter(runs: Runs) -> list[Row]:
-    """SPD and FTG of pairs of random plans of the graph of seed 0, even and uneven."""
+    """SPD and FTG of pairs of even or uneven random plans for the graph of seed 0."""
     return [
         {"plans": kind, "pearson": found.pearson, "spearman": found.spearman}
         | {"spd_s": spd, "ftg_s": ftg}

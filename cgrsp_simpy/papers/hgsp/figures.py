@@ -63,7 +63,7 @@ class Runs:
 
     @cached_property
     def measured(self) -> dict[tuple[str, str], list[Row]]:
-        """Figures per (level, scheduler) and instance, in order of seeds."""
+        """Metrics per (level, scheduler) and instance, in order of seeds."""
         seeds = range(self.instances)
         tasks = {
             (level, seed): (level, seed, self.moves)

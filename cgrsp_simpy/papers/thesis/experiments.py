@@ -110,14 +110,14 @@ class Table:
 def measure_of(
     statistic: Statistic, scenario: Scenario | str, figure: str, *policies: str
 ) -> Measure:
-    """Return a statistic of one figure of policies on a scenario."""
+    """Return a statistic of one metric of policies on a scenario."""
     return Measure(
         statistic, tuple(Source(scenario, policy, figure) for policy in policies)
     )
 
 
 def mean_of(scenario: Scenario | str, policy: str, figure: str) -> Measure:
-    """Return the mean of a figure."""
+    """Return the mean of a metric."""
     return measure_of(average, scenario, figure, policy)
 
 

@@ -1,6 +1,6 @@
 """Sentences of the thesis, each restated as bounds on numbers.
 
-If the printed figures give such a number, and it is out of bounds, the document
+If the printed figures determine such a number, and it is out of bounds, the document
 contradicts itself. Otherwise the number is simulated, unless it is arithmetic on
 printed figures: it agrees if its 95 % interval is within the bounds, differs if the
 interval is outside, and is undecided otherwise.
@@ -164,7 +164,7 @@ def _less(
     factor: float = 1.0,
     table: str = "",
 ) -> Part:
-    """Require a figure of policy a to be less than `factor` times that of b."""
+    """Require a metric of policy a to be less than `factor` times that of b."""
     times = "" if factor == 1 else f"{factor:g} x "
     text = f"{figure} of {PRINTED_AS[a]} - {times}{PRINTED_AS[b]}"
     return _part(text, Excess(factor), figure, (a, b), -math.inf, 0.0, scenario, table)
@@ -198,7 +198,7 @@ def _within(
 
 
 def _reserved(figure: str, low: float, high: float) -> Part:
-    """Bound the change of a figure of RH by one reserved slot on the surge day."""
+    """Bound the change of a metric of RH due to one reserved slot on the surge day."""
     text = f"{figure} of RH with one slot reserved - none"
     policies = ("rh", "rh:reserve=0")
     return _part(text, Excess(), figure, policies, low, high, day("surge"))

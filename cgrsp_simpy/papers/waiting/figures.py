@@ -825,7 +825,7 @@ def _policies(runs: Runs, **more: Any) -> list[Point]:
 def _on_cheapest(
     runs: Runs, policy: WaitingPolicy, errors: Mispredictions = NO_ERRORS
 ) -> Scenario:
-    """Return a policy on the cheapest number of machines for compound in Figure 16."""
+    """Return a policy on the number of machines cheapest for compound in Figure 16."""
     work = runs.workload
     points = work.points("", work.policies["compound"])
     trials = zip(runs.of([each for *_, each in points]), work.machines)
@@ -1064,7 +1064,7 @@ PLANNED = Figure("waiting_plan", "Money against wait", (6.3, 3.2))
 
 @PLANNED
 def frontier(plan: Plan) -> list[Row]:
-    """The frontier, and the chosen plan with the interval of its price."""
+    """Return the frontier and the chosen plan with the interval of its price."""
     return [
         *plan.frontier,
         {

@@ -82,7 +82,7 @@ class Runs:
         self._known: dict[Any, list[Batches]] = {}
 
     def of(self, scenarios: Sequence[Scenario]) -> list[list[Batches]]:
-        """Return the figures of each trial of each scenario, whole and per batch.
+        """Return the metrics of each trial of each scenario, whole and per batch.
 
         Raises InputError for a run that failed.
         """
@@ -363,7 +363,7 @@ def of(rows: Sequence[Row], line: str, **x: float) -> list[Row]:
 
 
 def at(rows: Sequence[Row], line: str, metric: str, **x: float) -> float:
-    """Return a plotted value, see `of`."""
+    """Return a plotted value of a line; see `of`."""
     return float(of(rows, line, **x)[0][metric])
 
 

@@ -48,7 +48,7 @@ class Entry:
     """Printed statement and its verdict.
 
     where: table, figure or section. statement: the quantity, or the claim. ours: our
-    value, with its 95 % interval. reason: reason for the verdict, or why there is none.
+    value, with its 95 % interval. reason: reason for the verdict, or why untestable.
     command: command that computes the entry's group. seconds: CPU time of the group,
     all workers together.
     """

@@ -123,7 +123,7 @@ class Figure:
         *,
         width: float | None = None,
     ) -> Canvas:
-        """Draw the figure from rows. runs: the runs that the note describes."""
+        """Draw the figure from rows. runs: described by the note; default: `usual`."""
         check_look(style, width)
         with styled(style):
             canvas = self._drawn(rows, style, runs, width)

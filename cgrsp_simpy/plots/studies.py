@@ -37,11 +37,12 @@ def policy_bars(
 ) -> Axes:
     """Plot one bar per policy with its 95 % interval.
 
-    study: result of `cg.compare`. metric: such as "miss_pct". published: policy ->
-    value, drawn as hollow marks. differences: plot paired differences from the first
-    policy instead of means; their intervals show whether two policies differ. style:
-    style of the bars. Raises InputError for an unknown metric, an unknown published
-    policy, or published values with differences. Source: thesis Section 5.1.3.
+    study: result of `cg.compare`. metric: its name, such as "miss_pct". published:
+    policy -> value, drawn as hollow marks. differences: plot paired differences from
+    the first policy instead of means; their intervals show whether two policies differ.
+    style: style of the bars. Raises InputError for an unknown metric, an unknown
+    published policy, or published values with differences. Source: thesis Section
+    5.1.3.
     """
     values, half_widths = found(study, metric)
     check_published(published, study.policies)
@@ -183,8 +184,8 @@ def pareto(
     """Plot one point per policy for two metrics, with intervals and the Pareto front.
 
     study: result of `cg.compare`. published: policy -> its x and y, drawn as hollow
-    marks. style: style of the points. Raises InputError for unknown metrics or
-    policies.
+    marks. style: style of the points. Raises InputError for an unknown metric or
+    policy.
     """
     values = {metric: found(study, metric) for metric in (x, y)}
     policies = study.policies

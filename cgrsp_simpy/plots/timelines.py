@@ -44,8 +44,7 @@ def queue_length(
     """Plot the number of jobs in the queue over time: one line per run.
 
     Jobs count from submission until they get resources or renege. runs: one or several
-    runs of any model, with records. style: style of lines. Raises InputError without
-    runs.
+    runs of any model, with records. style: line style. Raises InputError without runs.
     """
     runs, ax = runs_of(runs), axes(ax)
     timelines = list(map(timeline_of, runs))

@@ -178,7 +178,7 @@ def _hunt(
 
     The leader is the best plan so far. a falls from 2 to 0 over the iterations, or over
     the budget if that ends first. Not in the paper: all whales of an iteration move at
-    once; then new whales start with the remaining budget and the same leader.
+    once; new whales with the same leader use the rest of the budget.
     """
     generator = stream(seed, "whales")
     while not search.over:

@@ -1,5 +1,4 @@
-"""Interpretations of the thesis, fitted to half of its numbers, tested on the other
-half.
+"""Interpretations of the thesis, fitted to half of its numbers and tested on the rest.
 
 The thesis does not state the stock's hours, the order of jobs with equal times and the
 month's mix of days in its runs. They are fitted to the tables (for the mix, rows) with

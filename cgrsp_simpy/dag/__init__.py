@@ -1,9 +1,9 @@
 """DAGs on GPUs: a node starts when its predecessors' data have arrived.
 
 `cg.compare(cg.dag.Scenario("er:n=300"), ["heft", "worl-rtgs"], range(10))` works as for
-every module. At a lower level, schedulers `find` a plan for a `Problem` (graph and
-GPUs). Source: "Efficient Scheduling for GPU-Based Neural Network Training via Hybrid
-Reinforcement Learning and Metaheuristic Optimization", cited as worl-rtgs.txt.
+every module. At a lower level, `find` returns a scheduler's plan for a `Problem` (graph
+and GPUs). Source: "Efficient Scheduling for GPU-Based Neural Network Training via
+Hybrid Reinforcement Learning and Metaheuristic Optimization", cited as worl-rtgs.txt.
 """
 
 from cgrsp_simpy.dag.generate import training_graph

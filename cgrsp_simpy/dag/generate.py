@@ -41,14 +41,14 @@ def erdos_renyi(
     times: str | Law = "small",
     seed: int = 0,
 ) -> Graph:
-    """Generate an Erdos-Renyi DAG: nodes in a random order, each pair an edge or not.
+    """Generate an Erdos-Renyi DAG: random node order, pairs equally likely to be edges.
 
-    Ours: data and memory are uniform, from 0 to 1 gigabyte per edge and from 500 to
-    4000 whole megabytes per node. degree: mean number of edges per node, at most (nodes
-    - 1) / 2; 1, 3 or 100 in the paper. times: normal distribution of the nodes' times
-    on a GPU of 1 TFLOPS: a name of TIMES_S, or (mean, standard deviation) in seconds.
-    Times below LEAST_S are drawn again, which raises the mean of "short" from 2 to 2.06
-    s.
+    Not from the paper: data and memory are uniform, from 0 to 1 gigabyte per edge and
+    from 500 to 4000 whole megabytes per node. degree: mean number of edges per node, at
+    most (nodes - 1) / 2; 1, 3 or 100 in the paper. times: normal distribution of the
+    nodes' times on a GPU of 1 TFLOPS: a name of TIMES_S, or (mean, standard deviation)
+    in seconds. Times below LEAST_S are drawn again, so the mean of "short" is 2.06 s,
+    not 2 s.
     """
     require(
         degree <= (nodes - 1) / 2,
@@ -84,9 +84,9 @@ def star(
         int, limits(f"a whole number from 2 to {MOST_NODES:,}", ge=2, le=MOST_NODES)
     ],
 ) -> Graph:
-    """Generate entry nodes of 1 s on 1 TFLOPS and an exit node, the last, of no work.
+    """Generate entry nodes of 1 s on 1 TFLOPS and a last node, the exit, without work.
 
-    Without data (printed) and memory (ours). worl-rtgs.txt Section 4.2.
+    There are no data (as printed) and no memory needs (not printed). Section 4.2.
     """
     entries = np.arange(nodes - 1)
     return Graph(
@@ -99,9 +99,9 @@ def star(
 
 
 def _drawn_edges(nodes: int, degree: float, generator: Generator) -> tuple[Ints, Ints]:
-    """Draw a random order of the nodes and edges forward in it, shape (edges, 2).
+    """Draw a random order of the nodes, and edges along that order, shape (edges, 2).
 
-    The number of edges and then that many pairs: the same distribution as pair by pair.
+    The number of edges is drawn first, then the pairs: distributed as pair by pair.
     """
     label = generator.permutation(nodes)
     pairs = nodes * (nodes - 1) // 2
@@ -151,22 +151,23 @@ def training_graph(
     of a ring all-reduce, in each of which a replica sends an r-th of its gradients to
     the next. Units: the nodes of a replica, stage and shard are one unit.
 
-    Edges without data keep the order of the schedule in a stage. Summing takes one
+    Edges without data enforce the schedule's order within a stage. Summing takes one
     operation per parameter, an update two. Parameters, their gradients and two moments
     of Adam are resident; from forward to backward a layer holds the activations that it
-    passes on, not its inner ones. All this is ours; the defaults are about those of a
-    transformer layer of width 2048 at 2048 tokens per sample in single precision.
+    passes on, not its inner ones. All this is not from the paper; defaults are about
+    those of a transformer layer of width 2048 with 2048 tokens per sample in single
+    precision.
 
     stages: groups of layers of (nearly) equal size (pipeline parallelism).
-    micro_batches: per replica; in one stage, gradient accumulation. replicas: of the
-    whole network, each with its share of the samples (data parallelism). shards: of
-    each layer; every shard sends its share of the activations to every shard of the
-    next layer (model parallelism). schedule: "gpipe": all micro-batches forward, then
-    all backward; or "1f1b": one forward, one backward, once as many micro-batches are
-    in flight as stages remain. samples: of the mini-batch. work_tflop: forward, per
-    layer and sample, 10^12 operations; backward takes twice as much. activation_gb,
-    parameters_gb: passed on per layer and sample, and per layer; their gradients are as
-    large.
+    micro_batches: number per replica; with one stage, gradient accumulation. replicas:
+    copies of the whole network, each with its share of the samples (data parallelism).
+    shards: parts of each layer; every shard sends its share of the activations to every
+    shard of the next layer (model parallelism). schedule: "gpipe": all micro-batches
+    forward, then all backward; or "1f1b": one forward, one backward, once as many
+    micro-batches are in flight as stages remain. samples: size of the mini-batch.
+    work_tflop: forward, per layer and sample, 10^12 operations; backward takes twice as
+    much. activation_gb: passed on per layer and sample. parameters_gb: per layer. Their
+    gradients are as large.
 
     References
     ----------

@@ -52,16 +52,15 @@ class Graph:
     (predecessor, successor) by node number from 0, shape (edges, 2). data_gb: sent
     along each edge, gigabytes >= 0, shape (edges,). unit: computational unit per node,
     shape (nodes,); nodes of a unit share a GPU; by default every node is its own unit.
-    names: of the nodes; by default their numbers. tags: per node of a log, its ids and
-    all other columns, as text. resident_mb: GPU memory that a node occupies for the
-    whole run, such as weights and optimizer state, whole megabytes >= 0, shape
+    names: names of the nodes; default: their numbers. tags: per node of a log, its ids
+    and all other columns, as strings. resident_mb: GPU memory that a node occupies for
+    the whole run, such as weights and optimizer state, whole megabytes >= 0, shape
     (nodes,); default 0. held_mb: memory occupied from the start of an edge's first node
     to the end of its second, such as activations, whole megabytes >= 0, shape (edges,);
     default 0; both nodes must share a unit.
 
-    Raises InputError for an empty graph, a value that is negative or no number, an
-    unknown node, a repeated edge, held memory between units, and a cycle, which is
-    named.
+    Raises InputError for an empty graph, a value that is negative or not a number, an
+    unknown node, a repeated edge, held memory between units, or a cycle (listed).
     """
 
     work_tflop: Floats = field(repr=False)
@@ -187,17 +186,17 @@ class Graph:
 
     @cached_property
     def predecessors(self) -> tuple[Ints, ...]:
-        """Per node, those whose data it needs, in the order of its `edges_in`."""
+        """Per node, the nodes whose data it needs, in the order of its `edges_in`."""
         return tuple(self.edges[of_node, 0] for of_node in self.edges_in)
 
     @cached_property
     def successors(self) -> tuple[Ints, ...]:
-        """Per node, those that need its data, in the order of its `edges_out`."""
+        """Per node, the nodes that need its data, in the order of its `edges_out`."""
         return tuple(self.edges[of_node, 1] for of_node in self.edges_out)
 
     @cached_property
     def incoming(self) -> list[list[tuple[int, int]]]:
-        """Predecessor and edge of all data that each node receives, as lists."""
+        """Per node, the (predecessor, edge) pairs of the data that it receives."""
         return [
             list(zip(nodes.tolist(), edges.tolist()))
             for nodes, edges in zip(self.predecessors, self.edges_in)
@@ -213,8 +212,8 @@ class Graph:
     def in_use_mb(self, group: Ints, order: Ints) -> Floats:
         """Return the memory in use while each node runs, megabytes, shape (nodes,).
 
-        group: of each node, a unit or a GPU; a unit is never in two groups. Nodes of a
-        group run one at a time in this order.
+        group: per node, the number of its unit or GPU; a unit is never in two groups.
+        order: order of all nodes, in which those of a group run one at a time.
         """
         turn = order[np.argsort(group[order], kind="stable")]
         added, taken = self.lasting_mb
@@ -234,7 +233,7 @@ class Graph:
         )
 
     def ordered(self, key: Sequence[Any]) -> list[int]:
-        """Return the nodes in topological order: by least key, ties by number."""
+        """Return the nodes in topological order: lowest key first, ties by number."""
         missing = np.bincount(self.edges[:, 1], minlength=self.nodes).tolist()
         ready = [
             (key[node], node) for node, number in enumerate(missing) if number == 0

@@ -1,8 +1,8 @@
 """Schedulers that build one plan: simple ones and list scheduling (HEFT and CPOP).
 
-All know the whole graph. A GPU that data cannot reach has an infinite end and is taken
-last, but there is no look-ahead: if the platform is not connected, a plan's makespan
-may be infinite.
+All know the whole graph. A GPU that data cannot reach has an infinite finish time and
+is chosen last, but there is no look-ahead: if the platform is not connected, a plan's
+makespan may be infinite.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from cgrsp_simpy.dag.search import random_units
 
 
 class Room:
-    """GPUs that still have the memory for each unit, and the work left to each GPU.
+    """GPUs with enough free memory for each unit, and the remaining work of each GPU.
 
-    A unit for which no memory is left may go where it would fit alone, and again to all
-    these GPUs once each of them has received another unit: such a plan is then refused
-    with an error that lists what fills the GPU.
+    A unit for which no memory is left may go to any GPU on which it fits alone. A GPU
+    that receives a unit is then excluded until all these GPUs have received one. Such a
+    plan is later rejected with an error that lists what fills the GPU.
     """
 
     def __init__(self, problem: Problem) -> None:
@@ -62,7 +62,7 @@ class Room:
         return memory.without_room(self.need_mb[unit])
 
     def allowed_each(self, units: Ints) -> Bools:
-        """Return `allowed` of each unit, shape (units, gpus)."""
+        """Return `allowed` for each unit, shape (units, gpus)."""
         rows = self.fits[units] & (self.need_mb[units, None] <= self.free_mb)
         special = (self.on[units] >= 0) | ~rows.any(axis=1)
         for place in np.flatnonzero(special).tolist():
@@ -71,11 +71,11 @@ class Room:
 
 
 class Memory:
-    """Memory of the GPUs on which some units fit alone, after each unit taken.
+    """Free memory of the GPUs on which certain units fit alone, after each assignment.
 
-    A unit without room may go to all these GPUs except those that received a unit since
-    it last could go to all of them, which begins when the last GPU with room for it
-    fills up.
+    A unit for which no memory is left may go to each of these GPUs except those that
+    have received a unit in the current round. The first round begins when the last GPU
+    with room for the unit fills up, the next when each GPU has received a unit.
     """
 
     def __init__(self, gpus: Bools, free_mb: Floats) -> None:
@@ -95,7 +95,7 @@ class Memory:
         self._again += [number] * complete
 
     def without_room(self, need_mb: float) -> Bools:
-        """Return the GPUs to which a unit may go although none has memory left."""
+        """Return the GPUs to which a unit may go if none has enough memory left."""
         since = bisect_right(self._full_mb, -need_mb)
         path = []
         while since < len(self._again):
@@ -109,11 +109,11 @@ class Memory:
 class Draft:
     """A partial plan: nodes are placed one by one at their earliest start.
 
-    A node starts after its predecessors and those already on its GPU or, with
-    insertion, in the first gap that is long enough. Waits for links are not foreseen.
-    The first node of a unit places the whole unit, by its projected end on each GPU
-    after all that is left of the units there. Ours except the insertion (Topcuoglu,
-    Hariri and Wu 2002).
+    A node starts after its predecessors and the nodes already on its GPU or, with
+    insertion, in the first gap that is long enough. Waits for links are ignored. The
+    first node of a unit places the whole unit, by its projected end on each GPU after
+    the remaining work of the units there. Only the insertion is from the literature
+    (Topcuoglu, Hariri and Wu 2002).
     """
 
     def __init__(self, problem: Problem, insertion: bool = False) -> None:
@@ -124,9 +124,9 @@ class Draft:
         self.free_s = np.zeros(problem.platform.gpus)  # when the last of them ends
 
     def ready_s(self, node: int) -> Floats:
-        """Return when a node's data would be on each GPU (Equation 1), shape (gpus,).
+        """Return when a node's data would arrive on each GPU (Equation 1), (gpus,).
 
-        Its predecessors must be placed.
+        Its predecessors must already be placed.
         """
         graph, every = self.problem.graph, np.arange(self.problem.platform.gpus)
         before, data_gb = graph.predecessors[node], graph.data_gb[graph.edges_in[node]]
@@ -138,7 +138,7 @@ class Draft:
         )
 
     def place(self, node: int, wish: int | None = None) -> None:
-        """Place a node on its wished GPU if possible, else at the earliest end."""
+        """Place a node on GPU `wish` if possible, else where it ends earliest."""
         room, unit = self.room, self.problem.graph.unit.item(node)
         ready_s, takes_s = self.ready_s(node), self.problem.time_s[node]
         starts_s = np.maximum(ready_s, self.free_s)
@@ -163,7 +163,7 @@ class Draft:
         self.free_s[wish] = max(self.free_s[wish], start_s + time_s)
 
     def plan(self, scheduler: str) -> Plan:
-        """Return the plan, in order of start."""
+        """Return the plan, with the nodes in order of start time."""
         place = np.argsort(self.problem.graph.order)
         # what takes no time, first
         return Plan(
@@ -172,7 +172,7 @@ class Draft:
 
 
 class Runs:
-    """The nodes that run on a GPU, and the gaps between them, by time."""
+    """Execution intervals of the nodes on a GPU and the gaps between them, by time."""
 
     BLOCK = 64  # gaps, at least half and at most twice as many
 
@@ -185,7 +185,7 @@ class Runs:
         self._longest_s = [np.inf]
 
     def gap_s(self, ready_s: float, time_s: float) -> float:
-        """Return the start of the first gap of this length from ready_s on."""
+        """Return the earliest time >= ready_s that starts a free span of time_s."""
         last_s = self._blocks[-1][-1][1]
         if last_s + time_s / 2 == last_s:
             return self._moment_s(ready_s, time_s)
@@ -212,7 +212,7 @@ class Runs:
         return ready_s
 
     def add(self, start_s: float, finish_s: float) -> None:
-        """Add a run; one without length divides the gap that it is in."""
+        """Add a run; a run of zero length splits the gap that contains it."""
         insort(self._runs, (start_s, finish_s))
         block = bisect_left(self._ends_s, finish_s)
         gaps = self._blocks[block]
@@ -231,14 +231,14 @@ class Runs:
 
 
 def by_priority(graph: Graph, priority: Floats) -> list[int]:
-    """Return the nodes in topological order: by highest priority, ties by `order`."""
+    """Return the nodes in topological order, by highest priority, ties by `order`."""
     return graph.ordered(
         list(zip((-priority).tolist(), np.argsort(graph.order).tolist()))
     )
 
 
 def random_plan(problem: Problem, seed: int = 0) -> Plan:
-    """Place units on random GPUs with enough memory, by the stream "random plan"."""
+    """Place units on random GPUs with enough memory (random stream "random plan")."""
     units = random_units(problem, 1, stream(seed, "random plan"))[0]
     return Plan(units[problem.graph.unit], scheduler="random")
 
@@ -257,13 +257,13 @@ def _dealt(problem: Problem, units: Iterable[int], scheduler: str) -> Plan:
 
 # seed: one signature for all schedulers
 def round_robin(problem: Problem, seed: int = 0) -> Plan:  # noqa: ARG001
-    """Place each unit, by its first node, on the next GPU with enough memory."""
+    """Place units, ordered by first node, on the next GPU with enough memory."""
     units = dict.fromkeys(problem.graph.unit[problem.graph.order].tolist())
     return _dealt(problem, units, "round-robin")
 
 
 def longest_first(problem: Problem, seed: int = 0) -> Plan:  # noqa: ARG001
-    """Place units by decreasing work on the GPU of least total time with the memory.
+    """Place units by decreasing work on the least loaded GPU with enough memory.
 
     Graham (1969), SIAM J. Appl. Math. 17, 416-429, for independent tasks.
     """
@@ -286,15 +286,15 @@ def _listed(
 
 
 def by_work(problem: Problem, seed: int = 0) -> Plan:  # noqa: ARG001
-    """List scheduling: the ready node of most work next, where it ends earliest."""
+    """Place next the ready node with the most work, where it ends earliest."""
     return _listed(problem, "work", problem.graph.work_tflop)
 
 
 def min_min(problem: Problem, seed: int = 0) -> Plan:  # noqa: ARG001
-    """Place the ready node that can end earliest next, on the GPU where it does.
+    """Place next the ready node with the earliest possible end, on the GPU of that end.
 
-    Its time grows with the square of the number of ready nodes. Ibarra and Kim (1977),
-    Journal of the ACM 24, 280-289, for independent tasks.
+    The running time grows with the square of the number of ready nodes. Ibarra and Kim
+    (1977), Journal of the ACM 24, 280-289, for independent tasks.
     """
     graph, draft = problem.graph, Draft(problem)
     missing = [len(before) for before in graph.predecessors]
@@ -321,18 +321,19 @@ ORDERS = ("graph", "rank")
 
 # seed: one signature for all schedulers
 def heft(problem: Problem, seed: int = 0) -> Plan:  # noqa: ARG001
-    """Heterogeneous earliest finish time: by upward rank, at the earliest end.
+    """Heterogeneous earliest finish time: place nodes by decreasing upward rank.
 
-    Gaps are used. Topcuoglu, Hariri and Wu (2002), IEEE TPDS 13, 260-274.
+    Each node goes where it ends earliest, gaps included. Topcuoglu, Hariri and Wu
+    (2002), IEEE TPDS 13, 260-274.
     """
     return _listed(problem, "heft", upward_rank_s(problem), insertion=True)
 
 
 def run_order(problem: Problem, order: str) -> Ints | None:
-    """Return the order in which a search runs its plans, or None for the graph's.
+    """Return the node order that a search uses, or None for that of the graph.
 
-    order: "graph", topological, ready nodes by number, as in the authors' program; or
-    "rank", by upward rank, in which HEFT places nodes. Raises InputError for others.
+    order: "graph": topological, with ready nodes by number, as in the authors' program;
+    "rank": by upward rank, as in HEFT. Raises InputError for any other value.
     """
     check_one_of("order", order, ORDERS)
     if order == "graph":
@@ -341,12 +342,12 @@ def run_order(problem: Problem, order: str) -> Ints | None:
 
 
 def cpop(problem: Problem, seed: int = 0) -> Plan:  # noqa: ARG001
-    """Critical path on a processor: by both ranks, critical nodes on one GPU.
+    """Critical path on a processor (CPOP): place all critical nodes on one GPU.
 
-    That GPU is the one with the memory for most critical nodes (ours), ties by their
-    total time; other nodes go where they end earliest. A node counts as critical if all
-    nodes of its unit are on the path (ours). Topcuoglu, Hariri and Wu (2002), IEEE TPDS
-    13, 260-274.
+    The priority of a node is the sum of its upward and downward rank. That GPU has the
+    memory for most critical nodes, ties by their total time; other nodes go where they
+    end earliest. A node is critical if all nodes of its unit are on the path. Except
+    units and memory: Topcuoglu, Hariri and Wu (2002), IEEE TPDS 13, 260-274.
     """
     path = critical_path(problem)
     lacking = np.sum(~problem.fits[problem.graph.unit[path]], axis=0)
@@ -364,25 +365,25 @@ SIMPLE = (round_robin, longest_first, by_work, min_min, heft, cpop)
 
 
 def best_simple(problem: Problem, seed: int = 0) -> Plan:  # noqa: ARG001
-    """The best of round-robin, longest-first, work, min-min, HEFT and CPOP."""
+    """Return the best of round-robin, longest-first, work, min-min, HEFT and CPOP."""
     plans = [make(problem) for make in SIMPLE]
     ends_s = [makespans(problem, plan.gpu[None], plan.order)[0] for plan in plans]
     return replace(plans[int(np.argmin(ends_s))], scheduler="best-simple")
 
 
 def upward_rank_s(problem: Problem) -> Floats:
-    """Return the mean longest path to an exit, each node included, shape (nodes,)."""
+    """Return the longest path to an exit by mean costs, node included; (nodes,)."""
     time_s, moved_s = _mean_costs_s(problem)
     return time_s + problem.graph.longest_s(time_s, moved_s, back=True)
 
 
 def downward_rank_s(problem: Problem) -> Floats:
-    """Return the mean longest path from an entry, node excluded, shape (nodes,)."""
+    """Return the longest path from an entry by mean costs, node excluded; (nodes,)."""
     return problem.graph.longest_s(*_mean_costs_s(problem))
 
 
 def critical_path(problem: Problem) -> list[int]:
-    """Return the nodes of the longest path by mean costs, in its order."""
+    """Return the nodes of the longest path by mean costs, in path order."""
     graph = problem.graph
     rank_s = upward_rank_s(problem)
     moved_s = _mean_costs_s(problem)[1]
@@ -398,9 +399,9 @@ def critical_path(problem: Problem) -> list[int]:
 def _mean_costs_s(problem: Problem) -> tuple[Floats, Floats]:
     """Return the mean times of nodes, over GPUs with enough memory, and of edges' data.
 
-    Data take the mean latency plus their size over the mean bandwidth (Equations 3 and
-    4 of HEFT's source). Ours: missing connections do not count, and data within a unit
-    and edges without data take no time.
+    Transfers take the mean latency plus their size over the mean bandwidth (Equations 3
+    and 4 of HEFT's source). Not in the source: missing connections do not count, and
+    data within a unit and edges without data take no time.
     """
     graph, bandwidth = problem.graph, problem.platform.bandwidth_gb_per_s
     linked = (bandwidth > 0) & ~np.eye(len(bandwidth), dtype=bool)

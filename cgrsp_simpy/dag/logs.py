@@ -1,7 +1,7 @@
 """Workflow logs as graphs: WfFormat of WfCommons, and Alibaba's 2018 batch tasks.
 
-Ours: a second in a log is a second on a GPU of 1 TFLOPS; if a workflow records the
-clock speeds of its machines, a second on the fastest of them.
+By assumption, a second in a log is a second on a GPU of 1 TFLOPS; if a workflow records
+the clock speeds of its machines, a second on its fastest machine is.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ def read_wfformat(path: str | Path) -> Graph:
     """Read a WfCommons workflow in WfFormat (JSON), versions 1.3 to 1.6, as a graph.
 
     Work is the run time of a task, times its machine's clock speed over the fastest in
-    the file if recorded. Data of an edge are the files that its start writes and its
-    end reads; memory is rounded up to megabytes (`cgrsp_simpy.logs.wfformat`). Raises
-    InputError with the file's name, also for a cycle.
+    the file if recorded. Data of an edge are the files that its first task writes and
+    its second reads; memory is rounded up to megabytes (`cgrsp_simpy.logs.wfformat`).
+    Raises InputError with the file's name, also for a cycle.
     """
     table = read_log(path, "wfformat")
     speed = np.ones(1)

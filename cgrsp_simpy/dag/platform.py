@@ -51,12 +51,12 @@ class Platform:
     (gpus,). bandwidth_gb_per_s: from each GPU to each other, gigabytes per second;
     shape (gpus, gpus); 0 if there is no connection; the diagonal is ignored. latency_s:
     time of a transfer in addition to its data over the bandwidth, seconds >= 0; shape
-    (gpus, gpus); by default 0, as in the paper; elsewhere as the start-up costs of
+    (gpus, gpus); default 0, as in the paper; otherwise like the start-up costs of
     HEFT's platform (Topcuoglu, Hariri and Wu 2002, IEEE TPDS 13, 260-274, Equation 3).
-    names: of the GPUs. contention: whether transfers over a link take turns, first
-    come, first served; or each has all of its bandwidth, as in the paper. By default
-    they do if nodes of the graph share units, as in training. Each GPU has a link to
-    each other on its server, and each server one to each other, in each direction.
+    names: names of the GPUs. contention: whether transfers over a link take turns,
+    first come, first served; if not, each has the full bandwidth, as in the paper. By
+    default, they take turns if nodes of the graph share units, as in training. Each two
+    GPUs of a server and each two servers have one link per direction.
     """
 
     tflops: Floats = field(repr=False)
@@ -111,14 +111,14 @@ class Platform:
 
     @cached_property
     def _servers(self) -> Ints:
-        """The number of the server of each GPU, from 0 on."""
+        """Index of each GPU's server, from 0."""
         return np.unique(self.server, return_inverse=True)[1]
 
     def in_use(self, share: Floats) -> Platform:
         """Return a platform with a share of each GPU's speed in use by others.
 
-        The speed is multiplied by 1 - share (ours). share: of each GPU, at least 0 and
-        below 1; shape (gpus,). Raises InputError for a share that is not allowed.
+        The speed is multiplied by 1 - share (not in the paper). share: per GPU, at
+        least 0 and below 1; shape (gpus,). Raises InputError for an invalid share.
         """
         for gpu, used in enumerate(np.asarray(share).tolist()):
             require(
@@ -144,7 +144,7 @@ Gpus = Annotated[
 
 @declared()
 class Servers:
-    """GPUs on servers of equal size, the last with the rest; no link has a latency."""
+    """GPUs on servers of equal size, the last possibly smaller; no link latency."""
 
     gpus: Gpus = parameter("Number of GPUs.", default=10)
     per_server: Count = parameter("GPUs that share a server.", default=8)
@@ -196,7 +196,7 @@ TEXTS = ("name", "server", "one_end", "other_end")
 
 @declared()
 class _Gpu:
-    """A GPU, or `count` equal ones of one name."""
+    """A GPU, or `count` identical GPUs of one name."""
 
     server: Annotated[
         str | int, rule("a name or a whole number", lambda server: server != "")
@@ -223,15 +223,15 @@ COLUMNS = tuple(item.name for cls in (_Gpu, _Link) for item in fields(cls))
 
 
 def read_platform(path: str | Path) -> Platform:
-    """Read a platform from a TOML or CSV file, by its ending.
+    """Read a platform from a TOML or CSV file, by its extension.
 
-    A GPU has server, tflops and memory_gb; optionally a name and a count of equal ones.
-    A link has one_end and other_end, each the name of a server or of GPUs, gb_per_s
-    and, optionally, latency_s. It connects every GPU of the one end with every GPU of
-    the other, in both directions; of several links between two GPUs the last holds;
-    without one there is no connection. In TOML the tables are [[gpu]] and [[link]]; in
-    CSV these keys are the columns, and a row with an end is a link. Raises InputError
-    with the file's name, and the table or line, for what is not allowed.
+    A GPU has server, tflops and memory_gb; optionally a name and a count of identical
+    GPUs. A link has one_end and other_end, each the name of a server or of GPUs,
+    gb_per_s and, optionally, latency_s. It connects every GPU of the one end with every
+    GPU of the other, in both directions; if two GPUs have several links, the last one
+    applies; without a link there is no connection. In TOML the tables are [[gpu]] and
+    [[link]]; in CSV these keys are the columns, and a row with an end is a link. Raises
+    InputError with the file's name, and the table or line, for invalid input.
     """
     path = Path(path)
     ending = path.suffix.lower()

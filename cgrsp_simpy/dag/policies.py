@@ -52,17 +52,17 @@ def anneal(
 ) -> Solution:
     """Simulated annealing over order and placement.
 
-    Two nodes of a GPU change turns, a unit moves to another GPU, or two units change
-    places; only moves on the critical path of the run are tried. order: in which the
-    nodes run at first: "best-simple", that of this plan, or one of `run_order`. hot,
-    cold: first and last temperature, as multiples of the best makespan so far;
-    geometric in between, by the share of the budget that is spent. start:
-    "best-simple", this plan's placement, so that the answer is never worse; or
-    "random", each unit on a random GPU with the memory, as whales start. reorders:
-    share of the moves that change the order.
+    A move reorders two nodes of a GPU, moves a unit to another GPU, or swaps the GPUs
+    of two units; only moves on the critical path of the run are tried. order: initial
+    order of the nodes: "best-simple", that of this plan, or an order of `run_order`.
+    hot, cold: first and last temperature, as multiples of the best makespan so far; the
+    temperature falls geometrically with the share of the budget spent. start: initial
+    placement: "best-simple", that of this plan, so that the result is never worse; or
+    "random", each unit on a random GPU with enough memory, as in the whale searches.
+    reorders: share of the moves that change the order.
 
-    Kirkpatrick, Gelatt and Vecchi (1983), Science 220, 671-680; turns on the critical
-    path: van Laarhoven, Aarts and Lenstra (1992), Oper. Res. 40, 113-125; rest ours.
+    Partly from Kirkpatrick, Gelatt and Vecchi (1983), Science 220, 671-680; turns on
+    the critical path: van Laarhoven, Aarts and Lenstra (1992), Oper. Res. 40, 113-125.
     """
     check_one_of("order", order, ("best-simple", *ORDERS))
     check_one_of("start", start, STARTS)
@@ -116,7 +116,7 @@ def _sooner(graph: Graph, order: Ints, before: int, node: int) -> Ints:
 def _neighbour(
     now: Ints, one: int, other: int, hosts: Sequence[Ints], generator: Generator
 ) -> Ints:
-    """Return a plan in which two units have changed places, or the first has moved."""
+    """Return a plan in which two units have swapped GPUs, or the first has moved."""
     new = now.copy()
     if (
         generator.random() < SWAP
@@ -135,9 +135,9 @@ def _neighbour(
 def random_search(
     problem: Problem, budget: Budget, seed: int = 0, order: str = "graph"
 ) -> Solution:
-    """The best of random plans, uniform over the GPUs with the memory.
+    """Return the best of random plans, uniform over the GPUs with enough memory.
 
-    order: in which the nodes run, see `run_order`.
+    order: order in which the nodes run; see `run_order`.
     """
     search = Search(problem, budget, "random-search", run_order(problem, order))
     generator = stream(seed, "random search")
@@ -178,7 +178,7 @@ COMPARED = (
 
 
 def is_search(policy: Any) -> bool:
-    """Whether a policy is the text of a search, which evaluates many plans."""
+    """Whether a policy is a string that names a search, which evaluates many plans."""
     return isinstance(policy, str) and policy.partition(":")[0] in SEARCHES
 
 
@@ -196,7 +196,7 @@ def function_of(name: str) -> Callable[..., Any]:
 class Planner:
     """A scheduler that knows the whole graph.
 
-    name: of SCHEDULERS. given: its parameters that differ from their defaults.
+    name: a key of SCHEDULERS. given: the parameters that differ from their defaults.
     """
 
     name: str
@@ -216,7 +216,7 @@ class Planner:
 
 
 class Factory:
-    """Makes the planner of a scheduler, with the parameters of its function."""
+    """Factory of a scheduler's planner; takes the parameters of its function."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -240,10 +240,10 @@ POLICIES = {name: Factory(name) for name in SCHEDULERS}
 
 
 def find(problem: Problem, scheduler: str, budget: Budget, seed: int = 0) -> Solution:
-    """Find a plan by a scheduler such as "heft" or "worl-rtgs:b=1.5,order=rank".
+    """Find a plan with a scheduler such as "heft" or "worl-rtgs:b=1.5,order=rank".
 
-    One that constructs a plan takes one evaluation, whatever the budget. Raises
-    InputError for an unknown scheduler or parameter, or a value that is not allowed.
+    A scheduler that constructs a plan takes one evaluation, whatever the budget. Raises
+    InputError for an unknown scheduler or parameter, or an invalid value.
     """
     planner: Planner = made("scheduler", scheduler, POLICIES)
     return planner(problem, budget, seed)

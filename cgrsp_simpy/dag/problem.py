@@ -1,4 +1,4 @@
-"""Graphs on GPUs, plans, and when their nodes run (worl-rtgs.txt Equations 1 to 17).
+"""Graphs on GPUs, plans, and the resulting schedules (worl-rtgs.txt Equations 1 to 17).
 
 Times are computed node by node and are exactly equal to those of the simulation.
 """
@@ -29,7 +29,7 @@ from cgrsp_simpy.dag.platform import Platform
 
 @declared(eq=False)
 class Problem:
-    """A graph and the GPUs it may run on, each one node at a time, in the plan's order.
+    """A graph and its GPUs; each GPU runs one node at a time, in the plan's order.
 
     Raises InputError for a unit that fits in no GPU's memory.
     """
@@ -50,9 +50,10 @@ class Problem:
             )
 
     def needs(self, node: int, in_use_mb: float, beside: str, group: Ints) -> str:
-        """Describe, for an error, the memory (in_use_mb) in use while a node runs.
+        """Return the text of an error about the memory in use while a node runs.
 
-        beside: text after the node's name. group: see `Graph.in_use_mb`.
+        in_use_mb: the memory. beside: text after the name. group: see
+        `Graph.in_use_mb`.
         """
         graph = self.graph
         text = f"node {graph.names[node]}{beside} needs {in_use_mb:.0f} MB"
@@ -81,7 +82,7 @@ class Problem:
 
     @cached_property
     def fits(self) -> Bools:
-        """Whether a GPU has the memory for a unit alone, shape (units, gpus)."""
+        """Whether each unit fits alone in each GPU's memory, shape (units, gpus)."""
         return self.unit_mb[:, None] <= self.platform.memory_mb
 
     @cached_property
@@ -109,14 +110,14 @@ class Problem:
 
     @cached_property
     def s_per_gb(self) -> Floats:
-        """Seconds per gigabyte, shape (gpus, gpus): 0 on one GPU, or infinite."""
+        """Seconds per GB, (gpus, gpus): 0 within a GPU, infinite if not connected."""
         with np.errstate(divide="ignore"):
             apart_s = 1 / self.platform.bandwidth_gb_per_s
         return np.where(np.eye(len(apart_s), dtype=bool), 0.0, apart_s)
 
     @cached_property
     def latency_s(self) -> Floats:
-        """Latency between GPUs, seconds, shape (gpus, gpus): 0 on one GPU."""
+        """Latency between GPUs, seconds, shape (gpus, gpus): 0 within a GPU."""
         return np.where(
             np.eye(self.platform.gpus, dtype=bool), 0.0, self.platform.latency_s
         )
@@ -143,10 +144,10 @@ class Problem:
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """A placement of the nodes.
+    """A placement of the nodes, and their order.
 
-    gpu: index of each node's GPU, shape (nodes,). order: of all nodes, a topological
-    order in which GPUs run them, shape (nodes,); default: the graph's.
+    gpu: index of each node's GPU, shape (nodes,). order: all nodes in a topological
+    order, in which the GPUs run them, shape (nodes,); default: that of the graph.
     """
 
     gpu: Ints = field(repr=False)
@@ -163,7 +164,7 @@ class Plan:
             set_columns(self, {name: "i8"}, "node")
 
     def check(self, problem: Problem) -> None:
-        """Raise InputError, with the node's name, if a problem does not allow it."""
+        """Raise InputError, with the node's name, if a problem rules out the plan."""
         graph = problem.graph
         require(
             self.gpu.shape == (graph.nodes,),
@@ -219,7 +220,7 @@ class Plan:
 
 @dataclass(frozen=True, eq=False)
 class Schedule:
-    """A plan, and when its nodes run.
+    """A plan and the times at which its nodes run.
 
     start_s, finish_s: per node, seconds, shape (nodes,) (AST and AFT).
     """
@@ -245,12 +246,12 @@ class Schedule:
 
 
 def lower_bound_s(problem: Problem) -> float:
-    """Return a lower bound of all makespans, except for rounding, seconds (ours)."""
+    """Return a lower bound on every makespan, s, up to rounding; not in the paper."""
     return max(critical_path_s(problem), capacity_s(problem))
 
 
 def critical_path_s(problem: Problem) -> float:
-    """Return the longest path of nodes' shortest times, without transfers; seconds."""
+    """Return the longest path by shortest node times, without transfers; seconds."""
     graph = problem.graph
     time_s = problem.time_s.min(axis=1, where=problem.fits[graph.unit], initial=np.inf)
     return float((graph.longest_s(time_s, np.zeros(len(graph.edges))) + time_s).max())
@@ -270,8 +271,8 @@ FEW = 16
 def makespans(problem: Problem, gpu: Ints, order: Ints | None = None) -> Floats:
     """Return the makespans of many plans, seconds, shape (plans,).
 
-    Infinite if data need a missing connection, or nodes more memory than their GPU has.
-    gpu: shape (plans, nodes). order: of all plans, see `Plan`.
+    Infinite if a plan's data need a missing connection, or nodes more memory than their
+    GPU has. gpu: shape (plans, nodes). order: of all plans, see `Plan`.
     """
     order = problem.graph.order if order is None else np.asarray(order)
     gpu = np.asarray(gpu)
@@ -286,7 +287,7 @@ def makespans(problem: Problem, gpu: Ints, order: Ints | None = None) -> Floats:
 
 
 def carried_out(problem: Problem, plan: Plan) -> Schedule:
-    """Return when a plan's nodes run; InputError if the plan is not allowed."""
+    """Return the schedule of a plan; raise InputError if the plan is not allowed."""
     plan.check(problem)
     order = problem.graph.order if plan.order is None else plan.order
     start_s, finish_s = (
@@ -296,7 +297,7 @@ def carried_out(problem: Problem, plan: Plan) -> Schedule:
 
 
 def turns_of(gpu: Ints, order: Ints, gpus: int) -> list[list[int]]:
-    """Return the nodes of each GPU, the last first; gpu, order: see `Plan`."""
+    """Return the nodes of each GPU, last node first; gpu, order: as in `Plan`."""
     return [order[gpu[order] == host][::-1].tolist() for host in range(gpus)]
 
 
@@ -305,9 +306,9 @@ def latest(
 ) -> tuple[list[int], list[tuple[int, int]]]:
     """Return the critical path of a plan's run, last node first, and its GPU waits.
 
-    The waits are pairs of nodes of which the second waits only for the GPU. gpu, order:
-    shape (nodes,), see `Plan`. If data wait for a link, the node is taken whose data
-    would arrive last without that wait.
+    The waits are pairs of nodes on a GPU; the second waits only for the first to end.
+    gpu, order: shape (nodes,), see `Plan`. If data wait for a link, the path continues
+    with the node whose data would arrive last without that wait.
     """
     graph = problem.graph
     start_s, finish_s = (

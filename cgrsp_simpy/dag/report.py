@@ -1,4 +1,4 @@
-"""Figures, rows and texts of runs of graphs."""
+"""Reports of runs of graphs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ METRICS = {
 
 
 class DagReport(Report):
-    """Makespans, and how far they are above the lower bound."""
+    """Report of the makespan and its ratio to the lower bound."""
 
     claim_columns: ClassVar[Mapping[str, str]] = {}
     metrics: Mapping[str, Metric] = METRICS
@@ -33,7 +33,7 @@ class DagReport(Report):
     precise: ClassVar[str] = "makespan_s"
 
     def summary(self, run: Run) -> dict[str, float]:
-        """Return the figures of METRICS by name."""
+        """Return the metrics of METRICS by name."""
         (problem, solution), makespan_s = run.plan, run.tally.end_s
         bound_s = lower_bound_s(problem)
         return {

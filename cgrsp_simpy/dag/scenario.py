@@ -53,8 +53,8 @@ GRAPHS: dict[str, Callable[..., Graph]] = {
 class Edge(NamedTuple):
     """An edge by which data reach a node.
 
-    number: among the edges of the graph. predecessor: the node that sends the data.
-    completion: the end of its process, whose value is the GPU on which it ran.
+    number: index of the edge in the graph. predecessor: the node that sends the data.
+    completion: event of that node's end, whose value is the GPU on which it ran.
     """
 
     number: int
@@ -64,7 +64,7 @@ class Edge(NamedTuple):
 
 @declared()
 class Scenario(Model):
-    """A graph on GPUs: all parameters of a run but the scheduler and the seed."""
+    """A graph on GPUs: all parameters of a run except the scheduler and the seed."""
 
     graph: str | Graph = parameter(
         "A Graph; the name of a file, as for `read_graph`; or the parameters of a"
@@ -100,7 +100,7 @@ class Scenario(Model):
 
     @property
     def name(self) -> str:
-        """Text of the graph, the GPUs and the budget of a search."""
+        """Description of the graph, the GPUs and the budget of a search."""
         return f"{self}, {self.budget} a search"
 
     @cached_property
@@ -122,7 +122,7 @@ class Scenario(Model):
         return slots(self._gpus.gpus, "GPU")
 
     def problem(self, seed: int = 0) -> Problem:
-        """Return the graph and the GPUs of a seed."""
+        """Return the graph and the GPUs for a seed."""
         platform, used_range = self._gpus, STATES[self.state]
         if used_range is not None:
             used = stream(seed, "in use").uniform(*used_range, platform.gpus)
@@ -179,14 +179,14 @@ class Scenario(Model):
     def _data(
         self, run: Simulation, edges: Sequence[Edge], node: Node, gpu: int
     ) -> simpy.Event:
-        """Return the event that all data of a node have arrived at its GPU."""
+        """Return an event for when all data of a node have arrived at its GPU."""
         process = run.env.process
         return run.env.all_of(
             [process(self._transfer(run, edge, node, gpu)) for edge in edges]
         )
 
     def _transfer(self, run: Simulation, edge: Edge, node: Node, gpu: int) -> Process:
-        """Send the data of an edge to a GPU when its start has ended (Eq. 2 and 3).
+        """Send an edge's data to a GPU once its first node has ended (Eq. 2 and 3).
 
         With contention, transfers over one link follow each other.
         """
@@ -247,7 +247,7 @@ def simulate(
 
 
 def read_graph(text: str) -> str | Graph:
-    """Read a graph from a file by its ending; return any other text unchanged.
+    """Read a graph from a file by its extension; return any other string unchanged.
 
     text: a file in WfFormat (.json or .json.gz), or a file of Alibaba's batch tasks and
     one of its jobs, as in "tasks.csv:j_17" (.csv or .csv.gz). Raises InputError with

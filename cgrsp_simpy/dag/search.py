@@ -1,4 +1,4 @@
-"""The budget of searches for a plan, their best plan so far and its history."""
+"""Budget of a search for a plan, the best plan so far and the search history."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from cgrsp_simpy.dag.problem import Plan, Problem, makespans
 
 @declared()
 class Budget:
-    """When a search ends; only a budget of evaluations is reproducible.
+    """Limits of a search; only a limit on evaluations is reproducible.
 
-    Raises InputError if neither is set, or one is not allowed.
+    Raises InputError if no limit is set or a limit is invalid.
     """
 
     evaluations: Count | None = parameter(
@@ -43,8 +43,8 @@ class Budget:
 class Solution:
     """Result of a scheduler.
 
-    evaluations, seconds: effort; the wall time is in no figure of a study. history:
-    (evaluations, seconds, makespan_s) at each improvement, the first plan included.
+    evaluations: number of evaluated plans. seconds: wall time, not used by metrics.
+    history: (evaluations, seconds, makespan_s) of the first plan and each improvement.
     """
 
     plan: Plan
@@ -55,7 +55,7 @@ class Solution:
 
 
 class Search:
-    """The best of the evaluated plans; a plan is one GPU per unit, shape (units,)."""
+    """Best plan and history of a search; a plan is one GPU per unit, shape (units,)."""
 
     def __init__(
         self,

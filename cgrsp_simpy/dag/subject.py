@@ -37,7 +37,7 @@ class Planned(NamedTuple):
 
 
 class DagSubject(Subject):
-    """Plans are found before the run; online policies decide during it."""
+    """DAG subject: plans are made before a run, online policies decide during it."""
 
     pace_per_s = 10_000.0  # of a search that learns
 
@@ -48,7 +48,7 @@ class DagSubject(Subject):
 
     @property
     def work(self) -> int:
-        """Number of nodes times the simulations of a search."""
+        """Number of nodes times the number of evaluations per search."""
         return int(
             self.model.jobs * (self.model.budget.evaluations or DEFAULT_EVALUATIONS)
         )
@@ -59,14 +59,14 @@ class DagSubject(Subject):
         return self.work * searches + int(self.model.jobs) * others
 
     def is_random_under(self, policies: Sequence[Any]) -> bool:
-        """Whether the seed draws the graph, use by others, or schedulers' choices."""
+        """Whether the seed affects the graph, the use by others or a scheduler."""
         graph = self.model.graph
         drawn = isinstance(graph, str) and graph.partition(":")[0] == "er"
         lucky = any(is_search(each) or each == "random" for each in policies)
         return drawn or self.model.state != "free" or lucky
 
     def make_policy(self, policy: Any) -> Planner | Plan | OwnPolicy:
-        """Return a scheduler from its text, a plan, or an online policy (of a view)."""
+        """Return a scheduler for its name, or a plan or online policy unchanged."""
         plan = policy.policy if isinstance(policy, Named) else policy
         return plan if isinstance(plan, Plan) else super().make_policy(policy)
 
@@ -79,7 +79,7 @@ class DagSubject(Subject):
         records: bool = True,
         listener: Listener | None = None,
     ) -> Simulation:
-        """Set up a run; plans are found first."""
+        """Set up a run, after the scheduler, if any, has made its plan."""
         problem, solution = self.draw(seed) if drawn is None else drawn, None
         if isinstance(policy, Plan):
             solution = Solution(policy, math.nan, 0)
@@ -98,7 +98,7 @@ class DagSubject(Subject):
         )
 
     def completed(self, parameters: dict[str, Any]) -> dict[str, Any]:
-        """As `Subject.completed`; budget: evaluations; platform: a file."""
+        """As `Subject.completed`; budget may be evaluations, platform a file."""
         if isinstance(parameters.get("platform"), str):
             parameters["platform"] = read_platform(parameters["platform"])
         if isinstance(parameters.get("budget"), int):
@@ -114,8 +114,8 @@ class DagSubject(Subject):
     def study_details(self, study: Any) -> tuple[Sequence[Table], Mapping[str, Any]]:
         """Return mean ranks, with Friedman's test and Nemenyi's critical difference.
 
-        Nothing for fewer than 3 schedulers, after failed runs, and if all seeds gave
-        the same figures.
+        Return nothing for fewer than 3 schedulers, after failed runs, or if all seeds
+        gave the same makespans.
         """
         values = np.array([study.values(name, "makespan_s") for name in study.policies])
         same = (values == values[:, :1]).all()

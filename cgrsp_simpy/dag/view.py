@@ -1,4 +1,4 @@
-"""The view of policies that assign nodes to GPUs, and a plan as such a policy."""
+"""View for policies that assign nodes to GPUs, and a policy that follows a plan."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from cgrsp_simpy.engine.simulation import Simulation
 
 
 class View(view.View):
-    """The state at a decision, read-only; its `queue` are the nodes that are ready.
+    """The state at a decision, read-only; its `queue` holds the ready nodes.
 
     A GPU runs one node at a time, within its memory. A policy returns pairs (node,
     resource), and optionally a `Wake`.
@@ -48,7 +48,7 @@ class View(view.View):
         self._free_mb = self._problem.platform.memory_mb.astype(float)
 
     def node(self, number: int) -> Node | None:
-        """Return the ready node of a number, or None."""
+        """Return the ready node with this number, or None."""
         nodes = self._nodes
         node = nodes[number] if 0 <= number < len(nodes) else None
         return node if node in self._waiting else None
@@ -56,7 +56,7 @@ class View(view.View):
     def rooms(self, node: Node) -> list[ResourceSpec]:
         """Return the GPUs that a node may start on now, with memory for its unit.
 
-        If a part of the unit has run, only that part's GPU.
+        If a node of the unit has started, only the GPU of that node is possible.
         """
         run, need_mb, may = self._run, self._need_mb(node), self._may.get(node.id)
         if may is None:
@@ -71,10 +71,10 @@ class View(view.View):
         ]
 
     def _need_mb(self, node: Node) -> float:
-        """Return the memory that the start of a node takes.
+        """Return the memory that a node takes when it starts, megabytes.
 
-        Its own, what it holds for later nodes, and for the first of a unit the resident
-        part.
+        This is its own memory, the memory that it holds for later nodes and, for the
+        first node of a unit, the unit's resident memory.
         """
         unit_mb = 0.0 if node.unit in self._at else self._unit_mb.item(node.unit)
         added_mb = self._problem.graph.lasting_mb.item(0, node.id)
@@ -99,13 +99,13 @@ class View(view.View):
         ]
 
     def data_s(self, node: Node, gpu: ResourceSpec) -> float:
-        """Return the time of a node's data to a GPU on free links, s, or infinity."""
+        """Return the time to move a node's data to a GPU on free links, s, or inf."""
         at, data_gb = np.array(self._sent(node)).reshape(-1, 2).T
         moved_s = self._problem.transfer_s(data_gb, at.astype(int), gpu.index)
         return float(moved_s.max(initial=0.0))
 
     def _reached(self, node: Node) -> int:
-        """Return a mask of the GPUs that a node's data can reach, with its memory."""
+        """Return a bit mask of GPUs with enough memory that a node's data can reach."""
         problem = self._problem
         sources = np.array([at for at, data_gb in self._sent(node) if data_gb], int)
         may = problem.fits[node.unit] & np.isfinite(problem.s_per_gb[sources]).all(
@@ -147,7 +147,7 @@ OwnPolicy = Callable[[View], Answer | None]
 
 
 class InTurn:
-    """A plan as a policy: on each GPU the next node once it is ready.
+    """Policy that follows a plan: each GPU starts its next node once that is ready.
 
     Raises InputError for a plan that the problem does not allow, or that needs a
     missing connection.
@@ -178,7 +178,7 @@ class InTurn:
                 yield node, gpu
 
     def _gpus(self, view: View) -> Iterable[ResourceSpec]:
-        """Return the free GPUs, or those of the ready nodes: whichever are fewer."""
+        """Return the free GPUs or the GPUs of the ready nodes, whichever are fewer."""
         if len(view.free) <= len(view.queue):
             return view.free
         own = sorted({self._gpu[node.id] for node in view.queue})

@@ -41,7 +41,7 @@ def alone(instance: Instance) -> float:
 
 
 def by_capacity(instance: Instance) -> float:
-    """Bound by prices of GPU time: least costs of tasks minus what GPUs can earn.
+    """Bound by prices of GPU time: minimum task costs minus maximum GPU earnings.
 
     Let a second on each of the n_m GPUs of model m cost lambda_m(t) >= 0 at time t. In
     a schedule at most n_m tasks run on them at once, so all runs together pay at most
@@ -77,14 +77,14 @@ def by_capacity(instance: Instance) -> float:
 
 
 class _Model(NamedTuple):
-    """GPUs that are equally fast for every task; times_s: infinite if none fits."""
+    """GPUs equally fast for every task; times_s: infinite if a task does not fit."""
 
     times_s: Floats
     number: int
 
     @property
     def mean_s(self) -> float:
-        """Mean over the tasks that fit."""
+        """Mean time of the tasks that fit, seconds."""
         return float(self.times_s[np.isfinite(self.times_s)].mean())
 
 
@@ -95,7 +95,7 @@ def _models(instance: Instance) -> list[_Model]:
 
 
 def _span(instance: Instance, models: list[_Model]) -> tuple[float, float]:
-    """Return the first arrival, and about when GPUs that never idle would end."""
+    """Return the first arrival and about the last end if no GPU were ever idle."""
     rate = summed(model.number / model.mean_s for model in models)
     work_s = instance.tasks / rate + instance.least_time_s.max()
     return float(instance.arrival_s.min()), float(instance.arrival_s.max() + work_s)
@@ -106,7 +106,7 @@ def _prices(
 ) -> Floats | None:
     """Return the price of a GPU second by model and interval; None if the solver fails.
 
-    every: one in so many tasks is taken, and as small a share of the GPUs' time.
+    every: use one in `every` tasks, and the same share of the GPUs' time.
     """
     deadline_s, weight, arrival_s = (
         column[::every]
@@ -154,7 +154,7 @@ def _prices(
 def _along_lines(
     models: list[_Model], edges_s: Floats, prices: Floats, fine_s: Floats
 ) -> Floats:
-    """Interpolate prices linearly, from the middles of runs' use of intervals."""
+    """Interpolate prices linearly between the middles of the intervals' use by runs."""
     length_s, middles_s = edges_s[1] - edges_s[0], (fine_s[1:] + fine_s[:-1]) / 2
     used_s = [min(length_s, model.mean_s) for model in models]
     return np.array(
@@ -172,7 +172,7 @@ def _used(
     edges_s: Floats,
     models: int,
 ) -> scipy.sparse.csr_array:
-    """Return the seconds of each run, a column, in each interval of its model."""
+    """Return the seconds of each run (column) in each interval of its model (row)."""
     intervals, used = len(edges_s) - 1, []
     for interval, (begin_s, end_s) in enumerate(pairwise(edges_s)):
         within_s = np.minimum(finish_s, end_s) - np.maximum(start_s, begin_s)
@@ -210,8 +210,8 @@ def _least(
 ) -> Floats:
     """Return the least tardiness cost and payment of a run of each of these tasks.
 
-    times_s: of all tasks on a GPU. paid: by a GPU in use from the first edge to each.
-    The minimum is at a corner of the cost (start or end at an edge, end at the
+    times_s: all tasks' times on a GPU. paid: price of GPU use from the first edge to
+    each. The minimum is at a corner of the cost (start or end at an edge, end at the
     deadline) or at the arrival.
     """
     jobs = (times_s, instance.arrival_s, instance.deadline_s, instance.weight)
@@ -232,7 +232,7 @@ def matrix_of(
     columns: npt.ArrayLike,
     shape: tuple[int, int],
 ) -> scipy.sparse.csr_array:
-    """Return the sparse matrix of a program."""
+    """Return the sparse matrix of a linear program."""
     # SciPy 1.13.0 passes these on to HiGHS, which needs 32 bits
     at = np.asarray(rows, np.int32), np.asarray(columns, np.int32)
     return scipy.sparse.csr_array((np.asarray(values), at), shape=shape)

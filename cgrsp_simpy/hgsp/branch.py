@@ -17,10 +17,10 @@ FEW = 10  # tasks whose optimum usually needs no more nodes
 
 
 def by_few(instance: Instance) -> float:
-    """Return a lower bound for little tardiness: the sum of optima of small groups.
+    """Return a lower bound: the sum of the optima of small groups of tasks.
 
-    Groups are disjoint, and each has the GPUs to itself: a late task of the best list
-    schedule with those that start last before it, or all of few tasks.
+    Groups are disjoint, and each has the GPUs to itself. A group is a late task of the
+    best list schedule and the last ones to start before it, or all of few tasks.
     """
     best = best_listed(instance)
     order = np.argsort(best.start_s, kind="stable").tolist()
@@ -39,12 +39,12 @@ def least_of_few(
 ) -> float:
     """Return the least cost of some tasks alone on the GPUs, or a lower bound.
 
-    Best first, up to `nodes` nodes: the partial schedule of least bound is extended by
-    one task on one GPU. The bound is the cost of its tasks plus the least cost of each
-    other task if it came next. No extension leaves a GPU idle for as long as another
-    task would take there, as in some optimal schedule (Giffler and Thompson, Operations
-    Research 8 (1960) 487-503). Dominated partial schedules of the same tasks are
-    dropped.
+    The search is best first, up to `nodes` nodes: the partial schedule of least bound
+    is extended by one task on one GPU. The bound is the cost of its tasks plus the
+    least cost of each other task if it came next. No extension leaves a GPU idle for as
+    long as another task would take there, as in some optimal schedule (Giffler and
+    Thompson, Operations Research 8 (1960) 487-503). Dominated partial schedules of the
+    same tasks are dropped.
     """
     columns = (
         instance.arrival_s,

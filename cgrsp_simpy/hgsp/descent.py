@@ -1,6 +1,6 @@
 """Inner loops of both searches: descent by moves, kicks, and insertion into gaps.
 
-Compiled, with arrays for lists, if possible; see `cgrsp_simpy.base.compiled`.
+Compiled, with arrays instead of lists, if possible; see `cgrsp_simpy.base.compiled`.
 """
 
 from __future__ import annotations
@@ -23,11 +23,12 @@ Jobs = Sequence[Sequence[float]]
 
 
 class State(NamedTuple):
-    """The tasks of each GPU in order, each as early as possible.
+    """A schedule: the tasks of each GPU in order, each run as early as possible.
 
-    jobs[j]: Jobs of GPU j. tasks[j][k]: the kth of its size[j] tasks. finish_s[j][k],
-    late[j][k]: end and weighted tardiness of its first k. gpu, place: per task. queue,
-    waits, ends: ring of tasks to examine, membership, numbers left and entered.
+    jobs[j]: Jobs of GPU j. tasks[j][k]: task k of its size[j] tasks. finish_s[j][k],
+    late[j][k]: end and weighted tardiness of its first k tasks. gpu, place: GPU and
+    position per task. queue: ring buffer of tasks to examine. waits: whether a task is
+    in it. ends: numbers removed and added.
     """
 
     jobs: Sequence[Jobs]
@@ -44,7 +45,7 @@ class State(NamedTuple):
 
 @compiled
 def then(jobs: Jobs, task: int, now_s: float, late: float) -> tuple[float, float]:
-    """Return a next task's end and the tardiness with it (hgsp.txt Eq. 1, 4, 5)."""
+    """Return the next task's end and the tardiness including it (Eq. 1, 4, 5)."""
     arrival_s, deadline_s, weight, time_s = jobs[task]
     end_s = (now_s if now_s > arrival_s else arrival_s) + time_s
     if end_s > deadline_s:
@@ -64,9 +65,10 @@ def worsening(
 ) -> float:
     """Return the increase of a GPU's weighted tardiness by a change.
 
-    From position `first` on: task `head`, the tasks of positions begin to end - 1, task
-    `tail`, and those from `on` on; a head or tail of -1 is none. Infinite once the
-    increase must be `most` or more.
+    change: (first, head, begin, end, tail, on): from position `first`, the GPU then
+    runs task `head`, the tasks at positions begin to end - 1, task `tail`, and the
+    tasks from position `on`; a head or tail of -1 means none. Returns infinity if the
+    increase is certainly `most` or more.
     """
     first, head, begin, end, tail, on = change
     now_s, sum_late = finish_s[first], late[first]
@@ -88,7 +90,7 @@ def worsening(
 
 @compiled
 def retime(state: State, j: int, first: int, last: int) -> None:
-    """Recompute GPU j from a position on, and queue tasks near the changed ones."""
+    """Recompute GPU j from position `first`, and queue the tasks near the change."""
     tasks = state.tasks[j]
     finish_s = state.finish_s[j]
     late = state.late[j]
@@ -106,7 +108,7 @@ def retime(state: State, j: int, first: int, last: int) -> None:
 
 @compiled
 def move(state: State, task: int, j: int, k: int, swap: bool) -> None:
-    """Put a task on GPU j at position k: in place of the task there, or before it."""
+    """Move a task to position k of GPU j; swap it with the task there or insert it."""
     source, was = state.gpu[task], state.place[task]
     here, there = state.tasks[source], state.tasks[j]
     if swap:
@@ -220,7 +222,7 @@ def best_move(
 
 @compiled
 def descend(state: State, least: float, moves: int) -> int:
-    """Make the best move of queued tasks; return the number of moves tried."""
+    """Make the best move of each queued task; return the number of moves tried."""
     tried = 0
     while state.ends[0] < state.ends[1] and tried < moves:
         task = state.queue[state.ends[0] % len(state.queue)]
@@ -260,7 +262,7 @@ def kick(state: State, draw: Sequence[float]) -> None:
 
 @compiled
 def objective(state: State) -> float:
-    """Total weighted tardiness (hgsp.txt Eq. 1)."""
+    """Return the total weighted tardiness (hgsp.txt Eq. 1)."""
     total = 0.0
     for j in range(len(state.size)):
         total += state.late[j][state.size[j]]
@@ -283,9 +285,9 @@ def copy(source: State, target: State) -> None:
 def rounds(
     state: State, best: State, draws: Sequence[Sequence[float]], moves: int
 ) -> tuple[int, int]:
-    """Descend, return to the best state if worse, and kick, per row of random numbers.
+    """Per row of random numbers: descend, restore the best state if worse, and kick.
 
-    Stops after `moves` moves, or if nothing is late; returns rows and moves done.
+    Stops after `moves` moves or if no task is late. Returns the rows and moves used.
     """
     tried = 0
     for row in range(len(draws)):
@@ -310,7 +312,7 @@ def rounds(
 class Gaps(NamedTuple):
     """Free times of GPUs: GPU j's gap k is from opens[j][k] to closes[j][k].
 
-    number[j]: of gaps, the last without an end. shortest_s[j]: least length kept.
+    number[j]: number of gaps, the last endless. shortest_s[j]: shortest gap kept.
     """
 
     opens: Sequence[list[float]]

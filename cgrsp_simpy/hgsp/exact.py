@@ -25,12 +25,12 @@ START_MOVES = 10_000
 
 @checked
 def solve_exact(instance: Instance, time_limit_s: Positive = 60.0) -> Solution:
-    """Solve a small instance (up to about ten tasks), as far as the time limit allows.
+    """Solve a small instance (up to about ten tasks) within a time limit.
 
-    If nothing better is found, a search's schedule is returned. If the solver fails
-    twice, with and without presolve, a warning is logged, and the bound is
-    `cgrsp_simpy.hgsp.bounds.lower_bound`. Raises InputError for GPUs that are not free
-    at 0.
+    If the solver finds nothing better, the schedule of a local search is returned. If
+    the solver fails twice, with and without presolve, a warning is logged, and the
+    bound is `cgrsp_simpy.hgsp.bounds.lower_bound`. Raises InputError if a GPU is not
+    free at 0.
     """
     require(
         not instance.free_s.any(),
@@ -108,7 +108,7 @@ class _Model:
         self.constraints = self._matrix()
 
     def _latest(self, known: float) -> Floats:
-        """Return the latest completions at the cost of a known schedule."""
+        """Return each task's latest completion in schedules of cost `known` or less."""
         jobs = self.instance
         alone = jobs.weight * np.maximum(
             0.0, jobs.arrival_s + jobs.least_time_s - jobs.deadline_s
@@ -134,7 +134,7 @@ class _Model:
         ]
 
     def _keep_apart(self, i: int, k: int) -> None:
-        """Add Eq. 6: of two tasks on one GPU, one ends before the other; minimal H."""
+        """Add Eq. 6 with minimal H: two tasks on one GPU do not overlap."""
         both = {self._y[i, k]: 1.0, self._y[k, i]: 1.0}
         self._rows.append((both, -np.inf, 1.0))
         for j in np.flatnonzero(self._fits[i] & self._fits[k]).tolist():
@@ -151,9 +151,9 @@ class _Model:
             self._rows.append((row, -np.inf, big))
 
     def _start_after_those_before(self, k: int) -> None:
-        """Add: tasks from a_r <= a_k on that precede k run between a_r and s_k.
+        """Add rows: tasks arriving from a_r <= a_k that precede k run in a_r to s_k.
 
-        If k is not on GPU j, their least times hold; D is the excess on j.
+        If k is not on GPU j, their least times count; D is the excess of times on j.
         """
         jobs, n = self.instance, self.instance.tasks
         for since_s in np.unique(jobs.arrival_s[jobs.arrival_s <= jobs.arrival_s[k]]):
@@ -177,7 +177,7 @@ class _Model:
                     self._rows.append((row, since_s - more, np.inf))
 
     def _order_equal_gpus(self) -> None:
-        """Break symmetry: of equal GPUs, earlier ones get earlier tasks."""
+        """Break the symmetry of equal GPUs: earlier GPUs get earlier tasks."""
         times_s = self.instance.times_s.T
         for j in range(1, len(times_s)):
             if np.array_equal(times_s[j], times_s[j - 1]):

@@ -3,7 +3,7 @@
 The distributions are not printed. Those of tasks3 and tasks4 are in the authors' public
 program, whose two seeds give both files row by row. Those of tasks1 and tasks2, whose
 seed is not known, are inferred from the files: gaps between arrivals are uniform from 0
-to 5 s. No task needs more than the 24 GB of the least GPU.
+to 5 s. No task needs more than the 24 GB of the smallest GPU.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ Work = Annotated[
 
 @declared()
 class Level:
-    """Parameters of a load level; all are drawn uniformly."""
+    """Parameters of a load level; attributes of tasks are drawn uniformly."""
 
     tasks: Count = parameter("Number of tasks.")
     cluster: str | Annotated[Entries[Gpu], rule("a list of at least one Gpu", bool)] = (
@@ -98,13 +98,13 @@ class Level:
 
     @property
     def span_s(self) -> float:
-        """Mean length of the arrivals, seconds: mean work over load and speed."""
+        """Mean time span of arrivals, seconds: mean work over load and speed."""
         speed = summed(gpu.speed for gpu in self.gpus)
         return self.tasks * sum(self.workload) / 2 / (self.load * speed)
 
     @property
     def name(self) -> str:
-        """Text of the parameters."""
+        """Description of the parameters."""
         told = (("", self.slack), (" s", self.slack_s))
         slack = " + ".join(
             f"{pair[0]:g} to {pair[1]:g}{unit}" for unit, pair in told if any(pair)
@@ -143,7 +143,7 @@ AUTHORS_SEEDS = {"tasks3": 342, "tasks4": 442}  # of their program's `random`
 def generate(
     level: str | Level, seed: Whole = 0, gpus: tuple[Gpu, ...] | None = None
 ) -> Instance:
-    """Draw tasks of a load level; seed 0 of tasks3 and tasks4 gives the paper's own.
+    """Draw tasks of a load level; tasks3 and tasks4 with seed 0 are the paper's own.
 
     level: "tasks1" (medium), "tasks2" (medium), "tasks3" (high), "tasks4" (extreme), or
     a `Level`. gpus: by default the level's cluster; the arrivals do not depend on them.
@@ -175,7 +175,7 @@ def _arrivals(rng: Random, level: Level) -> list[float]:
 def _task(rng: Random, level: Level, arrival_s: float) -> tuple[float, ...]:
     """Draw workload, memory, deadline, weight and arrival, in the authors' order.
 
-    Deadlines are drawn from arrivals that are not yet rounded.
+    Deadlines are computed from unrounded arrivals.
     """
     workload = rng.randint(*map(int, level.workload))
     memory_gb = rng.choice(level.memory_gb)

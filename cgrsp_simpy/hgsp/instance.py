@@ -91,10 +91,10 @@ figures show)."""
 def cluster(name: str) -> tuple[Gpu, ...]:
     """Return the GPUs of a cluster (hgsp.txt Section IV).
 
-    name: "small", "medium" or "large", 1, 2 or 3 of each model at the speeds of the
-    printed runs (A100 76, A30 40, L40 74), "small-30" and so on at those of the text
-    (57, 30, 55.5); or a file's name that ends in .csv or .toml; see `read_cluster`.
-    Raises InputError for an unknown name, or a file that is not allowed.
+    name: "small", "medium" or "large": 1, 2 or 3 GPUs per model, with the speeds of the
+    printed runs (A100 76, A30 40, L40 74); "small-30" and so on: the same with the
+    speeds in the text (57, 30, 55.5); or the name of a .csv or .toml file, see
+    `read_cluster`. Raises InputError for an unknown name or an invalid file.
     """
     if name.endswith((".csv", ".toml")):
         return read_cluster(name)
@@ -104,19 +104,19 @@ def cluster(name: str) -> tuple[Gpu, ...]:
 
 @declared(eq=False)
 class Instance:
-    """Tasks in order of arrival, then as listed, and their GPUs (hgsp.txt Section I.B).
+    """Tasks, by arrival and then as listed, and their GPUs (hgsp.txt Section I.B).
 
     workload, memory_gb, deadline_s, weight, arrival_s: L_i, m_i, d_i, w_i and a_i,
     shape (tasks,), all at least 0, the workload above 0. A task is late if its deadline
-    is before its arrival. A workload of () is 1, if times_s is set. task_names: all
-    different; by default numbers from 1. free_s: from when on each GPU is available,
-    seconds, shape (GPUs,); by default 0. times_s: p_ij, seconds, above 0, infinite if a
-    task does not fit, shape (tasks, GPUs); by default L_i / v_j (Eq. 4). Infinite also
-    if the memory does not suffice (Eq. 3). lines: of a file, the line of each task, for
-    messages. tags: of tasks of a file, all its other columns, as texts.
+    is before its arrival. If times_s is set, a workload of () means 1. task_names:
+    unique names; default: numbers from 1. free_s: time from which each GPU is
+    available, seconds, shape (GPUs,); default 0. times_s: p_ij, seconds, above 0,
+    infinite if a task does not fit, shape (tasks, GPUs); by default L_i / v_j (Eq. 4).
+    Infinite also if the memory does not suffice (Eq. 3). lines: line of each task in a
+    file, for messages. tags: all other columns of a file, as strings.
 
-    Raises InputError, naming the task, for what is not allowed, and for a task that
-    fits on no GPU.
+    Raises InputError, naming the task, for an invalid value or a task that fits on no
+    GPU.
     """
 
     workload: Floats = field(repr=False)
@@ -261,9 +261,9 @@ class Instance:
 def write_instance(instance: Instance, path: str | Path) -> None:
     """Write the tasks to a CSV file; an existing one is overwritten.
 
-    Columns: task, workload, memory_gb, deadline_s, weight, arrival_s, time_s:GPU for
-    each name of a GPU if the times are not those of the workload, and the tags. Raises
-    InputError if it cannot be written, or for times that differ on GPUs of one name.
+    Columns: task, workload, memory_gb, deadline_s, weight, arrival_s, the tags and, if
+    times do not follow from the workload, time_s:GPU per GPU name. Raises InputError if
+    the file cannot be written, or if times differ between GPUs of one name.
     """
     if not Path(path).parent.is_dir():
         raise InputError(f"{path}: there is no folder {Path(path).parent}")
@@ -286,7 +286,7 @@ def read_cluster(path: str | Path) -> tuple[Gpu, ...]:
     """Read the GPUs of a cluster, in the order of a file.
 
     path: a CSV file with the columns name, memory_gb and speed (others are ignored), or
-    a TOML file with a table [[gpu]] of these for each GPU. Raises InputError with the
+    a TOML file with a table [[gpu]] of these keys per GPU. Raises InputError with the
     file's name, and the line if known.
     """
     path = Path(path)
@@ -310,13 +310,13 @@ def read_cluster(path: str | Path) -> tuple[Gpu, ...]:
 def read_instance(
     path: str | Path, gpus: tuple[Gpu, ...], *, skip_unfit: bool = False
 ) -> Instance:
-    """Read tasks from a CSV file with the columns of `write_instance`, or of AUTHORS.
+    """Read tasks from a CSV file with the columns of `write_instance` or AUTHORS.
 
     All other columns are kept as tags. Without a column task, tasks are numbered from
-    1. Columns time_s:GPU, one for each name of a GPU, are p_ij, inf if a task does not
-    fit; a column workload is then not needed. skip_unfit: leave out tasks that fit on
-    no GPU, with a logged note that names their lines. Raises InputError with the file's
-    name, and the line if known.
+    1. Columns time_s:GPU, one per GPU name, contain p_ij, inf if a task does not fit;
+    the column workload is then optional. skip_unfit: omit tasks that fit on no GPU, and
+    log a message that lists their lines. Raises InputError with the file's name, and
+    the line if known.
     """
     path = Path(path)
     with faults_of(path):
@@ -397,11 +397,11 @@ def read_orlib(
 ) -> Instance:
     """Read an instance of the OR-Library's weighted tardiness files.
 
-    Per instance n processing times, n weights, n due dates; all tasks arrive at 0 and
-    need no memory. index: of the instance, from 1. machines: identical ones; due dates
-    are divided by their number. tasks: n; known of wt40.txt, wt50.txt and wt100.txt.
-    Raises InputError with the file's name for any other file without `tasks`, one whose
-    count of numbers does not fit n, or an index beyond its end.
+    Each instance has n processing times, n weights and n due dates; all tasks arrive at
+    0 and need no memory. index: number of the instance, from 1. machines: number of
+    identical machines, by which due dates are divided. tasks: n; known for wt40.txt,
+    wt50.txt and wt100.txt. Raises InputError with the file's name if n is unknown or
+    does not fit the count of numbers, or if index is beyond the last instance.
     """
     if tasks is not None:
         check_whole("tasks of an instance", tasks, least=1)

@@ -1,4 +1,4 @@
-"""Schedulers of HGSP, from an instance and a budget to a plan, and uses of plans."""
+"""HGSP schedulers, which make a plan for an instance, and policies that use plans."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Follow:
 
 
 def _turns(schedule: Schedule, sequence: list[int]) -> list[tuple[int, float]]:
-    """Return a GPU's (task id, earliest start), the last first; 0 if without idling."""
+    """Return a GPU's (task id, earliest start or 0 if not idling) pairs, last first."""
     start_s, could_s = schedule.start_s[sequence], schedule.instance.arrival_s[sequence]
     could_s[1:] = np.maximum(could_s[1:], schedule.finish_s[sequence[:-1]])
     held_s = np.where(start_s > could_s, start_s, 0.0)
@@ -76,8 +76,8 @@ class Online:
 class Replan:
     """Every `every_s` seconds, plan the tasks that have arrived and not started.
 
-    plan: from an instance, whose GPUs are free from its `free_s` on, to a schedule.
-    name: for reports.
+    plan: function of an instance, with `free_s` when GPUs become free, that returns a
+    schedule. name: name in reports.
     """
 
     asks_on_arrival = True  # plans are due even if every GPU is busy
@@ -148,7 +148,7 @@ def _by_rule(priority: Priority) -> Scheduler:
 
 def _offered(name: str) -> Scheduler:
     def scheduler(*given: Any) -> Solution:
-        """Plan by the scheduler that a package offers."""
+        """Plan with the scheduler that another package offers."""
         solution: Solution = offered("hgsp")[name].load()(*given)
         return solution
 
@@ -199,10 +199,10 @@ class Plan:
 
 @declared()
 class Planner:
-    """A scheduler, and when it plans.
+    """A scheduler, and the settings of when it plans.
 
-    Unless it decides online or plans again, its plan is frozen: made ahead, with every
-    arrival known, and carried out in its order.
+    Unless it decides online or replans, its plan is frozen: made before the run with
+    all arrivals known, and carried out in its order.
     """
 
     scheduler: str | TaskPolicy = parameter(
@@ -241,7 +241,7 @@ class Planner:
 
     @property
     def name(self) -> str:
-        """Its text, such as "atc:online=true", or the name of the function."""
+        """A string such as "atc:online=true", or the name of the function."""
         if not isinstance(self.scheduler, str):
             return policy_name(self.scheduler)
         values = {name: getattr(self, name) for name in OWNERS if getattr(self, name)}
@@ -253,11 +253,11 @@ class Planner:
 
     @property
     def is_frozen(self) -> bool:
-        """Whether it is a plan made ahead whose order is carried out."""
+        """Whether the plan is made before the run and carried out in its order."""
         return isinstance(self.scheduler, str) and not (self.online or self.replan_s)
 
     def within(self, moves: int | None, seconds: float | None) -> Planner:
-        """Return it with a scenario's limits (None or 0: none) if it has none."""
+        """Return the planner with these limits (None or 0: none) if it has none."""
         if self.moves or self.seconds:
             return self
         limits: dict[str, Any] = {"moves": moves or 0, "seconds": seconds or 0}
@@ -269,7 +269,7 @@ class Planner:
         return replace(self, **missing)
 
     def plan(self, instance: Instance, seed: int) -> Plan:
-        """Return the plan made ahead of a run; seed: of its search."""
+        """Return the plan made before a run; seed: seed of the search."""
         begin_s = time.perf_counter()
         solution = (
             self._solution(instance, seed) if isinstance(self.scheduler, str) else None
@@ -282,7 +282,7 @@ class Planner:
         )
 
     def policy(self, plan: Plan, seed: int) -> TaskPolicy:
-        """Return the policy that carries its plan out.
+        """Return the policy that carries out a plan.
 
         Raises InputError if replan_s is so short that the run would take forever.
         """
@@ -314,7 +314,7 @@ MEANINGS = {
 
 
 class Factory(partial[Planner]):
-    """Makes the planner of a scheduler."""
+    """Factory of a scheduler's planner."""
 
     @property
     def __doc__(self) -> str | None:  # type: ignore[override]
@@ -323,7 +323,7 @@ class Factory(partial[Planner]):
 
     @property
     def lacks(self) -> list[str]:
-        """Parameters of `Planner` that the scheduler refuses."""
+        """Parameters of `Planner` that the scheduler does not accept."""
         return [name for name, owners in OWNERS.items() if self.args[0] not in owners]
 
 

@@ -1,4 +1,4 @@
-"""Figures, rows and texts of runs of tasks on GPUs."""
+"""Reports of runs of tasks on GPUs."""
 
 from __future__ import annotations
 
@@ -58,10 +58,10 @@ class HgspReport(Report):
     def summary(self, run: Run) -> dict[str, float]:
         """Return the metrics (hgsp.txt equations 1, 7 to 12), lower_bound and gap_pct.
 
-        The plan's weighted tardiness is included if reality differs. The gap is by how
-        much the optimum can be below, in % of the weighted tardiness: NaN if no bound
-        above 0 is known, and 0 if the weighted tardiness is 0. There is no bound for
-        varying service times.
+        The plan's weighted tardiness is included if the run can deviate from the plan.
+        The gap is the largest possible distance to the optimum, in % of the weighted
+        tardiness: NaN if no bound above 0 is known, 0 if the weighted tardiness is 0.
+        There is no bound for random service times.
         """
         figures, plan = schedule_of(run).metrics, run.plan
         if not self.model.is_certain or plan.planner.replan_s:
@@ -111,7 +111,7 @@ class HgspReport(Report):
 def schedule_of(run: Run) -> Schedule:
     """Return the schedule that was measured in a run of a `Scenario`.
 
-    Raises RuntimeError if a plan did not come out as planned although all is certain.
+    Raises RuntimeError if a run without uncertainty deviates from its plan.
     """
     plan, jobs = run.plan, run.jobs
     start_s, finish_s, granted_s = (
@@ -132,9 +132,9 @@ def schedule_of(run: Run) -> Schedule:
 
 
 def plan_of(run: Run) -> Schedule:
-    """Return the schedule planned before a run, with everything known.
+    """Return the schedule planned before a run, as if everything were known.
 
-    For your own policy, what it does if everything is certain.
+    For your own policy, this is its schedule in a run without uncertainty.
     """
     plan: Plan = run.plan
     if plan.solution is not None:

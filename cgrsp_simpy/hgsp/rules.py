@@ -82,9 +82,9 @@ RULES: dict[str, Priority] = {"wspt": wspt, "edd": edd, "atc": atc}
 def decide(
     waiting: Columns, priority: Priority, idle: Sequence[int], now_s: float
 ) -> list[tuple[int, int]]:
-    """Return pairs of a position among the waiting tasks and a GPU, to start now.
+    """Return (position among the waiting tasks, GPU) pairs to start now.
 
-    By priority, each on the fastest idle GPU that it fits on. Ties go to earlier tasks.
+    Tasks go by priority to the fastest idle GPU that fits; ties to earlier tasks.
     """
     free = sorted(idle)
     answer: list[tuple[int, int]] = []
@@ -99,7 +99,7 @@ def decide(
 
 
 def dispatch(instance: Instance, priority: Priority) -> Schedule:
-    """Return the schedule of a rule that sees tasks as they arrive."""
+    """Return the schedule of a rule that knows tasks only once they have arrived."""
     sequences = [list[int]() for _ in instance.gpus]
     free_s = instance.free_s.tolist()
     arrivals = instance.arrival_s.tolist()

@@ -31,7 +31,7 @@ from cgrsp_simpy.hgsp.view import Task, View, planned_s
 
 @declared()
 class Scenario(Model):
-    """Tasks on GPUs: all parameters of a run but the scheduler and the seed."""
+    """Tasks on GPUs: all parameters of a run except the scheduler and the seed."""
 
     source: str | Level | Instance = parameter(
         "The tasks: a name of LEVELS or a Level, from which they are drawn for each"
@@ -80,7 +80,7 @@ class Scenario(Model):
 
     @property
     def name(self) -> str:
-        """Text of the tasks, and of how reality differs from the plans."""
+        """Description of the tasks and of deviations from plans."""
         texts = (
             self.source if isinstance(self.source, str) else self.source.name,
             f"noise {self.noise:g}" if self.noise else "",
@@ -104,7 +104,7 @@ class Scenario(Model):
 
     @property
     def jobs(self) -> int:
-        """Number of tasks of a run."""
+        """Number of tasks per run."""
         return self.resolved_source.tasks
 
     # ---- as a model ----
@@ -113,7 +113,7 @@ class Scenario(Model):
         return slots(self.resolved_source.gpus, "GPU", first=1)
 
     def instance(self, seed: int) -> Instance:
-        """Return the tasks of a seed; an instance is the same for every seed."""
+        """Return the tasks for a seed; a given instance is the same for every seed."""
         return (
             self.source
             if isinstance(self.source, Instance)
@@ -126,7 +126,7 @@ class Scenario(Model):
     def arriving(
         self, instance: Instance, seed: int
     ) -> Iterator[tuple[float, Task, float]]:
-        """Yield the tasks of an instance, with actual over planned service times."""
+        """Yield (arrival, task, actual over planned service time) per task."""
         factors = noise_factors(self.noise, seed, instance.tasks).tolist()
         columns = [getattr(instance, column).tolist() for column in Task._fields[2:]]
         rows = zip(instance.task_names, *columns)

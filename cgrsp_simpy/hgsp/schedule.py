@@ -18,7 +18,7 @@ from cgrsp_simpy.hgsp.instance import Instance
 
 @dataclass(frozen=True)
 class Iteration:
-    """One step of a search. objective: of the current solution. best: least so far."""
+    """One step of a search. objective: current value. best: least value so far."""
 
     iteration: int
     objective: float
@@ -27,11 +27,11 @@ class Iteration:
 
 @dataclass(frozen=True, eq=False)
 class Schedule:
-    """Where and when each task runs; arrays of shape (tasks,), times in seconds.
+    """GPU and times of each task; arrays of shape (tasks,), times in seconds.
 
     gpu: index, the j with x_ij = 1. start_s: s_i. finish_s: c_i. granted_s: if
-    measured, grant of the GPU, the provisioning delay before start_s. policy: if
-    measured, its name.
+    measured, time when the GPU was granted, one provisioning delay before start_s.
+    policy: if measured, name of the policy.
     """
 
     instance: Instance
@@ -115,7 +115,7 @@ class Schedule:
 
     @property
     def claims(self) -> np.ndarray[Any, np.dtype[Any]]:
-        """An array of CLAIM: one row per task and phase, by grant.
+        """Array of CLAIM: one row per task and phase, in order of grant.
 
         job: the task's number, from 1. place: the GPU's index. from_s, to_s: seconds.
         """
@@ -192,7 +192,7 @@ class Schedule:
 class Solution:
     """Result of a scheduler.
 
-    course: steps of a search. bound: a proven lower bound. optimal: proven optimal.
+    course: search steps. bound: a proven lower bound. optimal: whether proven optimal.
     """
 
     schedule: Schedule
@@ -207,8 +207,8 @@ def greedy_assignment(
     """Assign tasks one by one to the GPU that finishes (EFT) or starts each first.
 
     A GPU runs its tasks in the order of assignment; ties go to the first GPU. order:
-    all task indices. least_start: by start. hgsp.txt Section III.A (FIFO: least start)
-    and III.B (Greedy: least finish).
+    all task indices. least_start: choose by start, not finish. hgsp.txt Section III.A
+    (FIFO: least start) and III.B (Greedy: least finish).
     """
     order = entries_of("order", order, "a list of tasks")
     if sorted(order) != list(range(instance.tasks)):
@@ -227,7 +227,7 @@ def greedy_assignment(
 
 
 def from_sequences(instance: Instance, sequences: Sequence[Sequence[int]]) -> Schedule:
-    """Return the earliest schedule of sequences of all task indices per GPU."""
+    """Return the schedule that runs each GPU's task sequence as early as possible."""
     gpu = np.zeros(instance.tasks, np.int64)
     (start_s, finish_s) = np.zeros((2, instance.tasks))
     for j, sequence in enumerate(sequences):

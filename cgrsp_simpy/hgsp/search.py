@@ -37,11 +37,11 @@ def search(
     moves: int | None = None,
     time_budget_s: float | None = None,
 ) -> tuple[Schedule, list[Iteration]]:
-    """Return the best schedule, never worse than the dispatch rules, and the course.
+    """Return the best schedule, never worse than the dispatch rules', and all steps.
 
-    moves: number to try, about, for a reproducible answer. time_budget_s: wall time in
-    seconds without compilation. The search ends at the first of both limits. Raises
-    InputError if neither is set.
+    moves: approximate number of moves to try, for a reproducible result. time_budget_s:
+    wall time in seconds, without compilation. The search ends at the first limit
+    reached. Raises InputError if neither is set.
     """
     if moves is None and time_budget_s is None:
         raise InputError("the search needs moves or a time budget")

@@ -18,20 +18,20 @@ from cgrsp_simpy.studies.subject import Subject
 
 
 class HgspSubject(Subject):
-    """Plans are found before the run; rules decide during it."""
+    """HGSP subject: plans are made before a run, rules decide during it."""
 
     @property
     def is_random(self) -> bool:  # type: ignore[override]
-        """Whether tasks or their times are drawn; on an instance only searches draw."""
+        """Whether tasks or service times are random; if not, only searches are."""
         return self.model.noise > 0 or not isinstance(self.model.source, Instance)
 
     def draw(self, seed: int) -> Instance:
-        """Return the tasks of a seed."""
+        """Return the tasks for a seed."""
         instance: Instance = self.model.instance(seed)
         return instance
 
     def default_policies(self) -> tuple[str, ...]:
-        """Return only rules if no plan is possible; searches have scenario limits."""
+        """Return only rules if no plan is possible; else all, with scenario limits."""
         if self.model.unknown_arrivals and self.model.replan_s is None:
             return tuple(RULES)
         limited = self.model.moves is not None or self.model.seconds is not None
@@ -40,9 +40,9 @@ class HgspSubject(Subject):
         )
 
     def make_policy(self, policy: Any) -> Planner:
-        """Return a scheduler from its text, or a policy, with when it plans.
+        """Return the planner of a scheduler or policy, with its planning times.
 
-        Raises InputError also for a scheduler that cannot plan then.
+        Also raises InputError for a scheduler that cannot plan at these times.
         """
         if isinstance(policy, str) and policy.partition(":")[0] == "annealing":
             raise InputError("annealing is now search, with the same parameters")
@@ -93,12 +93,12 @@ class HgspSubject(Subject):
 
     @property
     def parts(self) -> dict[str, Any]:
-        """The load level, also if it is given by name."""
+        """As `Subject.parts`, with a named load level as its Level."""
         source = self.model.resolved_source
         return super().parts | ({"source": source} if is_dataclass(source) else {})
 
     def completed(self, parameters: dict[str, Any]) -> dict[str, Any]:
-        """As `Subject.completed`; source.cluster: a name or a file."""
+        """As `Subject.completed`; source.cluster may be a name or a file."""
         name = parameters.get("source.cluster")
         if isinstance(name, str) and name not in CLUSTERS:
             parameters["source.cluster"] = cluster(name)
@@ -114,7 +114,7 @@ class HgspSubject(Subject):
             )
 
     def details(self, run: Any) -> tuple[Sequence[Table], Mapping[str, Any]]:
-        """Return the plan's figures next to those measured, if they can differ."""
+        """Return the planned and the measured metrics, if they can differ."""
         planned, measured = plan_of(run).metrics, schedule_of(run).metrics
         content = {"planned": planned, "measured": measured}
         if self.model.is_certain and not run.plan.planner.replan_s:

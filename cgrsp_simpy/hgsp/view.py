@@ -17,9 +17,9 @@ from cgrsp_simpy.hgsp.rules import Columns, columns_of
 class Task(NamedTuple):
     """A task that has arrived.
 
-    id: its number in order of arrival, from 1. name: the id, unless a file has names.
-    arrival_s, deadline_s: seconds. weight: importance. workload: L_i; over a GPU's
-    speed it gives seconds. memory_gb: that it needs (hgsp.txt Section I.B).
+    id: its number in order of arrival, from 1. name: name in the file, if any, else the
+    id. arrival_s, deadline_s: seconds. weight: importance. workload: L_i; divided by a
+    GPU's speed, seconds. memory_gb: memory needed (hgsp.txt Section I.B).
     """
 
     id: int
@@ -62,7 +62,7 @@ class View(view.View):
         return len(self._by_id)
 
     def task(self, id: int) -> Task | None:
-        """Return the waiting task of an id, or None."""
+        """Return the waiting task with this id, or None."""
         return self._by_id.get(id)
 
     @property
@@ -71,12 +71,12 @@ class View(view.View):
         return columns_of(self._run.plan.instance, [task.id - 1 for task in self.queue])
 
     def time_s(self, task: Task, gpu: ResourceSpec) -> float:
-        """Return planned seconds of a task on a GPU; infinite if it does not fit."""
+        """Return the planned seconds of a task on a GPU; inf if it does not fit."""
         return planned_s(self._run, task, gpu)
 
     @property
     def free_s(self) -> tuple[float, ...]:
-        """Planned time at which each GPU is free, seconds; now if it is late."""
+        """Planned time at which each GPU is free, seconds; now if that is past."""
         now_s = self._now_s
         return tuple(
             [now_s if end_s is None else max(now_s, end_s) for end_s in self._ends_s]

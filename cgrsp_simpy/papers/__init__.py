@@ -1,1 +1,1 @@
-"""The papers: their tables and figures, all regenerated with a manifest."""
+"""Reproductions of the papers' tables and figures, recorded in a manifest."""

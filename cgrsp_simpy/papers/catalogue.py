@@ -1,4 +1,4 @@
-"""The tables and figures of each paper, and how all are made, with a manifest."""
+"""The tables and figures of each paper, and a function that makes all of them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ VERSIONED = ("cgrsp_simpy", "simpy", "numpy", "scipy", "matplotlib")
 class Paper(NamedTuple):
     """A paper, or a topic with figures.
 
-    gallery: the module of its figures. prefix: of the figures' files. table: the
+    gallery: the module of its figures. prefix: prefix of the figures' files. table: the
     function that makes its tables, or None.
     """
 
@@ -100,7 +100,7 @@ PAPERS = {
 
 
 def with_seeds(parameters: Mapping[str, Any], seeds: int | None) -> dict[str, Any]:
-    """Return the number of seeds under its name among parameters, if there is one."""
+    """Return {name: seeds} if the parameters include a number of seeds, else {}."""
     name = next((name for name in SEEDS if name in parameters), None)
     return {} if name is None or seeds is None else {name: seeds}
 
@@ -115,8 +115,8 @@ def make_all(
     """Make every table and figure of papers, one folder per paper.
 
     out: the directory; items that an earlier call with the same seeds, style and
-    versions made there are kept. seeds: their number, by default as printed. Return the
-    manifest, which is also written as manifest.json and manifest.md: per item its
+    versions made there are kept. seeds: number of seeds; default: as printed. Returns
+    the manifest, which is also written as manifest.json and manifest.md: per item its
     files, printed and reproduced numbers, and seconds, or its error. Raises InputError
     for a folder that cannot be written.
     """
@@ -156,7 +156,7 @@ def make_all(
 def _kept(
     folder: Path, heading: Mapping[str, Any]
 ) -> dict[tuple[str, str, str], dict[str, Any]]:
-    """Return the items that a manifest of the same runs has, without error."""
+    """Return the items without error from a manifest of the same runs."""
     try:
         manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
         items = manifest.pop("items")

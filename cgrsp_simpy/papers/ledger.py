@@ -1,8 +1,8 @@
-"""Ledger of the papers' printed statements: as printed, ours, and a verdict on each.
+"""Ledger of the papers' printed statements, with our values and verdicts.
 
 Each paper's `printed` module has `GROUPS`: per command a function of the seeds and the
-executor that returns entries. A statement that cannot be tested has an entry, too, with
-the reason.
+executor that returns entries. Untestable statements also have an entry, with the
+reason.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ WIDEST = 0.25
 class Entry:
     """Printed statement and its verdict.
 
-    where: table, figure or section. statement: the quantity, or the claim. ours: with
-    its 95 % interval. reason: of the verdict, or why it cannot be tested. command: that
-    computes ours, with the group's others. seconds: of computing the group, all workers
-    together.
+    where: table, figure or section. statement: the quantity, or the claim. ours: our
+    value, with its 95 % interval. reason: reason for the verdict, or why untestable.
+    command: command that computes the entry's group. seconds: CPU time of the group,
+    all workers together.
     """
 
     paper: str
@@ -104,10 +104,9 @@ def compared(
 def settings(
     paper: str, reason: str, *statements: tuple[str, str, str, Iterable[float]]
 ) -> list[Entry]:
-    """Compare settings of experiments with the package's.
+    """Compare printed settings of experiments with those of the package.
 
-    statements: place, subject, printed text, and our values for all numbers in the
-    text.
+    statements: place, subject, printed text, and our values for its numbers.
     """
     return [
         claimed(
@@ -215,7 +214,7 @@ def rows(found: Iterable[Entry]) -> list[dict[str, Any]]:
 
 
 def tables(found: Sequence[Entry], every: bool = False) -> list[Table]:
-    """Return the summary, and per command what is not reproduced, or every entry."""
+    """Return the summary and, per command, all entries or those not reproduced."""
     note = "\n".join(f"{verdict}: {text}" for verdict, text in MEANING.items())
     made = [Table("Printed statements", cells_of(summary(found)), note)]
     for head, group in by_command(found).items():

@@ -48,7 +48,7 @@ def thesis(
     executor: Workers = None,
     out: str | Path | None = None,
 ) -> Output:
-    """Reproduce tables of the thesis, by number; seeds as printed by default."""
+    """Reproduce tables of the thesis by number; default: as many seeds as printed."""
     found = [*entries(seeds, executor, ids, out)]
     rows, summary = ledger.rows(found), ledger.summary(found)
     content = document("thesis", rows, seeds=range(seeds or 0), summary=summary)
@@ -111,7 +111,7 @@ def hgsp(
 
 
 def llm() -> Output:
-    """Reproduce the table by the authors' loop, with its double count and without."""
+    """Reproduce Table II by the authors' loop, with and without its double count."""
     rows = table_two()
     content = document("llm", rows, note=NOTE_OF_LLM)
     return Output(content, rows, [Table("Table II", cells_of(rows), NOTE_OF_LLM)])

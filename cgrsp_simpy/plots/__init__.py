@@ -5,9 +5,9 @@ For runs: `gantt`, `queue_length`, `slot_timeline`, `wait_histogram`. For studie
 with `@cg.model`: `monitor`, `welch`. For plain data: `marks`. `animate` plays a run as
 an .html file, .gif or .mp4.
 
-Without `ax` they draw on a new figure, `ax.figure`, which needs no display and no
-closing. A `$` in a name starts no mathtext. `styled("print")` and `styled("lecture")`
-set matplotlib's settings temporarily; plots do not change them.
+Without `ax` they draw on a new figure, `ax.figure`, which needs no display and need not
+be closed. A `$` in a name does not start mathtext. `styled("print")` and
+`styled("lecture")` set matplotlib's settings temporarily; plots do not change them.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ class RunAnimation:
     """One run, or two side by side, to be saved as an .html player, a .gif or an .mp4.
 
     frames, fps: number of frames, and frames per second, of a .gif or .mp4. captions:
-    of the .html file.
+    captions of the .html file.
     """
 
     def __init__(
@@ -86,11 +86,11 @@ class RunAnimation:
         )
 
     def save(self, filename: str | Path) -> None:
-        """Write the animation, whole or not at all.
+        """Write the animation; no partial file is left if this fails.
 
-        filename: its ending, .html, .gif or .mp4, sets the format; .mp4 needs ffmpeg.
-        For other writers use `film().save(...)`. Raises InputError for another ending,
-        or if the file cannot be written.
+        filename: a name ending in .html, .gif or .mp4, which sets the format; .mp4
+        needs ffmpeg. For other writers use `film().save(...)`. Raises InputError for
+        another ending, or if the file cannot be written.
         """
         path, suffix = Path(filename), check_film("file", filename)
         if suffix == ".html":
@@ -110,7 +110,7 @@ class RunAnimation:
 
 
 def check_film(what: str, filename: str | Path) -> str:
-    """Return a filename's ending; InputError if that format cannot be written."""
+    """Return a filename's ending; raise InputError if the format is unavailable."""
     suffix = Path(filename).suffix.lower()
     require(
         suffix in FILMS, what, str(filename), f"a name that ends in {', '.join(FILMS)}"
@@ -130,15 +130,14 @@ def animate(
 ) -> RunAnimation:
     """Animate a run, or two of the same jobs: `animate(run).save("day.html")`.
 
-    The .html file plays the runs, or steps through events: the queue with its
-    deadlines, the resources with their jobs, each job as a mark that can be followed;
-    for rented slots the stock, and the reasons of the policy's rules at the last
-    decision. Its times are rounded to a millionth of the run or less. In a film a
-    resource is a box; up to 100 boxes show their job or number of jobs, up to 20 also
-    names.
+    The .html file plays the runs or steps through events. It shows the queue with its
+    deadlines, the resources with their jobs, and each job as a mark that can be
+    followed; for rented slots, also the stock and the reasons for the policy's last
+    decision. Times are rounded to a millionth of the run or less. In a .gif or .mp4,
+    resources are boxes; up to 100 show their job or number of jobs, up to 20 names.
 
-    runs: of any model, with records. captions: start time in seconds -> text in the
-    .html file. Raises InputError for a run without jobs, more than two runs, or two
+    runs: runs of any model, with records. captions: start time in seconds -> text in
+    the .html file. Raises InputError for a run without jobs, more than two runs, or two
     with different jobs.
     """
     shown = runs_of(runs)
@@ -165,7 +164,7 @@ class _Unseen(FigureCanvasAgg):
 
 
 class _Scene:
-    """Artists of one run, and their state over time."""
+    """Artists that show one run over time."""
 
     def __init__(
         self, timeline: Timeline, top: Axes, bottom: Axes, end_s: float
@@ -188,7 +187,7 @@ class _Scene:
         self._boxes = _Boxes(timeline, bottom)
 
     def show(self, time_s: float) -> list[Any]:
-        """Update all artists to a time in seconds."""
+        """Update all artists to their state at a time in seconds."""
         unit, unit_name = self._unit
         past = int(np.searchsorted(self._times_s, time_s, side="right"))
         now = int(self._waiting[past - 1])

@@ -43,10 +43,10 @@ LEADER_AT = np.linspace(0.1, 0.6, 6)
 
 
 class Mark(NamedTuple):
-    """Mark to label, in data coordinates, arrays of shape (n, 2).
+    """A mark to label; arrays of shape (n, 2) in data coordinates.
 
-    anchors: where its label may be, the best position first. covers: its line,
-    interrupted at NaN. rings: centres of marks as large as hollow ones.
+    anchors: possible positions of the label, best first. covers: path of the mark,
+    interrupted at NaN. rings: centres of marks as large as hollow marks.
     """
 
     anchors: np.ndarray
@@ -63,8 +63,8 @@ def label_marks(
 ) -> list[Annotation]:
     """Put a name next to each mark, away from marks and other names.
 
-    A thin line joins a distant name to its mark. marks: by name. colours, result: in
-    the order of the marks. obstacles: a further path to avoid, as in Mark.covers.
+    A thin line joins a distant name to its mark. marks: name -> mark. colours, result:
+    in the order of the marks. obstacles: a further path to avoid, as in Mark.covers.
     """
     place: dict[str, Any] = {
         "xytext": (0, 0),
@@ -121,9 +121,9 @@ def label_marks(
 class _Places:
     """Candidate positions of a label around anchors, with costs; arrays by position.
 
-    anchor: its index. distance: to it, in text heights. offset: from it to the centre,
-    pixels. boxes: left, low, right, high edge. cost: of distance and rank of the
-    anchor.
+    anchor: index of the anchor. distance: distance from it, in text heights. offset:
+    from it to the label's centre, pixels. boxes: left, low, right and high edge. cost:
+    cost of the distance and of the anchor's rank.
     """
 
     def __init__(self, anchors: np.ndarray, width: float, height: float) -> None:
@@ -138,14 +138,14 @@ class _Places:
         self.cost = DISTANT * self.distance + RANK * self.anchor
 
     def crowding(self, anchors: np.ndarray, others: np.ndarray) -> np.ndarray:
-        """Return by how many text heights other marks are closer than CLEAR."""
+        """Return by how much other marks are closer than CLEAR, in text heights."""
         if not len(others) or len(anchors) == 1:
             return np.zeros(len(self.anchor))
         nearest = np.array([np.hypot(*(others - anchor).T).min() for anchor in anchors])
         return np.asarray(np.clip(CLEAR - nearest / self.height, 0, None)[self.anchor])
 
     def inside(self, points: np.ndarray, pad: float) -> np.ndarray:
-        """Count the points in each box, padded by some heights."""
+        """Count the points in each box, enlarged by `pad` text heights."""
         x, y = points.T
         low_x, low_y, high_x, high_y = (edge[:, None] for edge in self.boxes.T)
         pad *= self.height
@@ -178,7 +178,7 @@ class _Places:
         return np.asarray(np.any(within, axis=1).sum(axis=1))
 
     def sticking_out(self, frame: Bbox) -> np.ndarray:
-        """Whether each box leaves the frame, less a margin."""
+        """Whether each box extends beyond the frame, less a margin."""
         rim = 0.2 * self.height
         low, high = (frame.x0 + rim, frame.y0 + rim), (frame.x1 - rim, frame.y1 - rim)
         return np.asarray(

@@ -1,4 +1,4 @@
-"""Protocols of the studies that plots accept, and axis labels of their figures."""
+"""Protocols of the studies that plots accept, and axis labels of their metrics."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ AnyRun = TypeVar("AnyRun", bound=Drawn)
 
 
 class Study(Protocol):
-    """Figures of policies on the same seeds, such as `Comparison` and `Month`."""
+    """Metrics of policies on the same seeds, such as `Comparison` and `Month`."""
 
     @property
     def title(self) -> str:
@@ -41,10 +41,10 @@ class Study(Protocol):
         """Seeds, one per replication."""
 
     def means(self) -> dict[str, dict[str, Mean]]:
-        """Policy -> figure -> mean with its 95 % interval."""
+        """Policy -> metric -> mean with its 95 % interval."""
 
     def differences(self) -> dict[str, dict[str, Mean]]:
-        """Policy -> figure -> mean of the paired differences from the first policy."""
+        """Policy -> metric -> mean paired difference from the first policy."""
 
 
 class Sweep(Protocol):
@@ -55,7 +55,7 @@ class Sweep(Protocol):
 
 
 def axis(name: str, study: Any = None) -> str:
-    """Return the axis label of a figure or parameter, with its unit if known."""
+    """Return the axis label of a metric or parameter, with its unit if known."""
     return str(metrics_of(study).get(name, PARAMETERS.get(name, name)))
 
 
@@ -65,7 +65,7 @@ def metrics_of(study: Any) -> Mapping[str, Metric]:
 
 
 def replications(study: Study) -> str:
-    """Describe the number of replications and, from two on, the intervals."""
+    """Describe the number of replications and, if there are several, the intervals."""
     seeds = len(study.seeds)
     n = getattr(study, "n", seeds)  # fewer if seeds are not independent
     text = (
@@ -77,9 +77,9 @@ def replications(study: Study) -> str:
 def found(
     study: Study, metric: str, among: Iterable[str] | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return means and half widths of a figure per policy, in order; NaN for none.
+    """Return means and half widths of a metric per policy, in order; NaN if missing.
 
-    among: further allowed figures. Raises InputError for an unknown figure.
+    among: allowed metrics; default: those of the study. Raises InputError for another.
     """
     require(hasattr(study, "means"), "study", study, "a study, such as cg.compare(...)")
     means = study.means()
@@ -97,7 +97,7 @@ def found(
 
 
 def time_unit(span_s: float) -> tuple[float, str]:
-    """Return the best unit for a span of time, in seconds, and its name."""
+    """Return the best unit for a time span, as its length in seconds and its name."""
     return (
         (3600.0, "h")
         if span_s >= 3 * 3600
@@ -108,7 +108,7 @@ def time_unit(span_s: float) -> tuple[float, str]:
 
 
 def runs_of(runs: AnyRun | Iterable[AnyRun]) -> list[AnyRun]:
-    """Return one or several runs as a list; InputError for none or other objects."""
+    """Return one or several runs as a list; raise InputError for anything else."""
     listed = list(runs) if isinstance(runs, Iterable) else [runs]
     require(len(listed) > 0, "runs", listed, "at least one run")
     for run in listed:

@@ -52,13 +52,14 @@ def _nothing(*_: Any) -> Any:
 class Figure:
     """Declaration of a figure; it decorates the function that computes its rows.
 
-    stem: of its file names. size: inches, in print. note: above the legend, or a
-    function of the runs. draw: draws the rows, and returns the legend's handles; None
-    for no legend. seen: a sentence on the rows, for the index. table: the rows in
-    Markdown, for the index. head: text before the title in the index. options: of its
-    command after the id, or a function of the runs. texts: CSV columns without numbers.
-    needs: parts of the runs, if some are only for certain figures. legend: as in
-    `legend_outside`. usual: returns the gallery's runs of the usual size.
+    stem: file name without extension. size: inches, in print. note: text above the
+    legend, or a function of the runs. draw: function that draws the rows and returns
+    the legend's handles, or None. seen: function that returns a sentence on the rows,
+    for the index. table: function that returns the rows in Markdown, for the index.
+    head: text before the title in the index. options: command options after the id, or
+    a function of the runs. texts: CSV columns of text. needs: the parts of the runs
+    that it uses. legend: as in `legend_outside`. usual: function that returns the
+    gallery's default runs.
     """
 
     stem: str
@@ -81,22 +82,22 @@ class Figure:
         return self
 
     def draws(self, draw: Draw) -> Draw:
-        """Decorate the function that draws the rows."""
+        """Register a function that draws the rows (decorator)."""
         self.draw = draw
         return draw
 
     def says(self, seen: Callable[[list[Row]], str]) -> Callable[[list[Row]], str]:
-        """Decorate the function that describes the rows."""
+        """Register a function that describes the rows (decorator)."""
         self.seen = seen
         return seen
 
     def tables(self, table: Callable[[list[Row]], str]) -> Callable[[list[Row]], str]:
-        """Decorate the function that formats the rows in Markdown."""
+        """Register a function that formats the rows in Markdown (decorator)."""
         self.table = table
         return table
 
     def read(self, text: str) -> list[Row]:
-        """Return the rows of its CSV, with None for an empty cell."""
+        """Return the rows of the figure's CSV text, with None for an empty cell."""
         texts = (*TEXTS, *self.texts)
         return [
             _Read(
@@ -122,7 +123,7 @@ class Figure:
         *,
         width: float | None = None,
     ) -> Canvas:
-        """Draw the figure from rows. runs: sizes for the note, by default the usual."""
+        """Draw the figure from rows. runs: described by the note; default: `usual`."""
         check_look(style, width)
         with styled(style):
             canvas = self._drawn(rows, style, runs, width)
@@ -142,8 +143,8 @@ class Figure:
     ) -> list[Path]:
         """Write the rows as CSV and, drawn from it, PNG (200 dpi), SVG and PDF.
 
-        The bytes are reproducible. rows: None to read its CSV in the folder. pgf: also
-        write a PGF. Raises InputError if a file cannot be read or written.
+        The bytes are reproducible. rows: None to read the figure's CSV in the folder.
+        pgf: also write a PGF. Raises InputError if a file cannot be read or written.
         """
         endings = (*ENDINGS, *["pgf"] * pgf)
         folder = output_path("folder", folder)
@@ -162,7 +163,7 @@ class Figure:
     def _drawn(
         self, rows: list[Row], style: Style, runs: Any, width: float | None
     ) -> Canvas:
-        """Draw the figure; if it is too wide for a single column, in two."""
+        """Draw the figure, over two columns if it is too wide for one."""
         canvas = Canvas(figsize=_size(self.size, style, width), layout="constrained")
         FigureCanvasAgg(canvas)
         other = rows[0].get(OTHER) if rows else None
@@ -182,7 +183,7 @@ class Figure:
 
 
 class _Read(Row):
-    """Row from a CSV, whose empty cells are None."""
+    """Row of a CSV file, whose empty cells are None."""
 
     def __missing__(self, name: str) -> None:
         return None
@@ -199,8 +200,8 @@ def _value(cell: str) -> Any:
 class Figures(dict[str, Figure]):
     """Figures of a gallery by id, in the order of their declarations.
 
-    prefix: of the file names. usual: returns the gallery's runs of the usual size.
-    legend: of all figures, as in `legend_outside`.
+    prefix: prefix of file names. usual: function that returns the gallery's default
+    runs. legend: settings for all figures, as in `legend_outside`.
     """
 
     def __init__(
@@ -212,7 +213,7 @@ class Figures(dict[str, Figure]):
     def add(
         self, id: str, title: str, size: tuple[float, float], **more: Any
     ) -> Figure:
-        """Declare a figure. more: as in `Figure`; stem defaults to prefix + id."""
+        """Declare a figure. more: fields of `Figure`; stem defaults to prefix + id."""
         settings = {
             "stem": self.prefix + id.replace(".", "_"),
             "usual": self.usual,
@@ -227,9 +228,9 @@ class Figures(dict[str, Figure]):
 class Gallery:
     """Figures of a module.
 
-    name: of the module. runs: makes the data of the rows from sizes and an executor.
-    intro: first paragraphs of the index. command: draws one of the figures. moved: the
-    new commands of figures that are elsewhere now.
+    name: name of the module. runs: function of sizes and an executor that makes the
+    data. intro: first paragraphs of the index. command: command that draws a figure.
+    moved: id -> new command of figures that are now elsewhere.
     """
 
     name: str
@@ -249,13 +250,13 @@ class Gallery:
         executor: Executor | int | None = None,
         **sizes: Any,
     ) -> Canvas:
-        """Draw one figure, to be shown, changed or saved.
+        """Return one figure, to be shown, changed or saved.
 
         style: "print", "lecture", "single" or "double" (columns of a journal), or
-        settings of matplotlib by name. width: mm, > 0; by default the style's. csv:
+        settings of matplotlib by name. width: mm, > 0; default: that of the style. csv:
         file to draw from, without simulating. executor: as in `cg.compare`. sizes: as
-        in `runs`. Raises InputError for an unknown figure, style or size, a number that
-        is not allowed, or a file that cannot be read.
+        in `runs`. Raises InputError for an unknown figure, style or size, an invalid
+        number, or a file that cannot be read.
         """
         check_look(style, width)
         check_one_of("figure", id, self.figures)
@@ -281,9 +282,10 @@ class Gallery:
         """Draw figures into a folder: CSV, PNG (200 dpi), SVG, PDF, and an index.
 
         folder: created if missing. ids: all figures by default. style, width, executor,
-        sizes: as in `figure`; figures too wide for a single column are drawn in two.
-        pgf: also write a PGF, which needs LaTeX. runs: in place of sizes. Returns the
-        files. Raises InputError as `figure`, and for a file that cannot be written.
+        sizes: as in `figure`; figures too wide for a single column are drawn over two.
+        pgf: also write a PGF, which needs LaTeX. runs: runs to use instead of sizes.
+        Returns the files. Raises InputError as `figure`, or if a file cannot be
+        written.
         """
         check_look(style, width, pgf)
         folder = output_path("folder", folder)
@@ -328,7 +330,7 @@ class Gallery:
 
 
 def _rows(figure: Figure, runs: Any) -> list[Row]:
-    """Return the rows, with the runs' note if they are not the usual ones."""
+    """Return the figure's rows, with a note if the runs are not the default ones."""
     other = getattr(runs, OTHER, "")
     return [{**row, OTHER: other} if other else row for row in figure.rows(runs)]
 
@@ -343,7 +345,7 @@ def check_look(style: Style, width: float | None, pgf: bool = False) -> None:
 
 
 def where(rows: Sequence[RowOf], **equal: Any) -> list[RowOf]:
-    """Return the rows whose columns have these values."""
+    """Return the rows whose columns have the given values."""
     return [
         row
         for row in rows
@@ -357,7 +359,7 @@ def numbers(rows: Sequence[Row], name: str) -> list[float]:
 
 
 def markdown(head: str, texts: int, lines: Sequence[Sequence[str]]) -> str:
-    """Format a table of text columns, then numbers. head: names between bars."""
+    """Format a Markdown table, `texts` text columns first. head: names joined by |."""
     rule = "|" + "---|" * texts + "---:|" * (head.count("|") + 1 - texts)
     rows = [f"| {' | '.join(cells)} |" for cells in lines]
     return "\n".join([f"| {head} |", rule, *rows])
@@ -366,7 +368,7 @@ def markdown(head: str, texts: int, lines: Sequence[Sequence[str]]) -> str:
 def _needs_both(canvas: Canvas) -> bool:
     """Whether a figure is too wide for one column of a journal.
 
-    That is a diagram, more than two panels in a row, or texts that are cut or overlap.
+    True for a diagram, over two panels in a row, or texts that are cut or overlap.
     """
     grids = [spec for ax in canvas.axes if (spec := ax.get_subplotspec())]
     in_a_row = max((spec.get_gridspec().ncols for spec in grids), default=1)
@@ -398,8 +400,7 @@ def _size(
 ) -> tuple[float, float]:
     """Return the size in inches in a style, or at a width in mm.
 
-    size: in print. The height is scaled as the text, if that does not shrink with the
-    figure.
+    size: size in print. The height is scaled like text that does not shrink.
     """
     name = style if isinstance(style, str) else "print"
     text = STYLE[name]["font.size"] / STYLE["print"]["font.size"]
@@ -436,7 +437,7 @@ def _faults_of(path: Path) -> Iterator[None]:
 
 
 def _check_tex(canvas: Canvas) -> None:
-    """Reject texts in which LaTeX would find commands when it reads a PGF."""
+    """Raise InputError for texts in which LaTeX would find commands in a PGF."""
     for text in canvas.findobj(Text):
         if not text.get_parse_math() and re.search(r"[\\${}]", text.get_text()):
             allowed = r"without \, $, { and }, by which LaTeX is given commands"
@@ -444,7 +445,7 @@ def _check_tex(canvas: Canvas) -> None:
 
 
 def _saved(canvas: Canvas, ending: str) -> bytes:
-    """Return the picture as bytes, without a date; InputError if LaTeX fails."""
+    """Return the picture as bytes, without a date; raise InputError if LaTeX fails."""
     place = BytesIO()
     own: dict[str, Any] = (
         {"metadata": {UNSAID[ending]: None}} if ending in UNSAID else {}

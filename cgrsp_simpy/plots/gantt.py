@@ -50,15 +50,15 @@ def gantt(
     """Plot resources over time: execution coloured by kind, other phases grey.
 
     A line below a job marks a missed deadline. The row of a shared resource is as high
-    as its size, each job's bar as high as its amount. Of more than 100 resources, every
-    second, third, ... is drawn; the axis label has both numbers.
+    as its size, each job's bar as high as its amount. If there are over 100 resources,
+    only every second, third, ... is drawn; the axis label states both numbers.
 
-    run: of any model (anything with a timeline, or one), with records. jobs: ids to
-    draw, with only the resources that they held; by default all. colour_by: a column of
-    the run's jobs, for rented GPUs complexity, class (of the deadline) or status (the
-    stock at dispatch); by default the kinds of its timeline. until_s: last time drawn,
-    by default the end of the run. style: of the bars. Raises InputError for an invalid
-    run, an unknown job or another colour_by.
+    run: run of any model with records, or a timeline. jobs: ids to draw, with only the
+    resources that they held; default: all. colour_by: a column of the run's jobs; for
+    rented GPUs complexity, class (of the deadline) or status (the stock at dispatch);
+    default: the kinds of the timeline. until_s: last time drawn; default: the end of
+    the run. style: style of the bars. Raises InputError for an invalid run, an unknown
+    job or another colour_by.
     """
     ax, timeline = axes(ax), _until(_chosen(_coloured(run, colour_by), jobs), until_s)
     unit, unit_name = time_unit(timeline.claims["to_s"].max(initial=0))
@@ -122,7 +122,7 @@ def _chosen(timeline: Timeline, jobs: Iterable[int] | None) -> Timeline:
 
 
 def _rows(ax: Axes, timeline: Timeline, among: np.ndarray | None) -> np.ndarray:
-    """Label the rows of resources from the top. among: bars that select them."""
+    """Label rows of resources from the top. among: bars whose resources are shown."""
     places = np.arange(len(timeline.resources))
     if among is not None and len(places) > ROWS:
         places = np.unique(among["resource"])
@@ -167,7 +167,7 @@ def _draw(
 
 
 def _rims(timeline: Timeline, drawn: np.ndarray) -> dict[str, Any]:
-    """Edges of bars: white if wide, of the bar's colour if thin, none in a crowd."""
+    """Edges of bars: white if wide, the bar's colour if thin, none if too many."""
     executing = drawn[drawn["phase"] == EXECUTING]
     if not len(executing) or len(timeline.visits) > EDGED:
         return {"linewidth": 0}
@@ -201,7 +201,7 @@ def _boxes(
 
 
 def _underline(ax: Axes, late: np.ndarray, unit: float) -> None:
-    """Draw lines below jobs, thinner below thin bars."""
+    """Draw lines below late jobs, thinner below thin bars."""
     share = late["high"] - late["low"]
     # points
     row = (

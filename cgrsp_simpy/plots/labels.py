@@ -22,8 +22,8 @@ ASIDE = 8 / 72  # inches between the Axes and the labels
 class AtDrawing(Artist):
     """Invisible artist that calls a function before the Axes are drawn.
 
-    arrange: takes the renderer. room: returns the space that a layout keeps free, from
-    the renderer.
+    arrange: function of the renderer. room: function of the renderer that returns the
+    space that a layout keeps free.
     """
 
     def __init__(
@@ -47,9 +47,9 @@ class AtDrawing(Artist):
 
 
 def spread(wanted: np.ndarray, gap: float, low: float, high: float) -> np.ndarray:
-    """Return positions at least `gap` apart, closest to those wanted by least squares.
+    """Return positions at least `gap` apart, closest by least squares to those wanted.
 
-    They are within low and high if they fit.
+    The positions are between low and high if they fit.
     """
     # of equals the first is the highest
     order = np.lexsort((-np.arange(len(wanted)), wanted))
@@ -64,7 +64,7 @@ def spread(wanted: np.ndarray, gap: float, low: float, high: float) -> np.ndarra
 def labels_at_ends(
     ax: Axes, ends: Mapping[str, tuple[float, float]], colours: Sequence[str]
 ) -> list[Annotation]:
-    """Put names right of the Axes, level with the ends of their lines if possible.
+    """Put names to the right of the Axes, level with the ends of lines if possible.
 
     ends: name -> last point of its line, in data coordinates. colours, result: in the
     order of the names.
@@ -117,7 +117,7 @@ def label(
     leader: Mapping[str, Any],
     **place: Any,
 ) -> Annotation:
-    """Annotate with a name in a readable colour, and a thin line to its mark.
+    """Add a name in a readable colour, with a thin line to its mark.
 
     leader, place: keywords of the line and of the name, as in `annotate`.
     """

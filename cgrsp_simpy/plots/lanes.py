@@ -1,4 +1,4 @@
-"""Lanes: positions of claims within their resource, stacked if simultaneous."""
+"""Lanes: positions of claims within a resource; simultaneous claims are stacked."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ SPAN = np.dtype(
 
 
 def bars(timeline: Timeline) -> np.ndarray:
-    """Return claims as bars: their columns, `stay`, and low and high from 0 to 1.
+    """Return claims as bars: columns of the claims, `stay`, and low, high from 0 to 1.
 
     A claim to part of a resource is placed as low as possible, in several bars if no
-    free stretch is long enough. The bars of a job that keeps its place over phases
-    share one `stay`.
+    free stretch is long enough. The bars of a job that keeps a resource over several
+    phases share one `stay`.
     """
     claims = timeline.claims[timeline.claims["to_s"] > timeline.claims["from_s"]]
     sizes = np.array(timeline.sizes, float)
@@ -69,8 +69,7 @@ def stays(found: np.ndarray) -> np.ndarray:
 def _stays(claims: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Join consecutive claims of a job to an amount of a resource.
 
-    Returns the stay of each claim, in order of the resources, and first claims and
-    ends.
+    Returns each claim's stay number, and each stay's first claim and end, by resource.
     """
     order = np.lexsort((claims["from_s"], claims["job"], claims["resource"]))
     rows = claims[order]
@@ -85,7 +84,7 @@ def _stays(claims: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def _stretches(
     begun: np.ndarray, end_s: np.ndarray, sizes: np.ndarray
 ) -> list[list[Stretch]]:
-    """Return the stretches that each stay holds; begun, end_s: by resource."""
+    """Return the stretches that each stay holds; begun, end_s: sorted by resource."""
     stretches: list[list[Stretch]] = [
         [(0.0, size)] for size in sizes[begun["resource"]].tolist()
     ]
@@ -125,7 +124,7 @@ def _swept(
 def _taken(
     free: Sequence[Stretch], amount: float
 ) -> tuple[list[Stretch], list[Stretch]]:
-    """Split off the lowest stretch that is long enough, or several; and the rest."""
+    """Return the lowest stretch that is long enough, or several, and the free rest."""
     fits = next(
         (
             stretch

@@ -1,4 +1,4 @@
-"""Literal text in figures: `$` starts no mathtext, control characters are escaped."""
+"""Literal text in figures: `$` is not mathtext, control characters are escaped."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def math(text: Text) -> None:
 
 
 def literal(plot: Callable[P, T]) -> Callable[P, T]:
-    """Decorate a plot so that its texts are literal; others on its Axes stay."""
+    """Decorate a plot so that its texts are literal; other texts do not change."""
 
     @wraps(plot)
     def drawn(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -68,7 +68,7 @@ def _texts(figure: Artist) -> dict[Hashable, str]:
 
 
 def make_literal(figure: Artist, before: Mapping[Hashable, str] = {}) -> None:
-    """Make the texts of a figure literal, except `math` and numeric ticks.
+    """Make a figure's texts literal, except texts marked by `math` and numeric ticks.
 
     before: texts of the figure and formatters of its ticks that are left unchanged.
     """

@@ -66,9 +66,10 @@ def bars(
 ) -> list[Rectangle]:
     """Draw one horizontal bar per name, with interval and, if it fits, value.
 
-    values, half_widths: by name; NaN for none; infinite values have no bar. published:
-    by name, drawn as hollow marks below the bars, with values in italics; NaN for none.
-    colours: by name, by default those of policies. style: of the bars.
+    values, half_widths: per name; NaN if missing; infinite values have no bar.
+    published: per name, drawn as hollow marks below the bars, with values in italics;
+    NaN if missing. colours: per name; default: those of policies. style: style of the
+    bars.
     """
     values, half_widths = np.asarray(values, float), np.asarray(half_widths, float)
     endless = np.isinf(values)  # no bar, only its sign
@@ -122,7 +123,7 @@ def bars(
 
 
 def _printed(value: float) -> str:
-    """Format a published value in about three digits, or fewer as printed."""
+    """Format a published value with about three digits, or fewer if printed so."""
     return (
         f"{value:.2g}" if abs(value) < 0.01 else min(told(value), f"{value:g}", key=len)
     )
@@ -136,7 +137,7 @@ def _values_beside(
     aside: float = 0.0,
     **style: Any,
 ) -> list[Annotation]:
-    """Write values right of the ends of their marks (data coordinates), and make room.
+    """Write values to the right of the ends of marks (data coordinates), and make room.
 
     aside: additional points between marks and values.
     """
@@ -158,7 +159,7 @@ def _values_beside(
 
 
 def _only_if_as_high(ax: Axes, texts: Sequence[Annotation], lane: float) -> None:
-    """Hide texts that are higher than their lanes, shares of the Axes' height."""
+    """Hide texts that are higher than a lane, a share of the Axes' height."""
 
     def arrange(renderer: RendererBase) -> None:
         height = ax.get_window_extent(renderer).height * lane
@@ -172,7 +173,7 @@ def _only_if_as_high(ax: Axes, texts: Sequence[Annotation], lane: float) -> None
 def published(policies: Sequence[str] = ()) -> Line2D:
     """Return the legend handle of published values.
 
-    policies: with published values in lines and points; none for marks below bars.
+    policies: those with published values; leave empty for marks below bars.
     """
     if not policies:
         return Line2D([], [], label="published", **hollow())
@@ -193,10 +194,10 @@ def lines(
 ) -> list[Line2D]:
     """Draw one line per name, with intervals and the name at its end.
 
-    x: numbers, or texts that are put side by side. series: name -> values and half
-    widths of their intervals, by x; NaN for none. published: name -> values, drawn as
-    hollow marks. styles: looks of the lines, by default those of policies. style: of
-    the lines.
+    x: numbers, or strings at equal distances. series: name -> values and half widths of
+    their intervals, per x; NaN if missing. published: name -> values, drawn as hollow
+    marks. styles: looks of the lines; default: those of policies. style: style of the
+    lines.
     """
     places = _places(ax, x)
     styles = styles or looks(series)
@@ -278,7 +279,7 @@ def points(
 def _draw_front(
     ax: Axes, x: np.ndarray, y: np.ndarray, less: Sequence[bool]
 ) -> np.ndarray:
-    """Draw the front to the edges of the Axes; return its corners. less: as `front`."""
+    """Draw the Pareto front to the edges; return its corners. less: as `front`."""
     signs = np.where(less, 1.0, -1.0)
     edges = [
         ends[1] if own else ends[0]

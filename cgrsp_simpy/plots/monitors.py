@@ -1,4 +1,4 @@
-"""Plots of the records of a function's monitors, and of a warm-up."""
+"""Plots of the records of a model function's monitors, and of a warm-up."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from cgrsp_simpy.plots.style import axes, looks
 def monitor(run: Any, name: str, ax: Axes | None = None, **style: Any) -> Axes:
     """Plot the records of a monitor over time.
 
-    Of a resource its queue, servers in use and capacity; of a container or store its
-    level; of a `cg.Monitor` its values and their running mean.
+    For a resource: queue, servers in use and capacity; for a container or store: level;
+    for a `cg.Monitor`: values and their running mean.
 
-    run: of a function with `@cg.model`, with records. style: of the lines. Raises
-    InputError for another run, or an unknown monitor.
+    run: run of a function with `@cg.model`, with records. style: style of the lines.
+    Raises InputError for any other run or an unknown monitor.
     """
     allowed = "a run of a function with @cg.model"
     require(hasattr(run, "recorded"), "run", run, allowed)
@@ -62,10 +62,10 @@ def monitor(run: Any, name: str, ax: Axes | None = None, **style: Any) -> Axes:
 
 @literal
 def welch(warm_up: Any, ax: Axes | None = None, **style: Any) -> Axes:
-    """Draw Welch's plot: pilot runs' mean, moving average, and suggested warm-up.
+    """Draw Welch's plot: mean of pilot runs, moving average, suggested warm-up.
 
-    warm_up: from `cg.warm_up_time`. style: of the lines. Source: Law, Simulation
-    Modeling and Analysis, Section 9.5.1.
+    warm_up: result of `cg.warm_up_time`. style: style of the lines. Source: Law,
+    Simulation Modeling and Analysis, Section 9.5.1.
     """
     allowed = "what cg.warm_up_time returns"
     require(hasattr(warm_up, "means"), "warm_up", warm_up, allowed)

@@ -32,11 +32,11 @@ NOT_FIGURES = ("day", "kind", "seed")
 def daily(
     months: Any, metric: str = "miss_pct", ax: Axes | None = None, **style: Any
 ) -> Axes:
-    """Plot a figure of each day of one month: one line per policy, days shaded by kind.
+    """Plot a metric per day of one month: one line per policy, days shaded by kind.
 
-    A day without the figure is a gap. months: a run of `cg.month(...)`, such as
-    `study.run(policy, seed)`, or several of one seed. metric: a figure of
-    `Run.summary`. style: of the lines. Raises InputError for an unknown metric, and for
+    A day without the metric is a gap. months: a run of `cg.month(...)`, such as
+    `study.run(policy, seed)`, or several runs of one seed. metric: a key of
+    `Run.summary`. style: style of the lines. Raises InputError for an unknown metric or
     runs of different days. Source: thesis Section 5.6.
     """
     runs = months if isinstance(months, list | tuple) else [months]
@@ -66,7 +66,7 @@ def draw_days(
     metrics: Mapping[str, Metric],
     **style: Any,
 ) -> Axes:
-    """Plot a figure per day from the rows of each policy, as `daily`."""
+    """Plot a metric per day from the rows of each policy, as `daily` does."""
     first = next(iter(rows.values()))
     kinds = {row["day"]: row["kind"] for row in first}
     handles = _shade(ax, kinds)

@@ -47,7 +47,7 @@ FAINT: dict[str, Any] = {"color": "0.55", "linewidth": 0.8, "zorder": 0}
 def merged(
     own: Mapping[str, Any], style: Mapping[str, Any], kind: type[Artist]
 ) -> dict[str, Any]:
-    """Merge style keywords of a caller, short or long, into the defaults."""
+    """Merge a caller's style keywords, short or long names, into the defaults."""
     return {**own, **normalize_kwargs(dict(style), kind)}
 
 
@@ -64,7 +64,7 @@ def decimals(value: float) -> int:
 
 
 def dots(look: Look) -> dict[str, Any]:
-    """Return the style of a policy's marks; a star is larger to look equal."""
+    """Return the style of a policy's marks; stars are larger, to look equally large."""
     size = rcParams["lines.markersize"] * (1.6 if look.marker == "*" else 1.0)
     return {"color": look.colour, "marker": look.marker, "markersize": size}
 
@@ -72,7 +72,7 @@ def dots(look: Look) -> dict[str, Any]:
 def hollow(look: Look | None = None) -> dict[str, Any]:
     """Return the style of a hollow mark for `plot`, for a published value.
 
-    look: of the policy, as a ring around our mark; by default a black diamond.
+    look: the policy's look, for a ring around our mark; default: a black diamond.
     """
     own = dots(look or Look("black", "D", ""))
     return {
@@ -95,8 +95,8 @@ def intervals(
 ) -> None:
     """Draw intervals around points; at the edge of the Axes they end in an arrowhead.
 
-    x, y: the points, in data coordinates. x_half, y_half: half widths along each axis,
-    NaN or None for none.
+    x, y: the points, in data coordinates. x_half, y_half: half widths along each axis;
+    NaN or None for no interval.
     """
     thin = 0.8 * rcParams["lines.linewidth"]
     caps_pt = 0.5 * rcParams["lines.markersize"] if caps else 0.0
@@ -127,8 +127,8 @@ def on_dark_bars(
 ) -> None:
     """Redraw in white the inner part of intervals on dark bars.
 
-    bars: starting at 0. halves: half widths, by bar; NaN for none. upright: whether
-    bars are vertical.
+    bars: bars that start at 0. halves: half width per bar; NaN for no interval.
+    upright: whether the bars are vertical.
     """
     for bar, half in zip(bars, np.asarray(halves, float)):
         value = bar.get_height() if upright else bar.get_width()
@@ -177,7 +177,7 @@ class _Arrowheads(Artist):
             head.draw(renderer)
 
     def places(self) -> list[tuple[np.ndarray, MarkerStyle]]:
-        """Return positions of their tips, in pixels, and their markers."""
+        """Return the positions of the tips, in pixels, and the markers."""
         ax, tips = self.axes, []
         assert ax is not None
         limits = np.sort(np.array([ax.get_xlim(), ax.get_ylim()]), axis=1)
@@ -208,7 +208,7 @@ def few_ticks(axis: Axis) -> None:
 
 
 def name_rows(ax: Axes, names: Sequence[str], together: int = 1) -> None:
-    """Put names at the left, from the top, with a line after every `together`."""
+    """Put names at the left, from the top, with a line after every `together` rows."""
     ax.set_yticks(range(len(names)), names)
     ax.set_ylim(len(names) - 0.5, -0.5)
     for row in range(together, len(names), together):
@@ -216,9 +216,9 @@ def name_rows(ax: Axes, names: Sequence[str], together: int = 1) -> None:
 
 
 def letters(canvas: Figure) -> None:
-    """Put (a), (b), ... before the titles of panels, or of the legends above them.
+    """Put (a), (b), ... before the titles of panels or of their legends.
 
-    Not for a single panel, or if some have letters.
+    A single panel, or panels that already have letters, are left unchanged.
     """
     panels = [ax for ax in canvas.axes if ax.axison]
     titles = [ax.get_title(loc="left") for ax in panels]
@@ -236,9 +236,9 @@ def letters(canvas: Figure) -> None:
 
 
 class Several(Line2D):
-    """Legend entry for marks that share a meaning and differ in looks.
+    """Legend entry for marks with the same meaning but different looks.
 
-    marks: as drawn, of which the first few are shown.
+    marks: the marks as drawn; only the first few are shown.
     """
 
     def __init__(self, label: str, marks: Sequence[Line2D]) -> None:
@@ -247,7 +247,7 @@ class Several(Line2D):
 
 
 class _SideBySide(HandlerTuple):
-    """Draws the marks of Several."""
+    """Legend handler that draws the marks of `Several`."""
 
     def create_artists(self, legend: Legend, several: Any, *place: Any) -> Any:
         return super().create_artists(legend, several.marks, *place)
@@ -260,7 +260,7 @@ def _explained(
     most: int,
     handlelength: float,
 ) -> dict[str, Any]:
-    """Return legend keywords, with as many columns as fit, in points, and allowed."""
+    """Return legend keywords with up to `most` columns that fit in `room` points."""
     several = max(
         (len(each.marks) for each in handles if isinstance(each, Several)), default=0
     )
@@ -292,12 +292,12 @@ def _explained(
 
 
 def say(ax: Axes, text: str) -> None:
-    """Write in the middle of empty Axes."""
+    """Write a text in the middle of empty Axes."""
     ax.text(0.5, 0.5, text, transform=ax.transAxes, ha="center", va="center")
 
 
 def no_flat_axis(ax: Axes, **limits: np.ndarray) -> None:
-    """Set limits from 0 to 1, or nearly, if all values (by x or y) are 0."""
+    """Set the limits of the x or y axis to about 0 to 1 if all its values are 0."""
     for name, values in limits.items():
         if not np.any(np.nan_to_num(values)):
             getattr(ax, f"set_{name}lim")(-0.05, 1)
@@ -305,7 +305,7 @@ def no_flat_axis(ax: Axes, **limits: np.ndarray) -> None:
 
 @literal
 def legend_above(ax: Axes, handles: Sequence[Patch | Line2D], title: str = "") -> None:
-    """Draw a legend above the Axes, in columns that fit; without handles a title."""
+    """Draw a legend above the Axes, in columns that fit, or only a title."""
     room = ax.get_window_extent().width / ax.figure.dpi * 72
     title = _wrapped(title, room, "medium")
     if not handles:
@@ -328,7 +328,7 @@ def legend_outside(
     handlelength: float = 2.0,
     **style: Any,
 ) -> None:
-    """Draw a legend above all panels, with a note as its title. columns: at most."""
+    """Draw a legend above all panels, titled with a note. columns: maximum number."""
     room = 72 * canvas.get_size_inches()[0] - 12
     note = "\n".join(_wrapped(line, room, "small") for line in note.splitlines())
     keywords = _explained(handles, note, room, columns, handlelength)
@@ -338,7 +338,7 @@ def legend_outside(
 def beside_point(
     ax: Axes, text: str, at: Sequence[float], by: Sequence[float], **style: Any
 ) -> None:
-    """Write a text next to a point. by: its offset to the right and up, in points."""
+    """Write a text next to a point. by: offset to the right and up, in points."""
     place: dict[str, Any] = {
         "textcoords": "offset points",
         "fontsize": "small",
@@ -355,7 +355,7 @@ def _wrapped(text: str, room: float, size: str) -> str:
 
 
 def width(text: str, size: str, *, mathtext: bool = False) -> float:
-    """Return the width of a text in points, with its `$` unless it is mathtext."""
+    """Return the width of a text in points; `$` is literal unless mathtext is set."""
     font = FontProperties(size=size)
     text = text if mathtext else visible(text, "\n").replace("$", r"\$")
     return (

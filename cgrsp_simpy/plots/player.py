@@ -33,23 +33,23 @@ def player_page(
 ) -> str:
     """Return a self-contained HTML page of a run, or two of the same jobs side by side.
 
-    runs: of any model, with jobs. captions: start time in seconds -> text.
+    runs: runs of any model, with jobs. captions: start time in seconds -> text.
     """
     return filled_page(TEMPLATE, title, encoded(runs, captions))
 
 
 def encoded(runs: Sequence[Drawn], captions: Mapping[float, str]) -> dict[str, Any]:
-    """Encode runs in few small numbers for the page, as plain values for JSON.
+    """Encode runs compactly for the page, as JSON-serialisable values.
 
-    Times are whole ticks of `tick_s` seconds, the power of ten that gives the end of
-    the last run at most seven digits. For each of `runs`, the columns `job` and `ready`
-    of the jobs, in order of `ready`, and `from` of the bars are differences to the row
-    before; a job's `wait`, `stay` and `due` count from `ready` (null: never granted a
-    resource; no deadline), a bar's `length` from `from`. A bar's `job` is a row of the
-    jobs; `low` and `amount` are in the unit of its resource, to six decimals, and null
-    if every job holds a whole resource. The reasons of decisions, `why`, are null for a
-    policy without rules: `at` are differences, `jobs` rows of the first waiting jobs,
-    `said` and `offers` indices of `texts`.
+    Times are whole ticks of `tick_s` seconds, a power of ten for which the end of the
+    last run has at most seven digits. In each of `runs`, the columns `job` and `ready`
+    of the jobs, in order of `ready`, and `from` of the bars are differences from the
+    previous row; a job's `wait`, `stay` and `due` count from `ready` (null if it never
+    got a resource or has no deadline), a bar's `length` from `from`. A bar's `job` is a
+    row number of the jobs; `low` and `amount` are in the unit of its resource, to six
+    decimals, and null if every job holds a whole resource. `why`, the reasons for
+    decisions, is null for a policy without rules: `at` holds differences, `jobs` row
+    numbers of the first waiting jobs, `said` and `offers` indices of `texts`.
     """
     timelines = [timeline_of(run) for run in runs]
     end_s = max(timeline.end_s for timeline in timelines)
@@ -71,7 +71,7 @@ def encoded(runs: Sequence[Drawn], captions: Mapping[float, str]) -> dict[str, A
 
 
 def _reported(run: Drawn, name: str) -> Any:
-    """Return what a method of the run's report returns; None if it has none."""
+    """Return the result of a method of the run's report, or None without one."""
     method = getattr(getattr(run, "report", None), name, None)
     return method and method(run)
 
@@ -111,7 +111,7 @@ def _run(run: Drawn, timeline: Timeline, tick_s: float) -> dict[str, Any]:
 
 
 def _visits(timeline: Timeline) -> np.ndarray:
-    """Return visits in order, also for jobs that have claims only."""
+    """Return visits in order, including jobs that have only claims."""
     claims, known = timeline.claims, timeline.visits
     others = claims[~np.isin(claims["job"], known["job"])]
     ids, of = np.unique(others["job"], return_inverse=True)

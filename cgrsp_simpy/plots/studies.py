@@ -37,11 +37,12 @@ def policy_bars(
 ) -> Axes:
     """Plot one bar per policy with its 95 % interval.
 
-    study: as from `cg.compare`. metric: a figure of it, such as "miss_pct". published:
+    study: result of `cg.compare`. metric: its name, such as "miss_pct". published:
     policy -> value, drawn as hollow marks. differences: plot paired differences from
     the first policy instead of means; their intervals show whether two policies differ.
-    style: of the bars. Raises InputError for an unknown metric, an unknown published
-    policy, or published values with differences. Source: thesis Section 5.1.3.
+    style: style of the bars. Raises InputError for an unknown metric, an unknown
+    published policy, or published values with differences. Source: thesis Section
+    5.1.3.
     """
     values, half_widths = found(study, metric)
     check_published(published, study.policies)
@@ -106,13 +107,13 @@ def sweep_lines(
     published: Mapping[str, Mapping[Any, float]] | None = None,
     **style: Any,
 ) -> Axes:
-    """Plot a figure over a parameter: one line per policy, with 95 % intervals.
+    """Plot a metric over a parameter: one line per policy, with 95 % intervals.
 
-    sweep: as from `cg.sweep`. over: the parameter, needed if several vary; combinations
-    of the others have separate lines. published: policy -> value of the parameter ->
-    figure, drawn as hollow marks. style: of the lines. Raises InputError for another
-    object, an unknown metric or parameter, a missing `over`, or an unknown published
-    policy. Source: thesis Section 5.1.3.
+    sweep: result of `cg.sweep`. over: the parameter, needed if several vary;
+    combinations of the others have separate lines. published: policy -> value of the
+    parameter -> metric, drawn as hollow marks. style: style of the lines. Raises
+    InputError for another object, an unknown metric or parameter, a missing `over`, or
+    an unknown published policy. Source: thesis Section 5.1.3.
     """
     require(
         isinstance(sweep, Iterable), "sweep", sweep, "a sweep, such as cg.sweep(...)"
@@ -180,11 +181,11 @@ def pareto(
     published: Mapping[str, tuple[float, float]] | None = None,
     **style: Any,
 ) -> Axes:
-    """Plot one point per policy for two figures, with intervals and the Pareto front.
+    """Plot one point per policy for two metrics, with intervals and the Pareto front.
 
-    study: as from `cg.compare`. published: policy -> its x and y, drawn as hollow
-    marks. style: of the points. Raises InputError for an unknown figure, or an unknown
-    published policy.
+    study: result of `cg.compare`. published: policy -> its x and y, drawn as hollow
+    marks. style: style of the points. Raises InputError for an unknown metric or
+    policy.
     """
     values = {metric: found(study, metric) for metric in (x, y)}
     policies = study.policies

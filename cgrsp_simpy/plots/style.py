@@ -1,7 +1,7 @@
 """Style shared by all figures: Okabe and Ito's colours, some darkened or replaced.
 
-Policies differ by colour also for colour-blind readers, and in grey by lightness or by
-marker and line style. To draw and save in one of the styles:
+Colours of policies are distinct for colour-blind readers; in grey, policies differ by
+lightness or by marker and line style. To draw and save in one of the styles:
 
     with plots.styled("lecture"):
         plots.gantt(run).figure.savefig("gantt.svg")
@@ -54,7 +54,7 @@ __all__ = [
 
 
 class Look(NamedTuple):
-    """Look of a policy. marker, line: as matplotlib takes them."""
+    """Look of a policy. marker, line: a marker and line style of matplotlib."""
 
     colour: str
     marker: str
@@ -220,8 +220,7 @@ Style = str | Mapping[str, Any]
 def styled(style: Style = "print") -> AbstractContextManager[None]:
     """Return a context in which matplotlib draws and saves in a style.
 
-    An SVG file is the same to the byte if it is saved within, with `metadata={"Date":
-    None}`.
+    SVG files saved within it with `metadata={"Date": None}` are reproducible.
 
     style: "print", "lecture", "single" or "double"; or settings of matplotlib by name
     ({"font.size": 10}), the others as in "print". The caller's non-default settings
@@ -288,7 +287,7 @@ def _luminance(colour: str) -> float:
 
 
 def mixed(colour: str, grey: float, share: float) -> str:
-    """Mix a colour with a share of a grey from 0, black, to 1, white."""
+    """Mix a colour with a share of a grey, from 0 (black) to 1 (white)."""
     red, green, blue = (part + share * (grey - part) for part in to_rgb(colour))
     return str(to_hex((red, green, blue)))
 
@@ -301,7 +300,7 @@ def ink(colour: str) -> str:
 
 
 def kind_colours(kinds: Iterable[str]) -> dict[str, str]:
-    """Return colours of kinds of jobs: those of KIND, others from light to dark."""
+    """Return colours of kinds of jobs: those in KIND, and light to dark for others."""
     there = set(kinds)
     others = sorted(there - KIND.keys(), key=_with_numbers)
     shades = FEW_KINDS.get(len(others)) or [
@@ -324,7 +323,7 @@ def phase_greys(phases: Iterable[str]) -> dict[str, str]:
 
 
 def _with_numbers(text: str) -> list[str | int]:
-    """Return a sort key that compares numbers in texts by value."""
+    """Return a sort key that compares numbers in strings by value."""
     return [
         int(part) if place % 2 else part
         for place, part in enumerate(re.split(r"(\d+)", text))
@@ -332,12 +331,12 @@ def _with_numbers(text: str) -> list[str | int]:
 
 
 def ink_on(ground: str) -> str:
-    """Return black or white, whichever is readable on a ground."""
+    """Return black or white, whichever is readable on a background colour."""
     return "white" if _luminance(ground) < 0.3 else "black"
 
 
 def axes(ax: Axes | None, height: float = SIZE[1] / SIZE[0]) -> Axes:
-    """Return the Axes, or those of a new figure of this height over width."""
+    """Return the Axes, or Axes of a new figure with this height-to-width ratio."""
     if ax is not None:
         require(isinstance(ax, Axes), "ax", ax, "Axes of Matplotlib")
         return ax

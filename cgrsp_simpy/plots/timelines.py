@@ -43,8 +43,8 @@ def queue_length(
 ) -> Axes:
     """Plot the number of jobs in the queue over time: one line per run.
 
-    Jobs count from submission until they get resources or renege. runs: one or several,
-    of any model, with records. style: of the lines. Raises InputError for no run.
+    Jobs count from submission until they get resources or renege. runs: one or several
+    runs of any model, with records. style: line style. Raises InputError without runs.
     """
     runs, ax = runs_of(runs), axes(ax)
     timelines = list(map(timeline_of, runs))
@@ -93,11 +93,11 @@ def name_lines(ax: Axes, drawn: list[Line2D]) -> None:
 
 @literal
 def slot_timeline(run: Drawn, ax: Axes | None = None, **style: Any) -> Axes:
-    """Plot stacked areas of the resources in each phase, and idle, over time.
+    """Plot the number of resources per phase, and idle, over time as stacked areas.
 
-    A job that holds part of a resource counts as that part. If the changes are too many
-    to see, averages over equal spans are drawn, and the axis names the span. run: of
-    any model, with records. style: of the areas.
+    A job that holds part of a resource counts as that part. If there are too many
+    changes to see, averages over equal spans are drawn, and the axis label states the
+    span. run: run of any model, with records. style: style of the areas.
     """
     ax, timeline = axes(ax), timeline_of(run)
     unit, unit_name = time_unit(timeline.end_s)
@@ -140,7 +140,7 @@ def slot_timeline(run: Drawn, ax: Axes | None = None, **style: Any) -> Axes:
 
 
 def _held(timeline: Timeline, phase: str, edges: np.ndarray) -> np.ndarray:
-    """Return the time average of the resources held in a phase, between edges."""
+    """Return the time-average number of resources held in a phase, between edges."""
     claims = timeline.claims[timeline.claims["phase"] == phase]
     share = claims["amount"] / np.maximum(
         np.array(timeline.sizes)[claims["resource"]], claims["amount"]

@@ -29,8 +29,8 @@ def wait_histogram(
     A wait is the time from submission to execution or, if the run records it (wait_s),
     the total of all waits of a job. A job that never started has no wait.
 
-    runs: one or several, with records. style: of the lines. Raises InputError for no
-    run. Source: thesis Eq. 3.7.
+    runs: one or several runs with records. style: style of the lines. Raises InputError
+    if there is no run. Source: thesis Eq. 3.7.
     """
     runs, ax = runs_of(runs), axes(ax)
     waits = [_waits_s(run.jobs) / 60 for run in runs]

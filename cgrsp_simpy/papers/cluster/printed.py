@@ -122,12 +122,12 @@ def sentences(found: Found) -> list[Entry]:
 
 
 def span(values: list[float]) -> str:
-    """Return the least and the greatest value."""
+    """Format the least and the greatest value."""
     return f"{min(values):.1f} to {max(values):.1f}"
 
 
 def impossible() -> list[Entry]:
-    """Judge printed numbers by the mix and by one another."""
+    """Judge printed numbers by the printed mix of jobs and by each other."""
     mix, gpus, least = Mix(), PAPER_CLUSTER.gpus, least_gpu_hours(Mix())
     bounds = (
         f"the mean job of the printed mix has at least {least:.2f} GPU-hours if GPUs"

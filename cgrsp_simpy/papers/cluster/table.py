@@ -84,7 +84,7 @@ def studies(
 
 
 def scenario(setting: str, load: float, jobs: int) -> Scenario:
-    """Return a scenario of `jobs` measured jobs; uncut it has others around them."""
+    """Return a scenario of `jobs` measured jobs; if uncut, others surround them."""
     uncut = setting == UNCUT
     return Scenario(
         Offered(jobs=jobs, load=load, warm_up=jobs * uncut, after=8 * jobs * uncut)
@@ -92,7 +92,7 @@ def scenario(setting: str, load: float, jobs: int) -> Scenario:
 
 
 class Runs:
-    """Runs that figures share. seeds: their number, from 0. jobs: per run."""
+    """Runs shared by figures. seeds: number of seeds, from 0. jobs: number per run."""
 
     @checked
     def __init__(
@@ -105,7 +105,7 @@ class Runs:
 
     @cached_property
     def tabled(self) -> Found:
-        """All schedulers, both settings, at each load."""
+        """Comparisons of all schedulers in both settings at each load."""
         # multifactor needs the users of a log, and ordered is for replays of logs
         names = tuple(
             name for name in SCHEDULERS if name not in ("multifactor", "ordered")
@@ -118,7 +118,7 @@ class Runs:
 
 
 def closest(found: Found) -> dict[str, float]:
-    """Return per scheduler the load at which its cut utilisation is as printed.
+    """Return per scheduler the load with cut utilisation closest to that printed.
 
     Without a printed utilisation: the load closest to FULL.
     """
@@ -160,10 +160,10 @@ def rows(found: Found) -> list[dict[str, Any]]:
 def claims(found: Found) -> list[dict[str, Any]]:
     """Return one row per claim, setting and load: dynamic minus static, paired by seed.
 
-    mean: of the means of each group. best: the worst dynamic scheduler minus the best
-    static one ("consistently outperform"). Each with its 95 % interval and whether the
-    claim holds: "yes", "no" (the opposite is significant), or "open", also if neither
-    group is stable.
+    mean: difference of the group means. best: the worst dynamic scheduler minus the
+    best static one ("consistently outperform"). Each has a 95 % interval and whether
+    the claim holds: "yes", "no" (the opposite is significant), or "open", also if
+    neither group is stable.
     """
     table = []
     for figure, more_is_better in CLAIMS.items():

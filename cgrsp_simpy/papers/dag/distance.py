@@ -77,8 +77,8 @@ def correlate(
 
     concentration: None: every GPU with enough memory is equally likely. A number:
     probabilities are drawn per plan from a symmetric Dirichlet distribution; a smaller
-    number makes them more uneven (ours: the paper does not define its random plans).
-    Raises InputError if all pairs have the same distance. worl-rtgs.txt Section 4.2.
+    number makes them more uneven (the paper does not define its random plans). Raises
+    InputError if all pairs have the same distance. worl-rtgs.txt Section 4.2.
     """
     generator = stream(seed, "plan pairs")
     spd_s = np.empty(pairs)

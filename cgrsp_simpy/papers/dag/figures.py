@@ -98,7 +98,7 @@ FIGURES = Figures("dag_", Runs)
 
 
 def by(rows: list[Row], column: str, *names: str) -> dict[Any, Floats]:
-    """Group a column by the values of others, in the order of the rows."""
+    """Group the values of a column by other columns, in the order of the rows."""
     found = grouped(rows, lambda row: tuple(row[name] for name in names))
     return {key: np.array([row[column] for row in own]) for key, own in found.items()}
 
@@ -488,7 +488,7 @@ def _(rows: list[Row]) -> str:
 
 
 def _held(nodes: list[Row]) -> int:
-    """Return the most micro-batches between first forward and last backward."""
+    """Return the maximum number of micro-batches in flight at the same time."""
     spans: dict[str, list[float]] = {}
     for row in nodes:
         if row["name"].endswith("ward"):
@@ -511,7 +511,7 @@ def _held(nodes: list[Row]) -> int:
     ),
 )
 def scatter(runs: Runs) -> list[Row]:
-    """SPD and FTG of pairs of random plans of the graph of seed 0, even and uneven."""
+    """SPD and FTG of pairs of even or uneven random plans for the graph of seed 0."""
     return [
         {"plans": kind, "pearson": found.pearson, "spearman": found.spearman}
         | {"spd_s": spd, "ftg_s": ftg}

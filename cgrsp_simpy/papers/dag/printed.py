@@ -1,7 +1,7 @@
 """Every printed statement of the WORL-RTGS paper's results, as entries of the ledger.
 
 The text of the document lacks the cells of Tables 1 to 3 and 5 to 19; only the numbers
-that its sentences print are judged.
+printed in its sentences are judged.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The paper's searches: RTGS, WOA, DDQN and WORL-RTGS.
 
-RTGS moves whales (plans) by target GPU loads per unit, here called hopes. WOA moves
-them by GPU numbers. DDQN builds plans by a double deep Q-network, and WORL-RTGS by the
-network and target loads. Nodes that share a unit are placed together (ours).
+RTGS moves whales (plans) by target GPU loads per unit, called hopes in the code. WOA
+moves them by GPU numbers. DDQN builds plans by a double deep Q-network, WORL-RTGS by
+the network and target loads. Nodes of a unit are placed together (not in the paper).
 
 Source: worl-rtgs.txt Sections 4.1 and 4.3, Algorithms 1 and 2; RTGS also Du, Ji, Wu,
 Hou and Nie (2025), Scheduling DAG-structured workloads based on whale optimization
@@ -50,12 +50,12 @@ class Turns:
 
     unit: the unit at each turn, shape (units,), by first node in topological order.
     turn: the turn per unit. first: first node per unit. time_s: shape (units, gpus).
-    mean_s: load per GPU if all ended together, that is the work over the speed of all
-    (ours).
+    mean_s: load per GPU if all GPUs ended together: total work over total speed (our
+    choice).
 
-    part: divisor of a GPU's load before it is compared with a hope. 1 in the authors'
-    program, which thus compares a partial load with an estimate of the total load; if
-    paced (ours), the share of all work that is placed by then.
+    part: divisor of a GPU's load before comparison with its target load. It is 1 in the
+    authors' program, which thus compares a partial load with an estimate of the total
+    load; if paced (not in the paper), it is the share of all work placed so far.
     """
 
     @checked
@@ -81,7 +81,7 @@ class Turns:
 def hopes(
     target: Floats, current: Floats, factor: Floats, generator: Generator
 ) -> Floats:
-    """Return target +- factor (target - current) (Equations 43, 45, 50).
+    """Return the loads target +- factor (target - current) (Equations 43, 45, 50).
 
     All are loads, seconds; they may be negative, as in the authors' program.
     """
@@ -90,12 +90,12 @@ def hopes(
 
 
 def greedy(turns: Turns, hopes: Floats) -> Ints:
-    """Place each unit in turn on the GPU whose load with it is closest to its hope.
+    """Place each unit in turn on the GPU whose load comes closest to its target.
 
-    Ties go to the first GPU. The rule is the authors' program's, for nodes. Ours: a
-    unit is placed at once, with the time of all its nodes and the hope of its first, on
-    a GPU with enough memory. hopes: seconds; hopes and result have shape (plans,
-    units).
+    Ties go to the first GPU. The rule is that of the authors' program for nodes. Here a
+    whole unit is placed, with the time of all its nodes and the target of its first
+    node, on a GPU with enough memory. hopes: target loads, seconds; hopes and result
+    have shape (plans, units).
     """
     load_s, rows = np.zeros((len(hopes), turns.time_s.shape[1])), np.arange(len(hopes))
     answer = np.empty(hopes.shape, dtype=np.int64)
@@ -134,7 +134,7 @@ def by_number(
     factor: Floats,
     spiral: Bools,
 ) -> Floats:
-    """Move whales as in Section 4.1: positions are real GPU numbers, clipped (ours).
+    """Move whales as in Section 4.1; positions are real GPU numbers, here clipped.
 
     C is drawn per unit and is 1 in the spiral.
     """
@@ -160,7 +160,7 @@ def _plans(problem: Problem, positions: Any) -> Ints:
 def factors(
     a: float, b: float, shape: tuple[int, int], generator: Generator
 ) -> tuple[Floats, Bools]:
-    """Return the factors, (whales, units), and which are spirals, (whales, 1).
+    """Return the factors, (whales, units), and whether a whale spirals, (whales, 1).
 
     Equations 33, 45 and 46. A is drawn per whale, l per unit.
     """
@@ -176,9 +176,9 @@ def _hunt(
 ) -> Solution:
     """Run Algorithm 2.
 
-    The leader is the best plan so far. All whales of an iteration move at once (ours).
-    a falls from 2 to 0 over the iterations, or over the budget if that ends first; then
-    new whales start with the rest of the budget and the same leader (ours).
+    The leader is the best plan so far. a falls from 2 to 0 over the iterations, or over
+    the budget if that ends first. Not in the paper: all whales of an iteration move at
+    once; new whales with the same leader use the rest of the budget.
     """
     generator = stream(seed, "whales")
     while not search.over:
@@ -207,10 +207,10 @@ def rtgs(
     paced: bool = False,
     order: str = "graph",
 ) -> Solution:
-    """Whales whose plans are built by `greedy`.
+    """Search by whales whose plans are built by `greedy`.
 
-    b: constant of the spiral. paced: divide a GPU's load by the share of all work that
-    is placed (ours), unlike the authors' program. order: of the run, see `run_order`.
+    b: constant of the spiral. paced: divide a GPU's load by the share of all work
+    placed so far, unlike the authors' program. order: order of nodes, see `run_order`.
     worl-rtgs.txt Sections 4.1 and 4.3, Algorithm 2.
     """
     turns = Turns(problem, paced)
@@ -228,9 +228,9 @@ def woa(
     b: float = 1.0,
     order: str = "graph",
 ) -> Solution:
-    """Whale optimisation alone, on the numbers of the GPUs.
+    """Whale optimisation of GPU numbers, without target loads.
 
-    b: constant of the spiral. order: of the run, see `run_order`. worl-rtgs.txt
+    b: constant of the spiral. order: order of nodes, see `run_order`. worl-rtgs.txt
     Section 4.1.
     """
     search = Search(problem, budget, "woa", run_order(problem, order))
@@ -246,7 +246,7 @@ class Network:
     """Fully connected layers with ReLU between them and none after the last (printed).
 
     sizes: units per layer, including inputs and outputs. Initial weights as in He,
-    Zhang, Ren and Sun (2015), Delving Deep into Rectifiers (ours; none are printed),
+    Zhang, Ren and Sun (2015), Delving Deep into Rectifiers (the paper prints none),
     biases 0. flat: all parameters, changed in place; layers: views of them (weights,
     biases).
     """
@@ -271,7 +271,7 @@ class Network:
         ]
 
     def ahead(self, last_inputs: Floats) -> Floats:
-        """Return what the last inputs and the bias add to the first layer."""
+        """Return the contribution of the last inputs and bias to the first layer."""
         weights, biases = self.layers[0]
         return last_inputs @ weights[-last_inputs.shape[1] :] + biases
 
@@ -375,10 +375,10 @@ FIELDS = signature(Training).parameters.values()
 class Agent:
     """A double deep Q-network that estimates the value of each GPU for the next unit.
 
-    State: turn, GPU loads, hopes and works of all units, 2n + m + 1 numbers as printed,
-    scaled to about 1 (ours). Reward: -|hope - load of the GPU with the unit|, scaled
-    likewise; the minus sign is missing in print. GPUs without enough memory are never
-    chosen. deviations: LoD per explored episode, seconds.
+    State: turn, GPU loads, target loads and work of all units, 2n + m + 1 numbers as
+    printed, but scaled to about 1. Reward: -|target - load of the GPU with the unit|,
+    scaled likewise; the minus sign is missing in print. GPUs without enough memory are
+    never chosen. deviations: LoD per explored episode, seconds.
     """
 
     def __init__(
@@ -403,9 +403,9 @@ class Agent:
         self.deviations: list[float] = []
 
     def explore(self, hopes: Floats) -> Ints:
-        """Run and store one episode per row of hopes; return the plans.
+        """Run and store one episode per row of target loads; return the plans.
 
-        hopes: seconds; hopes and result have shape (plans, units).
+        hopes: target loads, seconds; hopes and result have shape (plans, units).
         """
         hopes = hopes[:, self.turns.unit] / self._scale_s
         loads, chosen = self._act(hopes, self.training.epsilon)
@@ -450,7 +450,7 @@ class Agent:
         return np.column_stack((hopes, np.broadcast_to(self._works, hopes.shape)))
 
     def learn(self) -> None:
-        """Learn from mini-batches (Algorithm 1, lines 12 to 17); ours: per episode."""
+        """Learn from mini-batches (Algorithm 1, lines 12 to 17), here per episode."""
         draw, training, units = self._random.integers, self.training, len(self._works)
         for _ in range(training.updates):
             row = draw(min(len(self.deviations), training.buffer), size=training.batch)
@@ -479,7 +479,7 @@ class Agent:
 
 
 def double_q(reward: Floats, gamma: Floats, online: Floats, target: Floats) -> Floats:
-    """Return the goals y of double Q-learning (worl-rtgs.txt Section 4.3.4).
+    """Return the target values y of double Q-learning (worl-rtgs.txt Section 4.3.4).
 
     reward, gamma: shape (rows,), gamma 0 at the end of an episode. online, target:
     values by both networks in the next state, shape (rows, actions).
@@ -509,10 +509,10 @@ def ddqn(
     order: str = "graph",
     **training: Any,
 ) -> Solution:
-    """The agent alone with the mean load as every hope: one plan per episode (ours).
+    """The agent alone, with the mean load as every target: one plan per episode.
 
-    episodes: after this many (printed) the agent stops learning but keeps exploring
-    until the budget is spent. paced, order: as in `rtgs`; the agent does not see the
+    episodes: after this many, as printed, the agent stops learning but keeps exploring
+    until the budget is spent. paced, order: as in `rtgs`; the agent does not know the
     order. training: fields of `Training`. worl-rtgs.txt Section 4.3.4, Algorithm 1.
     """
     search = Search(problem, budget, "ddqn", run_order(problem, order))
@@ -539,12 +539,12 @@ def worl_rtgs(
     order: str = "graph",
     **training: Any,
 ) -> Solution:
-    """Whales whose plans are built by the agent, trained with their hopes.
+    """Search by whales; the agent, trained with their targets, builds their plans.
 
     One agent serves the whole search; the whales of an iteration are parallel episodes.
-    whales, iterations, b, paced, order: as in `rtgs`. episodes: before each plan; 1 is
-    ours, Algorithm 1 trains a new network for each position in 1000. training: fields
-    of `Training`. worl-rtgs.txt Sections 4.1 and 4.3, Algorithms 1 and 2.
+    whales, iterations, b, paced, order: as in `rtgs`. episodes: number before each
+    plan; Algorithm 1 instead trains a new network for each position in 1000. training:
+    fields of `Training`. worl-rtgs.txt Sections 4.1 and 4.3, Algorithms 1 and 2.
     """
     search = Search(problem, budget, "worl-rtgs", run_order(problem, order))
     agent = Agent(Turns(problem, paced), seed, Training(**training))

@@ -50,7 +50,7 @@ PUBLISHED_OF_FIFO = {
 
 
 class Runs:
-    """Runs that figures share. instances: per level. moves: of the search."""
+    """Runs shared by figures. instances: number per level. moves: search limit."""
 
     @checked
     def __init__(
@@ -63,7 +63,7 @@ class Runs:
 
     @cached_property
     def measured(self) -> dict[tuple[str, str], list[Row]]:
-        """Figures per (level, scheduler) and instance, in order of seeds."""
+        """Metrics per (level, scheduler) and instance, in order of seeds."""
         seeds = range(self.instances)
         tasks = {
             (level, seed): (level, seed, self.moves)
@@ -196,7 +196,7 @@ def _headed(name: str, rows: Sequence[Row]) -> str:
     seen=gantt.seen,
 )
 def gantt_window(runs: Runs) -> list[Row]:
-    """Tasks of tasks1 that start in the ten minutes of most late tasks under FIFO."""
+    """Tasks of tasks1 that start in the ten minutes with most late tasks under FIFO."""
     by_name = {name: _bars(generate(MEDIUM), name, runs.moves) for name in GANTT}
     late_s = [row["start_s"] for row in by_name["fifo"] if row["late"]]
     begin_s = max(

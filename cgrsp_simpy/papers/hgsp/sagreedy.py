@@ -1,8 +1,8 @@
 """SAGreedy (hgsp.txt Section III.C): simulated annealing over orders of tasks.
 
-As in the authors' public program, which differs from the text: an order is carried out
-by insertion into gaps, the neighbour draws a new order of the chosen late tasks, and K
-= 1000 and alpha = .99 (text: 100 and .95).
+It follows the authors' public program, which differs from the text: an order is carried
+out by insertion into gaps, the neighbour draws a new order of the chosen late tasks,
+and K = 1000 and alpha = .99 (text: 100 and .95).
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def inserter(instance: Instance) -> Callable[[Ints], Schedule]:
 def sagreedy(
     instance: Instance, seed: int = 0, iterations: int = ITERATIONS
 ) -> tuple[Schedule, list[Iteration]]:
-    """Return the best schedule, never worse than Greedy's, and the search's course."""
+    """Return the best schedule, never worse than Greedy's, and the search steps."""
     rng, temperature, carry_out = stream(seed, "sagreedy"), INITIAL, inserter(instance)
     current = best = carry_out(np.arange(instance.tasks))
     value = least = current.weighted_tardiness

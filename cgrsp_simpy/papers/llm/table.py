@@ -1,4 +1,4 @@
-"""Table II: 20 requests by the authors' loop, each owning its GPUs (hgsp.txt VI)."""
+"""Table II: 20 requests in the authors' loop, each with its own GPUs (hgsp.txt VI)."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def printed_loop(policy: str, double_count: bool) -> dict[str, float]:
 def table_two() -> list[dict[str, Any]]:
     """Return one row per printed figure, with and without the double count.
 
-    verdict: of the ledger, by whether the figure rounds to the printed one.
+    verdict: as in the ledger; reproduced if the figure rounds to the printed one.
     """
     return [
         {

@@ -61,7 +61,7 @@ MADE_UP = (
 
 
 class Runs:
-    """Inputs of the figures. seeds: their number, from 0."""
+    """Inputs of the figures. seeds: number of seeds, from 0."""
 
     @checked
     def __init__(

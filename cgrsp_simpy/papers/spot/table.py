@@ -45,14 +45,14 @@ class DeadlineStudy:
     def mean_values(
         self, terms: Terms, policy: str, figure: str, market: str = "all"
     ) -> Floats:
-        """Return a figure by seed, of a market or averaged over all, shape (seeds,)."""
+        """Return a metric by seed, of a market or averaged over all, shape (seeds,)."""
         studies = self.studies.values() if market == "all" else [self.studies[market]]
         return np.asarray(
             np.mean([study[terms].values(policy, figure) for study in studies], axis=0)
         )
 
     def saving(self, terms: Terms, policy: str) -> Mean:
-        """Return the saving over that of the optimum, percent, over all markets."""
+        """Return the saving as a percentage of the optimum's, over all markets."""
         cost, best = (
             self.mean_values(terms, name, "cost_pct") for name in (policy, "optimum")
         )
@@ -149,7 +149,7 @@ def deadline_study(
 ) -> DeadlineStudy:
     """Compare policies in every market, for every deadline and overhead.
 
-    deadlines, overheads, hours: see `Scenario`, hours.
+    deadlines, overheads, hours: as in `Scenario`, in hours.
     """
     require(len(markets) > 0, "markets", markets, "at least one")
     require(

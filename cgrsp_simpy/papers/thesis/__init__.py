@@ -1,4 +1,4 @@
-"""The thesis: its tables and figures, published next to reproduced values."""
+"""Tables and figures of the thesis, with published and reproduced values."""
 
 from __future__ import annotations
 

@@ -39,8 +39,8 @@ FIGURES = Figures("figure_")
 def _seen(view: View, answer: list[Any]) -> list[Row]:
     """Return a view and its answer: one row per pending job and one per slot.
 
-    slot: that the job is sent to, or -1. first_s: mean execution time of the first
-    pending job on the slot.
+    slot: slot to which the job is sent, or -1. first_s: mean execution time of the
+    first pending job on the slot.
     """
     chosen = {job.id: slot.index for job, slot in answer}
     common = {"time_s": view.now_s, "policy": QOS_FIRST.name}
@@ -86,8 +86,8 @@ def decision(_results: Results | None) -> list[Row]:
     """Return the first decision that matches the caption, on days of `scenes` by seed.
 
     A tight job and two loose ones wait, in this order; at least three slots are idle,
-    but not all; two idle slots are the cheapest, and the fastest for the tight job is
-    another.
+    but not all; two idle slots are the cheapest, and a third is the fastest for the
+    tight job.
     """
     return next(filter(None, map(_decision, count())))
 
@@ -176,7 +176,7 @@ def _(rows: Sequence[Row]) -> str:
 
 
 def scenes(seed: int) -> Scenario:
-    """Return a surge day whose jobs arrive in threes, when the last would have."""
+    """Return a surge day whose jobs arrive in threes, at the time of the third job."""
     usual = day("surge")
     jobs = [job for job, _ in usual.workload.generate(seed, usual.service)]
     late_s = [

@@ -55,7 +55,7 @@ SPREAD_SEEDS = 200  # seeds for the distribution that contains Table 5.1's seed
 
 
 class Source(NamedTuple):
-    """Source of values per seed: a figure of a policy on a scenario, or over months."""
+    """Source of values per seed: a metric of a policy on a scenario, or over months."""
 
     scenario: Scenario | str
     policy: str
@@ -73,9 +73,9 @@ class Measure(NamedTuple):
 class Cell:
     """Printed figure and its measure.
 
-    part: which of two figures in one printed cell. printed: text, with its interval if
-    that is printed. again: whether another table prints the same figure of the same
-    runs, so that it is not counted twice.
+    part: which of two figures in one printed cell. printed: printed text, with the
+    interval if there is one. again: whether another table prints the same figure of the
+    same runs, so that it is not counted twice.
     """
 
     row: str
@@ -110,14 +110,14 @@ class Table:
 def measure_of(
     statistic: Statistic, scenario: Scenario | str, figure: str, *policies: str
 ) -> Measure:
-    """Return a statistic of one figure of policies on a scenario."""
+    """Return a statistic of one metric of policies on a scenario."""
     return Measure(
         statistic, tuple(Source(scenario, policy, figure) for policy in policies)
     )
 
 
 def mean_of(scenario: Scenario | str, policy: str, figure: str) -> Measure:
-    """Return the mean of a figure."""
+    """Return the mean of a metric."""
     return measure_of(average, scenario, figure, policy)
 
 
@@ -128,7 +128,7 @@ def average(values: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Excess:
-    """Mean over seeds of a figure less a multiple, `factor`, of another by seed."""
+    """Mean over seeds of one metric minus `factor` times another, per seed."""
 
     factor: float = 1.0
 

@@ -302,8 +302,8 @@ def draw_figures(
 ) -> list[Path]:
     """Draw figures into a folder, as `Gallery.draw`.
 
-    more: parameters of it and of `figure`; runs_from: a results directory of `cgrsp
-    papers tables thesis --out`, whose runs are used.
+    more: parameters of `Gallery.draw` and of `figure`; runs_from: a results directory
+    of `cgrsp papers tables thesis --out`, whose runs are used.
     """
     return GALLERY.draw(folder, ids, drawn=ids, **more)
 
@@ -321,15 +321,16 @@ def figure(
 ) -> Canvas:
     """Draw a figure of the thesis, optionally with other parameters.
 
-    id: its number, or "slots", "thresholds", "reservations", "stock", "queue" or
-    "cells". seeds: replications, from 2 on, by default those of the thesis. policies:
-    by default those of the thesis; others have no published marks. scenario: parameters
-    to change in each scenario, such as {"slots": 7}: those of `Scenario.varied` that
-    the figure itself does not vary. style: "print", "lecture", "single" or "double"
-    (columns of a journal), or settings of matplotlib by name ({"font.size": 10}); no
-    text is below 7 pt. width: mm, by default the style's. csv: CSV file to draw from,
-    without simulating. executor: as in `compare`. Returns a figure that pyplot does not
-    manage. Raises InputError for what is not allowed, or has no effect.
+    id: number of the figure, or "slots", "thresholds", "reservations", "stock", "queue"
+    or "cells". seeds: number of replications, at least 2; default: as in the thesis.
+    policies: default: those of the thesis; others have no published marks. scenario:
+    parameters to change in each scenario, such as {"slots": 7}: those of
+    `Scenario.varied` that the figure itself does not vary. style: "print", "lecture",
+    "single" or "double" (columns of a journal), or settings of matplotlib by name
+    ({"font.size": 10}); no text is below 7 pt. width: mm, by default the style's. csv:
+    CSV file to draw from, without simulating. executor: as in `compare`. Returns a
+    figure that pyplot does not manage. Raises InputError for an argument that is
+    invalid or has no effect.
     """
     given = _given(seeds=seeds, policies=policies, scenario=scenario)
     look: dict[str, Any] = {

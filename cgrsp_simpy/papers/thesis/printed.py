@@ -52,7 +52,7 @@ def entries(
 ) -> Iterator[Entry]:
     """Yield the cells of tables, sentences, readings and untestable statements.
 
-    seeds: replications (months for 5.13), by default the printed numbers. ids: of
+    seeds: replications (months for 5.13), by default the printed numbers. ids: ids of
     tables; 5.14 or 6.1 selects all sentences. executor, out: as in `compare`. Raises
     InputError for an unknown table.
     """

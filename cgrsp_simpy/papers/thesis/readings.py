@@ -1,8 +1,8 @@
-"""Readings of the thesis, chosen by one half of its numbers and judged by the other.
+"""Interpretations of the thesis, fitted to half of its numbers and tested on the rest.
 
-The hours of the stock, the order of jobs of equal time and the month's mix of days are
-not printed as they were run. Tables (of the mix, rows) of odd or of even numbers choose
-a reading, and the others judge it.
+The thesis does not state the stock's hours, the order of jobs with equal times and the
+month's mix of days in its runs. They are fitted to the tables (for the mix, rows) with
+odd numbers and tested on those with even numbers, and vice versa.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def _by_arrival(name: str) -> ListPolicy:
 
 
 def readings(results: Results, executor: Executor | int | None) -> Iterator[Entry]:
-    """Yield the verdicts on readings; results: of all tables."""
+    """Yield the verdicts on interpretations; results: results of all tables."""
     seeds = min(SEEDS, results.replications or SEEDS)
     few = replace(results, replications=seeds, tables=_tables(False))
 
@@ -150,7 +150,7 @@ def _is_tied(policy: str) -> bool:
 def _halved(
     where: str, name: str, tried: Mapping[str, Results], full: Results
 ) -> Iterator[Entry]:
-    """Fit on each half; the package's reading is the first, with full runs."""
+    """Fit on each half. The first reading is the package's and has the full runs."""
     first, whole = next(iter(tried)), "; fitted and judged on all tables: "
     tables = tried[first].tables
     all_cells = [cell for id in tables for cell in judged(tables[id], full)]
@@ -230,7 +230,7 @@ def _mixes(results: Results) -> Iterator[Entry]:
 
 
 def _normal_days(executor: Executor | int | None) -> Entry:
-    """Count the cells of the normal day that agree, over sets of 30 days of ours."""
+    """Count the cells of the normal day that agree, over sets of 30 simulated days."""
     days = TABLES["5.5"].n
     cells = [cell for cell in TABLES["5.5"].cells if cell.row == "normal"]
     runs = reproduce([(c.measure, SETS * days) for c in cells], executor=executor)

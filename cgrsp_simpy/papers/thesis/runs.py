@@ -49,9 +49,9 @@ def thesis_market(scenario: Scenario) -> Scenario:
 class Results:
     """Figures per seed, for the simulated tables.
 
-    replications: for every table; None for the printed numbers. market: changes each
-    scenario's market. policies: by name; None for the thesis's. tables: with these
-    policies. other: differences of the scenarios from the thesis's.
+    replications: number for every table; None: as printed. market: function that
+    changes each scenario's market. policies: policies by name; None: those of the
+    thesis. tables: tables with these policies. other: deviations from the thesis.
     """
 
     replications: int | None
@@ -107,7 +107,7 @@ def reproduce(
 ) -> Results:
     """Simulate the runs behind measures, each on a number of seeds, every run once.
 
-    market: changes the market of each scenario, and of each day of a month.
+    market: function that changes the market of each scenario and day of a month.
     """
     most = _most(measures)
     wanted = [
@@ -148,7 +148,7 @@ def _most(
 
 
 def work_of(measures: Sequence[tuple[Measure, int]]) -> int:
-    """Return the number of jobs to simulate; the days of a month count as average."""
+    """Return the number of jobs to simulate; a month counts as 30 average days."""
     month = 30 * summed(
         share * subject_of(day(kind)).work for kind, share in THESIS_MIX.items()
     )

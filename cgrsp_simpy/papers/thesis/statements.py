@@ -1,6 +1,6 @@
 """Sentences of the thesis, each restated as bounds on numbers.
 
-If the printed figures give such a number, and it is out of bounds, the document
+If the printed figures determine such a number, and it is out of bounds, the document
 contradicts itself. Otherwise the number is simulated, unless it is arithmetic on
 printed figures: it agrees if its 95 % interval is within the bounds, differs if the
 interval is outside, and is undecided otherwise.
@@ -81,8 +81,8 @@ Function = Callable[[np.ndarray], Any]
 class OfPrint:
     """Number computed from printed figures alone.
 
-    function: of an array of the figures of a table's column. rows: by default all.
-    source: named in the reason if there is no table.
+    function: function of the array of a column's figures. rows: names of rows; default:
+    all. source: source named in the reason if there is no table.
     """
 
     function: Callable[[np.ndarray], float]
@@ -108,8 +108,8 @@ class OfPrint:
 class Part:
     """Number and the bounds that a sentence puts on it.
 
-    n: printed replications. table: whose printed figures decide; by default the first
-    table of means that has them.
+    n: printed number of replications. table: table whose printed figures are used;
+    default: the first table of means that has them.
     """
 
     text: str
@@ -164,7 +164,7 @@ def _less(
     factor: float = 1.0,
     table: str = "",
 ) -> Part:
-    """Require a figure of policy a to be less than `factor` times that of b."""
+    """Require a metric of policy a to be less than `factor` times that of b."""
     times = "" if factor == 1 else f"{factor:g} x "
     text = f"{figure} of {PRINTED_AS[a]} - {times}{PRINTED_AS[b]}"
     return _part(text, Excess(factor), figure, (a, b), -math.inf, 0.0, scenario, table)
@@ -198,7 +198,7 @@ def _within(
 
 
 def _reserved(figure: str, low: float, high: float) -> Part:
-    """Bound the change of a figure of RH by one reserved slot on the surge day."""
+    """Bound the change of a metric of RH due to one reserved slot on the surge day."""
     text = f"{figure} of RH with one slot reserved - none"
     policies = ("rh", "rh:reserve=0")
     return _part(text, Excess(), figure, policies, low, high, day("surge"))
@@ -247,12 +247,12 @@ def _mean(means: np.ndarray) -> np.ndarray:
 
 
 def _opposed(means: np.ndarray) -> np.ndarray:
-    """Return a number below 0 if neither of two policies is better on both figures."""
+    """Return a number below 0 if neither of two policies is better on both metrics."""
     return np.asarray((means[0] - means[1]) * (means[2] - means[3]))
 
 
 def _slower(means: np.ndarray) -> np.ndarray:
-    """Return the least excess of a decrease of the means over the next decrease."""
+    """Return the smallest excess of a decrease of the means over the next decrease."""
     return np.asarray(np.diff(means, n=2, axis=0).min(axis=0))
 
 
@@ -266,7 +266,7 @@ def _scores(table: str, *rows: str) -> np.ndarray:
 
 
 def _won(policy: str, table: str, *rows: str) -> int:
-    """Return the number of rows in which a policy has the least composite."""
+    """Return the number of rows in which a policy has the lowest composite score."""
     place = PRINTED[table].columns.index(policy)
     return int(np.sum(_scores(table, *rows).argmin(axis=1) == place))
 
@@ -294,13 +294,13 @@ def _d_of_intervals(pair: str, column: str) -> float:
 
 
 def _hours(name: str) -> float:
-    """Return the length of the arrivals of a day, hours, by their number and rate."""
+    """Return the arrival period of a day, hours, from the number and rate of jobs."""
     rate_per_s, jobs = DAYS[name]
     return jobs / rate_per_s / 3600
 
 
 def _error_of_p() -> float:
-    """Return the greatest difference of a printed p of Table 5.3 from that of its t."""
+    """Return the largest difference between a printed p of Table 5.3 and that of t."""
     t, p = (np.array(OfPrint(max, "5.3", name).figures(), float) for name in ("t", "p"))
     of_t = 2 * scipy.special.stdtr(PRINTED["5.3"].n - 1, -abs(t))
     # "< 0.001" is read as 0.001
@@ -983,7 +983,7 @@ def judged_claims(results: Results) -> Iterator[Entry]:
 
 
 def judge(claim: Claim, results: Results) -> Entry:
-    """Return the worst verdict on a part, naming the parts that have it."""
+    """Return the worst verdict on a claim's parts, with the reasons of those parts."""
     verdicts, reasons = zip(*(_of_part(part, results) for part in claim.parts))
     order = (CONTRADICTED, DIFFERENT, UNDECIDED, REPRODUCED)
     verdict = min(verdicts, key=order.index)
@@ -1019,7 +1019,7 @@ def _reason(part: Part, number: str, verdict: str) -> str:
 
 
 def printed_number(part: Part) -> tuple[float | None, str]:
-    """Return the number by the printed figures, or None, and where these are."""
+    """Return the number from printed figures, or None, and the place of these."""
     measure = part.measure
     if isinstance(measure, OfPrint):
         figures = measure.figures()
@@ -1042,7 +1042,7 @@ def printed_number(part: Part) -> tuple[float | None, str]:
 def printed_figures(table: str) -> dict[Measure, tuple[float, str]]:
     """Return the printed figure and the table per measure.
 
-    table: whose; if empty, the first table of means, or of tests, that has the measure.
+    table: its id; if empty, the first table of means or tests that has the measure.
     """
     return {
         cell.measure: (float(cell.figure), id)

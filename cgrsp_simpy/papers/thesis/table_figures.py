@@ -102,7 +102,7 @@ def table_rows(id: str, results: Results) -> list[Row]:
 def benchmark(results: Results) -> list[Row]:
     """Return seven policies on the normal and the hectic day.
 
-    Published values: of 30 seeds, and for the hectic day of one.
+    Published values are means of 30 seeds; those of the hectic day are of one seed.
     """
     found, seed = [], PRINTED["5.1"]
     types, hectic = table_rows("5.5", results), table_rows("5.2", results)
@@ -238,7 +238,7 @@ def _names(rows: Sequence[Row]) -> list[str]:
     needs=("5.13",),
 )
 def month(results: Results) -> list[Row]:
-    """Return waits per kind of day, and the month's wait and miss next to published."""
+    """Return waits per kind of day, and monthly waits and misses, also as published."""
     whole = [
         {"kind": "month", "policy": _ours(row["row"]), **row}
         for row in table_rows("5.13", results)
@@ -357,7 +357,7 @@ def _(rows: Sequence[Row]) -> str:
 
 
 def _front(rows: Sequence[Row], column: str) -> list[str]:
-    """Return the policies that no other beats on one figure and equals on the other."""
+    """Return the policies that no other policy dominates (misses and tardiness)."""
     miss, late = (where(rows, column=name, part="") for name in (MISS, LATE))
     names = [row["row"] for row in miss]
     points = dict(zip(names, zip(numbers(miss, column), numbers(late, column))))

@@ -58,11 +58,11 @@ COARSEST = 2.0  # see `too_few`
 class Judged:
     """Printed figure compared with ours.
 
-    row, column, part: as in Cell. half_width: of the 95 % interval of ours; n: its
-    replications. z: (printed - ours) / error, less the rounding of the printed figure,
-    where error^2 is the sum of the statistic's variances over the printed number of
-    seeds and over ours, for a mean sd^2 (1 / printed n + 1 / n); NaN if it does not
-    exist. verdict: of the ledger; empty if nothing is printed. counted: in the tally.
+    row, column, part: as in Cell. half_width: that of our 95 % interval. n: our number
+    of replications. z: (printed - ours) / error, less the rounding of the printed
+    figure; error^2 is the sum of the statistic's variances for the printed number of
+    seeds and for ours, for a mean sd^2 (1 / printed n + 1 / n); NaN if undefined.
+    verdict: as in the ledger; empty if nothing is printed. counted: whether tallied.
     """
 
     table: str
@@ -211,7 +211,7 @@ def z_limit(n: float) -> float:
 def too_few(n: int, printed: int) -> bool:
     """Whether n seeds are too few to confirm a figure of `printed` seeds.
 
-    They are if only a difference over COARSEST times as large would be noticed.
+    They are if a difference must be over COARSEST times as large to be detected.
     """
     least, usual = (
         z_limit(seeds) * math.sqrt(1 / seeds + 1 / printed) for seeds in (n, printed)

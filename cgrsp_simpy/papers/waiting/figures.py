@@ -116,7 +116,7 @@ def by_run_errors(scenario: Callable[[Mispredictions], Scenario]) -> list[Point]
 
 
 def run_errors_said(wait: str) -> Callable[[list[Row]], str]:
-    """Return a text on ljw with mispredicted running times. wait: a column."""
+    """Return a function that describes ljw with mispredictions. wait: a column."""
     (over, under), unit = KINDS, wait.removeprefix("wait_")
     return said(
         "If half of the short jobs are taken for long, the mean wait goes from {}"
@@ -170,7 +170,7 @@ def formula(
 ) -> list[Row]:
     """Return one row per number of servers with a steady state.
 
-    x: name and value of an x other than the servers. printed: Eq. 26 as printed.
+    x: name and value of the x variable, if not servers. printed: Eq. 26 as printed.
     """
     name, policy, errors = line
     own = (RATE_PER_S, SERVICE_S, np.array(servers), PAPER_PRICES, errors)
@@ -226,9 +226,10 @@ def declare(
 ) -> None:
     """Declare a figure of panels over an axis, with its number in the paper.
 
-    lines: policies by formula over the servers, with simulated marks at some. points:
-    simulated instead. reference: policy on the workload of Figures 15 to 22, with the
-    paper's b and t, from which differences are taken. printed: values of the text.
+    lines: policies computed by formula, with simulated marks at the servers `marked`.
+    points: points to simulate instead. reference: policy on the workload of Figures 15
+    to 22, with the paper's b and t, from which differences are computed. printed:
+    values printed in the text.
     """
     metrics = [panel.metric for panel in panels]
     bars = (
@@ -824,7 +825,7 @@ def _policies(runs: Runs, **more: Any) -> list[Point]:
 def _on_cheapest(
     runs: Runs, policy: WaitingPolicy, errors: Mispredictions = NO_ERRORS
 ) -> Scenario:
-    """Return a policy on the cheapest number of machines for compound in Figure 16."""
+    """Return a policy on the number of machines cheapest for compound in Figure 16."""
     work = runs.workload
     points = work.points("", work.policies["compound"])
     trials = zip(runs.of([each for *_, each in points]), work.machines)
@@ -1063,7 +1064,7 @@ PLANNED = Figure("waiting_plan", "Money against wait", (6.3, 3.2))
 
 @PLANNED
 def frontier(plan: Plan) -> list[Row]:
-    """The frontier, and the chosen plan with the interval of its price."""
+    """Return the frontier and the chosen plan with the interval of its price."""
     return [
         *plan.frontier,
         {

@@ -88,7 +88,7 @@ def _at(
 
 
 def _best(policy: str, **how: Any) -> dict[str, float]:
-    """Return the figures of a policy at its cheapest number of machines."""
+    """Return the metrics of a policy at its cheapest number of machines."""
     return optimum(policy, RATE_PER_S, SERVICE_S, duration_h=YEARS_3_H, **how)
 
 
@@ -272,7 +272,7 @@ def _list(values: Iterable[float]) -> str:
 
 
 def _of_the_log() -> list[Entry]:
-    """Judge the numbers of Sections 5 and 6 by one another."""
+    """Judge the numbers of Sections 5 and 6 by each other."""
     usd = CLUSTER_USD * COMPOUND_PRICE / CLUSTER_PRICE
     numbers = (
         ("6.2", "cluster, USD per hour", "276.48", CLUSTER_USD / YEAR_H, 0.005),

@@ -60,10 +60,10 @@ METRICS = {  # column of the rows -> (figure of a run, divisor)
 class Runs:
     """Simulated scenarios, each run once.
 
-    jobs: per trial of Figures 2 to 13; "errors" has up to 4 times as many, Figure 14 a
-    16th, Figures 15 to 22 18 times as many, except Figure 17 a quarter. trials: except
-    for Figures 15 to 22, which have one with batch means. trace: jobs for Figures 15 to
-    22.
+    jobs: number per trial of Figures 2 to 13. "errors" has up to 4 times this number,
+    Figure 14 1/16, Figure 17 1/4, and Figures 15 to 22 otherwise 18 times. trials:
+    number of trials; Figures 15 to 22 have one trial, with batch means. trace: jobs for
+    Figures 15 to 22.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class Runs:
         self._known: dict[Any, list[Batches]] = {}
 
     def of(self, scenarios: Sequence[Scenario]) -> list[list[Batches]]:
-        """Return the figures of each trial of each scenario, whole and per batch.
+        """Return the metrics of each trial of each scenario, whole and per batch.
 
         Raises InputError for a run that failed.
         """
@@ -123,8 +123,8 @@ class Runs:
     ) -> list[Row]:
         """Return one row per point: means over trials, or over one trial's batches.
 
-        x: the name of its column. reference: a policy; each metric then has a column of
-        its difference from that policy, without errors, on the same jobs and machines.
+        x: name of its column. reference: a policy; each metric then has a column of the
+        difference from that policy, without errors, on the same jobs and machines.
         """
         scenarios = [each for *_, each in points]
         if reference:
@@ -172,12 +172,12 @@ def _columns(figures: dict[str, Mean], metrics: Sequence[str], ending: str = "")
 
 
 class Workload:
-    """Jobs, and the numbers of fixed machines to try for them.
+    """Jobs, and the numbers of fixed machines to try.
 
-    load: machines that could be rented for the cost of renting for all jobs; for a log,
-    until all can have ended. machines, ample: numbers to try, and that of Figure 22, in
-    the paper's ratio to its load of 150. policies: the six with the paper's b and t;
-    without ajw if some job fits on no fixed machine.
+    load: as in the paper, 150; for a log, number of fixed machines that cost as much,
+    over its time span, as renting for each job. machines, ample: numbers to try, and
+    that of Figure 22, in the paper's ratios to the load. policies: the six with the
+    paper's b and t, without ajw if some job fits on no fixed machine.
     """
 
     def __init__(self, source: BurstyJobs | ListedJobs) -> None:
@@ -224,7 +224,9 @@ class Workload:
         return Scenario(**own | more)
 
     def points(self, line: str, policy: WaitingPolicy, **more: Any) -> list[Point]:
-        """Return one point per number of machines; if unlimited, from the load on."""
+        """Return one point per number of machines, from the load if waits are
+        unlimited.
+        """
         fewest = self.load if policy.wait_s == math.inf else 0
         return [
             (line, number, self.scenario(policy, number, **more))
@@ -283,7 +285,7 @@ def _looks(names: Sequence[str]) -> dict[str, Look]:
 def curves(x: str, *panels: Panel) -> Draw:
     """Draw panels: formulas as lines, simulation as marks, printed values hollow.
 
-    Without formulas, marks are joined. Faint: the level without mispredictions.
+    Without formulas, marks are joined. A faint line is the level without errors.
     """
 
     def draw(canvas: Canvas, rows: list[Row]) -> Handles:
@@ -361,7 +363,7 @@ def of(rows: Sequence[Row], line: str, **x: float) -> list[Row]:
 
 
 def at(rows: Sequence[Row], line: str, metric: str, **x: float) -> float:
-    """Return a plotted value, see `of`."""
+    """Return a plotted value of a line; see `of`."""
     return float(of(rows, line, **x)[0][metric])
 
 
@@ -388,7 +390,7 @@ def gain(before: float, after: float) -> str:
 
 
 def ranked(rows: list[Row], metric: str, **x: float) -> str:
-    """List the lines at an x by increasing value, without njw."""
+    """List the lines at an x by increasing value, except njw."""
     own = where(rows, **{"from": "simulation"}, **x)
     found = sorted((float(row[metric]), row["line"]) for row in own)
     return ", ".join(

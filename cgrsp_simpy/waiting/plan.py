@@ -98,12 +98,12 @@ class Limit(NamedTuple):
 class Tried(NamedTuple):
     """A candidate, run over the log of each year.
 
-    own: number of machines of each size. spot: whether jobs are rented on spot
-    instances if that is expected to be cheaper and cannot break the limit. cost: years
-    of the reservation -> cost, shape (years, days). least_cost: least total. wait_s:
-    total wait, shape (years, days). value: violation, objective, tie-breaker. p95_s:
-    95th percentile of the first year's waits. shares: shares of its jobs that wait, and
-    that are rented.
+    own: number of machines of each size. spot: whether jobs use spot instances if these
+    are expected to be cheaper and cannot break the limit. cost: years of the
+    reservation -> cost, shape (years, days). least_cost: least total. wait_s: total
+    wait, shape (years, days). value: violation, objective, tie-breaker. p95_s: 95th
+    percentile of the first year's waits. shares: shares of its jobs that wait, and that
+    are rented.
     """
 
     own: tuple[int, ...]

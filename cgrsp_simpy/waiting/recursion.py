@@ -161,8 +161,8 @@ def _shared(
 ) -> list[tuple[float, float, float, float]]:
     """Return the running jobs, last end first: end, machine, cores and GB of each.
 
-    before: the last result, flat. free, free_gb: per machine. last: earliest start,
-    last start.
+    before: the previous result as a flat list. free, free_gb: free cores and memory per
+    machine. last: time before which no job starts, and the last start.
     """
     held = [
         (before[k], before[k + 1], before[k + 2], before[k + 3])

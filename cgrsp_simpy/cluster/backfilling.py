@@ -96,7 +96,7 @@ class Profile:
         return None
 
     def _back(self, over: int, gpus: int) -> tuple[int, int]:
-        """Return the first step of the room that lasts until `over`, and its GPUs."""
+        """Return the first step from which a job fits up to `over`, and free GPUs."""
         fits, first, free = self.nodes.fits, over, self.nodes.all
         for step in reversed(self.free[:over]):
             if not fits(left := free & step, gpus):

@@ -297,7 +297,7 @@ class Mix:
 
     @property
     def edges_s(self) -> tuple[float, ...]:
-        """Bounds of the classes of durations, seconds; the outermost are ours."""
+        """Bounds of the classes of durations, seconds; the outermost are our choice."""
         return (self.shortest_s, *self.limits_s, self.longest_s)
 
     @property

@@ -50,7 +50,7 @@ def start_in_order(view: View, jobs: Iterable[int]) -> Starts:
 
 
 def start_by(view: View, key: Callable[[Ints], Floats | Ints]) -> Starts:
-    """Start the waiting jobs that fit, by increasing key; key: of job indices."""
+    """Start the waiting jobs that fit, by increasing `key` of their indices."""
     jobs = fitting(view)
     if len(jobs) > 1:
         jobs = jobs[key(jobs).argsort(kind="stable")]
@@ -158,7 +158,7 @@ class Received:
         self._view: View | None = None
 
     def save(self) -> dict[str, Any]:
-        """Return the GPU-seconds per user from jobs that have ended, as of now."""
+        """Return the GPU-seconds per user from jobs that have ended until now."""
         view = self._view
         if view is None:
             return {}

@@ -98,7 +98,7 @@ class Tags(Mapping[str, tuple[str, ...]]):
             )
 
     def chosen(self, index: Sequence[int] | Ints) -> Tags:
-        """Return the tags of some jobs. index: of the jobs, in the wanted order."""
+        """Return the tags of the jobs with these indices, in the given order."""
         places = [int(place) for place in index]
         jobs = {len(texts) for texts in self._columns.values()}
         if jobs <= {len(places)} and places == list(range(len(places))):

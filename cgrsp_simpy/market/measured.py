@@ -479,7 +479,7 @@ def _two_scales_tell_more(polls: Polls) -> bool:
 
 
 def _chances(polls: Polls) -> Floats:
-    """Return the statuses' shares by hour, 24 x 3; for an unseen hour, those of all."""
+    """Return the statuses' shares per hour, 24 x 3; of all hours if one is unseen."""
     rows = []
     for hour in range(24):
         statuses = polls.status[polls.seen & (polls.hour == hour)]

@@ -89,7 +89,7 @@ class View(view.View):
 
     @property
     def zones(self) -> tuple[ZoneView, ...]:
-        """The zones."""
+        """All zones, in order of their numbers."""
         return tuple(self._places[:-1])
 
     @property

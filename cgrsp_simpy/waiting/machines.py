@@ -88,7 +88,7 @@ BILLED = tuple(
 
 @declared("{} of {name}")
 class Size:
-    """A size of machine."""
+    """A machine size, as in a provider's price table."""
 
     name: str = parameter("As the provider lists it.")
     cores: Count = parameter("At least 1.")

@@ -544,7 +544,7 @@ class Search:
         return self.attempt((*numbers[:place], number, *numbers[place + 1 :]), policy)
 
     def refine(self) -> None:
-        """Try numbers from half to twice the best, and spot instances."""
+        """Try half to twice the best numbers of machines, and spot instances."""
         best = self.best()
         for place, number in enumerate(best.own):
             between = np.linspace(number / STEP, number * STEP, 9)

@@ -263,7 +263,7 @@ class Scenario(Model):
         run.record(job, on_demand)
 
     def rental(self, run: Simulation, job: Job, from_arrival: bool) -> Process:
-        """Run on demand, from now on or as if since the job's arrival."""
+        """Run a job on demand, from now on or as if begun at the job's arrival."""
         start_s, left_s = run.now_s, job.run_s
         if from_arrival and job.submit_s < start_s:
             left_s = delay_until(start_s, job.submit_s + job.run_s)

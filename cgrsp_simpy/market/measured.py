@@ -161,7 +161,8 @@ class Polls:
 
     @property
     def drift_pct(self) -> tuple[float, float]:
-        """Increase of Low stock between the halves of the days, in percentage points.
+        """Increase of Low stock from the first half of the days to the second, %
+        points.
 
         Then its 95 % half width, which allows for correlation between days.
         """
@@ -479,7 +480,7 @@ def _two_scales_tell_more(polls: Polls) -> bool:
 
 
 def _chances(polls: Polls) -> Floats:
-    """Return the statuses' shares per hour, 24 x 3; of all hours if one is unseen."""
+    """Return the statuses' shares per hour, 24 x 3; overall shares for unseen hours."""
     rows = []
     for hour in range(24):
         statuses = polls.status[polls.seen & (polls.hour == hour)]

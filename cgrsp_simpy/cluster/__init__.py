@@ -1,7 +1,7 @@
 """Multi-GPU clusters: gang scheduling, placement, fragmentation and starvation.
 
 A `Scenario` of jobs (an `Offered` mix, or `Jobs` of a log) on a `Cluster` is used like
-that of any module; a scheduler is a name of SCHEDULERS, or any function of a `View`.
+any scenario; a scheduler is a name of SCHEDULERS, or a function of a `View`.
 
     import cgrsp_simpy as cg
     print(cg.compare(cg.cluster.Scenario(), ["fifo", "hps", "easy"], range(10)))

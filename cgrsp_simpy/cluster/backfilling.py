@@ -1,10 +1,10 @@
-"""EASY and conservative backfilling, and the profile of free GPUs by which they plan.
+"""EASY and conservative backfilling, and the profile of free GPUs that the latter uses.
 
 Lifka (1995), "The ANL/IBM SP scheduling system", LNCS 949; Mu'alem and Feitelson
-(2001), IEEE Transactions on Parallel and Distributed Systems 12, 529-543. Reservations
-on nodes are ours. A job that exceeds its estimate continues. EASY then expects it to
-end at once, conservative backfilling to run for as long again (both ours), so a
-reservation may come later.
+(2001), IEEE Transactions on Parallel and Distributed Systems 12, 529-543. Reserving
+GPUs of particular nodes is our extension. A job that exceeds its estimate continues.
+EASY then assumes that it ends at once, and conservative backfilling that it runs for as
+long again (both are our rules), so a reservation may move to a later time.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from cgrsp_simpy.cluster.view import Scheduler, Starts, View, named
 
 
 class Reservation(NamedTuple):
-    """GPUs reserved for a job. start_s, end_s: seconds. place: its nodes."""
+    """GPUs reserved for a job. start_s, end_s: seconds. place: (node, GPUs) pairs."""
 
     start_s: float
     end_s: float
@@ -28,10 +28,10 @@ class Reservation(NamedTuple):
 
 
 class Profile:
-    """Free GPUs over time, at first those of an empty cluster.
+    """Free GPUs over time, initially those of an empty cluster.
 
-    starts_s: start of each step. free: free GPUs per step (`Nodes`); the last never
-    ends.
+    starts_s: start of each step. free: free GPUs per step (`Nodes`); the last step
+    never ends.
     """
 
     def __init__(self, now_s: float, nodes: Nodes) -> None:
@@ -62,7 +62,7 @@ class Profile:
         return range(self._step(kept.start_s), self._step(kept.end_s))
 
     def _step(self, at_s: float) -> int:
-        """Return the step that begins at a time, after inserting it if necessary."""
+        """Return the step that begins at a time; insert it if necessary."""
         step = bisect_left(self.starts_s, at_s)
         if step == len(self.starts_s) or self.starts_s[step] != at_s:
             self.starts_s.insert(step, at_s)
@@ -74,7 +74,7 @@ class Profile:
     ) -> Reservation | None:
         """Return the first reservation that starts before before_s, or None.
 
-        Only starts of steps are tried. from_s: no earlier one is possible.
+        Only the starts of steps are tried. from_s: a lower bound of the start.
         """
         starts_s, steps, fits = self.starts_s, self.free, self.nodes.fits
         first = over = bisect_left(starts_s, from_s)
@@ -96,7 +96,7 @@ class Profile:
         return None
 
     def _back(self, over: int, gpus: int) -> tuple[int, int]:
-        """Return the first step with room from it until `over`, and the free GPUs."""
+        """Return the first step from which a job fits up to `over`, and free GPUs."""
         fits, first, free = self.nodes.fits, over, self.nodes.all
         for step in reversed(self.free[:over]):
             if not fits(left := free & step, gpus):
@@ -107,10 +107,10 @@ class Profile:
 
 @checked
 def easy(depth: Whole = 0) -> Scheduler:
-    """By arrival; if the head does not fit, others may start that do not delay it.
+    """By arrival; if the first job does not fit, others that do not delay it may start.
 
-    By their estimates they end before the head can start, or leave it room then. depth:
-    number of jobs behind the head that are considered; 0: all.
+    According to the estimates, they end before the first job can start, or leave room
+    for it. depth: number of jobs behind the first that are considered; 0: all.
     """
 
     @named("easy")
@@ -122,7 +122,7 @@ def easy(depth: Whole = 0) -> Scheduler:
 
 
 def easy_in_order(view: View, jobs: Sequence[int], depth: int = 0) -> Starts:
-    """As `easy`, but in this order of all waiting jobs."""
+    """Schedule as `easy` does, in the order of `jobs`, which are all that wait."""
     for behind, job in enumerate(jobs, 1):
         if (place := view.room(view.needs[job])) is None:
             yield from _backfill(
@@ -133,7 +133,7 @@ def easy_in_order(view: View, jobs: Sequence[int], depth: int = 0) -> Starts:
 
 
 def _backfill(view: View, head: int, jobs: Sequence[int]) -> Starts:
-    """Start those of some jobs that fit now and do not delay the head."""
+    """Start the jobs that fit now and do not delay the first job, `head`."""
     start_s, free_then = shadow(view, head)
     now_s, needs, estimate_s = view.now_s, view.needs, view.estimate_s
     # needs that do not fit now; needs that would delay the head
@@ -155,9 +155,9 @@ def _backfill(view: View, head: int, jobs: Sequence[int]) -> Starts:
 
 
 def shadow(view: View, job: int) -> tuple[float, int]:
-    """Return when a waiting job could start if nothing else did, and what is free then.
+    """Return when a waiting job could start if no other did, and the GPUs free then.
 
-    By the estimates; a job past its estimate ends now. Free as in `Nodes`.
+    Jobs end by their estimates; a job past its estimate ends now. Free: see `Nodes`.
     """
     fits, free, start_s = view.nodes.fits, view.free, view.now_s
     for end_s, running in view.ends:
@@ -169,12 +169,12 @@ def shadow(view: View, job: int) -> tuple[float, int]:
 
 
 class Conservative:
-    """Every job gets, on arrival, the earliest reservation that delays none before it.
+    """Each job gets, on arrival, the earliest reservation that delays no earlier one.
 
     If a job ends before its estimate, reservations are compressed: in the order of
     their starts, each is replaced by the earliest one that the others allow, never
-    later. If a job exceeds its estimate, all are made again by arrival. reserved: the
-    Reservation of each waiting job after the last decision.
+    later. If a job exceeds its estimate, all reservations are made again in order of
+    arrival. reserved: the Reservation of each waiting job after the last decision.
     """
 
     __name__ = "conservative"
@@ -189,7 +189,7 @@ class Conservative:
         self._steps: Any = None  # of the profile, after `restore`
 
     def save(self) -> dict[str, Any]:
-        """Return the reservations, those of running jobs, and the profile."""
+        """Return the reservations of waiting and running jobs, and the profile."""
         if not self.reserved and not self._kept:
             return {}
         profile = self._profile
@@ -204,7 +204,7 @@ class Conservative:
         return rows | {"steps": [[*profile.starts_s], [*profile.free]]}
 
     def restore(self, memory: dict[str, Any]) -> None:
-        """Continue with what `save` returned."""
+        """Continue from a state that `save` returned."""
         for name, kept in (("reserved", self.reserved), ("kept", self._kept)):
             for job, start_s, end_s, place in memory.get(name, ()):
                 kept[job] = Reservation(start_s, end_s, tuple(map(tuple, place)))
@@ -244,7 +244,7 @@ class Conservative:
             yield job, self._kept[job].place
 
     def _take_back(self, view: View) -> bool:
-        """Release the GPUs of ended jobs; whether one ended before its estimate."""
+        """Release the GPUs of ended jobs; return whether one ended early."""
         early, running = False, view.running
         for job in [job for job in self._kept if job not in running]:
             kept = self._kept.pop(job)
@@ -254,7 +254,7 @@ class Conservative:
         return early
 
     def _late(self, view: View) -> bool:
-        """Whether a job is past its estimated end, or past its reserved start."""
+        """Return whether a job is past its estimated end or its reserved start."""
         now_s = view.now_s
         return any(start_s < now_s for start_s, _ in self._coming[:1]) or (
             any(end_s <= now_s for end_s, _ in view.ends[:1])  # by its first estimate
@@ -262,7 +262,7 @@ class Conservative:
         )
 
     def _begin_anew(self, view: View) -> None:
-        """Drop all reservations, and extend the estimates of jobs that are late."""
+        """Drop all reservations, and extend the estimates of late jobs."""
         self.reserved.clear()
         self._coming.clear()
         self._profile = Profile(view.now_s, view.nodes)
@@ -272,7 +272,7 @@ class Conservative:
             self._profile.take(self._kept[job]._replace(start_s=view.now_s))
 
     def _reserve(self, view: View, job: int, before_s: float = inf) -> None:
-        """Reserve the earliest start before a time, else the present one.
+        """Reserve the earliest start before a time, or else keep the reserved one.
 
         No job starts earlier than another of equal need and at most equal time could,
         unless GPUs have been released since, or it overlaps its own reservation.

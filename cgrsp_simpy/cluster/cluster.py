@@ -1,7 +1,7 @@
 """The nodes of a multi-GPU cluster (cluster-schedulers.txt Section IV.A).
 
-A job is on one node, or, if it is wider than any node, on whole nodes and the rest on
-one; or on as many nodes as a log records, with its cores and memory.
+A job runs on one node; if it is wider than any node, on whole nodes and the rest on
+one. If a log records nodes, the job runs on as many, with its cores and memory.
 """
 
 from __future__ import annotations
@@ -49,22 +49,22 @@ those of least key is taken.
 
 
 def first_fit(size: int, free: int) -> float:  # noqa: ARG001
-    """The first node with room."""
+    """Choose the first node with room."""
     return 0
 
 
 def best_fit(size: int, free: int) -> float:  # noqa: ARG001
-    """The node with the least free GPUs left."""
+    """Choose the node that has the fewest free GPUs left."""
     return free
 
 
 def pack(size: int, free: int) -> float:
-    """The node with the greatest share of GPUs in use; it leaves nodes empty."""
+    """Choose the node with the greatest share of GPUs in use; others stay empty."""
     return free / size
 
 
 def spread(size: int, free: int) -> float:
-    """The node that is least busy."""
+    """Choose the least busy node."""
     return -free / size
 
 
@@ -78,10 +78,10 @@ PLACEMENTS: dict[str, Placement] = {
 
 
 class Need(NamedTuple):
-    """Demand of a job on a cluster if it is more than a number of GPUs.
+    """Demand of a job if it consists of more than a number of GPUs.
 
-    amounts: of each pool (GPUs, cores, memory), over all of its nodes. nodes: their
-    number. where: those that it may have, one bit per node.
+    amounts: total amount of each pool (GPUs, cores, memory) over all its nodes. nodes:
+    number of nodes. where: the allowed nodes, one bit per node.
     """
 
     amounts: tuple[int, ...]
@@ -90,13 +90,13 @@ class Need(NamedTuple):
 
 
 class Nodes:
-    """The nodes of a cluster, and what is free: an integer with one bit per GPU.
+    """Nodes of a cluster; the free GPUs are an integer with one bit per GPU.
 
-    Of n nodes, bit (k - 1) n + i is whether node i has k GPUs free, or more. So `one &
-    other` is what is free in both, and nodes with k free GPUs are found in a few
-    operations.
+    With n nodes, bit (k - 1) n + i is set if node i has at least k free GPUs. So `one &
+    other` gives the GPUs that are free in both, and nodes with k free GPUs are found in
+    a few operations.
 
-    all: when nothing runs. widest: GPUs of the largest node.
+    all: the free GPUs if nothing runs. widest: GPUs of the largest node.
     """
 
     def __init__(self, sizes: Sequence[int], placement: Placement = best_fit) -> None:
@@ -124,25 +124,25 @@ class Nodes:
         super().__setattr__(name, value)
 
     def packed(self, counts: Sequence[int]) -> int:
-        """Return what is free, from the free GPUs of each node."""
+        """Return the free GPUs as an integer, from the free GPUs of each node."""
         return sum(self._first[gpus] << node for node, gpus in enumerate(counts))
 
     def count(self, free: int, node: int) -> int:
-        """Return the free GPUs of a node."""
+        """Return the number of free GPUs of a node."""
         return (free >> node & self._first[-1]).bit_count()
 
     def counts(self, free: int) -> list[int]:
-        """Return the free GPUs of each node."""
+        """Return the number of free GPUs of each node."""
         return [self.count(free, node) for node in range(self._nodes)]
 
     def put(self, free: int, node: int, gpus: int) -> int:
-        """Return what is free if a node has this number of free GPUs."""
+        """Return the free GPUs after setting those of one node to `gpus`."""
         return free & ~(self._first[-1] << node) | self._first[gpus] << node
 
     # ---- taking and giving ----
 
     def columns(self, place: Allocation) -> Sequence[Columns]:
-        """Return the bits of a place, for `taken` and `given`, by number of GPUs."""
+        """Return a placement as bits for `taken` and `given`, by number of GPUs."""
         every, first, number = self._first[-1], self._first, self._nodes
         return [
             (gpus * number, nodes * every, nodes * first[gpus])
@@ -150,20 +150,20 @@ class Nodes:
         ]
 
     def taken(self, free: int, columns: Sequence[Columns]) -> int:
-        """Return what is left when a place, which is free, is taken."""
+        """Return the free GPUs after a placement, which was free, is taken."""
         for shift, every, _ in columns:
             before = free & every
             free ^= before ^ before >> shift
         return free
 
     def given(self, free: int, columns: Sequence[Columns]) -> int:
-        """Return what is free when a place is released."""
+        """Return the free GPUs after a placement is released."""
         for shift, every, lowest in columns:
             free |= (free & every) << shift | lowest
         return free
 
     def take(self, free: int, place: Allocation) -> int:
-        """Return what is left when a place, which is free, is taken."""
+        """Return the free GPUs after a placement, which was free, is taken."""
         if len(place) >= WIDE:
             return self.taken(free, self.columns(place))
         for node, gpus in place:
@@ -174,7 +174,7 @@ class Nodes:
         return free
 
     def give(self, free: int, place: Allocation) -> int:
-        """Return what is free when a place is released."""
+        """Return the free GPUs after a placement is released."""
         if len(place) >= WIDE:
             return self.given(free, self.columns(place))
         for node, gpus in place:
@@ -184,7 +184,7 @@ class Nodes:
     # ---- finding room ----
 
     def fits(self, free: int, gpus: int) -> bool:
-        """Whether a job of this number of GPUs has room."""
+        """Return whether there is room for a job of this number of GPUs."""
         if gpus <= self.widest:
             return free >> (gpus - 1) * self._nodes > 0
         if free.bit_count() < gpus or self.widest == 1:
@@ -201,17 +201,17 @@ class Nodes:
         return with_room.bit_count() > sum(n for size, n in taken if size >= gpus)
 
     def usable(self, free: int, gpus: int) -> int:
-        """Return the free GPUs of nodes with room for a job, or empty if it is wide."""
+        """Return the free GPUs of nodes with room; of empty nodes for a wide job."""
         if gpus <= self.widest:
             room = free >> (gpus - 1) * self._nodes & (1 << self._nodes) - 1
             return (free & room * self._first[-1]).bit_count()
         return sum(size * empty.bit_count() for size, empty in self._empty(free))
 
     def room(self, free: int, gpus: int) -> Allocation | None:
-        """Return a place for a job; None if it does not fit.
+        """Return a placement for a job as (node, GPUs) pairs; None if it does not fit.
 
-        A wide job has empty nodes, the largest first, if they are not too large; the
-        rest is placed as a job of its own.
+        A wide job gets empty nodes, largest first, that it fills completely; the rest
+        is placed like a separate job.
         """
         if free.bit_count() < gpus:
             return None
@@ -232,14 +232,14 @@ class Nodes:
         return tuple(place)
 
     def _empty(self, free: int) -> list[tuple[int, int]]:
-        """Return sizes, the largest first, and the empty nodes of each."""
+        """Return each node size, largest first, and the empty nodes of that size."""
         return [
             (size, free >> (size - 1) * self._nodes & nodes)
             for size, nodes in self._kinds
         ]
 
     def _node(self, free: int, gpus: int) -> int | None:
-        """Return the node of least key for a job that is not wide."""
+        """Return the node with the least key for a job that is not wide."""
         if self._nodes == 1:  # however many GPUs it has
             return 0 if free.bit_count() >= gpus else None
         free >>= (gpus - 1) * self._nodes
@@ -257,9 +257,9 @@ class Nodes:
 
 @lru_cache(maxsize=1 << 10)
 def _by_gpus(place: Allocation) -> Sequence[tuple[int, int]]:
-    """Return numbers of GPUs, with a mask of the nodes of which so many are taken.
+    """Return numbers of GPUs, each with a mask of the nodes on which so many are taken.
 
-    A node that is listed twice with one number of GPUs is returned twice.
+    A node that is listed twice with the same number of GPUs is returned twice.
     """
     by_gpus, again = dict[int, int](), list[tuple[int, int]]()
     for node, gpus in place:
@@ -271,10 +271,10 @@ def _by_gpus(place: Allocation) -> Sequence[tuple[int, int]]:
 
 
 class Pools(Nodes):
-    """Nodes whose jobs take a `Need`, spread evenly over as many nodes as it has.
+    """Nodes for jobs with a `Need`, which is spread evenly over its number of nodes.
 
-    Each pool of a node is a node of `Nodes`, so that what is free is one number as
-    there.
+    Each pool of a node is treated as a node of `Nodes`, so that the free amounts are
+    one integer, too.
     """
 
     def __init__(
@@ -306,7 +306,7 @@ class Pools(Nodes):
         )
 
     def serves(self, place: Allocation, need: Need) -> bool:
-        """Whether a place satisfies the need of a job."""
+        """Return whether a placement satisfies the need of a job."""
         totals = [0] * len(need.amounts)
         nodes = {number % self.number for number, _ in place}
         for number, part in place:
@@ -315,7 +315,7 @@ class Pools(Nodes):
         return allowed and len(nodes) == need.nodes and tuple(totals) == need.amounts
 
     def _with_room(self, free: int, need: Need) -> int:
-        """Return the nodes with room for a part of each amount."""
+        """Return the nodes that have room for an equal part of each amount."""
         room = need.where
         for pool, amount in enumerate(need.amounts):
             if amount:
@@ -332,10 +332,10 @@ Gpus = Annotated[int, limits("a whole number >= 0, at most 10,000", ge=0, le=10_
 
 @declared()
 class Cluster:
-    """Nodes with GPUs, which may differ in size.
+    """Nodes with GPUs; nodes may differ in size.
 
-    Raises InputError for no node, one without GPUs (or cores, if these are known), no
-    GPU at all, and lists that do not have one entry per node.
+    Raises InputError if there is no node or no GPU, if a node has no GPU (or no core,
+    if cores are known), or if a list does not have one entry per node.
     """
 
     sizes: Annotated[Entries[Gpus], rule("a list of at least one node", bool)] = (
@@ -374,30 +374,30 @@ class Cluster:
 
     @property
     def step_gb(self) -> int:
-        """Unit of memory, GB: a node's is rounded down to it, a job's up."""
+        """Unit of memory, GB; a node's memory is rounded down to it, a job's up."""
         return -(-max(self.memory_gb, default=1) // MEMORY_STEPS)
 
     @property
     def pools(self) -> list[tuple[int, ...]]:
-        """Amounts of each node that jobs take: GPUs, cores, steps of memory."""
+        """Amounts per node that jobs can take: GPUs, cores, units of memory."""
         memory = tuple(size // self.step_gb for size in self.memory_gb)
         return [pool for pool in (self.sizes, self.cores, memory) if pool]
 
     def nodes(self, needs: Sequence[Any], placement: Placement = best_fit) -> Nodes:
-        """Return the nodes for jobs with such needs."""
+        """Return the `Nodes` for jobs with these needs."""
         rich = isinstance(needs[0], Need)
         return Pools(self.pools, placement) if rich else Nodes(self.sizes, placement)
 
     def marks(self, jobs: Jobs) -> dict[str, tuple[str, ...]]:
-        """Return attributes per node that jobs can request, by tag of the request."""
+        """Return node attributes that jobs can request, by tag of the request."""
         marks = {"gpu_type": self.types, "partition": self.partitions}
         return {name: own for name, own in marks.items() if own and name in jobs.tags}
 
     def needs(self, jobs: Jobs) -> Sequence[int] | Sequence[Need]:
-        """Return the demand per job: its GPUs, unless there are more columns.
+        """Return the demand per job: its GPUs, or a `Need` if other columns matter.
 
-        A job without a number of nodes takes the fewest on which it fits. A partition
-        or type of GPU that is not specified, or "a|b", leaves the choice.
+        A job without a number of nodes takes the fewest on which it fits. A job without
+        a partition or GPU type may use any; "a|b" allows either.
         """
         marks, none = self.marks(jobs), np.zeros(jobs.jobs, np.int64)
         on_one = (
@@ -449,5 +449,5 @@ PAPER_CLUSTER = Cluster((8,) * 8)  # 64 GPUs, cluster-schedulers.txt Section IV.
 
 
 def gpus_text(gpus: int) -> str:
-    """Return a number of GPUs in words."""
+    """Return a number of GPUs as text."""
     return "1 GPU" if gpus == 1 else f"{gpus} GPUs"

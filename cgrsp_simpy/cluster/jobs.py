@@ -1,4 +1,4 @@
-"""Jobs of a multi-GPU cluster, as columns, and those drawn from the paper's mix."""
+"""Jobs of a multi-GPU cluster, as columns, and jobs generated from the paper's mix."""
 
 from __future__ import annotations
 
@@ -59,22 +59,22 @@ Number = TypeVar("Number", np.float64, np.int64)
 class Jobs:
     """Jobs in order of arrival, then as listed; columns of shape (jobs,), or None.
 
-    arrival_s: when a job is ready, seconds, >= 0. gpus: held all at once, >= 1.
-    duration_s, estimate_s: seconds that it holds them, and that a scheduler expects, >
-    0. iterations: the work that is known before a job runs, > 0, for the efficiency of
-    PBS and SBS. kind: index into KINDS. family, user: numbers >= 0. tags: of jobs of a
-    log, its ids and all other columns, as texts. limited: whether the estimate is
-    recorded, not the run time in its place; None: always. qos: priority of the quality
-    of service over the highest, 0 to 1. running: whether a job still ran when its log
-    was written, so that its duration is a guess. start_s: recorded start, on the clock
-    of arrival_s; NaN if unknown. nodes: number of nodes; 0: as few as possible. cores,
-    memory_gb: if the cluster has these. submit_s: recorded submission, seconds, at or
-    before the arrival. predecessor: index of the job after whose end a job is ready in
-    a simulation; -1 for none. think_s, earliest_s: seconds from that end until the job
-    is ready, and a time before which it is not.
+    arrival_s: when a job is ready, seconds, >= 0. gpus: GPUs used at once, >= 1.
+    duration_s, estimate_s: actual and expected run time, seconds, > 0. iterations: work
+    that is known before a job runs, > 0, for the efficiency of PBS and SBS. kind: index
+    into KINDS. family, user: numbers >= 0. tags: for jobs from a log, its ids and all
+    other columns, as strings. limited: whether the estimate was recorded, not replaced
+    by the run time; None: always. qos: priority of the quality of service relative to
+    the highest, 0 to 1. running: whether a job was still running when its log was
+    written, so that its duration is a guess. start_s: recorded start, on the clock of
+    arrival_s; NaN if unknown. nodes: number of nodes; 0: as few as possible. cores,
+    memory_gb: demand, if the cluster has these. submit_s: recorded submission, seconds,
+    at or before the arrival. predecessor: index of the job that must end before a job
+    is ready in a simulation; -1 for none. think_s: seconds from that end until the job
+    is ready. earliest_s: time before which it is not ready.
 
-    Raises InputError for what is not allowed, naming column and job (numbered from 1 as
-    listed).
+    Raises InputError for an invalid value, naming the column and the job (numbered from
+    1 as listed).
     """
 
     arrival_s: Floats = field(repr=False)
@@ -131,7 +131,7 @@ class Jobs:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The names of the known columns."""
+        """The names of the columns that are not None."""
         return tuple(
             column
             for column in COLUMNS
@@ -140,7 +140,7 @@ class Jobs:
 
     @property
     def shown(self) -> tuple[str, ...]:
-        """The names of the columns that describe a job."""
+        """The names of the columns in `rows`."""
         return tuple(column for column in self.columns if column not in HIDDEN)
 
     @property
@@ -153,9 +153,9 @@ class Jobs:
         return zip(*(getattr(self, column).tolist() for column in self.shown))
 
     def load(self, cluster: Cluster) -> float:
-        """Return the offered load from the first to the last arrival, over the GPUs.
+        """Return the offered load per GPU from the first to the last arrival.
 
-        Infinite if all jobs arrive at once.
+        It is infinite if all jobs arrive at once.
         """
         span_s = float(self.arrival_s[-1] - self.arrival_s[0])
         return (
@@ -193,7 +193,7 @@ class Jobs:
         )
 
     def chosen(self, index: Sequence[int] | Ints, name: str) -> Jobs:
-        """Return some of the jobs, by index and in this order, with their tags."""
+        """Return some of the jobs, by index and in the order given, with tags."""
         columns: dict[str, Any] = dict.fromkeys(MAY_LACK)
         columns |= {column: getattr(self, column)[index] for column in self.columns}
         if self.predecessor is not None:
@@ -204,7 +204,7 @@ class Jobs:
 
 
 def _renumbered(jobs: Ints, chosen: Ints) -> Ints:
-    """Return indices of jobs, or -1, as they are among the chosen jobs."""
+    """Return indices of jobs as positions among the chosen jobs; -1 if not chosen."""
     place = {job: number for number, job in enumerate(chosen.tolist())}
     return np.array([place.get(job, -1) for job in jobs.tolist()], np.int64)
 
@@ -236,15 +236,15 @@ Widths = Annotated[Entries[Count], rule("a list of at least one width", bool)]
 class Mix:
     """Shares of kinds, GPUs and durations; the defaults are the paper's.
 
-    From cluster-schedulers.txt Section IV.A, which prints three lists of shares. Ours:
-    the widths of a class ("16+": 16, 24 and 32) are equally likely, durations are
-    log-uniform within each class, and kind, GPUs and duration are independent. Families
-    of a kind, and users, have shares in proportion to 1, 1/2, 1/3 and so on. A family
-    does 0.1 to 10 iterations per second on one GPU (log-uniform, drawn by the seed); a
-    job's iterations are this rate times its duration times its GPUs^0.9.
+    The shares are from cluster-schedulers.txt Section IV.A. Our assumptions: the widths
+    of a class ("16+": 16, 24 and 32) are equally likely, durations are log-uniform
+    within each class, and kind, GPUs and duration are independent. Families of a kind,
+    and users, have shares in proportion to 1, 1/2, 1/3 and so on. A family runs at 0.1
+    to 10 iterations per second on one GPU (log-uniform, drawn per seed); a job's
+    iterations are this rate times its duration times its GPUs^0.9.
 
-    Raises InputError for shares that do not sum to 1, or that are not one per class,
-    and for limits that do not increase.
+    Raises InputError if shares do not sum to 1 or are not one per class, or if limits
+    do not increase.
 
     References
     ----------
@@ -297,12 +297,12 @@ class Mix:
 
     @property
     def edges_s(self) -> tuple[float, ...]:
-        """Ends of the classes of durations, seconds; the outermost are ours."""
+        """Bounds of the classes of durations, seconds; the outermost are our choice."""
         return (self.shortest_s, *self.limits_s, self.longest_s)
 
     @property
     def width_shares(self) -> tuple[tuple[int, ...], Floats]:
-        """Each width, and its share of the jobs."""
+        """The widths, and the share of the jobs of each."""
         pairs = [
             (width, share / len(widths))
             for widths, share in zip(self.gpus, self.gpu_shares)
@@ -321,11 +321,11 @@ class Mix:
 
 @declared()
 class Offered:
-    """Jobs of a mix, drawn per seed; the nth is the same for any number of jobs.
+    """Jobs of a mix, drawn per seed; the nth job is the same for any number of jobs.
 
-    Jobs arrive until the measured ones have ended and no more GPU-seconds wait than
-    jobs have met on average since the first of them: so no wait depends on where the
-    run is cut.
+    Jobs arrive until the measured ones have ended and the waiting work, in GPU-seconds,
+    is at most its mean at the arrivals since the first measured job. So no wait depends
+    on where the run is cut.
     """
 
     mix: Mix = parameter("The distributions of the jobs.", default_factory=Mix)
@@ -354,7 +354,7 @@ class Offered:
         )
 
     def draw(self, cluster: Cluster, seed: int) -> Jobs:
-        """Return all jobs of a seed that may arrive, in order of arrival."""
+        """Return all jobs that may arrive for a seed, in order of arrival."""
         return generate(
             self.mix, self.warm_up + self.jobs + self.after, self.load, cluster, seed
         )
@@ -363,7 +363,7 @@ class Offered:
 def least_gpu_hours(mix: Mix) -> float:
     """Return the least mean GPU-hours per job, for any distribution within the classes.
 
-    Holds if GPUs and duration are independent (else: `least_of_any_law`). The first
+    GPUs and duration are assumed independent (otherwise: `least_of_any_law`). The first
     class of durations begins at 0.
     """
     gpus = summed(
@@ -380,9 +380,9 @@ def least_gpu_hours(mix: Mix) -> float:
 
 
 def least_of_any_law(mix: Mix) -> float:
-    """As `least_gpu_hours`, for any dependence of GPUs and duration.
+    """Return the bound of `least_gpu_hours` for any dependence of GPUs and duration.
 
-    The least is where the widest jobs are the shortest (rearrangement inequality).
+    It is reached if the widest jobs are the shortest (rearrangement inequality).
     """
     by_width = sorted(
         (min(widths), share) for widths, share in zip(mix.gpus, mix.gpu_shares)
@@ -419,10 +419,10 @@ def generate(
 ) -> Jobs:
     """Draw jobs of a mix; each quantity has its own stream of random numbers.
 
-    Arrivals are Poisson (ours; the paper does not describe them), at the rate that
-    offers the load in expectation. load: GPU-seconds that arrive per second over the
-    GPUs of the cluster. Raises InputError if the mix has jobs that the cluster cannot
-    run.
+    Arrivals are Poisson (our choice; the paper does not describe them), at the rate
+    whose expected load is the offered load. load: GPU-seconds that arrive per second
+    over the GPUs of the cluster. Raises InputError if the mix has jobs that the cluster
+    cannot run.
     """
     mix.check_fit(cluster)
     widths, shares = mix.width_shares

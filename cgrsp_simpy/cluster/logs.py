@@ -1,4 +1,4 @@
-"""Logs as jobs of a multi-GPU cluster, the cluster of a log, and schedules as logs."""
+"""Conversion of logs to jobs and clusters, and of schedules to logs."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def read_jobs(
 ) -> Jobs:
     """Read the jobs of a log, in order of submission; InputError with file and line.
 
-    cluster, skip_wide, qos: see `jobs_of`; all others: see `cgrsp_simpy.logs.read_log`.
+    cluster, skip_wide, qos: see `jobs_of`; others: see `cgrsp_simpy.logs.read_log`.
     """
     return jobs_of(
         read_log(path, format, window=window, **reading),
@@ -62,17 +62,17 @@ def jobs_of(
 ) -> Jobs:
     """Return the jobs of a log on a cluster; time 0 is when the first job is ready.
 
-    submit_s, service_s and gpus are needed. Jobs without a GPU and of 0 s are left out;
-    in a log without any GPU, cores count as GPUs. If the cluster has cores, jobs
-    without a GPU hold these. The estimate is the job's limit, else, if the log has
-    limits by partition, the longest of the partition, else the run time. A job that is
-    still running holds its GPUs up to its limit, at least to the end of the log. Ours:
-    latency-sensitive pods (qos LS of openb) are inference, all others training; the
-    family is the application (swf), the model without its batch size (philly), or all
-    pods of equal demands (openb). The user is None unless the log has at least two.
+    Required columns: submit_s, service_s and gpus. Jobs without a GPU and jobs of 0 s
+    are left out. If the cluster has cores, jobs on cores alone are kept; else, in a log
+    without any GPU, cores count as GPUs. The estimate is the job's limit; without one,
+    it is the longest limit of its partition (sacct), or else the run time. A job that
+    is still running uses its GPUs up to its limit, at least to the end of the log. Our
+    rules: latency-sensitive pods (qos LS of openb) are inference, all others training;
+    the family is the application (swf), the model without its batch size (philly), or
+    all pods of equal demands (openb). The user is None unless the log has two or more.
 
-    skip_wide: leave out jobs that are too wide for the cluster, instead of raising.
-    qos: priorities >= 0 of the log's qualities of service, by name; default 0. Raises
+    skip_wide: leave out jobs that are too wide for the cluster instead of raising. qos:
+    priorities >= 0 of the log's qualities of service, by name; default 0. Raises
     InputError with the file's name and, if known, the line.
     """
     table = _to_the_end(table if cluster.cores else _of_cores(table))
@@ -187,12 +187,13 @@ def _jobs(table: Log, cluster: Cluster, qos: Mapping[str, float] | None) -> Jobs
 
 
 def _dependency(table: Log, zero_s: float) -> dict[str, Any]:
-    """Return what determines when dependent jobs become ready; nothing without any.
+    """Return the columns that define when dependent jobs become ready, if there are
+    any.
 
-    Ours: a job that became ready with the recorded end of its predecessor, plus the
-    think time, becomes ready so in a simulation. A job that became ready later, such as
-    at its begin time, is not ready before that time. Nor is a job before its
-    submission, unless it was submitted when it became ready, as in a chain of feedback.
+    Our rule: a job that became ready at its predecessor's recorded end plus think time
+    does so in a simulation. One that became ready later, such as at its begin time, is
+    not ready before that time. No job is ready before its submission, unless it was
+    submitted when it became ready, as in a chain of feedback.
     """
     ready_s, submit_s = table["ready_s"], table["submit_s"]
     before, finish_s = table.preceding, table.finish_s
@@ -215,21 +216,21 @@ def _dependency(table: Log, zero_s: float) -> dict[str, Any]:
 
 
 def _shares(ranks: Sequence[float]) -> np.ndarray | None:
-    """Priorities over the highest; None if none is above 0."""
+    """Return the priorities divided by the highest; None if none is above 0."""
     for rank in ranks:
         check_number("priority of a quality of service", rank, least=0)
     return np.array(ranks) / max(ranks) if max(ranks) else None
 
 
 def _types(tags: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
-    """Requested GPU types per job, "a|b" for a choice and "" for any."""
+    """Return the requested GPU type per job; "a|b" is a choice and "" any type."""
     asked = tags.get("ReqTRES", tags.get("AllocTRES", ()))
     requested = tuple("|".join(TYPE.findall(text)[:1]) for text in asked)
     return tags.get("gpu_type", tags.get("gpu_spec", requested))  # the second of openb
 
 
 def _families(table: Log) -> Sequence[str]:
-    """Families of models; "" if the log does not have them."""
+    """Return the model family of each job; "" if the log has none."""
     tags = table.tags
     if table.format == "philly":
         return [job_type.partition(" (")[0] for job_type in tags["job_type"]]
@@ -244,7 +245,7 @@ def _families(table: Log) -> Sequence[str]:
 
 
 def _numbered(marks: Sequence[str], least: int) -> Ints | None:
-    """Number texts by first occurrence; None if fewer than `least` are not empty."""
+    """Number strings by first occurrence; None if fewer than `least` are non-empty."""
     numbers = {mark: number for number, mark in enumerate(dict.fromkeys(marks))}
     return (
         np.array([numbers[mark] for mark in marks])
@@ -257,10 +258,10 @@ def _numbered(marks: Sequence[str], least: int) -> Ints | None:
 
 
 def nodes_of(text: str) -> Cluster:
-    """Return nodes from a text: "4x8+2x4" are four of 8 GPUs and two of 4.
+    """Return a cluster: "4x8+2x4" is four nodes of 8 GPUs and two of 4.
 
-    A name that ends in .csv is that of a file; see `read_cluster`. Raises InputError
-    for another text.
+    A string that ends in .csv or .csv.gz is a file name; see `read_cluster`. Raises
+    InputError for any other string.
     """
     if re.search(r"\.csv(\.gz)?$", text):
         return read_cluster(text)
@@ -278,9 +279,9 @@ def nodes_of(text: str) -> Cluster:
 
 
 def cluster_of(table: Log) -> Cluster | None:
-    """Return the cluster in the header of an SWF file, or None without processors.
+    """Return the cluster that the header of an SWF file describes, or None.
 
-    MaxProcs processors, spread evenly over MaxNodes nodes (else on one).
+    MaxProcs processors (None without them), evenly over MaxNodes nodes (default one).
     """
     processors, nodes = (
         int(re.match(r"\d*", table.header.get(name, ""))[0] or 0)  # type: ignore[index]
@@ -310,7 +311,7 @@ NODES = Format(
 
 
 def read_cluster(path: str | Path) -> Cluster:
-    """Read a cluster from a CSV table, see `NODES`; InputError with file and line."""
+    """Read a cluster from a CSV table (see `NODES`); InputError with file and line."""
     table = _of_cores(read_log(path, NODES, strict=True))
     columns: dict[str, Any] = {
         name: table.get(name, 0).astype(np.int64).tolist() for name in table.columns
@@ -326,11 +327,12 @@ def read_cluster(path: str | Path) -> Cluster:
 
 
 def schedule_text(run: Run) -> str:
-    """Return a run in the Standard Workload Format: seconds, GPUs as processors.
+    """Return a run in the Standard Workload Format; times in seconds, GPUs as
+    processors.
 
-    The job number is the log's job_id if all are distinct whole numbers; else jobs are
-    numbered from 1, and the comments list their ids. The status is 1 (completed), or 0
-    for a job that was ended at its limit.
+    Job numbers are the log's job_id if all ids are distinct whole numbers; else they
+    count from 1, and comments list the ids. The status is 1 (completed), or 0 (ended at
+    its limit).
     """
     jobs, tags, cluster = run.jobs, run.report.tags, run.scenario.cluster
     columns = {
@@ -354,7 +356,7 @@ def schedule_text(run: Run) -> str:
 
 
 def _own_numbers(texts: Sequence[str], numbers: Ints) -> Ints:
-    """Return the log's numbers if it has any; else ours, from 1."""
+    """Return the numbers of the log if it has any, or else our numbers, from 1."""
     return (
         np.array([int(text or -1) for text in texts])
         if texts and all((t or "0").isdecimal() for t in texts)

@@ -76,22 +76,22 @@ def metrics(run: Run) -> dict[str, float]:
     first to the last measured arrival; NaN if all arrive at one time. makespan_s: from
     the first arrival to the last completion. wait_s, jct_s: means of the wait and of
     the time from arrival to completion. wait_min_s, wait_p50_s, wait_p95_s, wait_max_s:
-    least, median, 95th percentile and greatest. wait_variance_s2, wait_variance_min2:
-    of the waits, over n; the paper does not print its unit. starved, starved_pct: jobs
-    that wait over 1800 s. jain: index of slowdowns, (wait + run time) / run time, from
-    1/n to 1. bounded_slowdown: mean slowdown, with run times of at least 10 s, and at
-    least 1 [1]_. success_pct: jobs complete when the last measured one arrives (the
-    time is ours). censored: jobs that had not started at the last arrival, whose waits
-    depend on where the run, or a log, is cut. fragmentation_pct: mean of
-    `fragmentation` over the time in which jobs wait while measured ones arrive; 0 if
-    none ever does. node_fragmentation_pct: share of that time in which the largest
-    waiting job fits nowhere although as many GPUs are free as it needs (Section II.B).
-    consolidation_pct, moves: share of that second time in which moving running jobs to
-    other nodes would make room, and the mean number of jobs moved
-    (`consolidation.moves`; ours). killed: jobs that were ended at their limit.
+    least, median, 95th percentile and greatest wait. wait_variance_s2,
+    wait_variance_min2: variance of the waits, with divisor n; the paper does not state
+    its unit. starved, starved_pct: jobs that wait over 1800 s. jain: Jain's index of
+    the slowdowns, (wait + run time) / run time, from 1/n to 1. bounded_slowdown: mean
+    slowdown, with run times of at least 10 s, and at least 1 [1]_. success_pct: jobs
+    completed at the last measured arrival (our choice of time). censored: jobs that had
+    not started at the last arrival, whose waits depend on where the run, or a log, is
+    cut. fragmentation_pct: mean of `fragmentation` over the time in which jobs wait
+    while measured jobs arrive; 0 if none waits. node_fragmentation_pct: share of that
+    time in which the largest waiting job does not fit although enough GPUs are free in
+    total (Section II.B). consolidation_pct, moves: share of the latter time in which
+    moving running jobs to other nodes would make room, and the mean number of jobs
+    moved (`moves`; not in the paper). killed: jobs ended at their limit.
 
-    If `Offered.after` did not suffice, waits and completions are infinite, except
-    starved and successful jobs, and jain is 0.
+    If `Offered.after` did not suffice, metrics of waits and completions are infinite,
+    except those of starved and successful jobs, and jain is 0.
 
     References
     ----------
@@ -111,7 +111,7 @@ def metrics(run: Run) -> dict[str, float]:
 
 
 def measured(run: Run) -> Table:
-    """Return the measured jobs; infinite times if a job waited at the last arrival."""
+    """Return the measured jobs; if not settled, unstarted ones get infinite times."""
     jobs, stopping = run.jobs, run.plan
     chosen = jobs[stopping.jobs.start : stopping.jobs.stop].copy()
     if not stopping.settled:
@@ -139,7 +139,7 @@ def _of_waits(jobs: Table) -> dict[str, float]:
 
 
 def _while_jobs_arrive(run: Run, from_s: float, to_s: float) -> dict[str, float]:
-    """Throughput and utilisation between two times; NaN if they are equal."""
+    """Return throughput and utilisation between two times; NaN if they are equal."""
     jobs, gpus, length_s = run.jobs, run.scenario.cluster.gpus, (to_s - from_s) or nan
     start_s, finish_s = (
         np.clip(jobs[name], from_s, to_s) for name in ("start_s", "finish_s")
@@ -155,7 +155,7 @@ def _while_jobs_arrive(run: Run, from_s: float, to_s: float) -> dict[str, float]
 def by_class(run: Run) -> list[dict[str, str | float]]:
     """Return waits of the measured jobs, one dict per kind and per class of GPUs.
 
-    With by, value, jobs, wait_s, jct_s (means, seconds), starved and starved_pct.
+    Keys: by, value, jobs, wait_s and jct_s (means, seconds), starved and starved_pct.
     """
     jobs = measured(run)
     width = np.searchsorted(list(GPU_CLASSES.values()), jobs["gpus"])
@@ -180,7 +180,7 @@ def figures_of(jobs: Table) -> dict[str, float]:
 
 
 def waits(jobs: Table) -> dict[str, float]:
-    """Return the mean wait and time to completion, seconds, and the starved jobs."""
+    """Return the mean wait and mean time to completion, seconds, and starved jobs."""
     wait_s = jobs["start_s"] - jobs["submit_s"]
     starved = wait_s > STARVED_S
     return {
@@ -194,32 +194,32 @@ def waits(jobs: Table) -> dict[str, float]:
 def jain(values: Floats) -> float:
     """Return Jain's fairness index, (sum x)^2 / (n sum x^2), of numbers > 0.
 
-    From 1/n, if one has all, to 1, if all are equal. Jain, Chiu, Hawe (1984),
-    DEC-TR-301.
+    It ranges from 1/n, if a single number dominates, to 1, if all are equal. Jain,
+    Chiu, Hawe (1984), DEC-TR-301.
     """
     return float(values.sum() ** 2 / (len(values) * (values**2).sum()))
 
 
 def fragmentation(nodes: Nodes, free: int, gpus: int) -> float:
-    """Return the share of the free GPUs that a job cannot use, 0 if none is free.
+    """Return the share of the free GPUs that a job cannot use; 0 if none is free.
 
-    Usable are free GPUs on nodes with room for the job and, for one wider than any
-    node, on empty nodes. free: see `Nodes`. gpus: of the job. After Weng et al. (2023),
-    USENIX ATC, who count unusable GPUs per node and average over tasks; the share of
-    the free ones and the single job are ours.
+    Free GPUs are usable on nodes with room for the job or, if it is wider than any
+    node, on empty nodes. free: see `Nodes`. gpus: number that the job needs. Adapted
+    from Weng et al. (2023), USENIX ATC, who count unusable GPUs per node and average
+    over tasks; we use one job and the share of free GPUs.
     """
     idle = free.bit_count()
     return (idle - nodes.usable(free, gpus)) / idle if idle else 0.0
 
 
 def course(run: Run, to_s: float = inf) -> dict[str, Floats]:
-    """Return time courses of a run up to a time: values that hold until the next time.
+    """Return time courses of a run up to a time; each value holds until the next time.
 
     Columns of shape (times,). waiting: jobs in the queue. busy: GPUs in use.
-    fragmentation: of the largest waiting job, from 0 to 1; 0 if none waits. unplaced: 1
-    if this job fits nowhere although as many GPUs are free as it needs, or 0. moves:
-    running jobs that would be moved to make room for it when it is unplaced; 0 if that
-    does not help.
+    fragmentation: `fragmentation` for the largest waiting job, from 0 to 1; 0 if none
+    waits. unplaced: 1 if this job does not fit although enough GPUs are free in total,
+    otherwise 0. moves: running jobs that would be moved to make room for it if it is
+    unplaced; 0 if that does not help.
     """
     jobs, parts = run.jobs[run.jobs["submit_s"] <= to_s], run.parts()
     nodes = Nodes(run.scenario.cluster.sizes)
@@ -268,7 +268,7 @@ def course(run: Run, to_s: float = inf) -> dict[str, Floats]:
 
 
 def _fragmented(columns: dict[str, Floats], from_s: float) -> dict[str, float]:
-    """Mean fragmentation, unplaced and moves from `from_s` on."""
+    """Return the means of fragmentation, unplaced and moves from `from_s` on."""
     length_s = np.diff(np.maximum(columns["time_s"], from_s))
     waiting, share, unplaced, moved = (
         columns[name][:-1] for name in ("waiting", "fragmentation", "unplaced", "moves")
@@ -289,12 +289,12 @@ def _fragmented(columns: dict[str, Floats], from_s: float) -> dict[str, float]:
 def moves(
     free: Sequence[int], nodes: Nodes, held: Sequence[Sequence[int]], gpus: int
 ) -> int | None:
-    """Return how many running jobs are moved until a job of so many GPUs fits, or None.
+    """Return how many running jobs must move for a job of `gpus` GPUs to fit, or None.
 
-    free: GPUs by node. held: GPUs of each job that runs on one node, by node; jobs on
-    several nodes stay. Greedy, ours, not minimal: nodes are emptied in turn, that with
-    most free GPUs first, widest jobs first, each job once and to the node on which
-    least is left free, but to none that is empty.
+    free: free GPUs per node. held: per node, the GPUs of each job that runs only there;
+    jobs on several nodes are not moved. A greedy heuristic of ours, not minimal: nodes
+    are emptied in order of decreasing free GPUs, widest jobs first; each job moves
+    once, to the non-empty node where it leaves the fewest free GPUs.
     """
     left, moved = list(free), 0
     for node in sorted(range(len(left)), key=lambda node: -left[node]):

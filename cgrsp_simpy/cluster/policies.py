@@ -1,8 +1,9 @@
-"""Schedulers by name or by text such as "hps:monotone=true".
+"""Schedulers by name, or by a string such as "hps:monotone=true".
 
-Single-objective ones (cluster-schedulers.txt III.B); HPS and the adaptive one that the
-paper abandoned (III.D, V.A); the predictive PBS (V.B); the smart batch scheduler SBS
-(V.C); and Slurm's. A job's time t is its estimate, g its GPUs. Ties go by arrival.
+Single-objective schedulers (cluster-schedulers.txt III.B); HPS and the adaptive one
+that the paper abandoned (III.D, V.A); the predictive PBS (V.B); the smart batch
+scheduler SBS (V.C); and those of Slurm. t: a job's estimate. g: its GPUs. Ties go by
+arrival.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ def start_in_order(view: View, jobs: Iterable[int]) -> Starts:
 
 
 def start_by(view: View, key: Callable[[Ints], Floats | Ints]) -> Starts:
-    """Start the waiting jobs that fit, by increasing key of an array of job indices."""
+    """Start the waiting jobs that fit, by increasing `key` of their indices."""
     jobs = fitting(view)
     if len(jobs) > 1:
         jobs = jobs[key(jobs).argsort(kind="stable")]
@@ -57,19 +58,19 @@ def start_by(view: View, key: Callable[[Ints], Floats | Ints]) -> Starts:
 
 
 def fitting(view: View) -> Ints:
-    """Return the waiting jobs that fit now, each by itself, oldest first."""
+    """Return the waiting jobs that would fit now, each alone, oldest first."""
     return np.array(view.fitting(), dtype=np.int64)
 
 
 def start_chosen(view: View, choose: Callable[[Ints], int]) -> Starts:
-    """Start the job that `choose` picks of those that fit, until none fits."""
+    """Start the job that `choose` selects of those that fit, until none fits."""
     while len(jobs := fitting(view)):
         yield from start_in_order(view, [choose(jobs)])
 
 
 @named("fifo")
 def fifo(view: View) -> Starts:
-    """By arrival; the first that does not fit blocks all others."""
+    """By arrival; the first job that does not fit blocks all others."""
     while (job := view.head) is not None and (
         place := view.room(view.needs[job])
     ) is not None:
@@ -78,7 +79,7 @@ def fifo(view: View) -> Starts:
 
 @named("fifo-skip")
 def fifo_skip(view: View) -> Starts:
-    """By arrival, skipping jobs that do not fit; ours."""
+    """By arrival, skipping jobs that do not fit; not in the paper."""
     return start_in_order(view, view.fitting())
 
 
@@ -90,7 +91,7 @@ def sjf(view: View) -> Starts:
 
 @named("shortest")
 def shortest(view: View) -> Starts:
-    """Least time first, by t."""
+    """Shortest estimated run time first, by t."""
     return start_by(view, lambda jobs: view.jobs.estimate_s[jobs])
 
 
@@ -126,11 +127,11 @@ BLOCKED: dict[str, Callable[[View, list[int]], Starts]] = {
 
 @checked
 def ordered(by: str = "latest", blocked: str = "skip") -> Scheduler:
-    """In one order, with a choice for jobs behind one that does not fit; ours.
+    """Fixed order, and a rule for jobs behind one that does not fit; not in the paper.
 
-    by: "latest" arrival (LIFO), "shortest" by t, or "widest" by g, first. blocked:
-    "skip": jobs behind it that fit start; "wait": none does (strict order); "backfill":
-    those that do not delay it do, as under EASY.
+    by: first the "latest" arrival (LIFO), the "shortest" by t, or the "widest" by g.
+    blocked: "skip" starts later jobs that fit; "wait" starts none (strict order);
+    "backfill" starts those that do not delay it, as EASY.
     """
     check_one_of("by of ordered", by, ORDERS)
     check_one_of("blocked of ordered", blocked, BLOCKED)
@@ -148,7 +149,7 @@ def ordered(by: str = "latest", blocked: str = "skip") -> Scheduler:
 
 
 class Received:
-    """GPU-seconds received by users, with weight 2^(-t / half_life_s) after t s."""
+    """GPU-seconds received per user; those of t s ago count 2^(-t / half_life_s)."""
 
     def __init__(self, half_life_s: float = inf) -> None:
         self.half_life_s, self._now_s = half_life_s, -inf
@@ -157,7 +158,7 @@ class Received:
         self._view: View | None = None
 
     def save(self) -> dict[str, Any]:
-        """Return what users have received from jobs that have ended, by now."""
+        """Return the GPU-seconds per user from jobs that have ended until now."""
         view = self._view
         if view is None:
             return {}
@@ -168,12 +169,12 @@ class Received:
         return {"now_s": self._now_s, "ended": ended}
 
     def restore(self, memory: dict[str, Any]) -> None:
-        """Continue with what `save` returned."""
+        """Continue from a state that `save` returned."""
         self._now_s = memory.get("now_s", -inf)
         self._ended.update(memory.get("ended", ()))
 
     def by_user(self, view: View, user: Ints) -> defaultdict[int, float]:
-        """Return the GPU-seconds received by each user; user: of each job."""
+        """Return the GPU-seconds received by each user; user: user of each job."""
         self._view = view
         jobs, now_s, since_s = view.jobs, view.now_s, self._now_s
         for key in self._ended:
@@ -194,14 +195,14 @@ class Received:
         return received
 
     def _gpu_s(self, gpus: int, run_s: float, ago_s: float = 0.0) -> float:
-        """Decayed GPU-seconds of a run that ended so long ago."""
+        """Return the decayed GPU-seconds of a run that ended `ago_s` seconds ago."""
         if self.half_life_s < inf:
             rate = log(2) / self.half_life_s
             run_s = exp(-rate * ago_s) * -expm1(-rate * run_s) / rate
         return gpus * run_s
 
     def shares(self, view: View, user: Ints) -> Floats:
-        """Return Slurm's fair-share factor 2^(-(U / S)) by user; user: of each job."""
+        """Return Slurm's fair-share factor 2^(-U / S) per user; user: of each job."""
         used = self.by_user(view, user)
         # jobs of each user that have arrived; `unique` would sort them
         jobs = np.bincount(user.astype(np.intp), view.jobs.estimate_s > 0)
@@ -214,7 +215,7 @@ class Received:
 class LeastAttained:
     """Least attained service by user, in GPU-seconds, without preemption.
 
-    Tiresias, which the paper cites, does so for jobs; users and no preemption are ours.
+    Tiresias, which the paper cites, ranks jobs and preempts; this variant is ours.
     """
 
     __name__ = "las"
@@ -241,16 +242,16 @@ def sbs(
     least_similarity: Fraction = 0.8,
     time_unit_s: Positive = 3600.0,
 ) -> Scheduler:
-    """Smart batch: the first job of the best batch of those that fit, or a single job.
+    """Smart batch: the first job of the best batch of fitting jobs, or a single job.
 
-    A batch is 3 to 5 jobs of a family that follow each other in the queue. It is
-    feasible if the sum of g is at most `capacity` and its similarity, 1 / (1 + Var t +
-    Var g), at least `least_similarity`; its score is efficiency x similarity, with
-    efficiency = sum of iterations / (sum of g x max t). A single job: efficiency / (1 +
-    g / 4) / (1 + t / 3600). time_unit_s: unit of t in its variance; hours are ours. In
-    seconds, 1.0, as in the authors' program, hardly any batch reaches 0.8, and the
-    program ignores the threshold (least_similarity=0). cluster-schedulers.txt Section
-    V.C.
+    A batch is 3 to 5 jobs of a family that are consecutive in its queue. It is feasible
+    if the sum of g is at most `capacity` and its similarity, 1 / (1 + Var t + Var g),
+    at least `least_similarity`; its score is efficiency x similarity, with efficiency =
+    sum of iterations / (sum of g x max t). Without a feasible batch, the single job
+    with the highest efficiency / (1 + g / 4) / (1 + t / 3600) starts. time_unit_s: unit
+    of t in its variance; one hour is our choice. With 1 s, as in the authors' program,
+    hardly any batch reaches 0.8, and the program ignores the threshold
+    (least_similarity=0). cluster-schedulers.txt Section V.C.
     """
 
     @named("sbs", "iterations", "family")
@@ -272,7 +273,7 @@ def best_job(
     least_similarity: float,
     time_unit_s: float,
 ) -> int:
-    """Return the first job of the best feasible batch, else the best single job."""
+    """Return the first job of the best feasible batch, or else the best single job."""
     family, iterations = known(jobs.family), known(jobs.iterations)
     gpus, time_s = jobs.gpus[queue], jobs.estimate_s[queue]
     alone = iterations[queue] / (gpus * time_s) / (1 + gpus / 4) / (1 + time_s / 3600)
@@ -303,10 +304,10 @@ def hps(
     """Hybrid priority: the largest score first, score = Base x Aging x Penalty.
 
     Base = 1 / (1 + t / 3600), Penalty = 1 / (1 + g / 4); Aging: see `hps_aging`. Aging
-    is at most the boost, and nothing is reserved: so no wait is bounded, contrary to
-    the paper. aging_threshold_s: wait above which aging acts. aging_boost: greatest
-    aging, reached at max_wait_s. monotone: aging that never decreases, ours.
-    cluster-schedulers.txt Section V.A; formulas: authors' program.
+    is at most the boost, and nothing is reserved, so waits are not bounded, contrary to
+    the paper. aging_threshold_s: wait above which aging applies. aging_boost: greatest
+    aging, reached at max_wait_s. monotone: aging never decreases (ours).
+    cluster-schedulers.txt Section V.A; formulas from the authors' program.
     """
     allowed = f"a number > {aging_threshold_s:g}"
     require(max_wait_s > aging_threshold_s, "max_wait_s", max_wait_s, allowed)
@@ -336,8 +337,8 @@ def hps_aging(
 ) -> Floats:
     """Return the factor of a wait w: 1 up to the threshold, then boost x min(w / m, 1).
 
-    m is max_wait. Just past the threshold the factor is below 1 (0.33 by default),
-    until w = max_wait / boost. The monotone form, ours, rises linearly from the
+    m is max_wait_s. Just past the threshold the factor is below 1 (0.33 by default),
+    until w = m / boost. The monotone form, which is ours, increases linearly from the
     threshold on.
     """
     if monotone:
@@ -358,12 +359,12 @@ def adaptive(
     long_queue: Whole = 20,
     shift: AtLeastOne = 2.0,
 ) -> Scheduler:
-    """The multi-factor scheduler that the paper abandoned: by a weighted sum of scores.
+    """The multi-factor scheduler that the paper abandoned: a weighted sum of scores.
 
-    The paper prints no formula: all numbers are ours. efficiency, fairness, resources:
-    weights of the `scores_of_queue`. While more than `long_queue` jobs wait, efficiency
-    counts `shift` times as much; while at most `short_queue` wait, fairness does.
-    cluster-schedulers.txt Section III.D.
+    The paper gives no formula, so all numbers are ours. efficiency, fairness,
+    resources: weights of `scores_of_queue`. The weight of efficiency is multiplied by
+    `shift` while more than `long_queue` jobs wait, that of fairness while at most
+    `short_queue` wait. cluster-schedulers.txt Section III.D.
     """
     weights = {"efficiency": efficiency, "fairness": fairness, "resources": resources}
     allowed = f"a whole number >= {short_queue}"
@@ -383,10 +384,10 @@ def adaptive(
 
 
 def scores_of_queue(view: View) -> Floats:
-    """Return scores of the waiting jobs, from 0 (worst) to 1, (3, waiting).
+    """Return scores of the waiting jobs from 0 (worst) to 1, of shape (3, waiting).
 
-    Efficiency: little GPU-time t g. Fairness: a long wait. Resources: few GPUs that
-    leave few free on their nodes, g (1 + left). Formulas ours, after Section III.D.
+    Efficiency: low GPU-time t g. Fairness: long wait. Resources: low g (1 + GPUs left
+    free on its nodes). Formulas ours, after Section III.D.
     """
     jobs, waiting, idle = view.jobs, view.queue, view.idle()
 
@@ -417,15 +418,16 @@ def pbs(
     medium_s: NotNegative = 3600.0,
     tolerance: NotNegative = 0.2,
 ) -> Scheduler:
-    """Predictive backfill: the most efficient job that fits, or else by rules.
+    """Predictive backfill: the most efficient job that fits if it excels, or else
+    rules.
 
-    Efficiency is iterations / (g t). The rules, in order: the shortest of those with at
-    most `small_gpus`; the fewest GPUs of those below `medium_s`; the shortest. mode:
-    when the best excels. "program": its efficiency exceeds `threshold`, as in the
-    authors' program; "text": it is at least `threshold` above the next, as a share.
-    pairs: first start the best pairs, see `best_pair`; the authors' program never calls
-    its function for that. tolerance: how far the times of a pair may differ, as a share
-    of the longer, ours. cluster-schedulers.txt Section V.B; numbers: authors' program.
+    Efficiency is iterations / (g t). The rules, in order: the shortest job with at most
+    `small_gpus`; the job with fewest GPUs and t below `medium_s`; the shortest job.
+    mode: when the best job excels. "program": its efficiency exceeds `threshold`, as in
+    the authors' program; "text": it exceeds the next by at least this share. pairs:
+    start the best pairs first (`best_pair`); the authors' program never calls its
+    function for that. tolerance: greatest difference of t in a pair over the longer t;
+    ours. cluster-schedulers.txt Section V.B; numbers from the authors' program.
     """
     check_one_of("mode of pbs", mode, ("program", "text"))
 
@@ -455,9 +457,10 @@ def pbs(
 
 
 def best_pair(view: View, tolerance: float) -> tuple[int, int] | None:
-    """Return the pair of largest (it1 + it2) / (g1 t1 + g2 t2), oldest first, or None.
+    """Return the pair with the largest (it1 + it2) / (g1 t1 + g2 t2), or None.
 
-    One node must have room for both, |t1 - t2| <= tolerance (ours) x max(t1, t2).
+    it: iterations. The older job is first. One node must have room for both. |t1 - t2|
+    <= tolerance (ours) x max(t1, t2).
     """
     room = max(view.idle())
     fits = fitting(view)
@@ -481,16 +484,16 @@ class Multifactor:
     """Slurm's multifactor priority; jobs start by it as EASY starts them by arrival.
 
     Priority = age min(w / max_age, 1) + size g / G + fairshare 2^(-U / S) + qos Q. w:
-    wait; g / G: share of the GPUs, or 1 less it if small jobs are favoured; U: the
-    user's share of what all have received, in decaying GPU-seconds; S: 1 over the users
-    seen so far; Q: priority of the QOS over the highest.
+    wait; g / G: share of the GPUs, or 1 - g / G if small jobs are favoured; U: the
+    user's share of the GPU-seconds that all users have received, which decay; S: 1 over
+    the number of users so far; Q: priority of the QOS relative to the highest.
 
-    age, size, fairshare, qos: weights >= 0 (PriorityWeightAge, ...; Slurm's are 0,
-    these are ours). max_age_s, half_life_s: PriorityMaxAge, PriorityDecayHalfLife,
-    seconds, with Slurm's defaults. favor_small: PriorityFavorSmall. depth: see easy
-    (bf_max_job_test). Slurm documentation, "Multifactor Priority Plugin" and "Classic
-    Fairshare Algorithm" with a damping factor of 1, without accounts, partitions and
-    nice values.
+    age, size, fairshare, qos: weights >= 0 (PriorityWeightAge, ...; Slurm's defaults
+    are 0, these are ours). max_age_s, half_life_s: PriorityMaxAge,
+    PriorityDecayHalfLife, seconds, with Slurm's defaults. favor_small:
+    PriorityFavorSmall. depth: see easy (bf_max_job_test). Source: Slurm documentation,
+    "Multifactor Priority Plugin" and "Classic Fairshare Algorithm" with a damping
+    factor of 1, without accounts, partitions and nice values.
     """
 
     __name__ = "multifactor"
@@ -519,7 +522,7 @@ class Multifactor:
         return easy_in_order(view, order.tolist(), self.depth)
 
     def priority(self, view: View, queue: Ints) -> Floats:
-        """Return the priorities of some waiting jobs."""
+        """Return the priorities of the waiting jobs in `queue`."""
         jobs, weights = view.jobs, self.weights
         share = jobs.gpus[queue] / sum(view.sizes)
         age = np.minimum((view.now_s - jobs.arrival_s[queue]) / self.max_age_s, 1)
@@ -558,9 +561,9 @@ COMPARED = ("fifo", "sjf", "shortest", "shortest-gpu", "hps", "pbs", "sbs", "eas
 
 
 def make_scheduler(scheduler: str | Scheduler) -> Scheduler:
-    """Make a scheduler from its text; a callable is returned unchanged.
+    """Make a scheduler from a string; a callable is returned unchanged.
 
-    scheduler: "easy", "hps:monotone=true,aging_boost=3", "own.py:widest_first". Raises
-    InputError for an unknown name, parameter or file, or a value that is not allowed.
+    scheduler: as in "easy", "hps:monotone=true,aging_boost=3", "own.py:widest_first".
+    Raises InputError for an unknown name, parameter or file, or a wrong value.
     """
     return chosen("scheduler", scheduler, SCHEDULERS)

@@ -1,4 +1,4 @@
-"""Figures, rows and texts of runs of a cluster."""
+"""Figures, rows and descriptions of runs of a cluster."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from cgrsp_simpy.logs import Tags
 
 
 class ClusterReport(Report):
-    """The paper's metrics, of the measured jobs."""
+    """Report of the paper's metrics for the measured jobs."""
 
     claim_columns: ClassVar[Mapping[str, str]] = {}
     metrics: Mapping[str, Metric] = METRICS
@@ -38,7 +38,7 @@ class ClusterReport(Report):
 
     @property
     def note(self) -> str:  # type: ignore[override]
-        """Numbers of jobs of a log without a limit, or that still ran at its end."""
+        """Message about jobs of a log without a limit, or still running at its end."""
         source, jobs = self.model.source, self.model.jobs
         if not isinstance(source, Jobs):
             return ""
@@ -69,9 +69,10 @@ class ClusterReport(Report):
         return figures_of(measured(run)[chosen])
 
     def rows(self, run: Run) -> list[dict[str, Any]]:
-        """Return one dict per measured job: the columns of `Run.jobs` and of a log.
+        """Return one dict per measured job, with the columns of `Run.jobs` and of a
+        log.
 
-        Its GPUs by node are texts "node:GPUs"; a log's families and users replace our
+        nodes: a string of "node:GPUs" pairs. A log's families and users replace
         numbers.
         """
         names = run.jobs.dtype.names or ()
@@ -93,7 +94,7 @@ class ClusterReport(Report):
         ]
 
     def timeline(self, run: Run, **parts: Any) -> Timeline:
-        """Return the run as nodes and jobs, with the paper's kinds of jobs."""
+        """Return a timeline of nodes and jobs, with the paper's kinds of jobs."""
         sizes, claims = enumerate(self.model.cluster.sizes), run.claims
         claims = claims[claims["resource"] < len(self.model.cluster.sizes)]
         told = {

@@ -1,4 +1,4 @@
-"""A cluster with its jobs, on which schedulers are simulated."""
+"""A cluster with its jobs, which schedulers are simulated on."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ from cgrsp_simpy.engine.simulation import Process, Simulation
 
 @declared()
 class Scenario(Model):
-    """Jobs on a cluster: all parameters of a run but the scheduler and the seed.
+    """Jobs on a cluster: all parameters of a run except the scheduler and the seed.
 
-    A job of a run is its index in order of arrival; its `Row` holds its columns. Raises
-    InputError for a parameter that is not allowed, or a job that the cluster cannot
-    run.
+    In a run, a job is represented by its index in order of arrival; its `Row` holds its
+    columns. Raises InputError for an invalid parameter, or a job that the cluster
+    cannot run.
     """
 
     source: Offered | Jobs = parameter(
@@ -132,7 +132,7 @@ class Scenario(Model):
         run.hidden[job] = (run.now_s, *run.hidden[job][1:])
 
     def time_s(self, row: Row) -> float:
-        """Return the run time of a job, seconds, up to its limit if killed there."""
+        """Return a job's run time, seconds, up to its limit if killed there."""
         _, _, duration_s, estimate_s, *_ = row
         return float(min(duration_s, estimate_s) if self.kill_at_limit else duration_s)
 
@@ -154,7 +154,7 @@ class Scenario(Model):
 
     @property
     def name(self) -> str:
-        """Text of the jobs and the cluster."""
+        """Description of the jobs and the cluster."""
         nodes = len(self.cluster.sizes)
         return (
             f"{self.offered}, {self.cluster.gpus} GPUs on {nodes}"
@@ -168,14 +168,14 @@ class Scenario(Model):
 
     @property
     def known(self) -> tuple[str, ...]:
-        """Columns that the jobs have."""
+        """Columns that the jobs have, except hidden ones."""
         if isinstance(self.source, Jobs):
             return self.source.shown
         return tuple(column for column in COLUMNS if column not in ("qos", *HIDDEN))
 
     @property
     def columns(self) -> dict[str, str]:  # type: ignore[override]
-        """The known columns of a job but its arrival, and whether it was killed."""
+        """The known columns of a job except its arrival, and whether it was killed."""
         return {**{name: COLUMNS[name] for name in self.known[1:]}, "killed": "?"}
 
     @property
@@ -189,7 +189,7 @@ class Scenario(Model):
         return tuple(column for column in needs if column not in self.known)
 
     def moment(self, now_s: float, seed: int = 0) -> View:
-        """Return a view to try a scheduler on, in which all jobs wait and none runs."""
+        """Return a view for testing a scheduler: all jobs wait and none runs."""
         run = Simulation(self, lambda _: (), seed)
         view: View = run.view
         for _, job, row in self.arrivals(Draw(seed)):
@@ -202,9 +202,9 @@ class Scenario(Model):
 class Pooled(Scenario):
     """A scenario whose engine counts the GPUs of all nodes together.
 
-    If the GPUs of all jobs are multiples of one number, so many nodes are shown to the
-    schedulers as one: nodes are taken in order, so jobs always have all of them or
-    none.
+    If the GPUs of all jobs are multiples of one number, schedulers get groups of so
+    many nodes as one node. Nodes are taken in order, so a group is always taken as a
+    whole.
     """
 
     view_type = PooledView
@@ -223,9 +223,9 @@ class Pooled(Scenario):
 
 
 def pooled(scenario: Scenario) -> Scenario:
-    """Return the scenario as `Pooled` if jobs take only GPUs, of nodes with one each.
+    """Return the scenario as `Pooled` if jobs take only GPUs and each node has one.
 
-    All times of its jobs are the same.
+    The times of its jobs do not change.
     """
     source, cluster = scenario.source, scenario.cluster
     if type(scenario) is not Scenario or {*cluster.sizes} != {1}:
@@ -236,12 +236,12 @@ def pooled(scenario: Scenario) -> Scenario:
 
 
 class StoppingRule:
-    """When drawn jobs stop arriving, as in `Offered`; those of a log all arrive.
+    """Rule for when drawn jobs stop arriving (see `Offered`); jobs of a log all arrive.
 
-    jobs: indices of the measured jobs. left: how many of them have not ended.
+    jobs: indices of the measured jobs. left: number of these that have not ended.
     waiting_gpu_s: work that waits now, GPU-seconds. settled: whether arrivals ended by
     the rule, so that the waits are known; if not, the jobs ran out first. Always True
-    of a log, and of a source without jobs after the measured ones.
+    for a log, and for a source without jobs after the measured ones.
     """
 
     def __init__(self, source: Offered | Jobs) -> None:
@@ -254,7 +254,7 @@ class StoppingRule:
         self._met_gpu_s = self._arrived = 0
 
     def arrives(self, job: int, gpu_s: int) -> bool:
-        """Count a job with its work; return whether it is the last to arrive."""
+        """Count an arriving job and its work; return whether it is the last."""
         if job >= self.jobs.start:
             self._met_gpu_s += self.waiting_gpu_s
             self._arrived += 1
@@ -265,7 +265,7 @@ class StoppingRule:
         return stops
 
     def starts(self, gpu_s: int) -> None:
-        """Count work that waits no longer."""
+        """Count work that no longer waits."""
         self.waiting_gpu_s -= gpu_s
 
     def ends(self, job: int) -> None:
@@ -283,6 +283,6 @@ def simulate(
     kill_at_limit: bool = False,
     listener: Listener | None = None,
 ) -> Run:
-    """Run jobs on a cluster: `cg.simulate` of a `Scenario`, in one call."""
+    """Run jobs on a cluster, as `cg.simulate` of a `Scenario` does, in one call."""
     scenario = Scenario(jobs, cluster, placement, kill_at_limit)
     return ClusterSubject(scenario).run(scheduler, listener=listener)

@@ -1,7 +1,7 @@
-"""The state of the queue of a cluster, and runs that start from it.
+"""The state of a cluster and its queue, and runs that start from it.
 
-How long a job of the state runs is drawn given its estimate and for how long it has
-run: of a mix by its distributions, of a log as a job of the log over its estimate.
+The run time of a job in the state is drawn given its estimate and how long it has run:
+from the distributions of a mix, or from the log's ratios of run time to estimate.
 """
 
 from __future__ import annotations
@@ -106,13 +106,13 @@ class RunningJob(WaitingJob):
 
     @property
     def since_s(self) -> float:
-        """The time of its start, seconds."""
+        """Time of its start, seconds."""
         return self.start_s
 
 
 @declared("{} of node {node}")
 class ClosedNode:
-    """A node on which no job starts: it is down, or drains."""
+    """A node on which no job starts, since it is down or draining."""
 
     node: Whole = parameter("Its number, from 0 on.")
     until_s: NotNegative | None = parameter(
@@ -123,10 +123,10 @@ class ClosedNode:
 
 @declared()
 class State(state.State):
-    """What is known of the queue of a cluster and its nodes at one moment.
+    """State of a cluster's queue and nodes at one time.
 
-    run = cg.simulate(scenario, "easy")
-    cg.compare(run.state(3600).resumed(scenario), ["easy", "fifo"], range(30))
+    run = cg.simulate(scenario, "easy") cg.compare(run.state(3600).resumed(scenario),
+    ["easy", "fifo"], range(30))
     """
 
     waiting: Entries[WaitingJob] = parameter("The jobs that wait.", default=())
@@ -194,7 +194,7 @@ class State(state.State):
 
 
 def _requests(jobs: Jobs, job: int) -> dict[str, Any]:
-    """Return what a job of a log requests besides GPUs."""
+    """Return what a job of a log requests in addition to GPUs."""
     columns = {name: getattr(jobs, name) for name in REQUESTED}
     numbers = {
         name: column[job].item() or None
@@ -206,20 +206,20 @@ def _requests(jobs: Jobs, job: int) -> dict[str, Any]:
 
 
 class ResumedReport(ClusterReport):
-    """Of jobs that are not those of a log, whose columns they lack."""
+    """Report without a log's columns, since the jobs are not those of the log."""
 
     tags: Any = Tags()
 
 
 class ResumedSubject(state.FromStateSubject, ClusterSubject):
-    """Runs from a state; how long its jobs run is drawn."""
+    """Subject of runs from a state; the run times of its jobs are drawn."""
 
     is_random = True
 
 
 @declared()
 class Resumed(Scenario, state.FromState):
-    """A cluster from a state on; `State.resumed` makes it."""
+    """A cluster that starts from a state; `State.resumed` returns it."""
 
     state: State = parameter("Where runs start.", kw_only=True)
 
@@ -247,7 +247,7 @@ class Resumed(Scenario, state.FromState):
         self._check_fit()
 
     def _check_place(self, job: RunningJob) -> None:
-        """Check that a running job has what it needs."""
+        """Check that a running job has the resources that it needs."""
         most, place = len(self.cluster.pools) * len(self.cluster.sizes), job.place
         name, need = f"place of job {job.id}", self._needs[job.id]
         numbers = [number for number, _ in place]
@@ -260,7 +260,7 @@ class Resumed(Scenario, state.FromState):
         require(right, name, place, f"what it needs, {need}")
 
     def _check_fit(self) -> None:
-        """Check that all jobs fit on the nodes that are open at some time."""
+        """Check that all waiting jobs fit on nodes that are or will be open."""
         shut = {entry.node for entry in self.state.closed if entry.until_s is None}
         nodes, number = self._nodes, len(self.cluster.sizes)
         free = nodes.all
@@ -282,8 +282,8 @@ class Resumed(Scenario, state.FromState):
 
     @cached_property
     def _listed(self) -> Jobs | None:
-        """The jobs of the state, and those of a log that are to come; None if there are
-        none. The durations of the first are their estimates.
+        """The jobs of the state, then those of a log that are to come; None if there
+        are none. The former have their estimates as durations.
         """
         known = self._known
         columns: dict[str, Any] = dict.fromkeys(COLUMNS)
@@ -316,7 +316,7 @@ class Resumed(Scenario, state.FromState):
 
     @cached_property
     def _later(self) -> Jobs | None:
-        """The jobs of a log that are to come."""
+        """The jobs of a log that are still to arrive."""
         source = self.source
         if not (isinstance(source, Jobs) and self.to_come):
             return None
@@ -333,7 +333,7 @@ class Resumed(Scenario, state.FromState):
 
     @cached_property
     def _numbers(self) -> list[int]:
-        """The numbers of all jobs; those of a log that are to come have their own."""
+        """The numbers of all jobs; jobs of a log that are to come keep theirs."""
         known = [entry.id for entry in self._known]
         first = max([-1, *known]) + 1
         if isinstance(self.source, Jobs):
@@ -342,7 +342,7 @@ class Resumed(Scenario, state.FromState):
 
     @cached_property
     def _needs(self) -> dict[int, Any]:
-        """What each job needs, by number; of jobs that are drawn later, nothing."""
+        """Need of each job, by number; jobs that are drawn later are not included."""
         listed = self._listed
         needs: Sequence[Any] = () if listed is None else self.cluster.needs(listed)
         return dict(zip(self._numbers, needs))
@@ -357,7 +357,7 @@ class Resumed(Scenario, state.FromState):
 
     @property
     def known(self) -> tuple[str, ...]:
-        """Columns that the jobs of the source and those of the state have."""
+        """The columns that both the source's jobs and the state's jobs have."""
         columns, listed = super().known, self._listed
         shown = columns if listed is None else listed.shown
         return tuple(name for name in columns if name in shown)
@@ -379,12 +379,12 @@ class Resumed(Scenario, state.FromState):
     def _rows(
         self, jobs: Jobs, numbers: Sequence[int]
     ) -> Iterator[tuple[float, int, Row]]:
-        """Yield the arrivals of jobs."""
+        """Yield the arrivals of some jobs."""
         columns = [getattr(jobs, name).tolist() for name in self.known]
         return zip(jobs.arrival_s.tolist(), numbers, zip(*columns))
 
     def _durations_s(self, seed: int) -> list[float]:
-        """Return how long the jobs of the state run, given what has passed."""
+        """Return drawn run times of the state's jobs, given how long they have run."""
         durations_s = []
         for entry in self._known:
             uniform = float(stream(seed, "state", entry.id).random())
@@ -406,7 +406,7 @@ class Resumed(Scenario, state.FromState):
 
     @cached_property
     def _ratios(self) -> Floats:
-        """Durations of the log's jobs over their estimates, rising."""
+        """Ratios of duration to estimate of the log's jobs, increasing."""
         source: Any = self.source
         return np.sort(source.duration_s / source.estimate_s)
 
@@ -424,7 +424,7 @@ class Resumed(Scenario, state.FromState):
                 yield self._closed(run, resource, entry.until_s)
 
     def _closed(self, run: Simulation, resource: Any, until_s: float | None) -> Process:
-        """Close a resource of a node at the time of the state; what runs there ends."""
+        """Close a node's resource from the state on; jobs running there continue."""
         yield run.timeout(self.state.now_s)
         with run.down(resource, interrupt=False):
             if until_s is None:
@@ -462,11 +462,11 @@ class Resumed(Scenario, state.FromState):
 def duration_above(
     mix: Mix, estimate_s: float, uniform: float, above_s: float
 ) -> float:
-    """Return a duration of a mix given its estimate and that it is above a number, from
-    a uniform variate on [0, 1). If it cannot be, it is that number.
+    """Return a duration of a mix given its estimate and a lower bound, `above_s`.
 
-    An estimate is the duration d times a uniform number, so that d has the density of
-    the mix over d, between estimate / (1 + overestimate) and the estimate.
+    It is drawn with a uniform variate on [0, 1); if no such duration is possible, it is
+    the bound. An estimate is the duration d times a uniform number, so that d has the
+    density of the mix over d, between estimate / (1 + overestimate) and the estimate.
     """
     edges_s = np.array(mix.edges_s, float)
     least_s = max(above_s, estimate_s / (1 + mix.overestimate))

@@ -30,7 +30,7 @@ OVERRUN = (
 
 
 class ClusterSubject(Subject):
-    """Schedulers run if the jobs have the columns that they need."""
+    """Subject of studies; it checks that jobs have the columns that schedulers need."""
 
     pace_per_s = 4000.0  # a run also has jobs before and after the measured ones
 
@@ -40,7 +40,7 @@ class ClusterSubject(Subject):
         return not isinstance(self.model.source, Jobs)
 
     def left_out(self, names: Iterable[str] = COMPARED) -> dict[str, str]:
-        """Return the schedulers, of some, whose columns the jobs lack."""
+        """Return the schedulers that need columns the jobs lack, with reasons."""
         shortages = {name: self.model.shortage(make_scheduler(name)) for name in names}
         return {
             name: f"needs {' and '.join(columns)}, which the log does not have"
@@ -49,7 +49,7 @@ class ClusterSubject(Subject):
         }
 
     def make_policy(self, policy: str | Scheduler) -> Scheduler:
-        """Return a scheduler; InputError also if the jobs lack a column it needs."""
+        """Return a scheduler; InputError also if it needs a column that jobs lack."""
         scheduler: Scheduler = super().make_policy(policy)
         for column in self.model.shortage(scheduler)[:1]:
             raise InputError(
@@ -60,7 +60,7 @@ class ClusterSubject(Subject):
         return scheduler
 
     def completed(self, parameters: dict[str, Any]) -> dict[str, Any]:
-        """As `Subject.completed`; cluster: "8x8", "4x8+2x4" (nodes x GPUs), or file."""
+        """As `Subject.completed`; cluster: "8x8", "4x8+2x4" (nodes x GPUs) or file."""
         if isinstance(parameters.get("cluster"), int | str):
             parameters["cluster"] = nodes_of(str(parameters["cluster"]))
         sizes = parameters.get("cluster.sizes")
@@ -70,7 +70,7 @@ class ClusterSubject(Subject):
         return parameters
 
     def details(self, run: Any) -> tuple[Sequence[Table], Mapping[str, Any]]:
-        """Return waits by class, with what limits their meaning."""
+        """Return a table of waits by class, with notes on how far they are valid."""
         classes, notes, jobs = by_class(run), list[str](), run.jobs
         if not run.plan.settled:
             notes.append(f"{run.policy} is {run.report.infinite}")

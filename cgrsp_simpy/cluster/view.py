@@ -1,4 +1,4 @@
-"""The view of a scheduler of a cluster: arrived jobs, nodes and time."""
+"""View that a scheduler of a cluster gets: arrived jobs, nodes and time."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ARRIVED = ({*COLUMNS} | {"run_s", "end_s"}) - {"duration_s", *HIDDEN}
 
 
 class Arrived:
-    """The jobs that have arrived, as in `Jobs` and by the same index; read-only.
+    """The jobs that have arrived, with the columns and indices of `Jobs`; read-only.
 
     run_s, end_s: run time and end of a job, seconds; NaN until it has ended.
     """
@@ -53,12 +53,12 @@ class Arrived:
         return {*super().__dir__(), *ARRIVED}
 
     def _add(self, row: Row) -> None:
-        """Add a job with these values of the columns."""
+        """Add a job; row: values of the columns."""
         self._skip(1)
         self._set(self._number - 1, row)
 
     def _skip(self, jobs: int, arrival_s: float = 0.0) -> None:
-        """Add a number of jobs that arrive later, or never."""
+        """Add rows for jobs that arrive later, or never."""
         first, self._number = self._number, self._number + jobs
         if self._number > len(self._columns["run_s"]):
             for name, values in self._columns.items():
@@ -75,7 +75,7 @@ class Arrived:
 class Running(NamedTuple):
     """A running job.
 
-    place: its nodes, and its GPUs on them. start_s, end_s: its start, and its end by
+    place: its (node, GPUs) pairs. start_s, end_s: its start, and its end according to
     its estimate, seconds.
     """
 
@@ -88,12 +88,12 @@ class Running(NamedTuple):
 class View(view.View):
     """The state of a cluster at a decision, read-only.
 
-    Jobs go by their index, in order of arrival. sizes: GPUs of each node. gpus,
-    estimate_s: of each job that has arrived, for loops over jobs; seconds. needs:
-    demand of each, for `room`: its GPUs, or a `Need` if jobs request more. running: job
-    -> Running. ends: when these end by their estimates, seconds, with the job, in
-    order. nodes, free: what is free, as in `Nodes`. jobs: columns of the jobs that have
-    arrived.
+    Jobs are identified by their index, in order of arrival. sizes: GPUs of each node.
+    gpus, estimate_s: GPUs and estimate (seconds) of each arrived job, as lists. needs:
+    argument of `room` for each job: its GPUs, or a `Need` if jobs request more.
+    running: job -> Running. ends: (estimated end in seconds, job) of the running jobs,
+    in order. nodes, free: the `Nodes`, and the free GPUs in their form. jobs: columns
+    of the arrived jobs.
     """
 
     __slots__ = (
@@ -153,11 +153,11 @@ class View(view.View):
         return min(heads, key=self._key, default=None)
 
     def room(self, need: int) -> Allocation | None:  # type: ignore[override]
-        """Return a place for a need now, pairs of node and GPUs, or None."""
+        """Return a placement for a need now, as (node, GPUs) pairs, or None."""
         return self._nodes.room(self._free, need)
 
     def fitting(self) -> list[int]:
-        """Return the waiting jobs that fit now, each by itself, oldest first."""
+        """Return the waiting jobs that would fit now, each alone, oldest first."""
         fits, free, waiting = self._nodes.fits, self._free, self._by_need.items()
         return sorted(
             chain(*(jobs for need, jobs in waiting if jobs and fits(free, need))),
@@ -169,17 +169,17 @@ class View(view.View):
         return self._nodes.counts(self._free)[: len(self.sizes)]
 
     def ended(self, known: int = 0) -> list[int]:
-        """Return the jobs that have ended, in this order, except the first `known`."""
+        """Return the jobs that have ended, in order, without the first `known`."""
         return self._ended[known:]
 
     def without(self, job: int, free: int) -> int:
-        """Return what is free after a running job ends, from what is free before."""
+        """Return the free GPUs after a running job ends, given those before."""
         return self._nodes.give(free, self._running[job].place)
 
     def supposing(self, counts: Sequence[int]) -> View:
-        """Return the view with only these GPUs per node free, others at the next end.
+        """Return a view with only `counts` free GPUs per node until the next end.
 
-        The next end is in a second at least.
+        The next end is taken to be at least one second away.
         """
         # another job each time
         other, job, now_s = copy(self), -self._run.decisions, self._now_s
@@ -237,7 +237,7 @@ class View(view.View):
             self._count(self._running[job].place)
 
     def on_available(self, number: int) -> None:
-        """Update a node that comes up or goes down."""
+        """Update a node that becomes available or unavailable."""
         self._count(((number, 0),))
 
     on_full = on_available
@@ -284,7 +284,7 @@ class View(view.View):
         list.insert(self._ends, bisect_left(self._ends, (end_s, job)), (end_s, job))
 
     def on_release(self, claim: Claim) -> None:
-        """Free the nodes of a job."""
+        """Release the nodes of a job."""
         job, now_s = claim.job, claim.env.now
         end_s = dict.pop(self._running, job).end_s
         self._count(claim.parts)  # type: ignore[arg-type]
@@ -299,12 +299,12 @@ class View(view.View):
 class PooledView(View):
     """The view of a run whose engine counts the GPUs of all nodes in one pool.
 
-    A job of many nodes then costs the engine no more than one of a single node. Starts
-    are not checked: it is for schedulers of the package alone.
+    A job on many nodes then costs the engine no more time than a job on one node.
+    Starts are not checked, so it is only for schedulers of this package.
     """
 
     def _count(self, place: Allocation) -> None:
-        """Do nothing: the engine does not count by node."""
+        """Do nothing, since the engine does not count free GPUs per node."""
 
     def parse_assignment(self, claim: Claim, chosen: Any) -> Sequence[Part]:
         self._start(claim.job, chosen)

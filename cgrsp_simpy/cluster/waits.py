@@ -1,11 +1,11 @@
-"""Forecasts of the waits of a log's jobs from what was known when each was submitted.
+"""Forecasts of the waits of a log's jobs, from what was known at each submission.
 
-For logs that no scheduler explains (`replay`): quantiles of the wait given the work
-ahead in the queue, the job's size, estimate, queue and user, the hour, and the waits
-that were known by then. Boosted trees give them (scikit-learn, the extra "forecast"),
-fitted again and again on the log's past; then they are stretched so that they would
-have held their shares of the latest known waits. The control are the quantiles of the
-last known waits of the same size class, the whole part of log2 of the size.
+They are for logs that no scheduler reproduces (see `replay`). Quantiles of the wait are
+predicted from the work ahead in the queue, the job's size, estimate, queue and user,
+the hour, and the waits known by then. Boosted trees (scikit-learn, the extra
+"forecast") are fitted repeatedly on the log's past; their quantiles are scaled to cover
+their shares of the latest known waits. The control is the quantiles of the last known
+waits of the same size class, the integer part of log2 of the size.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ NEEDED = 'forecasts of waits need scikit-learn: pip install ".[forecast]" in a c
 
 @dataclass(frozen=True, eq=False)
 class KnownWaits:
-    """What was known at the submission of each job of a log, in order of submission.
+    """Information known at the submission of each job of a log, in order of submission.
 
-    features: of shape (jobs, features). control: of shape (jobs, levels), quantiles of
-    the last known waits of the same size class. submit_s, wait_s: per job. All times in
-    seconds.
+    features: shape (jobs, features). control: shape (jobs, levels), quantiles of the
+    last known waits of the same size class. submit_s, wait_s: submission and wait per
+    job. All times in seconds.
     """
 
     features: Floats
@@ -51,7 +51,7 @@ class KnownWaits:
 
 
 class _Line:
-    """Sums over the jobs of a size class that wait, or over those that run."""
+    """Sums over the waiting jobs of a size class, or over the running jobs."""
 
     def __init__(self) -> None:
         self.jobs = self.gpus = 0
@@ -67,20 +67,20 @@ class _Line:
 
 
 class _LastWaits:
-    """The last known waits of a class."""
+    """The last known waits of a group of jobs."""
 
     def __init__(self) -> None:
         self.waits_s = deque[float](maxlen=LAST)
         self._quantiles: list[float] | None = None
 
     def add(self, wait_s: float) -> None:
-        """Add a wait that is known now."""
+        """Add a wait that has become known."""
         self.waits_s.append(wait_s)
         self._quantiles = None
 
     @property
     def quantiles(self) -> list[float]:
-        """At LEVELS, as numpy.quantile gives them; 0 without waits."""
+        """Quantiles at LEVELS, as numpy.quantile computes them; 0 without waits."""
         if self._quantiles is None:
             ordered = sorted(self.waits_s) or [0.0]
             self._quantiles = []
@@ -92,12 +92,12 @@ class _LastWaits:
         return self._quantiles
 
     def recent(self, number: int) -> list[float]:
-        """The latest waits; 0 without waits."""
+        """Return the latest waits, at most `number`; [0.0] if there are none."""
         return [*self.waits_s][-number:] or [0.0]
 
 
 def known_waits(jobs: Jobs, start_h: float = 0.0) -> KnownWaits:
-    """Return what was known at the submission of each job of a log with starts.
+    """Return what was known at the submission of each job with a recorded start.
 
     start_h: hour of day at time 0. Raises InputError for a log without starts.
     """
@@ -183,11 +183,12 @@ def known_waits(jobs: Jobs, start_h: float = 0.0) -> KnownWaits:
 
 
 def rolling_forecast(known: KnownWaits, first: int) -> Floats:
-    """Return the quantiles of the wait at LEVELS of each job from one on, seconds, of
-    shape (jobs - first, levels), each from what was known at its submission.
+    """Return predicted quantiles of the wait at LEVELS, seconds, for jobs from `first`
+    on.
 
-    first: at least one, whose number is that of the jobs that are only learned from.
-    Raises InputError without scikit-learn, and for a log of fewer jobs.
+    Shape (jobs - first, levels); a row uses what was known at the submission. first:
+    number of jobs, at least 1, only used for fitting. Raises InputError without
+    scikit-learn, and for a log of fewer jobs.
     """
     jobs = len(known.wait_s)
     check_whole("first", first, least=1, most=jobs - 1)
@@ -208,7 +209,7 @@ def rolling_forecast(known: KnownWaits, first: int) -> Floats:
 
 
 def _model(level: float) -> Any:
-    """Return a model of a quantile."""
+    """Return an unfitted model of a quantile."""
     try:
         from sklearn.ensemble import HistGradientBoostingRegressor
     except ImportError:
@@ -225,8 +226,8 @@ def _model(level: float) -> Any:
 
 
 def _stretched(known: KnownWaits, raw: Floats, first: int) -> Floats:
-    """Return quantiles whose lowest and highest are multiplied by what would have made
-    them hold their shares of the latest known waits.
+    """Return the quantiles with the lowest and highest multiplied by the factors that
+    would have made them cover their shares of the latest known waits.
     """
     starts_s, wait_s = known.submit_s + known.wait_s, known.wait_s
     by_start = first + np.argsort(starts_s[first:], kind="stable")

@@ -1,8 +1,8 @@
-"""LLM inference: requests on replicas of a model that batch them, step by step.
+"""LLM inference: requests on replicas of a model, which process them in batches.
 
-A `Scenario` of requests is used like that of any module. Table II of "Heterogeneous GPU
-Scheduling", Section VI, cited as hgsp.txt, has another model, in which a request owns
-its GPUs (`cgrsp_simpy.papers.llm.table`).
+A `Scenario` of requests is used like any scenario. Table II of "Heterogeneous GPU
+Scheduling", Section VI, cited as hgsp.txt, uses another model, in which each request
+has its own GPUs (`cgrsp_simpy.papers.llm.table`).
 """
 
 from cgrsp_simpy.llm.policies import View

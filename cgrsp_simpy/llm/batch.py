@@ -17,8 +17,9 @@ class Request(NamedTuple):
     """A request that has arrived.
 
     id: its number in order of arrival, from 1. name: the id, or its line in a log.
-    submit_s: arrival, seconds. output_tokens: a real scheduler can only estimate these.
-    alone_s: time on an idle replica with its whole prompt in one step, seconds.
+    submit_s: arrival, seconds. output_tokens: known here; a real scheduler can only
+    estimate it. alone_s: time on an idle replica with its whole prompt in one step,
+    seconds.
     """
 
     id: int
@@ -31,7 +32,7 @@ class Request(NamedTuple):
 
     @property
     def tokens(self) -> int:
-        """Cache that it needs from its start: all tokens at its end."""
+        """Cache that it needs from its start on: the number of tokens at its end."""
         return self.prompt_tokens + self.output_tokens
 
 
@@ -41,7 +42,7 @@ Request.__hash__ = object.__hash__  # type: ignore[method-assign]
 
 
 class Member:
-    """A request in a batch: prompt tokens left, first token's time, and end event."""
+    """A request in a batch: prompt tokens left, time of the first token, end event."""
 
     __slots__ = ("end", "first_s", "left", "request")
 
@@ -53,9 +54,9 @@ class Member:
 class Batch:
     """The requests of a replica, and its steps.
 
-    held: requests that were granted the replica. backlog: their prompt tokens to be
-    prefilled. batch, context: requests that decode, and their tokens in the cache.
-    steps, busy_s: number of steps, and their total seconds.
+    held: number of requests on the replica. backlog: their prompt tokens that are not
+    yet prefilled. batch, context: number of decoding requests, and their tokens in the
+    cache. steps, busy_s: number of steps, and their total time, seconds.
     """
 
     def __init__(self, run: Simulation, service: Service, step_s: StepTime) -> None:
@@ -68,7 +69,7 @@ class Batch:
         self.woken = run.env.event()
 
     def __getstate__(self) -> dict[str, float]:
-        """Keep only the numbers after the run."""
+        """Keep only the numbers after a run."""
         return {
             name: value
             for name, value in vars(self).items()
@@ -77,7 +78,7 @@ class Batch:
 
     @property
     def open(self) -> bool:
-        """Whether another request would be in the next step."""
+        """Whether a new request would be processed in the next step."""
         return (
             self.held < self.service.max_batch
             and self.backlog < self.service.chunk_tokens
@@ -118,7 +119,7 @@ class Batch:
                 self.run.request_decision()
 
     def _prefilled(self) -> tuple[int, int, list[Member]]:
-        """Return the number and tokens of a step's prompts, and those that it ends."""
+        """Return number and tokens of a step's prompts, and requests completed."""
         left, number, done = self.service.chunk_tokens, 0, list[Member]()
         while self.prompts and left > 0:
             member = self.prompts[0]
@@ -133,7 +134,7 @@ class Batch:
         return number, self.service.chunk_tokens - left, done
 
     def _first_token(self, member: Member) -> None:
-        """Handle the end of a prefill, which makes the first token."""
+        """Handle the end of a prefill, which produces the first token."""
         member.first_s, request = self.run.env.now, member.request
         if request.output_tokens == 1:
             member.end.succeed(member.first_s)

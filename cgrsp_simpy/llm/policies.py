@@ -13,17 +13,17 @@ from cgrsp_simpy.llm.batch import Batch, Request
 
 
 class View(engine.View):
-    """The waiting requests and the replicas; read-only, and current.
+    """The waiting requests and the replicas at the current time; read-only.
 
-    A policy returns pairs (request, replica). A replica without room in its cache, or
-    with a full batch, is rejected; else the request waits there for its prefill.
+    A policy returns pairs (request, replica). A replica with a full batch, or no room
+    in its cache, raises an error; otherwise, the request waits there for its prefill.
     """
 
     __slots__ = ()
 
     @property
     def free(self) -> tuple[ResourceSpec, ...]:  # type: ignore[override]
-        """The replicas on which another request would be in the next step."""
+        """The replicas on which a new request would be processed in the next step."""
         return tuple(
             place for place, batch in zip(self.resources, self._batches) if batch.open
         )
@@ -33,7 +33,7 @@ class View(engine.View):
         return self._batches[self._number(replica)].backlog
 
     def least_loaded(self, request: Request) -> ResourceSpec | None:
-        """Return the free replica with most room, if it is enough for a request."""
+        """Return the free replica with the most room if a request fits, else None."""
         room = [place for place in self.free if self.room(place) >= request.tokens]
         return max(room, key=self.room, default=None)
 
@@ -73,7 +73,7 @@ Answer = Iterator[tuple[Request, ResourceSpec]]
 
 
 def in_order(view: View, key: Callable[[Request], float]) -> Answer:
-    """Start by increasing key, on the least loaded replica; no overtaking."""
+    """Start requests by increasing key, on the least loaded replica; no overtaking."""
     for request in sorted(view.queue, key=key) if view.free else ():
         replica = view.least_loaded(request)
         if replica is None:
@@ -87,12 +87,12 @@ def fifo(view: View) -> Answer:
 
 
 def sjf(view: View) -> Answer:
-    """The shortest first, by the time that it takes alone."""
+    """Shortest request first, by its time on an idle replica."""
     return in_order(view, lambda request: request.alone_s)
 
 
 def wsrpt(view: View) -> Answer:
-    """The largest w / (p_prefill + p_decode) first (hgsp.txt Eq. 17)."""
+    """Largest w / (p_prefill + p_decode) first (hgsp.txt Eq. 17)."""
     return in_order(view, lambda request: -request.weight / request.alone_s)
 
 

@@ -1,4 +1,4 @@
-"""Figures and texts of runs of a service of LLM inference."""
+"""Figures and descriptions of runs of an LLM inference service."""
 
 from __future__ import annotations
 
@@ -61,9 +61,9 @@ class LlmReport(Report):
     def summary(self, run: Run) -> dict[str, float]:
         """Return the figures of `metrics`.
 
-        Rates are over the time from the first arrival to the last completion. The time
-        per output token is that of the tokens after the first; a request of one token
-        has none, and meets the target.
+        Rates refer to the time from the first arrival to the last completion. The time
+        per output token is a mean over the tokens after the first; a request of one
+        token has no such time, and meets the target.
         """
         jobs, batches = run.jobs, run.plan
         span_s = float(jobs["finish_s"].max() - jobs["submit_s"].min())

@@ -1,4 +1,4 @@
-"""LLM inference requests: of a log, or drawn."""
+"""LLM inference requests: read from a log, or generated at random."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ WEIGHTS: dict[str, Callable[[Ints], Floats]] = {
 class RequestList:
     """Requests in order of arrival, then as listed; columns of shape (requests,).
 
-    arrival_s: seconds, at least 0. prompt_tokens, output_tokens: at least 1. weight: of
-    the response, above 0. request_names: by default numbers from 1; of a log, the
-    lines. tags: of requests of a log, all its other columns, as texts.
+    arrival_s: seconds, at least 0. prompt_tokens, output_tokens: at least 1. weight:
+    weight of the response time, above 0. request_names: default: numbers from 1; for a
+    log, line numbers. tags: for a log, all its other columns, as strings.
     """
 
     arrival_s: Floats = field(repr=False)
@@ -106,7 +106,7 @@ Cv = Annotated[float, limits(f"a number >= 0, at most {MOST_CV}", ge=0, le=MOST_
 
 @declared()
 class Offered:
-    """Requests that are drawn: Poisson arrivals, lognormal numbers of tokens."""
+    """Randomly generated requests: Poisson arrivals, lognormal numbers of tokens."""
 
     requests: Count = parameter("Number of requests.", default=1000)
     rate_per_s: Positive = parameter("Arrivals per second.", default=2.5)
@@ -152,15 +152,15 @@ def read_requests(
     window: str | None = None,
     **reading: Unpack[Reading],
 ) -> RequestList:
-    """Read a log of LLM requests, in order of arrival; time 0 is the first.
+    """Read a log of LLM requests in order of arrival; the first arrives at time 0.
 
-    Formats: the Azure LLM inference traces, Mooncake, or the names of vLLM, BurstGPT,
-    Vidur or Splitwise. Required columns: submit_s, prompt_tokens and output_tokens, of
-    which 0 counts as 1. Each request is named by its line. weight: a rule of WEIGHTS:
-    "equal" (all 1) or "short" (10 up to 1000 prompt tokens, else 1). format, window,
-    reading: as in `cgrsp_simpy.logs.read_log`; if names of columns are passed, the
-    format is azure by default. Raises InputError with the file's name, and the line if
-    known.
+    Formats: the Azure LLM inference traces, Mooncake, or the column names of vLLM,
+    BurstGPT, Vidur or Splitwise. Required columns: submit_s, prompt_tokens and
+    output_tokens; 0 tokens count as 1. Each request is named by its line number.
+    weight: a rule of WEIGHTS: "equal" (all 1) or "short" (10 up to 1000 prompt tokens,
+    else 1). format, window, reading: as in `cgrsp_simpy.logs.read_log`; the default
+    format is azure if `columns` is passed. Raises InputError with the file's name and,
+    if known, the line.
     """
     check_one_of("law of weights", weight, WEIGHTS)
     format = format or ("azure" if reading.get("columns") else None)

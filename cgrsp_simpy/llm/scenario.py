@@ -1,4 +1,4 @@
-"""A service of LLM inference: replicas serve requests in batches."""
+"""An LLM inference service: replicas process requests in batches."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ COLUMNS = ("arrival_s", "prompt_tokens", "output_tokens", "weight")
 
 @declared()
 class Scenario(Model):
-    """Requests on the replicas of a service: a run's parameters but policy and seed.
+    """Requests on the replicas of a service: a run's parameters except policy and seed.
 
     A request claims room for all its tokens in the cache of a replica, joins its batch
-    at the next step, and leaves it with its last token. Raises InputError for a
-    parameter that is not allowed, or a request that is too large for every replica.
+    at the next step, and leaves it with its last token. Raises InputError for an
+    invalid parameter, or a request that is too large for a replica.
     """
 
     source: Offered | RequestList = parameter(
@@ -118,11 +118,11 @@ class Scenario(Model):
         return job.tokens
 
     def step_time(self) -> StepTime:
-        """Return the function for the time of a step on the service's GPUs."""
+        """Return the function for the time per step on the service's GPUs."""
         return self.steps.of(self.service)
 
     def _check_room(self, requests: RequestList) -> None:
-        """Raise InputError for a request for which an empty cache has no room."""
+        """Raise InputError for a request that does not fit into an empty cache."""
         tokens = requests.prompt_tokens + requests.output_tokens
         most = self.service.kv_tokens
         refuse(
@@ -135,7 +135,7 @@ class Scenario(Model):
 
     @property
     def name(self) -> str:
-        """Text of the requests and the service."""
+        """Description of the requests and the service."""
         return f"{self.source.name}, {self.service}"
 
     @property

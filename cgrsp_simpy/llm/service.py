@@ -10,9 +10,9 @@ MB_PER_GB = 1000
 
 @declared()
 class Service:
-    """GPUs of one type, and the model that they serve; by default Llama 2 70B.
+    """GPUs of one type, and the model that they serve; default: Llama 2 70B.
 
-    Raises InputError for weights that leave no room for the cache.
+    Raises InputError if the weights leave no room for the cache.
     """
 
     gpus: Count = parameter("Number of GPUs.", default=8)

@@ -1,4 +1,4 @@
-"""The time of a replica's step: from a table of measured times, or from a roofline."""
+"""Time per step of a replica: from a table of measured times, or from a roofline."""
 
 from __future__ import annotations
 
@@ -59,13 +59,13 @@ SPLITWISE = (
 
 @declared()
 class StepTable:
-    """Measured steps; of several equal ones the median counts.
+    """Measured steps; the median of repeated measurements is used.
 
-    Time is linear between measured numbers of tokens and beyond them, along the rows of
-    the smallest batch; a larger batch takes the times by a factor, which is linear
-    between batches. A step that prefills and decodes takes as long as one that prefills
-    a token more for each request that decodes, and at least as long as the decoding
-    (ours: such steps are not in the table).
+    For the smallest batch, time is interpolated and extrapolated linearly in the number
+    of tokens. For larger batches it is multiplied by a factor, which is linear between
+    measured batches. A step that prefills and decodes takes as long as one that
+    prefills one more token per decoding request, and at least as long as the decoding
+    (our rule; the table has no such steps).
     """
 
     rows: Entries[Measured] = parameter("In any order.", repr=False)
@@ -104,7 +104,7 @@ class StepTable:
 
 
 class Surface:
-    """Seconds by batch and tokens, as in `StepTable`, at least the shortest one."""
+    """Seconds by batch and tokens, as in `StepTable`; at least the shortest time."""
 
     def __init__(self, cells: Mapping[tuple[int, int], float]) -> None:
         least, self.floor_s = min(batch for batch, _ in cells), min(cells.values())
@@ -126,7 +126,7 @@ class Surface:
 
 
 def along(x: float, xs: Sequence[float], ys: Sequence[float]) -> float:
-    """Interpolate linearly; extrapolate the last two points; one point is constant."""
+    """Interpolate linearly, or extrapolate from the last two points."""
     if len(xs) == 1:
         return ys[0]
     place = min(max(bisect_left(xs, x), 1), len(xs) - 1)
@@ -138,9 +138,8 @@ def along(x: float, xs: Sequence[float], ys: Sequence[float]) -> float:
 class Roofline:
     """Steps from data sheets: the longer of arithmetic and reading weights and cache.
 
-    hgsp.txt Section VI.C for the H100. The weights are of two bytes per parameter,
-    which takes two operations per token, so that tokens take as many operations as
-    there are bytes of weights.
+    Defaults: H100 (hgsp.txt Section VI.C). A parameter has two bytes and takes two
+    operations per token, so a token takes as many operations as the weights have bytes.
     """
 
     tflops: Positive = parameter(
@@ -173,10 +172,10 @@ class Roofline:
 def read_steps(path: str | Path, model: str | None = None) -> StepTable:
     """Read a table from a CSV file with the columns of `Measured`, or of splitwise-sim.
 
-    phase: prompt or token. Of splitwise-sim, rows whose phases differ from the total
-    time by a fifth are left out: the batch did not fit, or the output ended early.
-    model: whose steps are read, of the column "model"; required if the file has
-    several. Raises InputError with the file's name, and the line if known.
+    phase: prompt or token. Rows of splitwise-sim whose phases differ from the total
+    time by over a fifth are left out, as the batch did not fit, or the output ended
+    early. model: value of the column "model" to read; required if the file has several.
+    Raises InputError with the file's name and, if known, the line.
     """
     with faults_of(path):
         lines = csv_rows(path, ())
@@ -238,18 +237,18 @@ def _splitwise(row: Mapping[str, str]) -> list[Measured]:
 def llama2_70b() -> StepTable:
     """Return medians of splitwise-sim's measurements of Llama 2 70B.
 
-    On 2, 4 and 8 A100 and H100. Source: github.com/Mutinifni/splitwise-sim, commit
-    8f99e7d, MIT; the licence is in the same folder.
+    They are for 2, 4 and 8 A100 and H100. Source: github.com/Mutinifni/splitwise-sim,
+    commit 8f99e7d, MIT; the licence is in the same folder.
     """
     return read_steps(str(files("cgrsp_simpy") / "data" / "llama2_70b_steps.csv"))
 
 
 def steps_of(text: str) -> StepTable | Roofline:
-    """Return steps from a text: a file, or "roofline".
+    """Return the steps that a string specifies: a file, or "roofline".
 
-    "FILE:model=NAME" if the file has several models; "roofline" may have parameters, as
-    in "roofline:tflops=500,efficiency=0.4". Raises InputError as `read_steps`, and for
-    an unknown or wrong parameter.
+    "FILE:model=NAME" selects a model of the file; "roofline" may have parameters, as in
+    "roofline:tflops=500,efficiency=0.4". Raises InputError as `read_steps` does, and
+    for an unknown or invalid parameter.
     """
     name, _, rest = text.partition(":")
     if name == "roofline":

@@ -1,4 +1,4 @@
-"""How studies run a service of LLM inference."""
+"""How studies run an LLM inference service."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cgrsp_simpy.studies.subject import Subject
 
 
 class LlmSubject(Subject):
-    """Requests are drawn, or those of a log, which needs one run only."""
+    """Subject of LLM requests, drawn or from a log, which needs only one run."""
 
     pace_per_s = 3000.0
 
@@ -20,7 +20,7 @@ class LlmSubject(Subject):
         return isinstance(self.model.source, Offered)
 
     def completed(self, parameters: dict[str, Any]) -> dict[str, Any]:
-        """As `Subject.completed`: steps as a file or "roofline"; see `steps_of`."""
+        """As `Subject.completed`; steps: a file or "roofline", see `steps_of`."""
         if isinstance(parameters.get("steps"), str):
             parameters["steps"] = steps_of(parameters["steps"])
         return parameters

@@ -1,7 +1,7 @@
-"""Logs of real jobs: a registry of formats, each read once into a table.
+"""Logs of real jobs: a registry of formats, and a reader that returns tables.
 
-`read_log` reads; `FORMATS` has the formats. A `Log` keeps the file's ids, tags and
-columns, which the modules map to their jobs.
+`read_log` reads a log; `FORMATS` contains the formats. A `Log` holds the file's ids,
+tags and columns, which the modules convert to their jobs.
 """
 
 from cgrsp_simpy.logs.formats import FORMATS, STEPS_PER_S, format_of, philly, swf_text

@@ -1,5 +1,5 @@
-"""Formats of logs: fields with names, units and limits; conversion of texts to numbers
-and times, and of these to columns.
+"""Formats of logs: fields with names, units and limits; conversion of strings to
+numbers and times, and of these to columns.
 """
 
 from __future__ import annotations
@@ -31,15 +31,16 @@ FORM = "a time of the form YYYY-MM-DD HH:MM:SS"
 
 @dataclass(frozen=True)
 class Field:
-    """Field of the rows of a format.
+    """Field in the rows of a format.
 
-    name: its column in a `Log`, or a name that the format derives others from. of: its
-    names in the file, of which the first present is used. kind: a number, a time (a
-    timestamp, or seconds, as the first one is written) or a text. least: of a number;
-    above: exclusive limit. whole: whether the number is. read: parses a cell in the
-    unit of the file, or raises ValueError; form: what it accepts. unit: the file's unit
-    in that of the column. missing: texts for no value, ignoring case, and blank: a
-    number for none, such as -1. needed: whether the file must have it.
+    name: its column in a `Log`, or a name from which the format derives other columns.
+    of: its possible names in the file; the first present is used. kind: a number, a
+    time (all timestamps or all seconds, like the first one) or a string. least: lower
+    limit of a number; above: whether this limit is exclusive. whole: whether numbers
+    must be whole. read: parses a cell in the unit of the file, or raises ValueError;
+    form: what it accepts. unit: factor from the file's unit to the column's. missing:
+    strings that mean no value, ignoring case; blank: a number that does, such as -1.
+    needed: whether the file must have it.
     """
 
     name: str
@@ -57,18 +58,18 @@ class Field:
 
     @property
     def allowed(self) -> str:
-        """Allowed numbers."""
+        """Description of the allowed numbers."""
         kind = "a whole number" if self.whole else self.form
         than = ">" if self.above else ">="
         blank = "" if np.isnan(self.blank) else f", or {self.blank:g} if missing"
         return f"{kind} {than} {self.least:g} and at most {MOST:g}{blank}"
 
     def is_none(self, text: str) -> bool:
-        """Whether a cell has no value."""
+        """Return whether a cell has no value."""
         return text.strip().lower() in {each.lower() for each in self.missing}
 
     def numbers(self, column: str, texts: Sequence[str]) -> tuple[Floats, Faults]:
-        """Parse cells in the unit of the column, NaN for none; return faults, too."""
+        """Parse cells to the column's unit, NaN if missing; return faults, too."""
         faults: Faults = {}
         values = np.array([tried(self.read, text) for text in texts], dtype=np.float64)
         none = np.isnan(values)
@@ -87,11 +88,11 @@ class Field:
 
 
 class Clock:
-    """Parser of the times of a file: all timestamps, or all seconds, as the first one.
+    """Parser of the times of a file: all timestamps or all seconds, like the first one.
 
-    zone: of timestamps without one, if known; then all are converted to UTC. zones: the
-    lines of timestamps with and without a zone. unsure: number of times that a change
-    of the zone's clock leaves open; the first of both is taken.
+    zone: zone of timestamps without one, if known; then all are converted to UTC.
+    zones: the lines of timestamps with and without a zone. unsure: number of times that
+    are ambiguous due to a clock change in the zone; the earlier time is used.
     """
 
     def __init__(self, zone: ZoneInfo | None = None) -> None:
@@ -99,10 +100,9 @@ class Clock:
         self.zone, self.zones, self.unsure = zone, Zones(), 0
 
     def read(self, text: str) -> tuple[datetime, bool]:
-        """Parse a timestamp, and return whether it has a zone; ValueError if it is
-        none.
+        """Parse a timestamp; also return whether it has a zone; ValueError if invalid.
 
-        With a zone of the file, all times have one.
+        If the file's zone is known, all times have one.
         """
         if self.zone is None:
             return zoned(text)
@@ -111,7 +111,7 @@ class Clock:
         return stamp, True
 
     def local(self, start: datetime) -> datetime:
-        """Convert a time in UTC to the zone, if there is one."""
+        """Convert a time in UTC to the file's zone, if it is known."""
         return (
             start.replace(tzinfo=UTC).astimezone(self.zone or UTC).replace(tzinfo=None)
         )
@@ -119,7 +119,7 @@ class Clock:
     def times(
         self, field: Field, column: str, texts: Sequence[str], lines: Sequence[int]
     ) -> tuple[Array, Faults]:
-        """Return times as datetime64 (NaT) or seconds (NaN for none), and faults."""
+        """Return times as datetime64 (NaT) or seconds (NaN if missing), and faults."""
         told = {row: text for row, text in enumerate(texts) if not field.is_none(text)}
         if self.stamped is None:
             kinds = (self._is_stamp(text, column) for text in told.values())
@@ -141,9 +141,9 @@ class Clock:
         return (times if self.stamped else np.full(len(texts), np.nan)), faults
 
     def _is_stamp(self, text: str, column: str) -> bool | None:
-        """Whether a text is a timestamp, not a number; None for neither.
+        """Return whether a string is a timestamp, not a number; None if neither.
 
-        20241120 is a day only in a column with that name.
+        A value such as 20241120 is a date only in a column named timestamp.
         """
         ways: tuple[Callable[[str], object], ...] = (float, self.read)
         tried_ways = ways if column != "timestamp" else reversed(ways)
@@ -154,7 +154,7 @@ class Clock:
 
 
 def seconds_between(start: Any, times: Array) -> Floats:
-    """Return seconds between times or arrays; timestamps to the microsecond."""
+    """Return the seconds between times or arrays; timestamps to the microsecond."""
     passed = times - start
     if passed.dtype.kind == "m":
         passed = passed / np.timedelta64(1, "s")
@@ -164,7 +164,7 @@ def seconds_between(start: Any, times: Array) -> Floats:
 def of_unix(times: Array, submit: Array) -> Array:
     """Convert seconds to timestamps (UTC) if the earliest submission is a Unix time.
 
-    Raises InputError for an earliest submission that fits neither, such as in
+    Raises InputError if the earliest submission is too large for either, such as one in
     milliseconds.
     """
     if "M" in (submit.dtype.kind, times.dtype.kind) or np.isnan(submit).all():
@@ -187,24 +187,24 @@ def of_unix(times: Array, submit: Array) -> Array:
 
 @dataclass(frozen=True)
 class Raw:
-    """Parsed fields of some rows: numbers, times and texts, which are "" for none."""
+    """Parsed fields of some rows: numbers, times and strings ("" if missing)."""
 
     numbers: Mapping[str, Array]
     texts: Mapping[str, Sequence[str]]
     rows: int
 
     def get(self, name: str, otherwise: float = np.nan) -> Array:
-        """Return a number per row; the other one if the file has no such field."""
+        """Return a number per row; `otherwise` if the file has no such field."""
         return self.numbers.get(name, np.full(self.rows, otherwise))
 
 
 class Made(NamedTuple):
     """Columns of a log, computed from the fields of its rows.
 
-    columns: by their names in COLUMNS, seconds as numbers, moments as in the file.
-    left_out: reasons, each with a mask of rows that are no job that can be run. bad:
-    masks of invalid rows, each with the field and its allowed values. remarks: what is
-    reported of rows that are read, each with a mask.
+    columns: columns by their names in COLUMNS; durations in seconds, times as in the
+    file. left_out: reasons, each with a mask of rows that are not runnable jobs. bad:
+    masks of invalid rows, each with the field and its allowed values. remarks: messages
+    to log, each with a mask of the rows that it refers to.
     """
 
     columns: Mapping[str, Array]
@@ -215,20 +215,21 @@ class Made(NamedTuple):
 
 @dataclass(frozen=True)
 class Format:
-    """Format of logs.
+    """Format of a log.
 
-    name: as in FORMATS. about: description in a line. fields: those that are read; of
-    several with one name, the first that the file has. delimiter: between cells; None:
-    white space. quoted: whether cells may be quoted, as in CSV. names: of all fields of
-    a line, if the file has no header line; one tuple per width of lines. made: computes
-    columns from fields. skip: a field, and a function of its text that returns the
-    reason to leave a row out unread, or None. group: a field that groups rows, or "".
-    part: what the id of a row has beyond that of its job; rows of a job that start
-    together are its parts. start: from the header and the zone to the calendar's time
-    at time 0. none: a text for no value in any column. flat: converts a JSON object to
-    a row; a table with a header line may also be JSON. keys: of the objects, if the
-    file is always JSON. whole: reads a file that is no table into columns, tags and
-    edges. row: begins a row of a file without a header line.
+    name: name in FORMATS. about: description in one line. fields: the fields to read;
+    of several with one name, the first in the file is used. delimiter: delimiter of
+    cells; None: white space. quoted: whether cells may be quoted, as in CSV. names:
+    names of all fields of a line, if the file has no header line; one tuple per number
+    of fields. made: computes columns from fields. skip: a field, and a function of its
+    string that returns the reason to leave out a row unread, or None. group: a field
+    that groups rows, or "". part: pattern of the suffix that the id of a part of a job
+    has; parts of a job start together. start: function of header and zone that returns
+    the calendar time at time 0. none: string that means no value in any column. flat:
+    converts a JSON object to a row; a table with a header line may also be JSON. keys:
+    keys of the objects, if the file is always JSON. whole: reads a file that is not a
+    table into columns, tags and edges. row: pattern of the start of a row, to recognise
+    files without a header line.
     """
 
     name: str
@@ -251,10 +252,10 @@ class Format:
     def rows(
         self, file: TextIO, head: str, delimiter: str | None, header: dict[str, str]
     ) -> Rows:
-        """Yield the rows of a file, those of a header line included.
+        """Yield the rows of a file, including the header line.
 
-        head: the beginning of the file. delimiter: of the file; None: that of the
-        format. header: gets the entries of comments.
+        head: the beginning of the file. delimiter: delimiter in the file; None: that of
+        the format. header: dict to which the entries in comments are added.
         """
         if not self.names and head.lstrip()[:1] in ("{", "["):
             return json_rows(file, self.flat)

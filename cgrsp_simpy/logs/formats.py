@@ -1,5 +1,5 @@
-"""Formats of logs, each declared once: fields with their units, and derived columns;
-among them Slurm's accounting (`sacct -P`) and the Standard Workload Format, version
+"""Formats of logs, each declared once: fields with their units, and derived columns.
+They include Slurm's accounting (`sacct -P`) and the Standard Workload Format, version
 2.2.
 """
 
@@ -66,15 +66,15 @@ ENTRY = re.compile(r"[^=,]+=[^=,]*")
 def _step(job_id: str) -> str | None:
     """Return the reason to leave out a job step, such as 123.batch.
 
-    The id of an array or a heterogeneous job has no dot.
+    Ids of array jobs and heterogeneous jobs have no dot.
     """
     return "step of a job" if "." in job_id else None
 
 
 def _minutes(text: str) -> float:
-    """Parse a limit in minutes, as a number or in one of the forms of Slurm's --time.
+    """Parse a limit, in minutes: a number, or one of the forms of Slurm's --time.
 
-    MM:SS, HH:MM:SS, D-HH, D-HH:MM, D-HH:MM:SS, UNLIMITED.
+    The forms are MM:SS, HH:MM:SS, D-HH, D-HH:MM, D-HH:MM:SS and UNLIMITED.
     """
     text = text.strip()
     if text.upper() == "UNLIMITED":
@@ -93,7 +93,7 @@ def _amount(text: str, unit: dict[str, float]) -> float:
 
 
 def _gpus(tres: dict[str, str]) -> float:
-    """Return GPUs of all types; Slurm may report their sum, their types, or both."""
+    """Return the GPUs of all types; Slurm may report their sum, types, or both."""
     if "gres/gpu" in tres:
         return _amount(tres["gres/gpu"], COUNT)
     return summed(
@@ -104,7 +104,7 @@ def _gpus(tres: dict[str, str]) -> float:
 
 
 def _asked(texts: list[str]) -> tuple[dict[str, Floats], np.ndarray]:
-    """Return GPUs, cores, memory and nodes per job, and which texts are invalid."""
+    """Return GPUs, cores, memory and nodes per job, and which strings are invalid."""
     names = ("gpus", *(name for name, *_ in ASKED))
     columns = {name: np.full(len(texts), np.nan) for name in names}
     bad = np.zeros(len(texts), dtype=bool)
@@ -126,10 +126,10 @@ def _asked(texts: list[str]) -> tuple[dict[str, Floats], np.ndarray]:
 
 
 def _made(raw: Raw) -> Made:
-    """Use the allocated resources, or else the requested ones.
+    """Compute the columns from the allocated resources, or else the requested ones.
 
-    A job ran for its elapsed time, without suspensions, else from its start to its end;
-    or it is still running.
+    The run time is the elapsed time, or else the time from start to end without
+    suspensions; it is 0 if the job is still running.
     """
     had = np.array([text != "" for text in raw.texts["AllocTRES"]], dtype=bool)
     texts = [
@@ -346,7 +346,7 @@ AZURE = Format(
 
 
 def _openb(raw: Raw) -> Made:
-    """Let pods that were never scheduled run from their creation."""
+    """Compute the columns; pods that were never scheduled run from their creation."""
     columns = dict(raw.numbers)
     created_s, deleted_s, scheduled_s = (
         columns.pop(name) for name in ("submit_s", "deleted_s", "scheduled_s")
@@ -430,12 +430,12 @@ GAVEL_ROW = re.compile(
 
 
 def philly(steps_per_s: Mapping[str, float] = STEPS_PER_S) -> Format:
-    """Return the format of Gavel's traces, with seven or ten fields per line, whose run
-    times are steps over a rate per job type.
+    """Return the format of Gavel's traces; run times are steps over a rate per job
+    type.
 
-    steps_per_s: steps per second by job type, > 0, whatever the GPUs of a job; the
-    defaults are ours, not measured. Rows of a job type without a rate are bad. Raises
-    InputError for a rate that is not above 0.
+    Lines have seven or ten fields. steps_per_s: steps per second by job type, > 0,
+    independent of the number of GPUs; the defaults are ours, not measured. Rows with a
+    job type without a rate are bad. Raises InputError for a rate that is not above 0.
     """
     for job_type, rate in steps_per_s.items():
         check_number(f"steps_per_s of {job_type}", rate, above=0)
@@ -496,13 +496,13 @@ SWF_FIELDS = (
 
 
 def _swf(raw: Raw) -> Made:
-    """Use the allocated processors, else the requested ones, each as a GPU if GPUs are
-    needed.
+    """Compute the columns; processors are the allocated, or else the requested ones.
 
-    Memory is the requested, else the used one, per processor and times the processors.
-    Parts of checkpointed jobs (status 2, 3, 4; the format lists these jobs whole as
-    well) and jobs that were cancelled before they ran (status 5) are no jobs; all
-    others held their processors, whatever their status.
+    They also count as GPUs. Memory is the requested memory per processor, or else the
+    used one, times the processors. Parts of checkpointed jobs (status 2, 3, 4; the
+    format also lists these jobs as a whole) and jobs that were cancelled before they
+    ran (status 5) are not counted as jobs; all others used their processors, whatever
+    their status.
     """
     numbers = raw.numbers
     allocated = np.nan_to_num(numbers["allocated"])
@@ -557,7 +557,8 @@ DATE = re.compile(r"\w+ +(\w{3}) +(\d+) +(\d\d:\d\d:\d\d) .*?(\d{4})")
 def started(header: Mapping[str, str], zone: ZoneInfo | None = None) -> datetime | None:
     """Return the local time at time 0 from the header of an SWF file.
 
-    By StartTime, else UnixStartTime, in the zone, TimeZoneString or TimeZone (seconds).
+    It is StartTime, or else UnixStartTime converted to `zone`, TimeZoneString or
+    TimeZone (seconds).
     """
     date = DATE.match(header.get("StartTime", ""))
     if date and date[1] in MONTHS:
@@ -672,7 +673,7 @@ ALIBABA = Format(
 
 
 def _pai(raw: Raw) -> Made:
-    """Count a share of a GPU as the whole GPU, for each instance of the task."""
+    """Compute the columns; a share of a GPU counts as a whole one, per instance."""
     numbers = raw.numbers
     run_s, needs = (
         numbers["end_s"] - numbers["submit_s"],
@@ -716,7 +717,7 @@ PAI = Format(
 
 
 def _philly_job(job: dict[str, Any]) -> dict[str, Any]:
-    """Return a job as a row: its attempts are one run, from the first start on."""
+    """Return a job as a row: its attempts count as one run, from the first start on."""
     tried = [
         each for each in job["attempts"] if (each.get("start_time") or "") not in NONE
     ]
@@ -816,10 +817,10 @@ ENDINGS = {".swf": "swf", ".trace": "philly", ".json": "wfformat"}
 
 
 def format_of(path: str | Path) -> str:
-    """Return the format that a file's name suggests, a name of FORMATS.
+    """Return the name in FORMATS of the format that a file name suggests.
 
-    By its ending, with or without .gz: .swf, .trace (philly), .json (wfformat), else
-    csv.
+    It depends on the extension, with or without .gz: .swf, .trace (philly), .json
+    (wfformat), else csv.
     """
     return ENDINGS.get(Path(str(path).lower().removesuffix(".gz")).suffix, "csv")
 
@@ -829,10 +830,10 @@ def swf_text(
 ) -> str:
     """Return a log in the Standard Workload Format: comments, then one line per job.
 
-    columns: name of the format's field -> numbers, of shape (jobs,); others are written
-    as -1. ids: of the jobs, used as job numbers if they are distinct whole numbers;
-    otherwise jobs are numbered from 1, with a comment for each id. told: name -> value
-    of comments in the header.
+    columns: name of a field of the format -> numbers, of shape (jobs,); other fields
+    are written as -1. ids: ids of the jobs, used as job numbers if they are distinct
+    whole numbers; otherwise jobs are numbered from 1, with a comment for each id. told:
+    name -> value of comments in the header.
     """
     jobs = len(columns["submit time"])
     own = (
@@ -859,5 +860,5 @@ def swf_text(
 
 
 def _text(value: float) -> str:
-    """Format a number in full, a whole one without a point."""
+    """Format a number in full; a whole number has no decimal point."""
     return str(int(value)) if value == int(value) else repr(value)

@@ -1,4 +1,4 @@
-"""Logs as tables: numeric columns under common names, all other columns as tags, and a
+"""Logs as tables: numeric columns with common names, all other columns as tags, and a
 report on the reading.
 """
 
@@ -51,9 +51,9 @@ COLUMNS = {
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Tags(Mapping[str, tuple[str, ...]]):
-    """Texts of jobs by the name of their column, "" for none.
+    """Strings of jobs by the name of their column; "" if missing.
 
-    columns: name -> one text per job.
+    columns: name -> one string per job.
     """
 
     columns: Mapping[str, Iterable[str]] = field(default_factory=dict)
@@ -76,10 +76,10 @@ class Tags(Mapping[str, tuple[str, ...]]):
         return len(self._columns)
 
     def of(self, job: int, taken: Iterable[str] = ()) -> dict[str, str]:
-        """Return the texts of one job by name of column.
+        """Return the strings of one job by column name.
 
-        job: its index. taken: names with another meaning for the caller; such a tag
-        gets the prefix log_.
+        job: its index. taken: names that the caller uses otherwise; such a tag gets the
+        prefix log_.
         """
         taken = set(taken)
         return {
@@ -88,7 +88,7 @@ class Tags(Mapping[str, tuple[str, ...]]):
         }
 
     def check(self, jobs: int) -> None:
-        """Raise InputError with the name of a column that has not one text per job."""
+        """Raise InputError, naming the column, unless each has one string per job."""
         for name, texts in self._columns.items():
             require(
                 len(texts) == jobs,
@@ -98,7 +98,7 @@ class Tags(Mapping[str, tuple[str, ...]]):
             )
 
     def chosen(self, index: Sequence[int] | Ints) -> Tags:
-        """Return the texts of some jobs. index: of the jobs, in the wanted order."""
+        """Return the tags of the jobs with these indices, in the given order."""
         places = [int(place) for place in index]
         jobs = {len(texts) for texts in self._columns.values()}
         if jobs <= {len(places)} and places == list(range(len(places))):
@@ -112,7 +112,7 @@ class Tags(Mapping[str, tuple[str, ...]]):
 
 
 class Fault(NamedTuple):
-    """Bad row: its line, the fault, and the text of the format's grouping column."""
+    """A bad row: its line, the fault, and its value of the format's grouping column."""
 
     line: int
     what: str
@@ -121,10 +121,10 @@ class Fault(NamedTuple):
 
 @dataclass(frozen=True)
 class Report:
-    """Summary of the reading.
+    """Summary of what was read.
 
-    rows: all, except comments and blank lines. bad: rows that do not match the format.
-    left_out: lines of rows that are no job that can be run, by reason.
+    rows: number of rows, without comments and blank lines. bad: rows that do not match
+    the format. left_out: lines of rows that are not runnable jobs, by reason.
     """
 
     rows: int = 0
@@ -144,16 +144,15 @@ class Report:
 
 @dataclass(frozen=True, eq=False)
 class Log:
-    """Jobs of a log in order of readiness, then of submission, then of the file.
+    """Jobs of a log, ordered by ready time, then submission, then position in the file.
 
-    path, format: its source. columns: by their names in COLUMNS, each of shape (rows,),
-    NaN for a missing value; only those of the format. tags: job_id (by default the line
-    number), after (the id of the preceding job, or Slurm's dependency), every other
-    column of the file, and line, the line number. line: of each
-    row in the file, from 1; 0 if the file is no table. report: on rows read, bad and
-    left out. header: entries of an SWF file's comments. start: the calendar's time at
-    time 0, if known. edges: in a log of workflows, (row, next row, gigabytes of 10^9
-    sent).
+    path, format: its source. columns: columns by their names in COLUMNS, each of shape
+    (rows,), NaN for a missing value; only those of the format. tags: job_id (by default
+    the line number), after (the id of the preceding job, or Slurm's dependency), every
+    other column of the file, and line, the line number. line: line number of each row,
+    from 1; 0 if the file is not a table. report: report on rows read, bad and left out.
+    header: entries of an SWF file's comments. start: calendar time at time 0, if known.
+    edges: in a log of workflows, (row, next row, data sent in gigabytes of 10^9 bytes).
     """
 
     path: Path
@@ -191,13 +190,13 @@ class Log:
         *,
         running: bool = False,
     ) -> Log:
-        """Return the rows that a module can run, and log in one line those left out by
-        reason.
+        """Return the rows that a module can run; log the others by reason in one line.
 
-        who: the module, for messages. needs: names of required columns. reasons: reason
-        -> function of the log that returns the rows to leave out, of shape (rows,); the
-        first one counts. running: whether jobs that are still running are usable.
-        Raises InputError for a missing column, or if no row is left.
+        who: name of the module's jobs, for messages. needs: names of required columns.
+        reasons: reason -> function of the log that returns the rows to leave out, of
+        shape (rows,); the first matching reason counts. running: whether jobs that are
+        still running are usable. Raises InputError for a missing column, or if no row
+        is left.
         """
         for column in needs:
             if column not in self.columns:
@@ -226,7 +225,8 @@ class Log:
         """Return the log without some rows, which the report counts; itself if there
         are none.
 
-        reason: for the report. out: rows to leave out, of shape (rows,).
+        reason: reason for the report. out: mask of the rows to leave out, of shape
+        (rows,).
         """
         if not out.any():
             return self
@@ -235,7 +235,7 @@ class Log:
         return replace(self.chosen(np.flatnonzero(~out)), report=report)
 
     def chosen(self, rows: Ints) -> Log:
-        """Return the log of some rows, in their order; itself if these are all."""
+        """Return the log of some rows, in the given order; itself if these are all."""
         if len(rows) == len(self) and (np.diff(rows) > 0).all():
             return self
         return replace(
@@ -253,8 +253,8 @@ class Log:
 
     @property
     def preceding(self) -> Ints:
-        """Row of the job after which each one becomes ready, of shape (rows,); -1 for
-        none. Of several, the one that ends last.
+        """Row of the job after which each job becomes ready, of shape (rows,); -1 for
+        none. If there are several, the one that ends last.
         """
         texts, finish_s = self.tags.get("after", ("",) * len(self)), self.finish_s
         if not any(texts):

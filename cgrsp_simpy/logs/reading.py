@@ -1,4 +1,4 @@
-"""Reader of logs, by the same rules for all formats; see `read_log`."""
+"""Reader of logs, with the same rules for all formats; see `read_log`."""
 
 from __future__ import annotations
 
@@ -74,33 +74,33 @@ def read_log(
     decimal: str = ".",
     header: str | None = None,
 ) -> Log:
-    """Read a log, plain or gzipped by its content, into a table.
+    """Read a log, plain or gzipped (detected by content), into a table.
 
     All formats follow the same rules. A row that does not match the format (wrong
-    number of fields, text for a number, a number out of range) is bad. A row that is no
-    job that can be run (no run time, no submit time, cancelled before it ran, ...) is
-    left out and counted by reason. A job of 0 s ran for less than the log's clock
-    resolution and is kept; a module whose jobs must take time leaves it out and counts
-    it. A job waits from the time at which it is ready: the latest of its submission,
-    its eligibility (Slurm's Eligible) and the end of the job that it depends on, plus
-    the think time; but at most up to its recorded start. Rows are sorted by this time.
-    Time 0 is the log's for seconds, the first submission for timestamps or Unix times,
-    and the beginning of a window. Timestamps with a zone are converted to UTC, others
-    are kept; a file with both is refused.
+    number of fields, no number, or a number out of range) is bad. A row that is not a
+    runnable job (no run time, no submit time, cancelled before it ran, ...) is left out
+    and counted by reason. A job of 0 s ran for less than the resolution of the log's
+    clock. It is kept; modules whose jobs need a positive run time leave it out and
+    count it. A job waits from its ready time, the latest of its submission, its
+    eligibility (Slurm's Eligible) and the end of the job that it depends on plus the
+    think time, but not later than its recorded start. Rows are sorted by this time.
+    Time 0 is that of the log if times are in seconds, the first submission for
+    timestamps or Unix times, and the start of a window if there is one. Timestamps with
+    a zone are converted to UTC, others are kept; a file with both raises an error.
 
-    path: the file. format: a name of FORMATS, or a Format; None: that which the file's
-    content has, see `sniff`. window: "FROM:TO", two dates, timestamps or numbers of
+    path: the file. format: a name of FORMATS, or a Format; None: detected from the
+    content, see `sniff`. window: "FROM:TO", two dates, timestamps or numbers of
     seconds; jobs submitted from FROM on and before TO are read. where: a column of the
-    file and a text; rows with another text are not read. strict: refuse bad rows and an
-    unsorted log, which are otherwise left out, or sorted, with a logged note. columns:
-    names of the file's columns by ours, such as {"submit": "created", "service":
-    "seconds"}, in the units of COLUMNS. tz: the zone of the log's clock, such as
-    "Europe/Berlin", which is that of timestamps without a zone and of the calendar's
-    time at time 0. delimiter: between cells, if it is not the format's; "tab" is one.
-    decimal: sign before decimals; with "," points may separate thousands. header: the
-    names of the columns of a file that lacks the line with them, such as Slurm's
-    --format, separated by commas, spaces or +. Raises InputError with the file's name
-    and, if any, line, column, value and allowed values.
+    file and a string; rows with any other value are not read. strict: raise an error
+    for bad rows or an unsorted log, which are otherwise left out, or sorted, with a
+    logged message. columns: our name -> name of the column in the file, such as
+    {"submit": "created", "service": "seconds"}, in the units of COLUMNS. tz: time zone
+    of the log's clock, such as "Europe/Berlin", for timestamps without a zone and for
+    the calendar time at time 0. delimiter: delimiter of cells, if not the format's;
+    "tab" is allowed. decimal: decimal sign; with "," points may separate thousands.
+    header: column names, for a file without a header line, separated by commas, spaces
+    or + as in Slurm's --format. Raises InputError with the file's name and, if known,
+    line, column, value and allowed values.
     """
     require(
         window is None or isinstance(window, str), "window", window, "a text FROM:TO"
@@ -158,7 +158,7 @@ def read_log(
 
 
 def _mapped(format: Format, columns: Mapping[str, str]) -> tuple[Field, ...]:
-    """Return the fields of a format, some with other names in the file."""
+    """Return the fields of a format, some with different names in the file."""
     fields = format.fields
     for key, column in columns.items():
         names = [*dict.fromkeys(each.name for each in fields), *COLUMNS]
@@ -185,8 +185,8 @@ def _mapped(format: Format, columns: Mapping[str, str]) -> tuple[Field, ...]:
 class _Found:
     """Data read so far.
 
-    taken: by our names, the field, its name in the file and its position in a row.
-    others: positions of all other columns. remarks: number of rows by remark.
+    taken: our name -> field, its name in the file and its position in a row. others:
+    positions of all other columns. remarks: number of rows per remark.
     """
 
     clock: Clock
@@ -253,7 +253,7 @@ def _columns(
 
 
 def _needed(format: Format, fields: Sequence[Field]) -> list[tuple[str, ...]]:
-    """Return, for each required column, the names that it may have."""
+    """Return, for each required column, its possible names."""
     names = [each.name for each in fields if each.needed]
     return [(key,) for key in format.keys] or [
         tuple(name for other in fields if other.name == key for name in other.of)
@@ -265,7 +265,7 @@ def _needed(format: Format, fields: Sequence[Field]) -> list[tuple[str, ...]]:
 def _lacking(
     format: Format, fields: Sequence[Field], names: Collection[str]
 ) -> list[str]:
-    """Return the required columns that are not among names."""
+    """Return the required columns that are missing in `names`."""
     choices = _needed(format, fields)
     return [" or ".join(each) for each in choices if not {*each} & {*names}]
 
@@ -274,15 +274,15 @@ def _lacking(
 
 
 def head_of(file: TextIO) -> str:
-    """Return the first lines of a file, which is then at its beginning."""
+    """Return the first lines of a file, and go back to its beginning."""
     head = file.read(HEAD)
     file.seek(0)
     return head
 
 
 def _names_in(head: str) -> tuple[str, set[str]]:
-    """Return the first line of a file that is no comment, and what may be names of
-    columns: its cells, whatever their delimiter, or keys of JSON.
+    """Return the first line of a file that is not a comment, and possible column names:
+    its cells, whatever their delimiter, or the keys of JSON.
     """
     lines = (text for text in head.splitlines() if text.strip() and text[0] != ";")
     line = next(lines, "")
@@ -291,11 +291,11 @@ def _names_in(head: str) -> tuple[str, set[str]]:
 
 
 def sniff(head: str, path: Path, header: Sequence[str] = ()) -> Format:
-    """Return the format of a file by its beginning: the first that fits, of that of its
-    name and those of FORMATS. If none fits, return that of its name.
+    """Return the format of a file, from its beginning: the first that fits.
 
-    A format fits if the file has its required columns, or a row of a format without a
-    header line.
+    Formats are tried in the order of FORMATS, after the one that the file's name
+    suggests, which is also the result if none fits. A format fits if the file has its
+    required columns, or if its first row matches a format without a header line.
     """
     line, names = _names_in(head)
     default = FORMATS[format_of(path)]
@@ -315,8 +315,8 @@ def sniff(head: str, path: Path, header: Sequence[str] = ()) -> Format:
 
 
 def _hint(head: str, format: Format) -> str:
-    """Describe which other format a file resembles and what is missing, or its
-    delimiter.
+    """Describe which other format a file resembles and what is missing, or which
+    delimiter it may have.
     """
     line, names = _names_in(head)
     others = [each for each in FORMATS.values() if not each.names]
@@ -438,7 +438,7 @@ def _take(
 def _made(
     found: _Found, format: Format, lines: Sequence[int], cells: Sequence[Sequence[str]]
 ) -> tuple[Made, dict[int, str]]:
-    """Compute the columns of a log from cells, and the faults of bad rows."""
+    """Compute the columns of a log from cells; also return the faults of bad rows."""
     count = len(cells[0])
     faults: dict[int, str] = {}
     numbers: dict[str, Array] = {}
@@ -468,7 +468,7 @@ def _made(
 
 
 def _with_point(text: str) -> str:
-    """Write a number with a decimal comma with a point."""
+    """Replace the decimal comma of a number by a point."""
     return text.replace(".", "").replace(",", ".") if COMMA.fullmatch(text) else text
 
 
@@ -476,7 +476,7 @@ def _with_point(text: str) -> str:
 
 
 def _log(path: Path, format: Format, found: _Found, strict: bool) -> Log:
-    """Report problems and put the jobs together."""
+    """Report problems and build the log."""
     report = _report(path, found, strict)
     columns = {
         name: np.concatenate([part[name] for part in found.numbers])
@@ -491,7 +491,7 @@ def _log(path: Path, format: Format, found: _Found, strict: bool) -> Log:
 def _on_one_axis(
     read: Log, clock: Clock, format: Format, window: str | None, strict: bool
 ) -> Log:
-    """Put the jobs on one time axis, in the order in which they are ready."""
+    """Convert all times to one time axis, and sort the jobs by their ready times."""
     moments = {
         name: of_unix(read[name], read["submit_s"]) for name in MOMENTS if name in read
     }
@@ -543,7 +543,7 @@ def _joined(read: Log, part: re.Pattern[str] | None) -> Log:
 
 
 def _with_ready(read: Log) -> Log:
-    """Add the time at which each job is ready; see `read_log`."""
+    """Add the ready time of each job; see `read_log`."""
     submit_s, start_s = read["submit_s"], read.get("start_s", np.inf)
     before = read.preceding
     after_s = read.finish_s[before] + read.get("think_s", 0)
@@ -555,7 +555,7 @@ def _with_ready(read: Log) -> Log:
 
 
 def _check_times(kept: Log, strict: bool) -> None:
-    """Report jobs that were ready late or start early, and times of another kind."""
+    """Report jobs that are ready late or start early, and implausible times."""
     submit_s, later_s = kept["submit_s"], kept["ready_s"] - kept["submit_s"]
     if later_s.any():
         log.info(
@@ -583,7 +583,7 @@ def _check_times(kept: Log, strict: bool) -> None:
 
 
 def _report(path: Path, found: _Found, strict: bool) -> Report:
-    """Summarise; raise InputError if no row is left, or for bad ones if strict."""
+    """Build the report; InputError if no row is left, or for bad rows if strict."""
     bad = tuple(sorted(found.bad))
     faults = [f"line {each.line}: {each.what}" for each in bad]
     left_out = {reason: tuple(lines) for reason, lines in found.left_out.items()}
@@ -608,7 +608,7 @@ def _report(path: Path, found: _Found, strict: bool) -> Report:
 
 
 def _tags(found: _Found, path: Path, format: Format) -> Tags:
-    """Return all texts, job_id first and the line number last."""
+    """Return all strings, with job_id first and the line number last."""
     lines = list(map(str, found.lines))
     ids = found.texts.pop("job_id", [])
     ids = ids if any(ids) else lines
@@ -631,7 +631,7 @@ def _tags(found: _Found, path: Path, format: Format) -> Tags:
 
 
 def _bounds(submit: Array, window: str | None, clock: Clock) -> tuple[Any, Any]:
-    """Return time 0, the beginning of a window, and the window's end."""
+    """Return time 0, which is the start of a window if any, and the window's end."""
     stamped = submit.dtype.kind == "M"
     if window is None:
         return (submit.min() if stamped else 0.0), None

@@ -1,14 +1,14 @@
-"""Workflows in WfFormat, the JSON of the WfCommons, version 1.3 to 1.6: one row per
-task, and the edges between them.
+"""Workflows in WfFormat, the JSON format of WfCommons, versions 1.3 to 1.6: one row per
+task, and the edges between tasks.
 
 A task is a job; its run time is runtimeInSeconds, its memory memoryInBytes (0 if
-missing). An edge leads from each task to those that name it as a parent, or that it
-names as a child; it sends the files that its start writes and its end reads. Tasks are
-referred to by name up to 1.4, by id since. The tag speed_mhz is the recorded clock of
-the task's machine.
+missing). An edge leads from each task to the tasks that list it as a parent, or that it
+lists as a child; the data sent are the files that the first task writes and the second
+reads. Tasks are referenced by name up to 1.4, and by id from 1.5 on. The tag speed_mhz
+is the recorded clock rate of the task's machine.
 
-In 1.3 memory is in KB. Sizes of files are taken as bytes: its schema says KB, but files
-of the WfCommons had the same numbers in 1.3 as in 1.4, where they are bytes.
+In 1.3 memory is in KB. Sizes of files are taken as bytes: the schema specifies KB, but
+the files of WfCommons have the same numbers in 1.3 as in 1.4, where they are bytes.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ Whole = tuple[dict[str, Floats], Tags, tuple[tuple[int, int, float], ...]]
 def _of(
     record: object, what: str, key: str, kind: type, otherwise: object = None
 ) -> Any:
-    """Return an entry of a JSON object; InputError if missing or of another kind."""
+    """Return an entry of a JSON object; InputError if missing or of the wrong type."""
     value = record.get(key, otherwise) if isinstance(record, dict) else None
     if not isinstance(value, kind):
         raise InputError(
@@ -78,7 +78,7 @@ def _tasks(file: object) -> list[dict[str, Any]]:
 
 
 def _since(task: Any) -> Any:
-    """Rename the keys of a task or file of version 1.3 to those of 1.4."""
+    """Rename the keys of a task or file of version 1.3 to those of version 1.4."""
     if not isinstance(task, dict):
         return task
     new = {SINCE.get(key, key): value for key, value in task.items()}
@@ -90,7 +90,7 @@ def _since(task: Any) -> Any:
 
 
 def _with_speeds(tasks: list[Any], run: dict[str, Any]) -> list[Any]:
-    """Add the clock of the machine, the first of several, to tasks if recorded."""
+    """Add the clock rate of each task's first machine, if recorded."""
     speeds = dict[Any, float]()
     for machine in _of(run, "the run", "machines", list, []):
         cpu = machine.get("cpu") if isinstance(machine, dict) else None
@@ -110,7 +110,7 @@ def _with_speeds(tasks: list[Any], run: dict[str, Any]) -> list[Any]:
 
 
 def _earlier(task: object, run: dict[str, Any], size: dict[str, Any]) -> dict[str, Any]:
-    """Convert a task of version 1.5 to 1.4, with its run and file sizes."""
+    """Convert a task of version 1.5 or later to 1.4, with its run and file sizes."""
     name = _of(task, "a task", "id", str)
     links = [
         (link, file)
@@ -159,7 +159,7 @@ def _task(name: str, task: dict[str, Any]) -> _Task:
 
 
 def _edges(tasks: dict[str, dict[str, Any]]) -> list[tuple[str, str]]:
-    """Return start and end of each edge once, whichever task names it."""
+    """Return start and end of each edge once, even if both tasks list it."""
     edges = []
     for name, task in tasks.items():
         for key in ("parents", "children"):
@@ -203,7 +203,7 @@ def _sent_gb(start: _Task, end: _Task) -> float:
 
 
 def _texts(tasks: Iterable[dict[str, Any]]) -> dict[str, list[str]]:
-    """Return other texts and numbers of tasks, such as program or machine."""
+    """Return the other strings and numbers of tasks, such as program or machine."""
     known = ("name", "memoryInBytes", "runtimeInSeconds")
     told = [
         {

@@ -1,1 +1,1 @@
-"""Stock and prices of rented GPUs: the model, measured series, zones of spot GPUs."""
+"""Stock and prices of rented GPUs: model, recorded series, and zones of spot GPUs."""

@@ -17,7 +17,7 @@ from cgrsp_simpy.plots.style import STATUS
 
 
 def market(stem: str, types: int) -> Figure:
-    """Return the figure of a market's types, from `market_rows`."""
+    """Return a figure of a market's GPU types, from `market_rows`."""
     size = (6.3, 0.6 + 2.2 * types)
     return Figure(
         stem, "The stock of each type", size, rows=market_rows, draw=draw_market

@@ -1,4 +1,4 @@
-"""The GPU types that a studio can rent, with their prices and mean execution times."""
+"""GPU types that a studio can rent, with their prices and mean execution times."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from cgrsp_simpy.base.parameters import (
 
 @declared("{} of {name}")
 class GpuType:
-    """A type of GPU that is rented by the second."""
+    """A GPU type that is rented by the second."""
 
     name: Annotated[str, rule("a text, not empty", bool)] = parameter(
         "As the provider lists it."
@@ -84,11 +84,11 @@ CATALOGUES: dict[str, tuple[GpuType, ...]] = {"thesis": THESIS_GPUS, "2025": GPU
 def read_gpus(path: str | Path, memory_gb: float = 0.0) -> tuple[GpuType, ...]:
     """Read the types of a price list from a CSV file.
 
-    Columns: name, price_usd_per_h and speed (see `GpuType`), optionally
-    high_stock_probability, by default that of the RTX 3090, and memory_gb. A job of the
-    thesis takes as long as on its RTX 3090, divided by the speed. memory_gb: needed by
-    each job; types with less are left out. Raises InputError with the file's name, and
-    the line if there is one.
+    Columns: name, price_usd_per_h and speed (see `GpuType`); optional:
+    high_stock_probability (default: that of the RTX 3090) and memory_gb. A job of the
+    thesis takes as long as on its RTX 3090, divided by the speed. memory_gb: memory
+    that each job needs; types with less are left out. Raises InputError with the file's
+    name and, if known, the line.
     """
     with faults_of(path):
         columns = ["name", "price_usd_per_h", "speed"]
@@ -101,7 +101,7 @@ def read_gpus(path: str | Path, memory_gb: float = 0.0) -> tuple[GpuType, ...]:
 
 
 def _of_row(line: int, row: dict[str, str], memory_gb: float) -> GpuType | None:
-    """Return the type of a row; None if its memory is too small."""
+    """Return the type that a row describes; None if its memory is too small."""
     try:
         price, speed = float(row["price_usd_per_h"]), float(row["speed"])
         high = float(
@@ -116,9 +116,9 @@ def _of_row(line: int, row: dict[str, str], memory_gb: float) -> GpuType | None:
 
 
 def catalogue(gpus: str | int | Sequence[GpuType]) -> tuple[GpuType, ...]:
-    """Return the types of a catalogue of CATALOGUES, or of a CSV file; see `read_gpus`.
+    """Return the GPU types of a catalogue in CATALOGUES, or of a CSV file.
 
-    gpus: the name, the file, or the types themselves; InputError for another.
+    gpus: a name, a file (see `read_gpus`), or the types; InputError for other values.
     """
     if not isinstance(gpus, str | int):
         return tuple(gpus)
@@ -131,11 +131,11 @@ def catalogue(gpus: str | int | Sequence[GpuType]) -> tuple[GpuType, ...]:
 def round_robin(
     slots: int | Sequence[str], gpus: Sequence[GpuType] = THESIS_GPUS
 ) -> tuple[GpuType, ...]:
-    """Return the types of a fleet's slots.
+    """Return the GPU type of each slot of a fleet.
 
-    slots: a number of slots, which take the types in turn, or a list of one type's name
-    per slot. Raises InputError for a number below 1, an empty list or an unknown type.
-    Thesis Section 4.3 (the round-robin target), read as fixed types.
+    slots: number of slots, to which the types are assigned in turn, or a list of one
+    type name per slot. Raises InputError for a number below 1, an empty list or an
+    unknown type. Thesis Section 4.3 (round-robin target), read as fixed types.
     """
     if isinstance(slots, Integral):
         check_whole("slots", slots, least=1, most=1_000_000)

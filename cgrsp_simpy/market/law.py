@@ -1,21 +1,21 @@
 """The market for rented GPUs: stock status over the day, and provisioning delays.
 
-Stock that persists. The uniform variate U(t) of a type is held, and drawn again at the
-epochs of a Poisson process of rate 1/tau; the status at t is thesis Eq. 3.1 at the
-clock's hour and U(t). Two of its values are the same with chance w(lag) =
-exp(-lag/tau), and else independent.
+Persistent stock. The uniform variate U(t) of a type is constant between the events of a
+Poisson process of rate 1/tau, at which it is drawn again. The status at t follows from
+thesis Eq. 3.1 at the clock's hour and U(t). Values of U at two times are equal with
+probability w(lag) = exp(-lag/tau), otherwise independent.
 
-On two scales a type has two such variates, its levels, and the market shows the first
-with chance p, else the second; which one is drawn again at the epochs of a third
-process, of rate 1/s. The three are independent, so U(t), the level shown, is uniform at
-all times, and
+With two time scales, a type has two such variates, its levels. The market shows the
+first with probability p, else the second; the choice is drawn again at the events of a
+third process, of rate 1/s. The three are independent, so U(t), the level shown, is
+uniform at all times, and
 
     w(lag) = exp(-lag/tau) (p^2 + q^2 + 2 p q exp(-lag/s)),   q = 1 - p
 
-If both levels are Low, or neither is, runs of a status last for hours; if one is, they
-end when the market shows the other. A model that is fitted to polls at multiples of d
-seconds changes only then. With the chance l of Low stock, a run of Low lasts d / ((1 -
-l) (1 - w(d))) in the mean, and another d / (l (1 - w(d))).
+If both levels are Low, or neither is, runs of a status last for hours; if only one is,
+they end when the market shows the other. A model fitted to polls at multiples of d
+seconds changes only at these times. With probability l of Low stock, a run of Low stock
+lasts d / ((1 - l) (1 - w(d))) on average, and a run of other stock d / (l (1 - w(d))).
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ class Clock:
 
 
 def _poll_s(sight: object) -> float | None:
-    """Return the seconds between polls from "none", "now" or "poll:SECONDS"."""
+    """Return the seconds between polls for "none", "now" or "poll:SECONDS"."""
     if str(sight) in ("none", "now"):
         return 0.0 if sight == "now" else None
     name, _, seconds = str(sight).partition(":")
@@ -137,10 +137,10 @@ CLOCKS: dict[str, Clock] = {
 
 
 class Holding(NamedTuple):
-    """How long the uniform variate of a type's status is held; see the module.
+    """How long the uniform variate of a type's status stays constant; see the module.
 
-    persistence_s: tau; 0: every dispatch draws its own. switch_s: s; 0: there is one
-    scale. first_share: p. every_s: d; 0: it changes at any time.
+    persistence_s: tau; 0: it is drawn for every dispatch. switch_s: s; 0: one time
+    scale. first_share: p. every_s: d; 0: it can change at any time.
     """
 
     persistence_s: float
@@ -149,15 +149,15 @@ class Holding(NamedTuple):
     every_s: int = 0
 
     def polled_s(self, time_s: float) -> float:
-        """Return the time of the status that is shown, seconds."""
+        """Return the time whose status is shown at a time, seconds."""
         return floor(time_s / self.every_s) * self.every_s if self.every_s else time_s
 
     def kept(self, from_s: float, to_s: float, seen_s: float | None = None) -> float:
-        """Return the chance that the variate of one time is that of a later one.
+        """Return the probability that the variate is the same at two times.
 
-        seen_s: of a look before; then the factor by which the chances of a status,
-        given that look, approach the model's from one time to the other. 0 if the
-        variate is not held.
+        seen_s: time of an earlier observation; then the result is the factor by which
+        the probabilities of a status, given this observation, approach the model's
+        between the two times. 0 if the variate does not persist.
         """
         if not self.persistence_s:
             return 0.0
@@ -172,11 +172,12 @@ class Holding(NamedTuple):
         return exp(-lag_s / self.persistence_s) * same
 
     def chain(self, low: float, step_s: float) -> tuple[Floats, Floats, Bools]:
-        """Return the states of the variate at a chance of Low stock.
+        """Return the Markov chain of the variate's states for a probability of Low
+        stock.
 
-        A state is whether the second level is shown, and whether either is Low. Result:
-        the chance of each of the eight, those of each after a step from each, and
-        whether the stock is Low in it.
+        A state: whether the second level is shown, and whether each level is Low.
+        Result: probabilities of the eight states, transition matrix of a step, and
+        whether each state has Low stock.
         """
         means_s = self.switch_s, self.persistence_s, self.persistence_s
         held = [exp(-step_s / mean_s) if mean_s else 0.0 for mean_s in means_s]
@@ -191,10 +192,11 @@ class Holding(NamedTuple):
 
     @lru_cache(maxsize=256)  # noqa: B019
     def recovery_s(self, low: float) -> float:
-        """Return the mean time until Low stock ends, times the chance of other stock.
+        """Return the mean time until Low stock ends, times the probability of other
+        stock.
 
-        low: the chance of Low stock, below 1. In seconds; on two scales from a multiple
-        of d on; on one scale tau.
+        low: probability of Low stock, below 1. In seconds; with two scales, from a
+        multiple of d on; with one scale, tau.
         """
         if not self.switch_s or not low:
             return self.persistence_s
@@ -218,9 +220,9 @@ Chances = Annotated[
 
 @declared("{} of {gpu}")
 class HourlyStock:
-    """Chances of the stock statuses of a GPU type by hour of day, in place of Eq. 3.1.
+    """Stock probabilities of a GPU type by hour of day, in place of Eq. 3.1.
 
-    below: by hour, the limits below which a uniform variate means High, and Medium.
+    below: per hour, the limits below which a uniform variate means High or Medium.
     """
 
     gpu: str = parameter("Name of the type.")
@@ -304,7 +306,7 @@ class StockSeries:
 
     @property
     def longest_s(self) -> float:
-        """The longest time without Low stock, seconds, infinite if it is never Low."""
+        """The longest time without Low stock, seconds; infinite if it is never Low."""
         low = [status == LOW for status in self.statuses]
         turns = [place for place, own in enumerate(low) if own != low[place - 1]]
         if not turns:
@@ -314,7 +316,7 @@ class StockSeries:
         return max(span_s % self.length_s for span_s in spans_s)
 
     def changes_s(self, after_s: float, before_s: float) -> list[float]:
-        """Return when it changes between two times of the series, increasing."""
+        """Return the times of changes between two times of the series, increasing."""
         found, first = [], int(after_s // self.length_s)
         for turn in range(first, int(before_s // self.length_s) + 1):
             found += [turn * self.length_s + time_s for time_s in self.times_s]
@@ -336,10 +338,10 @@ Delays = Annotated[
 
 @declared()
 class Market:
-    """The distribution of the stock status and of the provisioning delay.
+    """Distribution of the stock status and of the provisioning delay.
 
-    poll_s: seconds between two looks at the stock; 0: it is seen at any time; None:
-    never. change_hours: hours of day at which the chances of a type may change,
+    poll_s: seconds between observations of the stock; 0: continuous; None: never.
+    change_hours: hours of day at which the probabilities of a type may change,
     increasing.
     """
 
@@ -408,7 +410,7 @@ class Market:
         return bool(self.persistence_s or any(own) or self.series)
 
     def holding(self, gpu: str) -> Holding:
-        """Return how long the stock of a type, by name, persists."""
+        """Return how the stock of a type, specified by its name, persists."""
         own = self._by_gpu.get(gpu)
         if own is None or own.persistence_s is None:
             return Holding(self.persistence_s)
@@ -416,16 +418,16 @@ class Market:
 
     @property
     def law(self) -> Market:
-        """The market without its recorded series, as a scheduler may know it."""
+        """The market without its recorded series, as schedulers may know it."""
         if not self.series:
             return self
         blind = replace(self, series=(), sight="none")
         return replace(blind, sight=self.sight) if blind.persists else blind
 
     def probabilities(self, gpu: GpuType, time_s: float) -> tuple[float, float, float]:
-        """Return the chances of High, Medium and Low stock at a simulated time.
+        """Return the probabilities of High, Medium and Low stock at a simulated time.
 
-        Those of `stock`, or else by thesis Eq. 3.1.
+        They are those of `stock`, or else of thesis Eq. 3.1.
         """
         if gpu.name in self._by_gpu:
             return self._by_gpu[gpu.name].chances[int(self.clock.hour(time_s))]
@@ -440,9 +442,9 @@ class Market:
         return HIGH if uniform < high else MEDIUM if uniform < medium else LOW
 
     def below(self, gpu: GpuType, hour: float) -> tuple[float, float]:
-        """Return the limits of a uniform variate below which stock is High, and Medium.
+        """Return the limits of a uniform variate below which stock is High or Medium.
 
-        At an hour of day (thesis Eq. 3.1).
+        hour: hour of day (thesis Eq. 3.1).
         """
         if gpu.name in self._by_gpu:
             return self._by_gpu[gpu.name].below[int(hour)]
@@ -452,7 +454,7 @@ class Market:
         return high, high + (medium if medium < self.medium_cap else self.medium_cap)
 
     def band(self, time_s: float) -> int:
-        """Return the index in `change_hours` of the chances at a simulated time."""
+        """Return the index in `change_hours` that applies at a simulated time."""
         return bisect_right(self.change_hours, self.clock.hour(time_s)) - 1
 
     def provisioning_s(self, status: Status, uniform: float) -> float:
@@ -462,9 +464,9 @@ class Market:
 
 
 class Measured(NamedTuple):
-    """A market by the names of its types.
+    """A market, by the names of its types.
 
-    stock: models. prices: USD per hour by type, if known. series: to be replayed.
+    stock: models. prices: USD per hour by type, if known. series: series to replay.
     """
 
     stock: tuple[HourlyStock, ...]
@@ -473,7 +475,7 @@ class Measured(NamedTuple):
 
 
 def clock_of(name: str, workload: Any) -> Clock:
-    """Return the clock of a name, started at the workload's hour of day, if any."""
+    """Return a clock by name, starting at the workload's hour of day, if it has one."""
     check_one_of("clock", name, CLOCKS)
     start_h = getattr(getattr(workload, "rates", workload), "start_h", None)
     return CLOCKS[name] if start_h is None else replace(CLOCKS[name], start_h=start_h)

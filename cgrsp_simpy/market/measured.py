@@ -1,33 +1,32 @@
-"""Measured markets: models and prices, read or fitted to snapshots, and replays.
+"""Measured markets: models and prices, read from a file or fitted, and replays.
 
-The model is that of `Market`: chances of the statuses by hour of day, and a variate U,
-two of whose values are the same with chance w, else independent. With x the status as a
-number, m(h) its mean in hour h of the day, and o(h, h') the mean product that the same
-U gives in two hours,
+The model is that of `Market`: probabilities of the statuses by hour of day, and a
+variate U, whose values at two times are equal with probability w, otherwise
+independent. With x the status as a number, m(h) its mean in hour h of the day, and o(h,
+h') the mean product of the statuses in two hours for the same U,
 
     E x(t) x(t + lag) = w(lag) o(h, h') + (1 - w(lag)) m(h) m(h')
 
-so w of a lag is the sum of (x - m)(x' - m') over all observed pairs, over that of o - m
-m'.
+so w(lag) is the sum of (x - m)(x' - m') over all observed pairs, divided by the sum of
+o - m m'.
 
-One scale: w = exp(-lag / tau), with tau by least squares over all lags up to two hours,
-weighted by pairs.
+One scale: w = exp(-lag / tau); tau is fitted by least squares over all lags up to two
+hours, weighted by the number of pairs.
 
 Two scales: w = exp(-lag / tau) (p^2 + q^2 + 2 p q exp(-lag / s)). s matches the
-observed w from one poll to the next, and so the mean runs; p and tau are by least
-squares between the w of lags from ten minutes to twelve hours, evenly on a logarithmic
-scale, plus the squared error of the share of short runs. In the model that share is,
-with l the share of Low stock, over the eight states of the level shown and of the
-levels Low or not,
+observed w between consecutive polls, and so the mean runs; p and tau minimise the mean
+squared error of w at lags from ten minutes to twelve hours, evenly spaced on a
+logarithmic scale, plus the squared error of the share of short runs. In the model, this
+share is, over the eight states of the chain (`Holding.chain`),
 
     1 - f M^n 1 / f 1,      summed over Low and other runs
 
-M: from poll to poll, within the states of the run; f: into it at a poll, from all
-others in equilibrium; n: polls within fifteen minutes.
+with M: transitions between polls within the states of the run; f: flow into these
+states at a poll from all others, in equilibrium; n: polls within fifteen minutes.
 
 Two scales are chosen if they predict better by more than one standard error: the models
 are fitted to every other day and compared on the days between, by the mean over the
-lags of the logarithm of the chance of what was seen a lag after each poll.
+lags of the logarithm of the probability of the status observed one lag after each poll.
 """
 
 from __future__ import annotations
@@ -80,13 +79,13 @@ MOST_STEPS = 10_000_000
 
 @dataclass(frozen=True, eq=False)
 class Polls:
-    """Snapshots at even steps: the last fetched status, unless too old (1.5 steps)."""
+    """Snapshots at even steps: last fetched status, unless older than 1.5 steps."""
 
     snapshots: Snapshots
 
     @cached_property
     def step_s(self) -> float:
-        """The step, seconds: the median time between snapshots."""
+        """Step, seconds: the median time between snapshots."""
         time_s, gpu = self.snapshots.time_s, self.snapshots.gpu
         require(len(time_s) > 1, f"snapshots of {gpu}", len(time_s), "at least two")
         step_s, span_s = float(np.median(np.diff(time_s))), float(time_s[-1])
@@ -111,17 +110,17 @@ class Polls:
 
     @cached_property
     def hour(self) -> Ints:
-        """The hour of day at each step; without dates, since the beginning."""
+        """Hour of day at each step; without dates, counted from the beginning."""
         start_s = self.snapshots.start_h * HOUR_S
         return np.asarray((start_s + self.time_s) // HOUR_S % 24, np.int64)
 
     @cached_property
     def seen(self) -> Bools:
-        """Whether a step has a status."""
+        """Whether the status at each step is known."""
         return np.asarray(self.status != NOT_FETCHED)
 
     def among(self, place: Bools) -> Polls:
-        """Return only these snapshots; the others count as not fetched."""
+        """Return only the selected snapshots; the others count as not fetched."""
         series = self.snapshots
         return Polls(
             replace(series, status=np.where(place, series.status, NOT_FETCHED))
@@ -129,7 +128,7 @@ class Polls:
 
     @property
     def short_pct(self) -> float:
-        """Share of runs of up to 15 minutes, of runs whose both ends are seen, %.
+        """Share of runs of up to 15 minutes among runs whose ends are both observed, %.
 
         NaN if polls are further apart.
         """
@@ -162,9 +161,10 @@ class Polls:
 
     @property
     def drift_pct(self) -> tuple[float, float]:
-        """Increase of Low stock from the first half of the days to the second, points.
+        """Increase of Low stock from the first half of the days to the second, %
+        points.
 
-        With its 95 % half width, which allows for correlation between days.
+        Then its 95 % half width, which allows for correlation between days.
         """
         day, low = self.time_s[self.seen] // DAY_S, self.status[self.seen] == LOW
         halves = np.array_split(
@@ -178,7 +178,7 @@ class Polls:
 
     @property
     def price_usd_per_h(self) -> float:
-        """The median price."""
+        """The median price, USD per hour; NaN if unknown."""
         prices = self.snapshots.price_usd_per_h
         known = prices[~np.isnan(prices)]
         return float(np.median(known)) if len(known) else nan
@@ -186,7 +186,7 @@ class Polls:
     def run_h(self, low: bool) -> float:
         """Return the mean length of a run of Low (or other) stock, hours.
 
-        The time in such runs over the number of their ends; infinite if there is none.
+        The time in such runs divided by the number of their ends; infinite if 0.
         """
         both = self.seen[:-1] & self.seen[1:]
         inside = (self.status[:-1] == LOW) == low
@@ -198,7 +198,7 @@ class Polls:
     def correlation(self, lag_h: float) -> tuple[float, float]:
         """Return the correlation at a lag in hours, and its 95 % half width.
 
-        By 400 resamples of whole days; NaN if there are no such pairs.
+        The half width is from 400 resamples of whole days. NaN if there are no pairs.
         """
         lag = round(lag_h * HOUR_S / self.step_s)
         if not 0 < lag < len(self.status) or not self.seen.any():
@@ -230,10 +230,10 @@ class Polls:
 
 @dataclass(frozen=True, eq=False)
 class StockFit:
-    """A stock model of a type next to its snapshots.
+    """A stock model of a type, with the snapshots to compare it with.
 
-    stock: chances by hour, and persistence. later: the model of the first half next to
-    the second half, if both have two days.
+    stock: probabilities by hour, and persistence. later: the model fitted to the first
+    half, compared with the second half, if each half lasts two days.
     """
 
     polls: Polls
@@ -250,13 +250,13 @@ class StockFit:
 
     @property
     def low_pct(self) -> float:
-        """Share of Low stock at the polls by the model, %."""
+        """Share of Low stock at the polls according to the model, %."""
         low = np.array(self.stock.chances)[:, 2]
         return 100 * float(np.mean(low[self.polls.hour[self.polls.seen]]))
 
     @property
     def short_pct(self) -> float:
-        """Share of runs of up to 15 minutes by the model at its mean chance of Low."""
+        """Model's share of runs of up to 15 minutes at its mean share of Low, %."""
         return 100 * _short_share(self._holding, self.low_pct / 100, self.polls.step_s)
 
     def correlation(self, lag_h: float) -> float:
@@ -275,7 +275,7 @@ class StockFit:
 
 
 class Law:
-    """A stock model with chances, 24 x 3, at the polls of a series."""
+    """A stock model with chances, shape (24, 3), evaluated at the polls of a series."""
 
     def __init__(self, polls: Polls, chances: Floats) -> None:
         self._polls, self.chances = polls, chances
@@ -288,7 +288,7 @@ class Law:
         self._one = (1 - np.maximum(*ends)).sum(axis=(2, 3))
 
     def _pairs(self, lag: int) -> list[Ints]:
-        """Return first polls, both hours, and both statuses of the observed pairs."""
+        """Return first polls, both hours and both statuses of the observed pairs."""
         polls = self._polls
         first = np.flatnonzero(polls.seen[:-lag] & polls.seen[lag:])
         then = first + lag
@@ -301,14 +301,14 @@ class Law:
         ]
 
     def kept(self, lag: int) -> tuple[float, int]:
-        """Return the share of variates kept over a lag by the data, and the pairs."""
+        """Return the data's share of variates kept over a lag, and the pairs."""
         _, h, later, status, then = self._pairs(lag)
         products = (status - self._mean[h]) * (then - self._mean[later])
         held = float(np.sum(self._one[h, later] - self._mean[h] * self._mean[later]))
         return (float(np.sum(products)) / held if held > 1e-9 else nan), len(h)
 
     def correlation(self, lag: int, kept: float) -> float:
-        """Return the correlation of the status by the model."""
+        """Return the model's correlation of the status at a lag."""
         _, h, later, _, _ = self._pairs(lag)
         hours = self._polls.hour[self._polls.seen]
         mean = np.mean(self._mean[hours])
@@ -318,7 +318,7 @@ class Law:
         return float(covariance / variance) if variance > 1e-12 and len(h) else nan
 
     def runs(self, low: bool, kept: float) -> tuple[float, float]:
-        """Return the expected numbers of polls in runs that go on, and that end."""
+        """Return the expected numbers of polls after which runs continue, and end."""
         _, h, later, _, _ = self._pairs(1)
         one, other = self._from[h, 1], self._from[later, 1]  # chances of no Low stock
         if low:
@@ -390,9 +390,9 @@ class Law:
         return best if best.switch_s < best.persistence_s else self.one_scale()
 
     def tells_more(self, one: Holding, other: Holding) -> list[float]:
-        """Return per day how much better a model predicts than another.
+        """Return, per day, how much better model `one` predicts than model `other`.
 
-        The mean over the lags of the log-likelihood ratio of what is seen after each
+        This is the mean log-likelihood ratio, over lags, of the statuses after each
         poll.
         """
         gains, ends, step_s = [], self._ends, self._polls.step_s
@@ -433,8 +433,8 @@ def _short_share(holding: Holding, low: float, step_s: float) -> float:
 def fit_stock(snapshots: Snapshots) -> StockFit:
     """Fit the stock model to at least two days of snapshots of a type.
 
-    Raises InputError for less, or fewer than two snapshots in the two hours whose lags
-    determine the persistence.
+    Raises InputError for shorter series, or if snapshots are more than one hour apart,
+    as lags of up to two hours determine the persistence.
     """
     polls, name = Polls(snapshots), snapshots.gpu
     known, last_s = int(polls.seen.sum()), float(polls.time_s[-1])
@@ -466,7 +466,7 @@ def _fitted(polls: Polls, two: bool) -> HourlyStock:
 
 
 def _two_scales_tell_more(polls: Polls) -> bool:
-    """Whether two scales, fitted to every other day, predict the others better."""
+    """Return whether two scales, fitted to every other day, predict others better."""
     even = polls.snapshots.time_s // DAY_S % 2 == 0
     days = [polls.among(even), polls.among(~even)]
     if not all(half.seen.any() for half in days):
@@ -480,7 +480,7 @@ def _two_scales_tell_more(polls: Polls) -> bool:
 
 
 def _chances(polls: Polls) -> Floats:
-    """Return shares of the statuses by hour of day, 24 x 3; those of all if unseen."""
+    """Return the statuses' shares per hour, 24 x 3; overall shares for unseen hours."""
     rows = []
     for hour in range(24):
         statuses = polls.status[polls.seen & (polls.hour == hour)]
@@ -497,10 +497,10 @@ def _chances(polls: Polls) -> Floats:
 def measured(*paths: str | Path) -> Measured:
     """Read a market from files.
 
-    paths: one file of models (.toml, as written by `cgrsp market fit --out`), or
-    snapshots of types in any format of `read_market`, which are replayed; schedulers
-    know the fitted model. Raises InputError with the file's name for a wrong format or
-    repeated types.
+    paths: one file of models (.toml, as written by `cgrsp market fit --out`), or files
+    of snapshots in any format of `read_market`. Snapshots are replayed, and schedulers
+    know the model fitted to them. Raises InputError with the file's name for a wrong
+    format or repeated types.
     """
     require(len(paths) > 0, "market", paths, "at least one file")
     if any(Path(path).suffix == ".toml" for path in paths):
@@ -514,7 +514,7 @@ def measured(*paths: str | Path) -> Measured:
 
 
 def snapshots_of(paths: Iterable[str | Path]) -> list[Snapshots]:
-    """Read the series of some files; InputError for a repeated type."""
+    """Read the series of several files; InputError for a repeated type."""
     listed = [series for path in paths for series in read_market(path)]
     names = [series.gpu for series in listed]
     require(len(set(names)) == len(names), "types of the market", names, "different")
@@ -559,11 +559,11 @@ def _of_toml(path: Path) -> Measured:
 
 
 def series_of(listed: Iterable[Snapshots]) -> tuple[StockSeries, ...]:
-    """Return recorded series for a replay; second 0 is the first snapshot of all.
+    """Return recorded series for a replay; time 0 is the first snapshot of any series.
 
-    All start again after the last of all. A status holds until the next that was
-    fetched, the first also before, and the last to the end. Without dates, hours of the
-    day count from the beginning of the file.
+    All series repeat after the last snapshot of any of them. A status applies until the
+    next fetched one; the first also applies before its time, the last until the end.
+    Without dates, hours of the day count from the beginning of the file.
     """
     listed = list(listed)
     starts = [series.start for series in listed if series.start is not None]

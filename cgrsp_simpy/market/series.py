@@ -19,12 +19,12 @@ Four formats, plain or gzipped, distinguished by their content:
                              (not fetched), the number of available instances, or up
                              and down for 1 and 0.
 
-A number of instances means Low at 0, High at the greatest of the series, and Medium
-between. Of offers by label the best counts, since one instance is wanted. A snapshot
-without any labelled offer was not fetched. All timestamps have a zone, and are
-converted to UTC, or none has.
+A number of instances means Low at 0, High at the maximum of the series, and Medium in
+between. Of labelled offers, the best label counts, since one instance is needed. A
+snapshot without labelled offers counts as not fetched. Either all timestamps have a
+zone, and are converted to UTC, or none has one.
 
-A series of spot instances is a file with numbers of instances, of one type, in even
+A series of spot instances is a file with the numbers of instances of one type, at even
 steps.
 """
 
@@ -68,12 +68,12 @@ INSTANCES = {"up": 1, "down": 0}
 
 @dataclass(frozen=True, eq=False)
 class Snapshots:
-    """Records of a type.
+    """Recorded snapshots of a type.
 
-    time_s: of each snapshot, seconds from the first of the series, increasing. status:
-    0 High, 1 Medium, 2 Low, -1 not fetched. price_usd_per_h: NaN if unknown. start: the
-    moment of second 0 (UTC); None without a calendar. begins_s: seconds from the first
-    snapshot of the file, of any type, to second 0.
+    time_s: time of each snapshot, seconds from the first of the series, increasing.
+    status: 0 High, 1 Medium, 2 Low, -1 not fetched. price_usd_per_h: NaN if unknown.
+    start: date and time of second 0 (UTC); None if unknown. begins_s: seconds from the
+    first snapshot of the file, of any type, to second 0.
     """
 
     gpu: str
@@ -85,7 +85,7 @@ class Snapshots:
 
     @property
     def start_h(self) -> float:
-        """Hour of day at second 0; without a calendar, since the first snapshot."""
+        """Hour of day at second 0; without dates, counted from the first snapshot."""
         own = self.start
         if own is None:
             return self.begins_s / 3600 % 24
@@ -93,10 +93,10 @@ class Snapshots:
 
 
 class Row(NamedTuple):
-    """Snapshot as in the file.
+    """A snapshot as recorded in the file.
 
-    moment: a date, or seconds. instances: their number, if the file has one instead of
-    a status. zoned: whether the date has a zone.
+    moment: a date, or seconds. instances: number of instances, if the file has this
+    instead of a status. zoned: whether the date has a zone.
     """
 
     line: int
@@ -111,9 +111,9 @@ class Row(NamedTuple):
 def read_market(path: str | Path) -> list[Snapshots]:
     """Read the snapshots of a file, one series per type in order of appearance.
 
-    path: in a format of the module's docstring. Raises InputError with the file's name
-    and, if any, line, for an invalid format, times that do not increase, unknown
-    statuses and negative prices.
+    path: a file in a format of the module's docstring. Raises InputError with the
+    file's name and, if known, the line, for an invalid format, times that do not
+    increase, unknown statuses and negative prices.
     """
     path = Path(path)
     with faults_of(path), opened(path) as file:
@@ -125,7 +125,7 @@ def read_market(path: str | Path) -> list[Snapshots]:
 
 
 def rows_of(path: Path, file: TextIO) -> list[Row]:
-    """Return the snapshots of an open file in its order; InputError if invalid."""
+    """Return the snapshots of an open file in file order; InputError if invalid."""
     start = file.read(1)
     while start.isspace():
         start = file.read(1)
@@ -149,7 +149,7 @@ def seconds_between(before: Row, after: Row) -> float:
 
 
 def _series(gpu: str, rows: Sequence[Row], of_all: Row) -> Snapshots:
-    """Return the rows of a type. of_all: the first row of the file, by its time."""
+    """Return the series of one type. of_all: the earliest row of the file."""
     first = rows[0].moment
     for before, after in pairwise(rows):
         if not seconds_between(before, after) > 0:
@@ -169,7 +169,7 @@ def _series(gpu: str, rows: Sequence[Row], of_all: Row) -> Snapshots:
 
 
 def _status(row: Row, most: int) -> int:
-    """Return the status of a snapshot, from instances by the greatest of the series."""
+    """Return a snapshot's status; most: greatest number of instances in the series."""
     if row.instances is None:
         return row.status
     return 2 if not row.instances else 0 if row.instances == most else 1
@@ -215,7 +215,7 @@ def _of_trace(path: Path, trace: dict[str, Any]) -> list[Row]:
 
 
 def _of_prices(path: Path, entries: Iterable[tuple[int, Any]]) -> list[Row]:
-    """Return the changes of AWS's spot prices, whose newest one comes first."""
+    """Return the changes of AWS's spot prices, which are listed newest first."""
     log.info("%s: prices only: instances count as available", path)
     rows = []
     for line, entry in entries:
@@ -313,7 +313,7 @@ def _listed(line: int, cells: dict[str, str], name: str) -> Row:
 
 
 def _moment(line: int, text: str) -> tuple[datetime | float, bool]:
-    """Parse a date, or seconds, and return whether it has a zone."""
+    """Parse a date, or seconds; also return whether the date has a zone."""
     seconds = tried(float, text)
     if seconds is None:
         told = f"line {line}: time(={text!r}) must be seconds, or a timestamp"
@@ -324,13 +324,13 @@ def _moment(line: int, text: str) -> tuple[datetime | float, bool]:
 
 @declared()
 class Series:
-    """Availability of a spot instance by poll, constant between polls.
+    """Availability of a spot instance at each poll, constant between polls.
 
-    name: of the zone, or the file. steps: number of polls. up: whether it was available
-    at the first. changes: the polls at which that changes, in order. prices: the polls
-    at which the price changes, from 0 on, with the price in USD per hour; empty if
-    unknown. kept: whether a running instance survives when it is down, which then only
-    prevents new ones.
+    name: name of the zone, or of the file. steps: number of polls. up: whether it was
+    available at the first poll. changes: the polls at which availability changes, in
+    order. prices: pairs of a poll at which the price changes, beginning with 0, and the
+    price in USD per hour; empty if unknown. kept: whether running instances survive
+    times without availability, which then only prevent new ones.
     """
 
     name: str
@@ -359,9 +359,9 @@ class Series:
         usd_per_h: npt.ArrayLike = (),
         kept: bool = False,
     ) -> Series:
-        """Build the series of a status at each poll.
+        """Build a series from the status at each poll.
 
-        status: whether an instance was available. usd_per_h: per poll; empty if
+        status: whether an instance was available. usd_per_h: price per poll; empty if
         unknown.
         """
         polled, prices = np.asarray(status, bool), np.asarray(usd_per_h, float)
@@ -411,7 +411,7 @@ class Series:
         return np.diff(edges)[0 if up == self.up else 1 :: 2]
 
     def ended(self, up: bool) -> Bools:
-        """Return which of the runs of `runs_s` end within the series, shape (runs,)."""
+        """Return which runs of `runs_s` end within the series, shape (runs,)."""
         found = np.ones(len(self.runs_s(up)), bool)
         if up == (self.up != (len(self.changes) % 2 == 1)):
             found[-1] = False
@@ -423,9 +423,9 @@ def read_series(path: str | Path, needed: Count = 1) -> Series:
     """Read a series of spot instances, named after the file.
 
     path: JSON or CSV, plain or gzipped; see the module's docstring. needed: instances
-    at once that count as available. Raises InputError for a file that is missing, empty
+    that must be available at once. Raises InputError for a file that is missing, empty
     or damaged; for polls that are missing, out of order or at uneven steps; for invalid
-    numbers of instances, prices at only some polls, and several types.
+    numbers of instances, prices at only some polls, or several types.
     """
     path = Path(path)
     with faults_of(path), opened(path) as file:

@@ -1,4 +1,4 @@
-"""The stock of a run: actual statuses, and those that schedulers see."""
+"""Stock during a run: actual statuses, and those that schedulers see."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ MOST_COURSES = 2_000  # of a type's stock that are drawn until one agrees
 class Stock:
     """The stock of each type over a run; it depends only on the seed.
 
-    seed: of the streams "market TYPE", and of "market start" for the start of a replay:
-    any second, or, if the series have hours of day, the clock's hour on one of their
-    days.
+    seed: seed of the streams "market TYPE", and of "market start", which determines the
+    start of a replay: any second, or, if the series have hours of day, the clock's hour
+    on one of their days.
     """
 
     def __init__(self, market: Market, seed: int) -> None:
@@ -38,8 +38,8 @@ class Stock:
     def status(self, gpu: GpuType, time_s: float, uniform: float) -> Status:
         """Return the status at a dispatch, the same for all slots of a type.
 
-        time_s: seconds. uniform: the job's own variate, for a type whose stock does not
-        persist (thesis Eq. 3.1).
+        time_s: seconds. uniform: the job's variate, used for a type whose stock does
+        not persist (thesis Eq. 3.1).
         """
         path = self._path(gpu)
         return (
@@ -53,7 +53,7 @@ class Stock:
         return self._path(gpu) is not None
 
     def seen_s(self, gpu: GpuType, now_s: float) -> float | None:
-        """Return when a type was last polled, seconds; None if it is not seen."""
+        """Return when a type was last polled, seconds; None if it is never polled."""
         poll_s = self.market.poll_s
         if poll_s is None or self._path(gpu) is None:
             return None
@@ -67,8 +67,8 @@ class Stock:
     ) -> None:
         """Draw a type's persistent stock again until it agrees with observations.
 
-        Of MOST_COURSES that do not agree, the nearest is taken. misses: the number of
-        observations that a course, a function of the time in seconds, does not match.
+        If none of MOST_COURSES agrees, that with the fewest mismatches is used. misses:
+        number of mismatches of a course (time in seconds -> status).
         """
         least = inf
         for number in range(MOST_COURSES if self.persists(gpu) else 0):
@@ -80,7 +80,7 @@ class Stock:
                 return
 
     def changes_s(self, gpu: GpuType, after_s: float, before_s: float) -> list[float]:
-        """Return possible changes of a type's status between two times, seconds."""
+        """Return possible times of a status change between two times, seconds."""
         path = self._path(gpu)
         if isinstance(path, _Replayed):
             return path.changes_s(after_s, before_s)
@@ -88,7 +88,7 @@ class Stock:
         return sorted({*epochs_s, *law_changes_s(self.market, after_s, before_s)})
 
     def runs_out_s(self, gpu: GpuType, after_s: float) -> float:
-        """Return when a persistent type next becomes Low, seconds, or infinity."""
+        """Return when a persistent type next becomes Low, seconds; inf if never."""
         if gpu.name not in self._shortages:
             self._shortages[gpu.name] = self._drawn_shortages_s(gpu), []
         later, times_s = self._shortages[gpu.name]
@@ -97,7 +97,7 @@ class Stock:
         return times_s[bisect_right(times_s, after_s)]
 
     def _drawn_shortages_s(self, gpu: GpuType) -> Iterator[float]:
-        """Yield when the stock of a type becomes Low, day by day; finally infinity."""
+        """Yield the times at which a type's stock becomes Low, day by day; then inf."""
         path, begin_s, was_low = self._path(gpu), 0.0, True
         assert path is not None
         while path.runs_out:
@@ -113,7 +113,7 @@ class Stock:
             yield inf
 
     def _path(self, gpu: GpuType) -> _Held | _Replayed | None:
-        """Return the course of a type's stock; None if every dispatch draws its own."""
+        """Return the course of a type's stock; None if it is drawn per dispatch."""
         if gpu.name not in self._paths:
             self._paths[gpu.name] = self._made(gpu)
         return self._paths[gpu.name]
@@ -127,7 +127,7 @@ class Stock:
 
 
 class _Held:
-    """The variate U(t) of a type, see the market's module."""
+    """The persistent variate U(t) of a type; see the module `law`."""
 
     def __init__(self, market: Market, gpu: GpuType, seed: int, *numbers: int) -> None:
         self._market, self._gpu = market, gpu
@@ -154,7 +154,7 @@ class _Held:
         return self._market.status(self._gpu, time_s, self._levels[shown].at(at_s))
 
     def changes_s(self, after_s: float, before_s: float) -> list[float]:
-        """Return the epochs between two times, or the next poll after each."""
+        """Return the redraws between two times; if polled, the next poll of each."""
         every_s, from_s = self._own.every_s, self._own.polled_s(after_s)
         times_s = [
             at_s for level in self._levels for at_s in level.epochs_s(from_s, before_s)
@@ -165,7 +165,7 @@ class _Held:
 
 
 class _Level:
-    """A uniform variate that is redrawn at the epochs of a Poisson process."""
+    """A uniform variate that is drawn again at the events of a Poisson process."""
 
     def __init__(self, generator: Generator, mean_s: float) -> None:
         self._mean_s, self._rng = mean_s, generator
@@ -190,7 +190,7 @@ class _Level:
 
 
 class _Replayed:
-    """A recorded series, from a second on."""
+    """A recorded series, replayed from `start_s` on."""
 
     def __init__(self, series: StockSeries, start_s: float) -> None:
         self._series, self._start_s = series, start_s
@@ -206,7 +206,7 @@ class _Replayed:
 
 
 def start_s(market: Market, seed: int) -> float:
-    """Return the second of the series at which a run of a seed begins."""
+    """Return the second of the recorded series at which a seed's run begins."""
     if not market.series:
         return 0.0
     longest = max(market.series, key=lambda series: series.length_s)
@@ -219,7 +219,7 @@ def start_s(market: Market, seed: int) -> float:
 
 
 def law_changes_s(market: Market, after_s: float, before_s: float) -> list[float]:
-    """Return when the stock model changes between two times, never too early."""
+    """Return when the model's chances change between two times, never too early."""
     changes_s = []
     for day in range(int(after_s // DAY_S), int(before_s // DAY_S) + 1):
         for hour in market.change_hours:

@@ -1,4 +1,4 @@
-"""Spot instances by zone: recorded series with prices, or a generated market."""
+"""Spot instances by zone: recorded series with prices, or a synthetic market."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ MOST_HOURS = 87_600  # ten years
 
 
 class Stretch(NamedTuple):
-    """A time, seconds of the run, from which on a zone has instances or none."""
+    """Time from which on a zone has instances (up) or none, seconds of the run."""
 
     from_s: float
     up: bool
 
 
 class Price(NamedTuple):
-    """A price from a time on, seconds on the clock of the run."""
+    """Price from a time on; from_s: seconds of the run."""
 
     from_s: float
     usd_per_h: float
@@ -58,11 +58,11 @@ class Price(NamedTuple):
 
 @dataclass(frozen=True)
 class Zone:
-    """A zone, or another place with instances, during a run.
+    """A zone, or another source of instances, during a run.
 
-    stretches: up and down in turn, in seconds of the run; the first began at its start
-    or before. history: the series before the run. prices: of an instance, from the
-    start on; none: the job's price. kept: as in `Series`.
+    stretches: alternately up and down, in seconds of the run; the first began at or
+    before the start. history: the series before the run. prices: prices of an instance
+    from the start on; empty: the job's price. kept: as in `Series`.
     """
 
     name: str
@@ -73,12 +73,12 @@ class Zone:
 
     @property
     def region(self) -> str:
-        """The region of a zone such as us-east-1f or us-central1-a, or its name."""
+        """Region of a zone such as us-east-1f or us-central1-a, or the zone's name."""
         found = re.match(r"([a-z]+-[a-z]+-?\d+)-?[a-z](_|$)", self.name)
         return found[1] if found else self.name
 
     def usd(self, from_s: float, to_s: float) -> float:
-        """Return the cost of an instance from one time to another."""
+        """Return the cost of an instance between two times, USD."""
         ends_s = [*(price.from_s for price in self.prices[1:]), math.inf]
         return summed(
             max(0.0, min(to_s, end_s) - max(from_s, price.from_s))
@@ -90,7 +90,7 @@ class Zone:
 
 @declared()
 class Traces:
-    """Zones with known series; a run begins at a random poll in their later part."""
+    """Zones with recorded series; a run starts at a random poll of their later part."""
 
     series: Annotated[Entries[Series], rule("a list of at least one Series", bool)] = (
         parameter(
@@ -121,7 +121,7 @@ class Traces:
 
     @property
     def all_series(self) -> tuple[Series, ...]:
-        """The series of the zones, then that of on demand if there is one."""
+        """Series of the zones, then that of on demand, if there is one."""
         return self.series if self.on_demand is None else (*self.series, self.on_demand)
 
     @property
@@ -136,11 +136,11 @@ class Traces:
 
     @property
     def before(self) -> int:
-        """Polls before every run."""
+        """Number of polls before every run."""
         return int(self.history * self.steps)
 
     def check(self, length_s: float) -> None:
-        """Warn of series that are shorter than a run, or of different length."""
+        """Warn about series that are shorter than a run, or of different lengths."""
         later_s = (self.steps - self.before) * self.step_s
         if later_s < length_s:
             log.warning(
@@ -156,7 +156,7 @@ class Traces:
     def draw(self, zones: int, length_s: float, seed: int) -> tuple[Zone, ...]:
         """Return the first zones of a run of `length_s` from a poll drawn by the seed.
 
-        The poll is the same in all zones. Behind them on demand, if it has a series.
+        The poll is the same in all zones. On demand comes last, if it has a series.
         """
         later, wanted = self.steps - self.before, int(-(-length_s // self.step_s))
         starts = later - wanted + 1 if wanted <= later else later
@@ -173,13 +173,13 @@ def read_traces(
     history: float = 0.5,
     on_demand: str = "",
 ) -> Traces:
-    """Read zones from files, with prices if recorded.
+    """Read zones from files, with prices if they are recorded.
 
-    paths: one per zone, JSON or CSV, see `market.series.read_series`; or of offers,
-    JSON lines as for `cgrsp market`, then a zone per provider, whose instances are kept
-    once rented. needed: instances at once that the job needs. history: the share of the
-    series before every run. on_demand: a file of one series, the availability on
-    demand. Raises InputError for a wrong file, or files that do not fit each other.
+    paths: one file per zone, JSON or CSV (see `market.series.read_series`); or offers,
+    JSON lines as for `cgrsp market`: one zone per provider, whose instances are kept
+    once rented. needed: instances that the job needs at once. history: share of the
+    series before every run. on_demand: file with one series, the availability on
+    demand. Raises InputError for an invalid file, or files that do not match.
     """
     found = [series for path in paths for series in read_zones(path, needed)]
     dear = read_zones(on_demand, needed) if on_demand else [None]
@@ -191,7 +191,7 @@ def read_traces(
 
 @checked
 def read_zones(path: str | Path, needed: Count = 1) -> list[Series]:
-    """Return the zones of a file, as in `read_traces`: one, or one per provider."""
+    """Return the zones of a file as in `read_traces`: one, or one per provider."""
     path = Path(path)
     with faults_of(path), opened(path) as file:
         start = file.readline()
@@ -203,7 +203,7 @@ def read_zones(path: str | Path, needed: Count = 1) -> list[Series]:
 def _providers(lines: Sequence[str], needed: int) -> list[Series]:
     """Return one series per provider, from snapshots of offers.
 
-    Polled at the median step, up if enough offers are listed, at the lowest price.
+    Polls are at the median step. Up: enough offers are listed; price: the lowest.
     """
     times_s, found = list[float](), list[dict[str, Any]]()
     for line, text in enumerate(lines, 1):
@@ -253,7 +253,7 @@ Hours = Annotated[
 
 @declared()
 class TwoState:
-    """A synthetic market: each zone is up and down in turn for geometric times."""
+    """A synthetic market: each zone is alternately up and down for geometric times."""
 
     up_h: Hours = parameter("Mean time up, hours; at least a step.", default=3.0)
     down_h: Hours = parameter("Mean time down, hours; at least a step.", default=3.0)
@@ -278,7 +278,7 @@ class TwoState:
         """Do nothing: the market is as long as a run."""
 
     def draw(self, zones: int, length_s: float, seed: int) -> tuple[Zone, ...]:
-        """Return the zones of a run of `length_s`, each from its own stream."""
+        """Return the zones of a run of `length_s`, each from its own random stream."""
         before = int(self.history_h * HOUR_S // self.step_s)
         wanted = int(-(-length_s // self.step_s))
         polls = before + np.arange(wanted)
@@ -297,7 +297,7 @@ class TwoState:
 
 
 def _zone(series: Series, polls: Ints, step_s: int, seen: int) -> Zone:
-    """Return a zone from a run's polls, `step_s` apart, and those before `seen`."""
+    """Return a zone from a run's polls, `step_s` apart, and the polls before `seen`."""
     finer, first = series.step_s // step_s, int(polls[0])
     own = polls // finer
     status = series.status[own]

@@ -2,9 +2,9 @@
 
 A job needs some hours of computing by a deadline. A spot instance is cheap, but may be
 unavailable or preempted at any time; an on-demand instance is expensive and always
-available; each start costs a changeover without progress. A `Scenario` (the job, and a
-market: `Traces` of zones, or a generated `TwoState` market) is used like that of any
-module; a policy is a name of POLICIES, or any function of a `View`.
+available. Each start costs a changeover. A `Scenario` (the job, and a market: `Traces`
+of zones, or a generated `TwoState` market) is used like any scenario; a policy is a
+name of POLICIES, or a function of a `View`.
 
     import cgrsp_simpy as cg
     day = cg.spot.Scenario(deadline=52)

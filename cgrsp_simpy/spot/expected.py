@@ -1,9 +1,9 @@
-"""A policy that uses persistence: least expected cost under a model fitted to the past.
+"""Policy of least expected cost under a model of persistence, fitted to the past.
 
-Zones alternate between up and down. The rate at which that ends depends on the age, by
-classes (a semi-Markov process), unless one class describes the history as well. A
-dynamic program over time left, work left, zones' states and the job's resource decides
-whether to wait, to compute on demand, or to begin on spot. This policy is ours.
+Zones alternate between up and down. The rate at which an up or down time ends depends
+on its age class (a semi-Markov process), unless one class describes the history as
+well. A dynamic program over remaining time and work, zones' states and the job's
+resource decides whether to wait, run on demand or start on spot. This policy is ours.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ PLANNED_H = 3.0  # least age of a plan that is renewed
 def exposure(
     history: Series, up: bool, ages_h: tuple[float, ...]
 ) -> tuple[Floats, Floats]:
-    """Return the ends of up (down) times, and hours at risk, by class of age."""
+    """Return the ends of up (down) times, and the hours at risk, per age class."""
     runs_h, ended = history.runs_s(up) / HOUR_S, history.ended(up)
     pairs = [
         (
@@ -46,16 +46,16 @@ def exposure(
 
 
 def hazards(history: Series, up: bool, ages_h: tuple[float, ...]) -> Floats:
-    """Return the rate at which an up (down) time ends, by class of age, 1/h.
+    """Return the rate at which an up (down) time ends, per age class, 1/h.
 
-    Ends plus a half (Jeffreys' prior of a Poisson rate) over time at risk.
+    It is (ends + 1/2) / time at risk, by Jeffreys' prior of a Poisson rate.
     """
     ends, risk_h = exposure(history, up, ages_h)
     return np.asarray((ends + 0.5) / np.maximum(risk_h, history.step_s / HOUR_S))
 
 
 def classes_of(histories: Sequence[Series]) -> tuple[float, ...]:
-    """Return the best classes of age by Akaike's criterion, within MOST_STATES."""
+    """Return the best age classes by Akaike's criterion, within MOST_STATES."""
 
     def criterion(ages_h: tuple[float, ...]) -> float:
         total = 0.0
@@ -73,9 +73,9 @@ def classes_of(histories: Sequence[Series]) -> tuple[float, ...]:
 
 
 def transitions(history: Series, ages_h: tuple[float, ...], step_h: float) -> Floats:
-    """Return a zone's transition probabilities in a step.
+    """Return a zone's transition probabilities for one step.
 
-    States: down by class of age, then up. Ages leave a class at the rate 1 / its width.
+    States: down per age class, then up. Ages leave a class at rate 1 / its width.
     """
     classes = len(ages_h)
     rates = np.zeros((2 * classes, 2 * classes))
@@ -88,7 +88,7 @@ def transitions(history: Series, ages_h: tuple[float, ...], step_h: float) -> Fl
 
 
 def seen(zone: ZoneView, now_s: float) -> Series:
-    """Return a zone's history with its course since the run began."""
+    """Return a zone's history, extended by its course since the run began."""
     past = zone.history
     steps = past.steps + int(now_s // past.step_s)
     turns = zone.turns if zone.turns[0].up != past.status[-1] else zone.turns[1:]
@@ -98,7 +98,7 @@ def seen(zone: ZoneView, now_s: float) -> Series:
 
 
 class ExpectedCost:
-    """The resource of least expected cost, computed at each step of a `Plan`."""
+    """The resource of least expected cost, evaluated at each step of a `Plan`."""
 
     plan: Plan | None = None
 
@@ -111,11 +111,11 @@ class ExpectedCost:
 class Plan:
     """The dynamic program. Time and work left are in steps; slack is their difference.
 
-    value: of the job idle, on demand and in each zone; one row per state of the zones,
-    one column per slack. The overhead of a start counts as added work; if a changeover
-    is cut short, the rest of it is lost, unlike in the real run. Prices and the region
-    of the checkpoint are assumed to last, and on demand to be available. Of many zones,
-    those are used that saved the most per hour, weighted by availability.
+    value: expected cost if the job is idle, on demand or in each zone; one row per
+    state of the zones, one column per slack. The overhead of a start counts as added
+    work; the rest of an interrupted changeover is lost, unlike in the run. Prices and
+    the checkpoint's region are assumed constant, and on demand available. Of many
+    zones, those that save most per hour, weighted by availability, are used.
     """
 
     def __init__(self, view: View) -> None:
@@ -158,7 +158,7 @@ class Plan:
         )
 
     def stale(self, view: View) -> bool:
-        """Whether prices, or the region of the checkpoint, have changed."""
+        """Whether a price, or the region of the checkpoint, has changed."""
         now = [
             view.dear.usd_per_h,
             *(view.zones[number].usd_per_h for number in self.numbers),
@@ -168,9 +168,9 @@ class Plan:
         return (moved or away) and view.now_s >= self.made_s + PLANNED_H * HOUR_S
 
     def solved(self, most: int) -> npt.NDArray[np.int8]:
-        """Return the best choice from idle and on demand, by time left, state, slack.
+        """Return the best choices, by time left, idle or on demand, state and slack.
 
-        The index of a zone, -1 for idle, -2 for on demand.
+        A choice is the index of a zone, -1 for idle, or -2 for on demand.
         """
         zones, states = self.up.shape
         value = np.zeros((2 + zones, states, len(self.slack)))
@@ -211,7 +211,7 @@ class Plan:
         return value, names[np.stack([idle.argmin(axis=0), paid.argmin(axis=0)])]
 
     def less(self, value: Floats, steps: float) -> Floats:
-        """Return values at `steps` less of slack, interpolated."""
+        """Return values for a slack reduced by `steps`, interpolated."""
         if not steps:
             return value
         at = np.clip(self.slack - steps, 0, None)

@@ -17,8 +17,8 @@ from cgrsp_simpy.base.parameters import (
 class Job(NamedTuple):
     """The job: its work, deadline and prices.
 
-    id: name in listings. work_s: computing that it needs. deadline_s: by when it must
-    be done, from its start. overhead_s: of each start, without progress.
+    id: its name in tables. work_s: computing time that it needs. deadline_s: deadline,
+    from its start. overhead_s: changeover time without progress at each start.
     """
 
     id: int
@@ -31,11 +31,10 @@ class Job(NamedTuple):
 
 @declared()
 class Checkpoints:
-    """The saving of work for when an instance ends, and its costs.
+    """How work is saved before an instance ends, and the costs of that.
 
-    What is computed in the last `write_s` is lost. If an instance is preempted with a
-    notice shorter than that, or none, all is lost since the last checkpoint that was
-    written.
+    Work of the last `write_s` seconds is lost. If an instance is preempted with a
+    shorter notice, or none, all work since the last written checkpoint is lost.
     """
 
     checkpoint_s: NotNegative = parameter(
@@ -81,18 +80,18 @@ class Checkpoints:
 
     @property
     def abrupt(self) -> bool:
-        """Whether an instance is preempted before a checkpoint can be written."""
+        """Whether a preemption comes before a checkpoint can be written."""
         return self.checkpoint_s > 0 and (
             self.notice_s < self.write_s or not self.notice_s
         )
 
     @property
     def most_lost_s(self) -> float:
-        """Greatest loss of computing at once, seconds."""
+        """Greatest computing time that can be lost at once, seconds."""
         return self.write_s + self.abrupt * self.checkpoint_s
 
     def lost_s(self, computed_s: float, taken: bool) -> float:
-        """Return the loss of computing of an instance that ends, seconds."""
+        """Return the computing time lost when an instance ends, seconds."""
         kept_s = max(0.0, computed_s - self.write_s)
         if taken and self.abrupt:
             kept_s = min(
@@ -102,12 +101,12 @@ class Checkpoints:
 
     @property
     def moving_usd(self) -> float:
-        """Cost of a move to another region."""
+        """Cost of moving the checkpoint to another region, USD."""
         return self.size_gb * self.transfer_usd_per_gb
 
     @property
     def storing_usd_per_h(self) -> float:
-        """Cost of storing a checkpoint until the job is done."""
+        """Cost of storing the checkpoint, USD per hour."""
         return self.size_gb * self.storage_usd_per_gb_month / 730
 
 
@@ -115,10 +114,10 @@ FREE = Checkpoints()  # nothing is lost, and nothing costs
 
 
 class Stay(NamedTuple):
-    """The job on one instance, from its start, with the changeover, until it ended.
+    """Stay of the job on one instance, from start to end, including the changeover.
 
     place: the zone's number, or that of on demand. end: done, taken (by the market) or
-    left (by the policy); "" of one that is planned.
+    left (by the policy); "" for a planned stay.
     """
 
     place: int
@@ -127,5 +126,5 @@ class Stay(NamedTuple):
     end: str = ""
 
     def wasted(self, overhead_s: float) -> bool:
-        """Whether it ended before its changeover did."""
+        """Return whether the stay ended before its changeover did."""
         return self.end != "done" and self.to_s <= self.from_s + overhead_s

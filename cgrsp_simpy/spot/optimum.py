@@ -1,20 +1,20 @@
-"""The omniscient optimum: the exact least cost with full knowledge of the market.
+"""The omniscient optimum: the exact minimum cost with full knowledge of the market.
 
-Time is cut into cells at every change of a resource, and work into units: the greatest
-common divisor of work, deadline, overhead, writing time and cell lengths, all whole
-seconds. A backward dynamic program finds the least cost for each resource, each region
-of the checkpoint and each amount of work left. An instance that ends before the work is
-done costs the time of one checkpoint, as preemptions are known in advance.
+Time is divided into cells at every change of a resource, and work into units: the
+greatest common divisor of work, deadline, overhead, writing time and cell lengths, all
+whole seconds. A backward dynamic program finds the least cost for each resource, each
+region of the checkpoint and each amount of work left. An instance that ends before the
+work is done costs the time of one checkpoint, as preemptions are known in advance.
 
-Why cells cost nothing: for a given sequence of resources, the best times solve a linear
-program whose constraints are differences of times, except that of the work. So at an
-optimal corner all times but one (or two that coincide) are changes of the market. A
-moment that ends one instance and starts the next can be moved within its cell at a
-linear cost, so to an edge. While prices are constant, a whole instance shifts left for
-free, so the one time is an end; if prices move, it may be a start. In a cell an
-instance is therefore held throughout, or not at all; or it ends there, with the work
-done or the rest left for later cells; or it begins there and lasts. All amounts of work
-are then whole units.
+Cells do not change the optimum: for a given sequence of resources, the best times solve
+a linear program whose constraints are differences of times, except that on the work. So
+at an optimal vertex, all times except one (or two that coincide) are changes of the
+market. A time that ends one instance and starts the next can be moved to an edge of its
+cell, as the cost is linear. While prices are constant, a whole instance can start
+earlier at no cost, so the one time is an end; if prices change, it may be a start.
+Hence in a cell an instance is held throughout or not at all, ends (with the work done
+or the rest left for later cells), or begins and lasts. All amounts of work are then
+whole units.
 """
 
 from __future__ import annotations
@@ -47,16 +47,16 @@ ON, ENDS, DONE, LEAVES, IDLE = -1, -2, -3, -4, -5
 
 
 class Optimum(NamedTuple):
-    """Least cost and a plan of that cost; infinite and () if none is in time."""
+    """Minimum cost, and a plan with that cost; infinite and () if none is in time."""
 
     cost_usd: float
     plan: tuple[Stay, ...]
 
 
 class Cell(NamedTuple):
-    """A time without a change of the market. from_s, length: seconds, units.
+    """A period without a change of the market. from_s: seconds; length: units.
 
-    up, usd: by resource, availability and cost per unit.
+    up, usd: availability and cost per unit of each resource.
     """
 
     from_s: float
@@ -71,9 +71,9 @@ def optimum(
     checkpoints: Checkpoints = FREE,
     on_demand: Zone = ON_DEMAND,
 ) -> Optimum:
-    """Return the least cost of the job with full knowledge of the market.
+    """Return the minimum cost of the job with full knowledge of the market.
 
-    Raises InputError for times that are not whole seconds, and without a zone.
+    Raises InputError if there is no zone, or if a time is not in whole seconds.
     """
     require(len(zones) > 0, "zones", zones, "at least one Zone")
     market = Market(job, tuple(zones), checkpoints, on_demand)
@@ -87,7 +87,7 @@ def optimum(
 
 @dataclass(frozen=True, eq=False)
 class Market:
-    """The job and the course of its zones, the same for all policies of a seed."""
+    """The job and the course of its zones, the same for all policies with one seed."""
 
     job: Job
     zones: tuple[Zone, ...]
@@ -108,14 +108,14 @@ class Market:
 
     @cached_property
     def regions(self) -> tuple[int, ...]:
-        """By zone, its region's number; all are equal if moving is free."""
+        """Region number of each zone; all are equal if moving is free."""
         names = [
             zone.region if self.checkpoints.moving_usd else "" for zone in self.zones
         ]
         return tuple(list(dict.fromkeys(names)).index(name) for name in names)
 
     def moving_usd(self, region: int, place: int) -> float:
-        """Cost of beginning at a resource with the checkpoint in a region."""
+        """Return the cost of moving the checkpoint from a region to a resource, USD."""
         away = place < len(self.zones) and self.regions[place] != region
         return self.checkpoints.moving_usd if away else 0.0
 
@@ -137,10 +137,10 @@ class Market:
 
 
 class _Program:
-    """The dynamic program: least cost by row (state) and column (work left, in units).
+    """The dynamic program: least cost per row (state) and column (work left, in units).
 
-    Rows: a zone with an instance, or on demand with the checkpoint in a region; then
-    the regions without an instance. Columns begin at the least possible work.
+    Rows: a zone with an instance, or on demand with the checkpoint in a region; then no
+    instance, per region. Columns begin at the least possible work.
     """
 
     def __init__(self, market: Market) -> None:
@@ -185,7 +185,7 @@ class _Program:
         self.idle = len(self.rows)  # the first row without
 
     def solved(self) -> Optimum:
-        """Return the least cost and a plan."""
+        """Return the minimum cost and a plan."""
         left = self.left(len(self.cells))
         value = np.full((self.idle + max(self.market.regions) + 1, len(left)), np.inf)
         value[:, left == 0] = 0.0
@@ -200,17 +200,17 @@ class _Program:
         )
 
     def left(self, number: int) -> Ints:
-        """Return the possible work left at an edge, with the overhead that is left."""
+        """Return the possible work left at an edge, including the overhead left."""
         least = max(0, self.work - self.edges[number])
         return np.arange(least, self.work + self.overhead + 1)
 
     def before(
         self, number: int, after: Floats
     ) -> tuple[Floats, npt.NDArray[np.int16]]:
-        """Return the least cost from the start of a cell, given its end, and choices.
+        """Return least costs at the start of a cell from those at its end, and choices.
 
-        With an instance ON, ENDS or DONE; without IDLE, or the row in which one begins,
-        at once or, from `idle` rows on, late.
+        Choices: with an instance ON, ENDS, DONE or LEAVES; without one IDLE, or the row
+        of an instance that begins, plus `idle` if late in the cell.
         """
         cell, left, places = self.cells[number], self.left(number), self.market.places
         size, gone = len(left), int(left[0] - self.left(number + 1)[0])
@@ -265,7 +265,7 @@ class _Program:
     def parted(self, number: int, after: Floats, usd: float, more: int) -> Floats:
         """Return the cost if an instance is held for the best part of a cell.
 
-        A minimum over a window without the price of the work; more: work added.
+        It is a minimum over a window, less the price of the work. more: added work.
         """
         left, then = self.left(number), self.left(number + 1)
         least = np.full(int(left[-1] + more - then[0]) + 1, np.inf)
@@ -281,7 +281,7 @@ class _Program:
     def plan(
         self, values: Sequence[Floats], choices: Sequence[npt.NDArray[np.int16]]
     ) -> Iterator[Stay]:
-        """Yield instances of least cost, from the values at the start of each cell."""
+        """Yield the stays of a least-cost plan, from the values at cell starts."""
         row, left, from_s = self.idle + self.market.regions[0], self.work, 0.0
         for number, (cell, choice) in enumerate(zip(self.cells, choices)):
             after = values[number + 1]
@@ -330,7 +330,7 @@ Moment = TypeVar("Moment", Stretch, Price)
 
 
 def at(course: Sequence[Moment], at_s: float) -> Moment:
-    """Return the entry in force at a time."""
+    """Return the entry that applies at a time."""
     return max(
         (entry for entry in course if entry.from_s <= at_s),
         key=lambda entry: entry.from_s,

@@ -1,7 +1,7 @@
 """Policies by name: functions of a view that choose the job's resource.
 
 Sources: Wu et al., "Can't Be Late: Optimizing Spot Instance Savings under Deadlines",
-NSDI 2024; for several regions Li et al., "SkyNomad: On Using Multi-Region Spot
+NSDI 2024; for several regions, Li et al., "SkyNomad: On Using Multi-Region Spot
 Instances to Minimize AI Batch Job Cost", arXiv:2601.06520, and its program,
 github.com/andylizf/skynomad-artifact.
 """
@@ -29,25 +29,24 @@ def on_demand_only(view: View) -> Choice:
 
 
 def greedy(view: View) -> Choice:
-    """A spot instance if there is one, else idle, until the safety net applies."""
+    """A spot instance if one is available, else idle until the safety net applies."""
     return Choice(view.up[0] if view.up else None)
 
 
 def uniform_progress(view: View) -> Choice:
-    """Spot if available, else as much progress as if it were uniform, ep(t) = t C(0) /
+    """Spot if available; otherwise keep up with uniform progress, ep(t) = t C(0) /
     R(0).
 
-    Behind it on demand, and idle again only when progress reaches ep(t + 2 d).
+    Behind ep(t), run on demand, and idle only after progress reaches ep(t + 2 d).
     """
     return Choice(view.up[0]) if view.up else _uniformly(view)
 
 
 def uniform_failover(view: View) -> Choice:
-    """Uniform progress in several regions, UP(S) of SkyNomad: the cheapest available
-    zone.
+    """Uniform progress in several regions, UP(S) of SkyNomad: cheapest available zone.
 
-    Zones in the job's last region come last. From on demand the job moves to spot, too,
-    only when progress reaches ep(t + 2 d).
+    Zones in the job's last region are tried last. From on demand, the job moves to
+    spot, too, only when its progress reaches ep(t + 2 d).
     """
     choice = _uniformly(view)
     if not view.up or choice.place == view.on_demand == view.on:
@@ -57,7 +56,7 @@ def uniform_failover(view: View) -> Choice:
 
 
 def _uniformly(view: View) -> Choice:
-    """Uniform progress without spot instances, with hysteresis."""
+    """Return the choice of uniform progress without spot instances, with hysteresis."""
     job = view.job
     pace = job.work_s / job.deadline_s  # of ep
     ahead_s = 2 * job.overhead_s if view.on == view.on_demand else 0.0
@@ -76,9 +75,9 @@ def _uniformly(view: View) -> Choice:
 
 @checked
 def time_sliced(slices: Count = 10) -> Policy:
-    """The time until the deadline in equal slices, each with its share of the work.
+    """Equal slices of the time until the deadline, each with its share of the work.
 
-    Within a slice as greedy, with a safety net for its work.
+    Within a slice it acts like greedy, with a safety net for the slice's work.
     """
 
     def choose(view: View) -> Choice:
@@ -104,10 +103,10 @@ def time_sliced(slices: Count = 10) -> Policy:
 def next_spot(market: Market) -> Policy:
     """Uniform progress that knows the next preemptions and the next spot instance.
 
-    A heuristic at one price. It takes the instance that lasts longest, and none that
-    lasts for less than d k / (k - 1), with k the ratio of the prices: on demand the
-    same progress is then cheaper. Behind uniform progress it still waits if the next
-    instance worth a start comes before it is 2 d behind.
+    A heuristic for constant prices. It uses the instance that lasts longest, but none
+    that lasts less than d k / (k - 1), with k the ratio of the prices, as the same
+    progress is then cheaper on demand. If progress is behind, it still waits if the
+    next usable instance comes before it is 2 d behind.
     """
     job = market.job
     k = job.on_demand_usd_per_h / job.spot_usd_per_h
@@ -137,7 +136,7 @@ def next_spot(market: Market) -> Policy:
 
 
 def omniscient(market: Market) -> Policy:
-    """The omniscient optimum: carries out its plan, without the rules of the others."""
+    """Execute the omniscient optimum's plan, without the rules of other policies."""
     plan = tuple(_in_time(market, market.optimum.plan))
     if not plan:  # on demand runs out
         return Ruled("optimum", on_demand_only)
@@ -156,7 +155,7 @@ def omniscient(market: Market) -> Policy:
 
 
 def _in_time(market: Market, plan: Sequence[Stay]) -> Iterator[Stay]:
-    """Make a plan begin and leave a moment before instances go, and finish."""
+    """Make a plan start and leave just before instances disappear, and finish."""
     moment_s = ROUNDING_S / 100
     from_s = [
         stay.from_s

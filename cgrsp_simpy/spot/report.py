@@ -1,4 +1,4 @@
-"""Figures, rows and texts of runs of one job on spot and on-demand instances."""
+"""Figures, rows and descriptions of runs of a job on spot and on-demand instances."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class SpotReport(Report):
         return {"jobs": int(chosen.sum()), **figures(run.plan)}  # there is one
 
     def rows(self, run: Run) -> list[dict[str, Any]]:
-        """Return one dict: the terms of the one job and the figures."""
+        """Return one dict with the parameters of the one job and its figures."""
         names = ("job", *Job._fields[1:])
         return [dict(zip(names, row)) | figures(run.plan) for row in run.jobs.tolist()]
 
@@ -85,10 +85,9 @@ class SpotReport(Report):
 def figures(course: Course) -> dict[str, float]:
     """Return the figures of a run, by name; labels and units are in METRICS.
 
-    An instance costs from its start until it ends, by the second, the changeover
-    included; a job without an instance pays for its checkpoint only. On demand only
-    costs its price for the work and one changeover. An interrupted changeover is
-    wasted.
+    An instance is paid per second from its start to its end, including the changeover;
+    without an instance, only the checkpoint is paid. The reference, on demand only,
+    costs the work and one changeover. An interrupted changeover is wasted.
     """
     (market, held), finish_s = course, course.stays[-1].to_s
     job, zones, kept = market.job, len(market.zones), market.checkpoints

@@ -36,7 +36,7 @@ MOST_ZONES = 50
 
 
 class SpotSubject(Subject):
-    """Runs of one job, whose computing time grows with the number of zones."""
+    """Subject of runs of one job; their duration grows with the number of zones."""
 
     @property
     def work(self) -> int:
@@ -59,10 +59,10 @@ WholeSeconds = Annotated[
 
 @declared()
 class Scenario(Model):
-    """A job and its market: all parameters of a run but the policy and the seed.
+    """A job and its market: all parameters of a run except the policy and the seed.
 
-    Work, deadline and overhead are in hours, rounded to seconds. Wu et al., "Can't Be
-    Late: Optimizing Spot Instance Savings under Deadlines", NSDI 2024.
+    Work, deadline and overhead are in hours, rounded to seconds. Source: Wu et al.,
+    "Can't Be Late: Optimizing Spot Instance Savings under Deadlines", NSDI 2024.
     """
 
     source: Traces | TwoState = parameter(
@@ -138,7 +138,7 @@ class Scenario(Model):
         yield 0.0, job, Market(job, drawn[:number], self.checkpoints, *drawn[number:])
 
     def job_process(self, run: Simulation, job: Job) -> Process:
-        """Run the job where its policy sends it, until its work is done."""
+        """Run the job on the resources that its policy chooses, until it is done."""
         run.plan = Course(run.hidden[job], [])
         claim, done = run.claim(job, request=False), False
         while not done:
@@ -158,7 +158,7 @@ class Scenario(Model):
     ) -> Generator[simpy.Event, Any, bool]:
         """Run the job on one instance, after the changeover; return whether it is done.
 
-        Otherwise the market has preempted the instance, or the policy moves the job.
+        If not, the market has preempted the instance, or the policy moves the job.
         """
         market, stays = run.plan
         job, resource = claim.job, claim.assignment
@@ -186,7 +186,7 @@ class Scenario(Model):
         return [self.change(run, number) for number in range(len(run.resources))]
 
     def change(self, run: Simulation, number: int) -> Process:
-        """Change the availability and price of a zone, or of on demand, over time."""
+        """Apply the changes of availability and price of a zone, or of on demand."""
         yield run.timeout(0.0)  # until the job has arrived, and its market with it
         market: Market = run.plan.market
         for change in market.changes(number):
@@ -204,7 +204,7 @@ class Scenario(Model):
 
     @property
     def name(self) -> str:
-        """Text of the job and its market."""
+        """Description of the job and its market."""
         zones = "" if self.number_of_zones == 1 else f" in {self.number_of_zones} zones"
         return (
             f"{self.hours:g} h within {self.deadline:g} h, overhead {self.overhead:g}"
@@ -218,7 +218,7 @@ class Scenario(Model):
 
     @property
     def job(self) -> Job:
-        """The job, its times in seconds."""
+        """The job, with times in seconds."""
         work_s, deadline_s, overhead_s = (
             float(round(hours * HOUR_S))
             for hours in (self.hours, self.deadline, self.overhead)

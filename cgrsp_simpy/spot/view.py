@@ -1,15 +1,15 @@
 """The view of a job and its market, and the rules that all policies share.
 
-From "Can't Be Late", NSDI 2024. Thrifty: nothing is rented once the job is done.
-Exploitation: a job on a spot instance stays until it is preempted. Safety net: without
-a spot instance, and with R(t) <= C(t) + 2 d + m, on demand to the end. R(t) is the time
-left, C(t) the computing left, d the overhead of a start, m the most that can be lost
-with an instance, and with one that is left.
+The rules are from "Can't Be Late", NSDI 2024. Thrifty: nothing is rented once the job
+is done. Exploitation: a job on a spot instance stays until it is preempted. Safety net:
+a job without a spot instance runs on demand to the end if R(t) <= C(t) + 2 d + m. R(t)
+is the remaining time, C(t) the remaining computing, d the overhead of a start, m the
+most work that an instance, and leaving one, can lose.
 
-With the safety net no deadline is missed while on demand is available. A spot instance
-is begun with a slack R - C > 2 d + m only. Its changeover takes at most d of the slack;
-so there is at least d when it is preempted and m is lost, enough for the changeover on
-demand.
+With the safety net, no deadline is missed while on demand is available. A spot instance
+is started only if the slack R - C exceeds 2 d + m. Its changeover takes at most d of
+that; so when it is preempted and m is lost, at least d is left, enough for the
+changeover to on demand.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ ROUNDING_S = 1e-6
 
 
 class ZoneView(NamedTuple):
-    """A zone now.
+    """State of a zone at the current time.
 
-    number: by which it is chosen. up: whether it has a spot instance; since_s: since
-    when, seconds of the run, below 0 before its start. history: its series until the
-    run began; turns: since then. kept: whether no instance is preempted.
+    number: its number, for policies. up: whether it has a spot instance. since_s: start
+    of that state, seconds; below 0 before the run. history: its series before the run.
+    turns: its changes since then. kept: whether no instance is preempted.
     """
 
     number: int
@@ -52,15 +52,15 @@ class ZoneView(NamedTuple):
 
 
 class View(view.View):
-    """The job and its market now, read-only, without the future.
+    """The job and its market at the current time, without the future; read-only.
 
-    now_s: since the start, seconds. job: pairs (view.job, place) move it to a zone, by
-    its number, to `on_demand`, or to None, which is idle. on: where the job has an
+    now_s: time since the start, seconds. job: the job; a pair (view.job, place) moves
+    it to a zone's number, to `on_demand`, or to None (idle). on: where the job has an
     instance: a zone's number, `on_demand`, or None. ready_s: end of its changeover,
-    seconds; NaN without an instance. on_demand: the resource that is always available,
-    unless it has a series. moved_s: when the policy moved it last, seconds; below 0
-    before. at: zone where the job was last, in whose region its checkpoint is; None
-    before the first.
+    seconds; NaN without an instance. on_demand: number of the on-demand resource, which
+    is always available unless it has a series. moved_s: time of the policy's last move,
+    seconds; below 0 if none. at: last zone of the job, in whose region its checkpoint
+    is; None before the first.
     """
 
     __slots__ = (
@@ -89,17 +89,17 @@ class View(view.View):
 
     @property
     def zones(self) -> tuple[ZoneView, ...]:
-        """The zones."""
+        """All zones, in order of their numbers."""
         return tuple(self._places[:-1])
 
     @property
     def dear(self) -> ZoneView:
-        """The on-demand instance, shown as a zone."""
+        """The on-demand instance, in the form of a zone."""
         return self._places[-1]
 
     @property
     def up(self) -> tuple[int, ...]:
-        """The zones with instances cheaper than on demand; the cheapest first."""
+        """The zones with instances cheaper than on demand, cheapest first."""
         there = [
             zone
             for zone in self.zones
@@ -113,7 +113,7 @@ class View(view.View):
         )
 
     def moving_usd(self, zone: int) -> float:
-        """Return the cost of starting in a zone, to which the checkpoint is moved."""
+        """Return the cost of moving the checkpoint in order to start in a zone."""
         return self._market.moving_usd(self._market.regions[self._at or 0], zone)
 
     @property
@@ -123,24 +123,24 @@ class View(view.View):
 
     @property
     def left_s(self) -> float:
-        """C(t) of the paper: remaining computing, seconds."""
+        """C(t) of the paper: remaining computing time, seconds."""
         if self._on is None:
             return self._left_s
         return max(0.0, self._left_s - max(0.0, self.now_s - self._ready_s))
 
     @property
     def progress_s(self) -> float:
-        """Completed computing, seconds."""
+        """Completed computing time, seconds."""
         return self._market.job.work_s - self.left_s
 
     @property
     def leaving_s(self) -> float:
-        """Greatest loss of computing by leaving an instance now, seconds."""
+        """Greatest computing time lost by leaving the instance now, seconds."""
         return 0.0 if self._on is None else self._market.checkpoints.write_s
 
     @property
     def slack_s(self) -> float:
-        """R(t) - C(t) of the paper: slack, remaining time minus computing, seconds."""
+        """R(t) - C(t) of the paper: remaining time minus computing time, seconds."""
         return self._market.job.deadline_s - self.now_s - self.left_s
 
     # ---- hooks of the engine and of the market ----
@@ -163,7 +163,7 @@ class View(view.View):
         )
 
     def on_enqueue(self, job: Job) -> None:
-        """Set up the market with the job's first arrival."""
+        """Set up the market when the job first arrives."""
         super().on_enqueue(job)
         if not self._places:
             self._market, self._left_s = self._run.hidden[job], job.work_s
@@ -183,7 +183,7 @@ class View(view.View):
             self._on_demand = len(self._places) - 1
 
     def parse_assignment(self, claim: Claim, chosen: Any) -> Sequence[Part]:
-        """Return the resource that the job is moved to; none for None.
+        """Return the resource that the job moves to; empty for None.
 
         Raises AssignmentError for an unknown or unavailable resource, and for a second
         move in one instant.
@@ -210,12 +210,12 @@ class View(view.View):
         return () if chosen is None else ((chosen, 1),)
 
     def on_release(self, claim: Claim) -> None:
-        """Update the state after a preemption; after a move it is known."""
+        """Update the state after a preemption; a move has already updated it."""
         if claim is self._claim:
             self._left_s, self._on, self._ready_s = self._kept(taken=True), None, nan
 
     def _kept(self, taken: bool) -> float:
-        """Return the remaining computing if the instance, if any, ends now."""
+        """Return the remaining computing time if the instance, if any, ends now."""
         left_s = self.left_s
         if self._on is None or left_s < ROUNDING_S:
             return left_s
@@ -228,7 +228,7 @@ Policy = Callable[[View], Any]
 
 
 class Choice(NamedTuple):
-    """Where the job should be, and until when, in seconds, if nothing changes.
+    """Where the job should be, and until what time, seconds, if nothing changes.
 
     place: a zone's number, the view's `on_demand`, or None.
     """
@@ -238,28 +238,28 @@ class Choice(NamedTuple):
 
 
 def least_slack_s(view: View) -> float:
-    """Slack below which the safety net applies: two starts, and what can be lost."""
+    """Return the slack below which the safety net applies: two starts plus losses."""
     return 2 * view.job.overhead_s + view.checkpoints.most_lost_s + view.leaving_s
 
 
 def is_late(view: View) -> bool:
-    """Whether the safety net applies."""
+    """Return whether the safety net applies."""
     return view.slack_s <= least_slack_s(view) + ROUNDING_S
 
 
 @dataclass(frozen=True)
 class Ruled:
-    """A policy: a function's choice, under exploitation and the safety net.
+    """A policy: the choice of a function, subject to exploitation and the safety net.
 
-    choose: a Choice for a view without a spot instance, if the safety net does not
-    apply.
+    choose: returns a Choice for a view without a spot instance, if the safety net does
+    not apply.
     """
 
     name: str
     choose: Callable[[View], Choice]
 
     def __call__(self, view: View) -> Iterator[Any]:
-        """Yield where the job goes now."""
+        """Yield the job's next resource, or when to decide again."""
         if view.on_spot:
             return  # exploitation
         place, until_s = Choice(view.on_demand) if is_late(view) else self.choose(view)
@@ -279,14 +279,14 @@ class Ruled:
 
 
 class Oracle:
-    """A policy that receives the future market. sees: returns the policy, given it."""
+    """A policy that knows the future market. sees: returns the policy for a market."""
 
     def __init__(self, name: str, sees: Callable[[Market], Policy]) -> None:
         self.name, self.sees = name, sees
         self._told: Policy | None = None
 
     def __call__(self, view: View) -> Any:
-        """Return where the job goes now; a run calls a copy."""
+        """Return the decision of the policy; each run calls its own copy."""
         if self._told is None:
             self._told = self.sees(view._market)
         return self._told(view)

@@ -1,9 +1,9 @@
-"""Waiting policies: which jobs wait for fixed machines, and how many to own.
+"""Waiting policies: which jobs wait for fixed machines, and how many machines to own.
 
-By formula: `analyze`, `optimum`, `closed_form`. Of a log: `plan`. By simulation: a
-`Scenario` of jobs, machines and a policy, or without events (`follow`). Source: Ambati,
-Bashir, Irwin and Shenoy, "Modeling and Analyzing Waiting Policies for Cloud-Enabled
-Schedulers", cited as waiting-policies.txt.
+`analyze`, `optimum` and `closed_form` evaluate formulas. `plan` makes a plan from a
+log. A `Scenario` of jobs, machines and a policy is simulated, or computed without
+events (`follow`). Source: Ambati, Bashir, Irwin and Shenoy, "Modeling and Analyzing
+Waiting Policies for Cloud-Enabled Schedulers", cited as waiting-policies.txt.
 """
 
 from __future__ import annotations

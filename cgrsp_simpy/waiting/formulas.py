@@ -33,13 +33,13 @@ from cgrsp_simpy.waiting.policies import (
 
 @dataclass(frozen=True, eq=False)
 class ClosedForm:
-    """The steady state by number of servers, each an array of shape (servers,).
+    """Steady state per number of servers; every attribute has shape (servers,).
 
     servers: s, number of fixed machines. wait_s: w, mean wait of all jobs, seconds;
     infinite without a steady state. price: P, cost of an hour of work, in the unit of
-    the prices. on_demand_fraction: r, share of the jobs. on_demand_work: share of their
-    running time. utilisation: of the fixed machines, 0 to 1. last_utilisation: rho_s,
-    the work of the last machine, in machines.
+    the prices. on_demand_fraction: r, share of the jobs on demand. on_demand_work:
+    their share of the running time. utilisation: that of the fixed machines, 0 to 1.
+    last_utilisation: rho_s, that of the last machine added.
     """
 
     servers: Floats
@@ -62,13 +62,13 @@ def closed_form(
     *,
     as_printed: bool = False,
 ) -> ClosedForm:
-    """Return the steady state of a policy; arrays of the shape of servers.
+    """Return the steady state of a policy for each number of servers.
 
     rate_per_s: lambda, jobs per second. service_s: 1 / mu, mean running time, seconds.
-    servers: s. prices: of a machine per hour. errors: of predicted waits, only for sww.
-    as_printed: Eq. 26, of compound, as in the paper: too low with few machines. Raises
-    InputError for errors without formulas. waiting-policies.txt Eq. 1, 3, 4, 11, 15,
-    22, 24 and 25.
+    servers: s. prices: prices of a machine per hour. errors: mispredicted waits, only
+    for sww. as_printed: use Eq. 26, for compound, as the paper prints it; the wait is
+    then too low with few machines. Raises InputError for errors that no formula covers.
+    waiting-policies.txt Eq. 1, 3, 4, 11, 15, 22, 24 and 25.
     """
     require(
         errors == NO_ERRORS
@@ -104,11 +104,12 @@ def closed_form(
 
 
 class _Load:
-    """Exponential jobs that run for t or longer (waiting-policies.txt Section 4.2).
+    """Load of the jobs that run for t or longer (waiting-policies.txt Section 4.2).
 
-    long_jobs, short_jobs, short_work: shares of the jobs, and of the work of short
-    ones. rate_per_s, service_s: lambda_long, 0 if t is above 745 mean times, and 1 /
-    mu_long. kappa: (1 + CV^2) / 2, factor of waits against exponential times (Eq. 23).
+    Running times are exponential. long_jobs, short_jobs: shares of the jobs.
+    short_work: the short jobs' share of the work. rate_per_s: lambda_long, 0 if t is
+    above 745 mean times. service_s: 1 / mu_long. kappa: (1 + CV^2) / 2, ratio of waits
+    to those with exponential times (Eq. 23).
     """
 
     def __init__(self, rate_per_s: float, service_s: float, short_s: float) -> None:
@@ -132,9 +133,9 @@ def _waiting(
 ) -> tuple[Floats, Floats]:
     """Return the long jobs' mean wait, seconds, and their share on demand.
 
-    Without t all jobs are long. Eq. 26 multiplies the waits of an M/M/s queue with
-    patience b by kappa, so that none is longer than kappa b. Ours, unless as printed:
-    such waits are those in another unit of time, with patience b / kappa.
+    If t is 0, all jobs are long. Eq. 26 multiplies the waits of an M/M/s queue with
+    patience b by kappa, so that none is longer than kappa b. Unless as_printed, the
+    patience is rescaled to b / kappa, so that no wait exceeds b (not in the paper).
     """
     rate, mu = load.rate_per_s, 1 / load.service_s
     none = np.zeros(np.shape(servers))
@@ -176,12 +177,12 @@ def analyze(
     errors: Mispredictions = NO_ERRORS,
     duration_h: Positive | None = None,
 ) -> dict[str, float]:
-    """Return the figures of one policy at one number of servers.
+    """Return the figures of one policy for one number of servers.
 
-    policy, wait_s, short_s: see `waiting_policy`. duration_h: T, hours. All others: see
-    `closed_form`. Result: wait_s, price, on_demand_fraction, servers; for compound
-    wait_s_as_printed, by Eq. 26 as printed; with a duration cost: over T, in the
-    prices' unit (Eq. 5). Raises InputError without a steady state.
+    policy, wait_s, short_s: see `waiting_policy`. duration_h: T, hours. Other
+    parameters: see `closed_form`. Keys: wait_s, price, on_demand_fraction, servers; for
+    compound wait_s_as_printed, by Eq. 26 as printed; with a duration cost, over T in
+    the prices' unit (Eq. 5). Raises InputError without a steady state.
     """
     chosen = waiting_policy(policy, wait_s, short_s)
     arguments = (chosen, rate_per_s, service_s, servers, prices, errors)
@@ -199,7 +200,7 @@ def analyze(
 def unsteady(
     policy: WaitingPolicy, rate_per_s: float, service_s: float, servers: int
 ) -> str:
-    """Return why there is no steady state, and what would change that."""
+    """Return why there is no steady state, and what to change."""
     load = _Load(rate_per_s, service_s, policy.short_s).erlangs
     whose = "the long jobs'" if policy.short_s else "a"
     return (
@@ -223,13 +224,14 @@ def optimum(
     errors: Mispredictions = NO_ERRORS,
     duration_h: Positive | None = None,
 ) -> dict[str, float]:
-    """Return the result of `analyze` at the best number of servers; ties: cheapest.
+    """Return the result of `analyze` for the best number of servers; ties: the
+    cheapest.
 
-    It may be best to own none (servers 0), except under ajw. by: "price", P;
-    "opportunity", the opportunity cost P w (waiting-policies.txt Section 4.2.1), which
-    falls with the servers, among those numbers that cost no more than renting for every
-    job; "total", P (w + 1 / mu), the cost of a job if its wait is valued like its
-    running time. Raises InputError for what is not allowed, such as a fixed price of 0.
+    Except under ajw, the best may be to own no machine (servers 0). by: "price": P.
+    "opportunity": the opportunity cost P w (waiting-policies.txt Section 4.2.1); it
+    decreases with the servers, so only numbers that cost no more than renting every job
+    count. "total": P (w + 1 / mu), the cost of a job if its wait is valued like its
+    running time. Raises InputError for invalid arguments, such as a fixed price of 0.
     """
     check_one_of("objective", by, OBJECTIVES)
     require(

@@ -1,4 +1,4 @@
-"""Jobs for the waiting policies: drawn, as bursty as a real workload, or of a log."""
+"""Jobs for the waiting policies: random ones, bursty as real ones, or from a log."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ CHUNK = 65_536  # jobs made at a time; the numbers do not depend on it
 
 
 class Chunk(NamedTuple):
-    """Some jobs in order of submission, each column of shape (jobs,).
+    """Consecutive jobs in order of submission; each column has shape (jobs,).
 
     submit_s: seconds from the start, not decreasing. run_s: running time, seconds, >=
-    0. cores: needed, >= 1. memory_gb: needed, >= 0.
+    0. cores, memory_gb: demand per job, >= 1 and >= 0.
     """
 
     submit_s: Floats
@@ -48,9 +48,9 @@ class Chunk(NamedTuple):
 
 
 class Job(NamedTuple):
-    """A job, as an order sees it.
+    """A job as shown to a queue order.
 
-    id: its number in the order of submission, from 1. submit_s, run_s: submission and
+    id: its number in order of submission, from 1. submit_s, run_s: submission and
     running time, seconds. cores, memory_gb: its demand.
     """
 
@@ -80,12 +80,12 @@ class JobSource(Protocol):
         """Number of jobs."""
 
     def chunks(self, seed: int) -> Iterator[Chunk]:
-        """Yield the jobs of a seed, chunk by chunk."""
+        """Yield the jobs generated for a seed, in chunks."""
 
 
 @declared()
 class ExponentialJobs:
-    """The paper's baseline: exponential gaps and running times, one core per job.
+    """The paper's baseline: exponential gaps and running times, each job on one core.
 
     waiting-policies.txt Section 3.
     """
@@ -98,7 +98,7 @@ class ExponentialJobs:
         return f"{self.jobs} jobs ({self.rate_per_s:g}/s, mean {self.service_s:g} s)"
 
     def chunks(self, seed: int) -> Iterator[Chunk]:
-        """Yield the jobs of a seed, chunk by chunk; the first comes after one gap."""
+        """Yield the jobs of a seed in chunks; the first job arrives after one gap."""
         arrivals, services = stream(seed, "arrivals"), stream(seed, "service")
         now = 0.0
         for first in range(0, self.jobs, CHUNK):
@@ -119,10 +119,10 @@ class ExponentialJobs:
 class ListedJobs:
     """A list of jobs, such as those of a log, the same for every seed.
 
-    submit_s, run_s, cores, memory_gb: see `Chunk`. tags: of jobs of a log, its ids and
-    all other columns, as texts. Raises InputError, naming the first wrong job (numbered
-    from 1), for columns of unequal length, negative or endless times, submissions out
-    of order, or needs below one core or 0 GB.
+    submit_s, run_s, cores, memory_gb: see `Chunk`. tags: for jobs from a log, its ids
+    and all other columns, as strings. Raises InputError, naming the first invalid job
+    (numbered from 1), for columns of unequal length, negative or infinite times,
+    submissions out of order, or needs below one core or 0 GB.
     """
 
     submit_s: Floats = field(repr=False)
@@ -161,17 +161,17 @@ class ListedJobs:
         return len(self.submit_s)
 
     def chunks(self, seed: int) -> Iterator[Chunk]:
-        """Yield the jobs, chunk by chunk."""
+        """Yield the jobs in chunks."""
         for first in range(0, self.jobs, CHUNK):
             part = slice(first, first + CHUNK)
             yield Chunk(*(getattr(self, name)[part] for name in Chunk._fields))
 
 
 def scenario_jobs(scenario: Any, gpu: str, seed: int = 0) -> ListedJobs:
-    """Return a thesis scenario's jobs as run on one GPU type, without provisioning.
+    """Return the jobs of a thesis scenario, run on one GPU type without provisioning.
 
-    scenario: a `cgrsp_simpy.Scenario`. gpu: name of one of its types; InputError for
-    another. Cores are the jobs' GPUs.
+    scenario: a `cgrsp_simpy.Scenario`. gpu: name of one of its types; any other raises
+    InputError. The column cores holds the jobs' GPUs.
     """
     types = {each.name: each for each in scenario.gpus}
     require(gpu in types, "gpu", gpu, f"one of {', '.join(types)}")
@@ -202,31 +202,32 @@ GB_PER_CORE, GB_SHARES = 2.0 ** np.arange(4), (0.35, 0.35, 0.25, 0.05)
 
 @declared()
 class BurstyJobs:
-    """Jobs with the printed features of a real year-long trace, which is not available.
+    """Jobs with the published features of a real year-long trace, which is not
+    available.
 
-    Numbers in brackets are printed (waiting-policies.txt Section 6.1); distributions
-    and other numbers are ours.
+    Numbers in parentheses are from the paper (waiting-policies.txt Section 6.1);
+    distributions and other numbers are our choices.
 
-    Arrivals. Days of work of 24 h, each after a pause (a few gaps between 3 minutes and
-    50 h, none longer). Pauses follow a Pareto distribution of index 1/2 between these
-    bounds; their mean, 1.6 h, is the bounds' geometric mean. The number of jobs per day
-    is geometric. Jobs come in arrays, of geometric size with mean 8, and exponential
-    gaps of 0.1 s (nearly 90 % of the gaps are below 1 s). The gaps between the arrays
-    of a day are exponential.
+    Arrivals. Jobs arrive in periods of 24 h (days), each after a pause (a few gaps
+    between 3 minutes and 50 h, none longer). Pauses follow a Pareto distribution of
+    index 1/2 between these bounds; their mean, 1.6 h, is the bounds' geometric mean.
+    The number of jobs per day is geometric. Jobs arrive in arrays of geometric size
+    with mean 8; gaps within an array are exponential with mean 0.1 s (nearly 90 % of
+    the gaps are below 1 s). The gaps between the arrays of a day are exponential.
 
-    Running times. 55 % of the jobs are short, exponential with a mean of 45 s; the
-    others have the mean that is left, and a Weibull distribution of shape 1/2 (over 60
-    % of the jobs run below 3 minutes, fewer than an exponential distribution has from
-    there to 6 h, more above; the mean is 6225 s). They depend neither on needs nor on
-    arrays.
+    Running times. 55 % of the jobs are short, with an exponential distribution of mean
+    45 s. The others have a Weibull distribution of shape 1/2, with the mean that gives
+    mean_run_s overall. (Over 60 % of the jobs run below 3 minutes; fewer than under an
+    exponential distribution from there to 6 h, more above; the mean is 6225 s.) They
+    depend neither on needs nor on arrays.
 
-    Needs. The jobs of an array share them. Cores are a power of two up to 16, each 0.6
-    times as frequent as the one before. Memory is 1, 2, 4 or 8 GB per core, for 35, 35,
-    25 and 5 % of the arrays.
+    Needs. All jobs of an array have the same needs. Cores are a power of two up to 16,
+    each 0.6 times as frequent as the next smaller. Memory is 1, 2, 4 or 8 GB per core
+    for 35, 35, 25 and 5 % of the arrays.
 
-    A lower rate has fewer arrays per day, of the same sizes, on the same days with the
-    same pauses. Towards 0.001 jobs per second the rate is up to 5 % too high, as gaps
-    are cut at 50 h.
+    A lower rate gives fewer arrays per day; their sizes, the days and the pauses do not
+    change. Near 0.001 jobs per second it is up to 5 % too high, as gaps are cut at 50
+    h.
     """
 
     jobs: Count = parameter("Number of jobs, >= 1.")
@@ -249,7 +250,7 @@ class BurstyJobs:
         )
 
     def chunks(self, seed: int) -> Iterator[Chunk]:
-        """Yield the jobs of a seed, one chunk per day; the nth is always the same."""
+        """Yield the jobs of a seed per day; the nth job does not depend on `jobs`."""
         arrivals, services, needs = (
             stream(seed, name) for name in ("arrivals", "service", "needs")
         )
@@ -262,7 +263,7 @@ class BurstyJobs:
             left, now = left - len(submit), submit[-1]
 
     def _day(self, draws: Generator, now: float) -> tuple[Floats, Ints]:
-        """Return the submissions of a day after a pause, and the jobs' arrays."""
+        """Return the submission times of a day after a pause, and array numbers."""
         least, most = PAUSE_S
         days_s = math.sqrt(least * most) + DAY_S  # a day's, with the mean of its pause
         within_s = (1 - 1 / ARRAY_JOBS) * WITHIN_S  # per job
@@ -287,7 +288,7 @@ class BurstyJobs:
 
 
 def _needs(draws: Generator, array: Ints) -> tuple[Ints, Floats]:
-    """Draw cores and memory of jobs, given their arrays' numbers in rising order."""
+    """Draw cores and memory per job; array: the jobs' array numbers, not decreasing."""
     arrays = int(array[-1]) + 1
     cores = draws.choice(CORES, arrays, p=CORES_SHARES)[array]
     return cores, cores * draws.choice(GB_PER_CORE, arrays, p=GB_SHARES)[array]
@@ -298,7 +299,7 @@ SHORT_S = 180
 
 
 class ReadJobs(NamedTuple):
-    """Jobs in order of submission, the first at 0, and their log with its report."""
+    """Jobs in order of submission, the first at time 0, and the log with its report."""
 
     jobs: ListedJobs
     log: Log
@@ -315,14 +316,14 @@ def read_jobs(
 ) -> ReadJobs:
     """Read a log of batch jobs.
 
-        Required columns: submit_s (when a job is ready) and service_s; optional: cores
-    (default 1, rounded up) and memory_gb (default 0). A job of 0 s is kept; one without
-    a processor is left out. path, format, window, reading: see
-    `cgrsp_simpy.logs.read_log`. whole: whether each job takes a whole machine, and its
-    GPUs are ignored. unit: what machines are priced by, "cores" or "gpus"; with GPUs,
-    these are in the column cores, and jobs without one are left out. Raises InputError
-    with the file's name, and the line if there is one; also for jobs that hold GPUs,
-    unless `whole`, if machines are priced by cores.
+    Required columns: submit_s (when a job is ready) and service_s; optional: cores
+    (default 1, rounded up) and memory_gb (default 0). A job of 0 s is kept; a job with
+    0 processors is left out. path, format, window, reading: see
+    `cgrsp_simpy.logs.read_log`. whole: whether each job takes a whole machine, so that
+    its GPUs are ignored. unit: unit by which machines are priced, "cores" or "gpus";
+    for "gpus", the column cores holds the GPUs, and jobs without a GPU are left out.
+    Raises InputError with the file's name and, if known, the line; also for jobs that
+    use GPUs if machines are priced by cores, unless `whole`.
     """
     nouns = {"cores": "processors", "gpus": "GPUs"}
     check_one_of("unit", unit, nouns)
@@ -354,7 +355,7 @@ def read_jobs(
 
 
 def describe(jobs: ListedJobs, unit: str = "cores") -> str:
-    """Describe a log in one line. unit: what its cores are."""
+    """Describe a log in one line. unit: unit of its column cores."""
     span_s = float(jobs.submit_s[-1] - jobs.submit_s[0])
     rates = (
         f"{jobs.jobs / span_s * DAY_S:,.1f} a day, load"

@@ -27,7 +27,7 @@ WRITTEN = "machines(={0!r}) must be such as 3, 3x64 (cores) or 3x64x256 (GB)"
 
 @declared("{} price")
 class Prices:
-    """Price of a machine per hour, in any currency; by default of m5.large, US cents.
+    """Prices of a machine per hour, in any currency; default: m5.large, US cents.
 
     waiting-policies.txt Table 1 and Section 3.1.
     """
@@ -39,7 +39,7 @@ class Prices:
 
     @property
     def share(self) -> float:
-        """Price of a fixed machine over that on demand; InputError if that is 0."""
+        """Fixed price over the on-demand price; InputError if the latter is 0."""
         require(
             self.on_demand > 0, "on-demand price", self.on_demand, "above 0 for a plan"
         )
@@ -47,7 +47,7 @@ class Prices:
 
     @property
     def notes(self) -> list[str]:
-        """Warnings about prices that are unusual, though allowed."""
+        """Warnings about unusual but allowed prices."""
         odd = (
             (
                 self.fixed == 0,
@@ -75,7 +75,7 @@ PAPER_PRICES = Prices()  # prices of the paper
 
 
 def exact_gb(memory_gb: Floats) -> Floats:
-    """Round memory to whole kilobytes, so that sums and differences are exact."""
+    """Round memory to multiples of 2^-20 GB, so that sums and differences are exact."""
     return np.rint(memory_gb * 2.0**20) / 2.0**20
 
 
@@ -88,7 +88,7 @@ BILLED = tuple(
 
 @declared("{} of {name}")
 class Size:
-    """A size of machine."""
+    """A machine size, as in a provider's price table."""
 
     name: str = parameter("As the provider lists it.")
     cores: Count = parameter("At least 1.")
@@ -148,10 +148,10 @@ M5 = tuple(
 
 
 def shared_machines(text: str) -> tuple[Size, ...]:
-    """Return fixed machines from a text: "3x64" are three of 64 cores.
+    """Return fixed machines from a string: "3x64" means three machines of 64 cores.
 
-    A memory in GB may follow, as in "3x64x256"; by default GB_PER_CORE times the cores.
-    Raises InputError for another text.
+    A memory in GB may follow, as in "3x64x256"; by default it is GB_PER_CORE times the
+    cores. Raises InputError for an invalid string.
     """
     numbers = [read_as(float, part, WRITTEN.format(text)) for part in text.split("x")]
     require(len(numbers) in (2, 3), "machines", text, "such as 3, 3x64 or 3x64x256")
@@ -166,9 +166,9 @@ def shared_machines(text: str) -> tuple[Size, ...]:
 def read_sizes(path: str | Path) -> tuple[Size, ...]:
     """Read a price table from a CSV file.
 
-    Columns: name, cores (or gpus), memory_gb, price_per_h, and optionally others of
-    `Size`; an empty cell is the default. Raises InputError with the file's name, and
-    the line if there is one.
+    Columns: name, cores (or gpus), memory_gb, price_per_h, and optionally other fields
+    of `Size`; an empty cell means the default. Raises InputError with the file's name
+    and, if known, the line.
     """
     with faults_of(path):
         sizes = tuple(
@@ -198,11 +198,12 @@ def _size(line: int, row: dict[str, str]) -> Size:
 def rented(
     cores: Ints, memory_gb: Floats, sizes: Sequence[Size] = M5
 ) -> tuple[Ints, Floats, Floats]:
-    """Return what each job rents: the cheapest size on which it fits.
+    """Return the machines that each job rents: one of the cheapest size on which it
+    fits.
 
-    Otherwise the cheapest number of machines of one size that holds it. Index of the
-    size, number of machines (infinite if no number holds it), and their price per hour;
-    shapes (jobs,).
+    If it fits on no single machine: the cheapest number of machines of one size.
+    Returns the size's index, the number of machines (infinite if none holds the job)
+    and their price per hour; shapes (jobs,).
     """
     index = np.zeros(len(cores), np.int64)
     number, rent = np.full((2, len(cores)), np.inf)
@@ -233,12 +234,12 @@ def fits(cores: Ints, memory_gb: Floats, sizes: Iterable[Size]) -> Bools:
 
 
 def rent_per_h(cores: Ints, memory_gb: Floats, sizes: Sequence[Size] = M5) -> Floats:
-    """Return the price per hour of each job's rent, infinite if none holds it."""
+    """Return the rent of each job per hour, infinite if no machines hold it."""
     return rented(cores, memory_gb, sizes)[2]
 
 
 def paid_s(run_s: Floats, index: Ints, sizes: Sequence[Size]) -> Floats:
-    """Return the seconds that jobs pay: boot and run, with minimum and increment."""
+    """Return the billed seconds per job: boot and run, with minimum and increment."""
     boot_s, least_s, step_s = (
         np.array([getattr(size, name) for size in sizes])[index]
         for name in ("boot_s", "minimum_s", "increment_s")
@@ -251,8 +252,8 @@ def paid_s(run_s: Floats, index: Ints, sizes: Sequence[Size]) -> Floats:
 class Room:
     """Free cores and memory of machines that jobs share.
 
-    Best fit: of the machines with room for a job, the one with the fewest free cores,
-    then the least free memory.
+    Best fit: a job gets the machine with room that has the fewest free cores, then the
+    least free memory.
     """
 
     def __init__(self, machines: Sequence[Size]) -> None:
@@ -265,11 +266,11 @@ class Room:
 
     @property
     def most_cores(self) -> float:
-        """The most free cores that a machine has."""
+        """Greatest number of free cores on any machine."""
         return self._ranked[-1][0] if self._ranked else 0
 
     def best(self, cores: int, memory_gb: float) -> int | None:
-        """Return the index of the machine that fits best; None if none has room."""
+        """Return the index of the machine that fits best, or None if none has room."""
         ranked = self._ranked
         for place in range(bisect_left(ranked, (cores, memory_gb, -1)), len(ranked)):
             if ranked[place][1] >= memory_gb:
@@ -277,7 +278,7 @@ class Room:
         return None
 
     def put(self, index: int, cores: float, memory_gb: float) -> None:
-        """Set what is free on a machine."""
+        """Set the free cores and memory of a machine."""
         del self._ranked[bisect_left(self._ranked, (*self.free[index], index))]
         self.free[index] = cores, memory_gb
         insort(self._ranked, (cores, memory_gb, index))

@@ -1,7 +1,7 @@
-"""Plans: how many machines to own, which jobs wait, the cost, and how certain it is.
+"""Plans: number of machines to own, jobs that wait, cost, and its uncertainty.
 
-Machines, policy, t and b are searched by the recursion. Each candidate is run once over
-the log; its cost, work and waits are recorded per day. A plan is chosen on some of the
+The search varies machines, policy, t and b. Each candidate is run once over the log, by
+the recursion; its cost, work and waits are recorded per day. A plan is chosen on some
 days and priced on the others; intervals are from a block bootstrap of days.
 """
 
@@ -68,9 +68,9 @@ VALUE = attrgetter("value")
 
 
 class Limit(NamedTuple):
-    """A limit of the waits, seconds: of their mean, or of a share of the jobs.
+    """Limit of the waits, seconds: of their mean, or of a share of the jobs.
 
-    wait_s: infinite for none. share: that may exceed it; 1 for the mean.
+    wait_s: infinite for none. share: share that may exceed it; 1: limit of the mean.
     """
 
     wait_s: float = math.inf
@@ -89,7 +89,7 @@ class Limit(NamedTuple):
         return cls(float(number) * UNITS.get(unit, 1), 1 - float(percent or 0) / 100)
 
     def used(self, wait_s: Floats) -> Floats:
-        """Return per job what adds up to `share`."""
+        """Return each job's contribution, whose mean must not exceed `share`."""
         if self.share == 1:
             return wait_s / max(self.wait_s, 1e-9)
         return (wait_s > self.wait_s).astype(float)
@@ -98,11 +98,12 @@ class Limit(NamedTuple):
 class Tried(NamedTuple):
     """A candidate, run over the log of each year.
 
-    own: number of machines of each size. spot: whether jobs are rented on spot
-    instances if that is expected to be cheaper and cannot break the limit. cost: by the
-    years of the reservation, money, shape (years, days). least_cost: least sum of
-    these. wait_s: shape (years, days). value: violation, objective, tie-breaker. p95_s:
-    of all jobs of the first year. shares: of its jobs that wait, and that are rented.
+    own: number of machines of each size. spot: whether jobs use spot instances if these
+    are expected to be cheaper and cannot break the limit. cost: years of the
+    reservation -> cost, shape (years, days). least_cost: least total. wait_s: total
+    wait, shape (years, days). value: violation, objective, tie-breaker. p95_s: 95th
+    percentile of the first year's waits. shares: shares of its jobs that wait, and that
+    are rented.
     """
 
     own: tuple[int, ...]
@@ -122,15 +123,15 @@ class Plan:
 
     own: number of machines by size. years: length of the reservation, 1 or 3. policy:
     which jobs wait. spot: whether rented jobs use spot instances if that is expected to
-    be cheaper. price, bill: of an hour of a core, GPU or machine at work, and of a
-    year, in the prices' money, with 95 % intervals for a future year, from days on
-    which the plan was not chosen; NaN bounds for a log of less than four days. load:
-    cores, GPUs or machines kept busy, likewise. wait_s, p95_wait_s: mean and 95th
+    be cheaper. price, bill: cost per hour of work of a core, GPU or machine, and cost
+    per year, in the prices' currency, from days not used to choose the plan; with 95 %
+    intervals for a future year (NaN for a log of less than four days). load: cores,
+    GPUs or machines kept busy, with an interval. wait_s, p95_wait_s: mean and 95th
     percentile of the waits of all jobs. waiting, on_demand: shares of the jobs. regret:
     excess cost over the best plan in resampled logs, as a share, 95th percentile; NaN
-    for a log of less than four days. range: best numbers of machines in 95 % of them.
-    reason: why the log is too short for a statement, or "". frontier: least money for a
-    wait: p95_wait_s, wait_s, price, bill, machines and policy.
+    for a log of less than four days. range: interval of the best number of machines in
+    95 % of them. reason: why the log is too short for a reliable plan, or "". frontier:
+    least cost for each wait: p95_wait_s, wait_s, price, bill, machines and policy.
     """
 
     own: dict[str, int]
@@ -150,7 +151,7 @@ class Plan:
     frontier: list[dict[str, float | str]] = field(repr=False)
 
     def __str__(self) -> str:
-        """Three lines: what to own, which jobs wait, the cost and its uncertainty."""
+        """Three lines: machines to own, jobs that wait, and cost with interval."""
         numbers = " and ".join(
             f"{number:,} x {name}" for name, number in self.own.items()
         )
@@ -203,20 +204,20 @@ def plan(
     growth: Annotated[float, limits("a number > -1", gt=-1)] = 0.0,
     seed: Whole = 0,
 ) -> Plan:
-    """Return the cheapest plan within a limit of waits, or the least waits in a budget.
+    """Return the cheapest plan within a limit of waits, or the least wait in a budget.
 
     A policy whose longest wait, plus the boot time of a rented machine, is within the
     limit always keeps it; others may use up half of it in the worst part of the log.
 
-    limit: of the waits, such as "p95=30min", "p99=2h" or "mean=600". budget: money per
-    year, above the interval of the bill; either this or a limit. sizes: for rent, and
-    to own if they have a price reserved for one or three years; if none has, the
-    largest, at prices.fixed / prices.on_demand of its price. policies: names of
-    POLICIES, with parameters or not: t and b are searched unless set. growth: relative
-    increase of jobs to the first year, and from year to year. seed: of jobs added by
-    growth, spot interruptions and the bootstrap. Raises InputError for a log without
-    work or of less than two days (for a budget: four), and if no plan keeps the limit
-    or the budget.
+    limit: limit of the waits, such as "p95=30min", "p99=2h" or "mean=600". budget:
+    money per year, above the interval of the bill; either this or a limit. sizes: for
+    rent; those with a reserved price can be owned. If none has one, the largest can, at
+    prices.fixed / prices.on_demand times its price. policies: names of POLICIES,
+    optionally with parameters; t and b are searched unless set. growth: relative
+    increase of the number of jobs in the first year, and per year. seed: for added
+    jobs, spot interruptions and the bootstrap. Raises InputError for a log without work
+    or of less than two days (with a budget: four), or if no plan keeps the limit or the
+    budget.
     """
     require(isinstance(jobs, ListedJobs), "jobs", jobs, "ListedJobs")
     require(
@@ -237,8 +238,8 @@ def plan(
 def grown(jobs: ListedJobs, factor: float, seed: int) -> ListedJobs:
     """Return the log with `factor` times its jobs.
 
-    Added jobs are copies on another day at the same time, of the same day of the week
-    if the log has several weeks.
+    Added jobs are copies on another day at the same time; on the same day of the week
+    if the log has at least two weeks.
     """
     if factor == 1:
         return jobs
@@ -266,11 +267,11 @@ def _days(jobs: ListedJobs) -> int:
 
 
 class _Year:
-    """The jobs of a year, and what each pays if it is rented.
+    """Jobs of a year, and the payment for each if it is rented.
 
-    boot_s, paid: on demand. lost_s, spot_paid: delay and payment on a spot instance
-    first and, after its interruption, which loses the work, on demand. spot: whether
-    that is expected to be cheaper.
+    boot_s, paid: boot time and payment on demand. lost_s, spot_paid: delay and payment
+    for a job that starts on a spot instance and, if an interruption destroys its work,
+    starts again on demand. spot: whether a spot instance is expected to be cheaper.
     """
 
     def __init__(
@@ -316,7 +317,7 @@ class _Year:
 
 
 class Search:
-    """Candidates, each tried once on the log of each year that they last for.
+    """Search for a plan; each candidate is run once over the log of each of its years.
 
     Without a budget, minimise cost under a limit of waits; with one, minimise waits.
     """
@@ -369,7 +370,7 @@ class Search:
     def rows(
         self, numbers: tuple[int, ...], policy: WaitingPolicy, spot: bool, year: int = 0
     ) -> tuple[Floats, Floats, Bools]:
-        """Return wait, money and whether it is rented, per job."""
+        """Return, per job, its wait, its rent, and whether it is rented."""
         at = self.years[year]
         chunk = at.chunk
         machines = [
@@ -396,7 +397,7 @@ class Search:
     def attempt(
         self, numbers: tuple[int, ...], policy: WaitingPolicy, spot: bool = False
     ) -> Tried:
-        """Run a candidate once; without machines, rent at once."""
+        """Run a candidate once; without machines, every job is rented at once."""
         key = numbers, policy if any(numbers) else njw(), spot
         if key not in self.tried:
             self.tried[key] = self._run(*key)
@@ -438,7 +439,7 @@ class Search:
         )
 
     def _breach(self, policy: WaitingPolicy, used: Floats) -> float:
-        """Share of the limit used in the worst part of the log; 0 if it is kept."""
+        """Share of the limit used in the log's worst part; 0 if the limit is kept."""
         worst = max(
             float(used[:, part].sum() / max(self.number[:, part].sum(), 1))
             for part in self.parts()
@@ -447,13 +448,13 @@ class Search:
         return 0.0 if kept or worst <= MARGIN * self.limit.share else worst
 
     def parts(self) -> list[Ints]:
-        """Return weeks, or halves of a log of less than three."""
+        """Return the weeks of the log; two halves if it is shorter than three weeks."""
         return np.array_split(np.arange(self.days), max(2, self.days // 7))
 
     # ---- the search ----
 
     def climb(self, text: str) -> None:
-        """Try a policy with more machines by size, then other t and b, unless set."""
+        """Search the numbers of machines for a policy, then t and b if not set."""
         policy = self.first(text)
         most_s = DAY_S if self.limit == Limit() else 8 * self.limit.wait_s
         free = [name for name in limits_of(policy.name) if f"{name}=" not in text]
@@ -485,19 +486,19 @@ class Search:
         return min(self.tried.values(), key=VALUE)
 
     def worst_near(self) -> tuple[float, float]:
-        """Return the worst value that is near the best."""
+        """Return the worst value that still counts as near the best."""
         fails, least, _ = self.best().value
         return fails, least * (1 + MOST_REGRET)
 
     def first(self, text: str) -> WaitingPolicy:
-        """Return a policy with the longest wait that keeps the limit."""
+        """Return a policy with the longest wait that always keeps the limit."""
         slack_s = (
             FREE_WAIT_S if self.limit == Limit() else self.limit.wait_s - self.boot_s
         )
         return waiting_policy(text, wait_s=max(0.0, slack_s))
 
     def _along(self, numbers: tuple[int, ...], policy: WaitingPolicy) -> Tried:
-        """Optimise the numbers of a policy, size by size, while that helps."""
+        """Optimise the number of machines of each size in turn, while that improves."""
         best = self.attempt(numbers, policy)
         while True:
             starts = [best]
@@ -512,7 +513,7 @@ class Search:
             best = candidate
 
     def _of_size(self, best: Tried, place: int, policy: WaitingPolicy) -> Tried:
-        """Optimise the number of one size, from the present one or the load."""
+        """Optimise the number of machines of one size, from the current or the load."""
         load = (
             0
             if any(best.own)
@@ -532,7 +533,7 @@ class Search:
         return min([best, *tried], key=VALUE)
 
     def _ends(self, tried: Tried, step: int) -> bool:
-        """Whether fewer machines would break the limit, or more cost too much."""
+        """Return whether a further step would break the limit, or cost too much."""
         fails, least = self.worst_near()
         too_few, too_many = tried.value[0] > 0, fails == 0 and tried.value[1] > least
         return self.budget is None and (too_few if step < 0 else too_many)
@@ -543,7 +544,7 @@ class Search:
         return self.attempt((*numbers[:place], number, *numbers[place + 1 :]), policy)
 
     def refine(self) -> None:
-        """Try numbers from half to twice the best, and spot instances."""
+        """Try half to twice the best numbers of machines, and spot instances."""
         best = self.best()
         for place, number in enumerate(best.own):
             between = np.linspace(number / STEP, number * STEP, 9)
@@ -561,7 +562,7 @@ class Search:
     def choice(self, tried: Sequence[Tried], weights: Floats) -> tuple[int, int]:
         """Return the years of the best reservation, and the index of its candidate.
 
-        weights: of each day. One-year reservations are chosen per year.
+        weights: per day. With one-year reservations, each year has its own choice.
         """
         options = []
         for years in self.reserved:
@@ -576,12 +577,12 @@ class Search:
         return min(options)[1:]
 
     def money(self, tried: Tried, years: int) -> tuple[Floats, Floats]:
-        """Return money and work by day, averaged over the years of a reservation."""
+        """Return cost and work per day, averaged over the years of a reservation."""
         among = slice(None) if years > 1 else slice(1)
         return tried.cost[years][among].mean(axis=0), self.work_h[among].mean(axis=0)
 
     def chosen(self) -> Plan:
-        """Return the best candidate, and how certain that is."""
+        """Return the best candidate as a plan, with its uncertainty."""
         every = sorted(self.tried.values(), key=VALUE)
         kept = [
             candidate
@@ -625,7 +626,7 @@ class Search:
         )
 
     def _within(self, every: Sequence[Tried]) -> Tried:
-        """Return the candidate of least waits with its bill within the budget."""
+        """Return the candidate with the least wait whose bill is within the budget."""
         assert self.budget is not None
         day, cheapest = np.full(self.days, self.day_h), math.inf
         for candidate in sorted(
@@ -646,10 +647,10 @@ class Search:
     def interval(self, amount: Floats, per: Floats) -> Mean:
         """Return a ratio of sums over days, with a 95 % interval for a future year.
 
-        Days, and weeks if there are at least four, are resampled with replacement, as
-        many as in the log and as in a year; the spread of the difference, widened by
-        Student's t, is centred at the log's ratio. No interval for less than four days,
-        or if a resampled log has no work.
+        Blocks of 1, 3 and 7 days, if the log has at least four of them, are resampled
+        with replacement, as many as in the log and as in a year. The spread of the
+        difference, widened by Student's t, is centred at the log's ratio. There is no
+        interval for less than four days, or if a resampled log has no work.
         """
         ratio, ends = float(amount.sum() / per.sum()), [np.zeros(2)]
         if self.days < LEAST_BLOCKS:
@@ -679,7 +680,7 @@ class Search:
     def _regret(
         self, tried: Sequence[Tried], years: int, place: int
     ) -> tuple[float, tuple[int, int] | None]:
-        """Return regret and range of a `Plan` over resampled logs."""
+        """Return the attributes regret and range of a `Plan`, from resampled logs."""
         if self.days < LEAST_BLOCKS:
             return math.nan, None
         weights = stream(self.seed, "bootstrap").multinomial(
@@ -699,7 +700,7 @@ class Search:
     def _reason(
         self, price: Mean, load: Mean, regret: float, among: tuple[int, int] | None
     ) -> str:
-        """Return why the log is too short, and which number decides, or ""."""
+        """Return why the log is too short, with the number that matters most, or ""."""
         best = (
             f", by which {among[0]:,} to {among[1]:,} machines are best"
             if among
@@ -719,7 +720,7 @@ class Search:
         return ""
 
     def _frontier(self) -> list[dict[str, float | str]]:
-        """Return the candidates of which none is cheaper with a wait as short."""
+        """Return the candidates than which none is both cheaper and of shorter wait."""
         rows, least = list[dict[str, float | str]](), math.inf
         work_h, hours = float(self.work_h.sum()), self.work_h.size * self.day_h
         for candidate in sorted(
@@ -746,7 +747,7 @@ class Search:
 def _owned(
     sizes: Sequence[Size], prices: Prices
 ) -> tuple[tuple[Size, ...], dict[int, tuple[float, ...]]]:
-    """Return the sizes that can be owned, and prices per hour by years reserved."""
+    """Return the sizes to own, and their prices per hour by years of reservation."""
     columns = {1: "reserved_1y_per_h", 3: "reserved_3y_per_h"}
     ownable = tuple(
         s for s in sizes if any(getattr(s, c) < math.inf for c in columns.values())
@@ -780,13 +781,13 @@ def _owned(
 
 
 def _numbers(start: int) -> list[int]:
-    """Return numbers of machines in steps below and above one, and the first few."""
+    """Return numbers of machines: `start` times powers of STEP, and 0 to 29."""
     steps = np.rint(start * STEP ** np.arange(-60.0, 60.0))
     return [int(number) for number in np.unique([*range(30), *steps])]
 
 
 def bounds(value: Mean, form: str, name: str = "95 %: ") -> str:
-    """Return the interval of a mean in words."""
+    """Return the interval of a mean as text."""
     if math.isnan(value.half_width):
         return "no interval"
     return f"{name}{value.low:{form}} to {value.high:{form}}"
@@ -801,7 +802,7 @@ def _time(seconds: float) -> str:
 
 
 def policy_text(policy: WaitingPolicy) -> str:
-    """Return the text of a policy: "sww:wait_s=60"."""
+    """Return the name and parameters of a policy, such as "sww:wait_s=60"."""
     text = ",".join(
         f"{name}={getattr(policy, name):g}" for name in limits_of(policy.name)
     )

@@ -1,4 +1,4 @@
-"""The six waiting policies, which jobs wait for a fixed machine, and queue orders."""
+"""The six waiting policies (which jobs wait for a fixed machine) and queue orders."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ BASELINE_WAIT_S, BASELINE_SHORT_S = 900.0, 180.0
 
 @declared()
 class WaitingPolicy:
-    """Rule on which jobs wait; the others run on machines rented on demand."""
+    """Rule that decides which jobs wait; the others rent machines on demand."""
 
     name: str = parameter("The policy's name in tables.")
     wait_s: UpToInfinity = parameter(
@@ -50,7 +50,7 @@ class WaitingPolicy:
 
     @property
     def rents(self) -> bool:
-        """Whether any job runs on demand; under ajw none does."""
+        """Whether jobs may run on demand; False only for ajw."""
         return self.wait_s < math.inf or self.short_s > 0
 
 
@@ -60,12 +60,12 @@ def ajw() -> WaitingPolicy:
 
 
 def njw() -> WaitingPolicy:
-    """No jobs wait: without an idle machine they go on demand (Section 3.2)."""
+    """No jobs wait: if no machine is idle, they go on demand (Section 3.2)."""
     return WaitingPolicy("njw", wait_s=0.0)
 
 
 def ajw_t(wait_s: float = BASELINE_WAIT_S) -> WaitingPolicy:
-    """All jobs wait, but no longer than a limit.
+    """All jobs wait, but no longer than a limit; then they go on demand.
 
     wait_s: b, seconds. waiting-policies.txt Section 3.3.
     """
@@ -73,7 +73,7 @@ def ajw_t(wait_s: float = BASELINE_WAIT_S) -> WaitingPolicy:
 
 
 def sww(wait_s: float = BASELINE_WAIT_S) -> WaitingPolicy:
-    """Short waits wait: jobs that would wait longer than a limit go on demand at once.
+    """Short waits wait: jobs that would exceed a limit go on demand at once.
 
     wait_s: b, seconds. waiting-policies.txt Section 4.1.
     """
@@ -92,7 +92,7 @@ def ljw(short_s: float = BASELINE_SHORT_S) -> WaitingPolicy:
 def compound(
     wait_s: float = BASELINE_WAIT_S, short_s: float = BASELINE_SHORT_S
 ) -> WaitingPolicy:
-    """Both: long jobs wait, if they would not wait long.
+    """Combination of ljw and sww: long jobs wait if their wait would be short.
 
     wait_s, short_s: b and t, seconds. waiting-policies.txt Section 4.3.
     """
@@ -116,11 +116,11 @@ def waiting_policy(
     wait_s: NotNegative = BASELINE_WAIT_S,
     short_s: NotNegative = BASELINE_SHORT_S,
 ) -> WaitingPolicy:
-    """Make a policy from its text, such as "ajw" or "sww:wait_s=60".
+    """Return a policy from a string such as "ajw" or "sww:wait_s=60".
 
-    Parameters in the text override the arguments. wait_s: b, seconds: of ajw-t, sww and
-    compound. short_s: t, seconds: of ljw and compound. Raises InputError for another
-    name or parameter.
+    Parameters in the string override the arguments. wait_s: b, seconds, for ajw-t, sww
+    and compound. short_s: t, seconds, for ljw and compound. Raises InputError for an
+    unknown name or parameter.
     """
     require(isinstance(text, str), "waiting policy", text, "a text")
     name = text.partition(":")[0]
@@ -131,13 +131,13 @@ def waiting_policy(
 
 
 def limits_of(name: str) -> tuple[str, ...]:
-    """Return which of wait_s and short_s a policy of POLICIES has."""
+    """Return which of the parameters wait_s and short_s a policy of POLICIES has."""
     return tuple(signature(POLICIES[name]).parameters)
 
 
 @declared()
 class Mispredictions:
-    """Shares of wrong predictions; over + under is at most 1 of each kind.
+    """Shares of wrong predictions; wait_over + wait_under must be at most 1.
 
     waiting-policies.txt Sections 4.1.1 and 4.2.1.
     """
@@ -178,13 +178,13 @@ the next pair when the last has its own.
 
 
 def first_come(view: View) -> Iterator[tuple[Job, int]]:
-    """First come, first served: a first job without room blocks all others."""
+    """First come, first served: if the first job has no room, it blocks all others."""
     while (job := view.first()) is not None and (machine := view.room(job)) is not None:
         yield job, machine
 
 
 def shortest_first(view: View) -> Iterator[tuple[Job, int]]:
-    """The shortest job that finds room first; ties go by arrival."""
+    """Shortest job that has room first; ties are broken by arrival."""
     # needs without room now
     place, line, refused = 0, view.by_time, set[tuple[int, float]]()
     while place < len(line) and not view.full:

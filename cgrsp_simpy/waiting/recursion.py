@@ -1,6 +1,6 @@
-"""First come, first served without events: a recursion for the starts of jobs.
+"""First come, first served without events: a recursion for the start times of jobs.
 
-Starts equal those of the simulation to the last bit.
+The start times are bit-identical to those of the simulation.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ Machines = int | Sequence[Size]  # taken as a whole, or shared by cores and memo
 
 @checked
 def follow(scenario: Any, seed: Whole = 0, *, keep: bool = False) -> Run:
-    """Run a scenario under its own policy without events.
+    """Run a scenario under its policy without events.
 
-    Figures equal those of the simulation to the bit. keep: record each job, without
-    claims. Raises InputError for an order other than first come, first served.
+    The figures are bit-identical to those of the simulation. keep: record each job, but
+    no claims. Raises InputError for a queue order other than first come, first served.
     """
     if not scenario.recursive:
         raise InputError(
@@ -76,13 +76,13 @@ def started(
     work_conserving: bool = False,
     fast: bool = False,
 ) -> Iterator[tuple[Chunk, Predictions, Floats]]:
-    """Yield each job's start on a fixed machine, NaN if none, chunk by chunk.
+    """Yield each job's start time on a fixed machine, NaN if none, in chunks.
 
-    Job n on the machine that is free first, at F: S(n) = max(A(n), F), and F becomes
-    S(n) + run time; unless S(n) > A(n) + b, or the job goes on demand (Kiefer and
-    Wolfowitz's recursion, with patience). On shared machines F is when the first of
-    them has room, not before the start of any earlier job; there a job that waits in
-    vain blocks all others until it gives up. fast: compiled, if numba is installed.
+    Job n takes the machine that is free first, at time F: it starts at S(n) = max(A(n),
+    F), and F becomes S(n) + run time. It does not if S(n) > A(n) + b or it goes on
+    demand (Kiefer and Wolfowitz's recursion, with patience). On shared machines, F is
+    when one of them first has room, and jobs start in order of arrival; one that waits
+    and gives up blocks all later ones until then. fast: use compiled code; needs numba.
     """
     state: list[Any]
     if isinstance(machines, int):
@@ -113,7 +113,7 @@ def started(
 
 
 def _in_vain(predictions: Predictions, policy: WaitingPolicy) -> Bools:
-    """Whether a job that gets no fixed machine waits until it gives up."""
+    """Return whether each job, if it gets no fixed machine, waits until it gives up."""
     return np.asarray(
         (predictions != RENTS_AT_ONCE) & ((predictions == MISLED) | (not policy.balks))
     )
@@ -123,7 +123,7 @@ def _in_vain(predictions: Predictions, policy: WaitingPolicy) -> Bools:
 def _either(
     loop: Callable[..., Any], fast: bool
 ) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """Return what makes rows of an array, and the loop, compiled if possible."""
+    """Return a converter for the arrays of a loop, and the loop, compiled if `fast`."""
     if not fast:
         return np.ndarray.tolist, loop
     from cgrsp_simpy.base.compiled import compiled, rows_of
@@ -134,7 +134,7 @@ def _either(
 def _whole(
     submit_s: Any, run_s: Any, latest_s: Any, _: Any, starts: Any, ends: Any
 ) -> list[float]:
-    """Return a new heap of when each machine is free; jobs in vain block none."""
+    """Return a heap of when machines become free; a job that gives up delays none."""
     heap = [end for end in ends]  # noqa: C416, an array where it is compiled
     for n in range(len(submit_s)):
         start = heap[0]
@@ -159,9 +159,10 @@ def _shared(
     free_gb: Any,
     last: Any,
 ) -> list[tuple[float, float, float, float]]:
-    """Return the new list `before`: end, machine, cores and GB of jobs, last end first.
+    """Return the running jobs, last end first: end, machine, cores and GB of each.
 
-    free, free_gb: per machine. last: time before which none starts, and last start.
+    before: the previous result as a flat list. free, free_gb: free cores and memory per
+    machine. last: time before which no job starts, and the last start.
     """
     held = [
         (before[k], before[k + 1], before[k + 2], before[k + 3])

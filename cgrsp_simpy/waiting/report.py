@@ -1,4 +1,4 @@
-"""Figures, rows and texts of runs of the waiting policies."""
+"""Figures, rows and descriptions of runs of the waiting policies."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from cgrsp_simpy.waiting.tally import Tally, most_at_once
 
 
 class WaitingReport(Report):
-    """Figures of the paper, by batch."""
+    """The paper's figures, of a whole run and per batch."""
 
     claim_columns: ClassVar[Mapping[str, str]] = {}
     metrics: Mapping[str, Metric] = {  # money is in the unit of the prices
@@ -45,22 +45,22 @@ class WaitingReport(Report):
         )
 
     def summary(self, run: Run) -> dict[str, float]:
-        """Return the figures of a log's jobs, or the middle 80 % of generated ones.
+        """Return the figures of a log's jobs, or of the middle 80 % of generated jobs.
 
-        Raises InputError for jobs without any work; see `Tally.figures`.
+        Raises InputError if the jobs have no work; see `Tally.figures`.
         """
         return first_of(self.batches(run))
 
     def batches(self, run: Run) -> dict[str, list[float]]:
-        """Return by name the figure of the whole run, then of each batch."""
+        """Return name -> the figure of the whole run, then those of its batches."""
         figures = run.tally.figures(self.model.fixed_per_h, self.model.prices)
         return {name: values.tolist() for name, values in figures.items()}
 
     def summary_of(self, run: Run, chosen: Bools) -> dict[str, float]:
-        """Return the figures of chosen jobs.
+        """Return the figures of selected jobs.
 
-        jobs: their number. wait_s, service_s: means. on_demand_fraction: share of the
-        jobs. core_hours, on_demand_core_hours: cores times running time.
+        jobs: their number. wait_s, service_s: means. on_demand_fraction: share on
+        demand. core_hours, on_demand_core_hours: cores times running time.
         """
         jobs = run.jobs[chosen]
         core_h = jobs["cores"] * jobs["run_s"] / 3600
@@ -83,7 +83,7 @@ class WaitingReport(Report):
         return rows_of({name: jobs[name] for name in names} | own, self.tags)
 
     def timeline(self, run: Run, **parts: Any) -> Timeline:
-        """Return the timeline; jobs on demand have a resource of their own."""
+        """Return the timeline; jobs on demand are shown on an additional resource."""
         # places: a machine's cores, then its memory
         jobs, step = run.jobs, 1 + self.model.shared
         names = (
@@ -125,5 +125,5 @@ class WaitingReport(Report):
 
 
 def first_of(batches: Mapping[str, Sequence[float]]) -> dict[str, float]:
-    """Return the figures of the whole run."""
+    """Return name -> the figure of the whole run."""
     return {name: values[0] for name, values in batches.items()}

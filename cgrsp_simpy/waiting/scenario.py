@@ -62,11 +62,11 @@ Machines = Annotated[
 
 
 class Patience(NamedTuple):
-    """The decision on a job at its arrival, hidden from orders.
+    """Decision made for a job at its arrival, hidden from the queue orders.
 
-    seconds: longest time in the queue; None: it does not join the queue. from_arrival:
-    whether a job that gets no fixed machine counts as on demand since its arrival; if
-    not, since it left the queue.
+    seconds: longest time in the queue; None: the job does not join the queue.
+    from_arrival: whether a job that gets no fixed machine counts as on demand from its
+    arrival on; otherwise, from when it left the queue.
     """
 
     seconds: float | None
@@ -75,17 +75,17 @@ class Patience(NamedTuple):
 
 @declared()
 class Scenario(Model):
-    """Jobs, and owned or rented machines: all parameters of a run but the seed.
+    """Jobs, and owned or rented machines: all parameters of a run except the seed.
 
-    A study replaces `policy` by each of its policies: a name of POLICIES with
-    parameters, as in "sww:wait_s=60", or a WaitingPolicy. A policy that is a function
-    of a `View` ("own.py:function" as a text) replaces `order` instead: it chooses the
-    waiting job that starts next.
+    A study replaces `policy` by each of its policies: a name of POLICIES, optionally
+    with parameters, as in "sww:wait_s=60", or a WaitingPolicy. A policy that is a
+    function of a `View` (or a string "own.py:function") replaces `order` instead: it
+    chooses the waiting job that starts next.
 
     Under a policy that balks, a job that would wait longer than wait_s rents a machine
     on arrival. In orders other than first come, first served, the wait depends on later
-    jobs: there the job joins the queue, and if it has not started after wait_s, its
-    rental is recorded as if it had begun on arrival.
+    jobs. The job then joins the queue; if it has not started after wait_s, its rental
+    is recorded as if it had begun on arrival.
     """
 
     source: Annotated[
@@ -178,10 +178,10 @@ class Scenario(Model):
     def foreseen(self, seed: int) -> Iterator[tuple[Chunk, Predictions]]:
         """Yield the jobs in order of submission, with a prediction for each.
 
-        WAITS, RENTS_AT_ONCE (also if it fits on no fixed machine) or MISLED.
-        Mispredicted jobs depend on the seed and the shares of errors only, and a larger
-        share adds jobs. Raises InputError, which names the job, if a job can run
-        nowhere.
+        A prediction is WAITS, RENTS_AT_ONCE (also if the job fits on no fixed machine)
+        or MISLED. Which jobs are mispredicted depends only on the seed and the shares
+        of errors, and a larger share adds jobs. Raises InputError with the job's number
+        if a job can run on no machine.
         """
         first_id = 1
         waits, runs = stream(seed, "wait predictions"), stream(seed, "run predictions")
@@ -230,10 +230,10 @@ class Scenario(Model):
                 )
 
     def _patience_s(self, seed: int) -> Iterator[tuple[Chunk, Predictions, Floats]]:
-        """Yield jobs, predictions, and longest times in the queue, seconds.
+        """Yield jobs, predictions, and the longest time of each in the queue, seconds.
 
-        Balking jobs that are served first come, first served know on arrival whether
-        they will start in time: they wait as long as it takes, or not at all.
+        If the policy balks and the order is first come, first served, jobs know on
+        arrival whether they start in time: they wait without limit, or not at all.
         """
         if not (self.policy.balks and self.recursive):
             for chunk, predictions in self.foreseen(seed):
@@ -248,7 +248,7 @@ class Scenario(Model):
             yield chunk, predictions, np.where(np.isnan(starts), in_vain, math.inf)
 
     def job_process(self, run: Simulation, job: Job) -> Process:
-        """Wait if the policy says so, then run on a fixed machine or on demand."""
+        """Wait if the policy requires it, then run on a fixed machine or on demand."""
         patience_s, from_arrival = run.hidden[job]
         on_demand = True
         if patience_s is not None:
@@ -263,7 +263,7 @@ class Scenario(Model):
         run.record(job, on_demand)
 
     def rental(self, run: Simulation, job: Job, from_arrival: bool) -> Process:
-        """Run on demand, from now on or as if since the job's arrival."""
+        """Run a job on demand, from now on or as if begun at the job's arrival."""
         start_s, left_s = run.now_s, job.run_s
         if from_arrival and job.submit_s < start_s:
             left_s = delay_until(start_s, job.submit_s + job.run_s)
@@ -294,14 +294,14 @@ class Scenario(Model):
         )
 
     def need(self, job: Job) -> float:
-        """Return 1, a whole machine, or the cores that a job needs of a shared one."""
+        """Return 1 for a whole machine, or the job's cores on a shared machine."""
         return job.cores if self.shared else 1
 
     # ---- studies ----
 
     @property
     def name(self) -> str:
-        """The jobs, the number of machines and the order."""
+        """Description of the jobs, the number of machines and the order."""
         order = self.order if isinstance(self.order, str) else policy_name(self.order)
         return (
             f"{self.source}, {self.number} machine{'s' * (self.number != 1)}, {order}"
@@ -309,7 +309,7 @@ class Scenario(Model):
 
     @property
     def label(self) -> str:
-        """The names of policy and, unless first come, first served, of the order."""
+        """Name of the policy, and of the order unless first come, first served."""
         order = self.order if isinstance(self.order, str) else policy_name(self.order)
         return self.policy.name if order == "fcfs" else f"{self.policy.name}, {order}"
 
@@ -319,7 +319,7 @@ class Scenario(Model):
         return self.source.jobs
 
     def under(self, policy: WaitingPolicy | Order) -> Scenario:
-        """Return the scenario with another policy, or with a function as its order."""
+        """Return the scenario with another policy; a function replaces the order."""
         if isinstance(policy, WaitingPolicy):
             return replace(self, policy=policy)
         return replace(self, order=policy)
@@ -338,7 +338,7 @@ class Scenario(Model):
 
     @property
     def fixed_per_h(self) -> float:
-        """Rent of all fixed machines per hour, in the unit of `sizes`, or 1 each."""
+        """Rent of all fixed machines per hour, by `sizes`; 1 per whole machine."""
         if isinstance(self.machines, int):
             return float(self.machines)
         cores, memory_gb = (
@@ -354,7 +354,7 @@ class Scenario(Model):
 
     @property
     def steady(self) -> bool:
-        """Whether the jobs are part of an endless stream, unlike those of a log."""
+        """Whether the jobs are part of an endless stream; False for a log."""
         return not isinstance(self.source, ListedJobs)
 
     def _closed_form_arguments(
@@ -376,10 +376,11 @@ class Scenario(Model):
         return "" if steady else unsteady(*arguments)
 
     def formula(self) -> dict[str, float] | None:
-        """Return wait_s, price, on_demand_fraction and opportunity by the closed form.
+        """Return wait_s, price, on_demand_fraction and opportunity from the closed
+        form.
 
-        None if there is none: of other jobs, machines and orders, and of mispredictions
-        other than those of waits under sww.
+        None unless exponential jobs are served first come, first served on whole
+        machines, without mispredictions other than of waits under sww.
         """
         arguments, errors = self._closed_form_arguments(), self.errors
         runs_right = errors.run_over == errors.run_under == 0

@@ -1,4 +1,4 @@
-"""How studies run waiting policies."""
+"""How studies run the waiting policies."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from cgrsp_simpy.waiting.report import first_of
 
 
 class WaitingSubject(Subject):
-    """The policies of a study replace the scenario's."""
+    """Subject of a study; each of its policies replaces that of the scenario."""
 
     @property
     def is_random(self) -> bool:  # type: ignore[override]
@@ -27,7 +27,7 @@ class WaitingSubject(Subject):
         return bool(self.model.steady or self.model.errors != NO_ERRORS)
 
     def left_out(self) -> dict[str, str]:
-        """Return the policies without a steady state."""
+        """Return the policies without a steady state, each with the reason."""
         reasons = {
             name: self.model.under(self.make_policy(name)).unsteady
             for name in self.model.compared
@@ -35,10 +35,10 @@ class WaitingSubject(Subject):
         return {name: reason for name, reason in reasons.items() if reason}
 
     def draw(self, seed: int) -> None:
-        """Draw nothing: jobs are drawn as they arrive."""
+        """Do nothing: jobs are drawn as they arrive."""
 
     def make_policy(self, policy: Any) -> WaitingPolicy | Order:
-        """Return a policy from its text, or an order, which is a function of a View.
+        """Return a policy from its name, or an order, which is a function of a View.
 
         Raises InputError for an unknown name, parameter or file, and if a listed job
         would wait but fits on no fixed machine.
@@ -75,7 +75,7 @@ class WaitingSubject(Subject):
         listener: Listener | None = None,
         engine: str = "simpy",
     ) -> Run:
-        """Run a policy; by the recursion, equal to the bit, if without records."""
+        """Run a policy; without records by the recursion, bit-identical."""
         own = self.model.under(self.make_policy(policy))
         if own.recursive and not records and listener is None:
             return follow(own, seed)
@@ -84,10 +84,10 @@ class WaitingSubject(Subject):
         )
 
     def completed(self, parameters: dict[str, Any]) -> dict[str, Any]:
-        """As `Subject.completed`.
+        """Convert strings to values, as in `Subject.completed`.
 
-        machines: shared ones as "3x64", or with their memory in GB "3x64x256"; a number
-        of shared machines keeps their size. sizes: a CSV file.
+        machines: for shared machines "3x64" (number x cores), or "3x64x256" with memory
+        in GB; a number alone keeps the size of shared ones. sizes: path of a CSV file.
         """
         machines, present = parameters.get("machines"), self.model.machines
         if isinstance(machines, str):
@@ -99,7 +99,7 @@ class WaitingSubject(Subject):
         return parameters
 
     def outcome(self, run: Run) -> dict[str, list[float]]:
-        """Return by name the figure of the whole run, then of each batch."""
+        """Return name -> the figure of the whole run, then those of its batches."""
         batches: dict[str, list[float]] = self.report.batches(run)  # type: ignore[attr-defined]
         return batches
 
@@ -108,13 +108,13 @@ class WaitingSubject(Subject):
 
     @property
     def pace_per_s(self) -> float:  # type: ignore[override]
-        """Pace of the recursion, if it covers the scenario."""
+        """Jobs per second of the recursion, if it covers the scenario."""
         if not self.model.recursive:
             return Subject.pace_per_s
         return 1e5 if self.model.shared else 1e6
 
     def study_details(self, study: Any) -> tuple[Sequence[Table], Mapping[str, Any]]:
-        """Return simulation and formula side by side, if there is a formula."""
+        """Return a table of simulation and formula, if there is a formula."""
         formulas = {name: self._formula(each) for name, each in study.named.items()}
         if not any(formulas.values()):
             return [], {"formula": formulas}

@@ -1,4 +1,4 @@
-"""Sums over jobs per batch, from which price, wait and share on demand follow."""
+"""Sums over jobs per batch, used to compute price, wait and share on demand."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ COUNTED = ("job", "submit_s", "run_s", "cores", "memory_gb", "start_s", "on_dema
 
 @dataclass
 class Tally:
-    """Sums over the counted jobs, per batch of consecutive jobs; of constant size.
+    """Sums over the counted jobs, per batch of consecutive jobs; its size is constant.
 
-    jobs: number of jobs to come. sizes: price table of shared machines, or None if a
+    jobs: number of jobs of the run. sizes: price table of shared machines, or None if a
     job takes a whole machine, whose rent is then 1 per hour. steady: whether the jobs
-    are part of an endless stream. Then the middle 80 % count, and fixed machines are
+    are part of an endless stream. If so, the middle 80 % count, and fixed machines are
     paid from the first of their submissions to the last. Otherwise, as for a log, all
     count, and fixed machines are paid from the first submission to the last end.
 
-    sums: one row per batch, and one before and behind for jobs that do not count: jobs,
-    waits and running times in s, jobs on demand, rents of all jobs' running times
-    (price per hour times seconds), and payments of those on demand.
+    sums: one row per batch, plus one at each end for jobs that do not count. Columns:
+    jobs, waits and running times in s, jobs on demand, rents of all jobs' running times
+    (price per hour times seconds), and payments for jobs on demand.
     """
 
     jobs: int
@@ -52,7 +52,7 @@ class Tally:
         self._counted, self._uncounted, self._enough = 0, 0, CHUNK
 
     def add(self, jobs: Columns) -> None:
-        """Add jobs that have ended; they are counted in the order of submission."""
+        """Add jobs that have ended; they are counted in order of submission."""
         self._ended.append(jobs)
         self._uncounted += len(jobs["job"])
         if (
@@ -73,10 +73,10 @@ class Tally:
         self._enough = self._uncounted + CHUNK
 
     def _count(self, jobs: Columns) -> None:
-        """Count jobs that follow those counted.
+        """Count the jobs that follow those counted so far.
 
         A batch of a stream pays until the next batch's first submission, or the last
-        job's; one of a log from the end of all jobs before it to its own last end.
+        one; one of a log pays from the end of all earlier jobs to its last end.
         """
         place, submit_s, run_s = jobs["job"] - 1, jobs["submit_s"], jobs["run_s"]
         edges = (
@@ -108,15 +108,15 @@ class Tally:
             sums[:] = np.bincount(rows, np.append(sums, column))
 
     def figures(self, fixed_per_h: float, prices: Prices) -> dict[str, Floats]:
-        """Return figures of the whole and of each batch, shape (1 + batches,).
+        """Return the figures of the run and of each batch, shape (1 + batches,).
 
-        fixed_per_h: rent of all fixed machines, in the money of `sizes`. wait_s,
-        service_s: means. price: of an hour's work, P in the unit of the prices (Eq. 5
-        over the work done). on_demand_fraction: share of the jobs. opportunity: P w
-        (Section 4.2.1). load: rent per hour of all jobs; without `sizes`, machines at
-        work. cost_per_h: in the unit of the prices, per unit of rent; with `sizes`, in
-        their money. Raises InputError if the counted jobs have no work, or all come at
-        one time in a stream. Batches without work or time have NaN or infinity.
+        fixed_per_h: rent of all fixed machines, in the currency of `sizes`. Keys:
+        wait_s, service_s: mean wait and running time. price: P per hour of work, in the
+        prices' unit (Eq. 5 over the work done). on_demand_fraction: share of the jobs.
+        opportunity: P w (Section 4.2.1). load: rent of all jobs per hour; without
+        `sizes`, busy machines. cost_per_h: in the unit of the prices; with `sizes`, in
+        their currency. Raises InputError if the counted jobs have no work, or all of a
+        stream arrive at once. Batches without work or time have NaN or infinity.
         """
         sums = self.sums[1:-1]
         jobs, wait_s, run_s, on_demand, rent, rented = np.vstack(
@@ -152,7 +152,7 @@ class Tally:
 
 
 def of_trials(trials: Sequence[Mapping[str, Sequence[float]]]) -> dict[str, Mean]:
-    """Return means with 95 % intervals over seeds, or from the batches of a single run.
+    """Return means with 95 % intervals, over seeds or from a single run's batches.
 
     trials: see `WaitingSubject.outcome`.
     """
@@ -162,7 +162,7 @@ def of_trials(trials: Sequence[Mapping[str, Sequence[float]]]) -> dict[str, Mean
 
 
 def batched(values: Sequence[float] | Floats) -> Mean:
-    """Return the mean of a run with a half width from its batches."""
+    """Return the figure of a run, with a half width computed from its batches."""
     spread, centre = mean(values[1:], in_order=True), float(values[0])
     return replace(
         spread,
@@ -173,7 +173,7 @@ def batched(values: Sequence[float] | Floats) -> Mean:
 
 
 def most_at_once(claims: np.ndarray[Any, Any]) -> float:
-    """Return the greatest sum of amounts at a time; 1 if nothing took time."""
+    """Return the greatest total amount at one time; 1 if no claim takes time."""
     times_s = np.concatenate([claims["from_s"], claims["to_s"]])
     changes = np.concatenate([claims["amount"], -claims["amount"]])
     # at one instant, ends first

@@ -1,4 +1,4 @@
-"""The view of an order of the waiting jobs at a decision."""
+"""View of the waiting jobs and machines that a queue order gets at a decision."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from cgrsp_simpy.waiting.machines import Room, Size
 
 
 class View(view.View):
-    """The waiting jobs, their running times, and machines with room; read-only.
+    """The waiting jobs, their running times, and the machines with room; read-only.
 
-    A job has id, submit_s, run_s, cores and memory_gb. A machine goes by its index,
-    from 0; a job takes one as a whole, unless they are shared.
+    A job has id, submit_s, run_s, cores and memory_gb. A machine is identified by its
+    index, from 0; a job takes a whole machine, unless machines are shared.
     """
 
     __slots__ = ("_arrived", "_by_time", "_idle", "_machines")
@@ -37,7 +37,7 @@ class View(view.View):
 
     @property
     def by_time(self) -> Sequence[Job]:
-        """Waiting jobs by running time, equal ones in order of arrival."""
+        """Waiting jobs by increasing running time; ties in order of arrival."""
         if self._by_time is None:
             self._by_time = SealedList(sorted(self._run.pending_claims, key=_time))
         return self._by_time
@@ -48,7 +48,7 @@ class View(view.View):
         return not self._idle
 
     def first(self) -> Job | None:
-        """The job that has waited longest."""
+        """Return the job that has waited longest, or None."""
         waiting, arrived = self._run.pending_claims, self._arrived
         if arrived is None:
             arrived = self._arrived = deque(waiting)
@@ -57,7 +57,7 @@ class View(view.View):
         return arrived[0] if arrived else None
 
     def room(self, job: Any) -> Any:
-        """Return a job's machine (best fit, or last idle) or the room of a resource."""
+        """Return a machine for a job (best fit, or last idle), or a resource's room."""
         return super().room(job) if type(job) is ResourceSpec else self._best(job)
 
     def rooms(self, job: Job) -> list[int]:
@@ -107,7 +107,7 @@ class View(view.View):
 
 
 class SharedView(View):
-    """View of machines that jobs share, best fit: cores and memory of each."""
+    """View of machines whose cores and memory jobs share; placement is best fit."""
 
     __slots__ = ("_room", "_stale")
 

@@ -1,4 +1,4 @@
-"""Orders (what runs next) and placements (where): a pair of them is a policy."""
+"""Orders (which job is next) and placements (on which slot), which form policies."""
 
 from __future__ import annotations
 
@@ -24,12 +24,13 @@ STOCK_PENALTY = (0.0, 0.2, 1.0)  # sp(s) at High, Medium, Low, thesis Eq. 4.1 an
 
 
 class ListPolicy:
-    """Take jobs in an order, and place each, while slots are idle.
+    """Take jobs in an order and place each one, while slots are idle.
 
-    A job of several GPUs that does not fit is not overtaken, unless a reserve holds it.
-    order: from a view to waiting jobs. place: from a view, a job and the slots on offer
-    to one of these. name: for reports. reserve: from a view to a number of slots; a
-    loose job starts only while more are idle, else it is passed over.
+    No job overtakes a job of several GPUs that does not fit. order: function from a
+    view to waiting jobs. place: function from a view, a job and the slots on offer to
+    one of these slots. name: name for reports. reserve: function from a view to a
+    number of slots; a loose job starts only while more slots than that are idle, and is
+    passed over otherwise.
     """
 
     def __init__(
@@ -69,7 +70,7 @@ class ListPolicy:
 
 
 def assign(job: Job, slots: Sequence[SlotView]) -> Assignment:
-    """Return the answer that sends a job to its slot or slots."""
+    """Return the pair that assigns a job its slot or slots."""
     return job, slots[0] if job.gpus == 1 else tuple(slots)
 
 

@@ -35,10 +35,10 @@ from cgrsp_simpy.rental.view import Assignment, SlotView, View
 
 @dataclass(eq=False)
 class Watch:
-    """Hold a slot seen Low while waiting beats a Low delay; urgent jobs first.
+    """Hold a slot whose type is seen Low while that saves delay; urgent jobs first.
 
     urgent_s: laxity in seconds below which a job goes first. look_s: seconds between
-    two looks at a slot that is held. Ours; thesis Eq. 3.1 and 3.2 for the stock model.
+    two observations of a slot that is held. Stock model: thesis Eq. 3.1 and 3.2.
     """
 
     urgent_s: float = 600.0
@@ -87,7 +87,7 @@ def soonest(
     offers: Sequence[SlotView],
     delay_s: dict[str, float],
 ) -> SlotView | None:
-    """Return the slot that is expected to end a job first; None if all are held."""
+    """Return the slot with the earliest expected end of a job; None if all are held."""
 
     def end_s(slot: SlotView) -> float:
         return delay_s[slot.gpu.name] + view.mean_s(job, slot)
@@ -97,7 +97,7 @@ def soonest(
 
 
 def expected_s(view: View, slot: SlotView) -> float:
-    """Return D, the expected delay of a dispatch, s; infinite if the slot is held."""
+    """Return D, the expected delay of a dispatch in s; inf if the slot is held."""
     market, seen_s = view.known.market, view.seen_s(slot)
     chances = market.probabilities(slot.gpu, view.now_s)
     delays_s = [(least + most) / 2 for least, most in market.delay_s]

@@ -241,10 +241,8 @@ class Advice(Results):
         return self.best if self.search.limits or self.pays(self.best) else self.now
 
     def pays(self, option: Option) -> bool:
-        """Whether an option saves at least WORTH of today's cost, significantly.
-
-        For a log of a week or more, the saving must also be significant for days like
-        those of the log.
+        """Whether an option's saving is at least WORTH of today's cost and significant,
+        for a log also when its days are resampled.
         """
         saved, days = self.saved(option), self.for_days(option)
         worth = saved.mean >= WORTH * self.mean(self.now).mean
@@ -316,9 +314,9 @@ class Advice(Results):
     def hours(self) -> list[Row]:
         """Today's option per hour of the submissions, on the first seed.
 
-        hour: hour of the day. load: slot time of the jobs submitted in the hour,
-        including provisioning, divided by the available slot time. usd: cost of these
-        jobs other than rent and slots.
+        hour: hour of the day. load: slot time, with provisioning, of the jobs submitted
+        in the hour, divided by the slots' time. usd: cost of these jobs without rent
+        and slots.
         """
         scenario = self.trials.scenario
         run = simulate_for_study(
@@ -468,7 +466,7 @@ class Advice(Results):
 
     @property
     def rest(self) -> list[str]:
-        """Lines on today, inevitable misses, the first step, a bad day and so on."""
+        """Lines on today, inevitable misses, the first step, a bad day and prices."""
         parts = (
             *(self._today, self._late, self._first, self._by_hour),
             *(self._bad, self._worse, self._priced),
@@ -632,10 +630,7 @@ class Advice(Results):
 
     @cached_property
     def shown(self) -> list[Row]:
-        """The compared options, and the best of each other kind of change.
-
-        Among options of a kind, those that ran on the most seeds are preferred.
-        """
+        """The compared options, and the best of each other kind (by most seeds)."""
         best = {row["change"]: row for row in self.rows if row["compared"]}
         for row in sorted(self.rows, key=lambda row: (-row["seeds"], row[COST])):
             best.setdefault(row["change"], row)
@@ -743,9 +738,9 @@ class Advice(Results):
 def _by_part(
     submit_s: np.ndarray, values: np.ndarray, parts: int, span_s: float = 0
 ) -> np.ndarray:
-    """Sum the values in equal intervals of time since the first submission.
+    """Sum the values in each of several equal intervals of time.
 
-    The last interval ends at the last submission, or after span_s if that is later.
+    They begin at the first submission and end at the last, or after span_s if later.
     """
     since_s = submit_s - submit_s.min()
     part = since_s / (max(span_s, since_s.max()) or 1.0) * parts

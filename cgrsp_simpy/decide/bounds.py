@@ -1,5 +1,4 @@
-"""Lower bounds on the expected cost of every policy for given arrivals, by a linear
-program. The method is this package's, not the thesis's.
+"""Lower bounds on the expected cost of every policy, by a linear program.
 
 Let the submission, complexity and deadline of each job of a seed be known. A policy
 that dispatches a job does not know the job's random delay and execution time. So under

@@ -41,8 +41,7 @@ class Optimum:
     """Best result for the draws of a seed.
 
     value: least value of the objective, in minutes, per cent, or their sum. wait_min,
-    miss_pct, tardiness_min: as in `Run.summary`. schedule: one record per job, by
-    number.
+    miss_pct, tardiness_min: as in `Run.summary`. schedule: one record per job.
     """
 
     value: float

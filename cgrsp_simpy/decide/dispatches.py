@@ -54,8 +54,7 @@ class Units(NamedTuple):
 class Group(NamedTuple):
     """Jobs of one level with similar submission times and deadlines.
 
-    submit_s, deadline_s: means over the jobs, seconds. c: number of the level. jobs:
-    number of jobs.
+    submit_s, deadline_s: means over the jobs, seconds. c: index of the level.
     """
 
     submit_s: float
@@ -189,9 +188,7 @@ class Dispatches:
         return bins
 
     def at(self, job: Group, g: int, v: int, steps: np.ndarray) -> np.ndarray:
-        """Return the costs of dispatches at the start of steps, without slot prices;
-        shape (steps,). v: index of the stock's probabilities.
-        """
+        """Return the costs of dispatches at the start of steps, without slot prices."""
         laws, units, c = self.laws, self.units, job.c
         slack = math.ceil(job.deadline_s / self.step_s) - steps
         wait_s = np.maximum(0.0, steps * self.step_s - job.submit_s) + laws.delay_s[v]

@@ -49,10 +49,7 @@ def lower_bounds(
     executor: Executor | int | None = None,
     bin_s: float | None = None,
 ) -> list[list[Bound]]:
-    """Return a list of bounds, by seed, per objective, with a progress bar.
-
-    Each bound takes tens of seconds.
-    """
+    """Return the bounds per objective and seed; each takes tens of seconds."""
     tasks = {
         (n, seed): (objective, seed)
         for n, objective in enumerate(objectives)
@@ -214,9 +211,9 @@ class Frontier:
 
 
 def _corners(least: dict[float, float]) -> list[tuple[float, float]]:
-    """Return the corners of the region above all lines a wait + b misses = c.
+    """Return the corners (wait, misses) of the region above all lines, by wait.
 
-    A corner is an intersection of two lines. Pairs (wait, misses), shortest wait first.
+    A line is a wait + b misses = c.
     """
     lines = [(0, 1, c) if b == inf else (1, b, c) for b, c in least.items()] + [
         (0, 1, 0)
@@ -252,12 +249,10 @@ def frontier(
 ) -> Frontier:
     """Return lower bounds on the misses of any policy at every mean wait.
 
-    One bound is computed per price and seed, which takes seconds to minutes each.
-
-    scenario, bin_s: as in `lower_bound`. seeds, executor: as in `compare`. prices:
-    minutes of mean wait that equal one per cent missed, >= 0, without duplicates;
-    infinity for misses alone. Raises InputError for invalid arguments, or a scenario
-    without a bound.
+    Takes seconds to minutes per price and seed. scenario, bin_s: as in `lower_bound`.
+    seeds, executor: as in `compare`. prices: minutes of mean wait that equal one per
+    cent missed, >= 0, all different; infinity for misses alone. Raises InputError for
+    invalid arguments, or a scenario without a bound.
     """
     chosen = check_seeds(seeds)
     objectives = [

@@ -115,7 +115,7 @@ class Sample:
 
 
 def sample(resumed: Any, policy: Any, seed: int, engine: str = "simpy") -> Sample:
-    """Run a scenario from its state until the state's jobs have ended and none waits.
+    """Run a scenario until the state's jobs have ended and no job waits.
 
     With an engine other than "simpy", run to the end, compiled if possible.
     """

@@ -226,9 +226,8 @@ class MonthSubject(Subject):
         return month | shares | rest
 
     def varied(self, **parameters: Any) -> Month:
-        """Return the month with other days, shares ("mix.quiet") or day parameters.
-
-        Parameters of a day, such as slots, are changed in all day types.
+        """Return the month with other days, shares ("mix.quiet"), or parameters of all
+        day types, such as slots.
         """
         full = self.full_names(parameters)
         mix, days, other = dict(self.model.mix), self.model.days, dict[str, Any]()

@@ -48,9 +48,8 @@ def levels_of(
     """Return the levels, and the index of each job's level.
 
     Generated jobs have one level per complexity. Measured times and weights are grouped
-    into levels of similar values, each rounded down to the least value of the level, so
-    that jobs hold their slots no longer than in the log. weighed: whether weights
-    matter.
+    into levels of similar values, each rounded down to its least, so that jobs hold
+    their slots no longer than in the log. weighed: whether weights matter.
     """
     measured = isinstance(scenario.workload, LoggedWorkload)
     factors = np.array([draws.service if measured else 1.0 for _, draws in drawn])
@@ -158,9 +157,7 @@ def longest_execution_s(gpus: Sequence[GpuType], levels: Sequence[Level]) -> flo
 
 
 def _drawn(service: Service, c: int) -> tuple[Factor, float]:
-    """Return the distribution of a complexity's factor (thesis Eq. 3.12), and the
-    factor at which it is truncated.
-    """
+    """Return the Factor of a complexity (thesis Eq. 3.12) and its truncation."""
     if service.distribution == "exponential":
         return _exponential, -math.log(TAIL)
     sigma = service.sigma[c]
@@ -182,8 +179,9 @@ def _exponential(x: np.ndarray) -> np.ndarray:
 
 
 def _lognormal(sigma: float, x: np.ndarray) -> np.ndarray:
-    """Return a Factor of mean 1: E F^k of F <= x is exp(k (k - 1) sigma^2 / 2) Phi(z -
-    k sigma).
+    """Evaluate a lognormal Factor of mean 1.
+
+    E F^k over F <= x is exp(k (k - 1) sigma^2 / 2) Phi(z - k sigma).
     """
     x = np.maximum(0.0, x)
     # log 0; a tiny sigma

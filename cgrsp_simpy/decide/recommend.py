@@ -511,10 +511,9 @@ def varies_by_hour(scenario: Scenario) -> bool:
 
 
 def scheduled(option: Option, numbers: Sequence[int]) -> Option:
-    """Return the option with an hourly schedule of slots.
+    """Return the option with an hourly schedule of at most MOST_SPANS spans.
 
-    numbers: slots per hour of the day. The spans that differ least are merged until at
-    most MOST_SPANS remain.
+    numbers: slots per hour of the day; spans that differ least are merged.
     """
     spans = [(float(hour), int(number)) for hour, number in enumerate(numbers)]
     while len(spans) > MOST_SPANS or any(a[1] == b[1] for a, b in pairwise(spans)):
@@ -540,9 +539,9 @@ def _with_hours(option: Option, spans: Sequence[tuple[float, int]]) -> Option:
 def neighbours(option: Option, least: int) -> list[Option]:
     """Return options that differ by one change of the schedule.
 
-    One number of slots changes by one, one hour moves by one of MOVES_H, or one span is
-    merged with the previous span. least: number of slots that are always open, so that
-    every job ends.
+    A number of slots changes by one, an hour moves by one of MOVES_H, or a span is
+    merged with the previous one. least: number of slots always open, so that every job
+    ends.
     """
     hours, options = list(option.hours), []
     for place, (hour, number) in enumerate(hours):
@@ -747,7 +746,7 @@ class Search:
         return [best, *filter(is_equal, rivals)]
 
     def repriced(self, best: Option, figure: str) -> Option:
-        """Return the best option by another metric; `best`, unless another is
+        """Return the best option by another metric: `best`, unless another is
         significantly better on the seeds of the search.
         """
         search = Search(self.trials, {}, figure, self.seeds[0])
@@ -783,10 +782,7 @@ class Search:
         return nearest
 
     def first_step(self) -> Option | None:
-        """Return the smallest single change that lowers the cost, or None.
-
-        A change is another policy, other types, or one slot more or fewer.
-        """
+        """Return the smallest single change that pays: policy, types or one slot."""
         now, cost = self.trials.now, self.least
         one = [each._replace(slots=now.slots + 1) for each in self.starts]
         one += [now._replace(slots=now.slots - 1)]

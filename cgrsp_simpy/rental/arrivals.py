@@ -107,13 +107,12 @@ class ArrivalRates:
 
 
 def arrival_rates(log: LoggedWorkload, weekly: bool = False) -> ArrivalRates:
-    """Estimate hourly arrival rates from a log.
+    """Estimate arrival rates per hour from a log: jobs over the hours that it covers.
 
-    The estimate of an hour is the number of jobs submitted in it, divided by the time
-    for which the log covers it: the maximum-likelihood estimate for rates that are
-    constant within each hour. The log covers simulated time 0 to its last submission.
-    weekly: whether to estimate each day of the week separately. Raises InputError for a
-    log without timestamps, or one shorter than a day, or than a week if weekly.
+    This is the maximum-likelihood estimate for rates that are constant within each
+    hour. The log covers simulated time 0 to its last submission. weekly: whether rates
+    differ by day of the week. Raises InputError for a log without timestamps, or one
+    that is shorter than a day, or than a week if weekly.
     """
     need = "known: the log needs timestamps"
     require(

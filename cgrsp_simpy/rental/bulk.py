@@ -157,8 +157,7 @@ def of_policy(policy: Any) -> str:
 def not_plain(kind: Any, function: Any) -> str:
     """Return the reason why the results of a compiled rule could differ, or "".
 
-    Results are bit-identical if a rule uses only + - * /, comparisons, min, max, abs,
-    nextafter, exp, and constants.
+    A rule may use + - * /, comparisons, min, max, abs, nextafter, exp, and constants.
     """
     subject = f"rule {function.__name__}"
     for step in dis.get_instructions(function):
@@ -325,8 +324,7 @@ def arrays(given: Law, levels: int) -> Law:
 class Fixed:
     """Data that all compiled runs of a scenario share.
 
-    why_not_compiled: the reason why no run can be compiled, or "". setting: the Setting
-    without the values that depend on the policy.
+    why_not_compiled: why no run can be compiled. setting: Setting without a policy.
     """
 
     def __init__(self, scenario: Any) -> None:
@@ -418,9 +416,9 @@ class Fixed:
 class BulkClaims:
     """The claims of a run; each ClaimRecord is created when it is read.
 
-    blocks: per block, the columns of the jobs, those of RECORD first. slots: per block,
-    the slots of each job. kept: per block, the intervals for which instances were kept
-    warm after a job.
+    blocks: per block, columns of jobs, those of RECORD first. slots: per block, the
+    jobs' slots. kept: per block, intervals for which instances were kept warm after a
+    job.
     """
 
     def __init__(self, blocks: list[list[Array]] | None) -> None:

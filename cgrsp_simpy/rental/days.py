@@ -46,17 +46,16 @@ def day(
 ) -> Scenario:
     """Return the scenario of a day of the thesis (Section 5.1.1).
 
-    name: "quiet", "normal", "hectic" or "surge". slots: number of slots (with the types
-    in turn, Section 4.3), a list of type names, or pairs of an hour of day and the
-    number of slots open from then on, such as [(0, 2), (10, 5)]. tight_fraction: share
-    of jobs with a deadline after 1 hour; the others have 8 hours. jobs, rate_per_s:
-    number of jobs, and arrivals per second; by default the day's. free_types: whether
-    the policy chooses the type of an idle slot. clock: "calibrated" or "printed", the
-    hours of the stock multiplier. persistence_s, sight: how long stock persists, and
-    what the policy can observe of it; see `Market`. gpus: types that can be rented:
-    "thesis", "2025" or a CSV file; see `read_gpus`. terms: terms of renting, by default
-    the thesis's. kind: a subclass of Scenario with your own job process. more:
-    additional parameters of that subclass.
+    name: "quiet", "normal", "hectic" or "surge". slots: number of slots (types in turn,
+    Section 4.3), a list of type names, or pairs of an hour of day and the number of
+    slots open from then on, such as [(0, 2), (10, 5)]. tight_fraction: share of jobs
+    due after 1 hour; the others have 8 hours. jobs, rate_per_s: number of jobs, and
+    arrivals per second; by default the day's. free_types: whether the policy chooses
+    the type of an idle slot. clock: "calibrated" or "printed", the hours of the stock
+    multiplier. persistence_s, sight: how long stock persists, and what policies
+    observe; see `Market`. gpus: rentable types: "thesis", "2025" or a CSV file; see
+    `read_gpus`. terms: terms of renting, by default the thesis's. kind: a subclass of
+    Scenario with your own job process. more: the parameters that the subclass adds.
     """
     check_one_of("day", name, DAYS)
     usual_rate, usual_jobs = DAYS[name]

@@ -156,10 +156,7 @@ class ClassColumns:
         return np.asarray(np.searchsorted(self._thresholds, uniforms, side="right"))
 
     def of_windows(self, window_s: np.ndarray) -> np.ndarray:
-        """Return the class index for each window: the first class that is as long.
-
-        If no class is as long, it is the last. window_s: seconds to the deadline.
-        """
+        """Return the class per window: the first at least as long, or the last."""
         fits = window_s[:, None] <= self.window_s
         fits[:, -1] = True
         return np.asarray(fits.argmax(axis=1))

@@ -85,10 +85,7 @@ class Renting:
         self._keep_s = getattr(policy, "keep_s", None)
 
     def instance(self, slot: int, gpu: GpuType, tenant: RentedJob) -> Instance:
-        """Return a slot's warm instance if it has the type, or else a new one.
-
-        A warm instance of another type is returned to the market.
-        """
+        """Return a slot's warm instance of this type, or replace it by a new one."""
         kept: Instance | None = self.view._warm.pop(slot, None)
         if kept is not None:
             kept.end_idle()
@@ -123,9 +120,7 @@ class PreemptionTimes:
         self._next: dict[tuple[int, str], float] = {}
 
     def after(self, slot: int, gpu: GpuType, now_s: float) -> float:
-        """Return the first preemption time after now, in seconds; inf if there is
-        none.
-        """
+        """Return the first preemption time after now, in seconds, or inf."""
         key = slot, gpu.name
         times = self._times.setdefault(key, self._drawn(slot, gpu.name))
         while self._next.get(key, -math.inf) <= now_s:
@@ -150,8 +145,8 @@ class Instance:
     """A GPU rented for a slot, from its order until it is returned or preempted.
 
     tenant: the job that uses the instance, or used it last, and pays for it. since_s:
-    start of billing; None before the instance is up. ordered_s: time of the order.
-    idle_s: start of idle time.
+    start of billing; None before it is up. ordered_s: its order. idle_s: start of idle
+    time.
     """
 
     def __init__(

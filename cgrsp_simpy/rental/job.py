@@ -99,10 +99,9 @@ class Draws(NamedTuple):
 
 
 class Met(NamedTuple):
-    """Known outcomes at the dispatch of a job, which replace its draws.
+    """Known outcomes at the dispatch of a job, in place of draws.
 
-    status: the stock status. delay: provisioning delay, seconds. service: realised
-    execution time divided by its mean.
+    delay: provisioning delay, seconds. service: realised over mean execution time.
     """
 
     status: int
@@ -112,10 +111,10 @@ class Met(NamedTuple):
 
 @declared()
 class Service:
-    """Distribution of a job's realised execution time divided by its mean.
+    """Distribution of the ratio of realised to mean execution time, with mean 1.
 
-    Its mean is 1. The default is the calibrated reading of thesis Remark 1, which
-    prints the range 0.04 to 0.23 and the pooled value 0.11.
+    The default is the calibrated reading of thesis Remark 1, which prints the range
+    0.04 to 0.23 and the pooled value 0.11.
     """
 
     distribution: Literal["lognormal", "exponential"] = parameter(
@@ -130,9 +129,7 @@ class Service:
     )
 
     def factors(self, generator: Generator, complexity: np.ndarray) -> list[float]:
-        """Draw realised execution times divided by their means, one per job (Eq.
-        3.12).
-        """
+        """Draw ratios of realised to mean execution time, by job (thesis Eq. 3.12)."""
         if self.distribution == "exponential":
             drawn: list[float] = generator.standard_exponential(
                 len(complexity)

@@ -118,10 +118,10 @@ def describe_hours(hours: Sequence[tuple[float, int]]) -> str:
 
 
 def slot_hours(slots: Any) -> tuple[Any, tuple[Any, ...]]:
-    """Return the number of slots and the hours in pairs such as [(0, 2), (10, 5)].
+    """Return the number of slots and the hours of pairs such as [(0, 2), (10, 5)].
 
-    A pair may also be a string, such as "0:2". Other values of slots are returned
-    unchanged, with no hours.
+    Pairs may be strings such as "0:2". Other values are returned unchanged, without
+    hours.
     """
     entries = [slots] if isinstance(slots, str) else slots
     pairs = [_pair(entry) for entry in entries] if isinstance(entries, list) else []

@@ -67,8 +67,7 @@ def provisioning(
 def renting_job_process(run: Simulation, job: Job) -> Process:
     """Run a job that may be refused, suspended or preempted, and then waits again.
 
-    The process ends when the last instance of the job is paid; an instance may be kept
-    warm after the job.
+    It ends when the job's last instance is paid, which may stay warm after the job.
     """
     rented = RentedJob(run.renting, job, run.hidden[job])
     while not rented.done:
@@ -141,13 +140,12 @@ def _order(run: Simulation, slot: Any, draw: Any, close_s: float) -> Process:
 class RentedJob:
     """A job with its saved work, its instances and its payments.
 
-    An instance is cold until it has been provisioned, then up; it is warm if it is kept
-    after a job, so that the next job starts at once. saved_work_s: maps the mean
-    execution time of the types to seconds of saved execution. totals: sums by name: the
-    columns that the terms add to the job's record, and its costs. open_bills: number of
-    instances for which it still pays. all_paid: event triggered when none remains.
-    delay_s, service_s: total provisioning and execution. draws: draws of the first
-    dispatch.
+    An instance is cold until it has been provisioned, then up, and warm if it is kept
+    after a job, so that the next one starts at once. saved_work_s: seconds of saved
+    execution, by the mean execution time of the types. totals: by name, the columns
+    that the terms add to its record, and its costs. open_bills: number of instances for
+    which it still pays. all_paid: event triggered when none is left. delay_s,
+    service_s: total provisioning and execution. draws: draws of the first dispatch.
     """
 
     claim: Claim
@@ -237,9 +235,7 @@ class RentedJob:
         return max(0.0, whole_s - self.saved_work_s.get(self.mean_s, 0.0))
 
     def _provisioned(self, delay_s: float) -> None:
-        """Pay for provisioning, even if incomplete, and for instances idle
-        meanwhile.
-        """
+        """Pay for provisioning, even if incomplete, and for idle instances."""
         self.delay_s += delay_s
         for instance in self.instances:
             usd_per_h = instance.gpu.price_usd_per_h
@@ -291,9 +287,7 @@ class RentedJob:
                 instance.release()
 
     def _saved(self, ran_s: float, suspended: bool) -> tuple[float, float]:
-        """Return the work saved in a run time, and the time of its checkpoints,
-        seconds.
-        """
+        """Return the work saved in a run time, and its checkpoint time, in seconds."""
         every_s, cost_s = self.run.terms.checkpoint_s, self.run.terms.checkpoint_cost_s
         if every_s is None:
             return (ran_s, 0.0) if suspended else (0.0, 0.0)

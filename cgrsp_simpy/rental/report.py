@@ -86,15 +86,13 @@ class RentalReport(Report):
         tight_miss_pct, loose_miss_pct: share of all, tight and loose jobs that end
         after their deadline (NaN if there are none). tardiness_min: mean over all jobs
         (Eq. 3.6). cost_usd: sum (Eq. 3.11). utilisation_pct: time average of used
-        slots, including provisioning, from time 0 to the last completion. makespan_h:
-        time of the last completion. Time 0 is that of the scenario, not the first
-        arrival.
+        slots, with provisioning, from time 0 to the last completion. makespan_h: time
+        of the last completion. Time 0 is the scenario's, not the first arrival.
 
         Other deadline classes have NAME_wait_min, NAME_miss_pct and NAME_tardiness_min
         instead of the metrics of tight and loose jobs. If jobs or classes have weights
-        other than 1: weighted_tardiness_min, the sum of weight x tardiness divided by
-        the sum of weights. `Terms.metrics` contains the metrics that terms of renting
-        add.
+        other than 1: weighted_tardiness_min, sum of weight x tardiness over sum of
+        weights. `Terms.metrics` contains the metrics that terms of renting add.
         """
         return figures_of(self.model, run.tally)
 
@@ -155,9 +153,7 @@ class RentalReport(Report):
         return f"{now_s - claim.started_s:.2f} s of execution, {late}"
 
     def bands(self, run: Run) -> Bands:
-        """Return the periods in which the stock of each type was Low, for the
-        player.
-        """
+        """Return the periods of Low stock of each type, for the player."""
         market, slots = self.model.market, self.model.slots
         return bands(market, slots, run.seed, run.timeline.end_s)
 

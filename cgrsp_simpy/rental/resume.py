@@ -83,10 +83,10 @@ class ResumedBulk(Bulk):
     def _hold(
         self, run: records.State, entry: Any, job: Job, met: Met
     ) -> tuple[float, int, float]:
-        """Assign a job its slots, as `kernel.loop.dispatch` does.
+        """Assign a job its slots, as `kernel.loop.dispatch`.
 
         Return the time at which its next event was scheduled, its first slot, and the
-        time of the event.
+        event's time.
         """
         resumed: Any = self.scenario
         number = self._row(run, job, ())
@@ -119,9 +119,7 @@ class ResumedBulk(Bulk):
     def _rent(
         self, run: records.State, row: Any, number: int, slot: int, gpu: Any, up: bool
     ) -> None:
-        """Rent the instance of a slot, as `kernel.bill.rented` and, if up, `come`
-        do.
-        """
+        """Rent a slot's instance, as `kernel.bill.rented` and, if up, `come`."""
         held = run.fleet[slot]
         held["payer"], held["kind"] = number, self.kinds.index(gpu)
         held["since_s"] = math.inf

@@ -72,9 +72,9 @@ RentableTypes = Annotated[
 class Scenario(Model):
     """Jobs with deadlines on rented GPU slots: all inputs except policy and seed.
 
-    For the jobs of a log, the GPU types in `slots` and `gpus` get its execution times.
-    Raises InputError for parts that do not fit each other, such as a slot of an unknown
-    GPU type.
+    The jobs of a log determine the execution times in `slots` and `gpus`. Raises
+    InputError for parts that do not fit each other, such as a slot of an unknown GPU
+    type.
     """
 
     name: str = parameter("Name for tables and messages.")
@@ -299,9 +299,8 @@ class Scenario(Model):
     def to_toml(self, path: str | Path) -> None:
         """Write the scenario to a TOML file, from which `from_toml` reads an equal one.
 
-        An existing file is overwritten. Raises InputError for a workload that cannot be
-        written to a file, and for an object of a user's class, which TOML cannot
-        represent.
+        An existing file is overwritten. Raises InputError for a workload that no file
+        can represent, and for a part of a class of your own, which TOML cannot name.
         """
         Path(path).write_text(toml_text(tables(self)), encoding="utf-8")
 

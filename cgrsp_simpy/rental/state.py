@@ -273,9 +273,7 @@ class Resumed(Scenario, state.FromState):
 
     @cached_property
     def _levels(self) -> list[int]:
-        """The workload's levels, then the nearest of them for each estimate in
-        seconds.
-        """
+        """The workload's levels, then the nearest level of each estimate in seconds."""
         levels = range(len(self.workload.mix))
         times_s = self.gpus[0].mean_execution_s
         return [level + 1 for level in levels] + [
@@ -290,10 +288,8 @@ class Resumed(Scenario, state.FromState):
         return sorted(estimates - {None})
 
     def _add_levels(self) -> None:
-        """Add a level to all GPU types for each estimate in seconds.
-
-        Its time on the first type is the estimate; on the others it is in proportion to
-        the nearest level.
+        """Add a level per estimate in seconds: its time on the first type is the
+        estimate, on the others in proportion to the nearest level.
         """
         levels, first = len(self.workload.mix), self.gpus[0].mean_execution_s
 
@@ -430,9 +426,7 @@ class Resumed(Scenario, state.FromState):
         return weights if any(weights) else [0.0, 0.0, 1.0]
 
     def _likelihood(self, status: Status, held_s: float, ended: bool) -> float:
-        """Return the density of a delay at a status, or the probability of a longer
-        one.
-        """
+        """Return the density of a delay at a status, or P(D > held_s) if it goes on."""
         least, greatest = self.market.delay_s[status]
         if ended:
             inside = least - 1e-6 <= held_s <= greatest + 1e-6
@@ -442,9 +436,7 @@ class Resumed(Scenario, state.FromState):
         return min(1.0, max(0.0, (greatest - held_s) / (greatest - least)))
 
     def _factor(self, level: int, uniform: float, above: float) -> float:
-        """Return an execution time divided by its mean, given that it is above a
-        value.
-        """
+        """Return a random ratio of realised to mean execution time above a value."""
         level = self._levels[level - 1]
         if isinstance(self.workload, LoggedWorkload):
             factors = self._logged_factors[level]
@@ -454,9 +446,7 @@ class Resumed(Scenario, state.FromState):
 
     @cached_property
     def _logged_factors(self) -> dict[int, Any]:
-        """Measured execution times of a log divided by their means, sorted, by
-        level.
-        """
+        """Ratios of a log's measured to mean execution times, sorted, by level."""
         load: Any = self.workload
         means, levels = load.mean_service_s(), np.asarray(load.complexity)
         seconds = np.asarray(load.service_s)
@@ -536,10 +526,9 @@ def _misses(
     generator: Generator,
     status: Callable[[float], Status],
 ) -> int:
-    """Return the number of observations with which a path of the stock disagrees.
+    """Return the number of observations with which a stock path disagrees.
 
-    A path agrees with an observation at random, with a probability proportional to the
-    likelihood of its status.
+    It agrees at random, in proportion to the likelihood of its status.
     """
     missed = 0
     for time_s, likely in observed:

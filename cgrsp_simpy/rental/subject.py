@@ -33,9 +33,7 @@ class RentalSubject(Subject):
 
     @property
     def common(self) -> str:  # type: ignore[override]
-        """The name "starting day" if the market is replayed, since seeds may share
-        one.
-        """
+        """The name "starting day" if the market is replayed, otherwise ""."""
         return "starting day" if self.model.market.series else ""
 
     def in_common(self, seed: int) -> int:
@@ -46,9 +44,7 @@ class RentalSubject(Subject):
         return Drawn(self.model.workload, self.model.service, seed)
 
     def make_policy(self, policy: Any) -> Any:
-        """As `Subject.make_policy`; InputError if it suspends jobs and terms forbid
-        it.
-        """
+        """As `Subject.make_policy`; InputError for suspensions without such terms."""
         policy = super().make_policy(policy)
         allowed = "of a scenario whose terms allow suspension"
         suspends = getattr(policy, "suspends", False)

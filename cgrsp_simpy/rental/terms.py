@@ -53,10 +53,9 @@ class Terms:
     """The terms of renting instances for the slots; the defaults are the thesis's.
 
     An instance is rented for a slot when a job is dispatched to it, and returned when
-    the job ends, unless it is kept warm. The costs of an instance are charged to the
-    job that uses it, or used it last. Sources of the defaults: thesis Eq. 3.2 (delay at
-    Low stock), Eq. 3.11 (execution billed by the second) and Section 6.2.1 (no
-    preemption).
+    the job ends, unless it is kept warm. The job that uses an instance, or used it
+    last, pays all its costs. Sources of the defaults: thesis Eq. 3.2 (delay at Low
+    stock), 3.11 (execution by the second), Section 6.2.1 (no preemption).
     """
 
     retry_s: (

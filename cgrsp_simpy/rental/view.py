@@ -145,14 +145,12 @@ class OperatorKnowledge:
 
     @cached_property
     def fastest_s(self) -> tuple[float, ...]:
-        """Least mean execution time over all slots, in seconds, by complexity - 1."""
+        """Least mean execution time over all slots in seconds, by complexity - 1."""
         return _least_by_level(self.types)
 
     @cached_property
     def slowest_s(self) -> tuple[float, ...]:
-        """Greatest mean execution time over all slots, in seconds, by complexity -
-        1.
-        """
+        """Greatest mean execution time over all slots in seconds, by complexity - 1."""
         return tuple(map(max, zip(*[gpu.mean_execution_s for gpu in self.types])))
 
     @cached_property
@@ -171,9 +169,7 @@ class OperatorKnowledge:
 
 
 def own_stream(seed: int) -> Random:
-    """Return the policy's random generator, Python's, which is fast for single
-    draws.
-    """
+    """Return the policy's generator, Python's Random, fast for single draws."""
     return Random(int.from_bytes(stream(seed, "policy").bytes(16)))
 
 
@@ -294,9 +290,7 @@ class View:
         return self._orders[rule][1]
 
     def share_left(self, job: Job) -> float:
-        """Return the remaining share of a waiting job's mean time; 1 if it never
-        ran.
-        """
+        """Return the remaining share of a waiting job's mean execution time."""
         return max(0.0, 1.0 - self._done.get(job, 0.0))
 
     @property
@@ -375,9 +369,7 @@ class View:
         return [self._slots[index] for index in sorted(left)]
 
     def _first(self, mask: int) -> int:
-        """Return the first idle slot of a mask; slots with warm instances come
-        first.
-        """
+        """Return the first idle slot of a mask, of those with warm instances if any."""
         warm = sum(1 << index for index in self._warm) & mask if self._warm else 0
         return lowest_bit(warm or mask)
 

@@ -90,9 +90,8 @@ class TracingPolicy(ListPolicy):
 def bands(market: Market, slots: Sequence[GpuType], seed: int, end_s: float) -> Bands:
     """Return the stock of the slots' types over time, up to end_s seconds.
 
-    If each dispatch draws its own status, a level is the probability of Low stock.
-    Hours are scarce if that probability, averaged over the types, is above its mean
-    over the day.
+    If each dispatch draws its status, levels are probabilities of Low stock. Scarce
+    spans: that probability, averaged over the types, is above its mean over the day.
     """
     gpus, stock, levels = list(dict.fromkeys(slots)), Stock(market, seed), {}
     for gpu in gpus:

@@ -132,9 +132,7 @@ class Drawn:
         return list(workload.columns(seed, service))  # type: ignore[attr-defined]
 
     def redrawn(self, seed: int) -> Drawn:
-        """Return the same jobs with the draws of another seed, except measured
-        factors.
-        """
+        """Return the same jobs with another seed's draws, except measured factors."""
         workload, service, _ = self._what
         submit_s, jobs, draws = zip(*self._jobs)
         columns = [np.array(column) for column in zip(*jobs)]
@@ -366,9 +364,7 @@ class JobList:
         return _shares([job.complexity for job in self.listed])
 
     def _classes(self, tight: Mapping[int, bool]) -> tuple[DeadlineClass, ...]:
-        """Return the classes by index, with neither windows nor weights other than
-        1.
-        """
+        """Return the classes by index without windows; weight None unless all are 1."""
         weight = 1.0 if all(job.weight == 1 for job in self.listed) else None
         counts = Counter(job.deadline_class for job in self.listed)
         shares = [counts[index] / self.jobs for index in range(len(self.class_names))]
@@ -399,11 +395,10 @@ in_order = rule("in order of time", lambda times_s: list(times_s) == sorted(time
 
 @declared()
 class LoggedWorkload(_OfColumns):
-    """Jobs from a log, with recorded submissions and measured execution times.
+    """Jobs from a log: submissions and measured times are recorded, the rest drawn.
 
-    Other values are drawn. A scheduler does not know the times, but a size class
-    (complexity 1, 2, 3): the shortest 40 %, the next 40 %, the rest (the shares of
-    thesis Section 4.4).
+    A scheduler does not know the times, but a size class (complexity 1, 2, 3): the
+    shortest 40 %, the next 40 %, the rest (the shares of thesis Section 4.4).
     """
 
     submit_s: Annotated[Entries[NotNegative], in_order] = parameter(
@@ -645,9 +640,8 @@ def arrivals_after(
 ) -> Iterator[tuple[float, Job, Draws]]:
     """Yield the jobs that arrive after now_s, each with its submission and draws.
 
-    For a list or log, these are its last `number` jobs; otherwise `number` new jobs are
-    drawn. first: id of the first of them. Raises InputError if a job of a list or log
-    arrives before now_s.
+    They are the last `number` jobs of a list or log, or as many new jobs; first: id of
+    the first. Raises InputError if a job of a list or log arrives before now_s.
     """
     if not number:
         return

@@ -82,7 +82,9 @@ def composite(
     status: int,
     alpha: float = 0.8,
 ) -> tuple[float]:
-    """Time and price over the greatest of all types, and stock (thesis Eq. 4.2)."""
+    """Time and price relative to the greatest over types, and stock (thesis Eq.
+    4.2).
+    """
     time = mean_s / slowest_s
     price = price_usd_per_h / (dearest_usd_per_h or 1.0)  # all free
     return (alpha * time + (1 - alpha) * price + STOCK_PENALTY[status],)

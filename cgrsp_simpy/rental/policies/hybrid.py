@@ -1,10 +1,9 @@
-"""Policies that combine shortest-first and deadlines (Sections 4.5.8 to 4.5.12).
+"""Policies that combine shortest-first and deadlines (thesis 4.5.8 to 4.5.12).
 
 SPT+Rescue, Adaptive, CADR and its ablation sort the waiting jobs into tiers by the
-deadline d_j, the time t and e_j, the least mean execution time over the slots that are
-idle at the start of the decision. A tier is a tuple (upper limit of the deadlines,
-rank, e for shortest-first or 0 for earliest deadline); tiers are in increasing order of
-deadline.
+deadline d_j, the time t and e_j, the least mean execution time over the slots idle at
+the start of the decision. A tier is (upper limit of deadlines, rank, e for
+shortest-first or 0 for earliest deadline), in increasing order of deadline.
 """
 
 from __future__ import annotations
@@ -111,7 +110,7 @@ def by_risk(
 ) -> tuple[Tier, ...]:
     """At-risk jobs by deadline, then safe ones by time, then doomed ones.
 
-    By CR_j = (d_j - t) / e_j.
+    The groups depend on the critical ratio CR_j = (d_j - t) / e_j.
     """
     e = fastest_idle_s
     # CR_j <= 1 and CR_j <= CR*, thesis Eq. 4.5; the bounds belong to the tiers
@@ -141,7 +140,7 @@ def cheapest_in_time(
     status: int,
     best_status: int,
 ) -> tuple[float, float, float]:
-    """The cheapest slot in time that is not Low, unless all are; else the fastest."""
+    """The cheapest slot in time, not Low unless all are Low; otherwise the fastest."""
     stocked = status != LOW or best_status == LOW
     if stocked and now_s + mean_s <= deadline_s:
         return 0.0, price_usd_per_h, mean_s

@@ -1,9 +1,8 @@
 """Postponement of loose jobs while the market is scarce, for any policy.
 
 An hour is scarce if its mean provisioning delay over the available types is above the
-mean of the day (thesis Eq. 3.1 and 3.2). In scarce hours the policy sees the tight
-jobs, and the loose jobs that would be late if they started when the scarcity ends. The
-thesis has no such policy.
+day's mean (thesis Eq. 3.1 and 3.2). In scarce hours the policy sees only tight jobs,
+and loose jobs that would be late if they started when the scarcity ends.
 """
 
 from __future__ import annotations
@@ -70,8 +69,7 @@ class LooseLater:
 
 
 def scarce_spans(known: OperatorKnowledge) -> list[tuple[float, float]]:
-    """Return the periods in which the market is scarce, as (start, end) in hours of
-    day.
+    """Return the scarce periods of the market, as (start, end) in hours of day.
 
     An end after midnight is above 24. Empty if all hours are equally scarce.
     """

@@ -1,9 +1,8 @@
-"""Forecasts from the stock model: provisioning delays, their changes, and throughput.
+"""Forecasts from the stock model: provisioning delays, their changes, throughput.
 
 A `Delay` is the distribution of a provisioning delay (thesis Eq. 3.1 and 3.2). An
-`Outlook` has the delays of all types and hours of a run and, if stock persists and is
-observed, those of the current time. The functions of a `Law` also run compiled
-(`rental.kernel`).
+`Outlook` has those of all types and hours of a run and, if stock persists and is
+observed, of the present. The functions of a `Law` also run compiled (`rental.kernel`).
 """
 
 from __future__ import annotations
@@ -115,13 +114,13 @@ class Line(NamedTuple):
 
 
 class Band:
-    """Forecasts for the hours of the day in which the stock model is constant.
+    """Forecasts for hours of the day with a constant stock model.
 
-    start_s: seconds of the run's first day. chances, delays, busy_s: by type name:
-    probabilities of the statuses, delays, and mean times for which a job occupies a
-    slot. rate: jobs per second that the busy fleet completes. spare: rate in excess of
-    the arrivals, as in `Line`. variation: coefficient of variation of the time per job.
-    lines: by complexity - 1, the least rent first.
+    start_s: seconds of the run's first day. chances, delays, busy_s: by type name,
+    status probabilities, delays, and mean times for which a job occupies a slot. rate:
+    jobs per second that the busy fleet completes. spare: its excess, as in `Line`.
+    variation: coefficient of variation of the time per job. lines: by complexity - 1,
+    then rent.
     """
 
     def __init__(self, known: OperatorKnowledge, start_s: float) -> None:
@@ -175,9 +174,8 @@ class Band:
     def _busy_of(self, gpu: GpuType) -> float:
         """Return the mean time for which a job occupies a slot.
 
-        No job holds a slot in Low stock if it is refused, or if the policy observes Low
-        stock and waits; if stock persists, the slot then works only in the remaining
-        time.
+        No job holds a slot in Low stock if it is refused, or sees and waits out Low
+        stock; if stock persists, the slot then works only the rest of the time.
         """
         work_s, low = mean_work_s(self.known, gpu), self.chances[gpu.name][LOW]
         per_s, good_s = self.recovers_per_s(gpu), 0.0
@@ -231,13 +229,12 @@ class Band:
 class Law(NamedTuple):
     """Forecasts of an Outlook as numbers, by band, type and level.
 
-    starts_s, rates, spares, variations: per band. done: number of jobs that the busy
-    fleet completes from the start of the day to each band, and in a whole day. delays:
-    Delay per band and type. later: per band and type, the later bands whose mean delay
-    is below that of all earlier ones, as Later. lines: per band and level. work_s,
-    rent_usd: per type and level. billed_usd_per_h: cost of an hour of delay, per type.
-    fastest_s: per level. slots: number of slots. Types are in the order of
-    `OperatorKnowledge.types`.
+    starts_s, rates, spares, variations: per band. done: jobs completed by the busy
+    fleet up to each band, and in a day. delays: by band and type. later: by band and
+    type, later bands whose mean delay is below that of all earlier ones, as Later.
+    lines: by band and level. work_s, rent_usd: by type and level. billed_usd_per_h:
+    cost of a delay, by type. fastest_s: by level. slots: number of slots. Types are
+    ordered as in `OperatorKnowledge.types`.
     """
 
     starts_s: Any
@@ -346,18 +343,14 @@ class Outlook:
         return self.bands[band_at(self.law, time_s)]
 
     def kinds(self, view: View, offers: Sequence[SlotView]) -> list[int]:
-        """Return the index of the type of each offer; of warm slots plus the number of
-        types.
-        """
+        """Return the types on offer by index, plus the number of types if warm."""
         kinds, types = self._offered, len(self.types)
         if not self.known.free_types:
             kinds = [kinds[slot.index] for slot in offers]
         return [kind + types * view.warm(slot) for kind, slot in zip(kinds, offers)]
 
     def moment(self, view: View, slot: SlotView) -> tuple[Delay, list[Later]]:
-        """Return the expected delay of a dispatch now, and opportunities of a shorter
-        one.
-        """
+        """Return the expected delay of a dispatch now, and chances of a shorter one."""
         gpu, now_s, market = slot.gpu, view.now_s, self.market
         if view.warm(slot):
             return NO_DELAY, []
@@ -390,8 +383,7 @@ def expected_work_s(known: OperatorKnowledge, gpu: GpuType) -> tuple[float, ...]
     """Return mean execution times on a type, with work lost to preemptions, by level.
 
     A part of a seconds, up to a checkpoint or the job's end, takes (exp(rate a) - 1) (1
-    / rate + restart) on average, at the day's mean preemption rate; exact without
-    restarts.
+    / rate + restart) on average at the day's mean rate, exact without restarts.
     """
     terms, means_s = known.terms, gpu.mean_execution_s
     rate_per_s = summed(terms.preemptions_per_h(gpu.name)) / HOURS / 3600

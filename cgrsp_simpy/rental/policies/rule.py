@@ -4,9 +4,8 @@
     def by_risk(now_s, fastest_idle_s, critical_ratio=3.0):
         ...
 
-SimPy calls a rule on a view, the compiled loop (`rental.bulk`) on arrays, with
-bit-identical results. An argument that is not a known name must have a default: it is a
-parameter of the rule.
+SimPy calls a rule on a view, the compiled loop (`rental.bulk`) on arrays, with equal
+bits. An argument with another name must have a default: it is a parameter of the rule.
 """
 
 from __future__ import annotations
@@ -278,8 +277,8 @@ def mean_fastest_s(view: View) -> float:
 class Score(Rule):
     """A placement on the offer with the least score; ties go to the first.
 
-    function: returns a tuple of one to three numbers. If it uses a status, the statuses
-    of all offers are drawn.
+    function: returns one to three numbers; if it uses a status, those of all offers are
+    drawn.
     """
 
     figures = OF_MOMENT | OF_LEVEL | OF_CLASS | OF_JOB | OF_OFFERS | OF_SLOT
@@ -298,9 +297,7 @@ class Score(Rule):
         return best
 
     def said(self, view: View, job: Job, offer: SlotView) -> str:
-        """Describe an offer with the values scored; call it after the score, which may
-        draw.
-        """
+        """Describe an offer as scored; call it after the score, which may draw."""
         texts = {
             "mean_s": f"{view.mean_s(job, offer):.0f} s",
             "price_usd_per_h": f"{offer.gpu.price_usd_per_h:g} USD/h",

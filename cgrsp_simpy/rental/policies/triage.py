@@ -1,8 +1,8 @@
-"""Triage (ours): apparent tardiness cost in money, and idle slots if that is cheaper.
+"""Triage: apparent tardiness cost in USD, with slots left idle if that costs less.
 
 All costs are in USD: u per second of waiting, v per second of lateness, M per missed
-deadline, and the rent. With D the provisioning delay to expect at a moment (`law`), W
-the mean execution time, including work repeated after preemptions, and x = deadline -
+deadline, and the rent. With D the provisioning delay expected at the decision (`law`),
+W the mean execution time, including work repeated after preemptions, and x = deadline -
 now - W the laxity, a dispatch costs a job
 
     c = u E[D] + v E[(D - x)+] + M P(D > x),                                        (1)
@@ -11,47 +11,48 @@ and the rent of D if it is billed. A job's weight multiplies its u, v and M.
 
 The slot. n is the total weight of the waiting jobs, m the number of slots. Each second
 for which a slot is occupied delays these jobs, and those that arrive before the queue
-is empty: with the load L, the arrivals over what the busy fleet completes, it costs
-s = u n / (m max(1 - L, 1/2)); the half, since a burst passes. Of the idle slots, a job
-would take the one with the least
+is empty. With the load L, the ratio of the arrival rate to the rate of the busy fleet,
+a second costs s = u n / (m max(1 - L, 1/2)); the limit of 1/2 is set because bursts are
+temporary. A job is assigned the idle slot with the least
 
     rent x W + c + s (W + E[D])                                                     (2)
 
-The job. Of the jobs that are not held, the first is that whose waiting costs most per
-second of the slot, as in apparent tardiness cost (Vepsalainen and Morton 1987):
+The job. The first of the jobs that are not held is the one with the greatest cost of
+waiting per second of the slot, as in apparent tardiness cost (Vepsalainen and Morton
+1987):
 
     [u + v P(D > x) + (1 - P(D > x)) M / h x exp(-S / h)] / (W + E[D])              (3)
 
-S: the slack, as the time that the busy fleet takes at the pace of the hour for what it
-completes until the latest start; h = `ahead_s` + `spread` x the standard deviation of
-the line's time at that pace: the longer the line, the further ahead it looks. For a job
-that is late already this is (u + v) / (W + E[D]).
+S: the slack, as the time in which the busy fleet, at its current rate, completes as
+many jobs as until the latest start; h = `ahead_s` + `spread` x the standard deviation
+of the queue's service time, so that it looks further ahead if the queue is long. For a
+job that is already late, (3) is (u + v) / (W + E[D]).
 
-Now or later. A job is held if one of these costs less:
+Now or later. A job is held if one of these alternatives costs less:
 
-- The same slot at a later hour T with a better stock model. With r the sum of the
-  waiting jobs' rates, the numerators of (3), over m, and D' the delay then,
+- The same slot at a later time T with a better stock model. With r the sum over the
+  waiting jobs of the numerators of (3), divided by m, and D' the delay at that time,
       c + r E[(D + W - T)+]
           >  u (T + E[D']) + v E[late] + M P(late) + r (W + E[D'])                  (4)
-  P(late) is that of the delay, or of its place in the line, whichever is greater: the
-  job is the kth by deadline, C is what the fleet completes from T to its latest start,
-  and C - k is assumed normal, of variance 2 k.
-- The same slot once its type, which may be Low by the last look, is seen not to be, T
-  exponential: the same, except that the slot is worth r all the time, so that r E[D] is
-  compared with r (T + E[D']). D' is of the stock expected at the next look.
-- A busy slot of a cheaper type. One job more in its line delays the others until the
-  line is empty, after B = n / max(rate - arrivals, rate / 2), by the rate of all types
-  of no more rent:
+  P(late) is the greater of two probabilities: that the delay is too long, and that the
+  queue is. The job is the kth by deadline, C is the number of jobs that the fleet
+  completes from T to its latest start, and C - k is assumed normal, of variance 2 k.
+- The same slot when its type, last observed Low, is no longer Low, after an exponential
+  time T: as in (4), except that the slot costs r all the time, so that r E[D] is
+  compared with r (T + E[D']). D' is for the stock expected at the next observation.
+- A busy slot of a cheaper type. An additional job in its queue delays the others until
+  the queue is empty, after B = n / max(rate - arrivals, rate / 2), where the rate is
+  that of all types with no greater rent:
       rent x W + c  >  rent' x W' + u B + c' at laxity x' - B                       (5)
 
-If Low stock is a refusal, its delay in D is the time until an attempt meets other stock
-and that instance is provisioned. A refused job holds no slot: the E[D] next to W in (2)
-and (3), and the billed one, exclude refusals, and no job waits for a better hour.
+If Low stock is a refusal, its delay in D is the time until an attempt finds other stock
+and that instance is provisioned. A refused job holds no slot: the E[D] added to W in
+(2) and (3), and the billed one, exclude refusals, and no job waits for a better hour.
 
-Of each class of jobs the first that is late and the first that is not are compared.
-Warm instances (D = 0), free types (all slots are offered as all types) and stock that
-is never scarce are special cases. The equations are functions of numbers, lists and
-tuples: `rental.kernel` compiles them for arrays, with the same results to the bit.
+From each class of jobs the first late job and the first other job are compared. Warm
+instances (D = 0), free types (all slots are offered as all types) and stock that is
+never scarce are special cases. The equations are functions of numbers, lists and
+tuples, which `rental.kernel` compiles for arrays, with bit-identical results.
 """
 
 from __future__ import annotations
@@ -105,10 +106,9 @@ class Front:
 
 
 class Queue(NamedTuple):
-    """The waiting jobs by class.
+    """The waiting jobs by class; `turn` is the order of summation.
 
     due_s: increasing deadlines, from position `first` to `last`. level: complexity - 1.
-    turn: order in which classes are summed.
     """
 
     due_s: Any
@@ -219,8 +219,8 @@ def cost_usd(now: Moment, delay: Delay, left_s: float, after_s: float) -> float:
 
 
 def service_usd(now: Moment, front: Any, kind: int) -> tuple[float, float]:
-    """Return (2) for a job on a slot of a type, and the part of it that is the job's
-    own: neither rent of W nor delay of others.
+    """Return (2) for a job on a slot of a type, and the part of it that is neither rent
+    of W nor delay of other jobs.
     """
     law, level, delay = now.law, front.level, now.delays[kind]
     work_s = law.work_s[kind][level]
@@ -258,8 +258,8 @@ def choose(
 ) -> tuple[int, float]:
     """Return the front with the greatest index (3) that is not held, or -1.
 
-    The second value is the time after which to decide again, in seconds, possibly
-    infinite. line_usd: r. left: number of jobs not yet chosen.
+    Also return the seconds until it should decide again, possibly infinite. line_usd:
+    r. left: number of jobs not yet chosen.
     """
     for number in range(len(fronts)):
         front, at = fronts[number], number
@@ -393,23 +393,23 @@ COMPILED = (
 
 @declared(eq=False)
 class Triage:
-    """The job whose waiting costs most goes to the slot of least cost, unless it costs
-    less later.
+    """Dispatch the job whose waiting costs most to the cheapest slot, now or later.
 
-    The equations are in the module's text; all ours except the form of (3).
+    The equations are in the module's docstring; (3) has the form of Vepsalainen and
+    Morton's index.
 
     Parameters
     ----------
     price_miss_usd, price_late_usd_per_min, price_wait_usd_per_min : float
-        Cost of a missed deadline, and of a minute of lateness and of waiting, >= 0. By
-        default a minute of mean wait weighs as much as a tenth of a per cent missed, as
-        in the thesis; a late minute counts as ten waiting ones.
+        Cost of a missed deadline, a minute of lateness and a minute of waiting, >= 0.
+        By default a minute of mean wait costs as much as a tenth of a per cent missed,
+        as in the thesis, and a tenth of a late minute.
     ahead_s : float
-        How far the index looks ahead if nothing waits, seconds, > 0.
+        Look-ahead time of the index with an empty queue, seconds, > 0.
     spread : float
-        Standard deviations of the line's time by which it looks further, >= 0.
+        Standard deviations of the queue's service time added to it, >= 0.
     look_s : float
-        Seconds, > 0, after which it looks again at what is held as it is seen Low.
+        Seconds between decisions while jobs are held because stock is Low, > 0.
     """
 
     price_miss_usd: NotNegative = 1.0

@@ -218,7 +218,7 @@ class Advice(Results):
 
     @property
     def now(self) -> Option:
-        """The first policy on today's scenario."""
+        """The current option: the first policy on today's scenario."""
         return self.trials.now
 
     @property
@@ -547,7 +547,7 @@ class Advice(Results):
         )
 
     def bad(self, option: Option) -> float:
-        """Return the cost of a bad day in USD: 95th percentile, or the worst of few."""
+        """Return the cost of a bad day, USD: 95th percentile, or worst of few days."""
         usd = self.daily(option)
         return float(max(usd) if len(usd) < BAD_DAYS else np.quantile(usd, BAD))
 
@@ -630,7 +630,7 @@ class Advice(Results):
 
     @cached_property
     def shown(self) -> list[Row]:
-        """The compared options, and the best of each other kind (by most seeds)."""
+        """The compared options, and the best of each other kind with the most seeds."""
         best = {row["change"]: row for row in self.rows if row["compared"]}
         for row in sorted(self.rows, key=lambda row: (-row["seeds"], row[COST])):
             best.setdefault(row["change"], row)

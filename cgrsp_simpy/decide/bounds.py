@@ -354,7 +354,7 @@ class _Program:
         self._add(wanted)
 
     def solve(self) -> tuple[np.ndarray, float]:
-        """Return the best prices found, USD per slot-second by pool and step, and the
+        """Return the best prices found, per slot-second, by pool and step, and the
         value of the linear program.
         """
         self._start()

@@ -190,7 +190,7 @@ class Frontier:
     def corners(self) -> dict[str, list[tuple[float, float]]]:
         """Corners of the frontier as (wait_min, miss_pct), shortest wait first.
 
-        "bound": of the means; "low", "high": of the ends of their 95 % intervals.
+        "bound" uses the means, "low" and "high" the ends of their 95 % intervals.
         """
         means = self.means
         return {
@@ -211,9 +211,9 @@ class Frontier:
 
 
 def _corners(least: dict[float, float]) -> list[tuple[float, float]]:
-    """Return the corners (wait, misses) of the region above all lines, by wait.
+    """Return the corners of the region above all lines, shortest wait first.
 
-    A line is a wait + b misses = c.
+    A corner is a pair (wait, misses); a line is a wait + b misses = c.
     """
     lines = [(0, 1, c) if b == inf else (1, b, c) for b, c in least.items()] + [
         (0, 1, 0)

@@ -180,7 +180,7 @@ class Forecast:
 
     @property
     def first(self) -> Sequence[Sample]:
-        """The samples of the forecast."""
+        """The samples of the forecast, without changes."""
         return next(iter(self.samples.values()))
 
     @cached_property

@@ -265,7 +265,7 @@ class MonthReport(RentalReport):
 
 @declared()
 class Month(Model):
-    """Days drawn from a mix of day types; every day starts empty at 0 s.
+    """Days drawn from a mix of day types; each starts at time 0 without jobs.
 
     References
     ----------

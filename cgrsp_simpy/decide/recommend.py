@@ -164,8 +164,8 @@ class Spot:
 class Option(NamedTuple):
     """Configuration to compare.
 
-    types: FIXED or FREE; or "all", "plus" or "spot" and the name of a type, which all
-    slots have, the slots beyond today's have, or which is rented as spot instances.
+    types: FIXED or FREE; or "all", "plus" or "spot" followed by the name of a type:
+    that of all slots, that of slots beyond today's, or that rented as spot instances.
     hours: as in `Opening`. slots: number of slots; with hours, the greatest.
     """
 
@@ -372,8 +372,8 @@ def least_figures(scenario: Scenario, seed: int) -> dict[str, float]:
 class Trials:
     """Runs of options, each simulated once.
 
-    scenario: today's. policies: policies by label, the current one first. prices:
-    prices of the bills. quantiles: whether the metrics include quantiles of the jobs.
+    scenario: today's. policies: policies by label, the current one first. prices: used
+    for the bills. quantiles: whether the metrics include quantiles of the jobs.
     """
 
     def __init__(

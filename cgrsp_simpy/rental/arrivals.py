@@ -107,7 +107,7 @@ class ArrivalRates:
 
 
 def arrival_rates(log: LoggedWorkload, weekly: bool = False) -> ArrivalRates:
-    """Estimate arrival rates per hour from a log: jobs over the hours that it covers.
+    """Estimate arrival rates per hour from a log, as jobs per hour that it covers.
 
     This is the maximum-likelihood estimate for rates that are constant within each
     hour. The log covers simulated time 0 to its last submission. weekly: whether rates

@@ -324,7 +324,7 @@ def arrays(given: Law, levels: int) -> Law:
 class Fixed:
     """Data that all compiled runs of a scenario share.
 
-    why_not_compiled: why no run can be compiled. setting: Setting without a policy.
+    why_not_compiled: why none can be. setting: the Setting without a policy's values.
     """
 
     def __init__(self, scenario: Any) -> None:
@@ -417,8 +417,7 @@ class BulkClaims:
     """The claims of a run; each ClaimRecord is created when it is read.
 
     blocks: per block, columns of jobs, those of RECORD first. slots: per block, the
-    jobs' slots. kept: per block, intervals for which instances were kept warm after a
-    job.
+    jobs' slots. kept: per block, intervals of instances kept warm after a job.
     """
 
     def __init__(self, blocks: list[list[Array]] | None) -> None:

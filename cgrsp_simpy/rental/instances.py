@@ -85,7 +85,10 @@ class Renting:
         self._keep_s = getattr(policy, "keep_s", None)
 
     def instance(self, slot: int, gpu: GpuType, tenant: RentedJob) -> Instance:
-        """Return a slot's warm instance of this type, or replace it by a new one."""
+        """Return a slot's warm instance if it has this type, otherwise a new one.
+
+        A warm instance of another type is returned to the market.
+        """
         kept: Instance | None = self.view._warm.pop(slot, None)
         if kept is not None:
             kept.end_idle()
@@ -145,8 +148,8 @@ class Instance:
     """A GPU rented for a slot, from its order until it is returned or preempted.
 
     tenant: the job that uses the instance, or used it last, and pays for it. since_s:
-    start of billing; None before it is up. ordered_s: its order. idle_s: start of idle
-    time.
+    start of billing; None until it is up. ordered_s: time of its order. idle_s: start
+    of idling.
     """
 
     def __init__(

@@ -120,7 +120,7 @@ def describe_hours(hours: Sequence[tuple[float, int]]) -> str:
 def slot_hours(slots: Any) -> tuple[Any, tuple[Any, ...]]:
     """Return the number of slots and the hours of pairs such as [(0, 2), (10, 5)].
 
-    Pairs may be strings such as "0:2". Other values are returned unchanged, without
+    Pairs may be strings such as "0:2". Other slots are returned unchanged, without
     hours.
     """
     entries = [slots] if isinstance(slots, str) else slots

@@ -258,8 +258,8 @@ class RentedJob:
         """End the use of the slots before the job is complete.
 
         cause: a Suspend, which saves all work; otherwise a preemption, after which the
-        job restarts from its last checkpoint. For a preemption by the market, it is the
-        Instance that is taken.
+        job restarts from its last checkpoint. If the market preempts, cause is the
+        Instance.
         """
         now_s, suspended = self.run.env.now, isinstance(cause, Suspend)
         kind, column = (

@@ -244,7 +244,7 @@ class Scenario(Model):
         return view
 
     def stock_of(self, seed: int) -> Stock:
-        """Return the stock of a run with a seed."""
+        """Return the stock in a run with the given seed."""
         return Stock(self.market, seed)
 
     @cached_property

@@ -528,7 +528,7 @@ def _misses(
 ) -> int:
     """Return the number of observations with which a stock path disagrees.
 
-    It agrees at random, in proportion to the likelihood of its status.
+    It agrees with an observation with a probability proportional to the likelihood.
     """
     missed = 0
     for time_s, likely in observed:

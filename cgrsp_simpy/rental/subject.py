@@ -44,7 +44,7 @@ class RentalSubject(Subject):
         return Drawn(self.model.workload, self.model.service, seed)
 
     def make_policy(self, policy: Any) -> Any:
-        """As `Subject.make_policy`; InputError for suspensions without such terms."""
+        """As `Subject.make_policy`; InputError if the terms forbid its suspensions."""
         policy = super().make_policy(policy)
         allowed = "of a scenario whose terms allow suspension"
         suspends = getattr(policy, "suspends", False)

@@ -116,10 +116,10 @@ class OperatorKnowledge:
     gpus: the types that can be rented; the first is the reference of estimates (the RTX
     3090 in the thesis). fleet: the types of the C_max slots. free_types: whether an
     idle slot may be provisioned as any type. arrival_rate_per_s: jobs per second.
-    complexity_mix: share of jobs by complexity 1, 2, ... classes: by
-    `Job.deadline_class`. gpus_per_job: mean number of slots per job. market:
-    distribution of the stock; if stock is replayed, what is known in advance.
-    arrival_rates: hourly rates; None if the rate is constant.
+    complexity_mix: share of jobs by complexity 1, 2, ... classes: deadline classes, by
+    `Job.deadline_class`. gpus_per_job: mean number of slots. market: distribution of
+    the stock; if stock is replayed, what is known in advance. arrival_rates: hourly
+    rates; None if the rate is constant.
     """
 
     gpus: tuple[GpuType, ...]

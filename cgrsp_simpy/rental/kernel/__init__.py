@@ -1,4 +1,4 @@
-"""The compiled event loop of a run, with the order of events of SimPy.
+"""The compiled event loop of a run; events have the same order as in SimPy.
 
 `rental.bulk` fills the arrays of `state` and calls `advance`, from `loop` or `triage`,
 until it returns ENDED. The arrays keep the state between calls, so that jobs, stock and

@@ -105,13 +105,14 @@ class State(
     rows. due_s, who: by class, deadlines and rows of waiting jobs, from `first` to
     `last`. at_s, order, tree: next event per slot (of a job, at its first slot), and in
     two more leaves the next arrival and the policy's next Wake; tree[1] is the leaf of
-    the earliest. fleet: by slot. idle: first idle slot per group of slots that are
-    offered alike. out, out_slots: completed jobs; kept: warm intervals of instances.
-    seen: variates for the statuses shown; shown: statuses by index of a type. epochs_s,
-    levels: by type, starts of variates and the variates. took, stop, rank: by class and
-    tier. offers: types, in order. fastest_s: by level, over idle slots. figures,
-    answer: of a rule. fronts, taken: of triage; turn: classes in order of their first
-    arrival. sent: assignments of a decision.
+    the earliest. fleet: one record per slot. idle: first idle slot per group of slots
+    that are offered together. out, out_slots: completed jobs; kept: warm intervals of
+    instances. seen: variates for the statuses shown; shown: statuses by index of a
+    type. epochs_s, levels: by type, starts of variates and the variates. took, stop,
+    rank: first job, end and rank of each class and tier. offers: types on offer, in
+    order. fastest_s: least mean time on idle slots, by level. figures, answer:
+    arguments and result of a rule. fronts, taken: values used by triage; turn: classes
+    in order of their first arrival. sent: assignments of a decision.
     """
 
     __slots__ = ()
@@ -126,14 +127,14 @@ class Setting(
 ):
     """Constants of a run.
 
-    rules: addresses of order and score; of_order, of_score: their parameters. group: by
-    slot. mean_s: [type, level]. price: USD per hour, by type. gpu: index by type.
-    below: [type, band, 2], variates below which stock is High, at least Medium. hours:
-    starts of bands, hours of day; start_h: [1]. delay_s: [status, 2]. look_s: by type,
-    seconds between polls, -1 if stock is not observed. holds: by type, whether stock
-    persists. by_level: mean times on the reference type, least, greatest; mix: shares.
-    alike: class by level and deadline class; level, tight, weight: by class. law: Law
-    of triage.
+    rules: addresses of order and score; of_order, of_score: their parameters. group:
+    group of each slot. mean_s: [type, level]. price: USD per hour, by type. gpu: index
+    of each type in the scenario. below: [type, band, 2], variates below which stock is
+    High, at least Medium. hours: starts of bands, hours of day; start_h: [1]. delay_s:
+    [status, 2]. look_s: by type, seconds between polls, -1 if stock is not observed.
+    holds: by type, whether stock persists. by_level: mean times on the reference type,
+    least, greatest; mix: shares. alike: class by level and deadline class; level,
+    tight, weight: by class. law: Law used by triage.
     """
 
     __slots__ = ()

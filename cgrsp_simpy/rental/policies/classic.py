@@ -47,7 +47,7 @@ def spt(cost_weight: Fraction = COST_WEIGHT) -> ListPolicy:
 
 
 def edf() -> ListPolicy:
-    """Earliest deadline first, on the best stocked and then the fastest slot."""
+    """Earliest deadline first, on the fastest slot of those with the best stock."""
     return ListPolicy(by_deadline, stock_then_fastest, "edf")
 
 
@@ -82,9 +82,7 @@ def composite(
     status: int,
     alpha: float = 0.8,
 ) -> tuple[float]:
-    """Time and price relative to the greatest over types, and stock (thesis Eq.
-    4.2).
-    """
+    """Time and price relative to the greatest of all, and stock (thesis Eq. 4.2)."""
     time = mean_s / slowest_s
     price = price_usd_per_h / (dearest_usd_per_h or 1.0)  # all free
     return (alpha * time + (1 - alpha) * price + STOCK_PENALTY[status],)
@@ -104,7 +102,7 @@ def c_mu(late: AtLeastOne = 11.0) -> ListPolicy:
 def atc(look_ahead: Positive = 2.0) -> ListPolicy:
     """Apparent tardiness cost: weight x exp(-slack / (K x mean time)) / e.
 
-    look_ahead: K, > 0. Vepsalainen and Morton 1987.
+    look_ahead: K, > 0. e: estimated execution time. Vepsalainen and Morton 1987.
     """
     return ListPolicy(
         by_atc.with_parameters(look_ahead=look_ahead), stock_then_fastest, "atc"
@@ -115,7 +113,8 @@ def atc(look_ahead: Positive = 2.0) -> ListPolicy:
 def covert(look_ahead: Positive = 2.0) -> ListPolicy:
     """Cost over time: weight x (1 - slack / (K x mean time)) / e, from 0 to weight / e.
 
-    look_ahead: K, > 0, in mean times of expected waiting. Carroll 1965.
+    look_ahead: K, > 0, the expected wait in mean execution times. e: estimated
+    execution time. Carroll 1965.
     """
     return ListPolicy(
         by_covert.with_parameters(look_ahead=look_ahead), stock_then_fastest, "covert"

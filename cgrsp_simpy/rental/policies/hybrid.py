@@ -94,7 +94,7 @@ def by_laxity(
     pressure: int = 10,
     wide_s: float = 28800.0,
 ) -> tuple[float]:
-    """Score of SPT; for a critical job without the cost."""
+    """Score of SPT, without the cost for a critical job."""
     laxity_s = deadline_s - now_s - fastest_idle_s
     critical = 0 <= laxity_s < (wide_s if waiting > pressure else threshold_s)
     cost_weight = 0.0 if critical else COST_WEIGHT

@@ -5,7 +5,7 @@
         ...
 
 SimPy calls a rule on a view, the compiled loop (`rental.bulk`) on arrays, with equal
-bits. An argument with another name must have a default: it is a parameter of the rule.
+results. An argument with another name must have a default: it is a parameter.
 """
 
 from __future__ import annotations
@@ -69,8 +69,9 @@ EACH |= {name: f"{name}[level]" for name in OF_LEVEL}
 class Rule:
     """A function of values of the state, called on a view.
 
-    parameters: values that replace the function's defaults. figures: names of the
-    values that arguments may have. Raises InputError for an argument with neither.
+    parameters: values that replace the function's defaults. figures: names that
+    arguments can have. Raises InputError for an argument with no such name and no
+    default.
     """
 
     figures: ClassVar[dict[str, str]] = OF_MOMENT

@@ -171,9 +171,7 @@ def speed_cost_stock(
     status: int,
     cost_weight: float = COST_WEIGHT,
 ) -> tuple[float]:
-    """Least score of stock, and speed and cost relative to the best (thesis Eq.
-    4.1).
-    """
+    """Least score of stock and of relative speed and cost (thesis Eq. 4.1)."""
     speed = mean_s / fastest_offer_s
     cost = price_usd_per_h / (cheapest_offer_usd_per_h or 1.0)  # all free
     penalty = STOCK_PENALTY[status]

@@ -13,7 +13,7 @@ The slot. n is the total weight of the waiting jobs, m the number of slots. Each
 for which a slot is occupied delays these jobs, and those that arrive before the queue
 is empty. With the load L, the ratio of the arrival rate to the rate of the busy fleet,
 a second costs s = u n / (m max(1 - L, 1/2)); the limit of 1/2 is set because bursts are
-temporary. A job is assigned the idle slot with the least
+temporary. The best of the idle slots for a job is that with the least
 
     rent x W + c + s (W + E[D])                                                     (2)
 
@@ -23,10 +23,10 @@ waiting per second of the slot, as in apparent tardiness cost (Vepsalainen and M
 
     [u + v P(D > x) + (1 - P(D > x)) M / h x exp(-S / h)] / (W + E[D])              (3)
 
-S: the slack, as the time in which the busy fleet, at its current rate, completes as
-many jobs as until the latest start; h = `ahead_s` + `spread` x the standard deviation
-of the queue's service time, so that it looks further ahead if the queue is long. For a
-job that is already late, (3) is (u + v) / (W + E[D]).
+S: the slack, measured as the number of jobs that the busy fleet completes until the
+latest start, divided by its current rate; h = `ahead_s` + `spread` x the standard
+deviation of the queue's service time, so that the index looks further ahead for a
+longer queue. For a job that is already late, (3) is (u + v) / (W + E[D]).
 
 Now or later. A job is held if one of these alternatives costs less:
 

@@ -1,1 +1,1 @@
-"""Decisions on rented GPUs: advice, bounds, months, verification of results."""
+"""Decisions on rented GPUs: advice, lower bounds, months, verification of results."""

@@ -118,22 +118,23 @@ def advise(
     load: Positive = 1.0,
     out: str | Path | None = None,
 ) -> Advice:
-    """Search policies, numbers of slots and their types for the least cost of a day.
+    """Search policies, numbers of slots and their types for the least cost per day.
 
-    Or for a target or budget. The result is compared with today's configuration on
-    separate seeds.
+    With a target or budget, search for the configuration that meets it. The result is
+    compared with today's configuration on separate seeds.
 
-    scenario: today's. policies: the first is in use; if some hours are scarcer than
-    others, it is also tried with loose jobs postponed. seeds: for the comparison of
-    today with the advice; the search uses those after the greatest. executor: as in
-    `compare`. prices: of a missed deadline, a late minute, a waiting minute and a slot
-    kept; `triage` weighs by them, too, unless it has its own parameters. spot: price
-    and preemptions of spot instances; None: do not try them. target: limits to reach
-    with the least change, such as "miss<=1%,wait<=30": figures of a summary without
-    their units. budget_usd: limit of rent and slots per day; misses, lateness and waits
-    are then to cost least. load: factor of the arrival rate, > 0. out: a results
-    directory, from which the same call resumes. Raises InputError for what is not
-    allowed, and PolicyError if a run fails.
+    scenario: today's configuration. policies: the first is the one in use; if stock is
+    scarcer in some hours, it is also tried with jobs of loose deadlines postponed.
+    seeds: seeds on which today is compared with the advice; the search uses the seeds
+    after the greatest of them. executor: as in `compare`. prices: costs of a missed
+    deadline, a late minute, a waiting minute and a slot; `triage` also uses them,
+    unless it has its own parameters. spot: price and preemptions of spot instances;
+    None: do not try them. target: limits to reach with the least change, such as
+    "miss<=1%,wait<=30": metrics of the summary without their units. budget_usd: limit
+    on the cost of rent and slots per day; the cost of misses, lateness and waits is
+    then minimised. load: factor that multiplies the arrival rate, > 0. out: a results
+    directory, from which the same call resumes. Raises InputError for invalid
+    arguments, and PolicyError if a run fails.
     """
     require(isinstance(scenario, Scenario), "scenario", scenario, "one of rented slots")
     prices = given_or_usual(prices)
@@ -173,7 +174,7 @@ def advise(
 
 
 def limits_of(scenario: Scenario, target: str | None) -> dict[str, float]:
-    """Return the figures that a target names, with their greatest values."""
+    """Return the metrics that a target names, with their greatest allowed values."""
     metrics = subject_of(scenario).report.metrics.items()
     with_unit = [name for name, metric in metrics if metric.unit]
     known = {UNITS.sub("", name): name for name in (*with_unit, *QUANTILES)}
@@ -189,12 +190,13 @@ def limits_of(scenario: Scenario, target: str | None) -> dict[str, float]:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Advice(Results):
-    """Advice on a scenario, to be printed.
+    """Advice on a scenario, which can be printed.
 
-    search: everything tried, with the runs. best: result of the search. first: the
-    smallest single change that pays on the search's seeds. seeds: for the comparison of
-    these with today. tied: options that these cannot distinguish from the best, the
-    one of least spread first.
+    search: the search, with all options tried and their runs. best: result of the
+    search. first: the smallest single change that reduces the cost on the search's
+    seeds. seeds: seeds on which `best` and `first` are compared with today. tied:
+    options that do not differ significantly from `best` on these seeds, in increasing
+    order of the standard deviation of the daily cost.
     """
 
     search: Search
@@ -216,31 +218,31 @@ class Advice(Results):
 
     @property
     def now(self) -> Option:
-        """The first policy on today's scenario."""
+        """The current option: the first policy on today's scenario."""
         return self.trials.now
 
     @property
     def compared(self) -> list[Option]:
-        """Today, the best option, the best fixed fleet and the first step."""
+        """Today's option, the best option, the best fixed fleet and the first step."""
         options = (self.now, self.best, self.fixed, self.first)
         return list(dict.fromkeys(filter(None, options)))
 
     def mean(self, option: Option, figure: str = COST) -> Mean:
-        """Return the mean of a compared option."""
+        """Return the mean of a metric for a compared option."""
         return self.trials.mean(option, figure, self.seeds)
 
     def saved(self, option: Option, figure: str = COST) -> Mean:
-        """Return the paired difference of today less a compared option."""
+        """Return the paired difference, today's value minus that of an option."""
         return self.trials.change(self.now, option, figure, self.seeds)
 
     @cached_property
     def advised(self) -> Option:
-        """The best option if it pays or limits are set, else today's."""
+        """The best option if it saves enough or limits are set, else today's option."""
         return self.best if self.search.limits or self.pays(self.best) else self.now
 
     def pays(self, option: Option) -> bool:
-        """Whether an option costs less by at least WORTH, also for days like a
-        log's.
+        """Whether an option's saving is at least WORTH of today's cost and significant,
+        for a log also when its days are resampled.
         """
         saved, days = self.saved(option), self.for_days(option)
         worth = saved.mean >= WORTH * self.mean(self.now).mean
@@ -248,7 +250,7 @@ class Advice(Results):
 
     @cached_property
     def fixed(self) -> Option | None:
-        """The best option with a fixed number of slots, if the best changes it."""
+        """The best option with a fixed number of slots; None if `best` has one too."""
         searched = set(self.search.few)
         fixed = [
             option
@@ -263,25 +265,25 @@ class Advice(Results):
 
     @cached_property
     def repriced(self) -> dict[str, Option]:
-        """Of REPRICED figures, the best option."""
+        """The best option for each metric of REPRICED."""
         return {name: self.search.repriced(self.best, name) for name in REPRICED}
 
     @property
     def whole_days(self) -> int:
-        """Number of parts of about a day in a log; 0 for drawn jobs."""
+        """Number of days of a log, rounded; 0 for randomly generated jobs."""
         logged = isinstance(self.trials.scenario.workload, LoggedWorkload)
         return round(self.trials.days) if logged else 0
 
     @property
     def block_days(self) -> int:
-        """Days per block: the cube root of all, rounded up; 0 for less than a week."""
+        """Cube root of the number of days, rounded up; 0 for less than a week."""
         return ceil(self.whole_days ** (1 / 3)) if self.whole_days >= WEEK else 0
 
     def for_days(self, option: Option) -> Mean | None:
         """Return the daily saving for days like those of the log.
 
-        Its days, means over the seeds, are resampled in blocks; None for drawn jobs,
-        and for less than a week.
+        The daily savings, averaged over the seeds, are resampled in blocks. None for
+        randomly generated jobs, and for logs of less than a week.
         """
         if not self.block_days:
             return None
@@ -293,8 +295,8 @@ class Advice(Results):
     def daily(self, option: Option) -> np.ndarray:
         """Return the cost of each day in USD.
 
-        Of a log's days, by submission, means over the seeds, simulated again for job
-        records; for drawn jobs the cost by seed.
+        For a log: one mean over the seeds per day of submission, from repeated runs
+        with job records. For generated jobs: one cost per seed.
         """
         trials, days = self.trials, self.whole_days
         if days < 2:
@@ -310,10 +312,11 @@ class Advice(Results):
 
     @cached_property
     def hours(self) -> list[Row]:
-        """Today by the hour, from the first submission to the last, on the first seed.
+        """Today's option per hour of the submissions, on the first seed.
 
-        hour: of the day. load: slot time of the hour's jobs with provisioning, over the
-        slots' time. usd: cost of its jobs other than rent and slots.
+        hour: hour of the day. load: slot time, with provisioning, of the jobs submitted
+        in the hour, divided by the slots' time. usd: cost of these jobs without rent
+        and slots.
         """
         scenario = self.trials.scenario
         run = simulate_for_study(
@@ -341,7 +344,7 @@ class Advice(Results):
 
     @property
     def lines(self) -> list[str]:
-        """Advice, its saving per day, and how certain that is."""
+        """The advice, its saving per day, and how certain the saving is."""
         return [self._what(), self._saves(), self._sure()]
 
     def _what(self) -> str:
@@ -454,7 +457,7 @@ class Advice(Results):
 
     @cached_property
     def least(self) -> dict[str, float]:
-        """Figures that no plan can get below, means over the seeds."""
+        """Lower limits of metrics under any plan, averaged over the seeds."""
         scenario = self.trials.scenario
         rows = [least_figures(scenario, seed) for seed in self.seeds]
         return {name: mean([row[name] for row in rows]).mean for name in rows[0]}
@@ -463,9 +466,7 @@ class Advice(Results):
 
     @property
     def rest(self) -> list[str]:
-        """Today, what no plan can change, the first step, a bad day, and what gets
-        worse.
-        """
+        """Lines on today, inevitable misses, the first step, a bad day and prices."""
         parts = (
             *(self._today, self._late, self._first, self._by_hour),
             *(self._bad, self._worse, self._priced),
@@ -518,7 +519,7 @@ class Advice(Results):
         return f"{text} it saves {_spread(self.saved(self.first))} USD per day{unsure}."
 
     def _by_hour(self) -> str:
-        """Saving of slots by the hour compared with the best fixed number."""
+        """Return the saving of hourly slots over the best fixed number, in words."""
         if not any(option.hours for option in self.tried):
             return ""
         if self.fixed is None:
@@ -535,7 +536,7 @@ class Advice(Results):
 
     @property
     def _of_days(self) -> str:
-        """What `bad` is of, in words."""
+        """The statistic that `bad` returns, in words."""
         logged, number = self.whole_days, len(self.daily(self.now))
         noun = "run" if logged == 1 or self.trials.days > 1 > logged else "day"
         if number >= BAD_DAYS:
@@ -546,9 +547,7 @@ class Advice(Results):
         )
 
     def bad(self, option: Option) -> float:
-        """Return the cost of a bad day, USD: the 95th percentile, or of few days the
-        greatest.
-        """
+        """Return the cost of a bad day, USD: 95th percentile, or worst of few days."""
         usd = self.daily(option)
         return float(max(usd) if len(usd) < BAD_DAYS else np.quantile(usd, BAD))
 
@@ -562,7 +561,7 @@ class Advice(Results):
         return f"What gets worse: {'; '.join(worse)}." if worse else ""
 
     def _priced(self) -> str:
-        """The prices, and the answer if those of misses and waits were others."""
+        """Return the prices, and the plans at half and twice the first three."""
         of, best = self.trials.prices, self.best
         prices = (
             f"Prices: {of.price_miss:g} USD per missed deadline, {of.price_late:g} per"
@@ -584,11 +583,11 @@ class Advice(Results):
 
     @cached_property
     def tried(self) -> list[Option]:
-        """All options tried, today's first."""
+        """All options that were tried, today's option first."""
         return list(dict.fromkeys([self.now, *self.trials.figures]))
 
     def kind(self, option: Option) -> str:
-        """Return the kind of an option's change, in one to three words."""
+        """Return the kind of change that an option makes, in a few words."""
         later = option == self.now._replace(policy=f"{self.now.policy}-later")
         changed = ", ".join(self.search.changed(option)) or "today"
         return (
@@ -605,8 +604,8 @@ class Advice(Results):
     def rows(self) -> list[Row]:
         """One row per option, with means and half widths of 95 % intervals.
 
-        First the compared ones on their seeds, then all of the search on those that
-        they ran on.
+        First the compared options on the seeds of the comparison, then all options on
+        the search seeds on which they ran.
         """
         own = [(each, self.seeds) for each in self.compared]
         searched = set(self.search.seeds)
@@ -631,9 +630,7 @@ class Advice(Results):
 
     @cached_property
     def shown(self) -> list[Row]:
-        """The rows compared, and the best of each other kind, of those with the most
-        seeds.
-        """
+        """The compared options, and the best of each other kind with the most seeds."""
         best = {row["change"]: row for row in self.rows if row["compared"]}
         for row in sorted(self.rows, key=lambda row: (-row["seeds"], row[COST])):
             best.setdefault(row["change"], row)
@@ -641,7 +638,7 @@ class Advice(Results):
 
     @property
     def tables(self) -> list[Table]:
-        """The compared options, and the best of each kind of change."""
+        """Tables of tied plans, if any, and of the rows of `shown`."""
         cells = [
             [
                 *(
@@ -670,7 +667,7 @@ class Advice(Results):
         return [*self._ties(), Table(title, [HEAD, *cells], note)]
 
     def _ties(self) -> list[Table]:
-        """Plans that do not differ, if there are several."""
+        """Return a table of plans that do not differ, if there are several."""
         if len(self.tied) < 2:
             return []
         head = ["plan", COST, "more than the first", "sd_usd", "bad_day_usd"]
@@ -693,7 +690,7 @@ class Advice(Results):
 
     @property
     def title(self) -> str:
-        """Subject of the advice."""
+        """Title: the scenario, the number of slots and the question."""
         return (
             f"{self.trials.scenario.name}, {many(self.now.slots, 'slot')}: what to"
             " change?"
@@ -704,7 +701,7 @@ class Advice(Results):
         return f"{self.title} {self._what()}"
 
     def as_dict(self) -> dict[str, Any]:
-        """Return lines and compared figures as plain values."""
+        """Return the advice as JSON-serialisable values."""
         return {
             "scenario": self.trials.scenario.name,
             "prices": asdict(self.trials.prices),
@@ -729,7 +726,7 @@ class Advice(Results):
         return self.html()
 
     def html(self, pictures: str = "") -> str:
-        """Return HTML elements; pictures: elements between text and table."""
+        """Return HTML elements. pictures: HTML between the text and the tables."""
         tables = "".join(
             f'<div class="wide">{table.html()}</div>' for table in self.tables
         )
@@ -741,14 +738,17 @@ class Advice(Results):
 def _by_part(
     submit_s: np.ndarray, values: np.ndarray, parts: int, span_s: float = 0
 ) -> np.ndarray:
-    """Sum values by equal parts of the time from first to last submission or longer."""
+    """Sum the values in each of several equal intervals of time.
+
+    They begin at the first submission and end at the last, or after span_s if later.
+    """
     since_s = submit_s - submit_s.min()
     part = since_s / (max(span_s, since_s.max()) or 1.0) * parts
     return np.bincount(np.minimum(part.astype(int), parts - 1), values, parts)
 
 
 def _number(value: float) -> str:
-    """Format a figure without an interval."""
+    """Format a number without an interval."""
     return _half({"": value, "_half": nan}, "")
 
 
@@ -759,7 +759,7 @@ def _spread(value: Mean, sign: str = "") -> str:
 
 
 def _half(row: Row, name: str, sign: str = "") -> str:
-    """Format a figure and half of its interval; 0 is shown only for exact zeros."""
+    """Format a value and its half width; only exact zeros are printed as 0."""
     value, half = row[name], row[f"{name}_half"] or 0.0
     form = digits(min(filter(None, (abs(value), half)), default=0.0))
     return f"{value:{sign}z{form}}" + f" ± {half:{form}}" * (half > 0)

@@ -1,11 +1,10 @@
-"""Lower bounds on the cost of every policy, for known arrivals: a linear program over
-expectations (ours).
+"""Lower bounds on the expected cost of every policy, by a linear program.
 
-Let the jobs of a seed be known: submission, complexity, deadline. A policy that
-dispatches a job does not know the job's draws. So under any policy, job j has some
-probability x_j(t, g) of being dispatched at time t on type g, and given that, its
-provisioning delay D and execution S follow their distributions (thesis Eq. 3.1, 3.2,
-3.12). With L = D + S,
+Let the submission, complexity and deadline of each job of a seed be known. A policy
+that dispatches a job does not know the job's random delay and execution time. So under
+any policy, job j has some probability x_j(t, g) of being dispatched at time t on type
+g, and given that, its provisioning delay D and execution time S follow their
+distributions (thesis Eq. 3.1, 3.2, 3.12). With L = D + S,
 
     for each job                   the sum of x_j(t, g) over g and t, from its
                                    submission on, is 1
@@ -13,40 +12,42 @@ provisioning delay D and execution S follow their distributions (thesis Eq. 3.1,
                                    t <= s is at most the number of slots of g
 
 and mean wait, misses, tardiness and rent are linear in x. The least value over all such
-x is below the expectation of every policy, even of one that knows future arrivals. If
-types may be chosen, slots are counted over all types at once.
+x is at most the expectation under every policy, even one that knows future arrivals. If
+the policy may choose types, one constraint counts the slots of all types together.
 
-By duality the bound loses nothing to discrete time: for any prices p_g(s) >= 0 of a
+By duality the bound is valid without discretising time: for any prices p_g(s) >= 0 of a
 slot held at time s,
 
     sum over j of the least over t, g of
         [cost_j(t, g) + integral of p_g(s) P(L > s - t)]
     - sum over g of slots of g x integral of p_g(s)
 
-is below that least value. The prices are piecewise linear, with one knot per bin. They
-are computed by column generation (with the minima above) for jobs in groups; the bound
-is then computed for the individual jobs. It is valid for any prices, but lower for poor
-ones. `decide.dispatches` computes the price of each step.
+is at most that least value. The prices are piecewise linear, with one knot per bin.
+They are computed by column generation (with the minima above) for groups of similar
+jobs; the bound is then computed for the individual jobs. It is valid for any prices,
+but weaker for poor ones. `decide.dispatches` computes the price of a dispatch in each
+step.
 
-Treating slots individually does not tighten it: any x that meets the capacities can be
-followed on each slot. If the slot is free at t, let it take job j with probability
-x_j(t, g) over (slots of g x the probability that it is free). By induction over t the
-latter is 1 - the sum over j and s < t of x_j(s, g) P(L > t - s) / slots of g, and by
-the constraint at t the probabilities of all j add up to at most 1. The gap between this
-bound and the best policy lies in "once per job" in every realisation, not only on
-average, and in several slots at once. For few jobs on one or two slots,
-`decide.recursion` dispatches each job once in every realisation.
+Treating slots individually does not tighten the bound: any x that meets the capacities
+can be followed on each slot. If the slot is free at t, let it take job j with
+probability x_j(t, g) / (slots of g x the probability that it is free). By induction
+over t the latter is 1 - the sum over j and s < t of x_j(s, g) P(L > t - s) / slots of
+g, and by the constraint at t the probabilities of all j add up to at most 1. There
+remains a gap to the best policy, because a policy dispatches each job exactly once in
+every realisation, not only on average, and because it uses several slots jointly. For
+few jobs on one or two slots, `decide.recursion` dispatches each job once in every
+realisation.
 
-Measured times have no distribution. Their bound holds for policies that may know every
-job's time; the expectation is over stock and delays alone.
+Measured execution times have no distribution. Their bound holds even for policies that
+know every job's time; the expectation is over stock and delays only.
 
-Stock that persists, or is replayed, takes the path that the seed draws, and the bound
-holds for policies that know it, hence for all. Given the path, delays are independent
-again, and all above holds with the statuses of the path in place of their
+Stock that persists or is replayed follows the path of the seed, and the bound holds for
+policies that know the path, hence for all. Given the path, delays are independent
+again, and the above holds with the statuses of the path in place of their
 probabilities. Terms of renting: with warm instances or refusals, delays are taken as 0
-(a warm instance has none, a refused job holds no slot), and only execution is billed.
-If instances are preempted or jobs suspended, a job may hold its slot in parts, and no
-bound is known.
+(a warm instance has no delay, a refused job holds no slot), and only execution is
+billed. If instances are preempted or jobs suspended, a job may hold its slot in several
+parts, and no bound is known.
 """
 
 from __future__ import annotations
@@ -105,7 +106,7 @@ PROVED: dict[str, set[str]] = {
 
 
 class Weights(NamedTuple):
-    """Weights of a minute of wait, a per cent of misses and a minute of tardiness."""
+    """Weights of a minute of wait, one per cent of misses and a minute of tardiness."""
 
     wait: float = 0.0
     miss: float = 0.0
@@ -123,13 +124,13 @@ OBJECTIVES = {
 
 @dataclass(frozen=True)
 class Bound:
-    """Lower bound on the expectation of an objective under any policy, for given
-    arrivals.
+    """Lower bound on the expectation of an objective under any policy.
 
-    value: minutes, per cent, their sum or USD per day, by the objective; None if no
-    bound but 0 is known. program: value of the program with grouped jobs, not a bound,
-    as groups, steps and omitted rounds raise it; None by the recursion. step_s: seconds
-    between knots of the prices, or per step of the recursion.
+    It holds for given arrivals. value: minutes, per cent, their sum or USD per day,
+    depending on the objective; None if no bound above 0 is known. program: optimum of
+    the linear program with grouped jobs, which is not a bound, since groups, time steps
+    and omitted rounds raise it; None for the recursion. step_s: seconds between knots
+    of the prices, or per step of the recursion.
     """
 
     value: float | None
@@ -140,12 +141,12 @@ class Bound:
 def check_proved(
     scenario: Scenario, what: str = "bound", but: Collection[str] = ()
 ) -> None:
-    """Refuse a scenario with a part that the proof does not cover, unless at its
-    default.
+    """Check that all fields that the proof does not cover have their default values.
 
-    what: the result that is not known, such as "optimum". but: parts (scenario, terms,
-    market, hourly stock) that must be at their defaults. Raises InputError with the
-    name of such a part, and for another model's scenario.
+    what: name of the result for the message, such as "optimum". but: parts (scenario,
+    terms, market, hourly stock) all of whose fields must have their defaults. Raises
+    InputError with the name of the field that differs, and for a scenario of another
+    model.
     """
     require(isinstance(scenario, Scenario), "scenario", scenario, "one of rented slots")
     market = scenario.market
@@ -161,13 +162,13 @@ def check_proved(
 
 
 def check_bin(name: str, bin_s: float, unit_s: float = 1.0) -> None:
-    """Check the time between knots of the prices: from a second to a day."""
+    """Check that bin_s is from 1 second to 1 day. unit_s: its unit, in seconds."""
     check_number(name, bin_s, least=1 / unit_s)
     require(bin_s <= DAY_S / unit_s, name, bin_s, f"at most {DAY_S / unit_s:g}")
 
 
 def _units(scenario: Scenario, objective: str | Weights | Prices) -> Units:
-    """Return the weights of seconds, misses and USD per job."""
+    """Return the costs of wait, misses, tardiness and rent in an objective."""
     if objective == "cost":
         objective = Prices()
     jobs = scenario.jobs
@@ -198,25 +199,24 @@ def lower_bound(
     objective: str | Weights | Prices = "mix",
     bin_s: float | None = None,
 ) -> Bound:
-    """Bound an objective from below, in expectation over draws, for the arrivals of a
-    seed.
+    """Return a lower bound on the expectation of an objective for a seed's arrivals.
 
-    By a linear program (ours; see the module's docstring), for few jobs on one or two
-    slots by a recursion (`decide.recursion`). Persistent stock takes the path of the
-    seed.
+    It is computed by a linear program (see the module's docstring), or for few jobs on
+    one or two slots by a recursion (`decide.recursion`). Persistent stock follows the
+    path of the seed.
 
-    scenario: jobs of one GPU each; for a log the bound holds even for policies that
-    know the measured times, and the draws are those of stock and delay. seed: of the
-    arrivals and of persistent stock, >= 0. objective: "wait" (min), "miss" (%),
-    "tardiness" (min), "mix" (their sum), or weights of these, >= 0; "cost": USD per day
-    as in `advise`, with rent, by its default prices or those given, where a job's
-    weight multiplies its wait, miss and lateness. bin_s: seconds between knots of the
-    prices, from 1 to a day's; narrower bins give greater bounds and take longer (on a
-    hectic day 20, 10 and 5 minutes take some 5, 15 and 70 seconds); None: the recursion
-    if there are few jobs and slots, else BIN_S. The bound has the unit of the
-    objective. Raises InputError for another objective, an invalid seed or bin, jobs of
-    several GPUs, a log of many days, narrow bins over a long time, and terms without a
-    known bound; SolverError if the solver fails.
+    scenario: jobs must need one GPU each; for a log the bound holds even for policies
+    that know the measured times, and the expectation is over stock and delays. seed:
+    seed of the arrivals and of persistent stock, >= 0. objective: "wait" (min), "miss"
+    (%), "tardiness" (min), "mix" (their sum), or Weights of these, >= 0; "cost" or
+    Prices: USD per day as in `advise`, including rent, where a job's weight multiplies
+    the costs of its wait, miss and lateness. bin_s: seconds between knots of the
+    prices, from 1 to a day; narrower bins give tighter bounds and take longer (on a
+    hectic day, bins of 20, 10 and 5 minutes take about 5, 15 and 70 seconds); None: the
+    recursion if there are few jobs and slots, else BIN_S. The bound has the unit of the
+    objective. Raises InputError for an unknown objective, an invalid seed or bin, jobs
+    of several GPUs, a log of many days, narrow bins over a long time, and terms without
+    a known bound; SolverError if the solver fails.
     """
     check_proved(scenario)
     units = _units(scenario, objective)
@@ -244,7 +244,7 @@ Columns = dict[tuple[int, int, int], list[tuple[int, int]]]
 
 
 class _Program:
-    """Linear program over dispatches on a grid; width: steps per bin."""
+    """Linear program over dispatches on a time grid. width: number of steps per bin."""
 
     def __init__(self, own: Dispatches, width: int) -> None:
         self.own, self.width = own, width
@@ -261,7 +261,7 @@ class _Program:
         self.used = scipy.sparse.csr_array((0, len(self.room_s)))
 
     def _grouped(self, span_s: float) -> list[Group]:
-        """Group jobs by submission and, if deadlines count, by deadline."""
+        """Group jobs by level, submission and, if deadlines matter, deadline."""
         due_counts = self.own.units.miss or self.own.units.late
 
         def spans(job: Group) -> tuple[float, float, int]:
@@ -279,13 +279,13 @@ class _Program:
         ]
 
     def _basis(self) -> np.ndarray:
-        """Return the basis of the prices, of shape (steps, shapes): hats over the
-        knots.
+        """Return the basis functions of the prices, shape (steps, functions).
 
-        They are cut in two at changes of the clock, and at the first submission if it
-        is a bin or more after 0. On either side of a change is a block as long as the
-        shortest occupation: slots held across a change for the worse were dispatched
-        before it, so prices jump there. Before the first job nothing is held.
+        They are hat functions at the knots. A hat is split in two where the clock
+        changes the stock, and at the first submission if that is one bin or more after
+        0, since no slot is held before it. Prices jump at a change, since jobs are
+        dispatched before a change for the worse; so each side of a change also has a
+        constant function as long as the shortest occupation.
         """
         own, end = self.own, self.own.end
         first = int(own.jobs[0].submit_s // own.step_s)
@@ -316,7 +316,7 @@ class _Program:
     # ---- columns ----
 
     def _add(self, wanted: Columns) -> None:
-        """Add columns: costs, groups, and seconds held by each pool's shapes."""
+        """Add columns: costs, groups, and slot-seconds per pool and basis function."""
         own, shapes, size = self.own, self.basis.shape[1], len(self.room_s)
         cost, row, used = [self.cost], [self.row], [self.used]
         for (c, g, v), pairs in wanted.items():
@@ -339,8 +339,8 @@ class _Program:
         self.used = scipy.sparse.csr_array(scipy.sparse.vstack(used))
 
     def _start(self) -> None:
-        """Add the first columns: dispatches at each bin, and after the horizon without
-        a slot.
+        """Add the initial columns: a dispatch of each group at each bin, and one after
+        the horizon, which uses no slot.
         """
         own, wanted = self.own, Columns()
         bins = [*range(0, own.end, self.width), own.end]
@@ -354,8 +354,8 @@ class _Program:
         self._add(wanted)
 
     def solve(self) -> tuple[np.ndarray, float]:
-        """Return good prices by pool and step, per slot-second, and the program's
-        value.
+        """Return the best prices found, per slot-second, by pool and step, and the
+        value of the linear program.
         """
         self._start()
         units, jobs = self.own.units, [group.jobs for group in self.groups]
@@ -394,9 +394,7 @@ class _Program:
         return solution
 
     def _answers(self, price: np.ndarray) -> tuple[float, Columns]:
-        """Return the value of all groups at prices, and their best columns on each
-        type.
-        """
+        """Return the dual bound at prices, and each group's best column per type."""
         own, wanted = self.own, Columns()
         least, value = own.least(self._by_step(price)), -float(price @ self.room_s)
         for r, group in enumerate(self.groups):
@@ -409,7 +407,7 @@ class _Program:
         return value, wanted
 
     def _drop(self, found: scipy.optimize.OptimizeResult, price: np.ndarray) -> None:
-        """Keep columns that are used, need no slot or have the least reduced cost."""
+        """Drop columns that are unused, need a slot and have a large reduced cost."""
         reduced = self.cost + self.used @ price - found.eqlin.marginals[self.row]
         most = np.sort(reduced)[: KEPT * len(self.groups)][-1]
         keep = np.flatnonzero(
@@ -422,11 +420,11 @@ class _Program:
     # ---- the bound at prices ----
 
     def _by_step(self, price: np.ndarray) -> np.ndarray:
-        """Expand prices by pool and shape to pool and step."""
+        """Convert prices per pool and basis function to prices per pool and step."""
         return np.asarray(price.reshape(len(self.own.slots), -1) @ self.basis.T)
 
     def bound(self, price: np.ndarray) -> float:
-        """Return the bound for the ungrouped jobs at prices by pool and step."""
+        """Return the bound for individual jobs at prices per pool and step."""
         own = self.own
         least, value = own.least(price), -float((own.slots @ price).sum()) * own.step_s
         for job in own.jobs:

@@ -1,16 +1,17 @@
-"""Best schedule of a small instance with all draws known: the cost of not knowing
-(ours).
+"""Best schedule of a small instance if all random draws are known in advance.
 
-With the draws known, a job's delay on a type changes only when the multiplier of the
-clock or persistent stock does. Between two such instants an earlier dispatch is an
-earlier start, and waiting gains nothing; so a job starts earliest if it is dispatched
-as soon as it is submitted and the slot is free, or at a later change that shortens its
-delay. An earlier start is never worse, for the job or for those after it. So an order
-of jobs on a slot has one best schedule, and no time is discretised.
+Compared with a policy it shows the cost of not knowing the draws. With the draws known,
+a job's delay on a type changes only when the multiplier of the clock or persistent
+stock changes. Between two such instants an earlier dispatch gives an earlier start; so
+a job starts earliest if it is dispatched as soon as it is submitted and the slot is
+free, or at a later change that shortens its delay. An earlier start is never worse, for
+the job or for those after it. So an order of jobs on a slot has one best schedule, and
+time is not discretised.
 
-For each set of jobs on a slot of each type, all orders are searched at once: of two
-orders of the same jobs, one that ends later and costs more is dropped (dynamic
-programming over sets of jobs). Then the jobs are divided among the slots.
+For each set of jobs on a slot of each type, all orders are searched by dynamic
+programming over sets of jobs: of two orders of the same jobs, one that ends later and
+costs more is dropped. Then the jobs are divided among the slots. The thesis has no such
+method.
 """
 
 from __future__ import annotations
@@ -37,10 +38,10 @@ MOST_JOBS = 12  # limit of the search
 
 @dataclass(frozen=True)
 class Optimum:
-    """Best result on a seed's draws.
+    """Best result for the draws of a seed.
 
     value: least value of the objective, in minutes, per cent, or their sum. wait_min,
-    miss_pct, tardiness_min: as in `Run.summary`. schedule: one record per job, by job.
+    miss_pct, tardiness_min: as in `Run.summary`. schedule: one record per job.
     """
 
     value: float
@@ -51,7 +52,7 @@ class Optimum:
 
 
 class _Order(NamedTuple):
-    """Sequence of jobs on a slot: cost, end, last step, and the order before it."""
+    """Jobs on a slot in order: cost, end, last step, and the order before it."""
 
     cost: float
     end_s: float
@@ -92,15 +93,15 @@ each.
 
 @checked
 def optimum(scenario: Scenario, seed: Whole = 0, objective: str = "mix") -> Optimum:
-    """The least value of an objective with all arrivals and draws of a seed known.
+    """Return the least value of an objective, with all draws of a seed known.
 
-    By a search over sets of jobs (ours; see the module's docstring). The schedule may
-    reserve a slot for a job that arrives later.
+    It is found by a search over sets of jobs (see the module's docstring). The schedule
+    may keep a slot idle for a job that arrives later.
 
-    scenario: at most MOST_JOBS jobs, of one GPU each. seed: of the draws, >= 0.
+    scenario: at most MOST_JOBS jobs, of one GPU each. seed: seed of the draws, >= 0.
     objective: "wait" (min), "miss" (%), "tardiness" (min), or "mix", their sum. Raises
     InputError for an unknown objective, an invalid seed, more than MOST_JOBS jobs, a
-    job of several GPUs, or other terms of renting than the thesis's.
+    job of several GPUs, or terms of renting other than the thesis's.
     """
     check_one_of("objective", objective, OBJECTIVES)
     check_proved(scenario, "optimum", but=("terms",))
@@ -132,7 +133,7 @@ def optimum(scenario: Scenario, seed: Whole = 0, objective: str = "mix") -> Opti
 
 
 def _divided(division: Division, table: Table, only_all: bool) -> Division:
-    """Add a slot to a division; for the last slot only the set of all jobs counts."""
+    """Return a division with one more slot; only_all: only for the set of all jobs."""
     best: Division = [(inf, ())] * len(division)
     for mask in [len(division) - 1] if only_all else range(len(division)):
         own = min(
@@ -144,7 +145,7 @@ def _divided(division: Division, table: Table, only_all: bool) -> Division:
 
 
 def _subsets(mask: int) -> Iterator[int]:
-    """Iterate over all subsets of a bit mask, including itself and 0."""
+    """Yield all subsets of a bit mask, including the mask itself and 0."""
     subset = mask
     while subset:
         yield subset
@@ -158,7 +159,7 @@ def _table(
     choices: Sequence[GpuType],
     weights: Weights,
 ) -> Table:
-    """Return the best orders of every set of jobs on a slot with a choice of types."""
+    """Return the undominated orders of every set of jobs on a slot of these types."""
     table: Table = [[_Order(0.0, 0.0)]]
     for mask in range(1, 2 ** len(jobs)):
         table.append(
@@ -176,7 +177,7 @@ def _table(
 def _followed(
     stock: Stock, order: _Order, job: Job, draws: Draws, gpu: GpuType, weights: Weights
 ) -> _Order:
-    """Append a job to an order, with its earliest start."""
+    """Return the order with a job appended that starts as early as possible."""
     step = _earliest(stock, max(order.end_s, job.submit_s), job, draws, gpu)
     end_s = step.start_s + step.service_s
     late_s = max(0.0, end_s - job.deadline_s)
@@ -191,7 +192,7 @@ def _followed(
 def _earliest(
     stock: Stock, ready_s: float, job: Job, draws: Draws, gpu: GpuType
 ) -> _Step:
-    """Return the dispatch with the earliest start: now, or at a change of the stock."""
+    """Return the dispatch with the earliest start, at ready_s or a change of stock."""
 
     def dispatched(at_s: float) -> _Step:
         status = stock.status(gpu, at_s, draws.status)  # thesis Eq. 3.1
@@ -205,7 +206,7 @@ def _earliest(
 
 
 def _undominated(orders: Iterable[_Order]) -> list[_Order]:
-    """Return the orders that no other beats in cost and end, cheapest first."""
+    """Return the orders that no other dominates in cost and end, cheapest first."""
     kept: list[_Order] = []
     for order in sorted(orders, key=lambda order: order[:2]):
         if not kept or order.end_s < kept[-1].end_s:
@@ -214,7 +215,7 @@ def _undominated(orders: Iterable[_Order]) -> list[_Order]:
 
 
 def _optimum(scenario: Scenario, orders: Sequence[_Order], weights: Weights) -> Optimum:
-    """Return the schedule and figures of one order per slot."""
+    """Return the schedule and the metrics of the given orders, one per slot."""
     records: list[JobRecord] = []
     names = [gpu.name for gpu in scenario.gpus]
     for slot, order in enumerate(orders):

@@ -1,16 +1,17 @@
-"""Costs and slot occupation of dispatches, step by step.
+"""Costs and slot occupation of dispatches in discrete time steps.
 
-Time is cut into steps, and each figure of a step is a lower bound for every time in it:
-a job may use the whole step of its submission; misses and tardiness are those of the
-step's beginning, with the deadline postponed to a whole step; wait and price are the
-smaller of both ends, less a margin. The price of a dispatch at t is the sum over step
-edges b of (p before b - p after b) K(b - t), where K(u) = E min(L, u) is concave in u
->= 0: if prices fall, its minimum is at an end; if they rise by r, it dips below both by
-at most r h / 4 (P(L > b - t - h) - P(L > b - t)), t the step's beginning and h its
-length. After the horizon prices are 0, and a job gets the stock that suits it best. L
-is truncated where S exceeds it with a probability of only 1 in 1000, which lowers P(L >
-u), as does rounding measured times down to levels (`occupation`). If the chances of the
-stock change within a step, both versions count.
+Each value of a step is a lower bound for every time in the step: a job may be
+dispatched from the start of the step of its submission; misses and tardiness are those
+of a dispatch at the start of the step, with the deadline rounded up to a whole step;
+wait and price are the smaller of the values at both ends, minus a margin. The price of
+a dispatch at t is the sum over step edges b of (p before b - p after b) K(b - t), where
+K(u) = E min(L, u) is concave in u >= 0. If prices fall, the minimum within a step is at
+one of its ends; if they rise by r, it is below both ends by at most r h / 4 (P(L > b -
+t - h) - P(L > b - t)), where t is the start of the step and h its length. After the
+horizon prices are 0, and each job gets the stock with the least cost. L is truncated at
+a value that S exceeds with a probability of 1 in 1000, which lowers P(L > u), as does
+rounding measured times down to levels (`occupation`). If the probabilities of the stock
+change within a step, the step is listed with both.
 """
 
 from __future__ import annotations
@@ -38,8 +39,8 @@ KNOWN = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 class Units(NamedTuple):
     """Cost of a second of wait, a miss, a second of tardiness and a USD of rent.
 
-    weighed: whether a job's weight multiplies them, except rent. beside: cost that does
-    not depend on jobs.
+    weighed: whether a job's weight multiplies the costs of its wait, miss and
+    tardiness. beside: constant cost that does not depend on the jobs.
     """
 
     wait: float
@@ -51,9 +52,9 @@ class Units(NamedTuple):
 
 
 class Group(NamedTuple):
-    """Jobs of one level with about the same submission and deadline.
+    """Jobs of one level with similar submission times and deadlines.
 
-    submit_s, deadline_s: means, seconds.
+    submit_s, deadline_s: means over the jobs, seconds. c: index of the level.
     """
 
     submit_s: float
@@ -63,14 +64,14 @@ class Group(NamedTuple):
 
 
 class Dispatches:
-    """Dispatches on a grid of steps, up to step `end`.
+    """Dispatches on a grid of time steps, up to step `end`.
 
-    A step with several versions of the stock's chances appears once per version:
-    `steps` has the step, `law` an index of the chances per type. Step `end` represents
-    all times from then on: any chances may hold, and no slot is taken.
+    A step in which the stock's probabilities change appears once per version: `steps`
+    contains the step, `law` an index of the probabilities per type. Step `end`
+    represents all later times: any probabilities may hold, and no slot is used.
 
-    jobs: groups of one. slots: numbers of slots, by pool. pool: the pool from which a
-    type takes its slot. changes: steps in which the clock changes the stock's chances.
+    jobs: one Group per job. slots: number of slots per pool. pool: per type, the pool
+    of its slots. changes: steps in which the clock changes the stock's probabilities.
     """
 
     def __init__(
@@ -163,10 +164,10 @@ class Dispatches:
         )
 
     def _bins(self, bin_s: float, law: Callable[[float], tuple[int, ...]]) -> int:
-        """Return the bins by which half the fleet, never idle while jobs wait, would
-        serve all.
+        """Return the number of bins in which half of the slots would serve all jobs.
 
-        Little more than all arrivals and twice MOST_STEPS.
+        No slot idles while jobs wait. The limit is 2 MOST_STEPS, or the last arrival if
+        that is later.
         """
         laws, types = self.laws, list(range(len(self.pool)))
         shares = np.bincount([job.c for job in self.jobs]) / len(self.jobs)
@@ -187,7 +188,7 @@ class Dispatches:
         return bins
 
     def at(self, job: Group, g: int, v: int, steps: np.ndarray) -> np.ndarray:
-        """Costs of dispatches at the beginnings of steps, without prices; (steps,)."""
+        """Return the costs of dispatches at the start of steps, without slot prices."""
         laws, units, c = self.laws, self.units, job.c
         slack = math.ceil(job.deadline_s / self.step_s) - steps
         wait_s = np.maximum(0.0, steps * self.step_s - job.submit_s) + laws.delay_s[v]
@@ -198,11 +199,10 @@ class Dispatches:
         )
 
     def least(self, price: np.ndarray) -> np.ndarray:
-        """Return lower bounds on wait from time 0, rent and price of a dispatch within
-        a step.
+        """Return lower bounds on the cost of wait since time 0, rent and slot price.
 
-        Shape (levels, steps by versions, types). price: per slot-second, by pool and
-        step before `end`.
+        They hold for dispatches within a step; shape (levels, entries of `steps`,
+        types). price: per slot-second, by pool and step before `end`.
         """
         laws, units = self.laws, self.units
         least = np.empty((len(self.levels), *self.law.shape))
@@ -225,10 +225,10 @@ class Dispatches:
         return least
 
     def costs(self, least: np.ndarray, job: Group) -> tuple[int, np.ndarray]:
-        """Return a job's first row of `steps`, and lower bounds on its costs from there
-        on.
+        """Return a job's first index in `steps`, and bounds on its costs from there.
 
-        Shape (steps by versions, types).
+        The lower bounds have shape (remaining entries of `steps`, types). least: result
+        of `least`.
         """
         laws, units, weight = self.laws, self.units, self.levels[job.c].weight
         first = int(np.searchsorted(self.steps, int(job.submit_s // self.step_s)))

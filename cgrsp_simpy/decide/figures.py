@@ -1,5 +1,5 @@
-"""Figures of decisions: cost of a day by part and by number of slots; the frontier of
-wait and misses.
+"""Plots of decisions: daily cost by part and by number of slots; the frontier of wait
+and misses.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ UNDER: dict[str, Any] = {  # of a text under its point
 
 
 def draw_bars(canvas: Canvas, rows: list[Row]) -> None:
-    """Draw one bar per option: the cost of a day by part, with the total's interval."""
+    """Draw one bar per option: daily cost by part, and an interval of the total."""
     ax = canvas.add_subplot()
     places, left = np.arange(len(rows)), np.zeros(len(rows))
     for name, colour in COLOURS.items():
@@ -80,10 +80,11 @@ def draw_bars(canvas: Canvas, rows: list[Row]) -> None:
 
 
 def searched(found: Advice) -> list[Row]:
-    """Return the options that differ only in the number of slots.
+    """Return the rows of options that differ only in the number of slots.
 
-    Of the cheapest combinations of policy and types with three numbers or more, as many
-    as SLOT_LOOKS. advised: whether this is the option advised.
+    They are of the cheapest combinations of policy and types with at least three
+    numbers of slots, at most as many as SLOT_LOOKS. advised: whether an option is the
+    advised one.
     """
     by_slots = sorted(
         where(found.rows, compared=False, hours=""),
@@ -101,9 +102,9 @@ def searched(found: Advice) -> list[Row]:
 
 
 def draw_slots(canvas: Canvas, rows: list[Row]) -> None:
-    """Draw the cost of a day by number of slots, one line per policy and types.
+    """Draw the daily cost against the number of slots, one line per policy and types.
 
-    The axes end at DEAREST times the least cost.
+    The cost axis ends at DEAREST times the least cost.
     """
     ax = canvas.add_subplot()
     lines = list(dict.fromkeys((row["policy"], row["types"]) for row in rows))
@@ -153,7 +154,7 @@ ADVICE = (
 
 
 def write_report(advice: Advice, folder: Path) -> None:
-    """Write advice as a page to print, with its figures and rows."""
+    """Write advice as a printable HTML page with figures, and its rows as CSV."""
     pictures = ""
     for figure in ADVICE:
         _, picture, *_ = figure.write(folder, figure.rows(advice))
@@ -176,11 +177,11 @@ ROOM = 0.12  # share of the Axes beyond the points
 def policies_and_frontier(
     rows: Sequence[Mapping[str, Any]], ax: Axes | None = None, title: str = ""
 ) -> Axes:
-    """Plot one point per policy, and the least misses at every mean wait.
+    """Plot one point per policy, and the lower bound on misses at every mean wait.
 
-    rows: with kind, name, wait_min, miss_pct and their half widths. Kind "policy" is a
-    point; "bound", "low" and "high" are corners of the frontier and of its 95 %
-    interval, shortest wait first; one seed has no interval.
+    rows: mappings with kind, name, wait_min, miss_pct and their half widths. Kind
+    "policy" is a point; "bound", "low" and "high" are corners of the frontier and of
+    its 95 % interval, shortest wait first. A single seed has no interval.
     """
     ax = axes(ax)
     policies = where(rows, kind="policy")
@@ -217,7 +218,7 @@ def policies_and_frontier(
 
 
 def _ends(rows: Sequence[Mapping[str, Any]], name: str) -> Iterator[float]:
-    """Yield both ends of a figure's intervals, the figure itself without one."""
+    """Yield both ends of each row's interval; without one, the value twice."""
     for row in rows:
         half = np.nan_to_num(row[f"{name}_half"])
         yield from (row[name] - half, row[name] + half)
@@ -243,7 +244,7 @@ def _to_the_edges(
 
 
 def frontier(note: str) -> Figure:
-    """Return the figure of rows for `policies_and_frontier`. note: its title."""
+    """Return the Figure of rows for `policies_and_frontier`. note: the axes' title."""
 
     def draw(canvas: Canvas, rows: list[Row]) -> None:
         policies_and_frontier(rows, canvas.add_subplot(), note)

@@ -1,14 +1,14 @@
-"""Gaps between policies and lower bounds, by seed, and the frontier of wait and misses.
+"""Gaps between policies and lower bounds per seed, and the frontier of wait and misses.
 
-A bound is on an expectation over the draws, given the arrivals of a seed and the path
-of persistent stock. It is compared with a policy's mean over many such draws, never
-with one run.
+A bound applies to an expectation over the random draws, given the arrivals of a seed
+and the path of persistent stock. It is compared with a policy's mean over many such
+draws, never with one run.
 
-The frontier is a lower bound on all combinations of wait and misses (ours). For each
-price w of a per cent missed, in minutes of mean wait, the linear program gives b(w): no
-policy has less of wait + w misses. So at a mean wait x, a policy's misses are at least
-the greatest (b(w) - x) / w over the prices. Each b is a mean over the same seeds; a
-seed without a known bound counts as 0.
+The frontier is a lower bound on all combinations of wait and misses, proposed in this
+package. For each price w of one per cent missed, in minutes of mean wait, the linear
+program gives a lower bound b(w) on wait + w x misses under any policy. So at a mean
+wait x, a policy's misses are at least the maximum of (b(w) - x) / w over the prices.
+Each b(w) is a mean over the same seeds; a seed without a known bound counts as 0.
 """
 
 from __future__ import annotations
@@ -49,9 +49,7 @@ def lower_bounds(
     executor: Executor | int | None = None,
     bin_s: float | None = None,
 ) -> list[list[Bound]]:
-    """Return lower bounds by objective and seed; tens of seconds each, with a progress
-    bar.
-    """
+    """Return the bounds per objective and seed; each takes tens of seconds."""
     tasks = {
         (n, seed): (objective, seed)
         for n, objective in enumerate(objectives)
@@ -72,9 +70,9 @@ def _bound(
 def over_seeds(
     scenario: Scenario, seeds: Sequence[int], values: Sequence[float]
 ) -> Mean:
-    """Return the mean of one value per seed.
+    """Return the mean of values, one per seed.
 
-    Seeds whose replayed stock begins on the same day count as one.
+    Seeds whose replayed stock starts on the same recorded day count as one observation.
     """
     clusters = [subject_of(scenario).in_common(seed) for seed in seeds]
     return mean(
@@ -86,10 +84,11 @@ def over_seeds(
 def over_lucks(
     scenario: Scenario, policy: Any, seed: int, lucks: Count, engine: str = "simpy"
 ) -> list[dict[str, float]]:
-    """Return a policy's figures on the arrivals of a seed, one run per set of draws.
+    """Return a policy's metrics on the arrivals of a seed, one dict per set of draws.
 
-    The seeds of the draws come from the stream "lucks"; the statuses that a policy sees
-    and its random numbers follow them. Persistent stock takes the path of `seed`.
+    lucks: number of sets. Their seeds come from the stream "lucks", and also determine
+    the statuses that the policy observes and its random numbers. Persistent stock
+    follows the path of `seed`.
     """
     drawn, found = subject_of(scenario).draw(seed), []
     for own in stream(seed, "lucks").integers(2**62, size=lucks).tolist():
@@ -108,7 +107,7 @@ def expected(
     executor: Executor | int | None = None,
     lucks: int = LUCKS,
 ) -> dict[tuple[str, str, int], float]:
-    """Return means over draws by policy, figure (wait, misses, tardiness) and seed."""
+    """Return means over draws by policy, metric (wait, misses, tardiness) and seed."""
     tasks = {
         (name, seed): (policies[name], seed) for name in policies for seed in seeds
     }
@@ -128,11 +127,11 @@ def _lucks(
 
 
 def with_gaps(study: Comparison, executor: Executor | int | None = None) -> Comparison:
-    """Add the figures wait_gap_min and miss_gap_pct to a comparison.
+    """Return a comparison with the additional metrics wait_gap_min and miss_gap_pct.
 
-    A gap is the mean over LUCKS draws of a seed's arrivals less the lower bound of that
-    seed; NaN if no bound is known for any seed. It can be below 0, since the mean over
-    draws is random.
+    A gap is a policy's mean over LUCKS sets of draws for a seed's arrivals, minus the
+    lower bound of that seed; NaN if no bound is known for any seed. It can be negative,
+    since the mean over draws is random.
     """
     scenario, told = study.scenario, "one of rented slots: of others no bound is known"
     require(isinstance(scenario, Scenario), "scenario", scenario, told)
@@ -167,11 +166,11 @@ PRICES = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0, inf)
 
 @dataclass(frozen=True)
 class Frontier:
-    """Half planes of wait and misses that contain every policy.
+    """Lower bounds on weighted sums of wait and misses, valid for every policy.
 
-    scenario: the one examined. seeds: of the arrivals. bin_s: seconds between knots of
-    the prices. least: price of a per cent missed, in minutes -> the least wait + price
-    x misses, minutes, per seed; at price infinity the least misses, per cent.
+    seeds: seeds of the arrivals. bin_s: seconds between knots of the prices. least:
+    maps the price of one per cent missed, in minutes, to the lower bounds on wait +
+    price x misses, minutes, per seed; at price infinity, to those on misses, per cent.
     """
 
     scenario: Scenario
@@ -181,7 +180,7 @@ class Frontier:
 
     @property
     def means(self) -> dict[float, Mean]:
-        """Means over the seeds, with their intervals."""
+        """Mean of the bounds over the seeds per price, with confidence interval."""
         return {
             price: over_seeds(self.scenario, self.seeds, values)
             for price, values in self.least.items()
@@ -189,10 +188,9 @@ class Frontier:
 
     @property
     def corners(self) -> dict[str, list[tuple[float, float]]]:
-        """Corners of the bound: wait in minutes and misses in per cent, shortest wait
-        first.
+        """Corners of the frontier as (wait_min, miss_pct), shortest wait first.
 
-        Of the means, and of the low and high ends of their 95 % intervals.
+        "bound" uses the means, "low" and "high" the ends of their 95 % intervals.
         """
         means = self.means
         return {
@@ -202,9 +200,7 @@ class Frontier:
         }
 
     def miss_pct(self, wait_min: float) -> float:
-        """Return the least misses at a mean wait, per cent; inf if no policy waits so
-        little.
-        """
+        """Return the least misses at a mean wait, per cent; inf if it is too short."""
         means = {price: own.mean for price, own in self.means.items()}
         if wait_min < means.pop(0.0, 0.0):
             return inf
@@ -215,7 +211,10 @@ class Frontier:
 
 
 def _corners(least: dict[float, float]) -> list[tuple[float, float]]:
-    """Return where two lines a wait + b misses = c meet and no other is above."""
+    """Return the corners of the region above all lines, shortest wait first.
+
+    A corner is a pair (wait, misses); a line is a wait + b misses = c.
+    """
     lines = [(0, 1, c) if b == inf else (1, b, c) for b, c in least.items()] + [
         (0, 1, 0)
     ]
@@ -248,12 +247,12 @@ def frontier(
     prices: SeveralPrices = PRICES,
     bin_s: float = BIN_S,
 ) -> Frontier:
-    """Return the least misses at every mean wait, which no policy can beat.
+    """Return lower bounds on the misses of any policy at every mean wait.
 
-    scenario, bin_s: as in `lower_bound`. seeds, executor: as in `compare`. prices:
-    minutes of mean wait per per cent missed, >= 0, each once; infinity for misses
-    alone. Computes one bound per price and seed, seconds to minutes each. Raises
-    InputError for what is not allowed, or a scenario without a bound.
+    Takes seconds to minutes per price and seed. scenario, bin_s: as in `lower_bound`.
+    seeds, executor: as in `compare`. prices: minutes of mean wait that equal one per
+    cent missed, >= 0, all different; infinity for misses alone. Raises InputError for
+    invalid arguments, or a scenario without a bound.
     """
     chosen = check_seeds(seeds)
     objectives = [

@@ -1,5 +1,5 @@
-"""Decisions on a queue as it is now: the next dispatches of a policy, and when each job
-will probably start and end.
+"""Decisions for the current queue: a policy's next dispatches, and forecasts of the
+start and end of each job.
 """
 
 from __future__ import annotations
@@ -42,13 +42,14 @@ class NextDispatches:
     Attributes
     ----------
     rows : list of dict
-        Per dispatch the job and its resources; reason, if it is known.
+        One row per dispatch: the job, its resources and, if known, the reason.
     waiting : int
-        Number of jobs that go on waiting.
+        Number of jobs that remain in the queue.
     wake_s : float or None
-        When the policy asks to decide again, seconds, if no job arrives or ends before.
+        Time in seconds at which the policy asks to decide again, if no job arrives or
+        ends before.
     memory : Any
-        The policy's, for the next state; None if it has none.
+        State that the policy saves for its next decision; None if it has none.
     """
 
     rows: list[dict[str, Any]]
@@ -67,16 +68,16 @@ def next_dispatches(state: State, scenario: Any, policy: Any) -> NextDispatches:
     state : State
         The queue and its resources.
     scenario : Model
-        What is known of jobs, market and terms.
+        What is known about jobs, market and terms.
     policy : str or callable
         As in `simulate`.
 
     Raises
     ------
     InputError
-        For a state that the scenario cannot have.
+        If the state is impossible in the scenario.
     PolicyError
-        If the answer cannot be carried out.
+        If the policy's decision cannot be carried out.
     """
     resumed = replace(state, wake_s=None, to_come=0).resumed(scenario)
     subject = resumed.subject(resumed)
@@ -101,9 +102,9 @@ def next_dispatches(state: State, scenario: Any, policy: Any) -> NextDispatches:
 class Sample:
     """Times of the jobs of a state in one run.
 
-    start_s, finish_s: per job, in order of their numbers. late: whether each misses its
-    deadline; None if jobs have none. empty_s: when no job waits for the first time.
-    figures: those of FIGURES that the jobs have.
+    start_s, finish_s: one time per job, in order of job number. late: whether each job
+    misses its deadline; None if jobs have no deadlines. empty_s: first time at which no
+    job waits. figures: those metrics of FIGURES that apply to the jobs.
     """
 
     start_s: np.ndarray[Any, Any]
@@ -114,8 +115,9 @@ class Sample:
 
 
 def sample(resumed: Any, policy: Any, seed: int, engine: str = "simpy") -> Sample:
-    """Run a scenario from its state until the jobs of the state have ended and no job
-    waits; with another engine than "simpy" to its end, compiled if possible.
+    """Run a scenario until the state's jobs have ended and no job waits.
+
+    With an engine other than "simpy", run to the end, compiled if possible.
     """
     state, subject = resumed.state, resumed.subject(resumed)
     policy, run = subject.make_policy(policy), None
@@ -144,7 +146,7 @@ def sample(resumed: Any, policy: Any, seed: int, engine: str = "simpy") -> Sampl
 
 
 def _stop(live: Any, state: State) -> Process:
-    """Stop the arrivals when the jobs of the state have ended and no job waits."""
+    """Stop arrivals once the jobs of the state have ended and no job waits."""
     yield live.timeout(state.now_s + LOOK_S)
     known = {job.id for job in state.jobs}
     while live.pending_claims or not known.isdisjoint(map(job_id, live.job_processes)):
@@ -153,7 +155,7 @@ def _stop(live: Any, state: State) -> Process:
 
 
 def _empty_s(submit_s: Any, dispatch_s: Any, now_s: float) -> float:
-    """Return the first time from now on at which no job waits, seconds."""
+    """Return the first time from now on at which no job waits, in seconds."""
     times_s = np.concatenate([[now_s], np.sort(dispatch_s[dispatch_s >= now_s])])
     came = np.searchsorted(np.sort(submit_s), times_s, side="right")
     went = np.searchsorted(np.sort(dispatch_s), times_s, side="right")
@@ -162,15 +164,15 @@ def _empty_s(submit_s: Any, dispatch_s: Any, now_s: float) -> float:
 
 @dataclass(frozen=True)
 class Forecast:
-    """When the jobs of a state will start and end, and what changes would bring.
+    """Forecast of the start and end of the jobs of a state, with alternatives.
 
     Attributes
     ----------
     state : State
         The queue and its slots.
     samples : mapping
-        Label of an alternative -> a Sample per seed; the first is the forecast. Seeds
-        are common to all, so that differences are paired.
+        Label of an alternative -> one Sample per seed; the first is the forecast. All
+        alternatives use the same seeds, so that differences are paired.
     """
 
     state: State
@@ -178,14 +180,13 @@ class Forecast:
 
     @property
     def first(self) -> Sequence[Sample]:
-        """The samples of the forecast."""
+        """The samples of the forecast, without changes."""
         return next(iter(self.samples.values()))
 
     @cached_property
     def jobs(self) -> list[dict[str, Any]]:
-        """Per job its number, and of its start and its end, seconds, the median and the
-        quantiles between which 90 % of the runs lie; the probability of missing its
-        deadline, if it has one.
+        """One dict per job: number, 5 % quantile, median and 95 % quantile of its start
+        and end in seconds, and the probability of missing its deadline, if any.
         """
         known = sorted(job.id for job in self.state.jobs)
         columns = {
@@ -200,19 +201,19 @@ class Forecast:
 
     @cached_property
     def queue(self) -> dict[str, float]:
-        """The same of the time at which no job waits, seconds."""
+        """Quantiles of the first time at which no job waits, as in `jobs`."""
         return _range("empty", [sample.empty_s for sample in self.first])
 
     @cached_property
     def figures(self) -> list[dict[str, Any]]:
-        """Per alternative the means of FIGURES, with 95 % intervals."""
+        """One dict per alternative: the means of FIGURES, with 95 % intervals."""
         return [
             {"alternative": label} | self._means(label, None) for label in self.samples
         ]
 
     @cached_property
     def differences(self) -> list[dict[str, Any]]:
-        """Per further alternative the mean differences from the first, paired."""
+        """One dict per further alternative: paired mean differences from the first."""
         first, *others = self.samples
         return [
             {"alternative": label, "from": first} | self._means(label, first)
@@ -220,7 +221,7 @@ class Forecast:
         ]
 
     def _means(self, label: str, first: str | None) -> dict[str, Any]:
-        """Return the means of an alternative, or of its differences from another."""
+        """Return the means of an alternative, or of its differences from `first`."""
         # these load part of SciPy
         from cgrsp_simpy.analysis.statistics import mean
         from cgrsp_simpy.studies.study import plain_mean
@@ -235,7 +236,7 @@ class Forecast:
         return np.array([[*sample.figures.values()] for sample in self.samples[label]])
 
     def tables(self) -> list[Table]:
-        """Return the tables of jobs, and of alternatives if there are several."""
+        """Return a table of jobs and, if there are several, one of alternatives."""
         now_s, [first, *others] = self.state.now_s, self.samples
         rows = [
             {
@@ -267,14 +268,14 @@ class Forecast:
 
 
 def _range(name: str, values: Any) -> dict[str, Any]:
-    """Return quantiles of times over the runs, seconds."""
+    """Return the quantiles LEVELS of times over the runs, in seconds."""
     # by this method a range of n runs holds a further one with the chance of 90 %
     quantiles = np.quantile(values, LEVELS, axis=0, method="weibull").tolist()
     return {f"{name}_{part}_s": value for part, value in zip(PARTS, quantiles)}
 
 
 def _cells(row: Mapping[str, Any], names: Iterable[str], signed: bool) -> list[str]:
-    """Return the cells of an alternative, or of its differences."""
+    """Return the cells of an alternative, or of its differences if signed."""
     cells = [f"{row['alternative']}{', difference' * signed}"]
     for name in names:
         mean, (low, high) = row[name]["mean"], row[name]["ci95"]
@@ -301,19 +302,19 @@ def forecast(
     scenario : Model
         The distributions of jobs, market and terms.
     policies : sequence of str or callable
-        The first is the one in use; what each of the others would change is estimated.
+        The first is the policy in use; each of the others is compared with it.
     seeds : iterable of int
-        Of the runs, which are common to all alternatives.
+        Seeds of the runs, common to all alternatives.
     slot : str, optional
-        Name of a GPU type, to estimate what one more slot of it would change; of a
+        Name of a GPU type: estimate the effect of one more slot of this type; for a
         cluster, the GPUs of one more node.
     later_h : float, optional
-        Hours, > 0, to estimate what it would change to dispatch nothing until then.
+        Estimate the effect of dispatching no job for this many hours, > 0.
 
     Raises
     ------
     InputError
-        For a state that the scenario cannot have.
+        If the state is impossible in the scenario.
     """
     resumed, listed = state.resumed(scenario), check_seeds(seeds)
     named = check_policies(policies, resumed)

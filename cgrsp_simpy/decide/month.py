@@ -61,10 +61,10 @@ def days_of(mix: Mapping[str, float], days: int, seed: int) -> list[Day]:
 
 @dataclass(frozen=True, repr=False)
 class MonthRun:
-    """One month under a policy: the sums of its days.
+    """One month under a policy, as sums per day.
 
-    scenario, seed: of the month. policy: its name. rule: the policy itself. days: with
-    the totals of each day's run.
+    scenario, seed: the month's. policy: name of the policy. rule: the policy itself.
+    days: pairs of a day and the totals of its run.
     """
 
     scenario: Month
@@ -77,7 +77,7 @@ class MonthRun:
         return visible(f"<{self.scenario.name}, {self.policy}, seed {self.seed}>")
 
     def summary(self) -> dict[str, Any]:
-        """Return means over the jobs of the month, and summed costs."""
+        """Return means over the jobs of the month, and total costs."""
         scenarios = self.scenario.scenarios
         capacity_s = summed(
             len(scenarios[each.kind].slots) * totals.end_s for each, totals in self.days
@@ -88,7 +88,7 @@ class MonthRun:
         )
 
     def rows(self) -> list[Row]:
-        """Return one dict per day: day, kind, seed and the figures of its run."""
+        """Return one dict per day: its number, kind, seed and metrics."""
         return [
             {
                 "day": each.number,
@@ -102,7 +102,7 @@ class MonthRun:
         ]
 
     def day(self, number: int) -> Run:
-        """Simulate one day again with its records, equal to the bit; number: from 1."""
+        """Simulate a day again, bit for bit, with job records. number: from 1 on."""
         require(
             number in range(1, len(self.days) + 1),
             "day",
@@ -114,7 +114,7 @@ class MonthRun:
         return simulate_for_study(scenario, self.rule, drawn.seed)
 
     def by(self, column: str) -> list[Row]:
-        """Raise InputError: days have no log."""
+        """Raise InputError: the days of a month are not read from a log."""
         raise InputError(f"column {column!r}: days of a month are not of a log")
 
     def to_csv(self, path: str | Path) -> None:
@@ -127,11 +127,11 @@ class MonthRun:
 
 
 class MonthSubject(Subject):
-    """A run is a month; its days are runs of their own, each from a fresh policy."""
+    """Runs of months; each day is a separate run with a new policy object."""
 
     @property
     def common(self) -> str:  # type: ignore[override]
-        """The record, if a market is replayed: every month takes its days from it."""
+        """The name "record" if a market is replayed: all months share one record."""
         replayed = any(subject_of(each).common for each in self._days)
         return "record" if replayed else ""
 
@@ -161,7 +161,7 @@ class MonthSubject(Subject):
         return next(filter(None, reasons), "")
 
     def simulation(self, policy: Any, seed: int, **how: Any) -> Any:
-        """Raise InputError: a month is not one simulation."""
+        """Raise InputError: a month consists of several simulations."""
         raise InputError(
             f"{self.model.name} is not one simulation that could be watched; its days"
             " are, such as cgrsp run hectic"
@@ -177,7 +177,7 @@ class MonthSubject(Subject):
         listener: Any = None,
         engine: str = "simpy",
     ) -> MonthRun:
-        """Run a month; records: has no effect, `MonthRun.day` simulates a day again."""
+        """Run a month; records has no effect, as `MonthRun.day` repeats a day."""
         if listener is not None:
             self.simulation(policy, seed)
         days = []
@@ -196,7 +196,7 @@ class MonthSubject(Subject):
         return MonthRun(self.model, name, policy, seed, days)
 
     def outcome(self, run: MonthRun) -> list[list[Any]]:
-        """Return number, type, seed and sums of each day."""
+        """Return the number, type, seed and totals of each day."""
         return [[*each, _plain(totals)] for each, totals in run.days]
 
     def figures(self, outcome: Sequence[Sequence[Any]]) -> dict[str, Any]:
@@ -205,13 +205,13 @@ class MonthSubject(Subject):
     def run_of(
         self, policy: str, seed: int, outcome: Sequence[Sequence[Any]]
     ) -> MonthRun:
-        """Return a run from what `outcome` returned."""
+        """Return the run that has a given outcome, as returned by `outcome`."""
         days = [(Day(*drawn), Totals(*sums)) for *drawn, sums in outcome]
         return MonthRun(self.model, policy, policy, seed, days)
 
     @property
     def parameters(self) -> dict[str, Parameter]:
-        """The number of days, the shares of the mix, and what varies in every day."""
+        """The number of days, the shares of the mix, and the parameters of each day."""
         month = {
             name: item for name, item in super().parameters.items() if name == "days"
         }
@@ -226,8 +226,8 @@ class MonthSubject(Subject):
         return month | shares | rest
 
     def varied(self, **parameters: Any) -> Month:
-        """Return the month with other days, shares ("mix.quiet"), or parameters of
-        every day, such as slots.
+        """Return the month with other days, shares ("mix.quiet"), or parameters of all
+        day types, such as slots.
         """
         full = self.full_names(parameters)
         mix, days, other = dict(self.model.mix), self.model.days, dict[str, Any]()
@@ -257,7 +257,7 @@ def _plain(totals: Totals) -> list[Any]:
 
 
 class MonthReport(RentalReport):
-    """Figures of a month, from those of its days."""
+    """Metrics of a month, aggregated over its days."""
 
     def __init__(self, model: Any) -> None:
         super().__init__(next(iter(model.scenarios.values())))
@@ -265,7 +265,7 @@ class MonthReport(RentalReport):
 
 @declared()
 class Month(Model):
-    """Days drawn from a mix of day types; every day starts empty at 0 s.
+    """Days drawn from a mix of day types; each starts at time 0 without jobs.
 
     References
     ----------
@@ -289,7 +289,7 @@ class Month(Model):
 
     @property
     def name(self) -> str:
-        """Number of days and mix."""
+        """The number of days and the mix."""
         shares = ", ".join(f"{kind} {share:g}" for kind, share in self.mix.items())
         return f"{self.days} days of {shares}"
 
@@ -299,7 +299,7 @@ class Month(Model):
         return MonthSubject(self).work
 
     def resources(self) -> tuple[()]:
-        """Return none: days have them."""
+        """Return no resources: each day has its own."""
         return ()
 
 
@@ -316,23 +316,23 @@ def month(
     Parameters
     ----------
     mix : mapping
-        Name of a day type -> its share of the days; as in the thesis by default.
+        Name of a day type -> its share of the days; by default as in the thesis.
     days : int
         Number of days.
     scenario : callable
-        Returns the scenario of a day type, by its name.
+        Function from the name of a day type to its scenario.
     **more
         Further arguments of `scenario`, the same for every day type.
 
     Returns
     -------
     Month
-        A seed of it draws the days and what happens on them.
+        Each seed draws the types of the days and the events of each day.
 
     Raises
     ------
     InputError
-        For shares that do not sum to 1, or an argument that is not allowed.
+        For shares that do not sum to 1, or an invalid argument.
 
     References
     ----------

@@ -32,8 +32,8 @@ shape (3, values of x).
 class Level(NamedTuple):
     """Jobs with one distribution of execution times and one weight.
 
-    complexity: its index. factor: distribution of realised over mean execution time.
-    most: factor at which it is truncated.
+    complexity: index of the complexity, from 0. factor: distribution of the execution
+    time divided by its mean. most: factor at which the distribution is truncated.
     """
 
     complexity: int
@@ -45,11 +45,11 @@ class Level(NamedTuple):
 def levels_of(
     scenario: Scenario, drawn: Sequence[tuple[Job, Draws]], weighed: bool = False
 ) -> tuple[list[Level], list[int]]:
-    """Return the levels of jobs, and the level of each job.
+    """Return the levels, and the index of each job's level.
 
-    Drawn times have one level per complexity. Measured times and weights are grouped
-    into levels of nearly equal values, each rounded down to its least, so that jobs
-    hold their slots no longer than in the log. weighed: whether weights matter.
+    Generated jobs have one level per complexity. Measured times and weights are grouped
+    into levels of similar values, each rounded down to its least, so that jobs hold
+    their slots no longer than in the log. weighed: whether weights matter.
     """
     measured = isinstance(scenario.workload, LoggedWorkload)
     factors = np.array([draws.service if measured else 1.0 for _, draws in drawn])
@@ -71,7 +71,7 @@ def levels_of(
 
 
 def _spans(values: np.ndarray) -> list[float]:
-    """Return numbers that are the same for nearly equal values."""
+    """Return one number per value, equal for values within the same ratio."""
     least, most = float(values[values > 0].min(initial=math.inf)), float(values.max())
     ratio = max(NEAR, (most / least) ** (1 / MOST_LEVELS))
     with np.errstate(divide="ignore"):
@@ -80,10 +80,10 @@ def _spans(values: np.ndarray) -> list[float]:
 
 
 class Laws:
-    """Distribution of L = D + S by level c, type g and chances v of the stock.
+    """Distributions of L = D + S by level c, type g and probabilities v of the stock.
 
     Arrays are over u = 0, 1, ... steps after dispatch. held_s: E min(L, u). beyond: P(L
-    > u). ends: P(u <= L < u + 1). mean_s: E L. delay_s: E D, by chances. rent_usd: of E
+    > u). ends: P(u <= L < u + 1). mean_s: E L. delay_s: E D, by v. rent_usd: rent of E
     S, by level and type.
     """
 
@@ -132,7 +132,7 @@ class Laws:
     def miss(
         self, c: int, g: np.ndarray | int, v: np.ndarray | int, slack: np.ndarray
     ) -> np.ndarray:
-        """P(L > slack), slack in steps."""
+        """Return P(L > slack). slack: in steps."""
         return np.asarray(
             np.where(slack < 0, 1.0, self.beyond[c, g, v, np.clip(slack, 0, self.last)])
         )
@@ -140,7 +140,7 @@ class Laws:
     def late_s(
         self, c: int, g: np.ndarray | int, v: np.ndarray | int, slack: np.ndarray
     ) -> np.ndarray:
-        """E max(0, L - slack), slack in steps."""
+        """Return E max(0, L - slack) in seconds. slack: in steps."""
         within_s = self.held_s[c, g, v, np.clip(slack, 0, self.last)]
         return np.asarray(
             self.mean_s[c, g, v] - within_s + self.step_s * np.maximum(0, -slack)
@@ -148,7 +148,7 @@ class Laws:
 
 
 def longest_execution_s(gpus: Sequence[GpuType], levels: Sequence[Level]) -> float:
-    """Return the longest execution on any type, at the truncation of each level."""
+    """Return the longest execution on any type, with distributions truncated."""
     return max(
         gpu.mean_execution_s[level.complexity] * level.most
         for gpu in gpus
@@ -157,7 +157,7 @@ def longest_execution_s(gpus: Sequence[GpuType], levels: Sequence[Level]) -> flo
 
 
 def _drawn(service: Service, c: int) -> tuple[Factor, float]:
-    """Return the factors of a complexity (thesis Eq. 3.12) and where they end."""
+    """Return the Factor of a complexity (thesis Eq. 3.12) and its truncation."""
     if service.distribution == "exponential":
         return _exponential, -math.log(TAIL)
     sigma = service.sigma[c]
@@ -179,7 +179,10 @@ def _exponential(x: np.ndarray) -> np.ndarray:
 
 
 def _lognormal(sigma: float, x: np.ndarray) -> np.ndarray:
-    """Of mean 1: E F^k of F <= x is exp(k (k - 1) sigma^2 / 2) Phi(z - k sigma)."""
+    """Evaluate a lognormal Factor of mean 1.
+
+    E F^k over F <= x is exp(k (k - 1) sigma^2 / 2) Phi(z - k sigma).
+    """
     x = np.maximum(0.0, x)
     # log 0; a tiny sigma
     with np.errstate(divide="ignore", over="ignore"):
@@ -195,10 +198,10 @@ def _tables(
 ) -> np.ndarray:
     """Return E min(L, u), P(L > u) and P(L >= u) at times u, shape (3, times).
 
-    D is uniform between bounds, S a mean time by a factor, and L truncated at the last
-    time. P(L <= u) is the mean of P(S <= u - D) over D, and E max(0, u - L) that of E
-    max(0, u - D - S): differences of the integrals of these over u, which are the next
-    entry of `factor`.
+    D is uniform between its bounds, S is a mean time multiplied by a factor, and L is
+    truncated at the last time. P(L <= u) is the mean of P(S <= u - D) over D, and E
+    max(0, u - L) is the mean of E max(0, u - D - S): both are differences of integrals
+    over u, which are the next entry of `factor`.
     """
     least, most = delay_s
     found = []

@@ -1,7 +1,7 @@
 """Search over policies, numbers of slots and their types for a better configuration.
 
-Options are compared in pairs on the same seeds, few during the search; its result is to
-be compared with today's configuration on seeds that the search did not use.
+Options are compared in pairs on the same seeds, of which the search uses few; its
+result is then compared with today's configuration on seeds that the search did not use.
 """
 
 from __future__ import annotations
@@ -93,10 +93,10 @@ Usd = Annotated[
 class Prices:
     """Costs of a day other than rent, each price from 0 to MOST_USD.
 
-    The first three are for a job of weight 1, and multiplied by other weights. By
-    default a minute of mean wait costs as much as a tenth of a per cent missed (the
-    thesis's trade-off) and a tenth of a late minute. A slot's price, an hour's rent of
-    the cheapest type (thesis Table 4.1), covers its quota and disk.
+    The first three apply to a job of weight 1 and are multiplied by the job's weight.
+    By default a minute of mean wait costs as much as a tenth of a per cent missed (the
+    thesis's trade-off) and as a tenth of a late minute. The price of a slot, equal to
+    an hour's rent of the cheapest type (thesis Table 4.1), covers its quota and disk.
 
     Raises
     ------
@@ -112,7 +112,7 @@ class Prices:
     price_slot: Usd = parameter("USD per slot and day, used or not.", default=0.25)
 
     def passed_to(self, policies: Iterable[Any]) -> list[Any]:
-        """Return the policies, with the prices passed to a plain `triage`."""
+        """Return the policies; a plain `triage` gets these prices as parameters."""
         parameters = [
             f"{parameter}={getattr(self, name)!r}"
             for name, parameter in WEIGHS_BY.items()
@@ -122,7 +122,7 @@ class Prices:
         return [weighed if policy == "triage" else policy for policy in policies]
 
     def of_jobs(self, jobs: Mapping[str, np.ndarray] | np.ndarray) -> np.ndarray:
-        """Return the costs of jobs other than rent and slots; USD, (jobs,).
+        """Return the cost per job without rent and slots, in USD; shape (jobs,).
 
         jobs: columns as in JobRecord.
         """
@@ -132,7 +132,7 @@ class Prices:
         return np.asarray(jobs["weight"] * (usd + self.price_wait * wait_s / 60))
 
     def bill(self, sums: Totals, slots: float, days: float) -> dict[str, float]:
-        """Return a run's cost per day in USD by PARTS, and their sum, COST.
+        """Return a run's cost per day in USD, by PARTS, and their sum, COST.
 
         slots: mean number of slots that are billed.
         """
@@ -147,7 +147,7 @@ class Prices:
 
 
 def given_or_usual(prices: Prices | None) -> Prices:
-    """Return the prices, for None the default; raise InputError for other objects."""
+    """Return the prices, or the default for None; raise InputError for other types."""
     prices = Prices() if prices is None else prices
     require(isinstance(prices, Prices), "prices", prices, "a Prices")
     return prices
@@ -155,7 +155,7 @@ def given_or_usual(prices: Prices | None) -> Prices:
 
 @declared("{} of spot instances")
 class Spot:
-    """Spot instances of a type: cheaper, and preempted at random."""
+    """Spot instances of a type, which are cheaper and preempted at random."""
 
     share: Fraction = parameter("Price, as a share of the type's, from 0 to 1.")
     per_h: Positive = parameter("Preemptions per hour, > 0.")
@@ -164,9 +164,9 @@ class Spot:
 class Option(NamedTuple):
     """Configuration to compare.
 
-    types: FIXED, FREE, or "all", "plus" or "spot" and the name of a type: of all slots,
-    of the slots beyond today's, or rented as spot instances. hours: as in `Opening`;
-    slots: the greatest number of these.
+    types: FIXED or FREE; or "all", "plus" or "spot" followed by the name of a type:
+    that of all slots, that of slots beyond today's, or that rented as spot instances.
+    hours: as in `Opening`. slots: number of slots; with hours, the greatest.
     """
 
     policy: str
@@ -176,11 +176,11 @@ class Option(NamedTuple):
 
     @property
     def number(self) -> str:
-        """The number of slots, by the hour if it changes."""
+        """The number of slots in words, by hour if it changes."""
         return describe_hours(self.hours) if self.hours else many(self.slots, "slot")
 
     def as_row(self) -> dict[str, Any]:
-        """Return its parts as columns, with the hours as the word `slots` has them."""
+        """Return the option as columns, with hours written as in `slots=0:2+10:5`."""
         hours = [f"{hour:g}:{number}" for hour, number in self.hours]
         return {**self._asdict(), "hours": "+".join(hours)}
 
@@ -192,10 +192,10 @@ class Option(NamedTuple):
 
 
 def later(scenario: Scenario, policy: str | Policy) -> list[Policy]:
-    """Return the current policy with loose jobs postponed.
+    """Return the current policy with jobs of loose deadlines postponed, in a list.
 
-    Empty for a policy that is not built in, without scarce hours, and without loose
-    jobs.
+    Empty for a policy that is not built in, and if there are no scarce hours or no
+    loose jobs.
     """
     named = isinstance(policy, str) and policy.partition(":")[0] in POLICIES
     loose = any(
@@ -207,14 +207,14 @@ def later(scenario: Scenario, policy: str | Policy) -> list[Policy]:
 
 
 def own_types(scenario: Scenario) -> str:
-    """Return FIXED or FREE for a scenario."""
+    """Return FREE or FIXED, as the scenario has it."""
     return FREE if scenario.free_types else FIXED
 
 
 def variant(scenario: Scenario, free_types: bool, slots: int) -> Scenario:
     """Return the scenario with another number of slots, of fixed or free types.
 
-    If its slots are the rentable types in turn, the others continue the sequence;
+    If its slots are the rentable types in turn, further slots continue the sequence;
     otherwise the scenario's slots are repeated from the first.
     """
     slot_types = scenario.slots
@@ -255,11 +255,10 @@ Fleets = dict[str, Callable[[int], Scenario]]
 
 
 def fleets(scenario: Scenario, spot: Spot | None = None) -> Fleets:
-    """Return the possible types of the slots, as functions from a number of slots to
-    scenarios.
+    """Return the possible types of slots, as functions from a number to a scenario.
 
-    Today's first, without duplicates. Raises InputError for spot instances if others
-    are preempted already.
+    Today's types are first; there are no duplicates. Raises InputError for spot
+    instances if the scenario already has preemptions.
     """
     own, gpus = own_types(scenario), scenario.gpus
     kinds = (own, FREE, FIXED) if len(gpus) > 1 else (own,)
@@ -280,7 +279,7 @@ def fleets(scenario: Scenario, spot: Spot | None = None) -> Fleets:
 
 
 def days_of(scenario: Scenario) -> float:
-    """Return the days that a run represents: its jobs over the mean rate, at least 1.
+    """Return the days that a run represents: jobs divided by the mean rate, at least 1.
 
     For a log the rate is that between its first and last submission.
     """
@@ -288,11 +287,11 @@ def days_of(scenario: Scenario) -> float:
 
 
 def under_load(scenario: Scenario, factor: float) -> Scenario:
-    """Multiply the arrival rate of a scenario.
+    """Return a scenario with its arrival rate multiplied by a factor, > 0.
 
-    For drawn jobs, their number and rates are multiplied. For a log, the times between
-    submissions are divided, as usual, so that its hours of the day no longer match the
-    market's. factor: > 0. Raises InputError for other workloads.
+    For generated jobs, their number and rates are multiplied. For a log, interarrival
+    times are divided, as usual, so that its hours of the day no longer match the
+    market's. Raises InputError for other workloads.
     """
     load, jobs = scenario.workload, max(1, round(factor * scenario.jobs))
     if factor == 1:
@@ -320,10 +319,10 @@ def under_load(scenario: Scenario, factor: float) -> Scenario:
 
 
 def quantiles(jobs: Mapping[str, np.ndarray] | np.ndarray) -> dict[str, float]:
-    """Return quantiles of the waits and the tardiness of jobs, minutes, by name.
+    """Return quantiles of the waits and the tardiness of jobs, in minutes, by name.
 
     jobs: columns as in JobRecord. The 95th percentile is the least value that at most 5
-    % of the jobs exceed, without the rounding errors of a difference.
+    % of the jobs exceed, rounded to remove floating-point errors of differences.
     """
     values = {
         "wait": jobs["start_s"] - jobs["submit_s"],
@@ -343,10 +342,10 @@ def _with_quantiles(run: Run) -> list[Any]:
 
 
 def least_figures(scenario: Scenario, seed: int) -> dict[str, float]:
-    """Return figures of waits, misses and tardiness that no plan can get below.
+    """Return lower limits of wait, miss and tardiness metrics under any plan.
 
-    Those of a run in which each job is sent to its fastest type when it is submitted,
-    and meets the stock of least delay.
+    They are those of a run in which each job is dispatched to its fastest type on
+    submission, at the stock status with the least delay.
     """
     jobs, draws = zip(*scenario.workload.generate(seed, scenario.service))
     columns = {name: np.array(column) for name, column in zip(Job._fields, zip(*jobs))}
@@ -373,8 +372,8 @@ def least_figures(scenario: Scenario, seed: int) -> dict[str, float]:
 class Trials:
     """Runs of options, each simulated once.
 
-    scenario: today's. policies: by label, the current one first. prices: for the bills.
-    quantiles: whether their figures include quantiles of the jobs.
+    scenario: today's. policies: policies by label, the current one first. prices: used
+    for the bills. quantiles: whether the metrics include quantiles of the jobs.
     """
 
     def __init__(
@@ -432,7 +431,7 @@ class Trials:
         return False
 
     def run(self, options: Iterable[Option], seeds: Sequence[int]) -> None:
-        """Simulate the missing runs. Raises PolicyError if one fails."""
+        """Simulate the runs that are missing. Raises PolicyError if one fails."""
         wanted: dict[Option, tuple[Scenario, list[int]]] = {}
         for option in options:
             done, made = self.figures.setdefault(option, {}), self.fleet(option)
@@ -468,21 +467,21 @@ class Trials:
                 )
 
     def values(self, option: Option, figure: str, seeds: Sequence[int]) -> list[float]:
-        """Of each seed; seeds that begin on one day of a replayed market are one."""
+        """Return one value per seed, or per starting day of a replayed market."""
         found = [self.figures[option][seed][figure] for seed in seeds]
         return cluster_means(
             found, [subject_of(self.scenario).in_common(seed) for seed in seeds]
         )
 
     def mean(self, option: Option, figure: str, seeds: Sequence[int]) -> Mean:
-        """Of a figure, with its 95 % interval from LEAST_SEEDS on."""
+        """Return the mean of a metric; at least LEAST_SEEDS give a 95 % interval."""
         own = self.values(option, figure, seeds)
         return _with_enough(mean(own, in_order=bool(subject_of(self.scenario).common)))
 
     def change(
         self, option: Option, other: Option, figure: str, seeds: Sequence[int]
     ) -> Mean:
-        """Return a paired difference, with its 95 % interval from LEAST_SEEDS on."""
+        """Return the paired difference of two options; interval as in `mean`."""
         own, theirs = (self.values(each, figure, seeds) for each in (option, other))
         return _with_enough(
             paired_difference(
@@ -504,7 +503,7 @@ STEP_S = 300.0  # between counts of the slots in use
 
 
 def varies_by_hour(scenario: Scenario) -> bool:
-    """Whether the arrivals of a scenario depend on the hour of day."""
+    """Whether the arrivals of a scenario depend on the hour of the day."""
     load = scenario.workload
     if isinstance(load, HourlyWorkload):
         return len({rate for day in load.rates.per_h for rate in day}) > 1
@@ -512,8 +511,9 @@ def varies_by_hour(scenario: Scenario) -> bool:
 
 
 def scheduled(option: Option, numbers: Sequence[int]) -> Option:
-    """Return the option with a number of slots for each hour of day, of which spans
-    that differ least are merged until there are MOST_SPANS.
+    """Return the option with an hourly schedule of at most MOST_SPANS spans.
+
+    numbers: slots per hour of the day; spans that differ least are merged.
     """
     spans = [(float(hour), int(number)) for hour, number in enumerate(numbers)]
     while len(spans) > MOST_SPANS or any(a[1] == b[1] for a, b in pairwise(spans)):
@@ -529,7 +529,7 @@ def scheduled(option: Option, numbers: Sequence[int]) -> Option:
 
 
 def _with_hours(option: Option, spans: Sequence[tuple[float, int]]) -> Option:
-    """Return the option with these hours; those of equal numbers are merged."""
+    """Return the option with these hours, merging adjacent equal numbers."""
     before = [number for _, number in [*spans[-1:], *spans[:-1]]]
     hours = tuple(span for span, number in zip(spans, before) if span[1] != number)
     slots = max(number for _, number in spans)
@@ -537,10 +537,11 @@ def _with_hours(option: Option, spans: Sequence[tuple[float, int]]) -> Option:
 
 
 def neighbours(option: Option, least: int) -> list[Option]:
-    """Return options with one number of slots changed by one, one hour moved by one of
-    MOVES_H, or one span merged with the one before.
+    """Return options that differ by one change of the schedule.
 
-    least: number of slots that are always open, so that every job ends.
+    A number of slots changes by one, an hour moves by one of MOVES_H, or a span is
+    merged with the previous one. least: number of slots always open, so that every job
+    ends.
     """
     hours, options = list(option.hours), []
     for place, (hour, number) in enumerate(hours):
@@ -570,8 +571,8 @@ FINALISTS = 4
 class Search:
     """Search for the best option.
 
-    limits: figure -> greatest allowed value. least: the figure to minimise. first:
-    first seed of the search.
+    limits: maps a metric to its greatest allowed value. least: the metric to minimise.
+    first: first seed of the search.
     """
 
     def __init__(
@@ -585,12 +586,12 @@ class Search:
         self.few, self.fewer = self.seeds[:number], self.seeds[: number // 2]
 
     def reached(self, option: Option, figure: str, seeds: Sequence[int]) -> float:
-        """Return the upper end of the interval, or the mean without an interval."""
+        """Return the upper end of the interval, or the mean if there is none."""
         value = self.trials.mean(option, figure, seeds)
         return value.mean if isnan(value.high) else value.high
 
     def excess(self, option: Option, seeds: Sequence[int]) -> float:
-        """Return the relative excess over the limits; 0 if all are met."""
+        """Return the sum of relative excesses over the limits; 0 if all are met."""
         return summed(
             max(0.0, self.reached(option, figure, seeds) - most - ROUNDING)
             / (most or 1.0)
@@ -600,7 +601,7 @@ class Search:
     def best(
         self, options: Iterable[Option], seeds: Sequence[int], number: int = 1
     ) -> list[Option]:
-        """Return the best of the possible options; of equals the first."""
+        """Return the best `number` of the possible options; ties keep their order."""
         able = [option for option in dict.fromkeys(options) if self.trials.able(option)]
         self.trials.run(able, seeds)
 
@@ -615,7 +616,7 @@ class Search:
         return self.best(self.best(options, self.fewer, KEPT), self.few)[0]
 
     def climb(self, option: Option, seeds: Sequence[int]) -> Option:
-        """Change the number of slots until neighbours are worse; fewer seeds first."""
+        """Change the number of slots until no change improves; on fewer seeds first."""
         if seeds == self.few != self.fewer:
             option = self.climb(option, self.fewer)
         step = 1
@@ -641,7 +642,7 @@ class Search:
 
     @cached_property
     def starts(self) -> list[Option]:
-        """All policies and types on today's number of slots, or on one more."""
+        """All policies and types with today's number of slots, or one more."""
         now, options = self.trials.now, []
         for types, policy in product(self.trials.fleets, self.trials.policies):
             option = now._replace(policy=policy, types=types)
@@ -651,7 +652,7 @@ class Search:
         return options
 
     def cheapest(self) -> Option:
-        """Return the best option, whatever it changes."""
+        """Return the best option, with any changes."""
         ranked = self.best(
             (each for each in self.starts if each.slots == self.trials.now.slots),
             self.fewer,
@@ -674,18 +675,16 @@ class Search:
         return self.best([self.trials.now, *self.finalists()], self.seeds)[0]
 
     def schedules(self, options: Iterable[Option]) -> list[Option]:
-        """Return the best schedule of slots for each option; none if the hour does not
-        matter, or slots cost nothing.
-        """
+        """Return each option's best hourly schedule; none if it could save nothing."""
         varies = varies_by_hour(self.trials.scenario)
         pays = varies and self.trials.prices.price_slot
         return [self.by_hour(option) for option in options if pays]
 
     def by_hour(self, option: Option) -> Option:
-        """Return the best schedule of slots, from the load of a fixed number on.
+        """Return the best hourly schedule, starting from the load of a fixed number.
 
-        It begins with multiples of the mean number of slots in use by hour of day, and
-        changes numbers and hours until no change pays.
+        The search begins with multiples of the mean number of slots in use per hour of
+        the day, and changes numbers and hours until no change improves.
         """
         fixed = option._replace(hours=())
         used = self.slots_in_use(fixed)
@@ -705,7 +704,7 @@ class Search:
         return best
 
     def slots_in_use(self, option: Option) -> np.ndarray:
-        """Return the mean number of slots in use by hour of day, on the first seed."""
+        """Return the mean number of slots in use per hour of day, on the first seed."""
         place = self.trials.fleet(option)
         policy = self.trials.policies[option.policy]
         jobs = simulate_for_study(place, policy, self.seeds[0]).jobs
@@ -720,7 +719,7 @@ class Search:
         return np.asarray(np.bincount(hour, number, 24) / times)
 
     def finalists(self) -> list[Option]:
-        """Return the best of the options tried on more than a few seeds."""
+        """Return the best options among those that ran on at least the seeds `few`."""
         options = [
             option
             for option, runs in self.trials.figures.items()
@@ -729,9 +728,9 @@ class Search:
         return self.best(options, self.few, FINALISTS)
 
     def ties(self, best: Option, seeds: Sequence[int]) -> list[Option]:
-        """Return the best option, and those of the finalists that these seeds cannot
-        distinguish from it: their paired difference is not significant, and at most
-        TIE.
+        """Return the best option and the finalists that do not differ from it.
+
+        Their paired difference on these seeds is not significant, and at most TIE.
         """
         if self.limits or best == self.trials.now:
             return [best]
@@ -747,8 +746,8 @@ class Search:
         return [best, *filter(is_equal, rivals)]
 
     def repriced(self, best: Option, figure: str) -> Option:
-        """Return the best option by another figure: `best`, unless another is shown to
-        be better on the seeds of the search.
+        """Return the best option by another metric: `best`, unless another is
+        significantly better on the seeds of the search.
         """
         search = Search(self.trials, {}, figure, self.seeds[0])
         climbed = search.climb(search.finalists()[0], self.few)
@@ -757,7 +756,7 @@ class Search:
         return other if gain.low > 0 else best
 
     def least_change(self) -> Option:
-        """Return the smallest change that meets the limits, or comes nearest."""
+        """Return the smallest change that meets the limits, or else the nearest."""
         nearest = self.trials.now
         for level in LEVELS:
             own = [
@@ -783,7 +782,7 @@ class Search:
         return nearest
 
     def first_step(self) -> Option | None:
-        """Return the smallest single change that pays: policy, types, one slot."""
+        """Return the smallest single change that pays: policy, types or one slot."""
         now, cost = self.trials.now, self.least
         one = [each._replace(slots=now.slots + 1) for each in self.starts]
         one += [now._replace(slots=now.slots - 1)]

@@ -1,4 +1,4 @@
-"""Least cost of few jobs on one or two slots, by dynamic programming (ours).
+"""Least expected cost of few jobs on one or two slots, by dynamic programming.
 
 The state is the set of jobs not yet dispatched and the time when each slot becomes
 free. Let V(left, free) be the least expected remaining cost. The slot that is free
@@ -6,11 +6,11 @@ first takes a job j at its time t, for cost_j(t, g) + E V(left without j, free w
 L in place of t), or idles to a later time; no other order of decisions is needed. So
 every job is dispatched once in every realisation.
 
-It is a lower bound. A dispatch reveals at once how long it will hold its slot: with one
-slot that changes nothing, with two it can only help. Times are rounded down to steps: a
-policy that runs one step ahead of the clock, and draws the omitted parts of steps, does
-so in slots that are free no later. On one slot, with times that are whole steps, it is
-the optimum.
+The result is a lower bound. In the recursion a dispatch reveals at once how long it
+will hold its slot: with one slot this changes nothing, with two it can only help. Times
+are rounded down to steps: a policy that runs one step ahead of the clock, and draws the
+omitted parts of steps, has slots that are free no later. On one slot, with times that
+are whole steps, the result is the optimum. The thesis has no such method.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ MOST_STEPS, MOST_WORK = 1500, 1e10  # steps of the horizon; multiplications
 def grid(
     scenario: Scenario, seed: int, drawn: Sequence[tuple[Job, Draws]], units: Units
 ) -> Dispatches | None:
-    """Return the finest grid that can be solved in seconds, or None.
+    """Return the finest time grid that can be solved in seconds, or None.
 
-    It lasts until all jobs are done one after the other.
+    It lasts until all jobs are done if they are executed one after the other.
     """
     slots, jobs = len(scenario.slots), len(drawn)
     if slots > MOST_SLOTS or jobs > MOST_JOBS:
@@ -90,7 +90,7 @@ def least_cost(own: Dispatches, scenario: Scenario) -> float:
 
 
 def _ends(own: Dispatches, c: int, g: int) -> np.ndarray:
-    """Return the chance that a slot is held up to each step, by row of `steps`."""
+    """Return the probability that a slot becomes free at each step, per row."""
     result = np.zeros((len(own.steps), own.end + 1))
     for row, step, v in zip(result, own.steps.tolist(), own.law[:, g].tolist()):
         chance = own.laws.ends[c, g, v, : own.end + 1 - step]

@@ -32,8 +32,8 @@ def verify(
     """Repeat tasks of a results directory, and compare the results.
 
     sample: number of tasks, drawn by the seed. run_code: import the policy files that
-    the directory names, which runs their code. studies: kinds of studies besides
-    STUDIES. Raises InputError for a directory that is damaged or of no study.
+    the directory names, which runs their code. studies: kinds of studies in addition to
+    STUDIES. Raises InputError for a directory that is damaged or contains no study.
     """
     if not is_there(out / "configuration.json"):
         raise InputError(f"{out} is no results directory of a command")
@@ -80,7 +80,7 @@ def _run_again(out: Path, configuration: Any, studies: Mapping[str, Again]) -> N
 
 
 def _policy(told: Any, code: Mapping[str, Any]) -> Any:
-    """Return a policy from its record; a function has a name and digest."""
+    """Return a policy from its record; for a list [name, digest], the name."""
     if isinstance(told, list):
         return told[0]
     if isinstance(told, str) and told in code:
@@ -114,7 +114,7 @@ def _swept(told: Mapping[str, Any], policies: Sequence[Any], out: Path) -> None:
 
 
 def _arguments(point: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Return the scenario's arguments at a point of a grid."""
+    """Return the scenario's arguments at a point of the grid."""
     return tuple(item for item in point.items() if ":" not in item[0])
 
 

@@ -1,1 +1,1 @@
-"""The thesis: jobs with deadlines on GPU slots that are rented by the second."""
+"""Model of the thesis: jobs with deadlines on GPU slots rented by the second."""

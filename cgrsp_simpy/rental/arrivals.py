@@ -54,7 +54,7 @@ Rates = Annotated[
 
 @declared()
 class ArrivalRates:
-    """Rates of a Poisson process per hour; they repeat every day or week."""
+    """Hourly rates of a Poisson process, which repeat every day or week."""
 
     per_h: Rates = parameter(
         "Jobs per hour, each >= 0 and one at least above: 24 numbers, from midnight on,"
@@ -70,21 +70,21 @@ class ArrivalRates:
 
     @property
     def mean_per_s(self) -> float:
-        """Mean rate over a whole day or week, jobs per second."""
+        """Mean rate over a whole day or week, in jobs per second."""
         rates = [rate for day in self.per_h for rate in day]
         return math.fsum(rates) / len(rates) / 3600.0
 
     def at(self, time_s: float) -> float:
-        """Return the rate at a simulated time, jobs per second."""
+        """Return the arrival rate at a simulated time, in jobs per second."""
         day, hour = divmod(int(self._start() + time_s / 3600.0), HOURS)
         return self.per_h[day % len(self.per_h)][hour] / 3600.0
 
     def times_s(self, expected: np.ndarray) -> np.ndarray:
-        """Return when these numbers of jobs, increasing, are expected since time 0.
+        """Return the times at which the expected number of arrivals reaches each value.
 
-        The inverse of the cumulated rate turns a Poisson process of rate 1 into one of
-        these rates (E. Çinlar, Introduction to Stochastic Processes, 1975, Section
-        4.7).
+        expected: increasing numbers of jobs. The inverse of the cumulative rate
+        transforms a Poisson process of rate 1 into one with these rates (E. Çinlar,
+        Introduction to Stochastic Processes, 1975, Section 4.7).
         """
         rates = np.array(self.per_h).ravel()
         # jobs since the start of the period
@@ -97,22 +97,22 @@ class ArrivalRates:
         return np.asarray(np.maximum.accumulate(np.maximum(hours, 0.0)) * 3600.0)
 
     def later(self, time_s: float) -> ArrivalRates:
-        """Return the rates with time 0 at a simulated time of these."""
+        """Return the same rates with time 0 moved to a later simulated time."""
         day, hour = divmod(self._start() + time_s / 3600.0, HOURS)
         return replace(self, start_h=hour, start_day=WEEK[int(day) % len(WEEK)])
 
     def _start(self) -> float:
-        """Hours since midnight on Monday at simulated time 0."""
+        """Return the hours from Monday 0:00 to simulated time 0."""
         return WEEK.index(self.start_day) * HOURS + self.start_h
 
 
 def arrival_rates(log: LoggedWorkload, weekly: bool = False) -> ArrivalRates:
-    """Estimate rates per hour from a log: jobs over the hours that it covers.
+    """Estimate arrival rates per hour from a log, as jobs per hour that it covers.
 
     This is the maximum-likelihood estimate for rates that are constant within each
-    hour. The log covers simulated time 0 to its last submission. weekly: whether days
-    of the week differ. Raises InputError for a log without timestamps, or one that is
-    shorter than a day, or a week.
+    hour. The log covers simulated time 0 to its last submission. weekly: whether rates
+    differ by day of the week. Raises InputError for a log without timestamps, or one
+    that is shorter than a day, or than a week if weekly.
     """
     need = "known: the log needs timestamps"
     require(

@@ -1,4 +1,4 @@
-"""Compiled runs of triage and of policies made of rules, with SimPy's bits."""
+"""Compiled runs of triage and of policies made of rules, bit-identical to SimPy."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ LOOK_AHEAD_S = 86400.0  # the stock is drawn so far in advance
 
 
 def why_not_compiled(scenario: Any, policy: Any) -> str:
-    """Return why a policy cannot run compiled on a scenario; "" if it can."""
+    """Return the reason why a policy cannot run compiled on a scenario, or ""."""
     mixed = any(job_class.weight is None for job_class in scenario.workload.classes)
     weighs = type(policy) is Triage
     if mixed and (weighs or isinstance(getattr(policy, "order", None), Index)):
@@ -84,7 +84,7 @@ def why_not_compiled(scenario: Any, policy: Any) -> str:
 
 
 def of_scenario(scenario: Any) -> str:
-    """Return why no policy can run compiled on a scenario."""
+    """Return the reason why no policy can run compiled on a scenario, or ""."""
     market, kinds = scenario.market, scenario.types
     if users_part(scenario) is not None:
         return "the scenario has a part of a user's class"
@@ -119,7 +119,7 @@ def of_scenario(scenario: Any) -> str:
 
 
 def of_policy(policy: Any) -> str:
-    """Return why a policy cannot run compiled."""
+    """Return the reason why a policy cannot run compiled, or ""."""
     name = policy_name(policy)
     if type(policy) is Triage:
         return ""
@@ -155,9 +155,9 @@ def of_policy(policy: Any) -> str:
 
 @cache
 def not_plain(kind: Any, function: Any) -> str:
-    """Return why a compiled rule could differ in its last bits.
+    """Return the reason why the results of a compiled rule could differ, or "".
 
-    It may use + - * /, comparisons, min, max, abs, nextafter, exp, and constants.
+    A rule may use + - * /, comparisons, min, max, abs, nextafter, exp, and constants.
     """
     subject = f"rule {function.__name__}"
     for step in dis.get_instructions(function):
@@ -247,7 +247,7 @@ def compiled_rule(kind: Any, function: Any) -> Any:
 
 
 def address(rule: Any) -> int:
-    """Address of a rule's compiled function; 0 for what is no rule."""
+    """Return the address of a rule's compiled function; 0 if it is not a rule."""
     if not isinstance(rule, Rule):
         return 0
     kind: Any = type(rule)
@@ -255,7 +255,7 @@ def address(rule: Any) -> int:
 
 
 def parameters(rule: Any) -> Array:
-    """Parameters of a rule in the order of its arguments; at least one number."""
+    """Return a rule's parameters in the order of its arguments; [0.0] if none."""
     values = getattr(rule, "parameters", {})
     names = [name for name in getattr(rule, "arguments", ()) if name in values]
     return np.array([float(values[name]) for name in names] or [0.0])
@@ -266,7 +266,7 @@ def parameters(rule: Any) -> Array:
 
 @cache
 def _report_first_use(kernel: str) -> None:
-    """Log once, in advance, that a loop is compiled."""
+    """Log once, in advance, that a loop must be compiled."""
     name = kernel.rpartition(".")[2]
     if KEPT is None or not list(KEPT.glob(f"{name}.advance-*.nbi")):
         kept = "" if KEPT is None else "; it is kept for later runs"
@@ -276,7 +276,7 @@ def _report_first_use(kernel: str) -> None:
 def bulk(
     scenario: Any, policy: Made, seed: int, drawn: Drawn | None, records: bool
 ) -> Run | None:
-    """Run a policy that can be compiled; None if SimPy must report an error."""
+    """Run a policy that can be compiled; return None if SimPy must report an error."""
     blocks = (
         scenario.workload.columns(seed, scenario.service)
         if drawn is None
@@ -286,7 +286,7 @@ def bulk(
 
 
 def arrays(given: Law, levels: int) -> Law:
-    """Convert a law to arrays, for `kernel`."""
+    """Convert a Law to arrays for `kernel`. levels: number of complexities."""
 
     def row(delay: Delay) -> tuple[Any, ...]:
         parts = [*delay.parts, *[law.Part(0.0, 0.0, 0.0)] * (3 - len(delay.parts))]
@@ -322,9 +322,9 @@ def arrays(given: Law, levels: int) -> Law:
 
 
 class Fixed:
-    """The common part of a scenario's runs.
+    """Data that all compiled runs of a scenario share.
 
-    why_not_compiled: why none can be compiled. setting: except the policy's part.
+    why_not_compiled: why none can be. setting: the Setting without a policy's values.
     """
 
     def __init__(self, scenario: Any) -> None:
@@ -384,11 +384,11 @@ class Fixed:
 
     @cached_property
     def weighed(self) -> Law:
-        """The law of triage, in arrays."""
+        """The Law of triage, as arrays."""
         return arrays(Outlook(self.known).law, self.setting.by_level.shape[1])
 
     def under(self, policy: Made) -> state.Setting:
-        """Return the setting of a policy."""
+        """Return the Setting for a policy."""
         how = self.setting.how.copy()
         if isinstance(policy, Triage):
             prices = np.array(policy.prices)
@@ -414,10 +414,10 @@ class Fixed:
 
 
 class BulkClaims:
-    """The claims of a run, which are ClaimRecords only while they are read.
+    """The claims of a run; each ClaimRecord is created when it is read.
 
-    blocks: the columns of the jobs, of RECORD first. slots: the jobs' slots, by block.
-    kept: by block, the times for which instances were kept warm after a job.
+    blocks: per block, columns of jobs, those of RECORD first. slots: per block, the
+    jobs' slots. kept: per block, intervals of instances kept warm after a job.
     """
 
     def __init__(self, blocks: list[list[Array]] | None) -> None:
@@ -440,7 +440,7 @@ class BulkClaims:
 class Bulk:
     """A compiled run of a policy for which `why_not_compiled` returns "".
 
-    tables: rows of jobs in order of submission, in blocks, see `tables`.
+    tables: blocks of jobs in order of submission, as returned by `tables`.
     """
 
     def __init__(
@@ -464,7 +464,7 @@ class Bulk:
         self._jobs()
 
     def finish(self) -> Run | None:
-        """Complete the run; None if a rule failed or jobs would wait forever."""
+        """Complete the run; return None if a rule failed or jobs would wait forever."""
         needs = {
             state.JOBS: self._jobs,
             state.ROOM: self._room,
@@ -557,7 +557,7 @@ class Bulk:
         self.run = self.run._replace(jobs=jobs)
 
     def _room(self) -> None:
-        """Make room for more waiting or running jobs."""
+        """Enlarge the arrays of waiting and running jobs."""
         run, more = self.run, {}
         if not run.number["free"]:
             size = len(run.rows)
@@ -578,7 +578,7 @@ class Bulk:
         self.run = run._replace(**more)
 
     def _rows(self) -> None:
-        """Record a block of ended jobs, and all warm times."""
+        """Record a block of completed jobs, and all warm intervals."""
         number = self.run.number
         ended, terms = min(number["done"], BLOCK), self.scenario.terms.columns
         table = self.run.out[:ended]
@@ -602,7 +602,7 @@ class Bulk:
         number["intervals"] = 0
 
     def _seen(self) -> None:
-        """Draw more variates for the statuses shown."""
+        """Draw further variates for the statuses shown to the policy."""
         number = self.run.number
         left = self.run.seen[number["looked"] :]
         number["looked"] = 0
@@ -611,7 +611,7 @@ class Bulk:
         )
 
     def _stock(self) -> None:
-        """Extend the stock to a later time."""
+        """Draw the stock up to a later time."""
         until_s = 2 * self.run.now_s[0] + LOOK_AHEAD_S
         self.run.horizon_s[0] = until_s
         paths = [([0.0], [0.0])] * len(self.kinds)
@@ -631,7 +631,7 @@ class Bulk:
 
 
 def tables(blocks: Iterable[Columns]) -> Iterator[Array]:
-    """Yield blocks of jobs, see a workload's `columns`, as rows for the loop."""
+    """Yield blocks of jobs, from a workload's `columns`, as rows for the loop."""
     for columns in blocks:
         table = np.zeros(len(columns[0]), state.JOB)
         for name, column in zip(state.DRAWN, columns):

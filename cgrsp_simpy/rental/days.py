@@ -1,4 +1,4 @@
-"""Scenarios of the thesis's days, of logs of real jobs, and on measured markets."""
+"""Scenarios of the thesis's days, of logs of real jobs, and of measured markets."""
 
 from __future__ import annotations
 
@@ -44,18 +44,18 @@ def day(
     kind: type[Scenario] = Scenario,
     **more: Any,
 ) -> Scenario:
-    """Return a day of the thesis (Section 5.1.1).
+    """Return the scenario of a day of the thesis (Section 5.1.1).
 
-    name: "quiet", "normal", "hectic" or "surge". slots: their number (types in turn,
+    name: "quiet", "normal", "hectic" or "surge". slots: number of slots (types in turn,
     Section 4.3), a list of type names, or pairs of an hour of day and the number of
-    slots open from then on: [(0, 2), (10, 5)]. tight_fraction: share of 1-hour
-    deadlines; the others have 8 hours. jobs, rate_per_s: number of jobs, and arrivals
-    per second, in place of the day's. free_types: whether the policy chooses the type
-    of an idle slot. clock: "calibrated" or "printed", the hours of the stock
-    multiplier. persistence_s, sight: how long stock persists, and what is seen of it;
-    see `Market`. gpus: types that can be rented: "thesis", "2025" or a CSV file; see
-    `read_gpus`. terms: by default the thesis's. kind: a subclass of Scenario, for your
-    own process of jobs; more: the parameters that it adds.
+    slots open from then on, such as [(0, 2), (10, 5)]. tight_fraction: share of jobs
+    due after 1 hour; the others have 8 hours. jobs, rate_per_s: number of jobs, and
+    arrivals per second; by default the day's. free_types: whether the policy chooses
+    the type of an idle slot. clock: "calibrated" or "printed", the hours of the stock
+    multiplier. persistence_s, sight: how long stock persists, and what policies
+    observe; see `Market`. gpus: rentable types: "thesis", "2025" or a CSV file; see
+    `read_gpus`. terms: terms of renting, by default the thesis's. kind: a subclass of
+    Scenario with your own job process. more: the parameters that the subclass adds.
     """
     check_one_of("day", name, DAYS)
     usual_rate, usual_jobs = DAYS[name]
@@ -95,12 +95,12 @@ def trace(
 ) -> Scenario:
     """Return a scenario from a log of real jobs.
 
-    A log with timestamps sets the hour of day at which the run starts. path, format,
-    window, reading: as in `cgrsp_simpy.logs.read_log`. tight_fraction: share of 1-hour
-    deadlines, by default 0.2. classes: deadline classes in place of the thesis's two,
-    and so without `tight_fraction`. class_column: column of the log with the names of
-    the jobs' classes. All else is as in `day`. Raises InputError for a value or a log
-    that is not allowed.
+    If the log has timestamps, the run starts at their hour of day. path, format,
+    window, reading: as in `cgrsp_simpy.logs.read_log`. tight_fraction: share of jobs
+    with a deadline after 1 hour, by default 0.2. classes: deadline classes that replace
+    the thesis's two; then `tight_fraction` must be omitted. class_column: column of the
+    log with the names of the jobs' classes. All other parameters are as in `day`.
+    Raises InputError for an invalid value or log.
     """
     if classes is not None:
         allowed = "left out where classes are given"
@@ -142,10 +142,10 @@ def on_market(
 ) -> Scenario:
     """Return a copy of the scenario on a measured market.
 
-    Its jobs, types, delays and clock remain; prices become the market's if known.
-    types: the scenario's types -> the market's; by default those of the same name.
-    Others keep their model. sight: what is seen of the stock; see `Market`. Raises
-    InputError for unknown names.
+    Jobs, types, delays and clock remain unchanged; prices become the market's where
+    they are known. types: maps the scenario's types to the market's; by default types
+    of the same name are matched. Other types keep their stock model. sight: what the
+    policy can observe of the stock; see `Market`. Raises InputError for unknown names.
     """
     ours = [gpu.name for gpu in scenario.gpus]
     theirs = [model.gpu for model in market.stock]

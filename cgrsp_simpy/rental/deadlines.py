@@ -35,7 +35,7 @@ ClassName = Annotated[
 
 @declared("{} of class {name}")
 class DeadlineClass:
-    """Jobs that have the same time from submission to deadline."""
+    """Jobs with the same time from submission to deadline."""
 
     name: ClassName = parameter(
         'Figures of the class begin with it ("rush_miss_pct"): letters, digits, "_" and'
@@ -87,7 +87,7 @@ class DeadlineClasses:
 
     @cached_property
     def classes(self) -> tuple[DeadlineClass, ...]:
-        """Tight, then loose."""
+        """The two classes: tight, then loose."""
         return (
             DeadlineClass(
                 "tight", self.tight_fraction, self.tight_window_s, tight=True
@@ -133,7 +133,7 @@ CheckedDeadlines = (
 
 
 def classes_of(deadlines: Deadlines) -> tuple[DeadlineClass, ...]:
-    """Return the classes by index, as in `Job.deadline_class`."""
+    """Return the classes in the order of the index `Job.deadline_class`."""
     return (
         deadlines.classes
         if isinstance(deadlines, DeadlineClasses)
@@ -142,7 +142,7 @@ def classes_of(deadlines: Deadlines) -> tuple[DeadlineClass, ...]:
 
 
 class ClassColumns:
-    """The classes that jobs are drawn from, as columns by index."""
+    """The classes from which jobs are drawn, as columns by index."""
 
     def __init__(self, deadlines: Deadlines) -> None:
         classes = classes_of(deadlines)
@@ -152,11 +152,11 @@ class ClassColumns:
         self._thresholds = np.cumsum([each.share for each in classes])[:-1]
 
     def drawn(self, uniforms: np.ndarray) -> np.ndarray:
-        """Return the indices of classes for uniform variates on [0, 1)."""
+        """Return the class indices that correspond to uniform variates on [0, 1)."""
         return np.asarray(np.searchsorted(self._thresholds, uniforms, side="right"))
 
     def of_windows(self, window_s: np.ndarray) -> np.ndarray:
-        """Return the class per window, seconds: the first as long, or else the last."""
+        """Return the class per window: the first at least as long, or the last."""
         fits = window_s[:, None] <= self.window_s
         fits[:, -1] = True
         return np.asarray(fits.argmax(axis=1))

@@ -1,4 +1,4 @@
-"""Rented instances of slots: start, warm time, return, preemption; daily budget."""
+"""Rented instances: start, warm time, return, preemption; and the daily budget."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ ROUNDING_S = 1e-3  # of midnight
 
 
 class Budget:
-    """A policy that dispatches nothing between spending the day's budget and midnight.
+    """Policy wrapper that dispatches nothing after the day's budget is spent.
 
-    usd: per day. totals: of the run; count the days on which jobs waited for the
-    budget.
+    Dispatching resumes at midnight. usd: budget per day. totals: totals of the run, in
+    which the days on which jobs waited for the budget are counted.
     """
 
     totals: Totals
@@ -54,12 +54,12 @@ class Budget:
         return getattr(self.policy, name)  # what the policy declares
 
     def spend(self, now_s: float, cost_usd: float) -> None:
-        """Add a cost."""
+        """Add a cost to the amount spent today."""
         self._at(now_s)
         self._spent_usd += cost_usd
 
     def _at(self, now_s: float) -> int:
-        """Return the day; a new day resets the sum."""
+        """Return the number of the day; a new day resets the amount spent."""
         day = math.floor((self._start_s + now_s + ROUNDING_S) / DAY_S)
         if day > self._day:
             self._day, self._spent_usd = day, 0.0
@@ -73,7 +73,7 @@ if TYPE_CHECKING:
 class Renting:
     """Shared state of the job processes of a run with terms other than the thesis's.
 
-    live: the run. budget: the budget of the terms, or None.
+    live: the simulation. budget: the Budget of the terms, or None.
     """
 
     def __init__(self, live: Simulation, view: View) -> None:
@@ -85,7 +85,10 @@ class Renting:
         self._keep_s = getattr(policy, "keep_s", None)
 
     def instance(self, slot: int, gpu: GpuType, tenant: RentedJob) -> Instance:
-        """Return a slot's warm instance, or a new one; another type is returned."""
+        """Return a slot's warm instance if it has this type, otherwise a new one.
+
+        A warm instance of another type is returned to the market.
+        """
         kept: Instance | None = self.view._warm.pop(slot, None)
         if kept is not None:
             kept.end_idle()
@@ -97,7 +100,7 @@ class Renting:
         return Instance(self, slot, gpu, tenant)
 
     def keep_s(self, slot: int, gpu: GpuType) -> float:
-        """Return how long an instance is kept after its job, seconds."""
+        """Return how long an instance is kept after its job, in seconds."""
         if slot in self.live.closed:
             return 0.0
         if not self.terms.warm_s or self._keep_s is None:
@@ -112,7 +115,7 @@ class Renting:
 
 
 class PreemptionTimes:
-    """Preemption times of instances: a Poisson process per slot and type."""
+    """Preemption times of instances: one Poisson process per slot and type."""
 
     def __init__(self, run: Renting) -> None:
         self.run = run
@@ -120,7 +123,7 @@ class PreemptionTimes:
         self._next: dict[tuple[int, str], float] = {}
 
     def after(self, slot: int, gpu: GpuType, now_s: float) -> float:
-        """Return the first time later than now, seconds; infinite if there is none."""
+        """Return the first preemption time after now, in seconds, or inf."""
         key = slot, gpu.name
         times = self._times.setdefault(key, self._drawn(slot, gpu.name))
         while self._next.get(key, -math.inf) <= now_s:
@@ -144,8 +147,9 @@ class PreemptionTimes:
 class Instance:
     """A GPU rented for a slot, from its order until it is returned or preempted.
 
-    tenant: the job that uses it, or used it last, which pays. since_s: start of
-    billing; None: not up yet. ordered_s: start of rent. idle_s: start of idle time.
+    tenant: the job that uses the instance, or used it last, and pays for it. since_s:
+    start of billing; None until it is up. ordered_s: time of its order. idle_s: start
+    of idling.
     """
 
     def __init__(
@@ -179,7 +183,7 @@ class Instance:
         self._at("expire", kept_s, self._expire)
 
     def end_idle(self) -> None:
-        """End the warm time."""
+        """End the warm time and bill it."""
         self._forget("expire")
         tenant, now_s = self.tenant, self.run.env.now
         tenant.pay("idle", now_s - self.idle_s, self.gpu.price_usd_per_h)
@@ -188,7 +192,7 @@ class Instance:
         )
 
     def release(self) -> None:
-        """Return the instance to the market."""
+        """Return the instance to the market, and bill the rounding."""
         self._forget("taken")
         used_s = 0.0 if self.since_s is None else self.run.env.now - self.since_s
         more_s = rounding_s(
@@ -203,7 +207,7 @@ class Instance:
         self.end_warm()
 
     def _taken(self, _: simpy.Event) -> None:
-        """Preempt it, in use or idle."""
+        """Preempt the instance, whether it is in use or idle."""
         self._forget("taken")
         if self.run.view._warm.get(self.slot) is self:
             self.run.emit("preempt", None, f"slot {self.slot}, idle")

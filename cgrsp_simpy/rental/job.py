@@ -1,4 +1,4 @@
-"""A job as its submitter describes it, its hidden draws, and service times."""
+"""Jobs as their submitters describe them, hidden draws, and service times."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ class Job(_Described):
     """A job as its submitter describes it; equal only to itself.
 
     id: 0, 1, 2, ... in order of submission. submit_s, deadline_s: seconds from the
-    start of the run; deadline_s >= submit_s >= 0. complexity: from 1 on; it picks the
-    mean execution time of a GPU type (thesis Section 4.4). tight: whether its deadline
-    class is marked tight, a rush order (thesis Section 3.4). gpus: slots that it holds
-    at once. weight: its importance, >= 0. deadline_class: index of its class among
-    those of the workload; by default that of the thesis's two: 0 for a tight job, 1 for
-    a loose one.
+    start of the run; deadline_s >= submit_s >= 0. complexity: from 1 on; it selects the
+    mean execution time on a GPU type (thesis Section 4.4). tight: whether its deadline
+    class is marked tight, a rush order (thesis Section 3.4). gpus: number of slots that
+    it holds simultaneously. weight: importance, >= 0. deadline_class: index among the
+    workload's deadline classes; by default that of the thesis's two: 0 for a tight job,
+    1 for a loose one.
     """
 
     __slots__ = ()
@@ -73,7 +73,7 @@ class Job(_Described):
 
 
 def check_job(job: Job, names: Sequence[str]) -> None:
-    """Raise InputError for an invalid job, or a class index beyond these names."""
+    """Raise InputError for an invalid job, or a class index without a name in names."""
     validated(_Described, job._asdict(), "job {id}: {}")
     if not 0 <= job.submit_s <= job.deadline_s < math.inf:
         times = f"submit_s(={job.submit_s!r}) and deadline_s(={job.deadline_s!r})"
@@ -88,9 +88,9 @@ def check_job(job: Job, names: Sequence[str]) -> None:
 class Draws(NamedTuple):
     """Hidden random values of a job, which are the same under all schedulers.
 
-    status, delay: uniform on [0, 1), turned at dispatch into a stock status (thesis Eq.
-    3.1) and a provisioning delay (Eq. 3.2). service: realised over mean execution time,
-    whose mean is 1 (Eq. 3.12).
+    status, delay: uniform on [0, 1); at dispatch they determine the stock status
+    (thesis Eq. 3.1) and the provisioning delay (Eq. 3.2). service: realised execution
+    time divided by its mean (Eq. 3.12).
     """
 
     status: float
@@ -101,7 +101,7 @@ class Draws(NamedTuple):
 class Met(NamedTuple):
     """Known outcomes at the dispatch of a job, in place of draws.
 
-    delay: of provisioning, seconds. service: realised over mean execution time.
+    delay: provisioning delay, seconds. service: realised over mean execution time.
     """
 
     status: int
@@ -111,7 +111,7 @@ class Met(NamedTuple):
 
 @declared()
 class Service:
-    """The distribution of a job's realised over mean execution time, whose mean is 1.
+    """Distribution of the ratio of realised to mean execution time, with mean 1.
 
     The default is the calibrated reading of thesis Remark 1, which prints the range
     0.04 to 0.23 and the pooled value 0.11.
@@ -129,7 +129,7 @@ class Service:
     )
 
     def factors(self, generator: Generator, complexity: np.ndarray) -> list[float]:
-        """Draw realised over mean execution times, one per job (thesis Eq. 3.12)."""
+        """Draw ratios of realised to mean execution time, by job (thesis Eq. 3.12)."""
         if self.distribution == "exponential":
             drawn: list[float] = generator.standard_exponential(
                 len(complexity)
@@ -144,7 +144,7 @@ class Service:
     def factor_above(self, complexity: int, uniform: float, least: float) -> float:
         """Return a factor above `least`, from a uniform variate on [0, 1).
 
-        If it cannot be, it is slightly above.
+        If the distribution has no such factor, return a value slightly above `least`.
         """
         surely = least * (1.0 + 1e-12)
         if self.distribution == "exponential":

@@ -1,4 +1,4 @@
-"""Slots by the hour: how many are open, and how one is opened."""
+"""Slots by the hour: the number of open slots, and the opening of a slot."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ SlotHours = Annotated[
 
 @declared()
 class Opening:
-    """Number of open slots by hour of day: the first ones of the fleet.
+    """Number of open slots by hour of day; the first slots of the fleet are open.
 
     A slot that closes finishes its job first, and is billed until then. The order of a
-    slot depends on the stock as a dispatch does: at Low it is delayed, or with the
-    terms' `retry_s` refused and repeated.
+    slot depends on the stock in the same way as a dispatch: at Low stock it is delayed,
+    or with the terms' `retry_s` refused and repeated.
     """
 
     hours: SlotHours = parameter(
@@ -61,14 +61,14 @@ class Opening:
 
     @property
     def metrics(self) -> dict[str, Metric]:
-        """The figure that opening hours add to a run."""
+        """The metric that opening hours add to a run."""
         label = "slot hours billed beyond the schedule"
         return {"overtime_h": Metric(label, "h")} if self.hours else {}
 
     def spans_s(self, slot: int, start_h: float) -> Iterator[tuple[float, float]]:
-        """Yield when a slot is to open and to close, seconds; the first may be < 0.
+        """Yield the times at which a slot opens and closes, in seconds.
 
-        start_h: hour of day at time 0.
+        The first opening may be negative. start_h: hour of day at time 0.
         """
         states = [(hour, slots > slot) for hour, slots in self.hours]
         if all(is_open for _, is_open in states):
@@ -86,9 +86,9 @@ class Opening:
                     since_s = math.inf
 
     def open_s(self, slots: int, start_h: float, end_s: float) -> float:
-        """Return the slot seconds of the schedule from 0 to an end.
+        """Return the slot-seconds of the schedule from time 0 to end_s.
 
-        slots: number of all slots. start_h: hour of day at time 0.
+        slots: total number of slots. start_h: hour of day at time 0.
         """
         if not self.hours:
             return slots * end_s
@@ -101,12 +101,12 @@ class Opening:
         )
 
     def mean_slots(self, slots: int) -> float:
-        """Return the mean number of open slots over a day. slots: number of all."""
+        """Return the mean number of open slots over a day. slots: the total number."""
         return self.open_s(slots, 0.0, DAY_H * HOUR_S) / (DAY_H * HOUR_S)
 
 
 def describe_hours(hours: Sequence[tuple[float, int]]) -> str:
-    """Return hours as a text, such as "2 slots, 5 from 10 to 14 h"."""
+    """Return the hours in words, such as "2 slots, 5 from 10 to 14 h"."""
     least = min(number for _, number in hours)
     ends = [*(hour for hour, _ in hours[1:]), hours[0][0] or DAY_H]
     spans = [
@@ -118,9 +118,10 @@ def describe_hours(hours: Sequence[tuple[float, int]]) -> str:
 
 
 def slot_hours(slots: Any) -> tuple[Any, tuple[Any, ...]]:
-    """Return number of slots and hours of [(0, 2), (10, 5)] or "0:2" and "10:5".
+    """Return the number of slots and the hours of pairs such as [(0, 2), (10, 5)].
 
-    Other slots are returned unchanged, without hours.
+    Pairs may be strings such as "0:2". Other slots are returned unchanged, without
+    hours.
     """
     entries = [slots] if isinstance(slots, str) else slots
     pairs = [_pair(entry) for entry in entries] if isinstance(entries, list) else []

@@ -1,4 +1,4 @@
-"""Processes of jobs on rented GPUs, under the thesis's terms of renting and others."""
+"""Job processes on rented GPUs, under the thesis's terms of renting and others."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def job_process(run: Simulation, job: Job) -> Process:
     """Wait for dispatch and provisioning, execute the job, and record it.
 
     A job on several slots starts when the last of them is provisioned, and runs at the
-    pace of its slowest type.
+    speed of its slowest type.
     """
     draws: Draws = run.hidden[job]
     with run.claim(job, request=False) as claim:
@@ -55,7 +55,7 @@ def job_process(run: Simulation, job: Job) -> Process:
 def provisioning(
     stock: Stock, gpus: Sequence[GpuType], time_s: float, draws: Draws | Met
 ) -> tuple[Status, float]:
-    """Return the scarcest stock status of a dispatch's types and its delay, seconds."""
+    """Return the scarcest stock status of the types, and the delay in seconds."""
     if type(draws) is Met:
         return Status(draws.status), draws.delay
     status = stock.status(gpus[0], time_s, draws.status)  # thesis Eq. 3.1
@@ -67,7 +67,7 @@ def provisioning(
 def renting_job_process(run: Simulation, job: Job) -> Process:
     """Run a job that may be refused, suspended or preempted, and then waits again.
 
-    It ends when the last of its instances is paid, which may be kept warm after it.
+    It ends when the job's last instance is paid, which may stay warm after the job.
     """
     rented = RentedJob(run.renting, job, run.hidden[job])
     while not rented.done:
@@ -93,7 +93,7 @@ def renting_job_process(run: Simulation, job: Job) -> Process:
 def slot_process(run: Simulation, number: int) -> Process:
     """Close a slot outside its hours, and order it again when they begin.
 
-    `run.closed` has until when a closed slot is billed, seconds.
+    `run.closed` maps a closed slot to the time until which it is billed, seconds.
     """
     slot, opening = run.resources[number], run.model.opening
     draw = run.draw("opening", number)
@@ -142,10 +142,10 @@ class RentedJob:
 
     An instance is cold until it has been provisioned, then up, and warm if it is kept
     after a job, so that the next one starts at once. saved_work_s: seconds of saved
-    execution, by the mean execution time of the types. totals: by name, the columns of
-    its record that the terms add, and its costs. open_bills: number of instances that
-    it still pays for. all_paid: the event that none is left. delay_s, service_s: total
-    provisioning and execution. draws: those of the first dispatch.
+    execution, by the mean execution time of the types. totals: by name, the columns
+    that the terms add to its record, and its costs. open_bills: number of instances for
+    which it still pays. all_paid: event triggered when none is left. delay_s,
+    service_s: total provisioning and execution. draws: draws of the first dispatch.
     """
 
     claim: Claim
@@ -166,9 +166,9 @@ class RentedJob:
     # ---- from dispatch to start ----
 
     def rent(self, claim: Claim) -> float | None:
-        """Rent an instance for each slot of a claim; return the delay, seconds.
+        """Rent an instance for each slot of a claim; return the delay in seconds.
 
-        None if the market refuses.
+        Return None if the market refuses.
         """
         run, now_s = self.run, self.run.env.now
         self.claim, (self.gpus, self.mean_s) = claim, claim.terms
@@ -192,14 +192,14 @@ class RentedJob:
         return self.planned_delay_s
 
     def _provisioning(self, cold: list[GpuType]) -> tuple[Status, float]:
-        """Return status and delay of the cold instances; warm ones need none."""
+        """Return the status and delay of the cold instances; warm ones have none."""
         if not cold:
             return HIGH, 0.0
         draws = next(self._dispatch_draws)
         return provisioning(self.run.stock, cold, self.run.env.now, draws)
 
     def _draws_per_dispatch(self) -> Iterator[Draws]:
-        """Yield the job's draws, then new ones of status and delay per dispatch."""
+        """Yield the job's draws, then per dispatch new draws of status and delay."""
         yield self.draws
         attempts = stream(self.run.seed, "attempts", self.job.id)
         while True:
@@ -207,7 +207,7 @@ class RentedJob:
             yield self.draws._replace(status=status, delay=delay)
 
     def start(self) -> float:
-        """Start execution; return the seconds until the job ends, unless stopped."""
+        """Start execution; return its duration in seconds if it is not interrupted."""
         now_s, terms = self.run.env.now, self.run.terms
         self._provisioned(self.planned_delay_s)
         for instance in self.instances:
@@ -223,9 +223,9 @@ class RentedJob:
         return self.restart_s + self.work_s + self.writes * terms.checkpoint_cost_s
 
     def _work_left_s(self) -> float:
-        """Return the remaining execution time on the present slots' types, seconds.
+        """Return the remaining execution time on the current types, in seconds.
 
-        Work that was done on other types counts as a share of the job.
+        Work done on other types counts as a share of the job.
         """
         service, share_elsewhere = self.draws.service, 0.0
         for mean_s, saved_s in self.saved_work_s.items():
@@ -235,7 +235,7 @@ class RentedJob:
         return max(0.0, whole_s - self.saved_work_s.get(self.mean_s, 0.0))
 
     def _provisioned(self, delay_s: float) -> None:
-        """Pay for provisioning, complete or not, and for idle instances meanwhile."""
+        """Pay for provisioning, even if incomplete, and for idle instances."""
         self.delay_s += delay_s
         for instance in self.instances:
             usd_per_h = instance.gpu.price_usd_per_h
@@ -247,7 +247,7 @@ class RentedJob:
     # ---- the end of an execution ----
 
     def finish(self) -> None:
-        """End the job and its use of the instances."""
+        """Complete the job and its use of the instances."""
         writing_s = self.writes * self.run.terms.checkpoint_cost_s
         self._executed(self.restart_s, self.work_s, writing_s, 0.0)
         self.finish_s, self.done = self.run.env.now, True
@@ -255,11 +255,11 @@ class RentedJob:
             instance.leave()
 
     def stop(self, cause: Any) -> None:
-        """End the use of the slots before the job is done.
+        """End the use of the slots before the job is complete.
 
-        cause: a Suspend, which saves all work; otherwise a preemption, by the market
-        the Instance that it takes, after which the job restarts from its last
-        checkpoint.
+        cause: a Suspend, which saves all work; otherwise a preemption, after which the
+        job restarts from its last checkpoint. If the market preempts, cause is the
+        Instance.
         """
         now_s, suspended = self.run.env.now, isinstance(cause, Suspend)
         kind, column = (
@@ -287,7 +287,7 @@ class RentedJob:
                 instance.release()
 
     def _saved(self, ran_s: float, suspended: bool) -> tuple[float, float]:
-        """Return the saved work of a run time, and its checkpoints' time, seconds."""
+        """Return the work saved in a run time, and its checkpoint time, in seconds."""
         every_s, cost_s = self.run.terms.checkpoint_s, self.run.terms.checkpoint_cost_s
         if every_s is None:
             return (ran_s, 0.0) if suspended else (0.0, 0.0)
@@ -302,7 +302,7 @@ class RentedJob:
     def _executed(
         self, restarting_s: float, work_s: float, writing_s: float, lost_s: float
     ) -> None:
-        """Pay for an execution, by what its seconds were used for."""
+        """Pay for an execution, by the purpose of its seconds."""
         self.service_s += work_s + writing_s + lost_s
         self.totals["restarting_s"] += restarting_s
         self.totals["checkpoints_s"] += writing_s
@@ -317,7 +317,7 @@ class RentedJob:
     # ---- payments ----
 
     def pay(self, part: str, seconds: float, price_usd_per_h: float) -> None:
-        """Pay for seconds of one instance or several. part: one of PARTS."""
+        """Pay for some seconds of one or more instances. part: one of PARTS."""
         cost_usd = seconds * price_usd_per_h / 3600.0  # thesis Eq. 3.11
         self.totals[f"{part}_usd"] += cost_usd
         if self.run.budget:

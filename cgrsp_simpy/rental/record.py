@@ -1,4 +1,4 @@
-"""Records of jobs, and the figures of a run."""
+"""Records of jobs, and the metrics of a run."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ class JobRecord(NamedTuple):
 
     job, submit_s, deadline_s, complexity, tight, gpus, weight, deadline_class: as in
     Job, whose id is `job`. slot: index of its first slot (`Run.claims` has all). gpu:
-    index of the slot's type among the scenario's `gpus`. status: the stock status at
+    index of the slot's type in the scenario's `gpus`. status: the stock status at
     dispatch: 0 High, 1 Medium, 2 Low. delay_s, service_s: realised provisioning delay
     and execution time (thesis Eq. 3.2 and 3.12). cost_usd: execution seconds x price
     per second (Eq. 3.11).
 
-    If a job has been stopped, dispatch_s and start_s are the first, slot, gpu and
-    status the last, delay_s and service_s (including lost execution and checkpoints)
-    totals.
+    If a job has been stopped, dispatch_s and start_s are those of its first dispatch;
+    slot, gpu and status those of its last; delay_s and service_s are totals, including
+    lost execution and checkpoints.
     """
 
     job: int
@@ -65,7 +65,7 @@ RECORD = {name: WHOLE.get(name, "f8") for name in JobRecord._fields}
 
 
 def is_count(name: str) -> bool:
-    """Whether a column of the terms of renting has no unit."""
+    """Whether a column of the terms of renting is a count, without a unit."""
     return not name.endswith(("_s", "_h", "_usd"))
 
 
@@ -101,7 +101,7 @@ that on; greater ones take the last.
 
 
 class ClassTotals(NamedTuple):
-    """Sums over the records of a deadline class, seconds."""
+    """Totals over the jobs of a deadline class; times in seconds."""
 
     name: str
     completed: int = 0
@@ -112,11 +112,11 @@ class ClassTotals(NamedTuple):
 
 @dataclass
 class Totals:
-    """Sums over records, from which a run's figures follow. Times in seconds.
+    """Totals over records, from which a run's metrics follow; times in seconds.
 
-    weight: sum of the weights. weighted: whether jobs can have weights other than 1.
-    by_class: by deadline class, in order of index. more: by name, sums of the terms'
-    columns.
+    weight: sum of the jobs' weights. weighted: whether weights other than 1 are
+    possible. by_class: totals per deadline class, in order of index. more: sums of the
+    columns that terms of renting add, by name.
     """
 
     completed: int = 0
@@ -142,7 +142,7 @@ class Totals:
 
     @classmethod
     def of(cls, classes: Iterable[DeadlineClass], more: Iterable[str] = ()) -> Totals:
-        """Return empty totals for deadline classes and more columns."""
+        """Return empty totals for these deadline classes and additional columns."""
         listed = list(classes)
         by_class = tuple(ClassTotals(item.name) for item in listed)
         return cls(
@@ -152,7 +152,7 @@ class Totals:
         )
 
     def add(self, jobs: Mapping[str, np.ndarray]) -> None:
-        """Add records, as columns by the names of JobRecord."""
+        """Add the records of jobs, given as columns with the names of JobRecord."""
         # tardiness, thesis Eq. 3.6
         late_s = np.maximum(0.0, jobs["finish_s"] - jobs["deadline_s"])
         missed = late_s > 0  # 1 - delta_j, thesis Eq. 3.9
@@ -202,7 +202,7 @@ class Totals:
         )
 
     def __add__(self, later: Totals) -> Totals:
-        """Add the sums of a later run; classes of the same name are merged."""
+        """Return the sum of these and later totals; classes are merged by name."""
         sums = {
             item.name: getattr(self, item.name) + getattr(later, item.name)
             for item in fields(self)
@@ -225,9 +225,9 @@ class Totals:
 
 
 def figures(sums: Totals, jobs: int, capacity_s: float) -> dict[str, float]:
-    """Return figures by name from sums over records; see `Run.summary`.
+    """Return metrics by name from totals over records; see `Run.summary`.
 
-    jobs: number submitted. capacity_s: slots x seconds in which they could be held.
+    jobs: number submitted. capacity_s: slot-seconds that were available.
     """
     number = sums.completed or math.nan  # no mean without jobs
     weighted_min = sums.weighted_tardiness_s / (sums.weight or math.nan) / 60
@@ -245,7 +245,7 @@ def figures(sums: Totals, jobs: int, capacity_s: float) -> dict[str, float]:
 
 
 def metrics_of(classes: Iterable[DeadlineClass]) -> dict[str, Metric]:
-    """Return the figures of `Run.summary` with these deadline classes, in its order."""
+    """Return the metrics of `Run.summary` for deadline classes, in its order."""
     listed = list(classes)
     metrics: dict[str, Metric] = {}
     for name, metric in METRICS.items():
@@ -272,7 +272,7 @@ def _is_weighted(classes: Iterable[DeadlineClass]) -> bool:
 
 
 def _class_figures(sums: Totals) -> dict[str, float]:
-    """Misses of the thesis's two classes, or all of `by_class` by name."""
+    """Return the misses of the thesis's two classes, or all metrics by class."""
     if _is_thesis(sums.by_class):
         loose = sums.completed - sums.tight
         loose_missed = sums.missed - sums.tight_missed
@@ -290,7 +290,7 @@ def _class_figures(sums: Totals) -> dict[str, float]:
 def by_class(sums: Totals) -> dict[str, dict[str, float]]:
     """Return per deadline class jobs (completed), wait_min, miss_pct and tardiness_min.
 
-    Means; NaN for a class without jobs.
+    They are means, except jobs; NaN for a class without jobs.
     """
     return {
         totals.name: {

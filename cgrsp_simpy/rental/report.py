@@ -1,4 +1,4 @@
-"""Figures, rows and texts of runs on rented slots."""
+"""Metrics, rows and descriptions of runs on rented slots."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from cgrsp_simpy.rental.why import bands, reasons
 
 
 class RentalReport(Report):
-    """Figures of the scenario's deadline classes and terms; by default the thesis's."""
+    """Metrics for the scenario's deadline classes and terms of renting."""
 
     claim_columns: ClassVar[Mapping[str, str]] = {}
     metrics: Mapping[str, Metric] = METRICS
@@ -80,19 +80,19 @@ class RentalReport(Report):
         return State
 
     def summary(self, run: Run) -> dict[str, Any]:
-        """Return the figures of a run by name, units in the names.
+        """Return the metrics of a run by name, with units in the names.
 
         jobs, completed: numbers. wait_min: mean wait (thesis Eq. 3.7). miss_pct,
         tight_miss_pct, loose_miss_pct: share of all, tight and loose jobs that end
         after their deadline (NaN if there are none). tardiness_min: mean over all jobs
         (Eq. 3.6). cost_usd: sum (Eq. 3.11). utilisation_pct: time average of used
-        slots, provisioning included, from time 0 to the last completion. makespan_h:
-        time of the last completion. Time 0 is the scenario's, not the first arrival.
+        slots, with provisioning, from time 0 to the last completion. makespan_h: time
+        of the last completion. Time 0 is the scenario's, not the first arrival.
 
         Other deadline classes have NAME_wait_min, NAME_miss_pct and NAME_tardiness_min
-        each in place of the figures of tight and loose jobs. If jobs or classes have
-        weights other than 1: weighted_tardiness_min, sum of weight x tardiness over sum
-        of weights. `Terms.metrics` names the figures that terms of renting add.
+        instead of the metrics of tight and loose jobs. If jobs or classes have weights
+        other than 1: weighted_tardiness_min, sum of weight x tardiness over sum of
+        weights. `Terms.metrics` contains the metrics that terms of renting add.
         """
         return figures_of(self.model, run.tally)
 
@@ -106,7 +106,7 @@ class RentalReport(Report):
     def rows(self, run: Run) -> list[dict[str, Any]]:
         """Return one dict per job: the columns of JobRecord, with names for indices.
 
-        slots: the indices of all slots of the job, as text with spaces between.
+        slots: indices of all slots of the job, as a string separated by spaces.
         """
         columns, names = columns_of(run), {"status": STATUS_NAMES}
         names["deadline_class"] = [each.name for each in self.model.workload.classes]
@@ -117,9 +117,9 @@ class RentalReport(Report):
         return rows_of(columns, self.tags)
 
     def kinds(self, run: Run, by: str) -> dict[int, str]:
-        """Return the kinds of the jobs per id.
+        """Return the kind of each job by its id.
 
-        by: "complexity", "class" (of the deadline) or "status" (the stock at dispatch).
+        by: "complexity", "class" (deadline class) or "status" (stock at dispatch).
         """
         check_one_of("colour_by", by, KINDS)
         column, first, names = KINDS[by]
@@ -153,17 +153,17 @@ class RentalReport(Report):
         return f"{now_s - claim.started_s:.2f} s of execution, {late}"
 
     def bands(self, run: Run) -> Bands:
-        """Return when the stock of each type was Low, for the player."""
+        """Return the periods of Low stock of each type, for the player."""
         market, slots = self.model.market, self.model.slots
         return bands(market, slots, run.seed, run.timeline.end_s)
 
     def reasons(self, run: Run) -> Reasons | None:
-        """Return the reasons of the policy's decisions; None if its rules give none."""
+        """Return the reasons for the policy's decisions; None if it gives none."""
         return reasons(self.model, run.rule, run.seed)
 
 
 def figures_of(scenario: Any, sums: Totals) -> dict[str, Any]:
-    """Return the figures of a whole run from its sums."""
+    """Return the metrics of a whole run from its totals."""
     slots, start_h = len(scenario.slots), scenario.market.clock.start_h
     capacity_s = scenario.opening.open_s(slots, start_h, sums.end_s)
     capacity_s += 3600.0 * sums.more.get("overtime_h", 0.0)

@@ -1,4 +1,4 @@
-"""Compiled runs that start from a state, with SimPy's bits."""
+"""Compiled runs that start from a state, bit-identical to SimPy."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from cgrsp_simpy.rental.kernel import state as records
 
 
 class ResumedBulk(Bulk):
-    """A compiled run from the state of a `Resumed`."""
+    """A compiled run that starts from the state of a `Resumed`."""
 
     def _state(self) -> records.State:
         resumed: Any = self.scenario
@@ -55,7 +55,7 @@ class ResumedBulk(Bulk):
         return run
 
     def _row(self, run: records.State, job: Job, draws: Sequence[float]) -> int:
-        """Fill an unused row with a job and its draws; return its number."""
+        """Copy a job and its draws to an unused row; return the row's number."""
         run.number["free"] -= 1
         row = int(run.free[run.number["free"]])
         for name, value in zip(records.DRAWN, (*job, *draws)):
@@ -63,7 +63,7 @@ class ResumedBulk(Bulk):
         return row
 
     def _wait(self, run: records.State, job: Job, draws: Any) -> None:
-        """Add a job to the queue, as `kernel.queue.join`."""
+        """Add a job to the queue, as `kernel.queue.join` does."""
         job_class, key, number = 0, 0.0, run.number
         if not self.setting.how["first_come"]:
             job_class = self.setting.alike[job.complexity - 1, job.deadline_class]
@@ -83,8 +83,10 @@ class ResumedBulk(Bulk):
     def _hold(
         self, run: records.State, entry: Any, job: Job, met: Met
     ) -> tuple[float, int, float]:
-        """Give a job its slots, as `kernel.loop.dispatch`; return since when its next
-        event is scheduled, its first slot, and the time of the event.
+        """Assign a job its slots, as `kernel.loop.dispatch`.
+
+        Return the time at which its next event was scheduled, its first slot, and the
+        event's time.
         """
         resumed: Any = self.scenario
         number = self._row(run, job, ())
@@ -117,7 +119,7 @@ class ResumedBulk(Bulk):
     def _rent(
         self, run: records.State, row: Any, number: int, slot: int, gpu: Any, up: bool
     ) -> None:
-        """Rent the instance of a slot, as `kernel.bill.rented` and, if up, `come`."""
+        """Rent a slot's instance, as `kernel.bill.rented` and, if up, `come`."""
         held = run.fleet[slot]
         held["payer"], held["kind"] = number, self.kinds.index(gpu)
         held["since_s"] = math.inf
@@ -134,7 +136,7 @@ class ResumedBulk(Bulk):
 
 
 def _set_tree(run: records.State) -> None:
-    """Set the tree of the earliest leaves, as `kernel.queue.comes` keeps it."""
+    """Build the tree of earliest events, as `kernel.queue.comes` maintains it."""
     for node in range(len(run.at_s) - 1, 0, -1):
         one, other = run.tree[2 * node], run.tree[2 * node + 1]
         keys = [(run.at_s[leaf], run.order[leaf]) for leaf in (one, other)]
@@ -142,5 +144,5 @@ def _set_tree(run: records.State) -> None:
 
 
 def resumed_bulk(scenario: Any, policy: Made, seed: int, keep: bool) -> Run | None:
-    """Run a policy from a state; None if SimPy must report an error."""
+    """Run a policy from a state; return None if SimPy must report an error."""
     return ResumedBulk(scenario, policy, seed, (), keep).finish()

@@ -1,4 +1,4 @@
-"""Jobs with deadlines on rented GPU slots, as a model."""
+"""Model of jobs with deadlines on rented GPU slots."""
 
 from __future__ import annotations
 
@@ -70,10 +70,11 @@ RentableTypes = Annotated[
 
 @declared()
 class Scenario(Model):
-    """Jobs with deadlines on rented GPU slots: a run's parameters but policy and seed.
+    """Jobs with deadlines on rented GPU slots: all inputs except policy and seed.
 
-    For jobs of a log, `slots` and `gpus` have its execution times. Raises InputError
-    for parts that do not fit each other, such as a slot of an unknown GPU type.
+    The jobs of a log determine the execution times in `slots` and `gpus`. Raises
+    InputError for parts that do not fit each other, such as a slot of an unknown GPU
+    type.
     """
 
     name: str = parameter("Name for tables and messages.")
@@ -119,7 +120,7 @@ class Scenario(Model):
         self._check_terms()
 
     def _take_times_from(self, log: LoggedWorkload) -> None:
-        """Set the mean execution times of all types to a log's over the speed."""
+        """Set the mean execution times of all types: a log's means over the speed."""
         means_s = log.mean_service_s()
         for field in ("slots", "gpus"):
             with_times = tuple(
@@ -196,19 +197,19 @@ class Scenario(Model):
 
     @property
     def types(self) -> tuple[GpuType, ...]:
-        """GPU types that a slot may have."""
+        """GPU types that a slot can have."""
         return tuple(dict.fromkeys(self.gpus if self.free_types else self.slots))
 
     # ---- as a model ----
 
     @property
     def jobs(self) -> int:
-        """Number of jobs of a run."""
+        """Number of jobs in a run."""
         return self.workload.jobs
 
     @property
     def columns(self) -> dict[str, str]:  # type: ignore[override]
-        """OUTCOME, and the columns that the terms of renting add."""
+        """The columns OUTCOME, and those that the terms of renting add."""
         return {name: RECORD[name] for name in OUTCOME} | {
             name: "i4" if is_count(name) else "f8" for name in self.terms.columns
         }
@@ -243,12 +244,12 @@ class Scenario(Model):
         return view
 
     def stock_of(self, seed: int) -> Stock:
-        """Return the stock of a run."""
+        """Return the stock in a run with the given seed."""
         return Stock(self.market, seed)
 
     @cached_property
     def compiled_setup(self) -> Any:
-        """Data of the compiled loop for every run: a `bulk.Fixed`."""
+        """Data that all compiled runs of the scenario share: a `bulk.Fixed`."""
         from cgrsp_simpy.rental.bulk import Fixed  # numba takes a second to load
 
         return Fixed(self)
@@ -256,7 +257,7 @@ class Scenario(Model):
     # ---- what policies see ----
 
     def known(self) -> OperatorKnowledge:
-        """Return what an operator of this scenario knows by experience."""
+        """Return what an operator of this scenario knows from experience."""
         load = self.workload
         return OperatorKnowledge(
             gpus=self.gpus,
@@ -278,12 +279,12 @@ class Scenario(Model):
         busy: dict[int, float] | None = None,
         seed: int = 0,
     ) -> View:
-        """Return a view to try a policy on without a simulation.
+        """Return a view for testing a policy without a simulation.
 
-        queue: the waiting jobs. now_s: seconds from the start of the run. busy: index
-        of each busy slot -> expected end, seconds; the others are idle. seed: of the
-        policy's own random numbers, and of the statuses shown. Raises InputError for a
-        job that is not allowed.
+        queue: the waiting jobs. now_s: seconds from the start of the run. busy: maps
+        the index of each busy slot to its expected end, seconds; the others are idle.
+        seed: seed of the policy's random numbers and of the statuses shown. Raises
+        InputError for an invalid job.
         """
         view: View = Simulation(self, first_come, seed).view  # of a run never started
         names = [deadline_class.name for deadline_class in self.workload.classes]
@@ -299,16 +300,16 @@ class Scenario(Model):
         """Write the scenario to a TOML file, from which `from_toml` reads an equal one.
 
         An existing file is overwritten. Raises InputError for a workload that no file
-        can hold, and for a part of a class of your own, which TOML cannot name.
+        can represent, and for a part of a class of your own, which TOML cannot name.
         """
         Path(path).write_text(toml_text(tables(self)), encoding="utf-8")
 
     @classmethod
     def from_toml(cls, path: str | Path) -> Scenario:
-        """Read a scenario from a TOML file; all but [workload] has defaults.
+        """Read a scenario from a TOML file; only [workload] is required.
 
-        Raises InputError with the file's name for a file that is not TOML, an unknown
-        key or a value that is not allowed.
+        Raises InputError with the file's name if it is not TOML, or has an unknown key
+        or an invalid value.
         """
         path = Path(path)
         with faults_of(path):

@@ -1,8 +1,8 @@
 """The state of a queue for rented slots, and runs that start from it.
 
-The service of a job that has run for x seconds is drawn given that it takes longer, a
-provisioning delay that has not ended given that it lasts longer, and stock that
-persists given the statuses that were seen, by rejection.
+Unknown values are drawn conditionally on the state: the execution time of a job that
+has run for x seconds, given that it is longer than x; a provisioning delay in progress,
+given its elapsed time; and persistent stock, given the statuses observed, by rejection.
 """
 
 from __future__ import annotations
@@ -101,13 +101,13 @@ class RunningJob(WaitingJob):
 
     @property
     def since_s(self) -> float:
-        """The time of its dispatch, seconds."""
+        """The time of the dispatch, in seconds."""
         return self.dispatch_s
 
 
 @declared("{} of {gpu}")
 class SeenStock:
-    """The stock of a GPU type as it was last seen."""
+    """The stock status of a GPU type when it was last observed."""
 
     gpu: str = parameter("Name of the type.")
     status: Literal["High", "Medium", "Low"] = parameter("Status.")
@@ -116,7 +116,7 @@ class SeenStock:
 
 @declared()
 class State(state.State):
-    """What is known of a queue and its slots at one moment.
+    """Known state of a queue and its slots at one time.
 
         state = cg.simulate(cg.day("hectic"), "triage").state(3600)
         cg.compare(state.resumed(cg.day("hectic")), ["triage", "fifo"], range(30))
@@ -124,7 +124,7 @@ class State(state.State):
     Raises
     ------
     InputError
-        For a state that cannot be, such as two jobs on one slot.
+        For an impossible state, such as two jobs on one slot.
     """
 
     waiting: Entries[WaitingJob] = parameter("The jobs that wait.", default=())
@@ -222,7 +222,7 @@ class State(state.State):
 
 @declared()
 class Resumed(Scenario, state.FromState):
-    """A scenario of rented slots from a state on; `State.resumed` makes it."""
+    """A scenario of rented slots that starts from a state; see `State.resumed`."""
 
     state: State = parameter("Where runs start.", kw_only=True)
 
@@ -273,9 +273,7 @@ class Resumed(Scenario, state.FromState):
 
     @cached_property
     def _levels(self) -> list[int]:
-        """The levels of the workload, and behind them for each estimate in seconds the
-        nearest of these.
-        """
+        """The workload's levels, then the nearest level of each estimate in seconds."""
         levels = range(len(self.workload.mix))
         times_s = self.gpus[0].mean_execution_s
         return [level + 1 for level in levels] + [
@@ -285,13 +283,13 @@ class Resumed(Scenario, state.FromState):
 
     @cached_property
     def _estimates_s(self) -> list[float]:
-        """The estimates in seconds of the state, rising."""
+        """The state's estimates in seconds, in increasing order."""
         estimates = {entry.estimate_s for entry in self.state.jobs}
         return sorted(estimates - {None})
 
     def _add_levels(self) -> None:
-        """Give each estimate in seconds a level of its own: the time of the first type,
-        and of the others in the proportions of the nearest level.
+        """Add a level per estimate in seconds: its time on the first type is the
+        estimate, on the others in proportion to the nearest level.
         """
         levels, first = len(self.workload.mix), self.gpus[0].mean_execution_s
 
@@ -313,7 +311,7 @@ class Resumed(Scenario, state.FromState):
         return replace(known, complexity_mix=(*known.complexity_mix, *further))
 
     def _job(self, entry: WaitingJob) -> Job:
-        """Return the job of an entry of the state."""
+        """Return the Job of an entry of the state."""
         classes = self.workload.classes
         index = len(classes) - 1
         if entry.deadline_class is not None:
@@ -343,7 +341,7 @@ class Resumed(Scenario, state.FromState):
 
     @cached_property
     def to_come(self) -> int:
-        """Number of jobs that arrive after the state."""
+        """Number of jobs that arrive after the time of the state."""
         load, number = self.workload, self.state.to_come
         if isinstance(load, JobList | LoggedWorkload):
             times_s = submissions_s(load)
@@ -371,7 +369,7 @@ class Resumed(Scenario, state.FromState):
     def _draws(
         self, job: Job, running: RunningJob | None, seed: int, stock: Stock
     ) -> Any:
-        """Return the hidden draws of a job of the state, given what has passed."""
+        """Return the hidden draws of a job, given what is known from the state."""
         generator = stream(seed, "state", job.id)
         status, delay, service = generator.random(3).tolist()
         level = job.complexity
@@ -403,9 +401,9 @@ class Resumed(Scenario, state.FromState):
         return [gpu for gpu in self.gpus if gpu.name == running.gpu] * running.gpus
 
     def _weights(self, running: RunningJob, held_s: float, stock: Stock) -> list[float]:
-        """Return how likely each status at the dispatch of a job is, up to a factor.
+        """Return the relative likelihood of each status at the dispatch of a job.
 
-        held_s: its delay, or what has passed of it.
+        held_s: the delay of the job, or the time elapsed since its dispatch.
         """
         gpus, at_s = self.gpus_of(running), running.dispatch_s
         hour = self.market.clock.hour(at_s)
@@ -428,7 +426,7 @@ class Resumed(Scenario, state.FromState):
         return weights if any(weights) else [0.0, 0.0, 1.0]
 
     def _likelihood(self, status: Status, held_s: float, ended: bool) -> float:
-        """Return the density of a delay at a status, or that it is longer."""
+        """Return the density of a delay at a status, or P(D > held_s) if it goes on."""
         least, greatest = self.market.delay_s[status]
         if ended:
             inside = least - 1e-6 <= held_s <= greatest + 1e-6
@@ -438,9 +436,7 @@ class Resumed(Scenario, state.FromState):
         return min(1.0, max(0.0, (greatest - held_s) / (greatest - least)))
 
     def _factor(self, level: int, uniform: float, above: float) -> float:
-        """Return a realised over mean execution time, given that it is above a
-        number.
-        """
+        """Return a random ratio of realised to mean execution time above a value."""
         level = self._levels[level - 1]
         if isinstance(self.workload, LoggedWorkload):
             factors = self._logged_factors[level]
@@ -450,7 +446,7 @@ class Resumed(Scenario, state.FromState):
 
     @cached_property
     def _logged_factors(self) -> dict[int, Any]:
-        """By level, the realised over mean execution times of a log, rising."""
+        """Ratios of a log's measured to mean execution times, sorted, by level."""
         load: Any = self.workload
         means, levels = load.mean_service_s(), np.asarray(load.complexity)
         seconds = np.asarray(load.service_s)
@@ -468,11 +464,11 @@ class Resumed(Scenario, state.FromState):
         return stock
 
     def _observed(self, gpu: Any) -> list[tuple[float, list[float]]]:
-        """Return what is known of the stock of a type: times, and how likely what was
-        observed is at each status.
+        """Return observations of a type's stock: times, with a likelihood per status.
 
-        Of delays that have ended only the latest that shows its status counts, and what
-        comes after it: the stock has forgotten the others.
+        Of completed delays and observed statuses, only the latest that determines the
+        status is used, and later ones, since the stock's earlier path no longer
+        matters.
         """
         open_delays: list[tuple[float, list[float]]] = []
         ended: list[tuple[float, list[float]]] = []
@@ -530,8 +526,9 @@ def _misses(
     generator: Generator,
     status: Callable[[float], Status],
 ) -> int:
-    """Return with how many observations a course of the stock does not agree; it agrees
-    with one as often as that is likely.
+    """Return the number of observations with which a stock path disagrees.
+
+    It agrees with an observation with a probability proportional to the likelihood.
     """
     missed = 0
     for time_s, likely in observed:
@@ -540,7 +537,7 @@ def _misses(
 
 
 class ResumedSubject(state.FromStateSubject, RentalSubject):
-    """Runs from a state."""
+    """Runs that start from a state."""
 
     def not_compiled(self, policy: Any) -> str:
         model = self.model

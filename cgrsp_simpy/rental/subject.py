@@ -29,11 +29,11 @@ NEEDS = {
 
 
 class RentalSubject(Subject):
-    """Runs in the compiled loop if possible; a study keeps the sums of a run."""
+    """Runs in the compiled loop if possible; a study stores the totals of a run."""
 
     @property
     def common(self) -> str:  # type: ignore[override]
-        """The starting day in the record, if the market is replayed."""
+        """The name "starting day" if the market is replayed, otherwise ""."""
         return "starting day" if self.model.market.series else ""
 
     def in_common(self, seed: int) -> int:
@@ -44,7 +44,7 @@ class RentalSubject(Subject):
         return Drawn(self.model.workload, self.model.service, seed)
 
     def make_policy(self, policy: Any) -> Any:
-        """As `Subject.make_policy`; InputError for suspensions that terms forbid."""
+        """As `Subject.make_policy`; InputError if the terms forbid its suspensions."""
         policy = super().make_policy(policy)
         allowed = "of a scenario whose terms allow suspension"
         suspends = getattr(policy, "suspends", False)
@@ -70,7 +70,7 @@ class RentalSubject(Subject):
         return bulk(self.model, policy, seed, drawn, records) if plain else None
 
     def outcome(self, run: Run) -> list[Any]:
-        """Return the sums of a run, in the order of the fields of Totals."""
+        """Return the totals of a run, in the order of the fields of Totals."""
         return [getattr(run.tally, item.name) for item in fields(Totals)]
 
     def figures(self, outcome: Sequence[Any]) -> dict[str, Any]:
@@ -79,9 +79,9 @@ class RentalSubject(Subject):
     def completed(self, parameters: dict[str, Any]) -> dict[str, Any]:
         """As `Subject.completed`.
 
-        slots: their number, a list of names of types, or pairs of an hour and a number.
+        slots: number of slots, a list of type names, or pairs of an hour and a number.
         gpus: a catalogue ("thesis", "2025" or a CSV file). market.clock: "calibrated"
-        or "printed", started at the hour of day of a log or of rates by hour.
+        or "printed", started at the hour of day of a log or of hourly rates.
         """
         gpus, clock = parameters.get("gpus"), parameters.get("market.clock")
         if "slots" in parameters:

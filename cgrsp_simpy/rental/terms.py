@@ -34,7 +34,7 @@ PerHour = Annotated[tuple[NotNegative, ...], listed("24 numbers, one per hour", 
 
 @declared("{} of {gpu}")
 class Preemption:
-    """How often the market preempts an instance of a GPU type."""
+    """Rate at which the market preempts instances of a GPU type."""
 
     gpu: str = parameter("Name of the type.")
     per_h: NotNegative | PerHour = parameter(
@@ -44,7 +44,7 @@ class Preemption:
 
     @property
     def by_hour(self) -> tuple[float, ...]:
-        """The rate per hour in each hour of the day."""
+        """The rate per hour, for each hour of the day."""
         return self.per_h if isinstance(self.per_h, tuple) else (self.per_h,) * HOURS
 
 
@@ -53,9 +53,9 @@ class Terms:
     """The terms of renting instances for the slots; the defaults are the thesis's.
 
     An instance is rented for a slot when a job is dispatched to it, and returned when
-    the job ends, unless it is kept warm. All costs of an instance are those of the job
-    that uses it, or used it last. Defaults: thesis Eq. 3.2 (the delay at Low stock) and
-    3.11 (execution by the second); Section 6.2.1 (no preemption).
+    the job ends, unless it is kept warm. The job that uses an instance, or used it
+    last, pays all its costs. Sources of the defaults: thesis Eq. 3.2 (delay at Low
+    stock), 3.11 (execution by the second), Section 6.2.1 (no preemption).
     """
 
     retry_s: (
@@ -131,7 +131,7 @@ class Terms:
             require(enough, "checkpoint_s", self.checkpoint_s, allowed)
 
     def preemptions_per_h(self, gpu: str) -> tuple[float, ...]:
-        """Return the preemptions per hour of a type in each hour of the day."""
+        """Return the preemptions per hour of a type, for each hour of the day."""
         own = [each.by_hour for each in self.preemption if each.gpu == gpu]
         return own[0] if own else (self.preemption_per_h,) * HOURS
 
@@ -141,10 +141,10 @@ class Terms:
         """Reject terms under which jobs never end or never reach a checkpoint.
 
         gpus: names of the types that can be rented. longest_s: greatest mean execution
-        time, seconds. Raises InputError for checkpoints that are further apart than
-        that, and for preemptions that are much more frequent than checkpoints; with
-        `taken_when_low` for a type whose stock does not persist, and for one that is
-        never in stock for long enough to save work.
+        time, seconds. Raises InputError for checkpoints further apart than longest_s,
+        and for preemptions much more frequent than checkpoints; with `taken_when_low`
+        also for a type whose stock does not persist, or is never in stock long enough
+        to save work.
         """
         if self.checkpoint_s is not None:
             allowed = f"less than the longest mean execution time, {longest_s:g} s"
@@ -186,7 +186,7 @@ class Terms:
 
     @cached_property
     def columns(self) -> dict[str, Metric]:
-        """Columns of a job's record beyond the thesis's that a run sums up."""
+        """Columns of a job's record that the terms add; a run records their sums."""
         stopped = self.preemptible or self.suspension
         writes = self.checkpoint_s is not None and self.checkpoint_cost_s > 0
         restarts = stopped and self.restart_s > 0
@@ -217,7 +217,7 @@ class Terms:
 
     @cached_property
     def metrics(self) -> dict[str, Metric]:
-        """The figures of a run besides the thesis's."""
+        """The metrics of a run that the terms add to those of the thesis."""
         if self.budget_usd_per_day is None:
             return self.columns
         return {
@@ -227,7 +227,7 @@ class Terms:
 
 
 def rounding_s(used_s: float, minimum_s: float, increment_s: float) -> float:
-    """Return the seconds billed beyond those used, see `Terms`; 0 if unused."""
+    """Return the seconds billed in addition to those used, see `Terms`; 0 if unused."""
     if not used_s:
         return 0.0
     billed_s = max(used_s, minimum_s)

@@ -1,4 +1,4 @@
-"""The TOML file of a scenario of rented slots, written and read."""
+"""Write and read the TOML file of a scenario of rented slots."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ Made = TypeVar("Made")
 
 
 def tables(scenario: Any) -> dict[str, Any]:
-    """Return every parameter of a scenario, as the tables of its TOML file."""
+    """Return all parameters of a scenario, as the tables of its TOML file."""
     check_own(scenario)
     return {
         "name": scenario.name,
@@ -57,7 +57,7 @@ def tables(scenario: Any) -> dict[str, Any]:
 
 
 def tables_schema() -> dict[str, Any]:
-    """Return the JSON schema of these tables, for editors."""
+    """Return the JSON schema of the TOML tables, for editors."""
     text = {"type": "string"}
     slots = {"anyOf": [{"type": "integer"}, {"type": "array", "items": text}]}
     fleet = {"slots": slots, "free_types": {"type": "boolean"}}
@@ -102,7 +102,7 @@ def _workload_table(workload: Workload) -> dict[str, Any]:
 
 
 def described(kind: Callable[..., Made], file: dict[str, Any], path: Path) -> Made:
-    """Return the scenario that the tables of a TOML file describe."""
+    """Return the scenario described by the tables of a TOML file."""
     tables = ("fleet", "workload", "service", "market", "terms", "opening", "gpu")
     check_keys("the file", file, ("name", *tables))
     fleet = file.get("fleet", {})

@@ -1,4 +1,4 @@
-"""A scheduling decision: a policy's view of the state, and its answer."""
+"""A policy's view of the state, and the policy's decision."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ _ID = attrgetter("id")
 class SlotView:
     """A slot as a policy sees it; equal only to itself.
 
-    index: 0, 1, 2, ... in order of registration. gpu: the type that it has, or would be
-    provisioned as. expected_end_s: None when idle; else dispatch time + mean execution
-    time, seconds, without the provisioning delay.
+    index: 0, 1, 2, ... in order of registration. gpu: the type that it has, or as which
+    it would be provisioned. expected_end_s: None if idle; otherwise dispatch time +
+    mean execution time, seconds, without the provisioning delay.
     """
 
     index: int
@@ -47,10 +47,10 @@ class SlotView:
 
 
 class Running(NamedTuple):
-    """A job that holds slots, as a policy that may suspend it sees it.
+    """A job that holds slots, as seen by a policy that may suspend it.
 
-    slots: their indices. since_s: time of the dispatch. left: share of its mean time
-    that is left, as far as is known.
+    slots: indices of the slots. since_s: time of the dispatch. left: known remaining
+    share of the job's mean execution time.
     """
 
     job: Job
@@ -68,7 +68,7 @@ Assignment = tuple[Job, "SlotView | tuple[SlotView, ...]"]
 class JobClass:
     """Waiting jobs that differ only in submission and deadline; live and read-only.
 
-    jobs: by deadline, then submission. deadlines_s: of the jobs.
+    jobs: in order of deadline, then submission. deadlines_s: deadlines of the jobs.
     """
 
     complexity: int
@@ -78,7 +78,7 @@ class JobClass:
     deadlines_s: list[float]
 
     def _add(self, job: Job) -> None:
-        """Insert a job; most are younger, and due later, than all others."""
+        """Insert a job; usually it has the greatest id and the latest deadline."""
         jobs, deadlines_s, due_s = self.jobs, self.deadlines_s, job.deadline_s
         place = len(jobs)
         if place and deadlines_s[-1] > due_s:
@@ -89,7 +89,7 @@ class JobClass:
         list.insert(jobs, place, job)
 
     def _remove(self, job: Job) -> None:
-        """Remove a job; most are the first."""
+        """Remove a job; usually it is the first."""
         jobs, place = self.jobs, 0
         if jobs[0] is not job:
             place = jobs.index(job, bisect_left(self.deadlines_s, job.deadline_s))
@@ -98,7 +98,7 @@ class JobClass:
 
 
 class JobClasses(dict[tuple[int, bool, float], JobClass]):
-    """Classes by what their jobs have in common; one is made when first asked for."""
+    """Job classes by (complexity, tight, weight); each is created on first access."""
 
     def __missing__(self, key: tuple[int, bool, float]) -> JobClass:
         made = self[key] = JobClass(*key, SealedList(), SealedList())
@@ -111,15 +111,15 @@ def _least_by_level(gpus: Iterable[GpuType]) -> tuple[float, ...]:
 
 @dataclass(frozen=True)
 class OperatorKnowledge:
-    """An operator's knowledge by experience; the same for a whole run.
+    """What an operator knows from experience; the same for a whole run.
 
     gpus: the types that can be rented; the first is the reference of estimates (the RTX
     3090 in the thesis). fleet: the types of the C_max slots. free_types: whether an
     idle slot may be provisioned as any type. arrival_rate_per_s: jobs per second.
-    complexity_mix: share of jobs by complexity 1, 2, ... classes: by
-    `Job.deadline_class`. gpus_per_job: mean number of slots. market: the distribution
-    of the stock; of a replayed one, what is known in advance. arrival_rates: by hour;
-    None if constant.
+    complexity_mix: share of jobs by complexity 1, 2, ... classes: deadline classes, by
+    `Job.deadline_class`. gpus_per_job: mean number of slots. market: distribution of
+    the stock; if stock is replayed, what is known in advance. arrival_rates: hourly
+    rates; None if the rate is constant.
     """
 
     gpus: tuple[GpuType, ...]
@@ -140,17 +140,17 @@ class OperatorKnowledge:
 
     @cached_property
     def types(self) -> Mapping[GpuType, int]:
-        """Types of slots -> number of slots; free types: once each."""
+        """Maps each type to its number of slots; to 1 if types are free."""
         return SealedDict(Counter(self.gpus if self.free_types else self.fleet))
 
     @cached_property
     def fastest_s(self) -> tuple[float, ...]:
-        """Least mean execution time over all slots, seconds, by complexity - 1."""
+        """Least mean execution time over all slots in seconds, by complexity - 1."""
         return _least_by_level(self.types)
 
     @cached_property
     def slowest_s(self) -> tuple[float, ...]:
-        """Greatest mean execution time over all slots, seconds, by complexity - 1."""
+        """Greatest mean execution time over all slots in seconds, by complexity - 1."""
         return tuple(map(max, zip(*[gpu.mean_execution_s for gpu in self.types])))
 
     @cached_property
@@ -169,16 +169,16 @@ class OperatorKnowledge:
 
 
 def own_stream(seed: int) -> Random:
-    """Return the policy's own generator, Python's, which is fast for single draws."""
+    """Return the policy's generator, Python's Random, fast for single draws."""
     return Random(int.from_bytes(stream(seed, "policy").bytes(16)))
 
 
 class View:
-    """The state at a decision, read-only; without draws and future jobs.
+    """Read-only view of the state at a decision, without draws and future jobs.
 
-    One view serves the whole run and shows the present. known: of the scenario before
-    the run. stock: of the market at dispatches. seed: of the policy's own random
-    numbers, and of the statuses shown.
+    One view serves the whole run and always shows the current state. known: what is
+    known of the scenario before the run. stock: stock of the market at dispatches.
+    seed: seed of the policy's random numbers, and of the statuses shown.
     """
 
     __slots__ = (
@@ -248,7 +248,7 @@ class View:
         return self._queue
 
     def filtered(self, shown: Callable[[Job], bool]) -> View:
-        """Return the view with only the waiting jobs for which `shown` is true."""
+        """Return the view with only those waiting jobs for which `shown` is true."""
         other = copy(self)
         other._waiting = list(filter(shown, self._waiting))
         other._queue = other._classes = None
@@ -266,12 +266,12 @@ class View:
         return self._waiting[:number]
 
     def waiting_job(self, place: int) -> Job:
-        """Return the waiting job at a place in order of submission: 0, 1, 2, ..."""
+        """Return the waiting job at a position in order of submission, from 0 on."""
         return self._waiting[place]
 
     @property
     def classes(self) -> Collection[JobClass]:
-        """The waiting jobs by class, for orders by tier; live, for this decision."""
+        """The waiting jobs by class, for orders by tiers; valid for this decision."""
         if self._classes is None:
             self._classes = JobClasses()
             for job in self._waiting:
@@ -279,10 +279,10 @@ class View:
         return self._classes.values()
 
     def in_order(self, rule: Any, key_of: Callable[[View], OrderKey]) -> list[Any]:
-        """Return the keys of the waiting jobs in ascending order; live and read only.
+        """Return the keys of the waiting jobs in ascending order; live and read-only.
 
-        rule: identifies the order. key_of: returns its key, a function of a job whose
-        value ends with the job's id and the job, and does not change while it waits.
+        rule: identifies the order. key_of: returns the key function of the order; a key
+        must end with the job's id and the job, and must not change while the job waits.
         """
         if rule not in self._orders:
             key = key_of(self)
@@ -290,7 +290,7 @@ class View:
         return self._orders[rule][1]
 
     def share_left(self, job: Job) -> float:
-        """Return the share of a waiting job's mean time left; 1 if it never ran."""
+        """Return the remaining share of a waiting job's mean execution time."""
         return max(0.0, 1.0 - self._done.get(job, 0.0))
 
     @property
@@ -307,7 +307,7 @@ class View:
         )
 
     def _left_of(self, claim: Claim) -> float:
-        """Return the share of a running job's mean time that is left."""
+        """Return the remaining share of a running job's mean execution time."""
         job, left = claim.job, self.share_left(claim.job)
         if claim.started_s != claim.started_s:  # it is being provisioned
             return left
@@ -319,7 +319,7 @@ class View:
 
     @property
     def slots(self) -> tuple[SlotView, ...]:
-        """All slots."""
+        """All slots of the fleet."""
         slots = self._slots.copy()
         for index, (gpu, end_s) in self._busy.items():
             slots[index] = SlotView(index, gpu, end_s)
@@ -337,13 +337,13 @@ class View:
 
     @property
     def next_end_s(self) -> float | None:
-        """Expected end of the first busy slot, seconds; None if there is none."""
+        """Earliest expected end of a busy slot, in seconds; None if none is busy."""
         if self._ends_s is None:
             self._ends_s = sorted([end_s for _, end_s in self._busy.values()])
         return self._ends_s[0] if self._ends_s else None
 
     def offers(self) -> list[SlotView]:
-        """Return the first idle slot of each type; with free types one as each type.
+        """Return the first idle slot of each type; with free types, one as each type.
 
         Slots with a warm instance come first.
         """
@@ -358,7 +358,7 @@ class View:
     def offers_after(
         self, offers: Sequence[SlotView], taken: SlotView
     ) -> list[SlotView]:
-        """Return the offers without one of them, replaced by the next idle slot."""
+        """Return the offers with a taken slot replaced by the next idle one, if any."""
         index = taken.index
         later = self._run.ledger.mask & self._after(index)
         if self._choices:
@@ -369,12 +369,12 @@ class View:
         return [self._slots[index] for index in sorted(left)]
 
     def _first(self, mask: int) -> int:
-        """Return the first of some idle slots; those with warm instances come first."""
+        """Return the first idle slot of a mask, of those with warm instances if any."""
         warm = sum(1 << index for index in self._warm) & mask if self._warm else 0
         return lowest_bit(warm or mask)
 
     def _after(self, index: int) -> int:
-        """Return the slots after one, of those that are warm and of the others."""
+        """Return a mask of the slots that follow one; warm slots precede the others."""
         later = -1 << index + 1
         if not self._warm:
             return later
@@ -387,8 +387,8 @@ class View:
     def status(self, slot: SlotView) -> Status:
         """Return the stock status shown for a slot's type (thesis Eq. 3.1).
 
-        If the stock can be seen, that of the market at `seen_s`; otherwise one draw per
-        type and decision, independent of the status that a dispatch meets.
+        If the stock can be observed, it is the market's status at `seen_s`; otherwise
+        it is one draw per type and decision, independent of the status at a dispatch.
         """
         name = slot.gpu.name
         if name not in self._statuses:
@@ -402,7 +402,7 @@ class View:
         return self._statuses[name]
 
     def seen_s(self, slot: SlotView) -> float | None:
-        """Return the last look at a slot's type, seconds; None if stock is not seen."""
+        """Return the time of the last observation of a type's stock, or None."""
         return self._stock.seen_s(slot.gpu, self._now_s)
 
     def warm(self, slot: SlotView) -> bool:
@@ -411,11 +411,11 @@ class View:
         return kept is not None and kept.gpu == slot.gpu
 
     def mean_s(self, job: Job, slot: SlotView) -> float:
-        """Return the mean execution time on a slot, seconds (W-bar of Eq. 3.12)."""
+        """Return the mean execution time on a slot, in seconds (W-bar of Eq. 3.12)."""
         return slot.gpu.mean_execution_s[job.complexity - 1]
 
     def fastest_s(self) -> tuple[float, ...]:
-        """Return the least mean time on all offers, seconds, by complexity - 1."""
+        """Return the least mean time over the offers, in seconds, by complexity - 1."""
         if self._choices:
             return self._known.fastest_s
         gpus = [offer.gpu for offer in self.offers()]
@@ -424,17 +424,17 @@ class View:
     # ---- hooks of the engine ----
 
     def summary(self) -> str:
-        """Return the text of a decision in a listing."""
+        """Return a description of the decision for listings."""
         return f"{len(self._waiting)} waiting, {self.idle_count} idle"
 
     def on_decision(self, now_s: float) -> None:
-        """Begin a decision."""
+        """Start a decision."""
         self._now_s = now_s
         if self._statuses:
             self._statuses = {}
 
     def on_enqueue(self, job: Job) -> None:
-        """Add a waiting job, which is the youngest or has waited before."""
+        """Add a waiting job; its id is the greatest unless it has waited before."""
         waiting, self._queue = self._waiting, None
         if waiting and waiting[-1].id > job.id:  # it has waited before
             insort(waiting, job, key=_ID)
@@ -459,11 +459,11 @@ class View:
     def parse_assignment(
         self, claim: Claim, chosen: Any
     ) -> Sequence[tuple[int, float]]:
-        """Return index and amount (1) of each slot of an assignment.
+        """Return the index and amount (1) of each slot of an assignment.
 
         Sets the terms of the claim: the type of each slot, and the mean execution time
-        in seconds. chosen: a SlotView of the offers, or a list or tuple of one per GPU
-        of the job; AssignmentError if it is none.
+        in seconds. chosen: a SlotView from the offers, or a list or tuple of one per
+        GPU of the job. Raises AssignmentError for anything else.
         """
         job, parts, ends_s = claim.job, (), self._ends_s
         views = (
@@ -490,7 +490,7 @@ class View:
         return parts
 
     def _checked(self, view: Any) -> GpuType:
-        """Return the type of a slot that is idle, and may have it."""
+        """Return the type of a slot; raise AssignmentError if it cannot be assigned."""
         index = view.index if type(view) is SlotView else None
         if type(index) is not int or not 0 <= index < len(self._slots):
             raise AssignmentError(f"{view!r}, which is not a slot of the fleet")
@@ -505,17 +505,17 @@ class View:
         return gpu
 
     def mark_busy(self, index: int, end_s: float) -> None:
-        """Mark a slot without a job as busy up to an expected time in seconds."""
+        """Mark a slot without a job as busy until an expected time, in seconds."""
         self._busy[index] = self._slots[index].gpu, end_s
         self._run.ledger.mask &= ~(1 << index)
 
     def on_full(self, number: int) -> None:
-        """Do nothing: the run's mask marks idle slots."""
+        """Do nothing, since the run's mask marks idle slots."""
 
     on_available = on_full
 
     def on_release(self, claim: Claim) -> None:
-        """Free the slots of a claim."""
+        """Make the slots of a claim idle."""
         for index, _ in claim.parts:
             _, end_s = self._busy.pop(index)
             if self._ends_s is not None:
@@ -524,7 +524,7 @@ class View:
                 self.bill_overtime(index)
 
     def bill_overtime(self, index: int) -> None:
-        """Bill a closed slot for the time that a job still held it."""
+        """Bill a closed slot for the time during which a job still held it."""
         more_s = max(0.0, self._run.now_s - self._run.closed[index])
         self._run.records.tally.more["overtime_h"] += more_s / 3600.0
 
@@ -532,11 +532,11 @@ class View:
 class Policy(Protocol):
     """A scheduling policy: a function of a view.
 
-    It returns pairs (job, slot) and, optionally, a Wake; with Suspends if the terms of
-    renting allow that. It is called when a slot is idle; with a true attribute
-    `suspends` at each arrival, too. A job with several GPUs is paired with a tuple of
-    as many slots. Slots may remain idle on purpose.
+    It returns pairs (job, slot) and, optionally, a Wake; and Suspends if the terms of
+    renting allow them. It is called when a slot is idle; if its attribute `suspends` is
+    true, also at each arrival. A job with several GPUs is paired with a tuple of as
+    many slots. Slots may be left idle intentionally.
     """
 
     def __call__(self, view: View) -> Iterable[Assignment | Wake | Suspend] | None:
-        """Decide."""
+        """Return the decision."""

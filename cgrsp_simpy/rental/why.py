@@ -1,4 +1,4 @@
-"""Reasons of a run: the stock over time, and the rules' ranks at each decision."""
+"""Reasons for decisions: the stock over time, and the rules' ranks per decision."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def is_traceable(rule: Any) -> bool:
 
 
 def explained(policy: Any, view: View) -> tuple[Any, dict[int, str]]:
-    """Return a policy's answer, and the reasons per job; none for your own policy."""
+    """Return a policy's decision and the reasons by job, empty for your own policy."""
     reasons: dict[int, str] = {}
     if type(policy) is Triage:
         return policy.explained(view, reasons), reasons
@@ -74,7 +74,7 @@ class TracingPolicy(ListPolicy):
         return super().__call__(view)
 
     def _told(self, view: View, job: Job, offers: Sequence[SlotView]) -> SlotView:
-        """Return the rule's offer, then describe it, as a rule may draw."""
+        """Return the rule's choice, and then describe it, since a rule may draw."""
         rule, said = self._rule, list[str]()
         best = rule(view, job, offers)
         for offer in (best, *(offer for offer in offers if offer is not best)):
@@ -88,10 +88,10 @@ class TracingPolicy(ListPolicy):
 
 
 def bands(market: Market, slots: Sequence[GpuType], seed: int, end_s: float) -> Bands:
-    """Return the stock of the slots' types up to an end, seconds.
+    """Return the stock of the slots' types over time, up to end_s seconds.
 
-    If each dispatch draws its own status, the chance of Low stock. Scarce: that chance,
-    averaged over the types, is above its mean over the day.
+    If each dispatch draws its status, levels are probabilities of Low stock. Scarce
+    spans: that probability, averaged over the types, is above its mean over the day.
     """
     gpus, stock, levels = list(dict.fromkeys(slots)), Stock(market, seed), {}
     for gpu in gpus:

@@ -88,7 +88,7 @@ class Workload(Protocol):
 
 
 class _Luck:
-    """The hidden draws of a seed's jobs, in order of submission."""
+    """The hidden draws of the jobs of a seed, in order of submission."""
 
     def __init__(self, seed: int, service: Service) -> None:
         self._service = service
@@ -97,7 +97,7 @@ class _Luck:
         )
 
     def take(self, complexity: np.ndarray, factors: Any = None) -> Columns:
-        """Draw for the next jobs; measured service factors replace drawn ones."""
+        """Return draws for the next jobs; measured factors replace random ones."""
         number = len(complexity)
         if factors is None:
             factors = self._service.factors(self._factor, complexity)
@@ -127,12 +127,12 @@ class Drawn:
 
     @cached_property
     def columns(self) -> list[Columns]:
-        """Blocks, as a workload's `columns`."""
+        """Blocks of jobs, as yielded by a workload's `columns`."""
         workload, service, seed = self._what
         return list(workload.columns(seed, service))  # type: ignore[attr-defined]
 
     def redrawn(self, seed: int) -> Drawn:
-        """Return the same jobs with draws of another seed, except measured factors."""
+        """Return the same jobs with another seed's draws, except measured factors."""
         workload, service, _ = self._what
         submit_s, jobs, draws = zip(*self._jobs)
         columns = [np.array(column) for column in zip(*jobs)]
@@ -146,16 +146,16 @@ class Drawn:
 
 
 def _made(kind: type[T], columns: Columns) -> Iterator[T]:
-    """Return named tuples from columns of all their fields, in C for speed."""
+    """Yield named tuples from columns of all their fields, in C for speed."""
     rows = zip(*[column.tolist() for column in columns])
     return map(tuple.__new__, repeat(kind), rows)  # type: ignore[arg-type]
 
 
 class _OfColumns:
-    """Jobs that are made from columns."""
+    """Base class of workloads whose jobs are created from columns."""
 
     def columns(self, seed: int, service: Service) -> Iterator[Columns]:
-        """Yield the jobs in blocks: the columns of Job, then those of Draws."""
+        """Yield blocks of jobs: the columns of Job, then those of Draws."""
         raise NotImplementedError
 
     def generate(self, seed: int, service: Service) -> Iterator[tuple[Job, Draws]]:
@@ -170,7 +170,7 @@ Submissions = Callable[[int], np.ndarray]
 
 
 def _summed_gaps(seed: int, mean: float) -> Submissions:
-    """Return the times of a Poisson process of a seed with gaps of this mean."""
+    """Return a source of Poisson arrival times with a mean interarrival time."""
     arrivals, last = stream(seed, "arrivals"), 0.0
 
     def more(number: int) -> np.ndarray:
@@ -192,7 +192,7 @@ CLASSES = (
 
 
 class _DrawnJobs(_OfColumns):
-    """A number of drawn jobs; the complexity depends at most on the deadline class."""
+    """Random jobs; their complexity depends on the deadline class at most."""
 
     jobs: int
     complexity_mix: tuple[float, ...]
@@ -220,7 +220,7 @@ class _DrawnJobs(_OfColumns):
         )
 
     def _mixes(self) -> np.ndarray:
-        """The mixes of the classes, shape (classes, levels)."""
+        """Return the complexity mixes of the classes, shape (classes, levels)."""
         return np.array(
             [each.complexity_mix or self.complexity_mix for each in self.classes]
         )
@@ -255,9 +255,9 @@ class _DrawnJobs(_OfColumns):
 
 @declared()
 class PoissonWorkload(_DrawnJobs):
-    """A fixed number of jobs with exponential gaps; the first comes after one gap.
+    """A fixed number of jobs with exponential interarrival times.
 
-    Thesis Sections 4.4 and 5.1.1.
+    The first job arrives after one interarrival time. Thesis Sections 4.4 and 5.1.1.
     """
 
     jobs: Count = parameter("Number of jobs, >= 1.")
@@ -273,9 +273,9 @@ class PoissonWorkload(_DrawnJobs):
 class HourlyWorkload(_DrawnJobs):
     """As PoissonWorkload, with arrival rates by hour of day and day of week.
 
-    A nonhomogeneous Poisson process: the arrivals of one of rate 1 on a clock that runs
-    as fast as jobs are expected. With equal rates the submissions are those of
-    PoissonWorkload, except for rounding.
+    The arrivals are a nonhomogeneous Poisson process: a process of rate 1 whose time is
+    transformed by the inverse of the cumulative rate. With equal rates the submissions
+    are those of PoissonWorkload, except for rounding.
     """
 
     jobs: Count = parameter(
@@ -306,9 +306,9 @@ def _rate_per_s(jobs: int, span_s: float) -> float:
 
 @declared()
 class JobList:
-    """A list of jobs with drawn service times.
+    """A list of jobs with random service times.
 
-    Raises InputError for a job that is not allowed, or does not fit the others.
+    Raises InputError for a job that is invalid or inconsistent with the others.
     """
 
     # A job equals only itself; lists are equal by what is on their jobs.
@@ -355,7 +355,7 @@ class JobList:
 
     @property
     def rate_per_s(self) -> float:
-        """Jobs per second up to the last submission; infinite if all come at 0."""
+        """Jobs per second until the last submission; inf if all are submitted at 0."""
         return _rate_per_s(self.jobs, self.listed[-1].submit_s)
 
     @property
@@ -364,7 +364,7 @@ class JobList:
         return _shares([job.complexity for job in self.listed])
 
     def _classes(self, tight: Mapping[int, bool]) -> tuple[DeadlineClass, ...]:
-        """Return the classes by index without windows; without weights unless all 1."""
+        """Return the classes by index without windows; weight None unless all are 1."""
         weight = 1.0 if all(job.weight == 1 for job in self.listed) else None
         counts = Counter(job.deadline_class for job in self.listed)
         shares = [counts[index] / self.jobs for index in range(len(self.class_names))]
@@ -379,7 +379,7 @@ class JobList:
         return sum(job.gpus for job in self.listed) / self.jobs
 
     def generate(self, seed: int, service: Service) -> Iterator[tuple[Job, Draws]]:
-        """Yield the jobs, the same for all seeds, each with its draws."""
+        """Yield the jobs, which are the same for all seeds, each with its draws."""
         [columns] = self.columns(seed, service)
         return zip(self.listed, _made(Draws, columns[len(Job._fields) :]))
 
@@ -395,9 +395,9 @@ in_order = rule("in order of time", lambda times_s: list(times_s) == sorted(time
 
 @declared()
 class LoggedWorkload(_OfColumns):
-    """Jobs from a log: submissions and measured seconds are recorded, others drawn.
+    """Jobs from a log: submissions and measured times are recorded, the rest drawn.
 
-    A scheduler does not see the seconds but a size class (complexity 1, 2, 3): the
+    A scheduler does not know the times, but a size class (complexity 1, 2, 3): the
     shortest 40 %, the next 40 %, the rest (the shares of thesis Section 4.4).
     """
 
@@ -491,7 +491,7 @@ class LoggedWorkload(_OfColumns):
 
     @property
     def rate_per_s(self) -> float:
-        """Jobs per second from first to last submission; infinite if all are equal."""
+        """Jobs per second from first to last submission; inf if all are equal."""
         return _rate_per_s(self.jobs, self.submit_s[-1] - self.submit_s[0])
 
     @property
@@ -503,8 +503,8 @@ class LoggedWorkload(_OfColumns):
     def classes(self) -> tuple[DeadlineClass, ...]:
         """Deadline classes by index, with their expected shares.
 
-        Without a window if jobs have their own deadlines, without a weight if they have
-        weights.
+        They have no window if any job has its own deadline, and no weight if any job
+        has a weight other than 1.
         """
         known = self._known_class(slice(None))
         own_deadlines = not np.isnan(self.deadline_s).all()
@@ -525,14 +525,14 @@ class LoggedWorkload(_OfColumns):
         return sum(self.gpus) / self.jobs
 
     def mean_service_s(self) -> tuple[float, ...]:
-        """Mean measured seconds by size class."""
+        """Return the mean measured seconds by size class."""
         service, level = np.asarray(self.service_s), np.asarray(self.complexity)
         return tuple(
             float(service[level == k].mean()) for k in range(1, level.max() + 1)
         )
 
     def _known_class(self, part: slice) -> np.ndarray:
-        """Return the class index per job, -1 if it is drawn."""
+        """Return the class index per job, -1 if the class is drawn."""
         named = np.asarray(self.deadline_class[part])
         window_s = np.asarray(self.deadline_s[part]) - np.asarray(self.submit_s[part])
         by_window = ClassColumns(self.deadlines).of_windows(window_s)
@@ -569,12 +569,12 @@ def read_log(
     """Read a log of real jobs, with deadlines by class.
 
     path, format, window, reading: as in `cgrsp_simpy.logs.read_log`. Required columns:
-    submit_s (when a job is ready) and service_s (seconds on a GPU of speed 1);
-    optional: deadline_s, gpus and weight. Jobs without a GPU or of 0 s are left out.
+    submit_s (time at which a job is ready) and service_s (seconds on a GPU of speed 1);
+    optional: deadline_s, gpus and weight. Jobs without a GPU or of 0 s are skipped.
     deadlines: the deadline classes, by default the thesis's two. class_column: a column
     with the name of each job's class; if a cell is empty, the class follows from the
-    job's deadline, or is drawn. Raises InputError with the file's name, and the line if
-    there is one.
+    job's deadline, or is drawn. Raises InputError with the file's name and, if
+    possible, the line.
     """
     deadlines = deadlines or DeadlineClasses()
     log = read_table(path, format, window=window, **reading)
@@ -629,7 +629,7 @@ def _classes(log: Log, column: str, deadlines: Deadlines) -> tuple[int, ...]:
 
 
 def submissions_s(workload: JobList | LoggedWorkload) -> Sequence[float]:
-    """Return the submissions of a list or log of jobs, seconds, in order."""
+    """Return the submission times of a list or log of jobs, in seconds, in order."""
     if isinstance(workload, JobList):
         return [job.submit_s for job in workload.listed]
     return workload.submit_s
@@ -638,10 +638,10 @@ def submissions_s(workload: JobList | LoggedWorkload) -> Sequence[float]:
 def arrivals_after(
     workload: Any, service: Service, seed: int, now_s: float, number: int, first: int
 ) -> Iterator[tuple[float, Job, Draws]]:
-    """Yield the last jobs of a list or log, or else new ones, after now_s.
+    """Yield the jobs that arrive after now_s, each with its submission and draws.
 
-    first: the first one's id. Raises InputError if those of a list or log arrive
-    before.
+    They are the last `number` jobs of a list or log, or as many new jobs; first: id of
+    the first. Raises InputError if a job of a list or log arrives before now_s.
     """
     if not number:
         return
@@ -663,7 +663,7 @@ def arrivals_after(
 
 
 def widths(workload: Workload) -> Sequence[int]:
-    """Return the numbers of slots that jobs need; empty if all need one."""
+    """Return the number of slots that each job needs; empty if all need one."""
     if isinstance(workload, JobList):
         return [job.gpus for job in workload.listed]
     return workload.gpus if isinstance(workload, LoggedWorkload) else ()

@@ -1,6 +1,6 @@
-"""The compiled loop: a run, event by event, in the order of SimPy's.
+"""The compiled event loop of a run; events have the same order as in SimPy.
 
-`rental.bulk` fills the arrays of `state` and calls `advance`, of `loop` or `triage`,
-until it returns ENDED; the arrays keep the state in between, so that jobs, stock and
-rows pass in blocks. Times: seconds.
+`rental.bulk` fills the arrays of `state` and calls `advance`, from `loop` or `triage`,
+until it returns ENDED. The arrays keep the state between calls, so that jobs, stock and
+rows can be exchanged in blocks. Times are in seconds.
 """

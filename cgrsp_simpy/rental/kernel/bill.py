@@ -1,4 +1,4 @@
-"""Instances under terms other than the thesis's, and what they cost."""
+"""Instances under terms other than the thesis's, and their costs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ called(rounding_s)
 
 @inlined
 def rented(run: State, setting: Setting, row: int, kind: int, slot: int) -> bool:
-    """Rent the instance of a slot to a job; whether it is a warm one."""
+    """Rent the instance of a slot for a job; return whether it is a warm one."""
     warm = False
     if run.fleet[slot].payer >= 0:
         end_idle(run, setting, slot)
@@ -32,7 +32,7 @@ def rented(run: State, setting: Setting, row: int, kind: int, slot: int) -> bool
 
 @inlined
 def come(run: State, setting: Setting, first: int) -> None:
-    """Start the instances of a job; a warm one has waited for the others."""
+    """Start the instances of a job; bill a warm one for waiting for the others."""
     row = run.fleet[first].row
     job = run.rows[row]
     for nth in range(job.gpus):
@@ -49,7 +49,7 @@ def come(run: State, setting: Setting, first: int) -> None:
 
 @inlined
 def end_idle(run: State, setting: Setting, slot: int) -> None:
-    """End the warm time of an instance."""
+    """End the warm time of an instance and bill it."""
     now_s = run.now_s[0]
     job = run.rows[run.fleet[slot].payer]
     kept = run.kept[run.number.intervals]
@@ -62,7 +62,7 @@ def end_idle(run: State, setting: Setting, slot: int) -> None:
 
 @inlined
 def release_instance(run: State, setting: Setting, slot: int) -> None:
-    """Return an instance to the market."""
+    """Return an instance to the market, and bill the rounding."""
     used_s, job = (
         run.now_s[0] - run.fleet[slot].since_s,
         run.rows[run.fleet[slot].payer],
@@ -84,7 +84,7 @@ def paid(run: State, slot: int) -> None:
 
 @inlined
 def done(run: State, row: int) -> None:
-    """Record a job."""
+    """Record a completed job and free its row."""
     number = run.number
     run.out[number.done] = run.rows[row]
     for nth in range(run.rows[row].gpus):

@@ -1,4 +1,4 @@
-"""The loop over the events of a run, with decisions by rules."""
+"""The event loop of a run, with decisions by rules."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from cgrsp_simpy.rental.kernel.state import (
 def dispatch(
     run: State, setting: Setting, row: int, nth: int, kind: int, slot: int
 ) -> None:
-    """Give a job one of its slots, as a type; with the last it is dispatched."""
+    """Assign a job one of its slots, as a type; the last assignment dispatches it."""
     now_s = run.now_s[0]
     job = run.rows[row]
     first, status, rents = slot, -1, setting.how.rents
@@ -67,7 +67,7 @@ def dispatch(
 
 @inlined
 def announce(run: State) -> None:
-    """Schedule the next arrival; at once, if its time has come."""
+    """Schedule the next arrival; immediately, if its time has passed."""
     at_s, now_s, leaf = run.jobs[run.number.next].submit_s, run.now_s[0], len(run.fleet)
     if at_s <= now_s:
         comes(run, leaf, now_s, -1)
@@ -77,7 +77,7 @@ def announce(run: State) -> None:
 
 @inlined
 def vacate(run: State, setting: Setting, slot: int) -> None:
-    """Make a slot idle; its instance is kept or returned."""
+    """Make a slot idle, and keep or return its instance."""
     now_s = run.now_s[0]
     run.fleet[slot].held_s += now_s - run.rows[run.fleet[slot].row].dispatch_s
     run.fleet[slot].row = -1
@@ -92,7 +92,7 @@ def vacate(run: State, setting: Setting, slot: int) -> None:
 
 @inlined
 def end(run: State, setting: Setting, first: int) -> None:
-    """End the job of a first slot."""
+    """End the job whose first slot is given."""
     row = run.fleet[first].row
     job = run.rows[row]
     job.finish_s = run.now_s[0]
@@ -107,7 +107,7 @@ def end(run: State, setting: Setting, first: int) -> None:
 
 @inlined
 def expire(run: State, setting: Setting, slot: int) -> None:
-    """Return a warm instance that no job has used in time."""
+    """Return a warm instance that no job used in time."""
     end_idle(run, setting, slot)
     release_instance(run, setting, slot)
     comes(run, slot, math.inf, 0)
@@ -116,7 +116,7 @@ def expire(run: State, setting: Setting, slot: int) -> None:
 
 @inlined
 def carry_out(run: State, setting: Setting) -> None:
-    """Dispatch what a decision assigned."""
+    """Dispatch the jobs that a decision assigned."""
     number = run.number
     for sent in run.sent[: number.sent]:
         dispatch(run, setting, sent.row, sent.nth, sent.kind, sent.slot)
@@ -126,7 +126,7 @@ def carry_out(run: State, setting: Setting) -> None:
 
 @inlined
 def until_decision(run: State, setting: Setting) -> int:
-    """Continue until the policy decides, something is needed, or the run has ended."""
+    """Process events until the policy decides, data are needed or the run ends."""
     number, kinds = run.number, len(setting.price)
     while True:
         if number.open:
@@ -176,7 +176,7 @@ def until_decision(run: State, setting: Setting) -> int:
 
 @standalone
 def advance(run: State, setting: Setting) -> int:
-    """Continue until something is needed, or the run has ended."""
+    """Process events until data are needed or the run ends; return which."""
     while True:
         need = until_decision(run, setting)
         if need != DECIDE:

@@ -1,4 +1,4 @@
-"""What happens next, which jobs wait, and which slots are idle."""
+"""The event list, the queue of waiting jobs, and the idle slots."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cgrsp_simpy.rental.kernel.state import TIERS, Setting, State
 
 @inlined
 def comes(run: State, leaf: int, at_s: float, order: int) -> None:
-    """Set the next event of a leaf, and so of all."""
+    """Set the next event of a leaf, and update the tree of the earliest event."""
     run.at_s[leaf], run.order[leaf] = at_s, order
     node = (leaf + len(run.at_s)) >> 1
     while node:
@@ -29,14 +29,14 @@ def comes(run: State, leaf: int, at_s: float, order: int) -> None:
 
 @inlined
 def later(run: State, leaf: int, at_s: float) -> None:
-    """Schedule an event after all others of the same instant."""
+    """Schedule an event after all others at the same time."""
     comes(run, leaf, at_s, run.number.order)
     run.number.order += 1
 
 
 @inlined
 def reached(now_s: float, at_s: float) -> float:
-    """Return a later time on the clock, never before it by rounding."""
+    """Return at_s as reached by a delay from now_s, not earlier due to rounding."""
     delay_s = at_s - now_s
     if now_s + delay_s < at_s:
         delay_s = np.nextafter(delay_s, math.inf)
@@ -48,7 +48,7 @@ def reached(now_s: float, at_s: float) -> float:
 
 @inlined
 def join(run: State, setting: Setting) -> bool:
-    """Add the next job to the queue; False without room."""
+    """Add the next job to the queue; return False if there is no room."""
     number, job = run.number, run.jobs[run.number.next]
     job_class = 0
     if not setting.how.first_come:
@@ -77,7 +77,7 @@ def join(run: State, setting: Setting) -> bool:
 
 @inlined
 def leave(run: State, job_class: int, at: int) -> int:
-    """Remove a job from the queue; return by how much those before it moved."""
+    """Remove a job from the queue; return the shift of the jobs before it, 0 or 1."""
     first = run.first[job_class]
     last = run.last[job_class]
     due_s = run.due_s[job_class]
@@ -107,9 +107,9 @@ def take(run: State, job_class: int, tier: int) -> None:
 
 @inlined
 def offered(run: State, setting: Setting) -> int:
-    """Return how many types can be provisioned now, each on its first idle slot.
+    """Set the offers: types that can be provisioned now; return their number.
 
-    By slot; free types are all offered on the first idle slot.
+    Types are in order of their first idle slot; free types share the first one.
     """
     number, free = 0, setting.how.free_types
     for kind in range(len(setting.price)):

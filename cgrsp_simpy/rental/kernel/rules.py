@@ -1,4 +1,4 @@
-"""Decisions by rules: the next job, and the type of slot that it takes."""
+"""Decisions by rules: the next job, and the type of its slot."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cgrsp_simpy.rental.kernel.state import LAST, TIERS, Setting, State
 
 @inlined
 def by_law(setting: Setting, kind: int, at_s: float, uniform: float) -> int:
-    """Return the status of a type at a variate (thesis Eq. 3.1)."""
+    """Return the status of a type for a variate (thesis Eq. 3.1)."""
     hour = (setting.start_h[0] + at_s / 3600.0) % 24.0
     band = bisect(setting.hours, hour, 0, len(setting.hours), True) - 1
     if uniform < setting.below[kind, band, 0]:
@@ -23,7 +23,7 @@ def by_law(setting: Setting, kind: int, at_s: float, uniform: float) -> int:
 
 @inlined
 def held(run: State, kind: int, at_s: float) -> float:
-    """Return the variate of a type whose stock persists."""
+    """Return the current variate of a type whose stock persists."""
     epochs_s = run.epochs_s[kind]
     level: float = run.levels[kind, bisect(epochs_s, at_s, 0, len(epochs_s), True) - 1]
     return level
@@ -51,7 +51,7 @@ def show(run: State, setting: Setting, kind: int) -> int:
 
 @inlined
 def ranked(run: State, setting: Setting) -> bool:
-    """Set the tiers of each class; False if a rule failed."""
+    """Set the tiers of each class; return False if a rule failed."""
     answer = run.answer
     for job_class in range(len(run.first)):
         begin, last = run.first[job_class], run.last[job_class]
@@ -84,7 +84,7 @@ def ranked(run: State, setting: Setting) -> bool:
 
 @inlined
 def indexed(run: State, setting: Setting, job_class: int) -> bool:
-    """Set the rank of a class's first job, by an index; False if its rule failed."""
+    """Set the index of a class's first job as its rank; False if the rule failed."""
     if run.took[job_class, 0] == run.last[job_class]:
         return True
     job = run.rows[run.who[job_class, run.took[job_class, 0]]]
@@ -100,7 +100,7 @@ def indexed(run: State, setting: Setting, job_class: int) -> bool:
 
 @inlined
 def of_class(run: State, setting: Setting, level: int, tight: float) -> None:
-    """Set the figures of a class of jobs."""
+    """Set the rule arguments that describe a class of jobs."""
     figures = run.figures[0]
     figures.reference_s = setting.by_level[0, level]
     figures.fastest_s = setting.by_level[1, level]
@@ -134,7 +134,7 @@ def first_of(run: State, setting: Setting) -> tuple[int, int]:
 
 @inlined
 def placed(run: State, setting: Setting, row: int) -> int:
-    """Return the type for a job, the first of least score; -1 if a rule failed."""
+    """Return the type with the least score for a job; -1 if a rule failed."""
     number = offered(run, setting)
     job = run.rows[row]
     figures = run.figures[0]
@@ -178,7 +178,7 @@ def placed(run: State, setting: Setting, row: int) -> int:
 
 @inlined
 def by_rules(run: State, setting: Setting) -> bool:
-    """Dispatch jobs by rules; False if one failed."""
+    """Dispatch jobs by rules; return False if a rule failed."""
     number = run.number
     figures = run.figures[0]
     best, row, gpus, nth = 0, 0, 0, 0

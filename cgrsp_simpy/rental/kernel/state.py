@@ -24,7 +24,7 @@ Array = np.ndarray[Any, Any]
 
 
 def record(whole: str = "", real: str = "") -> np.dtype[Any]:
-    """Return a type of records of whole and of real numbers, of 8 bytes each."""
+    """Return a dtype of named integers and floating-point numbers, 8 bytes each."""
     return np.dtype(
         [(name, "i8") for name in whole.split()]
         + [(name, "f8") for name in real.split()]
@@ -98,20 +98,21 @@ class State(
         "took stop rank offers fastest_s figures answer fronts taken turn sent",
     )
 ):
-    """A run in progress.
+    """Arrays of a run in progress.
 
-    now_s, horizon_s: [1], the clock, and until when the stock is known. jobs: those to
-    come. rows: waiting and running jobs, slots: theirs; free: numbers of unused rows.
-    due_s, who: by class, deadlines and rows of waiting jobs, from `first` to `last`.
-    at_s, order, tree: next event per slot (of a job's slots, at the first), and at the
-    two leaves behind them the next arrival and the policy's next Wake; the leaf of the
-    earliest is tree[1]. fleet: by slot. idle: by group of slots that are offered alike,
-    the first idle one. out, out_slots: rows of ended jobs; kept: times of warm
-    instances. seen: variates for the statuses shown; shown: by index of a type.
-    epochs_s, levels: by type, variates and their starts. took, stop, rank: of each
-    class and tier. offers: types, in order. fastest_s: by level, over idle slots.
-    figures, answer: of a rule. fronts, taken: of triage; turn: classes in order of
-    their first arrival. sent: assignments of a decision.
+    now_s, horizon_s: [1], the clock, and the time up to which the stock is drawn. jobs:
+    the next arrivals. rows: waiting and running jobs; slots: their slots; free: unused
+    rows. due_s, who: by class, deadlines and rows of waiting jobs, from `first` to
+    `last`. at_s, order, tree: next event per slot (of a job, at its first slot), and in
+    two more leaves the next arrival and the policy's next Wake; tree[1] is the leaf of
+    the earliest. fleet: one record per slot. idle: first idle slot per group of slots
+    that are offered together. out, out_slots: completed jobs; kept: warm intervals of
+    instances. seen: variates for the statuses shown; shown: statuses by index of a
+    type. epochs_s, levels: by type, starts of variates and the variates. took, stop,
+    rank: first job, end and rank of each class and tier. offers: types on offer, in
+    order. fastest_s: least mean time on idle slots, by level. figures, answer:
+    arguments and result of a rule. fronts, taken: values used by triage; turn: classes
+    in order of their first arrival. sent: assignments of a decision.
     """
 
     __slots__ = ()
@@ -124,15 +125,16 @@ class Setting(
         "delay_s look_s holds by_level mix alike level tight weight law terms",
     )
 ):
-    """The constants of a run.
+    """Constants of a run.
 
-    rules: addresses of order and score; of_order, of_score: parameters. group: by slot.
-    mean_s: [type, level]. price: USD per hour, by type. gpu: by type, its index. below:
-    [type, band, 2], variates below which stock is High, Medium. hours: of day, starts
-    of bands; start_h: [1]. delay_s: [status, 2]. look_s: by type, seconds between
-    polls, -1 if nothing is seen. holds: by type, whether its stock persists. by_level:
-    means on the reference type, the least, the greatest; mix: shares. alike: class by
-    level and deadline class; level, tight, weight: by class. law: of triage.
+    rules: addresses of order and score; of_order, of_score: their parameters. group:
+    group of each slot. mean_s: [type, level]. price: USD per hour, by type. gpu: index
+    of each type in the scenario. below: [type, band, 2], variates below which stock is
+    High, at least Medium. hours: starts of bands, hours of day; start_h: [1]. delay_s:
+    [status, 2]. look_s: by type, seconds between polls, -1 if stock is not observed.
+    holds: by type, whether stock persists. by_level: mean times on the reference type,
+    least, greatest; mix: shares. alike: class by level and deadline class; level,
+    tight, weight: by class. law: Law used by triage.
     """
 
     __slots__ = ()

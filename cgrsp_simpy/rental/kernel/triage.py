@@ -1,4 +1,4 @@
-"""The loop with decisions by triage."""
+"""The event loop with decisions by triage."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ for function in CALLED:
 
 @inlined
 def by_cost(run: State, setting: Setting) -> bool:
-    """Dispatch jobs as triage does; False if it would be woken at once."""
+    """Dispatch jobs as triage does; return False if it would wake at once."""
     number, now_s, law = run.number, run.now_s[0], setting.law
     band, turn = band_at(law, now_s), run.turn[: run.number.classes]
     queue = Queue(run.due_s, run.first, run.last, setting.weight, setting.level, turn)
@@ -59,7 +59,7 @@ def by_cost(run: State, setting: Setting) -> bool:
 
 @inlined
 def on_offer(run: State, setting: Setting) -> int:
-    """As `offered`, with types of warm slots after all others."""
+    """As `offered`; a type with a warm slot has its index plus the number of types."""
     number, types = offered(run, setting), len(setting.price)
     for place in range(number):
         kind = run.offers[place]
@@ -72,7 +72,7 @@ def on_offer(run: State, setting: Setting) -> int:
 
 @inlined
 def soonest(run: State, delays: Array, offers: int) -> int:
-    """Return the offered type of least mean delay; ties go to the first."""
+    """Return the offered type with the least mean delay; ties go to the first."""
     best = run.offers[0]
     for place in range(1, offers):
         kind = run.offers[place]
@@ -83,7 +83,7 @@ def soonest(run: State, delays: Array, offers: int) -> int:
 
 @standalone
 def advance(run: State, setting: Setting) -> int:
-    """Continue until something is needed, or the run has ended."""
+    """Process events until data are needed or the run ends; return which."""
     while True:
         need = until_decision(run, setting)
         if need != DECIDE:

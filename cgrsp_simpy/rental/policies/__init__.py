@@ -1,4 +1,4 @@
-"""Scheduling policies by name: the thesis's, textbook ones, ours; and from text."""
+"""Scheduling policies by name: the thesis's, textbook ones and new ones."""
 
 from __future__ import annotations
 
@@ -65,9 +65,9 @@ SECTIONS = dict(zip(POLICIES, _SECTIONS.split())) | dict.fromkeys(PREEMPTIVE, "6
 
 
 def make_policy(policy: str | Policy) -> Policy:
-    """Make a policy from its text; a callable is returned as it is.
+    """Create a policy from its specification; a callable is returned unchanged.
 
-    policy: "rh", "rh:reserve=2,gate=0.9" or "own.py:youngest_first", or a function of a
-    View. Raises InputError for an unknown name, parameter or file.
+    policy: a string such as "rh", "rh:reserve=2,gate=0.9" or "own.py:youngest_first",
+    or a function of a View. Raises InputError for an unknown name, parameter or file.
     """
     return chosen("policy", policy, POLICIES | PREEMPTIVE)

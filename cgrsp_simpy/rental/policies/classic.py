@@ -37,9 +37,9 @@ def fifo() -> ListPolicy:
 
 @checked
 def spt(cost_weight: Fraction = COST_WEIGHT) -> ListPolicy:
-    """Shortest processing time first, on the slot of best speed, cost and stock.
+    """Shortest processing time first, on the slot with the best speed, cost and stock.
 
-    cost_weight: weight of cost against speed. Thesis Section 4.5.2, Eq. 4.1.
+    cost_weight: weight of cost relative to speed. Thesis Section 4.5.2, Eq. 4.1.
     """
     return ListPolicy(
         shortest_first, speed_cost_stock.with_parameters(cost_weight=cost_weight), "spt"
@@ -47,12 +47,12 @@ def spt(cost_weight: Fraction = COST_WEIGHT) -> ListPolicy:
 
 
 def edf() -> ListPolicy:
-    """Earliest deadline first, on the best stocked, then fastest slot."""
+    """Earliest deadline first, on the fastest slot of those with the best stock."""
     return ListPolicy(by_deadline, stock_then_fastest, "edf")
 
 
 def lcf() -> ListPolicy:
-    """Lowest cost first: by submission, on the slot of least effective cost."""
+    """Lowest cost first: by submission, on the slot with the least effective cost."""
     return ListPolicy(by_submission, least_effective_cost, "lcf")
 
 
@@ -66,9 +66,9 @@ def least_effective_cost(
 
 @checked
 def balanced(alpha: Fraction = 0.8) -> ListPolicy:
-    """By submission, on the slot of best composite of time, price and stock.
+    """By submission, on the slot with the best composite of time, price and stock.
 
-    alpha: weight of time against price. Thesis Section 4.5.5, Eq. 4.2.
+    alpha: weight of time relative to price. Thesis Section 4.5.5, Eq. 4.2.
     """
     return ListPolicy(by_submission, composite.with_parameters(alpha=alpha), "balanced")
 
@@ -82,7 +82,7 @@ def composite(
     status: int,
     alpha: float = 0.8,
 ) -> tuple[float]:
-    """Time and price over the greatest of all types, and stock (thesis Eq. 4.2)."""
+    """Time and price relative to the greatest of all, and stock (thesis Eq. 4.2)."""
     time = mean_s / slowest_s
     price = price_usd_per_h / (dearest_usd_per_h or 1.0)  # all free
     return (alpha * time + (1 - alpha) * price + STOCK_PENALTY[status],)
@@ -90,10 +90,10 @@ def composite(
 
 @checked
 def c_mu(late: AtLeastOne = 11.0) -> ListPolicy:
-    """The c mu rule: the greatest cost of a second over the estimate e first.
+    """The c mu rule: greatest cost of a second divided by the estimate e first.
 
-    late: cost of a second of a job that is late already (others: 1), multiplied by the
-    job's weight; the default is that of `triage`. Cox and Smith 1961.
+    late: cost of a second for a job that is already late (otherwise 1), multiplied by
+    the job's weight; the default is that of `triage`. Cox and Smith 1961.
     """
     return ListPolicy(by_c_mu.with_parameters(late=late), stock_then_fastest, "c-mu")
 
@@ -102,7 +102,7 @@ def c_mu(late: AtLeastOne = 11.0) -> ListPolicy:
 def atc(look_ahead: Positive = 2.0) -> ListPolicy:
     """Apparent tardiness cost: weight x exp(-slack / (K x mean time)) / e.
 
-    look_ahead: K, > 0. Vepsalainen and Morton 1987.
+    look_ahead: K, > 0. e: estimated execution time. Vepsalainen and Morton 1987.
     """
     return ListPolicy(
         by_atc.with_parameters(look_ahead=look_ahead), stock_then_fastest, "atc"
@@ -113,7 +113,8 @@ def atc(look_ahead: Positive = 2.0) -> ListPolicy:
 def covert(look_ahead: Positive = 2.0) -> ListPolicy:
     """Cost over time: weight x (1 - slack / (K x mean time)) / e, from 0 to weight / e.
 
-    look_ahead: K, > 0, in mean times of expected waiting. Carroll 1965.
+    look_ahead: K, > 0, the expected wait in mean execution times. e: estimated
+    execution time. Carroll 1965.
     """
     return ListPolicy(
         by_covert.with_parameters(look_ahead=look_ahead), stock_then_fastest, "covert"
@@ -121,7 +122,7 @@ def covert(look_ahead: Positive = 2.0) -> ListPolicy:
 
 
 class AtRandom:
-    """A random waiting job on a random idle slot (and type), until one runs out."""
+    """A random waiting job on a random idle slot (and type), until none remains."""
 
     name = "random"
 
@@ -144,7 +145,7 @@ def in_random_order(view: View) -> Iterable[Job]:
 
 
 def anywhere(view: View, taken: list[int]) -> SlotView:
-    """Draw a slot that is not taken, and one of its possible types."""
+    """Draw a slot that is not yet taken, and one of its possible types."""
     known = view.known
     types = len(known.gpus) if known.free_types else 1
     choices = (view.idle_count - len(taken)) * types
@@ -162,7 +163,7 @@ Key = Callable[[View, Job, float], Any]
 
 
 def edf_p() -> Preemptive:
-    """Preemptive earliest deadline first: a job of a later deadline is suspended.
+    """Preemptive earliest deadline first: jobs of later deadlines are suspended.
 
     On one slot, without delays and overheads, it meets all deadlines if possible (Liu
     and Layland 1973; Dertouzos 1974).
@@ -180,24 +181,24 @@ def srpt() -> Preemptive:
 
 
 def time_left(view: View, job: Job, left: float) -> tuple[float, float]:
-    """Mean seconds left on the reference type; ties by deadline."""
+    """Return the mean seconds left on the reference type, and the deadline for ties."""
     reference_s = view.known.gpus[0].mean_execution_s
     return left * reference_s[job.complexity - 1], job.deadline_s
 
 
 def by_time_left(view: View) -> list[Job]:
-    """Least time left first."""
+    """Return the waiting jobs, least remaining time first."""
     return sorted(
         view.queue, key=lambda job: (time_left(view, job, view.share_left(job)), job.id)
     )
 
 
 class Preemptive:
-    """Run the jobs of least key: running jobs that are not among them are suspended.
+    """Run the jobs with the least keys; suspend all other running jobs.
 
-    A job of several GPUs that does not fit is not overtaken. key: of a view, a job,
-    waiting or running, and the share of its mean time that is left. listed: dispatches
-    waiting jobs in the same order.
+    No job overtakes a job of several GPUs that does not fit. key: function of a view, a
+    waiting or running job, and the remaining share of its mean time. listed: policy
+    that dispatches waiting jobs in the same order.
     """
 
     suspends = True
@@ -209,7 +210,7 @@ class Preemptive:
         return self._give_way(view) or self.listed(view)
 
     def _give_way(self, view: View) -> list[Suspend]:
-        """Suspend jobs with the greatest keys, as many as waiting jobs of less need."""
+        """Suspend running jobs with greater keys than waiting jobs that need slots."""
         running = {usage.job: usage for usage in view.running}
         left = {job: usage.left for job, usage in running.items()}
         left |= {job: view.share_left(job) for job in view.queue}
@@ -238,7 +239,7 @@ class Preemptive:
 
 
 def fitting(ranked: list[Job], slots: int) -> set[Job]:
-    """Return the first jobs that fit the number of slots."""
+    """Return the first jobs, as many as fit on the slots."""
     first: set[Job] = set()
     for job in ranked:
         if job.gpus > slots:

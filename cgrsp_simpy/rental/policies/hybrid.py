@@ -1,9 +1,9 @@
-"""Policies that mix shortest-first with deadlines (thesis Sections 4.5.8 to 4.5.12).
+"""Policies that combine shortest-first and deadlines (thesis 4.5.8 to 4.5.12).
 
-SPT+Rescue, Adaptive, CADR and its ablation sort the waiting jobs into tiers by deadline
-d_j, the time t and e_j, the least mean execution time over the slots that are idle at
-the start of the decision. A tier is (deadline before which it lies, rank, e for
-shortest-first or 0 for earliest deadline), by rising deadline.
+SPT+Rescue, Adaptive, CADR and its ablation sort the waiting jobs into tiers by the
+deadline d_j, the time t and e_j, the least mean execution time over the slots idle at
+the start of the decision. A tier is (upper limit of deadlines, rank, e for
+shortest-first or 0 for earliest deadline), in increasing order of deadline.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def spt_rescue(
     """Shortest first, but jobs of little laxity before all others, by deadline.
 
     threshold_s: laxity below which a job goes first. cost_weight: weight of cost
-    against speed. Thesis Section 4.5.8, Eq. 4.3.
+    relative to speed. Thesis Section 4.5.8, Eq. 4.3.
     """
     place = speed_cost_stock.with_parameters(cost_weight=cost_weight)
     return ListPolicy(
@@ -54,11 +54,10 @@ def adaptive(
     pressure: Whole = 10,
     wide_s: Finite = 28800.0,
 ) -> ListPolicy:
-    """SPT+Rescue with doomed jobs last; while more than `pressure` jobs wait, by
-    deadline.
+    """SPT+Rescue with doomed jobs last, and by deadline if many jobs wait.
 
-    threshold_s: laxity below which a job is critical; while more than `pressure` jobs
-    wait, wide_s. Thesis Section 4.5.12.
+    threshold_s: laxity below which a job is critical. pressure: number of waiting jobs
+    above which wide_s replaces threshold_s. Thesis Section 4.5.12.
     """
     values = {"threshold_s": threshold_s, "pressure": pressure, "wide_s": wide_s}
     order = by_pressure.with_parameters(**values)
@@ -95,7 +94,7 @@ def by_laxity(
     pressure: int = 10,
     wide_s: float = 28800.0,
 ) -> tuple[float]:
-    """As SPT, without the cost for a critical job."""
+    """Score of SPT, without the cost for a critical job."""
     laxity_s = deadline_s - now_s - fastest_idle_s
     critical = 0 <= laxity_s < (wide_s if waiting > pressure else threshold_s)
     cost_weight = 0.0 if critical else COST_WEIGHT
@@ -111,7 +110,7 @@ def by_risk(
 ) -> tuple[Tier, ...]:
     """At-risk jobs by deadline, then safe ones by time, then doomed ones.
 
-    By CR_j = (d_j - t) / e_j.
+    The groups depend on the critical ratio CR_j = (d_j - t) / e_j.
     """
     e = fastest_idle_s
     # CR_j <= 1 and CR_j <= CR*, thesis Eq. 4.5; the bounds belong to the tiers
@@ -122,7 +121,7 @@ def by_risk(
 
 @checked
 def cadr(critical_ratio: AtLeastOne = 3.0) -> ListPolicy:
-    """Cost-aware deadline risk: triage by critical ratio, on the cheapest slot in time.
+    """Cost-aware deadline risk: order by critical ratio, on the cheapest slot in time.
 
     critical_ratio: CR*, up to which a job that is not doomed is at risk. Thesis Section
     4.5.11, Eq. 4.5.
@@ -141,7 +140,7 @@ def cheapest_in_time(
     status: int,
     best_status: int,
 ) -> tuple[float, float, float]:
-    """The cheapest slot in time that is not Low, unless all are; else the fastest."""
+    """The cheapest slot in time, not Low unless all are Low; otherwise the fastest."""
     stocked = status != LOW or best_status == LOW
     if stocked and now_s + mean_s <= deadline_s:
         return 0.0, price_usd_per_h, mean_s
@@ -150,10 +149,10 @@ def cheapest_in_time(
 
 @checked
 def cadr_order_only(critical_ratio: AtLeastOne = 3.0) -> ListPolicy:
-    """CADR's triage on the fastest idle slot, to measure the effect of the order alone.
+    """CADR's order on the fastest idle slot, to measure the effect of the order alone.
 
     critical_ratio: as in `cadr`. Thesis Section 4.5.11, "the fastest-available-node
-    rule"; the text ascribes it to SPT, whose own score is Eq. 4.1.
+    rule"; the text attributes this rule to SPT, whose score is Eq. 4.1.
     """
     return ListPolicy(
         by_risk.with_parameters(critical_ratio=critical_ratio), fastest, "cadr-oo"

@@ -1,8 +1,8 @@
-"""Loose jobs later (ours): any policy, without loose jobs while the market is scarce.
+"""Postponement of loose jobs while the market is scarce, for any policy.
 
 An hour is scarce if its mean provisioning delay over the available types is above the
-day's mean (thesis Eq. 3.1 and 3.2). The policy then sees the tight jobs, and those
-loose ones that would be late if they started when the scarcity ends.
+day's mean (thesis Eq. 3.1 and 3.2). In scarce hours the policy sees only tight jobs,
+and loose jobs that would be late if they started when the scarcity ends.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ TOLERANCE = 1e-9  # relative, of a mean delay
 
 @dataclass(eq=False)
 class LooseLater:
-    """A policy that does not see loose jobs while the market is scarce.
+    """A policy from which loose jobs are hidden while the market is scarce.
 
-    policy: as for `make_policy`, one that suspends no jobs; the name becomes
-    "edf-later".
+    policy: as in `make_policy`; it must not suspend jobs. The name becomes, for
+    example, "edf-later".
     """
 
     policy: str
@@ -40,7 +40,7 @@ class LooseLater:
         self.name = f"{self.policy}-later"
 
     def __call__(self, view: View) -> Iterator[Assignment | Wake | Suspend]:
-        """Yield the policy's answers, and a Wake when withheld jobs may start."""
+        """Yield the policy's decisions, and a Wake for when hidden jobs may start."""
         if self._policy is None:
             self._policy = chosen("policy", self.policy, POLICIES)
             self._spans = scarce_spans(view.known)
@@ -69,7 +69,7 @@ class LooseLater:
 
 
 def scarce_spans(known: OperatorKnowledge) -> list[tuple[float, float]]:
-    """Return when the market is scarce, as (start, end) in hours of day.
+    """Return the scarce periods of the market, as (start, end) in hours of day.
 
     An end after midnight is above 24. Empty if all hours are equally scarce.
     """

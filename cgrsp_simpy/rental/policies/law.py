@@ -1,8 +1,8 @@
-"""Forecasts from the stock model: provisioning delays, when they improve, jobs done.
+"""Forecasts from the stock model: provisioning delays, their changes, throughput.
 
 A `Delay` is the distribution of a provisioning delay (thesis Eq. 3.1 and 3.2). An
-`Outlook` has those of all types and hours of a run and, if stock persists and is seen,
-of the moment. The functions of a `Law` also run compiled (`rental.kernel`).
+`Outlook` has those of all types and hours of a run and, if stock persists and is
+observed, of the present. The functions of a `Law` also run compiled (`rental.kernel`).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Chances = tuple[float, float, float]
 
 
 class Part(NamedTuple):
-    """The chance of a status, and its least and greatest delay, seconds."""
+    """The probability of a status, and its least and greatest delay, seconds."""
 
     chance: float
     least_s: float
@@ -41,9 +41,9 @@ class Part(NamedTuple):
 class Delay(NamedTuple):
     """Distribution of a provisioning delay: a mixture of uniform distributions.
 
-    parts: per possible status. mean_s:
-    E[D]. longest_s: the longest possible. held_s: mean time for which the job holds a
-    slot before it starts; less than E[D] if Low stock is a refusal.
+    parts: one Part per possible status. mean_s: E[D]. longest_s: greatest possible
+    delay. held_s: mean time for which a job holds a slot before it starts; less than
+    E[D] if Low stock is a refusal.
     """
 
     parts: tuple[Part, ...]
@@ -77,7 +77,7 @@ NO_DELAY = Delay((), 0.0, 0.0, 0.0)
 def delay_of(
     bounds_s: Sequence[tuple[float, float]], chances: Sequence[float]
 ) -> Delay:
-    """Return the delay at chances of High, Medium and Low stock, with their bounds."""
+    """Return the Delay for probabilities of High, Medium and Low stock, with bounds."""
     parts = [
         Part(chance, least_s, most_s)
         for chance, (least_s, most_s) in zip(chances, bounds_s)
@@ -88,11 +88,11 @@ def delay_of(
 
 
 class Later(NamedTuple):
-    """A chance to be served later on the same slot.
+    """An opportunity to be served later on the same slot.
 
-    after_s: seconds of a day at which it begins. delay: to expect then. seen: whether
-    after_s is, from now, the mean of an exponential time until stock recovers (on two
-    scales only the mean is exact).
+    after_s: time of the day at which it begins, seconds. delay: delay expected then.
+    seen: if true, after_s is the mean of an exponential time from now until the stock
+    recovers (with two time scales only the mean is exact).
     """
 
     after_s: float
@@ -101,11 +101,11 @@ class Later(NamedTuple):
 
 
 class Line(NamedTuple):
-    """The line for a type.
+    """The queue that forms for the slots of a type.
 
-    kind: its index. rent_usd: rent of a job's mean execution time there. spare: jobs
-    per second that its slots, and all of no more rent, complete in excess of the
-    arrivals, > 0; an overload is assumed to be a burst.
+    kind: index of the type. rent_usd: rent for a job's mean execution time on it.
+    spare: jobs per second completed by its slots, and by all with no greater rent, in
+    excess of the arrivals, > 0; an overload is assumed to be a temporary burst.
     """
 
     kind: int
@@ -116,10 +116,11 @@ class Line(NamedTuple):
 class Band:
     """Forecasts for hours of the day with a constant stock model.
 
-    start_s: seconds of the run's first day. chances, delays, busy_s: by type name;
-    busy_s: mean time for which a job takes a slot. rate: jobs per second that the busy
-    fleet completes. spare: its excess, as in `Line`. variation: coefficient of
-    variation of the time per job. lines: by complexity - 1, the cheapest first.
+    start_s: seconds of the run's first day. chances, delays, busy_s: by type name,
+    status probabilities, delays, and mean times for which a job occupies a slot. rate:
+    jobs per second that the busy fleet completes. spare: its excess, as in `Line`.
+    variation: coefficient of variation of the time per job. lines: by complexity - 1,
+    then rent.
     """
 
     def __init__(self, known: OperatorKnowledge, start_s: float) -> None:
@@ -138,16 +139,16 @@ class Band:
         self.lines = [self._lines(level) for level in range(len(known.complexity_mix))]
 
     def good(self, gpu: GpuType) -> Delay:
-        """Return the delay of a type whose stock is not Low."""
+        """Return the delay of a type, given that its stock is not Low."""
         high, medium, low = self.chances[gpu.name]
         chances = high / (1 - low), medium / (1 - low), 0.0
         return delay_of(self.market.delay_s, chances)
 
     def delay(self, gpu: GpuType, chances: Chances) -> Delay:
-        """Return a job's delay at chances of High, Medium and Low stock.
+        """Return a job's delay for probabilities of High, Medium and Low stock.
 
-        If Low stock is a refusal, the job retries until it is not Low, at most a day;
-        only the mean of that time is exact.
+        If Low stock is a refusal, the job retries until the stock is not Low, for at
+        most a day; only the mean of that time is exact.
         """
         retry_s, low = self.known.terms.retry_s, self.chances[gpu.name][LOW]
         if retry_s is None:
@@ -164,14 +165,14 @@ class Band:
         return delay._replace(held_s=max(0.0, delay.mean_s - refused_s))
 
     def recovers_per_s(self, gpu: GpuType) -> float:
-        """Return the rate at which Low stock recovers; 0 if not persistent."""
+        """Return the rate at which Low stock recovers; 0 if stock does not persist."""
         holding, low = self.market.holding(gpu.name), self.chances[gpu.name][LOW]
         if not holding.persistence_s or 1 - low <= ROUNDING:
             return 0.0
         return (1 - low) / holding.recovery_s(low)
 
     def _busy_of(self, gpu: GpuType) -> float:
-        """Mean time for which a job takes a slot.
+        """Return the mean time for which a job occupies a slot.
 
         No job holds a slot in Low stock if it is refused, or sees and waits out Low
         stock; if stock persists, the slot then works only the rest of the time.
@@ -209,7 +210,7 @@ class Band:
         return sqrt(max(0.0, square_s2 - mean_s * mean_s)) / mean_s
 
     def _lines(self, level: int) -> list[Line]:
-        """Lines by rent; none with free types, which form one line."""
+        """Return the lines in order of rent; none with free types, which share one."""
         if self.known.free_types:
             return []
         lines, rate, types = list[Line](), 0.0, list(self.known.types)
@@ -220,20 +221,20 @@ class Band:
         return lines
 
     def _spare(self, rate: float) -> float:
-        """Jobs per second that slots of a rate complete in excess of the arrivals."""
+        """Return the jobs per second that slots complete in excess of the arrivals."""
         arrivals = self.known.arrival_rate_per_s * self.known.gpus_per_job
         return max(rate - arrivals, BURST * rate)
 
 
 class Law(NamedTuple):
-    """An outlook in numbers, by band, by type (as in `OperatorKnowledge.types`) and by
-    level.
+    """Forecasts of an Outlook as numbers, by band, type and level.
 
-    starts_s, rates, spares, variations: per band. done: jobs that the busy fleet
-    completes up to each, and in a day. delays: [band][type]. later: [band][type], later
-    hours of less mean delay than all before, with their starts as `after_s`. lines:
-    [band][level]. work_s, rent_usd: [type][level].
-    billed_usd_per_h: cost of a delay by type. fastest_s: by level. slots: their number.
+    starts_s, rates, spares, variations: per band. done: jobs completed by the busy
+    fleet up to each band, and in a day. delays: by band and type. later: by band and
+    type, later bands whose mean delay is below that of all earlier ones, as Later.
+    lines: by band and level. work_s, rent_usd: by type and level. billed_usd_per_h:
+    cost of a delay, by type. fastest_s: by level. slots: number of slots. Types are
+    ordered as in `OperatorKnowledge.types`.
     """
 
     starts_s: Any
@@ -252,12 +253,12 @@ class Law(NamedTuple):
 
 
 def band_at(law: Law, time_s: float) -> int:
-    """Return the band that holds at a time."""
+    """Return the index of the band at a time."""
     return bisect_right(law.starts_s, time_s % DAY_S, 0, len(law.starts_s)) - 1
 
 
 def completed(law: Law, time_s: float) -> float:
-    """Return the jobs completed by a fleet that is busy from the start on."""
+    """Return the number of jobs completed until a time by a fleet always busy."""
     days, since_s = time_s // DAY_S, time_s % DAY_S
     starts_s, done = law.starts_s, law.done
     place = bisect_right(starts_s, since_s, 0, len(starts_s)) - 1
@@ -267,12 +268,12 @@ def completed(law: Law, time_s: float) -> float:
 
 
 def until_s(start_s: float, time_s: float) -> float:
-    """Return seconds from a time to the next start of a band."""
+    """Return the seconds from a time to the next start of a band."""
     return (start_s - time_s % DAY_S) % DAY_S
 
 
 def quick(values: Numbers) -> Numbers:
-    """Convert a named tuple to an object with faster fields."""
+    """Convert a named tuple to an object with faster attribute access."""
     return cast(Numbers, _plain(type(values))(*values))
 
 
@@ -282,7 +283,7 @@ def _plain(kind: Any) -> Any:
 
 
 class Outlook:
-    """Forecasts of a run's stock, in advance and at a moment; law: in numbers."""
+    """Forecasts of a run's stock, in advance and at a decision; law: as numbers."""
 
     def __init__(self, known: OperatorKnowledge) -> None:
         self.known, self.market = known, known.market
@@ -326,7 +327,7 @@ class Outlook:
         )
 
     def _later(self, place: int, gpu: GpuType) -> list[Later]:
-        """Better hours; none if Low stock is a refusal, as that holds no slot."""
+        """Return better hours; none if Low stock is a refusal, which holds no slot."""
         if self.known.terms.retry_s is not None:
             return []
         least_s, better = self.bands[place].delays[gpu.name].mean_s, []
@@ -338,18 +339,18 @@ class Outlook:
         return better
 
     def band(self, time_s: float) -> Band:
-        """Return the band that holds at a time."""
+        """Return the band at a time."""
         return self.bands[band_at(self.law, time_s)]
 
     def kinds(self, view: View, offers: Sequence[SlotView]) -> list[int]:
-        """Return the types on offer, by index; those of warm slots after all others."""
+        """Return the types on offer by index, plus the number of types if warm."""
         kinds, types = self._offered, len(self.types)
         if not self.known.free_types:
             kinds = [kinds[slot.index] for slot in offers]
         return [kind + types * view.warm(slot) for kind, slot in zip(kinds, offers)]
 
     def moment(self, view: View, slot: SlotView) -> tuple[Delay, list[Later]]:
-        """Return the expected delay of a dispatch now, and chances of less."""
+        """Return the expected delay of a dispatch now, and chances of a shorter one."""
         gpu, now_s, market = slot.gpu, view.now_s, self.market
         if view.warm(slot):
             return NO_DELAY, []
@@ -379,7 +380,7 @@ class Outlook:
 
 
 def expected_work_s(known: OperatorKnowledge, gpu: GpuType) -> tuple[float, ...]:
-    """Return mean execution times on a type with work lost to preemptions, by level.
+    """Return mean execution times on a type, with work lost to preemptions, by level.
 
     A part of a seconds, up to a checkpoint or the job's end, takes (exp(rate a) - 1) (1
     / rate + restart) on average at the day's mean rate, exact without restarts.
@@ -403,12 +404,12 @@ def expected_work_s(known: OperatorKnowledge, gpu: GpuType) -> tuple[float, ...]
 
 
 def rent_usd(known: OperatorKnowledge, gpu: GpuType, level: int) -> float:
-    """Return the rent of the mean execution time of a job, by complexity - 1."""
+    """Return the rent for a job's mean execution time. level: complexity - 1."""
     return expected_work_s(known, gpu)[level] * gpu.price_usd_per_h / 3600
 
 
 def mean_work_s(known: OperatorKnowledge, gpu: GpuType) -> float:
-    """Return the mean execution time of arriving jobs."""
+    """Return the mean execution time of arriving jobs on a type, in seconds."""
     shares = zip(known.complexity_mix, expected_work_s(known, gpu))
     return summed(share * mean_s for share, mean_s in shares)
 
@@ -417,13 +418,13 @@ def mean_work_s(known: OperatorKnowledge, gpu: GpuType) -> float:
 
 
 def next_look_s(market: Market, now_s: float) -> float:
-    """Return seconds until the stock is polled next; 0 if it is seen at any time."""
+    """Return the seconds until the next poll of the stock; 0 if always observed."""
     poll_s = market.poll_s or 0.0
     return poll_s - now_s % poll_s if poll_s else 0.0
 
 
 def last_look_s(market: Market, now_s: float, within_s: float) -> float:
-    """Return seconds until the last poll within a time; all of it without polls."""
+    """Return the seconds until the last poll within a time; all of it without polls."""
     look_s = next_look_s(market, now_s)
     if not look_s or look_s > within_s:
         return within_s
@@ -434,13 +435,12 @@ def last_look_s(market: Market, now_s: float, within_s: float) -> float:
 def seen_chances(
     market: Market, gpu: GpuType, now_s: float, seen_s: float, status: Status
 ) -> Chances:
-    """Return chances of High, Medium and Low stock of a type, given the last status
-    seen.
+    """Return the probabilities of High, Medium and Low stock, given the last status.
 
         q_k = w |I_s(then) and I_k(now)| / |I_s(then)| + (1 - w) p_k
 
-    I_k: the variates of [0, 1) with status k (thesis Eq. 3.1), p_k its length now. w:
-    the chance that the variate of the status is still the same, `Holding.kept`.
+    I_k: the variates in [0, 1) with status k (thesis Eq. 3.1); p_k: its length now. w:
+    probability that the variate of the status is unchanged, `Holding.kept`.
     """
     certain = tuple(float(other == status) for other in range(3))
     if seen_s == now_s:
@@ -462,6 +462,6 @@ def seen_chances(
 
 
 def bounds_of(chances: Sequence[float]) -> list[tuple[float, float]]:
-    """Return the variates between which each status lies."""
+    """Return the bounds of the variates of each status."""
     ends = list(accumulate(chances))
     return list(zip([0.0, *ends], ends))

@@ -16,8 +16,8 @@ WAIT_WEIGHT, MISS_WEIGHT = 1.0, 10.0  # alpha_1, alpha_2
 def rolling_horizon(reserve: Whole = 1, gate: NotNegative = 0.95) -> ListPolicy:
     """Jobs that cannot wait first; below saturation, slots are reserved for tight jobs.
 
-    reserve: idle slots withheld from loose jobs, except at least one. gate: offered
-    load from which nothing is reserved. Thesis Section 4.5.10.
+    reserve: idle slots withheld from loose jobs, at most all slots but one. gate:
+    offered load from which no slots are reserved. Thesis Section 4.5.10.
     """
     values = {"reserve": reserve, "gate": gate}
     order, kept = (rule.with_parameters(**values) for rule in (by_urgency, reserved))
@@ -28,7 +28,7 @@ def rolling_horizon(reserve: Whole = 1, gate: NotNegative = 0.95) -> ListPolicy:
 def reserved(
     offered_load: float, slots: int, reserve: int = 1, gate: float = 0.95
 ) -> float:
-    """R: the reservation, if the load gate is open."""
+    """R, the number of reserved slots: 0 if the offered load reaches the gate."""
     return min(reserve, slots - 1) if offered_load < gate else 0
 
 

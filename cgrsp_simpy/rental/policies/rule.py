@@ -1,11 +1,11 @@
-"""Rules: pure functions of figures, which are looked up by the names of the arguments.
+"""Rules: pure functions whose arguments are looked up in the state by name.
 
     @tiers
     def by_risk(now_s, fastest_idle_s, critical_ratio=3.0):
         ...
 
-SimPy calls a rule at a view, the compiled loop (`rental.bulk`) over arrays, with equal
-bits. An argument that is not a figure has a default: it is a parameter of the rule.
+SimPy calls a rule on a view, the compiled loop (`rental.bulk`) on arrays, with equal
+results. An argument with another name must have a default: it is a parameter.
 """
 
 from __future__ import annotations
@@ -67,10 +67,11 @@ EACH |= {name: f"{name}[level]" for name in OF_LEVEL}
 
 
 class Rule:
-    """A function of figures, called at a view.
+    """A function of values of the state, called on a view.
 
-    parameters: replace the function's defaults. figures: names of allowed arguments.
-    Raises InputError for an argument that is neither.
+    parameters: values that replace the function's defaults. figures: names that
+    arguments can have. Raises InputError for an argument with no such name and no
+    default.
     """
 
     figures: ClassVar[dict[str, str]] = OF_MOMENT
@@ -94,7 +95,7 @@ class Rule:
         self._set(parameters)
 
     def _written(self) -> Any:
-        """Compile the function with its figures looked up, for speed."""
+        """Compile the function with its arguments looked up, for speed."""
         picked = [name for name in self.arguments if name in self.figures]
         lines = [f"{name} = {ONCE[name]}" for name in picked if name in ONCE]
         values = {name: name for name in self.arguments}
@@ -116,7 +117,7 @@ class Rule:
         self._at: Callable[..., Any] = names["at"]
 
     def with_parameters(self, **parameters: Any) -> Self:
-        """Return the rule with other parameters."""
+        """Return the rule with other values of its parameters."""
         other = type(self).__new__(type(self))
         other.__dict__.update(self.__dict__)
         other._set(parameters)
@@ -129,17 +130,17 @@ class Rule:
         return partial(type(self), **self.parameters), (self.function,)
 
     def __call__(self, view: View) -> Any:
-        """Return the rule's result at a view."""
+        """Return the rule's result on a view."""
         return self._at(view)
 
 
 class Tiers(Rule):
-    """An order by tiers of deadline, computed only from the fronts of the classes.
+    """An order by tiers of deadlines, computed from the first jobs of each class.
 
-    function: returns the tiers of a class of jobs (complexity, tight) by rising
-    deadline, at most four, the last without end. A tier's seconds are an estimate for
-    shortest-first, 0 for earliest deadline. Its docstring names the ranks: "at-risk
-    jobs by deadline, then safe ones by time".
+    function: returns the tiers of a class of jobs (complexity, tight) in increasing
+    order of deadline, at most four, the last without limit. A tier's seconds are an
+    estimate for shortest-first, or 0 for earliest deadline. Its docstring must name the
+    ranks, such as "at-risk jobs by deadline, then safe ones by time".
     """
 
     figures = OF_MOMENT | OF_LEVEL | OF_CLASS
@@ -151,7 +152,7 @@ class Tiers(Rule):
     def __call__(self, view: View, skipped: bool = False) -> list[Job]:
         """Return the first jobs of each tier of each class, as many as slots are idle.
 
-        skipped: whether jobs may be passed over, so that more than one are needed.
+        skipped: whether jobs may be passed over, so that more than one job is needed.
         """
         if view.waiting <= 1:
             return view.first(1)
@@ -165,7 +166,7 @@ class Tiers(Rule):
         return [key[4] for key in fronts]
 
     def key(self, view: View) -> OrderKey:
-        """Return the function of a job that returns its Front."""
+        """Return the function from a job to its Front."""
         tiers_of_class = self._at(view)
 
         def key(job: Job) -> Front:
@@ -201,7 +202,7 @@ class Tiers(Rule):
         return fronts
 
     def ranked(self, view: View, most: int) -> list[tuple[Job, str]]:
-        """Return the first waiting jobs, with the rule's reasons."""
+        """Return the first waiting jobs, each with the reason for its rank."""
         names = [name.removeprefix("then ") for name in sentence(self).split(", ")]
         reasons = []
         for rank, seconds, _, _, job in nsmallest(most, self.fronts(view, most)):
@@ -212,7 +213,7 @@ class Tiers(Rule):
 
 
 class Index(Rule):
-    """An order by an index, the greatest first; ties by deadline, submission.
+    """An order by decreasing index; ties are broken by deadline, then submission.
 
     function: returns a job's index, which must not increase with the deadline among
     jobs of equal weight, complexity and tightness.
@@ -227,7 +228,7 @@ class Index(Rule):
     )
 
     def __call__(self, view: View) -> Iterator[Job]:
-        """Yield all waiting jobs, lazily."""
+        """Yield all waiting jobs in order, lazily."""
         if view.waiting <= 1:
             yield from view.first(1)
             return
@@ -252,7 +253,7 @@ class Index(Rule):
                 heappush(fronts, (-index(job), job.deadline_s, job.id, place + 1, jobs))
 
     def ranked(self, view: View, most: int) -> list[tuple[Job, str]]:
-        """Return the first waiting jobs, with their indices."""
+        """Return the first waiting jobs, each with its index."""
         index = self._at(view)
         keys = ((-index(job), job.deadline_s, job.id, job) for job in view.queue)
         return [
@@ -267,7 +268,7 @@ def sentence(declared: Any) -> str:
 
 
 def mean_fastest_s(view: View) -> float:
-    """Return the mean, over arriving jobs, of the least mean time on idle slots."""
+    """Return the least mean time on idle slots, averaged over arriving jobs."""
     mean_s = 0.0
     for share, seconds in zip(view.known.complexity_mix, view.fastest_s()):
         mean_s += share * seconds
@@ -275,9 +276,10 @@ def mean_fastest_s(view: View) -> float:
 
 
 class Score(Rule):
-    """A placement on the offer of least score; ties go to the first.
+    """A placement on the offer with the least score; ties go to the first.
 
-    function: returns a tuple of one to three numbers; one that uses a status sees all.
+    function: returns one to three numbers; if it uses a status, those of all offers are
+    drawn.
     """
 
     figures = OF_MOMENT | OF_LEVEL | OF_CLASS | OF_JOB | OF_OFFERS | OF_SLOT

@@ -1,4 +1,4 @@
-"""Orders (what runs next) and placements (where): a pair of them is a policy."""
+"""Orders (which job is next) and placements (on which slot), which form policies."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ STOCK_PENALTY = (0.0, 0.2, 1.0)  # sp(s) at High, Medium, Low, thesis Eq. 4.1 an
 
 
 class ListPolicy:
-    """Take jobs in an order, and place each, while slots are idle.
+    """Take jobs in an order and place each one, while slots are idle.
 
-    A job of several GPUs that does not fit is not overtaken, unless a reserve holds it.
-    order: from a view to waiting jobs. place: from a view, a job and the slots on offer
-    to one of these. name: for reports. reserve: from a view to a number of slots; a
-    loose job starts only while more are idle, else it is passed over.
+    No job overtakes one of several GPUs that does not fit. order: function from a view
+    to waiting jobs. place: from a view, a job and the slots on offer to one of these
+    slots. name: for reports. reserve: from a view to a number of slots; a loose job
+    starts only while more slots are idle, and is passed over otherwise.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class ListPolicy:
 
 
 def assign(job: Job, slots: Sequence[SlotView]) -> Assignment:
-    """Return the answer that sends a job to its slot or slots."""
+    """Return the pair that assigns a job its slot or slots."""
     return job, slots[0] if job.gpus == 1 else tuple(slots)
 
 
@@ -83,13 +83,13 @@ def by_submission(view: View) -> Iterable[Job]:
 
 @tiers
 def by_deadline() -> tuple[Tier, ...]:
-    """Earliest deadline first; equal ones by submission."""
+    """Earliest deadline first; ties by submission."""
     return ((inf, 0, 0.0),)
 
 
 @tiers
 def shortest_first(reference_s: float) -> tuple[Tier, ...]:
-    """Shortest first by the estimate on the reference type; equal ones by deadline."""
+    """Shortest first by the estimate on the reference type; ties by deadline."""
     return ((inf, 0, reference_s),)
 
 
@@ -101,7 +101,7 @@ def by_c_mu(
     weight: float,
     late: float = 11.0,
 ) -> float:
-    """Weight x the cost of a second, 1 or `late`, over the estimate."""
+    """Weight x cost of a second (1, or `late` for a late job) / estimate."""
     slack_s = deadline_s - now_s - fastest_idle_s
     return weight * ((late if slack_s < 0 else 1.0) / fastest_idle_s)
 
@@ -152,7 +152,7 @@ def fastest(mean_s: float) -> tuple[float]:
 
 @score
 def cheapest(price_usd_per_h: float, mean_s: float) -> tuple[float, float]:
-    """The least price per second; of equal ones the fastest."""
+    """The least price per second; ties go to the fastest."""
     return price_usd_per_h, mean_s
 
 
@@ -171,7 +171,7 @@ def speed_cost_stock(
     status: int,
     cost_weight: float = COST_WEIGHT,
 ) -> tuple[float]:
-    """Least score of stock, speed and cost over the best idle's (thesis Eq. 4.1)."""
+    """Least score of stock and of relative speed and cost (thesis Eq. 4.1)."""
     speed = mean_s / fastest_offer_s
     cost = price_usd_per_h / (cheapest_offer_usd_per_h or 1.0)  # all free
     penalty = STOCK_PENALTY[status]

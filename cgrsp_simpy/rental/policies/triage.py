@@ -1,8 +1,8 @@
-"""Triage (ours): apparent tardiness cost in money, and idle slots if that is cheaper.
+"""Triage: apparent tardiness cost in USD, with slots left idle if that costs less.
 
 All costs are in USD: u per second of waiting, v per second of lateness, M per missed
-deadline, and the rent. With D the provisioning delay to expect at a moment (`law`), W
-the mean execution time, including work repeated after preemptions, and x = deadline -
+deadline, and the rent. With D the provisioning delay expected at the decision (`law`),
+W the mean execution time, including work repeated after preemptions, and x = deadline -
 now - W the laxity, a dispatch costs a job
 
     c = u E[D] + v E[(D - x)+] + M P(D > x),                                        (1)
@@ -11,47 +11,48 @@ and the rent of D if it is billed. A job's weight multiplies its u, v and M.
 
 The slot. n is the total weight of the waiting jobs, m the number of slots. Each second
 for which a slot is occupied delays these jobs, and those that arrive before the queue
-is empty: with the load L, the arrivals over what the busy fleet completes, it costs
-s = u n / (m max(1 - L, 1/2)); the half, since a burst passes. Of the idle slots, a job
-would take the one with the least
+is empty. With the load L, the ratio of the arrival rate to the rate of the busy fleet,
+a second costs s = u n / (m max(1 - L, 1/2)); the limit of 1/2 is set because bursts are
+temporary. The best of the idle slots for a job is that with the least
 
     rent x W + c + s (W + E[D])                                                     (2)
 
-The job. Of the jobs that are not held, the first is that whose waiting costs most per
-second of the slot, as in apparent tardiness cost (Vepsalainen and Morton 1987):
+The job. The first of the jobs that are not held is the one with the greatest cost of
+waiting per second of the slot, as in apparent tardiness cost (Vepsalainen and Morton
+1987):
 
     [u + v P(D > x) + (1 - P(D > x)) M / h x exp(-S / h)] / (W + E[D])              (3)
 
-S: the slack, as the time that the busy fleet takes at the pace of the hour for what it
-completes until the latest start; h = `ahead_s` + `spread` x the standard deviation of
-the line's time at that pace: the longer the line, the further ahead it looks. For a job
-that is late already this is (u + v) / (W + E[D]).
+S: the slack, measured as the number of jobs that the busy fleet completes until the
+latest start, divided by its current rate; h = `ahead_s` + `spread` x the standard
+deviation of the queue's service time, so that the index looks further ahead for a
+longer queue. For a job that is already late, (3) is (u + v) / (W + E[D]).
 
-Now or later. A job is held if one of these costs less:
+Now or later. A job is held if one of these alternatives costs less:
 
-- The same slot at a later hour T with a better stock model. With r the sum of the
-  waiting jobs' rates, the numerators of (3), over m, and D' the delay then,
+- The same slot at a later time T with a better stock model. With r the sum over the
+  waiting jobs of the numerators of (3), divided by m, and D' the delay at that time,
       c + r E[(D + W - T)+]
           >  u (T + E[D']) + v E[late] + M P(late) + r (W + E[D'])                  (4)
-  P(late) is that of the delay, or of its place in the line, whichever is greater: the
-  job is the kth by deadline, C is what the fleet completes from T to its latest start,
-  and C - k is assumed normal, of variance 2 k.
-- The same slot once its type, which may be Low by the last look, is seen not to be, T
-  exponential: the same, except that the slot is worth r all the time, so that r E[D] is
-  compared with r (T + E[D']). D' is of the stock expected at the next look.
-- A busy slot of a cheaper type. One job more in its line delays the others until the
-  line is empty, after B = n / max(rate - arrivals, rate / 2), by the rate of all types
-  of no more rent:
+  P(late) is the greater of two probabilities: that the delay is too long, and that the
+  queue is. The job is the kth by deadline, C is the number of jobs that the fleet
+  completes from T to its latest start, and C - k is assumed normal, of variance 2 k.
+- The same slot when its type, last observed Low, is no longer Low, after an exponential
+  time T: as in (4), except that the slot costs r all the time, so that r E[D] is
+  compared with r (T + E[D']). D' is for the stock expected at the next observation.
+- A busy slot of a cheaper type. An additional job in its queue delays the others until
+  the queue is empty, after B = n / max(rate - arrivals, rate / 2), where the rate is
+  that of all types with no greater rent:
       rent x W + c  >  rent' x W' + u B + c' at laxity x' - B                       (5)
 
-If Low stock is a refusal, its delay in D is the time until an attempt meets other stock
-and that instance is provisioned. A refused job holds no slot: the E[D] next to W in (2)
-and (3), and the billed one, exclude refusals, and no job waits for a better hour.
+If Low stock is a refusal, its delay in D is the time until an attempt finds other stock
+and that instance is provisioned. A refused job holds no slot: the E[D] added to W in
+(2) and (3), and the billed one, exclude refusals, and no job waits for a better hour.
 
-Of each class of jobs the first that is late and the first that is not are compared.
-Warm instances (D = 0), free types (all slots are offered as all types) and stock that
-is never scarce are special cases. The equations are functions of numbers, lists and
-tuples: `rental.kernel` compiles them for arrays, with the same results to the bit.
+From each class of jobs the first late job and the first other job are compared. Warm
+instances (D = 0), free types (all slots are offered as all types) and stock that is
+never scarce are special cases. The equations are functions of numbers, lists and
+tuples, which `rental.kernel` compiles for arrays, with bit-identical results.
 """
 
 from __future__ import annotations
@@ -85,7 +86,7 @@ SAMPLED = 3  # jobs per class whose rates are summed in Eq. 4
 
 @dataclass(slots=True)
 class Front:
-    """The first job of a class that is late already (part 0), or that is not (1)."""
+    """The first job of a class that is already late (part 0), or that is not (1)."""
 
     job_class: int = 0
     part: int = 0
@@ -105,9 +106,9 @@ class Front:
 
 
 class Queue(NamedTuple):
-    """The waiting jobs, by class. level: complexity - 1. turn: order of summation.
+    """The waiting jobs by class; `turn` is the order of summation.
 
-    due_s: deadlines, rising, from place `first` to `last`.
+    due_s: increasing deadlines, from position `first` to `last`. level: complexity - 1.
     """
 
     due_s: Any
@@ -119,11 +120,11 @@ class Queue(NamedTuple):
 
 
 class Moment(NamedTuple):
-    """A decision.
+    """Values that are constant in a decision.
 
-    delays, later: by type, the expected delay, and when shorter ones are expected.
-    rate: jobs per second that a busy fleet completes; done: how many it has. wait_usd,
-    late_usd, miss_usd: u, v, M. ahead_s: h. slot_usd: s.
+    delays, later: by type, the expected delay, and opportunities of shorter ones. rate:
+    jobs per second that a busy fleet completes; done: jobs that it has completed.
+    wait_usd, late_usd, miss_usd: u, v, M. ahead_s: h. slot_usd: s.
     """
 
     law: Law
@@ -144,7 +145,7 @@ class Moment(NamedTuple):
 def moment_of(
     law: Law, prices: Any, queue: Queue, delays: Any, later: Any, now_s: float
 ) -> Moment:
-    """Compute a decision's values; prices: the policy's parameters, in order."""
+    """Compute a decision's Moment. prices: the policy's parameters, in order."""
     band, waiting, weight = band_at(law, now_s), 0, 0.0
     for job_class in queue.turn:
         number = queue.last[job_class] - queue.first[job_class]
@@ -173,7 +174,7 @@ def moment_of(
 
 
 def late_of(now: Moment, job_class: int) -> int:
-    """Return the place of the first job of a class that is not late already."""
+    """Return the position of the first job of a class that is not yet late."""
     queue = now.queue
     ready_s = now.now_s + now.law.fastest_s[queue.level[job_class]]
     place: int = bisect_left(
@@ -183,7 +184,7 @@ def late_of(now: Moment, job_class: int) -> int:
 
 
 def set_fronts(now: Moment, taken: Any, fronts: Any) -> int:
-    """Set the fronts without id and gpus; return their number."""
+    """Set the fronts, except id and gpus; return their number."""
     number, queue = 0, now.queue
     for job_class in queue.turn:
         late = late_of(now, job_class)
@@ -200,7 +201,7 @@ def set_fronts(now: Moment, taken: Any, fronts: Any) -> int:
 
 
 def set_cheapest(now: Moment, front: Any, offers: Any) -> None:
-    """Set the slot of a job, of least (2), and its index. offers: types."""
+    """Set the offer with the least (2) for a job, and its index. offers: types."""
     least_usd = inf
     for place in range(len(offers)):
         all_usd, usd = service_usd(now, front, offers[place])
@@ -211,15 +212,15 @@ def set_cheapest(now: Moment, front: Any, offers: Any) -> None:
 
 
 def cost_usd(now: Moment, delay: Delay, left_s: float, after_s: float) -> float:
-    """Return (1), of weight 1 and a delay that begins after some seconds."""
+    """Return (1) at weight 1, for a delay that begins after after_s seconds."""
     chance, late_s = beyond(delay, left_s - after_s)
     usd = now.wait_usd * (after_s + delay.mean_s)
     return usd + now.late_usd * late_s + now.miss_usd * chance
 
 
 def service_usd(now: Moment, front: Any, kind: int) -> tuple[float, float]:
-    """Return (2) of a job on a slot of a type, and the part of it that is neither rent
-    of W nor a delay of others.
+    """Return (2) for a job on a slot of a type, and the part of it that is neither rent
+    of W nor delay of other jobs.
     """
     law, level, delay = now.law, front.level, now.delays[kind]
     work_s = law.work_s[kind][level]
@@ -231,7 +232,7 @@ def service_usd(now: Moment, front: Any, kind: int) -> tuple[float, float]:
 
 
 def index_of(now: Moment, front: Any, kind: int) -> float:
-    """Return (3) of a job on a slot of a type, per GPU."""
+    """Return (3) for a job on a slot of a type, per GPU."""
     delay, work_s = now.delays[kind], now.law.work_s[kind][front.level]
     chance, _ = beyond(delay, front.deadline_s - now.now_s - work_s)
     usd = front.weight * rate_usd(now, front.deadline_s - work_s, chance)
@@ -242,7 +243,7 @@ def index_of(now: Moment, front: Any, kind: int) -> float:
 def rate_usd(now: Moment, start_s: float, chance: float) -> float:
     """Return the numerator of (3), the cost of a second of waiting at weight 1.
 
-    start_s: its latest start. chance: that it is late.
+    start_s: latest start of the job. chance: probability that it is late.
     """
     usd = now.wait_usd + chance * now.late_usd
     if chance < 1.0:
@@ -255,10 +256,10 @@ def rate_usd(now: Moment, start_s: float, chance: float) -> float:
 def choose(
     now: Moment, fronts: Any, offers: Any, line_usd: float, left: int
 ) -> tuple[int, float]:
-    """Return the front of greatest index (3) that is not held, or -1, and when to ask
-    again.
+    """Return the front with the greatest index (3) that is not held, or -1.
 
-    line_usd: r. left: number of jobs not chosen yet. The time may be infinite.
+    Also return the seconds until it should decide again, possibly infinite. line_usd:
+    r. left: number of jobs not yet chosen.
     """
     for number in range(len(fronts)):
         front, at = fronts[number], number
@@ -285,9 +286,9 @@ def choose(
 
 
 def held(now: Moment, front: Any, offers: Any, line_usd: float, left: int) -> float:
-    """Return how long a job is held for a cheaper service, or -1.
+    """Return how long a job is held for a cheaper service, in seconds, or -1.
 
-    Infinite: until a slot is free.
+    The time is infinite if the job is held until a slot becomes free.
     """
     for later in now.later[offers[front.offer]]:
         after_s = after_of(later, now.now_s)
@@ -299,7 +300,7 @@ def held(now: Moment, front: Any, offers: Any, line_usd: float, left: int) -> fl
 
 
 def after_of(later: Later, now_s: float) -> float:
-    """Return seconds to a later time; infinite for the padding of an array."""
+    """Return the seconds until a Later; infinite for the padding of an array."""
     return later.after_s if later.seen else until_s(later.after_s, now_s)
 
 
@@ -324,7 +325,7 @@ def line_of(now: Moment) -> float:
 def saves(
     now: Moment, front: Any, offers: Any, later: Later, after_s: float, line_usd: float
 ) -> bool:
-    """Whether the left side of (4) is the greater one. after_s: T."""
+    """Whether the left side of (4) is greater than the right. after_s: T."""
     kind, wait_s = offers[front.offer], after_s + later.delay.mean_s
     delay, work_s = now.delays[kind], now.law.work_s[kind][front.level]
     if later.seen:
@@ -344,7 +345,7 @@ def saves(
 def late_then(
     now: Moment, due_s: float, work_s: float, later: Later, after_s: float
 ) -> tuple[float, float]:
-    """Return how likely a job is late then, and its mean lateness, seconds."""
+    """Return the probability that a job is late if held, and its mean lateness in s."""
     left_s, queue = due_s - now.now_s - work_s, now.queue
     if left_s < 0.0:
         return 1.0, after_s + later.delay.mean_s - left_s
@@ -363,7 +364,7 @@ def late_then(
 
 
 def cheaper(now: Moment, front: Any, offers: Any, left: int) -> bool:
-    """Whether a busy type costs less, by (5)."""
+    """Whether waiting for a busy slot of another type costs less, by (5)."""
     law, level = now.law, front.level
     types = len(law.work_s) // 2  # cold and warm
     now_usd = law.rent_usd[offers[front.offer]][level] + front.usd
@@ -392,23 +393,23 @@ COMPILED = (
 
 @declared(eq=False)
 class Triage:
-    """The job whose waiting costs most goes to the slot of least cost, unless it costs
-    less later.
+    """Dispatch the job whose waiting costs most to the cheapest slot, now or later.
 
-    The equations are in the module's text; all ours except the form of (3).
+    The equations are in the module's docstring; (3) has the form of Vepsalainen and
+    Morton's index.
 
     Parameters
     ----------
     price_miss_usd, price_late_usd_per_min, price_wait_usd_per_min : float
-        Cost of a missed deadline, and of a minute of lateness and of waiting, >= 0. By
-        default a minute of mean wait weighs as much as a tenth of a per cent missed, as
-        in the thesis; a late minute counts as ten waiting ones.
+        Cost of a missed deadline, a minute of lateness and a minute of waiting, >= 0.
+        By default a minute of mean wait costs as much as a tenth of a per cent missed,
+        as in the thesis, and a tenth of a late minute.
     ahead_s : float
-        How far the index looks ahead if nothing waits, seconds, > 0.
+        Look-ahead time of the index with an empty queue, seconds, > 0.
     spread : float
-        Standard deviations of the line's time by which it looks further, >= 0.
+        Standard deviations of the queue's service time added to it, >= 0.
     look_s : float
-        Seconds, > 0, after which it looks again at what is held as it is seen Low.
+        Seconds between decisions while jobs are held because stock is Low, > 0.
     """
 
     price_miss_usd: NotNegative = 1.0
@@ -426,7 +427,7 @@ class Triage:
     def explained(
         self, view: View, reasons: dict[int, str] | None
     ) -> list[Assignment | Wake]:
-        """Return the answer; `reasons` gets that of each assignment, by job."""
+        """Return the decision; the reason of each assignment is added to `reasons`."""
         outlook, offers = self._outlook, view.offers()
         if outlook is None or outlook.known is not view.known:
             outlook = Outlook(view.known)
@@ -484,7 +485,7 @@ class Triage:
 
     @cached_property
     def prices(self) -> tuple[float, ...]:
-        """Its parameters, in order."""
+        """The policy's parameters, in order."""
         return tuple([float(getattr(self, item.name)) for item in fields(self)[:6]])
 
 

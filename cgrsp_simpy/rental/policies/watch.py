@@ -1,19 +1,20 @@
-"""Watch (ours): a slot whose type is seen out of stock waits until it is available.
+"""Watch: a slot whose type is observed Low is held until its stock recovers.
 
-If stock persists and can be seen, the expected delay of a dispatch is known. With p_k
-the chances of the statuses at the clock's hour, D_k their mean delays (thesis Eq. 3.1
-and 3.2), and q_k the chances given the last look, perhaps in another hour
-(`law.seen_chances`):
+If stock persists and can be observed, the expected delay of a dispatch is known. Let
+p_k be the probabilities of the statuses at the current hour, D_k their mean delays
+(thesis Eq. 3.1 and 3.2), and q_k the probabilities given the last observation, perhaps
+in another hour (`law.seen_chances`):
 
     D = sum over k of q_k D_k                                      dispatched now
     H = (R + sum over k but Low of p_k D_k) / (1 - p_Low)          held while Low
 
-R / (1 - p_Low) is the mean time until stock is not Low (`Holding.recovery_s`); R is the
-persistence tau on one scale. A slot is held while D > H; the policy looks again after
-`look_s` seconds, or at the next poll. Jobs of little laxity (deadline - now - mean
-execution time, the least of the idle slots, from 0 to below `urgent_s`) go first, by
-deadline; then the shortest; then doomed ones; each to the slot of least D + mean
-execution time. In the thesis's model no slot is held, and the order remains.
+R / (1 - p_Low) is the mean time until stock is not Low (`Holding.recovery_s`); with one
+time scale, R is the persistence tau. A slot is held while D > H; the policy decides
+again after `look_s` seconds, or at the next poll. The laxity of a job is its deadline -
+now - least mean execution time over the idle slots. Jobs with a laxity from 0 to below
+`urgent_s` are first, by deadline; then the shortest; then jobs of negative laxity. Each
+takes the slot of least D + mean execution time. In the thesis's model, which has no
+persistent stock, no slot is held, and only the order applies.
 """
 
 from __future__ import annotations
@@ -35,10 +36,10 @@ from cgrsp_simpy.rental.view import Assignment, SlotView, View
 
 @dataclass(eq=False)
 class Watch:
-    """Hold a slot seen Low while waiting beats a Low delay; urgent jobs first.
+    """Hold a slot whose type is seen Low while that saves delay; urgent jobs first.
 
     urgent_s: laxity in seconds below which a job goes first. look_s: seconds between
-    two looks at a slot that is held. Ours; thesis Eq. 3.1 and 3.2 for the stock model.
+    two observations of a slot that is held. Stock model: thesis Eq. 3.1 and 3.2.
     """
 
     urgent_s: float = 600.0
@@ -87,7 +88,7 @@ def soonest(
     offers: Sequence[SlotView],
     delay_s: dict[str, float],
 ) -> SlotView | None:
-    """Return the slot that is expected to end a job first; None if all are held."""
+    """Return the slot with the earliest expected end of a job; None if all are held."""
 
     def end_s(slot: SlotView) -> float:
         return delay_s[slot.gpu.name] + view.mean_s(job, slot)
@@ -97,7 +98,7 @@ def soonest(
 
 
 def expected_s(view: View, slot: SlotView) -> float:
-    """Return D, the expected delay of a dispatch, s; infinite if the slot is held."""
+    """Return D, the expected delay of a dispatch in s; inf if the slot is held."""
     market, seen_s = view.known.market, view.seen_s(slot)
     chances = market.probabilities(slot.gpu, view.now_s)
     delays_s = [(least + most) / 2 for least, most in market.delay_s]

@@ -1,4 +1,4 @@
-"""Numbers of jobs over time in a run of any model, and averages."""
+"""Number of jobs over time in a run of any model, and averages."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from cgrsp_simpy.base.timeline import Timed, Timeline, timeline_of
 
 
 def queue_length(run: Timed | Timeline) -> tuple[np.ndarray, np.ndarray]:
-    """Jobs in the queue as a step function: times in seconds, and numbers."""
+    """Return the queue length as a step function: times in seconds, and lengths."""
     visits = timeline_of(run).visits
     never = np.isnan(visits["granted_s"])
     return counted(
@@ -18,7 +18,7 @@ def queue_length(run: Timed | Timeline) -> tuple[np.ndarray, np.ndarray]:
 
 
 def in_system(run: Timed | Timeline) -> tuple[np.ndarray, np.ndarray]:
-    """Jobs in the system as a step function: times in seconds, and numbers."""
+    """Return the number in system as a step function: times in seconds, and numbers."""
     visits = timeline_of(run).visits
     return counted(visits["ready_s"], visits["end_s"])
 
@@ -29,7 +29,7 @@ def time_average(times_s: np.ndarray, values: np.ndarray, end_s: float) -> float
 
 
 def littles_law(run: Timed | Timeline) -> tuple[float, float]:
-    """Return L and lambda W: mean jobs in the system over time, and over jobs."""
+    """Return L, the time-average number in system, and lambda W, both from records."""
     visits = timeline_of(run).visits
     # thesis Eq. 3.8
     end_s = float(visits["end_s"].max())

@@ -1,10 +1,10 @@
 """Queueing formulas: the Erlang family, reneging, priorities, repair, and batches.
 
 Load a = arrival rate / service rate (erlangs); utilisation rho = a / servers. The
-parameters arrival_rate, service_rate and servers are lambda and mu of one server, per
-the same unit of time, and the number c, at least 1 (in `erlang_b` 0); waits are in that
-unit. All are vectorised over servers, hold for thousands of them, and are infinite
-without a steady state. Raises InputError for other numbers.
+parameters arrival_rate, service_rate and servers are lambda, mu of one server (both per
+the same unit of time), and c >= 1 (in `erlang_b` >= 0); waits are in that unit.
+Functions are vectorised over servers, accurate for thousands of them, and return
+infinity without a steady state. Raises InputError for invalid numbers.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ Servers = int | npt.ArrayLike
 def erlang_b(servers: Servers, load: NotNegative) -> Floats:
     """Share of customers lost in a system without a queue (M/G/c/c).
 
-    By the recursion B(n) = a B(n - 1) / (n + a B(n - 1)), B(0) = 1. load: a, erlang.
-    Returns the shape of `servers`. Source: Erlang (1917).
+    Computed by the recursion B(n) = a B(n - 1) / (n + a B(n - 1)), B(0) = 1. load: a,
+    erlang. Returns the shape of `servers`. Source: Erlang (1917).
     """
     numbers = _servers(servers, least=0)
     lost = np.ones(int(numbers.max(initial=0)) + 1)
@@ -66,7 +66,7 @@ def erlang_b(servers: Servers, load: NotNegative) -> Floats:
 
 
 def erlang_c(servers: Servers, load: float) -> Floats:
-    """Share of customers that wait without reneging (M/M/c).
+    """Share of customers that wait in a queue without reneging (M/M/c).
 
     load: a, erlang. Returns the shape of `servers`; 1 for load >= servers. Source:
     Erlang (1917).
@@ -78,10 +78,10 @@ def erlang_c(servers: Servers, load: float) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Queue:
-    """Steady state of a queue, each figure an array over the numbers of servers.
+    """Steady state of a queue; each figure is an array over numbers of servers.
 
     wait_probability: share of customers that wait. wait_s: mean wait of all customers,
-    in the unit of 1 / rate. utilisation: share of server time in work.
+    in the unit of 1 / rate. utilisation: share of time that servers are busy.
     """
 
     wait_probability: Floats
@@ -131,7 +131,7 @@ def mg1(arrival_rate: float, service_rate: float, service_cv: float) -> Queue:
 class Patience(Queue):
     """Steady state of a queue with reneging or balking; see also `Queue`.
 
-    wait_s: mean wait of all customers, also of those that leave unserved. left: share
+    wait_s: mean wait of all customers, including those that leave unserved. left: share
     of customers that renege or balk.
     """
 
@@ -215,11 +215,11 @@ def mg1_preemptive(
 def mmck(
     arrival_rate: Positive, service_rate: Positive, servers: Servers, places: Whole
 ) -> Patience:
-    """M/M/c whose customers balk if all places to wait are taken (M/M/c/K, K = c + q).
+    """M/M/c whose customers balk if all waiting places are taken (M/M/c/K, K = c + q).
 
     With r = a / c and E = B(c, a), the probability of c + j customers is E r^j / T,
-    where T = 1 + E (r + ... + r^q). Those who find c + q leave. places: q, without
-    those in service. Source: Gross and Harris, Section 2.4.
+    where T = 1 + E (r + ... + r^q). Customers who find c + q present leave. places: q,
+    the waiting places. Source: Gross and Harris, Section 2.4.
     """
     numbers, load = _rates(arrival_rate, service_rate, servers)
     ratio = np.asarray(load / numbers)[..., np.newaxis]
@@ -237,12 +237,12 @@ def mmck(
 def finite_source(
     customers: Count, arrival_rate: Positive, service_rate: Positive, servers: Servers
 ) -> Queue:
-    """M/M/c with a finite number of customers, such as machines that are repaired.
+    """M/M/c with a finite number of customers, such as machines that need repair.
 
     With n customers present, arrivals have the rate (N - n) lambda; so p(n) is
     proportional to the product over i <= n of (N - i + 1) lambda / (min(i, c) mu).
-    customers: N. arrival_rate: lambda of one customer while it is away. Source: Gross
-    and Harris, Section 2.7.
+    customers: N. arrival_rate: lambda of one customer while it is outside the queue.
+    Source: Gross and Harris, Section 2.7.
     """
     numbers, load = _rates(arrival_rate, service_rate, servers)
     servers_of = numbers[..., np.newaxis]
@@ -267,12 +267,12 @@ def finite_source(
 def mg1_priority(
     arrival_rates: npt.ArrayLike, mean_s: npt.ArrayLike, square_s2: npt.ArrayLike
 ) -> Floats:
-    """Mean waits in M/G/1 with priorities without preemption, by class.
+    """Mean waits in M/G/1 with non-preemptive priorities, by class.
 
     With s(k) the load of classes 1 to k, and R the sum over all classes of lambda_i E
     S_i^2 / 2: W(k) = R / ((1 - s(k-1)) (1 - s(k))). Arguments and errors as in
     `mg1_preemptive`. A class that overloads the server counts in R with the share of
-    time that the classes before leave to it. Source: Cobham (1954); Kleinrock, Queueing
+    time that higher classes leave to it. Source: Cobham (1954); Kleinrock, Queueing
     Systems, volume 2 (1976), Chapter 3.
     """
     rates, means, squares = _columns(
@@ -290,8 +290,8 @@ def mg1_priority(
 def batch_service(arrival_rate: Positive, cycle_s: Positive, batch: Count) -> float:
     """Mean wait if up to `batch` customers are served at the end of every cycle.
 
-    With A(k) Poisson of mean k lambda C, those left behind by a batch are on average Q
-    = sum over k >= 1 of E max(0, A(k) - k b) / k, and W = Q / lambda + C / 2.
+    With A(k) Poisson of mean k lambda C, the mean number that a batch leaves behind is
+    Q = sum over k >= 1 of E max(0, A(k) - k b) / k, and W = Q / lambda + C / 2.
     arrival_rate: lambda of a Poisson process. cycle_s: C. batch: b. Source: Bailey
     (1954), Journal of the Royal Statistical Society B 16, 80-87; Spitzer (1956),
     Transactions of the American Mathematical Society 82, 323-339.
@@ -314,16 +314,17 @@ def batch_service(arrival_rate: Positive, cycle_s: Positive, batch: Count) -> fl
 def mg1_srpt(arrival_rate: Positive, times_s: npt.ArrayLike, shares: Shares) -> Floats:
     """Mean response times in M/G/1 with shortest remaining processing time first.
 
-    By service time; equal jobs are first come, first served. With F(x) the share of
-    jobs up to x, l(x) their load and m(x) the mean of their squares times F(x):
+    They are given by service time; equal jobs are served first come, first served. With
+    F(x) the share of jobs up to x, l(x) their load and m(x) the mean of their squares
+    times F(x):
 
         T(x) = lambda (m(x) + x^2 (1 - F(x))) / (2 (1 - l(x)) (1 - l(x-)))
                + integral from 0 to x of dt / (1 - l(t)).
 
     arrival_rate: jobs per second. times_s, shares: the possible service times,
-    increasing, in seconds, and the share of jobs of each. Returns seconds; infinite
-    without a steady state. Raises InputError for arrays of different lengths, or
-    invalid values. Source: Schrage and Miller (1966), Operations Research 14, 670-684.
+    increasing, in seconds, and the share of each. Returns seconds; infinite without a
+    steady state. Raises InputError for arrays of different lengths, or invalid values.
+    Source: Schrage and Miller (1966), Operations Research 14, 670-684.
     """
     times, parts = _columns(times_s=times_s, shares=shares)
     require(bool(np.all(np.diff(times) > 0)), "times_s", times_s, "rising")
@@ -359,7 +360,7 @@ def _where_stable(load: Floats, values: Floats) -> Floats:
 
 
 def _columns(**columns: npt.ArrayLike) -> list[Floats]:
-    """Return arrays of the same length, of numbers >= 0."""
+    """Return columns as arrays; InputError unless of equal length and numbers >= 0."""
     arrays = [
         np.atleast_1d(np.asarray(column, np.float64)) for column in columns.values()
     ]
@@ -372,7 +373,7 @@ def _columns(**columns: npt.ArrayLike) -> list[Floats]:
 
 
 def _integrals(d: Floats, b: float, scale: Floats) -> tuple[Floats, Floats]:
-    """Integrate e^(d x) and x e^(d x) from 0 to b, scaled; series for small d b."""
+    """Integrate e^(d x) and x e^(d x) from 0 to b, scaled; by series for small d b."""
     y = d * b
     near = np.abs(y) < 1e-4
     safe = np.where(near, 1.0, d)

@@ -18,10 +18,11 @@ from cgrsp_simpy.base.checks import require
 
 @dataclass(frozen=True, eq=False)
 class Ranks:
-    """Ranks of k treatments in n blocks; 1 is the least, ties share their mean rank.
+    """Ranks of k treatments in n blocks; 1 is the lowest, ties share their mean rank.
 
-    mean: of each treatment, shape (k,). statistic, p: Friedman's chi-square, corrected
-    for ties, and its p-value. critical_difference: of mean ranks, at the level 0.05.
+    mean: mean rank of each treatment, shape (k,). statistic, p: Friedman's chi-square,
+    corrected for ties, and its p-value. critical_difference: of mean ranks at level
+    0.05.
     """
 
     mean: Floats
@@ -52,10 +53,10 @@ def rank_test(values: npt.ArrayLike) -> Ranks:
 
 
 def critical_difference(treatments: int, blocks: int) -> float:
-    """Return the difference of mean ranks at the level 0.05: q sqrt(k (k + 1) / (6 n)).
+    """Return Nemenyi's critical difference at level 0.05: q sqrt(k (k + 1) / (6 n)).
 
-    q is the quantile of the studentized range, with infinite degrees of freedom, over
-    the square root of 2.
+    q is the quantile of the studentized range, with infinite degrees of freedom,
+    divided by the square root of 2.
     """
     q = stats.studentized_range.ppf(0.95, treatments, np.inf) / np.sqrt(2)
     return float(q * np.sqrt(treatments * (treatments + 1) / (6 * blocks)))

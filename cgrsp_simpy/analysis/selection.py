@@ -26,7 +26,7 @@ class Selection:
     """Selected system and its cost.
 
     best: the system. means: system -> mean of its observations, in their unit.
-    observations: system -> number before its elimination, or selection.
+    observations: system -> number of observations before its elimination or selection.
     """
 
     best: str
@@ -58,21 +58,21 @@ def kim_nelson(
 ) -> Selection:
     """Select the system with the best mean, by Kim and Nelson's procedure with c = 1.
 
-    If the best is better than all others by the indifference at least, it is selected
+    If the best is better than all others by at least `indifference`, it is selected
     with probability `confidence` or more, provided that observations are normal and
-    those of different replications independent. Systems may share the random numbers of
-    a replication. The variances of pairwise differences are estimated from `first`
+    different replications are independent. Systems may share the random numbers of a
+    replication. The variances of pairwise differences are estimated from `first`
     observations. Then a system is eliminated as soon as its mean of n is worse than
     another's by more than max(0, (delta / 2 n) (h^2 S^2 / delta^2 - n)), with S^2 of
     the pair, h^2 = 2 eta (first - 1) and eta = ((2 (1 - confidence) / (systems -
     1))^(-2 / (first - 1)) - 1) / 2; the others get another observation.
 
-    observe: takes the name of a system and the index of a replication, from 0 on, and
-    returns the observation. indifference: delta, the least difference worth detecting,
-    in the unit of the observations. confidence: above 1 / systems and below 1. better:
-    "less" or "more". Raises InputError for an argument that is not allowed, or an
-    observation that is not finite. Source: Kim and Nelson (2001), ACM Transactions on
-    Modeling and Computer Simulation 11, 251-273.
+    observe: function of a system's name and the index of a replication, from 0, that
+    returns the observation. indifference: delta, the least relevant difference, in the
+    unit of the observations. confidence: above 1 / systems and below 1. better: "less"
+    or "more". Raises InputError for an invalid argument, or an observation that is not
+    finite. Source: Kim and Nelson (2001), ACM Transactions on Modeling and Computer
+    Simulation 11, 251-273.
     """
     check_number("confidence", confidence, above=1 / len(systems))
     require(confidence < 1, "confidence", confidence, "a number below 1")
@@ -106,7 +106,7 @@ def kim_nelson(
 
 
 def _reach(start: np.ndarray, indifference: float, confidence: float) -> np.ndarray:
-    """Return h^2 S^2 / delta^2 per pair, in observations, the end of all gaps."""
+    """Return h^2 S^2 / delta^2 per pair, the number n at which the bound becomes 0."""
     systems, first = start.shape
     eta = ((2 * (1 - confidence) / (systems - 1)) ** (-2 / (first - 1)) - 1) / 2
     variances = (start[:, None] - start).var(axis=2, ddof=1)

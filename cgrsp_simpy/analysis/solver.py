@@ -1,4 +1,4 @@
-"""HiGHS as called by SciPy (`milp`, `linprog`), with a second try and clear errors."""
+"""Calls of HiGHS through SciPy (`milp`, `linprog`), with a retry and clear errors."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ SOLVED, LIMIT = 0, 1
 
 
 class SolverError(RuntimeError):
-    """The solver failed on a program that has a solution."""
+    """Error for a failure of the solver on a program that has a solution."""
 
 
 def tried_twice(
     solve: Callable[[bool], scipy.optimize.OptimizeResult],
 ) -> scipy.optimize.OptimizeResult:
-    """Call a solver with presolve and, if it fails, without; check the result's status.
+    """Call a solver with presolve and, if it fails, without presolve.
 
-    HiGHS fails on some programs (status 4, "Solve error") with its presolve only.
+    HiGHS fails on some programs (status 4, "Solve error") only with presolve.
     """
     result = solve(True)
     return result if result.status in (SOLVED, LIMIT) else solve(False)

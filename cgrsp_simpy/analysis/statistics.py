@@ -1,8 +1,8 @@
-"""Intervals, paired tests and effect sizes over replications, and of one long run.
+"""Intervals, paired tests and effect sizes for replications and for one long run.
 
-NaN is a missing value, such as a figure of a failed run. It is left out, and `n` counts
-the values used. Ordered series must not contain it. The parameter confidence is that of
-the interval, between 0 and 1; InputError for another.
+NaN is a missing value, such as a figure of a failed run. It is omitted, and `n` counts
+the values used. Ordered series must not contain NaN. The parameter confidence is the
+level of the interval, between 0 and 1; InputError for another value.
 
 With every supported version of NumPy and SciPy, Wilcoxon's p of up to 50 differences,
 Holm's adjustment and the counts are identical. Means, Student's t and its p, effect
@@ -65,9 +65,9 @@ class Mean:
     """Sample mean with its confidence interval.
 
     mean, low, high, sd: in the unit of the values; sd is the sample standard deviation
-    (n - 1 in the denominator). n: number of values used. p: two-sided p-value of the
-    mean being 0 by Student's t. Without values the mean is NaN, and for fewer than two
-    values all others but n.
+    (n - 1 in the denominator). n: number of values used. p: two-sided p-value of
+    Student's t-test of mean 0. The mean is NaN without values; all fields except mean
+    and n are NaN for fewer than two values.
     """
 
     mean: float
@@ -86,10 +86,10 @@ class Mean:
 def mean(values: Values, confidence: float = 0.95, in_order: bool = False) -> Mean:
     """Mean and interval x-bar +- t* s / sqrt(n).
 
-    in_order: whether successive values may be correlated, as means of batches or days;
-    then n is n times their `worth`, in the interval and p, as are the degrees of
-    freedom. All NaN gives n = 0 and NaN; an infinite value gives an infinite mean and
-    no interval. Source: thesis Section 5.1.3.
+    in_order: whether successive values may be correlated, such as means of batches or
+    days; then n and the degrees of freedom are multiplied by their `worth` in the
+    interval and p. All NaN gives n = 0 and NaN; an infinite value gives an infinite
+    mean and no interval. Source: thesis Section 5.1.3.
     """
     _check_confidence(confidence)
     x = _known(values)
@@ -105,11 +105,11 @@ def mean(values: Values, confidence: float = 0.95, in_order: bool = False) -> Me
 
 
 def worth(values: Values) -> float:
-    """Effective independent share of successive values, (1 - r) / (1 + r), at most 1.
+    """Effective share of independent values in a series, (1 - r) / (1 + r), at most 1.
 
-    As in a first-order autoregression. The correlation r of successive values is
-    estimated without the bias of -(1 + 4 r) / n for few values, and limited to 0 to
-    0.9. Constant values give 1. Source: Law, Simulation Modeling and Analysis, Section
+    It assumes a first-order autoregression. The correlation r of successive values is
+    corrected for its small-sample bias, -(1 + 4 r) / n, and limited to 0 to 0.9.
+    Constant values give 1. Source: Law, Simulation Modeling and Analysis, Section
     9.5.3; Kendall, Biometrika 41 (1954) 403-404.
     """
     x = _known(values)
@@ -125,7 +125,7 @@ def worth(values: Values) -> float:
 def cluster_means(values: Values, clusters: Sequence[int]) -> list[float]:
     """Mean of each cluster of values, such as runs that begin on the same recorded day.
 
-    clusters: number of each value's cluster. Returns means in the order of these
+    clusters: cluster number of each value. Returns means in the order of the cluster
     numbers; NaN for a cluster without a value.
     """
     x, owners = _array(values), sorted(set(clusters))
@@ -155,14 +155,14 @@ def _known(values: Values) -> np.ndarray:
 
 
 def _refuse(name: str, x: np.ndarray, bad: np.ndarray, allowed: str) -> None:
-    """Raise InputError for the first bad number."""
+    """Raise InputError for the first number marked in `bad`."""
     refuse(
         bad, lambda index: f"{name}[{index}](={float(x[index])!r}) must be {allowed}"
     )
 
 
 def _moments(x: np.ndarray) -> tuple[float, float]:
-    """Return mean and sample standard deviation; the latter 0 despite rounding."""
+    """Return mean and sample standard deviation, which is 0 despite rounding errors."""
     if len(x) < 2:
         return (float(x[0]) if len(x) else math.nan), math.nan
     with np.errstate(invalid="ignore", over="ignore"):  # an infinite value
@@ -198,13 +198,13 @@ def _p_value(centre: float, error: float, freedom: float) -> float:
 
 @dataclass(frozen=True)
 class PairedTest:
-    """Tests of values against a reference, matched one by one; NaN if undefined.
+    """Paired tests of values against a reference; NaN if undefined.
 
-    n: pairs used. difference: mean of values - reference, in their unit. t, p: paired
-    t-test, two-sided. wilcoxon_p: Wilcoxon's signed-rank test, two-sided, without zero
-    differences, with mean ranks of ties; exact for up to 50, normal for more. d,
-    d_paired: effect sizes, as `cohens_d` and `cohens_d_paired`. note: why the tests
-    should not be trusted, or "".
+    n: number of pairs used. difference: mean of values - reference, in their unit. t,
+    p: two-sided paired t-test. wilcoxon_p: two-sided Wilcoxon signed-rank test, without
+    zero differences, with mean ranks of ties; exact for up to 50, normal for more. d,
+    d_paired: effect sizes `cohens_d` and `cohens_d_paired`. note: the reason why the
+    tests should not be trusted, or "".
     """
 
     n: int
@@ -220,9 +220,9 @@ class PairedTest:
 def paired_difference(
     values: Values, reference: Values, confidence: float = 0.95, in_order: bool = False
 ) -> Mean:
-    """Mean of values - reference, matched one by one, with interval and paired p.
+    """Mean paired difference, values - reference, with its interval and p-value.
 
-    Pairs with a NaN are left out. in_order: as in `mean`. Raises InputError for unequal
+    Pairs with a NaN are omitted. in_order: as in `mean`. Raises InputError for unequal
     lengths. Source: thesis Section 5.1.3.
     """
     _, _, differences, _ = _pairs(values, reference)
@@ -234,11 +234,11 @@ def paired_test(
 ) -> PairedTest:
     """Paired t-test, Wilcoxon's signed-rank test and effect sizes.
 
-    Pairs with a NaN, or two equal infinities, are left out. in_order: as in `mean`;
-    then without the signed-rank test, which needs independent pairs. All differences 0:
-    t NaN, both p 1. All equal otherwise: t infinite, p 0. Fewer than two pairs: the
-    difference alone. Raises InputError for unequal lengths. Source: thesis Section
-    5.1.3.
+    Pairs with a NaN, or two equal infinities, are omitted. in_order: as in `mean`; then
+    the signed-rank test, which needs independent pairs, is omitted. If all differences
+    are 0, t is NaN and both p are 1; if they are otherwise equal, t is infinite and p
+    0. For fewer than two pairs, only the difference is returned. Raises InputError for
+    unequal lengths. Source: thesis Section 5.1.3.
     """
     x, y, differences, rounding = _pairs(values, reference)
     found = mean(differences, in_order=in_order)
@@ -258,7 +258,7 @@ def paired_test(
 def _pairs(
     values: Values, reference: Values
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return matched values, their differences without rounding, and the rounding."""
+    """Return matched values, differences without rounding errors, and tolerances."""
     x, y = _array(values), _array(reference, "reference")
     if len(x) != len(y):
         raise InputError(
@@ -273,7 +273,7 @@ def _pairs(
 
 
 def _unrounded(differences: np.ndarray, rounding: np.ndarray) -> np.ndarray:
-    """Remove rounding from differences that it makes nonzero, as .3 - (.1 + .2)."""
+    """Remove rounding errors that make differences nonzero, such as .3 - (.1 + .2)."""
     exact = np.where(np.abs(differences) < rounding, 0.0, differences)
     if len(exact) == 0:
         return exact
@@ -284,11 +284,11 @@ def _unrounded(differences: np.ndarray, rounding: np.ndarray) -> np.ndarray:
 
 
 def _wilcoxon_p(differences: np.ndarray, rounding: np.ndarray) -> float:
-    """Wilcoxon's signed-rank test, two-sided, with independent random signs.
+    """Return the two-sided p of Wilcoxon's signed-rank test, for independent pairs.
 
     Up to EXACT_PAIRS differences the distribution of the sum of positive ranks is
-    exact; beyond, normal with its mean and variance, ties included, without continuity
-    correction. Source: Wilcoxon (1945), Biometrics Bulletin 1, 80-83.
+    exact; for more, normal with the same mean and variance, including ties, without
+    continuity correction. Source: Wilcoxon (1945), Biometrics Bulletin 1, 80-83.
     """
     if len(differences) < 2:
         return math.nan
@@ -309,7 +309,7 @@ def _wilcoxon_p(differences: np.ndarray, rounding: np.ndarray) -> float:
 
 
 def _doubled_ranks(magnitudes: np.ndarray, rounding: np.ndarray) -> np.ndarray:
-    """Return twice each rank, a whole number; ties up to rounding share one."""
+    """Return twice each rank, a whole number; values equal up to rounding are ties."""
     order = np.argsort(magnitudes, kind="stable")
     known = magnitudes[order]
     allowed = np.where(np.isinf(magnitudes), 0, rounding)[order]
@@ -352,7 +352,7 @@ def cohens_d(values: Values, reference: Values) -> float:
 def cohens_d_paired(values: Values, reference: Values) -> float:
     """Mean of values - reference over the standard deviation of differences (d_z).
 
-    Pairs with a NaN are left out. NaN if all differences are equal, and for fewer than
+    Pairs with a NaN are omitted. NaN if all differences are equal, and for fewer than
     two pairs. Raises InputError for unequal lengths.
     """
     difference = paired_difference(values, reference)
@@ -377,10 +377,10 @@ def _ratio(difference: float, sd: float) -> float:
 def holm(p_values: Values) -> list[float]:
     """Holm's step-down adjusted p-values, in the order of the input.
 
-    The k-th least times (m - k + 1), non-decreasing, at most 1. Rejecting adjusted
-    values below alpha limits the probability of any false rejection to alpha. NaN does
-    not count in m and stays NaN. Raises InputError for values outside 0 to 1. Source:
-    Holm (1979), Scandinavian Journal of Statistics 6, 65-70.
+    The k-th smallest is multiplied by (m - k + 1), made non-decreasing, at most 1.
+    Rejecting adjusted values below alpha limits the probability of any false rejection
+    to alpha. NaN is not counted in m and stays NaN. Raises InputError for values
+    outside 0 to 1. Source: Holm (1979), Scandinavian Journal of Statistics 6, 65-70.
     """
     p = _array(p_values, "p_values")
     _refuse("p_values", p, (p < 0) | (p > 1), "a number from 0 to 1")
@@ -402,7 +402,7 @@ def replications_needed(
     """Least n >= 2 with t* s / sqrt(n) <= relative_half_width |x-bar|.
 
     t* has n - 1 degrees of freedom; x-bar and s are estimated from the values of a few
-    first replications. For an error relative to the true mean of at most gamma, use
+    initial replications. For an error relative to the true mean of at most gamma, use
     gamma / (1 + gamma). Returns the total number of replications; 2 if s = 0. Raises
     InputError for fewer than two values, an infinite one, or a mean of 0 with s > 0.
     Source: Law, Simulation Modeling and Analysis, Section 9.4.1, with the width
@@ -445,9 +445,9 @@ def batch_means(
 ) -> Mean:
     """Mean of a stationary series, with an interval from means of equal batches.
 
-    series: observations in order; the first len(series) % batches are left out.
-    batches: their number, much longer each than the correlation lasts. n, p and sd are
-    those of the batch means. Raises InputError for fewer than two observations per
+    series: observations in order; the first len(series) % batches are omitted. batches:
+    number of batches; each must be much longer than the correlation lasts. n, p and sd
+    are those of the batch means. Raises InputError for fewer than two observations per
     batch, NaN or infinity. Source: Law, Simulation Modeling and Analysis, Section
     9.5.3.
     """
@@ -458,12 +458,12 @@ def batch_means(
 def mser5(series: Values) -> int:
     """Number of initial observations to delete as transient, by the MSER-5 rule.
 
-    Of the m means of batches of five, the first d < m / 2 are deleted, for the d with
-    the least marginal standard error: sum of squares about the mean of the rest / (m -
-    d)^2. A result near half of the series means that it is too short. Raises InputError
-    for fewer than 10 observations, NaN or infinity. Source: White (1997), Simulation
-    69, 323-334; batches of five: White, Cobb and Spratt (2000), Winter Simulation
-    Conference, 755-760.
+    Of the m means of batches of five, the first d < m / 2 are deleted, for the d that
+    minimises the squared standard error: sum of squares of the rest about its mean / (m
+    - d)^2. A result near half of the series means that it is too short. Raises
+    InputError for fewer than 10 observations, NaN or infinity. Source: White (1997),
+    Simulation 69, 323-334; batches of five: White, Cobb and Spratt (2000), Winter
+    Simulation Conference, 755-760.
     """
     x = _series(series, 2 * MSER_BATCH)
     y = x[: len(x) // MSER_BATCH * MSER_BATCH].reshape(-1, MSER_BATCH).mean(axis=1)
@@ -475,7 +475,7 @@ def mser5(series: Values) -> int:
 
 
 def _sums_to_end(y: np.ndarray) -> np.ndarray:
-    """Return the sum from each position to the end."""
+    """Return the sums from each position to the end."""
     return np.cumsum(y[::-1])[::-1]
 
 
@@ -499,7 +499,7 @@ def bootstrap_mean(
     """Mean with a BCa bootstrap interval, for few or skewed values.
 
     resamples: number of samples with replacement; too few give rough bounds, or NaN.
-    seed: of the stream "bootstrap". The p is NaN; equal values give low = high = mean.
+    seed: seed of the stream "bootstrap". p is NaN; equal values give low = high = mean.
     Source: Efron (1987), Journal of the American Statistical Association 82, 171-185.
     """
     _check_confidence(confidence)
@@ -518,12 +518,12 @@ def block_bootstrap_mean(
 ) -> Mean:
     """Mean of a series with an interval from the circular block bootstrap.
 
-    For successive days that may be correlated. Blocks of neighbours, where the first
-    follows the last, are resampled; the variance of their means is computed exactly,
-    corrected for the number of blocks, and the interval is Student's with one degree of
-    freedom less than blocks. values: in order of time, without NaN or infinity. block:
-    length of a block, at most half of the values. The p is NaN. Source: Politis and
-    Romano (1992), Exploring the limits of bootstrap, 263-270.
+    Use it for successive days that may be correlated. Blocks of neighbours on a circle
+    are resampled; the variance of their means is computed exactly and corrected for the
+    number of blocks, and the interval is Student's with one degree of freedom less than
+    blocks. values: in order of time, without NaN or infinity. block: length of a block,
+    at most half of the values. p is NaN. Source: Politis and Romano (1992), Exploring
+    the limits of bootstrap, 263-270.
     """
     _check_confidence(confidence)
     x = _series(values, 2 * block)

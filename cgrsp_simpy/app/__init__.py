@@ -1,6 +1,6 @@
 """Live page of `cgrsp app`: a Streamlit script, main.py, with one function per page.
 
-It needs the extra `app`; no other room imports Streamlit, nor does importing this one.
+It needs the extra `app`. Only the other files of this folder import Streamlit.
 """
 
 from __future__ import annotations

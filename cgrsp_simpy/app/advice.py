@@ -65,7 +65,7 @@ def page() -> None:
 
 
 def _prices() -> Prices:
-    """Return the prices, other than the rent, set by number inputs."""
+    """Return the prices set by number inputs, which exclude the rent."""
     prices = {
         name: column.number_input(
             f"USD {unit}", 0.0, value=getattr(Prices(), name), format="%g", key=name
@@ -76,8 +76,8 @@ def _prices() -> Prices:
 
 
 def _read(log: Any, format: str | None, slots: int) -> Scenario:
-    """Read the scenario of the sample log, or of an uploaded one, whose own name
-    appears in errors.
+    """Read the scenario of the sample log, or of an uploaded log, whose name appears in
+    errors.
     """
     if log is None:
         return trace(SAMPLE, slots=slots)

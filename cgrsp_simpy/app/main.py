@@ -1,4 +1,4 @@
-"""Script that Streamlit runs: one page, selected in the sidebar, below its task."""
+"""Script that Streamlit runs: a task and the page selected in the sidebar."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ REPORTED = (
 
 
 def main() -> None:
-    """Show a page; report wrong input in one line."""
+    """Show a page; report invalid input in one line."""
     st.set_page_config(page_title="Scheduling on rented GPUs", layout="wide")
     st.html(STYLE)
     name = st.sidebar.selectbox("Page", list(PAGES), key="page")

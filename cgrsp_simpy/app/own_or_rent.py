@@ -76,14 +76,14 @@ def _scenario() -> Scenario:
 
 
 def _left_out(scenario: Scenario, policy: str) -> bool:
-    """Whether a policy has no steady state; if so, warn."""
+    """Return whether a policy has no steady state; if so, show a warning."""
     if reason := scenario.under(waiting_policy(policy)).unsteady:
         st.warning(f"{policy} is left out: the queue grows without end ({reason}).")
     return bool(reason)
 
 
 def _by_formula(scenario: Scenario, policies: Sequence[str]) -> None:
-    """Show price and wait by the number of machines, and the least price."""
+    """Show price and wait over the number of machines, and the lowest price."""
     source = scenario.source
     assert isinstance(source, ExponentialJobs)
     load = source.rate_per_s, source.service_s
@@ -110,7 +110,7 @@ def _row(policy: str, figures: Mapping[str, float]) -> dict[str, str]:
 
 
 def _lines(machines: np.ndarray, values: dict[str, np.ndarray], label: str) -> Any:
-    """Return one line per policy with a steady state."""
+    """Plot one line per policy with a steady state."""
     ax = axes(None)
     lines(
         ax,

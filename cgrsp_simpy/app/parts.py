@@ -1,4 +1,4 @@
-"""Parts of several pages: options of a day, work with progress, pictures."""
+"""Elements shared by pages: options of a day, work with progress, plots."""
 
 from __future__ import annotations
 
@@ -51,23 +51,23 @@ def scenario_of() -> Scenario:
 
 
 def plain(text: str) -> str:
-    """Escape a text for an element that reads Markdown."""
+    """Escape a string for an element that interprets Markdown."""
     return MARKDOWN.sub(r"\\\g<0>", visible(text, "\n"))
 
 
 def seeds_of(page: str, most: int, usual: int) -> range:
-    """Return the seeds set by a slider. page: the start of its key."""
+    """Return the seeds set by a slider. page: prefix of its key."""
     return range(st.slider("Seeds", 2, most, usual, key=f"{page}: seeds"))
 
 
 def policies_of(page: str, model: Model, label: str) -> list[str]:
-    """Return the selected policies of a model. page: the start of the widget's key."""
+    """Return the selected policies of a model. page: prefix of the widget's key."""
     usual = list(subject_of(model).default_policies())
     return st.multiselect(label, list(model.policies), usual, key=f"{page}: policies")
 
 
 def estimate(runs: int, model: Model) -> float:
-    """Show the estimated work; return it in seconds."""
+    """Show the estimated computing time and return it, seconds."""
     seconds = runs * subject_of(model).work / subject_of(model).pace_per_s
     about = f"about {seconds:.0f} s" if seconds >= 1 else "less than a second"
     st.caption(f"{runs:,} runs of {subject_of(model).work:,} jobs: {about}.")
@@ -125,7 +125,7 @@ def compared(
 def beside_of(
     label: str, names: Iterable[str], key: str, first: str, second: str = NONE
 ) -> list[str]:
-    """Select one policy, or two. key: of the widget; first, second: at opening."""
+    """Select one or two policies. key: the widget's; first, second: initial choices."""
     left, right = st.columns(2)
     options = [*names, NONE]
     first = left.selectbox(label, options[:-1], options.index(first), key=key)
@@ -141,7 +141,7 @@ def means_of(
     names: Sequence[str],
     show: Callable[[], None],
 ) -> None:
-    """Fill in means of policies over seeds; `show` draws below after the first ones."""
+    """Show means of policies while seeds run; call `show` after the first batch."""
     kept = st.session_state.setdefault(f"figures of a {model.policy_label}", {})
     if kept.get("of") != (model, policies):
         kept |= {"of": (model, policies), "before": kept.get("now", [])}
@@ -177,7 +177,7 @@ def means_of(
 
 
 def supported(values: Sequence[float]) -> str:
-    """Format a mean with half of its 95 % interval, to two digits of that."""
+    """Format a mean ± 95 % half width, to two significant digits of the half width."""
     if endless := list(values).count(inf):
         return f"the queue grows without end on {endless} of {len(values)} seeds"
     value = mean(values)
@@ -185,7 +185,7 @@ def supported(values: Sequence[float]) -> str:
 
 
 def pictures(model: Model, policies: Sequence[str], name: str) -> None:
-    """Show a selected picture per policy: player, Gantt chart, queue or resources."""
+    """Show the selected plot per policy: player, Gantt chart, queue or resources."""
     plots: dict[str, Callable[..., Any]] = {
         "Gantt": gantt,
         "Queue": queue_length,

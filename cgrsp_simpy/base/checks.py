@@ -1,4 +1,4 @@
-"""The checks that every input passes, the one error they raise, and old names."""
+"""Checks of all inputs, the error that they raise, and errors for old names."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ MOST_SHOWN = 400  # characters of a value in a message
 
 
 class InputError(ValueError):
-    """A value that the model cannot use; the message names it and what is allowed."""
+    """Error for an invalid value; the message names the value and what is allowed."""
 
 
 def require(ok: bool, name: str, value: object, allowed: str) -> None:
-    """Raise InputError unless `ok`."""
+    """Raise InputError for the named value if `ok` is false."""
     if not ok:
         raise InputError(f"{name}(={shown(value)}) must be {allowed}")
 
 
 def shown(value: object) -> str:
-    """Return a value as text, of a few lines at most."""
+    """Return a string representation of a value, shortened if long."""
     try:
         text = repr(value)
     except ValueError:  # Python writes no whole number of more than 4,300 digits
@@ -40,7 +40,7 @@ def shown(value: object) -> str:
 
 
 def is_number(value: object) -> bool:
-    """Return whether it is a finite real number, and not True or False."""
+    """Return whether a value is a finite real number; a bool is not."""
     if not isinstance(value, Real) or isinstance(value, bool):
         return False
     try:
@@ -57,7 +57,7 @@ def check_number(
     least: float | None = None,
     most: float = math.inf,
 ) -> None:
-    """Check a finite number > `above` or >= `least`, if set, and <= `most`."""
+    """Check that a value is a finite number > `above` or >= `least`, and <= `most`."""
     if above is not None:
         require(
             is_number(value) and value > above,  # type: ignore[operator]
@@ -80,7 +80,7 @@ def check_number(
 def check_whole(
     name: str, value: object, *, least: int, most: float | None = None
 ) -> None:
-    """Check a whole number from `least` to `most`; counts (from 1) up to a billion."""
+    """Check for a whole number from `least` to `most`; for least=1 by default 1e9."""
     whole = isinstance(value, Integral) and not isinstance(value, bool)
     require(
         whole and value >= least,  # type: ignore[operator]
@@ -93,7 +93,7 @@ def check_whole(
 
 
 def entries_of(name: str, value: object, what: str) -> tuple[Any, ...]:
-    """Return the entries of a list, but not of a text, as a tuple of Python values."""
+    """Return an iterable's entries as a tuple; InputError for a string."""
     require(
         isinstance(value, Iterable) and not isinstance(value, (str, bytes)),
         name,
@@ -104,14 +104,14 @@ def entries_of(name: str, value: object, what: str) -> tuple[Any, ...]:
 
 
 def python_number(value: Any) -> Any:
-    """Return a number of NumPy as one of Python; all else is unchanged."""
+    """Convert a NumPy number to a Python number; return other values unchanged."""
     return value.item() if isinstance(value, np.generic) else value
 
 
 def numbers(
     name: str, value: object, kind: Any, allowed: str = "numbers"
 ) -> np.ndarray[Any, Any]:
-    """Return a new array; InputError for texts and rows of different length."""
+    """Return a new array; InputError for strings and rows of different lengths."""
     try:
         return np.array(value, kind)
     except (TypeError, ValueError, OverflowError):
@@ -119,9 +119,9 @@ def numbers(
 
 
 def set_columns(made: Any, kinds: Mapping[str, Any], row: str = "job") -> None:
-    """Make columns of a frozen dataclass arrays of their kinds, of equal length.
+    """Convert columns of a frozen dataclass to arrays of given types and equal length.
 
-    row: what an entry is of, for messages.
+    row: noun for what an entry describes, for messages.
     """
     number = None
     for name, kind in kinds.items():
@@ -133,7 +133,7 @@ def set_columns(made: Any, kinds: Mapping[str, Any], row: str = "job") -> None:
 
 
 def order_columns(made: Any, names: Iterable[str], order: np.ndarray[Any, Any]) -> None:
-    """Put columns of a frozen dataclass, arrays or tuples, and its tags in an order."""
+    """Reorder columns (arrays or tuples) of a frozen dataclass, and its tags."""
     for name in names:
         column = getattr(made, name)
         ordered = (
@@ -155,7 +155,7 @@ def check_entries(
     least: float = 0,
     whole: bool = False,
 ) -> None:
-    """Check each entry of a column; called: what an entry is of, by number from 1."""
+    """Check each entry of a column; called: returns the name of entry 1, 2, ..."""
     right = np.isfinite(values) & (values >= least if above is None else values > above)
     allowed = f"a number >= {least}" if above is None else f"a number > {above}"
     if whole:
@@ -168,7 +168,7 @@ def check_entries(
 
 
 def refuse(wrong: npt.ArrayLike, told: Callable[..., str]) -> None:
-    """Raise InputError for the first wrong entry; told: its message, from indices."""
+    """Raise InputError for the first wrong entry; told: its message by its indices."""
     for place in np.argwhere(wrong)[:1].tolist():
         raise InputError(told(*place))
 
@@ -177,7 +177,7 @@ T = TypeVar("T")
 
 
 def read_as(read: Callable[[str], T], text: str, told: str) -> T:
-    """Return what `read` makes of a text; InputError with `told` if it fails."""
+    """Return `read(text)`; if that fails, raise InputError with the message `told`."""
     try:
         return read(text)
     except (KeyError, ValueError):
@@ -185,14 +185,14 @@ def read_as(read: Callable[[str], T], text: str, told: str) -> T:
 
 
 def tried(read: Callable[[str], T], text: str) -> T | None:
-    """Return what `read` makes of a text; None if it fails."""
+    """Return `read(text)`, or None if that raises ValueError."""
     with suppress(ValueError):
         return read(text)
     return None
 
 
 def needed(module: str, told: str) -> Any:
-    """Return a module of an optional package; InputError with `told` if missing."""
+    """Import a module of an optional package; InputError with `told` if missing."""
     try:
         return import_module(module)
     except ImportError as error:
@@ -200,7 +200,7 @@ def needed(module: str, told: str) -> Any:
 
 
 def check_one_of(what: str, name: object, allowed: Iterable[str]) -> None:
-    """Check one of the names `allowed`; the message suggests the nearest."""
+    """Check that a name is in `allowed`; the error suggests the most similar name."""
     allowed = list(dict.fromkeys(allowed))
     if name in allowed:
         return
@@ -211,17 +211,17 @@ def check_one_of(what: str, name: object, allowed: Iterable[str]) -> None:
 
 
 def nearest(name: str, allowed: Iterable[str]) -> str:
-    """Return the end of a message that suggests the nearest of names, if any."""
+    """Return a message ending that suggests the most similar allowed name, or ""."""
     near = difflib.get_close_matches(name, list(allowed), n=1, cutoff=0.5)
     return f"; did you mean {near[0]!r}?" if near else ""
 
 
 class RenamedError(InputError, AttributeError):
-    """A name of the last release; the message has the new name."""
+    """Error for a name of the previous release; the message states the new name."""
 
 
 class Renamed:
-    """An attribute of the last release: using it raises an error with its new name."""
+    """Attribute of the previous release; its use raises an error with the new name."""
 
     def __init__(self, now: str) -> None:
         self.now = now

@@ -1,7 +1,7 @@
 """Inner loops, compiled if the extra `fast` (numba) is installed.
 
-Without it arrays are lists, and the same lines give the same result to the bit. numba
-takes a second to load: a module imports this file only to compute.
+Without it, lists replace arrays, and the same code returns identical results. Importing
+numba takes a second, so modules import this file only when they compute.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if COMPILED:
 
     @intrinsic  # type: ignore[untyped-decorator]
     def _ask(_: Any, address: Any, figures: Any, parameters: Any, answer: Any) -> Any:
-        """Call the rule at an address."""
+        """Call the compiled rule at a memory address."""
 
         def build(target: Any, builder: Any, signature: Any, values: Any) -> Any:
             pointer = ir.DoubleType().as_pointer()
@@ -60,7 +60,7 @@ if COMPILED:
 def cached(
     function: Callable[..., Any], decorator: Any, *signature: Any, **options: Any
 ) -> Any:
-    """Compile a function with a decorator of numba, cached on disk if possible."""
+    """Compile a function with a numba decorator, cached on disk if possible."""
     try:
         return decorator(*signature, cache=True, **options)(function)
     except RuntimeError as error:
@@ -80,7 +80,7 @@ def _report_no_cache() -> None:
 
 
 def compiled(function: F) -> F:
-    """Return the function, compiled if possible; fastmath is off, for equal bits."""
+    """Compile a function if possible, without fastmath, so that results are equal."""
     return cast(F, cached(function, numba.njit)) if COMPILED else function
 
 
@@ -90,12 +90,12 @@ CALLEE = {"_nrt": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
 def standalone(function: F) -> F:
-    """As `compiled`, for functions that allocate nothing."""
+    """Like `compiled`, for functions that allocate no memory."""
     return cast(F, cached(function, numba.njit, _nrt=False)) if COMPILED else function
 
 
 def inlined(function: F) -> F:
-    """As `standalone`, for functions that only such functions call, inlined."""
+    """Like `standalone`, but inlined; for functions called only by such functions."""
     if not COMPILED:
         return function
     return cast(F, cached(function, numba.njit, forceinline=True, **CALLEE))
@@ -108,18 +108,18 @@ def cache_folder(function: Any) -> Path | None:
 
 
 def rows_of(array: np.ndarray[Any, Any]) -> Any:
-    """Return an array for these functions: a list, unless they are compiled."""
+    """Convert an array for these functions: to a list, unless they are compiled."""
     return array if COMPILED else array.tolist()
 
 
 def called(function: Any, own: Any = None) -> None:
-    """Let compiled functions call a plain one, or `own` with the same arguments."""
+    """Let compiled code call a Python function, or `own` with the same arguments."""
     if COMPILED:
         overload(function, jit_options=CALLEE, strict=False)(lambda *_: own or function)
 
 
 def forget(folder: Path, files: Iterable[Any], modules: Iterable[Any]) -> None:
-    """Remove cached code that is older than a module whose functions it calls."""
+    """Remove cached code of `files` that is older than any of the modules it calls."""
     changed_s = max(Path(module.__file__).stat().st_mtime for module in modules)
     for module in files:
         for index in folder.glob(f"{Path(module.__file__).stem}.*.nbi"):
@@ -132,7 +132,7 @@ def forget(folder: Path, files: Iterable[Any], modules: Iterable[Any]) -> None:
 def bisect(
     row: np.ndarray[Any, Any], value: float, low: int, high: int, after: bool
 ) -> int:
-    """`bisect_left` in a part of a row; after: `bisect_right`."""
+    """Return `bisect_left` within row[low:high]; `bisect_right` if `after`."""
     middle = high - 1  # behind all, most often
     while low < high:
         if row[middle] < value or (after and row[middle] == value):

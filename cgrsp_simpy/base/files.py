@@ -1,6 +1,6 @@
-"""Files: whole or not at all, of limited size, and CSV and TOML with clear errors.
+"""Atomic writing, size limits, and reading of CSV and TOML with clear errors.
 
-A file that a text not written by the user names is not read.
+A file named in text that the user did not write is not read.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ T = TypeVar("T")
 
 @contextmanager
 def within(variable: ContextVar[T], value: T) -> Iterator[None]:
-    """Set a variable to a value within a context."""
+    """Set a context variable to a value within a with block."""
     token = variable.set(value)
     try:
         yield
@@ -48,7 +48,7 @@ def within(variable: ContextVar[T], value: T) -> Iterator[None]:
 
 
 def large_files() -> AbstractContextManager[None]:
-    """Allow files of any size; else MOST_BYTES, unpacked, and MOST_LINES lines."""
+    """Allow files of any size; otherwise MOST_BYTES (unpacked) and MOST_LINES apply."""
     return within(_LARGE, True)
 
 
@@ -66,7 +66,7 @@ def _refuse_size(limit: str) -> None:
 
 
 class _Counted(RawIOBase):
-    """The bytes of a file, up to the limit."""
+    """Raw bytes of a file; InputError beyond the size limit."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file, self._count, self.name = file, 0, file.name
@@ -93,7 +93,7 @@ class _Counted(RawIOBase):
 
 
 class Text(TextIOWrapper):
-    """The text of a file that a user names; InputError beyond the limits of size."""
+    """Text of a file that a user names; InputError beyond the size limits."""
 
     def __init__(self, file: BinaryIO, **how: Any) -> None:
         super().__init__(BufferedReader(_Counted(file)), newline="", **how)
@@ -112,18 +112,18 @@ class Text(TextIOWrapper):
 
 
 def text_of(path: str | Path, encoding: str = "utf-8-sig") -> Text:
-    """Open a file as text, with limits of size."""
+    """Open a file as text, with size limits."""
     check_named(path)
     return Text(Path(path).open("rb"), encoding=encoding)
 
 
 def naming_nothing() -> AbstractContextManager[None]:
-    """Forbid texts to name files to read or import, within a context."""
+    """Forbid, within a with block, reading or importing files named in a text."""
     return within(_NAMING, False)
 
 
 def check_named(path: str | Path) -> None:
-    """Raise InputError for a file named by a text if forbidden, or impossible."""
+    """Raise InputError if files named in texts are forbidden, or a name is invalid."""
     _check_possible("name of a file", path)
     if not _NAMING.get():
         raise InputError(
@@ -159,9 +159,8 @@ def output_path(what: str, path: str | os.PathLike[str]) -> Path:
 
 
 def check_folder(path: Path) -> None:
-    """Raise InputError for a folder that nothing can be written into.
-
-    Also for a file, and if parent folders cannot be created.
+    """Raise InputError if nothing can be written into a folder. This includes the path
+    of a file, and parent folders that cannot be created.
     """
     path = output_path("folder", path)
     try:
@@ -175,9 +174,9 @@ def check_folder(path: Path) -> None:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a file by way of `path`.part; parent folders are created.
+    """Write a file atomically, by renaming `path`.part; create parent folders.
 
-    Raises InputError, and leaves no part, if it cannot be written.
+    If it cannot be written, raises InputError and removes the .part file.
     """
     path = output_path("file", path)
     require(bool(path.name), "file", str(path), "the name of a file, not of a folder")
@@ -201,7 +200,7 @@ def write_whole(path: Path, content: bytes) -> None:
 
 @contextmanager
 def faults_of(path: str | Path) -> Iterator[None]:
-    """Turn all errors with a file into an InputError of one line with its name."""
+    """Convert errors while reading a file to a one-line InputError with its name."""
     try:
         yield
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
@@ -217,10 +216,10 @@ def faults_of(path: str | Path) -> Iterator[None]:
 def csv_rows(
     path: str | Path, columns: Sequence[str], also: Mapping[str, str] | None = None
 ) -> list[tuple[int, dict[str, str]]]:
-    """Return the rows of a CSV file that must have some columns, with their lines.
+    """Return (line number, row) pairs of a CSV file that must have certain columns.
 
-    also: other names of columns -> theirs here. Raises InputError also for a column
-    that occurs twice, and for a row of more cells than columns.
+    also: alternative column name -> its name here. Raises InputError also for a column
+    that occurs twice, and for a row with more cells than columns.
     """
     with text_of(path) as file:
         table = csv.DictReader(file)
@@ -246,7 +245,7 @@ def csv_rows(
 
 
 def number_or_text(text: str) -> int | float | str:
-    """Return a whole number, a number, or the text itself."""
+    """Convert a string to an int or a float if possible; otherwise return it."""
     for kind in (int, float):
         with suppress(ValueError):
             return kind(text)
@@ -254,12 +253,12 @@ def number_or_text(text: str) -> int | float | str:
 
 
 def timestamp(text: str) -> datetime:
-    """Return a timestamp, in UTC if it has a zone; ValueError of one line otherwise."""
+    """Parse a timestamp, converted to UTC if it has a zone; ValueError if invalid."""
     return zoned(text)[0]
 
 
 def zoned(text: str) -> tuple[datetime, bool]:
-    """Return `timestamp`, and whether the text has a zone."""
+    """Return the same timestamp, and whether the text has a zone."""
     try:
         stamp = datetime.fromisoformat(text)
         if stamp.tzinfo is None:
@@ -272,10 +271,10 @@ def zoned(text: str) -> tuple[datetime, bool]:
 
 
 def in_zone(text: str, zone: ZoneInfo) -> tuple[datetime, bool]:
-    """Return a timestamp in UTC, and whether the clock of its zone leaves it certain.
+    """Return a timestamp in UTC, and whether its local time is unambiguous.
 
-    zone: of a text without a zone, which may also end in the name of another one. Of
-    two times that a change of the clock allows, the first is returned. Raises
+    zone: assumed if the text has none; the text may end in the name of a zone. If a
+    clock change makes two times possible, the earlier one is returned. Raises
     ValueError if the text is no timestamp.
     """
     time, _, name = text.rpartition(" ")
@@ -289,14 +288,14 @@ def in_zone(text: str, zone: ZoneInfo) -> tuple[datetime, bool]:
 
 
 def zone_of(name: str) -> ZoneInfo | None:
-    """Return the time zone of a name such as Europe/Berlin, None if there is none."""
+    """Return the time zone with a name such as Europe/Berlin, or None."""
     with suppress(ZoneInfoNotFoundError, ValueError, OSError):
         return ZoneInfo(name)
     return None
 
 
 def json_of(text: str, **how: Any) -> Any:
-    """Return the value of a JSON text; InputError of one line if it is none."""
+    """Parse JSON text; a one-line InputError if it is invalid."""
     try:
         return json.loads(text, **how)
     except json.JSONDecodeError as error:
@@ -308,17 +307,17 @@ def json_of(text: str, **how: Any) -> Any:
 
 
 class Zones:
-    """Checks that all times of a file have a zone, or none."""
+    """Check that either all times in a file have a zone or none has."""
 
     def __init__(self) -> None:
         self.first: dict[bool, int] = {}
 
     def see(self, line: int, has: bool) -> None:
-        """Record whether a time in a line has a zone."""
+        """Record whether the time in a given line has a zone."""
         self.first[has] = min(line, self.first.get(has, line))
 
     def check(self) -> None:
-        """Raise InputError, with the first line that differs, for a mix of both."""
+        """Raise InputError, with the first different line, if only some have a zone."""
         if len(self.first) < 2:
             return
         (before, had), (line, has) = sorted(
@@ -332,7 +331,7 @@ class Zones:
 
 
 def listed(bad: list[str], most: int = 10) -> str:
-    """Return the faults of the first bad rows, and the number and lines of others."""
+    """Format the first faults, and the number and lines of the others."""
     more = len(bad) - most
     if more <= 0:
         return "; ".join(bad)
@@ -346,14 +345,14 @@ def listed(bad: list[str], most: int = 10) -> str:
 
 
 def note(log: logging.Logger, path: Path, strict: bool, what: str, remedy: str) -> None:
-    """Log a fault of a file and its remedy; InputError if strict."""
+    """Log a fault of a file and how it is handled; InputError if strict."""
     if strict:
         raise InputError(f"{what} (refused, being strict)")
     log.warning("%s: %s (%s)", path, what, remedy)
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """Return the tables of a TOML file; InputError if invalid, or else OSError."""
+    """Read the tables of a TOML file; InputError if invalid, OSError if unreadable."""
     check_named(path)
     check_size(path.stat().st_size)
     try:
@@ -367,12 +366,12 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def table_of(made: Any) -> dict[str, Any]:
-    """Return the fields of a dataclass from which it can be created again."""
+    """Return the arguments from which a dataclass instance can be created again."""
     return {item.name: getattr(made, item.name) for item in fields(made) if item.init}
 
 
 def toml_text(tables: dict[str, Any], path: str = "") -> str:
-    """Return TOML text: the values first, then the tables."""
+    """Return tables as TOML text: plain values first, then nested tables."""
     lines, below = [], []
     for key, value in tables.items():
         key = key if BARE.fullmatch(key) else _json(key)
@@ -398,7 +397,7 @@ def _json(value: Any) -> str:
 
 
 def check_keys(where: str, table: Any, allowed: Iterable[str]) -> None:
-    """Raise InputError for a key that is not allowed, with the nearest that is."""
+    """Raise InputError for an unknown key, with the most similar allowed key."""
     for key in mapping(where, table):
         check_one_of(f"key in {where}", key, allowed)
 
@@ -411,7 +410,7 @@ def mapping(where: str, table: Any) -> dict[str, Any]:
 
 
 def entries(table: dict[str, Any], key: str) -> list[dict[str, Any]]:
-    """Return the tables of a list of tables; none if it is missing."""
+    """Return a key's list of tables; an empty list if the key is missing."""
     found = table.get(key, [])
     require(isinstance(found, list), f"[[{key}]]", found, "a list of tables")
     return list(found)

@@ -1,4 +1,4 @@
-"""Figures: their description, their sums, and the user's own parts of a model."""
+"""Descriptions of figures, reproducible sums, and detection of user-defined parts."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ KNOWN = ("cgrsp_simpy", "builtins", "numpy", "pathlib")
 
 
 class Metric(NamedTuple):
-    """Description of a figure of a run.
+    """Description of a figure (metric) of a run.
 
-    label: in words, as on an axis. unit: such as "min" or "%"; "" for numbers and
-    ratios. better: "less" or "more"; "" if neither is better.
+    label: text for an axis. unit: such as "min" or "%"; "" for counts and ratios.
+    better: "less" or "more"; "" if neither is better.
     """
 
     label: str
@@ -31,13 +31,13 @@ class Metric(NamedTuple):
 
 
 def summed(values: Iterable[float]) -> float:
-    """Return the sum, rounded after each term: the same bits on every Python."""
+    """Return the sum, rounded after each term, so that all Python versions agree."""
     start: float = 0
     return reduce(add, values, start)
 
 
 def users_part(model: Any) -> object | None:
-    """Return the first part of a model that is a function or of a user's class."""
+    """Return a model's first part that is a function or a user's object, or None."""
     if type(model) in PLAIN:
         return None
     if type(model) is tuple:
@@ -62,6 +62,6 @@ def users_part(model: Any) -> object | None:
 
 
 def _is_plain(kind: type) -> bool:
-    """Whether objects of a type are plain values, or of the package's enumerations."""
+    """Return whether a type is one of plain values or an enumeration of the package."""
     own = issubclass(kind, Enum) and kind.__module__.partition(".")[0] in KNOWN
     return own or kind in PLAIN

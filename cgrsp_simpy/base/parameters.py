@@ -1,4 +1,4 @@
-"""Parameters that are declared once, at the field: type, limits, default and meaning.
+"""Declared parameters: a field states its type, limits, default and meaning.
 
     @declared("{} of class {name}")
     class DeadlineClass:
@@ -90,10 +90,10 @@ ALLOWED = {
 
 
 def limits(allowed: str, *, infinite: bool = False, **bounds: float) -> Limit:
-    """Annotation of a number: finite, within bounds, and whole if its type is int.
+    """Return an annotation for a finite number within bounds, whole if its type is int.
 
-    A bool or a text is not a number. allowed: in words, for messages. infinite: whether
-    infinity is allowed, too. bounds: gt, ge, lt and le.
+    A bool or a string is not a number. allowed: what is allowed in words, for messages.
+    infinite: whether infinity is also allowed. bounds: gt, ge, lt and le.
     """
 
     def apply(_: Any, hint: Any) -> Any:
@@ -116,10 +116,10 @@ def rule(
     fulfils: Callable[[Any], Any],
     here: Callable[[Any], object] | None = None,
 ) -> Limit:
-    """Annotation of a value that must fulfil a condition.
+    """Return an annotation for a value that must satisfy a condition.
 
-    allowed: the condition in words. here: addition to messages from a wrong value, such
-    as its length.
+    allowed: the condition in words. here: function of a wrong value whose result, such
+    as its length, is added to the message.
     """
 
     def check(value: T) -> T:
@@ -132,21 +132,21 @@ def rule(
 
 
 def prepared(convert: Callable[[Any], Any]) -> Limit:
-    """Annotation of a value that is converted before it is checked."""
+    """Return an annotation for a value that is converted before it is checked."""
     return lambda schema, _: core_schema.no_info_before_validator_function(
         convert, schema
     )
 
 
 def as_tuple(value: Any) -> Any:
-    """Return a tuple of what can be iterated, except a text, and else the value."""
+    """Convert an iterable, except a string, to a tuple; return others unchanged."""
     if isinstance(value, Iterable) and not isinstance(value, (str, bytes)):
         return tuple(map(python_number, value))
     return value
 
 
 def listed(allowed: str, number: int) -> Limit:
-    """Annotation of a tuple of a number of entries; allowed: these, in words."""
+    """Return an annotation for a tuple of `number` entries; allowed: them in words."""
 
     def entries(value: Any) -> Any:
         values = as_tuple(value)
@@ -183,7 +183,7 @@ Shares = Annotated[Entries[Fraction], sums_to_one]
 
 
 def schema_of(hint: Any) -> Any:
-    """Return pydantic-core's schema of a type with its annotations."""
+    """Return the pydantic-core schema of a type with its annotations."""
     origin, parts = get_origin(hint), get_args(hint)
     if origin is Annotated:
         schema = schema_of(parts[0])
@@ -241,10 +241,10 @@ def checked(function: Called) -> Called:
 def validated(
     owner: Any, values: dict[str, Any], label: str = "{}", every: bool = False
 ) -> dict[str, Any]:
-    """Return the values of a class's parameters, or a function's arguments, as kept.
+    """Return the validated, converted parameters of a class or arguments of a function.
 
-    label: as in `declared`. every: those of plain types other than bool are checked,
-    too. Raises InputError for the first that is not allowed.
+    label: as in `declared`. every: whether plain types other than bool are checked too.
+    Raises InputError for the first value that is not allowed.
     """
     values = {name: python_number(value) for name, value in values.items()}
     try:
@@ -268,7 +268,7 @@ def _validator(owner: Any, every: bool) -> SchemaValidator:
 
 @cache
 def hints(owner: Any) -> dict[str, Any]:
-    """Return the types of a function or class by name, with their annotations."""
+    """Return the type hints of a function or class by name, with annotations."""
     return get_type_hints(owner, include_extras=True)
 
 
@@ -293,10 +293,10 @@ def meanings(cls: Any) -> dict[str, str]:
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field, parameter))
 def declared(label: str = "{}", eq: bool = True) -> Callable[[type[T]], type[T]]:
-    """Make a frozen dataclass whose parameters are checked as they are declared.
+    """Return a decorator for a frozen dataclass that checks its declared parameters.
 
-    label: name of a parameter in messages, from its name and the object's values, such
-    as "{} of class {name}". eq: whether objects are equal if their values are.
+    label: format of a parameter's name in messages, with the object's values, such as
+    "{} of class {name}". eq: whether objects are equal if their values are.
     """
 
     def decorate(cls: type[T]) -> type[T]:
@@ -326,7 +326,7 @@ def declared(label: str = "{}", eq: bool = True) -> Callable[[type[T]], type[T]]
 
 
 def _documented(cls: Any) -> str:
-    """Return the docstring of a class with a section of its parameters."""
+    """Return the docstring of a class, with a Parameters section added."""
     entries = meanings(cls)
     # in the order of the signature
     items = sorted(fields(cls), key=lambda item: bool(item.kw_only))
@@ -343,7 +343,7 @@ def _documented(cls: Any) -> str:
 def _refusal(
     error: ValidationError, owner: Any, label: str, values: Mapping[str, Any]
 ) -> Exception:
-    """Return the first fault as an exception; those of our checks are unchanged."""
+    """Convert the first fault to an exception; that of an own check is unchanged."""
     faults: Any = error.errors(include_url=False)
     for fault in faults:
         if isinstance(raised := fault.get("ctx", {}).get("error"), Exception):
@@ -378,7 +378,7 @@ UNIT = "(?:usd|gb|mb|ms|s|min|h|day|month)"
 
 
 def unit(name: str) -> str:
-    """Return the unit in a name: "price_usd_per_h" gives "USD per h"."""
+    """Return the unit in a parameter's name: "USD per h" for "price_usd_per_h"."""
     words = re.search(rf"((^|_)({UNIT}))?((^|_)per(_{UNIT})+)?$", name)
     assert words is not None
     return " ".join(UNITS.get(word, word) for word in words[0].split("_")).strip()
@@ -389,7 +389,7 @@ def _depth(fault: Mapping[str, Any]) -> int:
 
 
 def options_of(hint: Any) -> list[str]:
-    """Return the texts that a type allows, if they are listed."""
+    """Return the strings that a type allows if it is a Literal or contains one."""
     if get_origin(hint) is Literal:
         return [str(value) for value in get_args(hint)]
     return [text for part in get_args(hint) for text in options_of(part)]

@@ -1,7 +1,7 @@
-"""Scenarios and their parts as plain tables of a TOML file, and the schema of these.
+"""Conversion of scenarios and their parts to and from TOML tables; JSON schema.
 
-A part is an object of a dataclass or a named tuple. Its table holds its parameters by
-name. "kind" in it names its class, unless the parameter allows only one.
+A part is an instance of a dataclass or a named tuple. Its table holds its parameters by
+name. The key "kind" names its class if the parameter allows several.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ KIND = "kind"
 
 
 def tables_of(part: Any, whole: bool = False) -> dict[str, Any]:
-    """Return the parameters of a part as a table; whole: also those that have defaults.
+    """Return a part's parameters as a table, including defaults if `whole`.
 
-    Raises InputError for a function, a class that is not the package's, or None if the
-    default is another value, which no file can hold.
+    Raises InputError for what TOML cannot hold: a function, an object of a class
+    outside this package, or None if the default is another value.
     """
     check_own(part)
     return _table(part, whole)
 
 
 def check_own(part: Any) -> None:
-    """Raise InputError for a function, or a part of a class from elsewhere."""
+    """Raise InputError for a function, or a part whose class is not this package's."""
     foreign = users_part(part)
     if foreign is not None:
         raise InputError(
@@ -75,7 +75,7 @@ def _is_part(value: Any) -> bool:
 
 
 def _plain(value: Any, hint: Any, whole: bool) -> Any:
-    """Return a value of a type as a file holds it."""
+    """Convert a value to its form in a file; hint: its declared type."""
     if _is_part(value):
         only = list(classes_of(hint)) == [type(value)]
         kind = {} if only else {KIND: type(value).__name__}
@@ -96,10 +96,10 @@ def _plain(value: Any, hint: Any, whole: bool) -> Any:
 
 
 def part_of(cls: Any, table: Any, where: str) -> Any:
-    """Return the part of a class that a table describes.
+    """Create a part of a class from its table.
 
-    where: the table, for messages, such as "market". Values that are no tables are
-    passed unchanged. Raises InputError that names the table, the key and the value.
+    where: name of the table for messages, such as "market". Values other than tables
+    are passed unchanged. Raises InputError that names the table, the key and the value.
     """
     name = f"[{where}]" if where else "the file"
     types = hints(cls)
@@ -129,7 +129,7 @@ def _value(owner: Any, hint: Any, value: Any, where: str) -> Any:
 
 
 def classes_of(hint: Any) -> Iterator[Any]:
-    """Yield the classes of parts that a type allows."""
+    """Yield the part classes that a type allows."""
     if is_dataclass(hint) or hasattr(hint, "_fields"):
         yield hint
     elif get_origin(hint) is not tuple:
@@ -138,14 +138,14 @@ def classes_of(hint: Any) -> Iterator[Any]:
 
 
 def _entry(hint: Any) -> Any:
-    """Return the type of the entries of the list that a type allows."""
+    """Return the entry type of a type that allows a list, or None."""
     if get_origin(hint) is tuple:
         return get_args(hint)[0]
     return next(filter(None, map(_entry, get_args(hint))), None)
 
 
 def _classes_beside(cls: Any) -> dict[str, Any]:
-    """Return the dataclasses of the modules in the folder of a class, by name."""
+    """Return the dataclasses of the modules in a class's folder, by name."""
     room = cls.__module__.rpartition(".")[0]
     modules = [
         sys.modules[name] for name in sorted(sys.modules) if name.startswith(f"{room}.")
@@ -162,7 +162,7 @@ def _classes_beside(cls: Any) -> dict[str, Any]:
 
 
 def schema(cls: Any) -> dict[str, Any]:
-    """Return the JSON schema of the tables of a class, for editors."""
+    """Return the JSON schema of a class's tables, for editors."""
     entries = {item.name: item for item in fields(cls) if item.init}
     properties = {
         name: _schema(schema_of(hints(cls)[name]))
@@ -189,7 +189,7 @@ BOUNDS = {
 
 
 def _schema(core: Any) -> dict[str, Any]:
-    """Return the JSON schema of one of pydantic-core's schemas."""
+    """Convert a pydantic-core schema to a JSON schema."""
     kind = core["type"]
     if kind == "union":
         choices = [_schema(choice) for choice in core["choices"]]

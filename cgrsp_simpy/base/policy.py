@@ -1,7 +1,7 @@
-"""Answers of policies in addition to assignments, their errors, and policies from text.
+"""What policies return besides assignments, their errors, and policies from text.
 
-"rh:reserve=2,gate=0.9" becomes a name and keyword arguments, "own.py:oldest" a function
-of a file.
+"rh:reserve=2,gate=0.9" becomes a name and keyword arguments; "own.py:oldest" becomes a
+function of a file.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ Decided = TypeVar("Decided", bound=Callable[..., Any])
 
 
 class PolicyError(RuntimeError):
-    """A policy's decision that cannot be carried out, or that halts the run."""
+    """Error for a policy's decision that cannot be carried out or halts the run."""
 
 
 class AssignmentError(ValueError):
-    """Why an assignment cannot be carried out.
+    """Error for an assignment that cannot be carried out.
 
-    In words that follow "sent job 7 to": "slot 9, which is not a slot of the fleet".
+    It continues "sent job 7 to": "slot 9, which is not a slot of the fleet".
     """
 
 
 class Wake(NamedTuple):
-    """An answer in addition to assignments: decide again at at_s at the latest.
+    """Request of a policy to be called again at at_s at the latest.
 
     at_s: seconds on the run's clock, later than now.
     """
@@ -48,9 +48,9 @@ class Wake(NamedTuple):
 
 
 class Suspend(NamedTuple):
-    """An answer that suspends a running job, if the scenario allows it.
+    """Request to suspend a running job, if the scenario allows it.
 
-    The job leaves its resources and waits again, with the work that it has done. The
+    The job releases its resources and waits again; its completed work is kept. The
     policy is called again in the same instant. A job cannot be suspended in the instant
     of its dispatch.
     """
@@ -59,7 +59,7 @@ class Suspend(NamedTuple):
 
 
 class Named(NamedTuple):
-    """A policy, or its text, under a label."""
+    """A policy, or its text, with a label."""
 
     name: str
     policy: Any
@@ -74,11 +74,11 @@ def policy(
 ) -> Callable[[Decided], Decided]:
     """Declare in advance what the simulation needs to know of a policy.
 
-    A policy is a function of a view; one that is an object has attributes of these
-    names. asks_on_arrival: it is called at every arrival, also when nothing is free.
-    suspends: it returns Suspends, and so is called at arrivals, too. needs: columns of
-    a log without which it cannot decide. keep_s: of rented slots, keep_s(view, slot) is
-    the time for which an instance is kept warm, seconds.
+    A policy is a function of a view; a callable object has attributes of these names.
+    asks_on_arrival: call it at every arrival, even if nothing is free. suspends: it may
+    return Suspend requests, so it is also called at arrivals. needs: log columns
+    without which it cannot decide. keep_s: for rented slots, keep_s(view, slot) returns
+    how long an instance is kept warm, seconds.
     """
 
     def declared(function: Decided) -> Decided:
@@ -91,7 +91,7 @@ def policy(
 
 
 class HoldsPolicies:
-    """Can be pickled with any policies and scenario, by value if necessary."""
+    """Base of classes that pickle any policies and scenarios, by value if necessary."""
 
     def __getstate__(self) -> bytes:
         state: bytes = cloudpickle.dumps(vars(self))
@@ -102,7 +102,7 @@ class HoldsPolicies:
 
 
 def is_policy(given: Callable[..., Any]) -> bool:
-    """Whether a function is a policy, not a factory, whose arguments have defaults."""
+    """Return whether a function is a policy, not a factory (all arguments optional)."""
     positional = (
         inspect.Parameter.POSITIONAL_ONLY,
         inspect.Parameter.POSITIONAL_OR_KEYWORD,
@@ -126,12 +126,12 @@ READERS: dict[type, tuple[Callable[[str], Any], str]] = {
 def chosen(
     what: str, policy: str | Made, factories: Mapping[str, Callable[..., Any]]
 ) -> Made:
-    """Return the policy of a text; a function is unchanged, and a class is called.
+    """Return the policy that a text describes; a class is called, a function unchanged.
 
-    Texts: "rh", "rh:reserve=2", "own.py:oldest". what: policy, scheduler and so on, for
-    errors. Raises InputError for an unknown name, parameter or file, for a value that a
-    parameter cannot have, for what is neither text nor function, and for a class that
-    cannot be called without arguments.
+    Texts: "rh", "rh:reserve=2", "own.py:oldest". what: noun for errors, such as policy
+    or scheduler. Raises InputError for an unknown name, parameter or file, for an
+    invalid value of a parameter, for what is neither text nor function, and for a class
+    that cannot be called without arguments.
     """
     value: Any = policy.policy if isinstance(policy, Named) else policy
     if isinstance(value, str):
@@ -153,7 +153,7 @@ def chosen(
 
 @cache
 def offered(module: str) -> dict[str, EntryPoint]:
-    """Return the schedulers that installed packages offer to a module, by name.
+    """Return the schedulers that installed packages provide for a module, by name.
 
     They are entry points of the group "cgrsp_simpy.MODULE", imported when first used.
     """
@@ -164,13 +164,13 @@ def offered(module: str) -> dict[str, EntryPoint]:
 
 
 def in_file(text: str) -> bool:
-    """Whether a text names a function of a file."""
+    """Return whether a text names a function in a file."""
     return text.partition(":")[0].endswith(".py")
 
 
 @contextmanager
 def errors_of(text: str) -> Iterator[None]:
-    """Raise InputError, with the line, for an error in the file that a text names."""
+    """Convert an error in the file that a text names to an InputError with its line."""
     try:
         yield
     except (InputError, PolicyError):
@@ -187,7 +187,7 @@ def errors_of(text: str) -> Iterator[None]:
 
 
 def from_file(what: str, text: str) -> Callable[..., Any]:
-    """Return the function of a text such as "own.py:oldest"; InputError if none."""
+    """Load the function that a text such as "own.py:oldest" names, or InputError."""
     name, _, function = text.partition(":")
     check_named(name)
     path, module_name = Path(name), f"cgrsp_simpy_rules.{Path(name).stem}"
@@ -217,8 +217,8 @@ def from_file(what: str, text: str) -> Callable[..., Any]:
 def made(what: str, text: str, factories: Mapping[str, Callable[..., Any]]) -> Any:
     """Return the result of a factory for a text such as "rh" or "rh:reserve=2".
 
-    what: policy, scheduler and so on, for errors. Raises InputError for an unknown name
-    or parameter, or a value that is not of the kind of the parameter's default.
+    what: noun for errors, such as policy or scheduler. Raises InputError for an unknown
+    name or parameter, or a value whose type is not that of the parameter's default.
     """
     require(isinstance(text, str), what, text, "a text")
     name = text.partition(":")[0]
@@ -232,10 +232,10 @@ def made(what: str, text: str, factories: Mapping[str, Callable[..., Any]]) -> A
 def parameters(
     what: str, text: str, factory: Callable[..., Any], but: Iterable[str] = ()
 ) -> dict[str, Any]:
-    """Return keyword arguments of a factory from "name:a=1,b=true", as its defaults.
+    """Parse keyword arguments of a factory from a text such as "name:a=1,b=true".
 
-    but: arguments that a text cannot set, as it cannot those whose default is none of
-    READERS. Raises InputError as `made` does.
+    Values have the types of the defaults. but: arguments that a text cannot set, like
+    those whose default has no type in READERS. Raises InputError as `made` does.
     """
     name, _, rest = text.partition(":")
     if not rest:
@@ -259,10 +259,10 @@ def pairs(
     form: str,
     where: str = "",
 ) -> dict[str, Any]:
-    """Return the values by name in parts such as "a=1".
+    """Parse parts such as "a=1" to values by name.
 
-    kind: from a name to its reader and what is allowed; InputError for no name. form,
-    where: for errors, how a part is written and what has it.
+    kind: function from a name to its parser and what is allowed; InputError for an
+    unknown name. form, where: for errors, the syntax of a part and its location.
     """
     found: dict[str, Any] = {}
     for part in parts:

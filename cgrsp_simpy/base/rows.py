@@ -44,7 +44,7 @@ codecs.register_error("cgrsp_simpy.latin1", _latin1)
 
 @contextmanager
 def opened(path: Path) -> Iterator[TextIO]:
-    """Open a text file, gzipped or not by its content."""
+    """Open a text file; whether it is gzipped is detected from its content."""
     check_named(path)
     with path.open("rb") as raw:
         file = gzip.GzipFile(fileobj=raw) if raw.peek(2)[:2] == b"\x1f\x8b" else raw
@@ -62,7 +62,7 @@ def opened(path: Path) -> Iterator[TextIO]:
 
 
 def comma_rows(file: TextIO, delimiter: str = ",") -> Rows:
-    """Yield rows of a CSV file; a quoted cell may hold delimiters and line breaks."""
+    """Yield rows of a CSV file; quoted cells may contain delimiters and line breaks."""
     table = csv.reader(file, strict=True, delimiter=delimiter)
     while True:
         line = table.line_num + 1
@@ -83,7 +83,7 @@ def comma_rows(file: TextIO, delimiter: str = ",") -> Rows:
 def separated(line: str, option: str = "") -> str:
     """Describe the delimiter of a header line if it is not a comma, or return "".
 
-    option: the argument of readers of logs that sets the delimiter.
+    option: argument of the log readers that sets the delimiter.
     """
     if re.search(r"\w {2,}\w", line):
         return "; are its cells aligned by blanks? sacct -P separates them"
@@ -96,10 +96,10 @@ def separated(line: str, option: str = "") -> str:
 
 
 def split_rows(file: TextIO, delimiter: str | None, header: dict[str, str]) -> Rows:
-    """Yield lines split at a delimiter, or at white space if it is None.
+    """Yield lines split at a delimiter, or at white space if the delimiter is None.
 
-    With white space, lines that begin with a semicolon are comments, whose entries go
-    into `header`.
+    With white space, lines that begin with a semicolon are comments; their entries are
+    added to `header`.
     """
     for line, text in enumerate(file, 1):
         if delimiter is None and text.lstrip()[:1] == ";":
@@ -110,9 +110,9 @@ def split_rows(file: TextIO, delimiter: str | None, header: dict[str, str]) -> R
 
 
 def json_rows(file: TextIO, flat: Callable[[Any], dict[str, Any]]) -> Rows:
-    """Yield the names, then the cells, of JSON objects: one per line, or an array.
+    """Yield the names, then the cells, of JSON objects, one per line or in an array.
 
-    flat: converts an object to texts and numbers by name.
+    flat: function that converts an object to strings and numbers by name.
     """
     text, rows = file.read(), list[tuple[int, dict[str, Any] | str]]()
     whole = text.lstrip()[:1] == "["
@@ -138,5 +138,5 @@ def json_rows(file: TextIO, flat: Callable[[Any], dict[str, Any]]) -> Rows:
 
 
 def name_of(path: Path) -> str:
-    """Return the name of a series without a type, from the file's."""
+    """Return a series' name from its file's name, without the extensions."""
     return path.name.removesuffix(".gz").rpartition(".")[0] or path.name

@@ -1,4 +1,4 @@
-"""Streams of random numbers: one seed, one stream per purpose, found by name."""
+"""Random-number streams: for each seed, one named stream per purpose."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cgrsp_simpy.base.checks import check_whole
 def stream(seed: int, name: str, *numbers: int) -> Generator:
     """Return the stream `name` of a seed, independent of the order of calls.
 
-    numbers: which of several streams of the name, such as a job's id.
+    numbers: select among several streams of a name, such as by a job's id.
 
     Names in use: arrivals, complexity, deadlines, status, delay, service, needs (the
     jobs' draws), attempts (by job, from the second dispatch on), preemptions (by slot
@@ -47,9 +47,10 @@ def uniforms(generator: Generator) -> Iterator[float]:
 
 
 class Draw:
-    """The streams of a run by name: `draw("gaps")` and `draw("health", 3)`.
+    """Random-number streams of a run.
 
-    The same Generator is returned at every call. prefix: of the names.
+    `draw("gaps")` and `draw("health", 3)` return Generators by name, always the same
+    one. prefix: added to the names.
     """
 
     def __init__(self, seed: int, prefix: str = "") -> None:

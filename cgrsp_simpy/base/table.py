@@ -31,7 +31,7 @@ CONTROLS = re.compile(
 
 
 def grouped(items: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list[Item]]:
-    """Group items by their keys, both in the order of the items."""
+    """Group items by key, in order of first occurrence."""
     found: dict[Key, list[Item]] = {}
     for each in items:
         found.setdefault(key(each), []).append(each)
@@ -39,9 +39,9 @@ def grouped(items: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list
 
 
 def visible(text: str, keep: str = "") -> str:
-    """Escape control characters in a text, such as a name from a file, for a terminal.
+    """Escape control characters in a string for a terminal.
 
-    keep: characters that remain, such as line ends.
+    keep: characters to leave unescaped, such as line ends.
     """
     return CONTROLS.sub(
         lambda found: found[0] if found[0] in keep else ascii(found[0])[1:-1], text
@@ -49,12 +49,12 @@ def visible(text: str, keep: str = "") -> str:
 
 
 def html_text(text: str) -> str:
-    """Escape markup and control characters in a text for a page."""
+    """Escape markup and control characters in a string for an HTML page."""
     return html.escape(visible(text, "\n\t"))
 
 
 def filled_page(template: Path, title: str, data: Any) -> str:
-    """Return a page with title and data, for @TITLE@ and @DATA@ of the template."""
+    """Return an HTML page: the template with title and data for @TITLE@ and @DATA@."""
     # numbers of other types, such as fractions, as float
     text = json.dumps(
         _escaped(data), separators=(",", ":"), allow_nan=False, default=float
@@ -65,7 +65,7 @@ def filled_page(template: Path, title: str, data: Any) -> str:
 
 
 def _escaped(value: Any) -> Any:
-    """Escape control characters in all texts of plain values."""
+    """Escape control characters in all strings of plain values."""
     if isinstance(value, str):
         return visible(value, "\n")
     if isinstance(value, dict):
@@ -76,8 +76,8 @@ def _escaped(value: Any) -> Any:
 def csv_text(rows: Rows) -> str:
     """Return rows as CSV with a header line; numbers in full, missing cells empty.
 
-    A text that a spreadsheet would take for a formula, such as "=x", is preceded by an
-    apostrophe.
+    A string that a spreadsheet would interpret as a formula, such as "=x", is preceded
+    by an apostrophe.
     """
     out = io.StringIO()
     columns = list(dict.fromkeys(key for row in rows for key in row))
@@ -99,7 +99,7 @@ def _cell(value: Any) -> Any:
 
 
 def from_cell(text: str) -> str:
-    """Return the text of a cell of `csv_text`."""
+    """Undo the apostrophe that `csv_text` adds to a cell."""
     return text[1:] if text.startswith("'") and text[1:].startswith(FORMULA) else text
 
 
@@ -138,7 +138,7 @@ def or_none(value: Any) -> Any:
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return lines of a table, the first column aligned left, the others right."""
+    """Format a table as lines, the first column aligned left, the others right."""
     rows = [list(map(visible, row)) for row in rows]
     widths = [max(map(len, column)) for column in zip(*rows)]
     return [
@@ -150,12 +150,12 @@ def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def half(metric: str) -> str:
-    """Return the column of the half widths of a metric."""
+    """Return the name of the column with a metric's half widths."""
     return f"{metric}_half_width_95"
 
 
 def with_halves(means: Mapping[str, Any]) -> dict[str, float]:
-    """Return the columns of means, by name, with their intervals."""
+    """Return columns with the means and the half widths of their intervals."""
     return {
         column: value
         for name, found in means.items()
@@ -164,10 +164,10 @@ def with_halves(means: Mapping[str, Any]) -> dict[str, float]:
 
 
 class Table(NamedTuple):
-    """A table to be read.
+    """A table for readers.
 
-    title: the text above it. rows: the first holds the names of the columns. note: the
-    text below it, if any.
+    title: text above it. rows: the first row holds the column names. note: text below
+    it, if any.
     """
 
     title: str
@@ -175,13 +175,13 @@ class Table(NamedTuple):
     note: str = ""
 
     def text(self) -> str:
-        """Return lines for a terminal, columns aligned."""
+        """Return the table for a terminal, with aligned columns."""
         title, note = (visible(text, "\n") for text in (self.title, self.note))
         parts = [title, *aligned(self.rows), note]
         return "\n".join(filter(None, parts))
 
     def html(self) -> str:
-        """Return the table for a notebook."""
+        """Return the table as HTML, for a notebook."""
         head, *body = [[html_text(cell.strip()) for cell in row] for row in self.rows]
         lines = ["".join(f"<td>{cell}</td>" for cell in row) for row in body]
         return (
@@ -268,7 +268,7 @@ def figure_text(value: Any) -> str:
 
 
 def rounded(value: float, half_width: float) -> str:
-    """A mean with half of its interval, both to two digits of that."""
+    """Format a mean ± half width, to two significant digits of the half width."""
     if not half_width > 0:
         return figure_text(value)
     form = f".{max(0, 1 - math.floor(math.log10(half_width)))}f"
@@ -278,12 +278,12 @@ def rounded(value: float, half_width: float) -> str:
 def cells_of(
     rows: Sequence[Mapping[str, Any]], shown: Callable[[Any], str] = figure_text
 ) -> list[list[str]]:
-    """Return rows as table cells, below the column names. shown: formats a value."""
+    """Return the column names and rows as strings; shown: formats a value."""
     return [list(rows[0]), *([shown(value) for value in row.values()] for row in rows)]
 
 
 def short_text(value: Any) -> str:
-    """Format a number in four digits or as a whole one; a dash for None."""
+    """Format a number to four digits, without decimals from 1000; a dash for None."""
     if isinstance(value, int | float):
         return f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.0f}"
     return "-" if value is None else str(value)
@@ -298,11 +298,11 @@ def document(
     seeds: Sequence[int] = (),
     **more: Any,
 ) -> dict[str, Any]:
-    """Return the content of a command's answer in JSON.
+    """Return the content of a command's JSON output.
 
-    subject: the scenario, log or paper. figures: one row per alternative, or per row of
-    the table; a mean is an object of mean, ci95 and n. alternatives: policies, or what
-    else is compared. more: content of this command alone.
+    subject: the scenario, log or paper. figures: one entry per alternative, or per row
+    of the table; a mean is an object with mean, ci95 and n. alternatives: policies, or
+    what else is compared. more: content specific to this command.
     """
     return {
         "subject": subject,
@@ -315,7 +315,7 @@ def document(
 
 
 def digits(size: float) -> str:
-    """Return a number's format: two decimals, or more to show two digits of `size`."""
+    """Return a number format: two decimals, or more to show two digits of `size`."""
     small = abs(size)
     if not 0 < small < 0.005:
         return ".2f"
@@ -323,9 +323,9 @@ def digits(size: float) -> str:
 
 
 def progress(things: Iterable[Any] | None = None, **how: Any) -> Any:
-    """Return a progress bar for more than a second, on a terminal or in a notebook.
+    """Return a progress bar, shown after a second on a terminal or in a notebook.
 
-    things: counted as they are taken; else the bar is updated by hand. how: parameters
+    things: an iterable to count; if None, the caller updates the bar. how: parameters
     of tqdm: total, unit, and so on.
     """
     with warnings.catch_warnings():

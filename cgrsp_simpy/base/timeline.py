@@ -1,4 +1,4 @@
-"""Timelines: waiting jobs and usage of resources, from which runs are drawn."""
+"""Timelines of runs, for plots: waiting jobs and usage of resources."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ class Timeline:
     """A run as resources and jobs; times in seconds.
 
     label: noun for a resource (slot, node, machine, GPU). sizes: capacity of each.
-    claims: one row per job, resource and phase, of dtype CLAIM: `amount` of the
-    resource from from_s to to_s; phase: one of PHASES, or of the model's own; without
-    phases of no length. visits: one row per job, of dtype VISIT: when it began to wait,
-    was granted resources (NaN: never), and ended, or reneged, and its deadline (NaN:
-    none). labels, kinds: per job, its label, and the kind by which it is coloured.
-    policy: name of the run.
+    claims: one row per job, resource and phase of positive length, of dtype CLAIM:
+    `amount` of the resource from from_s to to_s; phase: one of PHASES or a phase that
+    the model defines. visits: one row per job, of dtype VISIT: when it began to wait,
+    was granted resources (NaN: never), and completed or reneged, and its deadline (NaN:
+    none). labels, kinds: label per job, and the kind that sets its colour. policy: name
+    of the run.
     """
 
     label: str
@@ -70,7 +70,7 @@ class Timeline:
 
 
 class Choice(NamedTuple):
-    """A decision of a policy: its remarks on the waiting jobs and on their resources.
+    """A decision of a policy: its remarks on waiting jobs and on resources for them.
 
     ranked: the first jobs of all, with a remark on each. offers: per job with a choice
     of resources, the remarks on them, the chosen one first. kept: number of idle
@@ -84,7 +84,7 @@ class Choice(NamedTuple):
 
 
 class Reasons(NamedTuple):
-    """A policy's order and placement in words, and its choices."""
+    """A policy's ordering and placement rules in words, and its decisions."""
 
     order: str
     place: str
@@ -94,9 +94,9 @@ class Reasons(NamedTuple):
 class Bands(NamedTuple):
     """Scarcity over time, the same under every policy.
 
-    levels: by name, triples of a time in seconds, the level from then on, 0 (plenty) to
-    1, and that in words. scarce: spans in which less is available than on average,
-    seconds.
+    levels: per name, triples of a time (seconds), the level from that time, 0 (plenty)
+    to 1, and its description. scarce: (begin, end) pairs with less than average
+    availability, seconds.
     """
 
     levels: Mapping[str, Sequence[tuple[float, float, str]]]
@@ -112,7 +112,7 @@ class Timed(Protocol):
 
 
 def timeline_of(run: Timed | Timeline) -> Timeline:
-    """Return the timeline of a run, or a timeline itself; InputError for neither."""
+    """Return a run's timeline; a timeline is returned unchanged, else InputError."""
     check_run(run)
     return run if isinstance(run, Timeline) else run.timeline
 

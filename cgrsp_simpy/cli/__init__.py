@@ -1,8 +1,8 @@
 """The command line: `cgrsp` and `python -m cgrsp_simpy`.
 
-Results go to stdout, everything else to stderr. Exit status 0; 1 if runs failed or a
-check was not met; 2 with one line for bad arguments or input, or a closed stdout; 130
-when interrupted, 143 and 129 at SIGTERM and SIGHUP.
+Results go to stdout, everything else to stderr. Exit status: 0 for success; 1 if runs
+or a check failed; 2, with a one-line message, for invalid arguments or input, or a
+closed stdout; 130 after an interrupt, 143 after SIGTERM and 129 after SIGHUP.
 """
 
 from __future__ import annotations
@@ -171,7 +171,7 @@ def parser_of(verb: str) -> Parser:
 
 
 def overview() -> str:
-    """Return the help of the program: every verb with its summary."""
+    """Return the help of the program: all verbs with their summaries."""
     lines = ["usage: cgrsp VERB ... [options]", ""]
     for verb, (_, summary) in VERBS.items():
         lines += [f"  {verb}", *wrapped(summary, "      ")]
@@ -285,7 +285,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _in_ascii(error: UnicodeError) -> tuple[str, int]:
-    """Replace what the encoding of stdout does not have; an error handler of codecs."""
+    """Error handler of codecs: replace characters that stdout's encoding lacks."""
     assert isinstance(error, UnicodeEncodeError)
     text = error.object[error.start : error.end]
     return (
@@ -295,14 +295,14 @@ def _in_ascii(error: UnicodeError) -> tuple[str, int]:
 
 
 class _Terminated(KeyboardInterrupt):
-    """Signal to end the command, as Ctrl-C does. number: of the signal."""
+    """Exception to end the command, like Ctrl-C. number: the signal's number."""
 
     def __init__(self, number: int) -> None:
         self.number = number
 
 
 def _end_in_order() -> None:
-    """Let SIGTERM and SIGHUP end the command as Ctrl-C does, with its workers."""
+    """Let SIGTERM and SIGHUP end the command and its workers, like Ctrl-C."""
 
     def end(number: int, _: Any) -> None:
         raise _Terminated(number)
@@ -317,7 +317,7 @@ def _end_in_order() -> None:
 
 
 def _end_at_second(number: int) -> None:
-    """Let a second signal end the process at once, also in C code.
+    """Let a second signal end the process at once, even in C code.
 
     Needs glibc, whose `sysv_signal` removes a handler at the first signal.
     """
@@ -379,7 +379,7 @@ def _carried_out(args: argparse.Namespace) -> int:
 
 @contextmanager
 def _working(what: str) -> Iterator[None]:
-    """Show a line with the task and its time on a terminal, after two seconds."""
+    """Show the task and the elapsed time on a terminal, after two seconds."""
     if not sys.stderr.isatty():
         yield
         return
@@ -403,14 +403,14 @@ def _tell(what: str, ended: threading.Event) -> None:
 
 
 def _prints(args: argparse.Namespace) -> bool:
-    """Whether a command prints while it runs, or runs until it is interrupted."""
+    """Return whether a command prints while it runs, or runs until interrupted."""
     return args.verb == "app" or not {"events", "step"}.isdisjoint(
         getattr(args, "show", None) or ()
     )
 
 
 def _reader_left() -> int:
-    """Drop the remaining output, as with `| head`; exit status 0."""
+    """Discard further output after stdout was closed, as by `| head`; return 0."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
 

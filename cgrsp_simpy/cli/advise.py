@@ -105,7 +105,7 @@ def _advise(args: argparse.Namespace) -> Answer:
 
 
 def _load(text: str) -> float:
-    """Parse a factor, or a change in per cent."""
+    """Parse a factor such as 1.3, or a percentage change such as +30%."""
     message = f"{text!r} must be a factor or per cent more, such as 1.3 or +30%"
     number = read_as(float, text.rstrip("%"), message)
     return 1 + number / 100 if text.endswith("%") else number

@@ -1,4 +1,4 @@
-"""Answers of commands: one document in five formats."""
+"""Output of commands: one document in five formats."""
 
 from __future__ import annotations
 
@@ -25,9 +25,10 @@ def formatted(
     tables: Callable[[], Sequence[Table]],
     status: int = 0,
 ) -> Answer:
-    """Return an answer in the requested format.
+    """Return a command's output in the requested format.
 
-    content: from `document`, for JSON. rows: for CSV. tables: returns those to read.
+    content: from `document`, for JSON. rows: for CSV. tables: returns those for other
+    formats.
     """
     if args.format == "json":
         return Answer(json_text(content), status)

@@ -112,7 +112,7 @@ def check_bounds(
     runs: int,
     bin_s: float = BIN_S,
 ) -> None:
-    """Announce the work of bounds and runs before it starts, as `check_work`."""
+    """Announce the work of bounds and runs before it starts, like `check_work`."""
     jobs = (bounds + runs) * subject_of(scenario).work
     per_s = BOUNDED_PER_S * (bin_s / BIN_S) ** 2
     seconds = subject_of(scenario).work * (
@@ -182,7 +182,7 @@ def _bounded(
 
 
 def _notes(scenario: Scenario, bounds: Sequence[Bound], value: Mean) -> list[str]:
-    """Return caveats of the bounds and of their mean."""
+    """Return caveats about the bounds and their mean."""
     unknown = sum(bound.value is None for bound in bounds)
     lost = [
         bound.program - (bound.value or 0)
@@ -285,7 +285,7 @@ def _frontier(
 
 
 def _point(name: str, means: dict[tuple[str, str, int], float], found: Frontier) -> Row:
-    """Return a policy's means over seeds, of means over draws."""
+    """Return a policy's figures: means over seeds of the means over draws."""
     point: Row = {"kind": "policy", "name": name}
     for figure in ("wait_min", "miss_pct"):
         values = [means[name, figure, seed] for seed in found.seeds]
@@ -338,7 +338,7 @@ def _frontier_tables(name: str, rows: Sequence[Row], found: Frontier) -> list[Ta
 
 
 def _spread(row: Row, figure: str) -> str:
-    """Format a mean and half of its interval, which needs two seeds."""
+    """Format a mean and its half width, which needs two seeds."""
     half = figure_text(row[f"{figure}_half"])
     return figure_text(row[figure]) + ("" if half == "-" else f" ± {half}")
 

@@ -40,7 +40,7 @@ def _add_verify(parser: argparse.ArgumentParser) -> None:
 
 
 def _verify(args: argparse.Namespace) -> Answer:
-    """Report how many tasks were reproduced; status 1 if one was not."""
+    """Report the number of tasks reproduced; status 1 if one was not."""
     out = Path(args.directory)
     thesis: dict[str, Again] = {
         "thesis": lambda told, _, out: run_tables(

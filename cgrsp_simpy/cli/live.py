@@ -1,4 +1,4 @@
-"""Decide on a queue as it is now: its next dispatches, and a forecast; forecast the
+"""Recommend the next dispatches for the current queue, forecast it, or forecast the
 waits of a log.
 """
 
@@ -38,7 +38,7 @@ def _add_state(parser: argparse.ArgumentParser) -> None:
 
 
 def _state_of(args: argparse.Namespace) -> tuple[State, Worded]:
-    """Return the state of the options, and its scenario, which says of what it is."""
+    """Return the state that the options name, and its scenario."""
     table = table_of(args.state)
     name, *words = _words(args.state, table) or [""]
     require(bool(name), f"{args.state}: scenario", name, NAMED)
@@ -53,7 +53,7 @@ def _state_of(args: argparse.Namespace) -> tuple[State, Worded]:
 
 
 def _words(path: str, table: Mapping[str, Any]) -> list[str]:
-    """Return the name and the words of a state's scenario."""
+    """Return the name and the NAME=VALUE words of a state's scenario."""
     text = table.get("scenario", "")
     try:
         return shlex.split(text)
@@ -122,7 +122,7 @@ def _add_forecast(parser: argparse.ArgumentParser) -> None:
 
 
 def _forecast_log(args: argparse.Namespace) -> Answer:
-    """Return quantiles of the waits of a log that no scheduler explains."""
+    """Return forecast quantiles of waits for a log that no scheduler explains."""
     for option in ("slot", "later", "seeds"):
         value = getattr(args, option)
         require(value is None, f"--{option}", value, "left out with a log")

@@ -29,10 +29,10 @@ MOST_S, MOST_HELD = 3600, 8e9  # limits without --yes
 
 
 def add_options(parser: argparse._ActionsContainer, *rows: tuple[Any, ...]) -> None:
-    """Add options.
+    """Add options to a parser.
 
-    rows: the name with its metavar, as in "--seed N", the type, the help and, if any,
-    the default; a flag has the type bool and no metavar.
+    rows: tuples of name with metavar, such as "--seed N", type, help and, optionally,
+    default; a flag has the type bool and no metavar.
     """
     for usage, kind, text, *default in rows:
         name, _, metavar = usage.partition(" ")
@@ -44,7 +44,7 @@ def add_options(parser: argparse._ActionsContainer, *rows: tuple[Any, ...]) -> N
 
 
 def checked(read: Callable[[str], Any]) -> Callable[[str], Any]:
-    """Return a reader of an option's text whose errors argparse prints."""
+    """Wrap a parser of an option's value so that argparse prints its errors."""
 
     def read_text(text: str) -> Any:
         try:
@@ -58,7 +58,7 @@ def checked(read: Callable[[str], Any]) -> Callable[[str], Any]:
 def add_scenario(
     parser: argparse.ArgumentParser, more: str = "", names: str = NAMES
 ) -> None:
-    """Add the scenario and its words; more, names: texts on both for the help."""
+    """Add the arguments for scenario and words; more, names: additional help texts."""
     parser.add_argument("scenario", metavar="SCENARIO", help=names)
     words = (
         "a parameter and its value, as in slots=7 or terms.warm_s=60; cgrsp parameters"
@@ -79,7 +79,7 @@ def add_policies(parser: argparse.ArgumentParser, default: str = "") -> None:
 
 
 def policies_given(args: argparse.Namespace, subject: Subject) -> list[str]:
-    """Return the options' policies, or else the scenario's; log those left out."""
+    """Return the policies of the options, or the scenario's; log those omitted."""
     if args.policies:
         return list(args.policies)
     policies = [*subject.default_policies()]
@@ -91,7 +91,7 @@ def policies_given(args: argparse.Namespace, subject: Subject) -> list[str]:
 
 
 def rental_of(args: argparse.Namespace, verb: str) -> Worded:
-    """Return the scenario of the options, which must be one of rented slots."""
+    """Return the scenario of the options; InputError unless it has rented slots."""
     worded = Worded(args.scenario, args.words)
     scenario = worded.single(verb)
     require(isinstance(scenario, Scenario), "scenario", args.scenario, RENTAL_NAMES)
@@ -150,10 +150,10 @@ def check_work(
     per_s: float = Subject.pace_per_s,
     done: str = "simulated",
 ) -> None:
-    """Announce work of over a minute, and raise InputError for much more without --yes.
+    """Announce work of over a minute; without --yes, raise InputError for much more.
 
-    jobs: to simulate, of which `kept` are in memory at a time. per_s: jobs per second,
-    roughly. done: the verb of the message.
+    jobs: number to simulate, of which `kept` are in memory at a time. per_s:
+    approximate jobs per second. done: participle for the message, such as "simulated".
     """
     seconds = jobs / per_s / (args.workers or 1)
     held = BYTES_A_JOB * kept
@@ -168,7 +168,7 @@ def check_work(
 
 
 def policies_of(text: str) -> list[str]:
-    """Split "a,b:x=1,y=2,c"; a part like y=2 belongs to the policy before it."""
+    """Split "a,b:x=1,y=2,c" into policies; y=2 belongs to the previous one."""
     policies: list[str] = []
     for part in map(str.strip, text.split(",")):
         if policies and "=" in part and ":" not in part:
@@ -187,7 +187,7 @@ def answer(
 ) -> Answer:
     """Return a study in the requested format; status 1 if runs failed.
 
-    tables: below those of the study. more: further content in JSON.
+    tables: shown below those of the study. more: additional content in JSON.
     """
     if args.out is not None:
         log.info("results are in %s", args.out)

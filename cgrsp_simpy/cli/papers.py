@@ -157,7 +157,7 @@ def _tables(args: argparse.Namespace, names: Sequence[str]) -> Answer:
 
 
 def _check(args: argparse.Namespace, names: Sequence[str]) -> Answer:
-    """Return the ledger; status 1 if an agreement is lost at the recorded seeds."""
+    """Return the ledger of agreement; status 1 if one is lost at the recorded seeds."""
     for name in names:
         check_one_of("paper", name, ledger.PAPERS)
     if args.seeds is not None:
@@ -199,7 +199,7 @@ def _figures(args: argparse.Namespace, names: Sequence[str]) -> Answer:
 
 
 def _sizes(args: argparse.Namespace, name: str, paper: Paper) -> dict[str, Any]:
-    """Return the arguments of the runs behind figures, from words and options."""
+    """Return the parameters of the runs behind figures, from words and options."""
     parameters = paper.figure_parameters
     sizes: dict[str, Any] = with_seeds(parameters, args.seeds)
     allowed = f"left out: the figures of {name} do not take it"

@@ -68,7 +68,7 @@ def _lines(rows: list[Row]) -> Iterator[str]:
 
 
 def _rows(parameters: Mapping[str, Parameter]) -> Iterator[Row]:
-    """Yield name, value, unit and meaning of parameters, except whole parts."""
+    """Yield rows of name, value, unit and meaning for parameters that are not parts."""
     for name, item in parameters.items():
         if any(other.startswith(f"{name}.") for other in parameters):
             continue
@@ -91,7 +91,7 @@ def _of_files(scenario: Any) -> Iterator[Row]:
 
 
 def shortened(value: Any) -> str:
-    """Format a value as a word has it, if it can, in at most WIDEST characters."""
+    """Format a value, if possible as in a word, in at most WIDEST characters."""
     if isinstance(value, bool) or value is None:
         return str(value).lower()
     if isinstance(value, float):
@@ -107,7 +107,7 @@ def shortened(value: Any) -> str:
 
 
 def file_text(scenario: Any) -> str:
-    """Return the TOML file of a scenario of any module."""
+    """Return the content of a TOML file for a scenario of any module."""
     if isinstance(scenario, Scenario):
         return toml_text(tables(scenario))
     return toml_text({MODULE: module_of(scenario), **tables_of(scenario)})
@@ -155,7 +155,7 @@ def _policies(args: argparse.Namespace) -> Answer:
 
 
 def _of_policy(factory: Any) -> str:
-    """Return the parameters of a policy as in its text; "" if it has none."""
+    """Return a policy's parameters in the form of its text; "" if it has none."""
     if is_policy(factory):
         return ""
     return ",".join(

@@ -1,4 +1,4 @@
-"""Parsers of commands: complete help in 80 columns, and errors of one line."""
+"""Command-line parsers with complete help in 80 columns and one-line errors."""
 
 from __future__ import annotations
 
@@ -33,8 +33,9 @@ OLD = {
 class Command(NamedTuple):
     """A verb of the command line.
 
-    add_arguments: to its parser. carry_out: returns the answer. formats: of the answer,
-    the default first. parallel, engines: whether --workers and --engine have an effect.
+    add_arguments: adds arguments to the parser. carry_out: runs it. formats: of its
+    output, the default first. parallel, engines: whether --workers and --engine have an
+    effect.
     """
 
     add_arguments: Callable[[argparse.ArgumentParser], None]
@@ -45,7 +46,7 @@ class Command(NamedTuple):
 
 
 class Help(argparse.HelpFormatter):
-    """Help in which no line is cut."""
+    """Help formatter that does not truncate lines."""
 
     def __init__(self, prog: str) -> None:
         super().__init__(prog, max_help_position=24, width=WIDTH)
@@ -57,7 +58,7 @@ class Help(argparse.HelpFormatter):
 
 
 class Parser(argparse.ArgumentParser):
-    """Argument parser whose errors are one line, with the command's name."""
+    """Argument parser with one-line errors that begin with the command's name."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(
@@ -66,7 +67,7 @@ class Parser(argparse.ArgumentParser):
         self.add_argument("-h", "--help", action="help", help="print this help")
 
     def parse_words(self, words: Sequence[str]) -> argparse.Namespace:
-        """Parse words and options in any order; unknown ones are errors."""
+        """Parse words and options in any order; exit with an error for unknown ones."""
         for word in words:
             # argparse would drop such a value
             if word.startswith("-") and word.endswith("=--"):
@@ -77,7 +78,7 @@ class Parser(argparse.ArgumentParser):
         return args
 
     def _refuse(self, others: Sequence[str], words: Sequence[str]) -> NoReturn:
-        """Raise an error for an unknown argument, with new words of an old option."""
+        """Report an unknown argument as error, with the new form of an old option."""
         meant = ""
         options = [word for word in others if word.startswith("--")]
         known = self._option_string_actions
@@ -90,7 +91,7 @@ class Parser(argparse.ArgumentParser):
         self.error(f"unrecognized arguments: {' '.join(options or others)}{meant}")
 
     def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
-        """Return the value of an option; paths must not be empty."""
+        """Convert the value of an option; an empty path is an error."""
         if not arg_string and str(action.metavar).startswith(("DIR", "FILE", "LOG")):
             raise argparse.ArgumentError(
                 action, "must not be empty; . is the current folder"
@@ -98,7 +99,7 @@ class Parser(argparse.ArgumentParser):
         return super()._get_value(action, arg_string)
 
     def error(self, message: str) -> NoReturn:
-        """Print the line, with the name that may be meant, and exit with status 2."""
+        """Print the message, with a suggested name, and exit with status 2."""
         meant = ""
         if found := re.search(r"invalid choice: '(.*)' \(choose from (.*)\)$", message):
             meant = nearest(found[1], re.findall(r"[^\s',]+", found[2]))
@@ -116,7 +117,7 @@ def _with_value(option: str, words: Sequence[str]) -> tuple[str, str]:
 
 
 def in_words(name: str, value: str) -> str:
-    """Return an option of earlier releases as words of this one."""
+    """Convert an option of earlier releases to words of this one."""
     name, form = name.replace("-", "_"), OLD.get(name)
     if form is not None:
         return form.format(value or "...")
@@ -191,7 +192,7 @@ def fill(parser: argparse.ArgumentParser, command: Command) -> None:
 
 
 def wrapped(text: str, indent: str = "") -> Iterator[str]:
-    """Yield the lines of a text in the width of the help."""
+    """Wrap a text to the width of the help and yield the lines."""
     yield from textwrap.wrap(
         text, WIDTH, initial_indent=indent, subsequent_indent=indent
     )

@@ -100,7 +100,7 @@ def _plan(args: argparse.Namespace) -> Answer:
 
 
 def _check_words(worded: Worded, known: tuple[str, ...]) -> None:
-    """Raise InputError for a parameter without an effect; warn of odd prices."""
+    """Raise InputError for a parameter without effect; warn about unusual prices."""
     for note in worded.scenario.prices.notes:
         log.warning("%s", note)
     for name in worded.names:

@@ -142,7 +142,7 @@ def _fit(args: argparse.Namespace) -> Answer:
 
 
 def _beside(row: Row) -> Row:
-    """Format figures of the data next to those of the model."""
+    """Return a row with figures of the data and of the model in one cell."""
     return {
         name: (
             f"{_cell(row[name])}{_error(row, name)} | {_cell(row[f'{name}_law'])}"
@@ -155,7 +155,7 @@ def _beside(row: Row) -> Row:
 
 
 def _goodness(fit: StockFit) -> Row:
-    """Compare the model of a type with its data."""
+    """Return a row that compares the stock model of a GPU type with the data."""
     polls, own = fit.polls, fit.stock
     row: Row = {
         "type": own.gpu,
@@ -250,7 +250,7 @@ def _replay(args: argparse.Namespace) -> Answer:
 
 
 def verdict(found: Replay) -> str:
-    """Say which scheduler explains a log, or why none does."""
+    """Describe which scheduler explains a log, or why none does."""
     recorded_s, names = found.waits_s.get("recorded"), found.explained_by
     if not found.agreement:
         reason = (

@@ -1,4 +1,4 @@
-"""Run one policy once: figures, rows, events, steps, or a picture."""
+"""Run one policy once and output figures, rows, events, steps, or a plot."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _add_run(parser: argparse.ArgumentParser, *rows: tuple[Any, ...]) -> None:
 
 
 def _run_of(args: argparse.Namespace) -> tuple[Worded, Subject, list[str]]:
-    """Return scenario, subject and policies of the options, which are checked."""
+    """Return the checked scenario, subject and policies of the options."""
     check_whole("--seed", args.seed, least=0)
     worded = Worded(args.scenario, args.words)
     subject = subject_of(worded.single(args.verb))
@@ -171,7 +171,7 @@ def grouped_answer(
     policies: Sequence[str],
     seeds: Sequence[int] = (),
 ) -> Answer:
-    """Return figures by the values of a column of a log."""
+    """Return figures per value of a log's column."""
     if args.by in rows[0]:  # of a single run
         rows = [
             {"by": args.by, "value": row[args.by]}
@@ -206,9 +206,9 @@ def grouped_answer(
 
 
 def _check_show(args: argparse.Namespace, policies: Sequence[str]) -> None:
-    """Raise InputError for what cannot be shown, before anything is run.
+    """Raise InputError, before any run, for a --show value that cannot be shown.
 
-    Also for events in JSON or CSV, and for a second policy that nothing shows.
+    This includes events in JSON or CSV, and a second policy that no value shows.
     """
     files = (*PICTURES, *FILMS, SCHEDULE)
     for what in args.show:
@@ -262,7 +262,7 @@ def _first_run(args: argparse.Namespace, subject: Subject, policy: str) -> Any:
 
 
 def _stepped(set_up: Callable[[Listener], Any]) -> Any:
-    """Print each step and wait for Enter; at the end of the input continue without."""
+    """Print each step and wait for Enter; after the end of the input, do not wait."""
     walk = steps(set_up)
     while True:
         try:

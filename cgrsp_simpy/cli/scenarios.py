@@ -94,7 +94,7 @@ MARKET_WORDS = {
 
 
 class Words(dict[str, str]):
-    """Words by name, as texts; used: names that determine what is read from files."""
+    """Values of words by name, as strings; used: names that `take` has read."""
 
     def __init__(self, words: Mapping[str, str]) -> None:
         super().__init__(words)
@@ -108,7 +108,7 @@ class Words(dict[str, str]):
     def group(self, prefix: str, known: Any = None) -> dict[str, Any]:
         """Remove the words "prefix.NAME", and return their values by NAME.
 
-        known: the function whose parameters they are.
+        known: function that declares the allowed parameters.
         """
         names = [name for name in self if name.startswith(f"{prefix}.")]
         values = {name.partition(".")[2]: self.take(name) for name in names}
@@ -122,10 +122,10 @@ class Words(dict[str, str]):
 
 
 class Worded:
-    """A scenario by its name and words, which may have several values.
+    """A scenario described by its name and words, which may have several values.
 
-    scenario: with the first value of each word. grid: name of a word, or of a parameter
-    of a policy -> its values. names: full names of the words that are parameters.
+    scenario: the scenario with the first value of each word. grid: name of a word, or
+    of a policy's parameter -> its values. names: full names of parameters.
     """
 
     def __init__(self, name: str, texts: Sequence[str]) -> None:
@@ -175,7 +175,7 @@ class Worded:
         }
 
     def single(self, verb: str) -> Any:
-        """Return the scenario, if each word has one value."""
+        """Return the scenario; InputError if a word has several values."""
         for word, values in self.grid.items():
             allowed = "left out: policies have parameters as in --policies rh:reserve=2"
             require(":" not in word, "word", word, allowed)
@@ -204,9 +204,9 @@ class Worded:
 
 
 def source_of(name: str, words: Words) -> Any:
-    """Return the scenario of a name, and remove the words on the source of its jobs.
+    """Return the scenario with a name, and remove the words for the source of its jobs.
 
-    Raises InputError for an unknown name, or a wrong file.
+    Raises InputError for an unknown name, or an invalid file.
     """
     short, colon, variant = name.partition(":")
     require(bool(short and (variant or not colon)), "scenario", name, NAMES)
@@ -260,7 +260,7 @@ def _rental(variant: str, words: Words) -> Any:
 
 
 def _on_market(scenario: Any, words: Words) -> Any:
-    """Set the types, the stock and the prices to those of files."""
+    """Return a scenario with GPU types, stock and prices from named files."""
     memory_gb = words.take("gpus.memory_gb")
     if memory_gb:
         least_gb = value_of(memory_gb, float)
@@ -384,7 +384,7 @@ READERS: dict[str, Callable[[str, Words], Any]] = {
 
 
 def _reading(words: Words, **more: Any) -> dict[str, Any]:
-    """Return the arguments of a reader of logs; more: types of additional ones."""
+    """Return the arguments for a log reader; more: types of additional arguments."""
     texts = words.group("log")
     known = {"format": str, "window": str, **hints(Reading), **more}
     del known["columns"]
@@ -403,7 +403,7 @@ def _reading(words: Words, **more: Any) -> dict[str, Any]:
 
 
 def _announce(scenario: Scenario) -> None:
-    """Log a summary of a log, and which series are too short for it."""
+    """Log a summary of a job log, and the series that are too short for it."""
     if isinstance(scenario.workload, LoggedWorkload):
         log.info("%s", _summary(scenario, scenario.workload))
     for series in scenario.market.series:
@@ -415,7 +415,7 @@ def _announce(scenario: Scenario) -> None:
 
 
 def _summary(scenario: Scenario, jobs: LoggedWorkload) -> str:
-    """Summarise a log: jobs, span, rate, service quantiles, offered load."""
+    """Summarise a job log: jobs, span, rate, service quantiles, offered load."""
     load, slots = scenario.known().offered_load, f"on {len(scenario.slots)} slots"
     span_h = (jobs.submit_s[-1] - jobs.submit_s[0]) / 3600
     span = f"{span_h:.1f} h" if span_h >= 0.1 else f"{3600 * span_h:.3g} s"
@@ -436,7 +436,7 @@ def _summary(scenario: Scenario, jobs: LoggedWorkload) -> str:
 
 
 def from_file(path: Path) -> Any:
-    """Return the scenario that a TOML file of any module describes."""
+    """Read the scenario of any module from a TOML file."""
     with faults_of(path):
         table = read_toml(path)
         name = table.pop(MODULE, None)
@@ -467,10 +467,10 @@ def group_of(texts: list[str], prefix: str, owner: Any) -> dict[str, Any]:
 
 
 def split(texts: Sequence[str]) -> dict[str, list[str]]:
-    """Return name -> values of words such as "slots=5,7"; InputError for another form.
+    """Parse words such as "slots=5,7" to name -> values; InputError for another form.
 
-    In "graph=er:n=60,degree=3" the last part belongs to the value before it. A comma
-    alone is a value, as in "log.decimal=,".
+    In "graph=er:n=60,degree=3" the last part belongs to the previous value. A single
+    comma is a value, as in "log.decimal=,".
     """
     words: dict[str, list[str]] = {}
     for text in texts:
@@ -490,7 +490,7 @@ def split(texts: Sequence[str]) -> dict[str, list[str]]:
 
 
 def value_of(text: str, hint: Any) -> Any:
-    """Return the value of a text, for a parameter of a type."""
+    """Convert a text to a value for a parameter of a given type."""
     kinds = [*_kinds(hint)]
     entries = [kind for kind in kinds if isinstance(kind, tuple)]
     if text == "none" and NoneType in kinds:
@@ -513,7 +513,7 @@ def value_of(text: str, hint: Any) -> Any:
 
 
 def _check_value(word: str, value: Any, item: Parameter) -> None:
-    """Raise InputError for a value that a function's parameter cannot have."""
+    """Raise InputError for an invalid value of a function's parameter."""
     hint = item.hint
     kinds, options = {*_kinds(hint)}, options_of(hint)
     if options and not (value is None and NoneType in kinds):
@@ -530,7 +530,7 @@ def _check_value(word: str, value: Any, item: Parameter) -> None:
 
 
 def _kinds(hint: Any) -> Iterator[Any]:
-    """Yield the types that a type allows; a tuple of types for a list of these."""
+    """Yield the types that a type allows; a tuple of types stands for a list."""
     origin, parts = get_origin(hint), get_args(hint)
     if origin is Annotated:
         yield from _kinds(parts[0])

@@ -92,7 +92,7 @@ def _compare(args: argparse.Namespace) -> Answer:
 
 
 def _compare_alternatives(args: argparse.Namespace, worded: Worded) -> Answer:
-    """Compare a function at every combination of the words with several values."""
+    """Compare all combinations of a function's words that have several values."""
     for option in ("policies", "by", "gap"):
         value = getattr(args, option)
         require(not value, f"--{option}", value, FUNCTION)
@@ -111,7 +111,7 @@ def _compare_alternatives(args: argparse.Namespace, worded: Worded) -> Answer:
 
 
 def _precision(text: str | None, report: Any) -> dict[str, float] | None:
-    """Parse figure -> relative half width, as in "0.05" or "a=0.1,b=0.05"."""
+    """Parse relative half widths by figure from "0.05" or "a=0.1,b=0.05"."""
     if text is None:
         return None
     named = report.tested[1 % len(report.tested)] if report.tested else "wait_s"

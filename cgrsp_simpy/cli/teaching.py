@@ -1,4 +1,4 @@
-"""Lectures, and a live page in the browser."""
+"""Commands for lectures and for a live page in the browser."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ def _files(
 
 
 def _scripts() -> dict[str, Path]:
-    """Return number of each lecture, and lab -> its script."""
+    """Return a mapping from the number of each lecture, or "lab", to its script."""
     folder = next((place for place in PLACES if place.is_dir()), None)
     if folder is None:
         raise InputError("the lectures are not installed with this package")
@@ -189,7 +189,7 @@ def _sources() -> Path:
 
 
 def _answers(script: Path) -> Path:
-    """Return the script with the answers to a lecture; an assignment has its own."""
+    """Return the script with a lecture's answers; an assignment contains its own."""
     if script.parent.name == "assignments":
         return script
     answers = _sources() / "answers" / script.name

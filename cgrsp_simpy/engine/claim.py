@@ -1,4 +1,4 @@
-"""The claim of a job to resources: it waits, is granted, requests them and ends."""
+"""A job's claim to resources, from its creation to its grant and release."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ NO_REQUEST = {
 
 
 class JointRequest(simpy.Event):
-    """The requests of a claim to several resources; all are granted at once."""
+    """The requests of one claim for several resources; all are granted at once."""
 
     def __init__(self, env: simpy.Environment, requests: Sequence[Any]) -> None:
         super().__init__(env)
@@ -64,7 +64,7 @@ Turn = Any  # what a process yields: SimPy's request of a resource, or a JointRe
 
 
 class Callbacks(list[Any]):
-    """Callbacks of a claim, which learns by `append` that it is awaited.
+    """Callbacks of a claim; `append` informs the claim that a process waits for it.
 
     SimPy appends to the callbacks of an event when a process yields it, alone or within
     a condition such as `claim | timeout`.
@@ -79,9 +79,9 @@ class Callbacks(list[Any]):
 
 
 class Claim(simpy.Event):
-    """A job's claim to resources; the policy decides which, and when.
+    """A job's claim to resources; the policy decides which ones are granted, and when.
 
-    It is an event, made by `run.claim`:
+    It is an event, created by `run.claim`:
 
         with run.claim(job, patience_s=60) as claim:
             if (yield claim) is None:       # its patience has ended
@@ -91,49 +91,49 @@ class Claim(simpy.Event):
     `yield claim` waits for the policy, and returns the claim itself once resources are
     granted, or None when the job's patience ends; without `patience_s`, it waits until
     a grant. At the end of the block the resources are released; a claim that was not
-    granted is withdrawn. If the resources are taken away before (`run.down`, a policy
+    granted is withdrawn. If the resources are revoked earlier (`run.down`, a policy
     that suspends), the process is interrupted inside the block.
 
     A process may do something else first (`yield run.timeout(5)` before `yield claim`)
     or wait for the first of several events (`yield claim | run.timeout(5)`). An answer
-    that comes before any process has waited is kept, and delivered to the first that
-    waits, or asks for `claim.triggered`. A block that ends without any process having
-    waited raises InputError.
+    that arrives before any process waits is stored, and delivered to the first process
+    that waits or reads `claim.triggered`. If a block ends before any process has
+    waited, InputError is raised.
 
     Attributes
     ----------
     job : hashable
-        The job, or the pair such as (job, 2), that claims.
+        The claiming job, or a pair such as (job, 2).
     process : simpy.Process or None
-        The process that made the claim, which is interrupted if it is revoked.
+        The process that made the claim; it is interrupted if the claim is revoked.
     patience_s : float
-        After how many seconds without a grant it is answered with None; may be inf.
+        Seconds without a grant after which the claim is answered with None; may be inf.
     request_at_grant : bool
-        Whether the resources are requested at the grant, or by `request()`.
+        Whether the resources are requested at the grant; otherwise by `request()`.
     state : str
         WAITING, GRANTED, REQUESTED or ENDED.
     assignment : Any
         The policy's assignment; None until then.
     parts : sequence of (int, float)
-        Number and amount of each resource that is granted.
+        Number and amount of each granted resource.
     terms : Any
         Values that the model's view passes to the job's process at the grant, such as
         the GPU types; None unless the view sets it.
     submit_s, granted_s, started_s : float
-        When the claim was made, resources were granted, and requested; seconds, NaN
-        until then.
+        Times at which the claim was made, granted, and its resources requested;
+        seconds, NaN until then.
     phases : sequence of (str, float)
-        Further phases of its time at the resources, each with its begin, seconds.
+        Further phases of its usage, each with its start time, seconds.
     turns : sequence of simpy.Event
-        Its requests of SimPy's resources.
+        Its requests to the SimPy resources.
     awaited : bool
         Whether a process has ever waited for the claim.
     revoked : bool
-        Whether its resources have been taken away.
+        Whether its resources have been revoked.
     answer : Any
-        An answer that is kept until a process waits.
+        An answer that is stored until a process waits.
     patience : simpy.Event or None
-        The event that ends its patience, if it is limited.
+        The event at which its patience ends, if it is limited.
     """
 
     state = WAITING
@@ -164,14 +164,14 @@ class Claim(simpy.Event):
 
     @property
     def triggered(self) -> bool:
-        """Whether the claim has been answered. To ask counts as waiting for it, and a
-        kept answer is delivered: `if claim.triggered:` may come before any `yield`.
+        """Whether the claim has been answered. Reading this counts as waiting and
+        delivers a stored answer, so `if claim.triggered:` may precede any `yield`.
         """
         self.on_awaited()
         return self._value is not PENDING
 
     def reply(self, answer: Claim | None) -> None:
-        """Answer the claim: itself if it is granted, None if it is given up."""
+        """Answer the claim: with itself if granted, with None if its patience ended."""
         if self.awaited:
             self._ok, self._value, env = True, answer, self.env
             heappush(env._queue, (env._now, NORMAL, next(env._eid), self))
@@ -181,7 +181,7 @@ class Claim(simpy.Event):
                 self.request()
 
     def on_awaited(self) -> None:
-        """Deliver a kept answer to the process that waits now."""
+        """Deliver a stored answer to the process that now waits."""
         self.awaited = True
         if self.answer is not PENDING:
             answer, self.answer = self.answer, PENDING
@@ -189,7 +189,7 @@ class Claim(simpy.Event):
                 self.succeed(answer)
 
     def request(self) -> Turn:
-        """Request what was granted from SimPy's resources, for a `with` block.
+        """Request the granted SimPy resources, for a `with` block.
 
             with run.claim(job, request=False) as claim:
                 yield claim
@@ -198,8 +198,8 @@ class Claim(simpy.Event):
                     yield turn
                     yield run.timeout(work_s)
 
-        The resources are reserved since the grant, so that the request does not wait.
-        Raises InputError before the grant, after the release, and the second time.
+        The resources are reserved from the grant on, so the request does not wait.
+        Raises InputError before the grant, after the release, and at a second call.
         """
         if self.state != GRANTED:
             raise InputError(
@@ -219,15 +219,15 @@ class Claim(simpy.Event):
         return turns[0] if len(turns) == 1 else JointRequest(self.env, turns)
 
     def _request_at_grant(self) -> None:
-        """Request, unless the claim was released or requested since its grant."""
+        """Request the resources, unless this was done or the claim was released."""
         if self.state == GRANTED:
             self.request()
 
     def phase(self, name: str, at_s: float | None = None) -> None:
-        """Record that a phase of the time at the resources begins.
+        """Record that a phase of the resource usage begins.
 
-        name: of the phase, as in the column "phase" of `Run.claims`; it lasts until the
-        next phase, or the release. at_s: when it begins, seconds; now if None.
+        name: value of the column "phase" of `Run.claims`; the phase lasts until the
+        next one, or the release. at_s: start time, seconds; now if None.
         """
         self.phases = [*self.phases, (name, self.env.now if at_s is None else at_s)]
 
@@ -243,8 +243,8 @@ class Claim(simpy.Event):
                 machine.release()
                 yield run.timeout(work_s)
 
-        Raises InputError if no process has waited for the claim. A process that ends
-        and has not released its claim, by this or by the end of the block, is an error.
+        Raises InputError if no process has waited for the claim. It is an error if a
+        process ends without having released its claim, by this method or by the block.
         """
         self.run.leave(self)
         self._check_awaited()
@@ -265,7 +265,7 @@ class Claim(simpy.Event):
             self._check_awaited()
 
     def _check_awaited(self) -> None:
-        """Raise InputError if no process has waited, unless there was no need to."""
+        """Raise InputError if no process has waited, unless the claim was revoked."""
         if not (self.awaited or self.revoked):
             raise InputError(
                 f"job {job_id(self.job)} leaves the block of its claim without having"
@@ -286,11 +286,11 @@ phases, each with its begin. A plain tuple, since one per claim has to be fast t
 
 
 def claims_table(records: Iterable[ClaimRecord]) -> np.ndarray[Any, np.dtype[Any]]:
-    """Return one row per job, claim, resource and phase, in this order: an array of
-    CLAIM.
+    """Return an array of CLAIM, sorted, with one row per job, claim, resource and
+    phase.
 
-    resource: its number. amount: what the job held of it. from_s, to_s: seconds; phases
-    of no length are left out.
+    resource: its number. amount: the amount that the job held. from_s, to_s: seconds;
+    phases of length 0 are omitted.
     """
     rows = []
     for job, parts, granted_s, started_s, released_s, further_phases in records:

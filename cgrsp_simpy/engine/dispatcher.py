@@ -1,4 +1,4 @@
-"""The dispatcher: the process that asks the policy and carries out its answers."""
+"""The dispatcher: the process that calls the policy and carries out its answers."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ from cgrsp_simpy.engine.policy_caller import PolicyCaller
 class Dispatcher:
     """Asks the policy for a decision after all other events of an instant.
 
-    However many jobs arrive or end at one time, there is one decision for all of them.
-    If its grants lead to further arrivals or completions at the same time, such as that
-    of a job without work, another decision follows these.
+    There is one decision for all jobs that arrive or end at the same time. If its
+    grants cause further arrivals or completions at that time, such as the completion of
+    a job without work, another decision follows.
 
     Attributes
     ----------
     caller : PolicyCaller
-        Asks the policy.
+        Calls the policy.
     decisions, grants : int
-        How often the policy was asked, and how many claims it has granted.
+        Number of calls of the policy, and number of claims that it granted.
     due : bool
         Whether a decision is scheduled and has not begun.
     wake : simpy.Event or None
-        The timeout at whose end the policy has asked to decide again.
+        The timeout after which the policy has asked to be called again.
     most_wakes : int
-        How many wake-ups without a grant are allowed in a row.
+        Number of consecutive wake-ups without a grant that are allowed.
     """
 
     most_wakes = 100_000
@@ -59,7 +59,7 @@ class Dispatcher:
         run.env.process(self._dispatcher())
 
     def request_decision(self) -> None:
-        """Decide at the end of this instant, if a job waits and anything is free."""
+        """Schedule a decision for the end of this instant, if one is needed."""
         if self.due or not self.pending_claims:
             return
         if self.ledger.mask or self._asks_when_full:
@@ -70,14 +70,14 @@ class Dispatcher:
             )
 
     def enqueue(self, claim: Claim) -> None:
-        """Let a claim wait for a decision, at most until its patience ends."""
+        """Add a claim to the queue until it is granted or its patience ends."""
         self.view.on_enqueue(claim.job)
         self.request_decision()
         if claim.patience_s != math.inf:
             claim.patience = Patience(claim, self._give_up)
 
     def withdraw(self, claim: Claim) -> None:
-        """Remove a claim that waits from the queue."""
+        """Remove a waiting claim from the queue."""
         if claim.patience is not None:
             self.env.cancel(claim.patience)
         claim.state = ENDED
@@ -96,7 +96,7 @@ class Dispatcher:
             self.withdraw(claim)
 
     def _dispatcher(self) -> Any:
-        """Wait for the next decision; ask the policy and carry out its answer."""
+        """Repeatedly wait for a decision, call the policy and carry out its answer."""
         event = self._event
         while True:
             yield event
@@ -151,13 +151,13 @@ class Dispatcher:
         claim.reply(claim)
 
     def _cancel_wake(self) -> None:
-        """Cancel the policy's wake-up, since it decides now or no job waits."""
+        """Cancel the policy's wake-up, which is no longer needed."""
         if self.wake is not None:
             self.env.cancel(self.wake)
             self.wake = None
 
     def _woken(self, _: simpy.Event) -> None:
-        """Decide at the time for which the policy asked."""
+        """Request a decision at the wake-up time that the policy set."""
         self.wake = None
         self._wakes += 1
         if self._wakes > self.most_wakes:

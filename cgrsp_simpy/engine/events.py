@@ -1,6 +1,6 @@
-"""Events of a run: those of the listing, and those of SimPy that the engine adds.
+"""Events of a run: those in listings, and SimPy events of the engine.
 
-Within one instant, jobs and timeouts come first, then the decision, then ends of
+At one time, jobs and timeouts are processed first, then the decision, then ends of
 patience.
 """
 
@@ -30,13 +30,13 @@ class Event(NamedTuple):
     time_s : float
         Seconds.
     kind : str
-        submit, decide, dispatch, start, finish, or one of the model's own.
+        submit, decide, dispatch, start, finish, or a kind that the model defines.
     job : int or None
         The job's id, or None.
     slots : tuple of int
         The indices of the resources concerned.
     detail : str
-        Further text, "" for nothing.
+        Further text, "" if there is none.
     label : str
         Noun of a resource in the listing.
     """
@@ -72,10 +72,10 @@ def job_id(key: Any) -> Any:
 
 
 def check_id(owner: str, number: Any, whole: bool) -> None:
-    """Raise InputError for the number of a job or claim that cannot be recorded.
+    """Raise InputError for a job's or claim's number that cannot be recorded.
 
-    whole: whether fractions are refused; of a claim's number the whole part is
-    recorded, such as 3 for 3.25, a part of job 3.
+    whole: whether fractions are errors; for a claim the integer part is recorded, such
+    as 3 for 3.25, a part of job 3.
     """
     real = isinstance(number, Real)
     right = real and -LARGEST_ID <= number <= LARGEST_ID
@@ -85,8 +85,8 @@ def check_id(owner: str, number: Any, whole: bool) -> None:
 
 
 def value_text(value: Any) -> Any:
-    """Return the label of a parameter: the name of a function (of a partial, also its
-    arguments), "a+b" for a list of texts and numbers, and other values unchanged.
+    """Return the label of a parameter's value: the name of a function (with arguments
+    for a partial), "a+b" for a list of strings and numbers; others unchanged.
     """
     if isinstance(value, list | tuple) and all(
         isinstance(item, str | Real) for item in value
@@ -100,8 +100,8 @@ def value_text(value: Any) -> Any:
 
 
 def policy_name(policy: Any) -> str:
-    """Return the name under which a policy is reported; of changed parameters of a
-    function, these.
+    """Return the name under which a policy is reported; for changed parameters of a
+    function, their names and values.
     """
     if isinstance(policy, Mapping):
         return ",".join(_assignments(policy)) or "default"
@@ -146,7 +146,7 @@ class Environment(simpy.Environment):
     """SimPy's environment, with timeouts that are checked and can be cancelled.
 
     keeps_records: whether monitors record every request and every change of a level.
-    warm_up, window_end: from when to when they measure, as set by `cg.warm_up`.
+    warm_up, window_end: bounds of the measured time, as set by `cg.warm_up`.
     """
 
     keeps_records = False
@@ -164,10 +164,10 @@ class Environment(simpy.Environment):
         self._cancelled: set[simpy.Event] = set()
 
     def cancel(self, event: simpy.Event) -> None:
-        """Make a scheduled event without effect.
+        """Cancel a scheduled event, so that it has no effect.
 
-        Its entry leaves the event list at the latest when half of the entries are
-        cancelled, so that the list stays proportional to what can still happen.
+        Its entry is removed at the latest when half of all entries are cancelled, so
+        the length of the event list stays proportional to the number of pending events.
         """
         if event.callbacks is None:
             return
@@ -195,7 +195,7 @@ def event_list(env: simpy.Environment) -> list[tuple[float, int, int, simpy.Even
 
 
 class ScheduledEvent(simpy.Event):
-    """An event that has its value and is scheduled with a priority of its own."""
+    """Base of triggered events that are scheduled with a special priority."""
 
     def __init__(self, env: simpy.Environment) -> None:
         super().__init__(env)
@@ -203,7 +203,7 @@ class ScheduledEvent(simpy.Event):
 
 
 class DecisionEvent(ScheduledEvent):
-    """Wakes the dispatcher after everything else of the instant."""
+    """Event that wakes the dispatcher after all other events of an instant."""
 
 
 class Patience(simpy.Event):
@@ -217,8 +217,8 @@ class Patience(simpy.Event):
 
 
 def delay_until(now_s: float, at_s: float) -> float:
-    """Return the delay from now to a time, 0 if it is past; rounding never makes it end
-    before that time.
+    """Return the delay from now to a time, 0 if that is past; despite rounding, now +
+    delay is never before that time.
     """
     if at_s <= now_s:
         return 0.0

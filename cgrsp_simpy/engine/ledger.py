@@ -17,24 +17,24 @@ ALL_TIME = (0.0, math.inf)
 class Ledger:
     """Free capacity of each resource.
 
-    A grant takes an amount before the job requests it; the end of the claim releases
-    it. A closed resource has nothing free until it has been opened as often as closed.
-    The number of a resource is its position in `run.resources`, from 0 on.
+    A grant reserves an amount before the job requests it; the end of the claim releases
+    it. A closed resource has no free capacity until it has been opened as often as
+    closed. A resource's number is its position in `run.resources`, from 0.
 
     Attributes
     ----------
     free : list of float
         Per resource, the amount that can be granted.
     mask : int
-        Bit n is set while something of resource n is free.
+        Bit n is set while resource n has free capacity.
     held_s : list of float
         Per resource, amount times seconds of its claims, from grant to release; claims
         that have not ended are not included.
     closed_s : list of float
-        Per resource, amount times seconds for which it was closed and held by nobody,
-        up to the last call of `measure_closed`.
+        Per resource, amount times seconds for which it was closed and not held, up to
+        the last call of `measure_closed`.
     window : pair of float
-        Begin and end of the time in which both are measured, seconds.
+        Start and end of the time in which both are measured, seconds.
     view : View
         Its hooks are called when a resource becomes full, or available again.
     """
@@ -83,7 +83,7 @@ class Ledger:
             self.view.on_full(number)
 
     def release(self, number: int, amount: float, since_s: float) -> None:
-        """Release an amount that has been reserved since a time, seconds."""
+        """Release an amount that was reserved at the time since_s, seconds."""
         if self.window == ALL_TIME:  # what `_measured_s` returns, without its call
             self.held_s[number] += amount * (self._env._now - since_s)
         else:
@@ -99,14 +99,14 @@ class Ledger:
             self._make_available(number, left)
 
     def _make_available(self, number: int, amount: float) -> None:
-        """Set the free amount, which is above 0."""
+        """Set a resource's positive free amount and call the view's hook."""
         self.free[number] = amount
         self.mask |= 1 << number
         self._resources[number].filled_by = None
         self.view.on_available(number)
 
     def close(self, number: int) -> bool:
-        """Close a resource: it is granted to nobody. Return whether it was open."""
+        """Close a resource, so that it is not granted; return whether it was open."""
         times = self._closed[number] = self._closed.get(number, 0) + 1
         if times > 1:
             return False
@@ -131,12 +131,12 @@ class Ledger:
         return True
 
     def _measured_s(self, since_s: float) -> float:
-        """Return how much of the time from then on is within the window, seconds."""
+        """Return the time between since_s and now within the window, seconds."""
         begin_s, end_s = self.window
         return max(0.0, min(self._env.now, end_s) - max(since_s, begin_s))
 
     def measure_closed(self) -> None:
-        """Bring `closed_s` up to now."""
+        """Update `closed_s` to the current time."""
         for number, amount in self._withheld.items():
             since_s = self._closed_since[number]
             self.closed_s[number] += amount * self._measured_s(since_s)

@@ -1,4 +1,4 @@
-"""A model: which resources there are, which jobs arrive, and the process of a job."""
+"""A model: its resources, its arrivals, and the process of a job."""
 
 from __future__ import annotations
 
@@ -63,19 +63,18 @@ class Model:
     Attributes
     ----------
     name : str
-        For tables and messages; by default the name of the class in words.
+        Name in tables and messages; by default the name of the class in words.
     policies : mapping
         Name -> policy, or a function that returns a policy for given parameters.
     compared : sequence of str
-        The policies that a comparison takes by default; all, if empty.
+        The policies that a comparison runs by default; if empty, all.
     policy_label : str
         Noun for a policy in tables and messages, such as scheduler.
     columns : mapping
-        Name -> dtype of the model's own columns of `Run.jobs`, in the order in which
-        `run.record` takes their values. Missing values are NaN, or -1 in columns of
-        whole numbers.
+        Name -> dtype of the columns that the model adds to `Run.jobs`, in the order of
+        the arguments of `run.record`. Missing values are NaN, or -1 in integer columns.
     report : type
-        The `Report` of its runs.
+        The `Report` class of its runs.
     subject : type, optional
         The class by which studies run it, if it is not `studies.subject.Subject`.
     """
@@ -110,14 +109,14 @@ class Model:
         )
 
     def resources(self) -> Iterable[ResourceSpec]:
-        """Return what jobs claim: `cg.slots(...)`, `cg.pools(...)`, or both."""
+        """Return the resources to claim: `cg.slots(...)`, `cg.pools(...)`, or both."""
         raise NotImplementedError(f"{type(self).__name__} has no resources()")
 
     def arrivals(self, draw: Draw) -> Iterable[tuple[Any, ...]]:
         """Return the jobs in order of arrival: pairs (time, job), times in seconds.
 
-        A third value is for draws that the job's process uses, as `run.hidden[job]`,
-        and no policy sees, such as its true work.
+        A third value may hold draws for the job's process (`run.hidden[job]`) that no
+        policy sees, such as its true work.
 
         A job is a whole number, or anything hashable with a whole number `id`. All jobs
         have the same fields, which are columns of `Run.jobs`.
@@ -127,7 +126,7 @@ class Model:
         raise NotImplementedError(f"{type(self).__name__} has no arrivals()")
 
     def job_process(self, run: Simulation, job: Any) -> Process:
-        """Run a job from its arrival to its end: a SimPy process."""
+        """Simulate a job from its arrival to its end: a SimPy process."""
         raise NotImplementedError(f"{type(self).__name__} has no job_process()")
 
     def processes(self, run: Simulation) -> Iterable[Process]:
@@ -142,17 +141,17 @@ class Model:
         """
 
     def need(self, job: Any) -> float:
-        """Return how much a job needs, in the unit of the resources."""
+        """Return the amount that a job needs, in the unit of the resources."""
         return 1
 
     def view(self, run: Simulation) -> Any:
-        """Return what policies see of a run: a View, or an object of a class of it."""
+        """Return what policies see of a run: an instance of View or a subclass."""
         return View(run)
 
 
 def _field_names(cls: type) -> set[str]:
-    """Return the names that the dataclass decorator turns into fields, inherited ones
-    included: it runs after `__init_subclass__`.
+    """Return the names, including inherited ones, that the dataclass decorator, which
+    runs after `__init_subclass__`, will turn into fields.
     """
     return {
         name
@@ -168,7 +167,7 @@ def _field_names(cls: type) -> set[str]:
 
 
 def _replaces_method(cls: type, name: str) -> bool:
-    """Whether a value, such as a number, replaces a method of Model."""
+    """Return whether a non-function, such as a number, replaces a method of Model."""
     if not isfunction(vars(Model)[name]):
         return False
     value = getattr_static(cls, name)

@@ -1,7 +1,7 @@
-"""Resources of SimPy that measure themselves, and monitors of what a model observes.
+"""SimPy resources that record their own statistics, and monitors of observed values.
 
-Each class is SimPy's of the same name with a name for its figures; the order of events
-is SimPy's. Times are in the model's own unit, which need not be a second.
+Each class extends SimPy's class of the same name and has a name for its figures; the
+order of events is SimPy's. Times are in the model's unit, not necessarily seconds.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ Series = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]  # times, values
 
 
 class Measured:
-    """Base of all that measures itself; it is registered on its environment by name.
+    """Base of objects that record statistics; registered on the environment by name.
 
-    env: the environment. name: of the figures; by default the class and a number.
-    final: the figures of the measured window, once that has ended.
+    name: prefix of the figures; by default the class and a number. final: the figures
+    of the measured window, once it has ended.
     """
 
     final: Mapping[str, float] | None = None
@@ -47,7 +47,7 @@ class Measured:
             self.stop()
 
     def reset(self) -> None:
-        """Forget what was measured before now."""
+        """Discard all measurements before now."""
         raise NotImplementedError
 
     def stop(self) -> None:
@@ -86,11 +86,11 @@ def figures_of(env: simpy.Environment) -> dict[str, float]:
 
 
 def warm_up(env: simpy.Environment, until: float, end: float | None = None) -> None:
-    """Measure from the end of the warm-up on: statistics begin again at that time.
+    """Measure only from the end of the warm-up: statistics are reset at that time.
 
-    The counters are cleared and the system is not, as in Law, Simulation Modeling and
+    The counters are cleared, but not the system, as in Law, Simulation Modeling and
     Analysis. So a wait that began during the warm-up and ends after it counts in full.
-    Averages over time count only the time after the warm-up.
+    Time averages include only the time after the warm-up.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ def warm_up(env: simpy.Environment, until: float, end: float | None = None) -> N
 
 
 def check_window(name: str, env: simpy.Environment) -> None:
-    """Raise InputError if a model, by its name, has ended before its window has."""
+    """Raise InputError if a model, by its name, ended before its measured window."""
     warm_up, end = getattr(env, "warm_up", 0.0), getattr(env, "window_end", math.inf)
     is_too_short = env.now <= warm_up or env.now < end < math.inf
     if warm_up > 0 and is_too_short:
@@ -130,7 +130,7 @@ def check_window(name: str, env: simpy.Environment) -> None:
 
 
 def _schedule(env: simpy.Environment, time: float, action: Any) -> None:
-    """Schedule an action on every monitor at a time."""
+    """Schedule an action on every monitor at a given time."""
 
     def act(_: simpy.Event) -> None:
         if env.peek() == math.inf:
@@ -150,19 +150,19 @@ def schedule(
     calendar: Sequence[tuple[float, int]],
     period: float | None = None,
 ) -> None:
-    """Set the capacity of a resource by a calendar, such as the shifts of a day.
+    """Change the capacity of a resource by a calendar, such as the shifts of a day.
 
     Parameters
     ----------
     env : simpy.Environment
         The model's.
     resource : Resource
-        Work in hand is finished when the capacity is lowered.
+        Work in progress is finished when the capacity is lowered.
     calendar : sequence of (time, capacity)
-        Times from now on, ascending, at least 0; whole capacities, at least 0.
+        Times relative to now, ascending, at least 0; whole capacities, at least 0.
     period : float, optional
-        Time after which the calendar begins again, later than its last time; the run
-        then needs an end of its own, as in `env.run(until)`.
+        Time after which the calendar repeats, later than its last time; the run then
+        needs an explicit end, as in `env.run(until)`.
     """
     allowed = "a cg.Resource, PriorityResource or PreemptiveResource"
     require(isinstance(resource, Resource), "resource", resource, allowed)
@@ -206,8 +206,8 @@ def _no_records() -> InputError:
 
 
 def _counted(start: float, begins: Any, ends: Any) -> Series:
-    """Return how many are present from the start on, after all events of an instant; an
-    end may be NaN: not yet.
+    """Return the number present over time, after all events of an instant. ends: NaN
+    for an end that has not occurred.
     """
     times, number = counted(begins, ends[~np.isnan(ends)])
     times, number = np.append(start, times), np.append(0, number)
@@ -229,13 +229,13 @@ def _share_pct(part: int, whole: int) -> float:
 
 
 class Monitor(Measured):
-    """Values that a model observes, such as times in the system.
+    """Statistics of values that a model observes, such as times in the system.
 
         response = cg.Monitor(env, "response")
         ...
         response.tally(env.now - arrival)
 
-    Its figures are the mean, under its name, and the 95th percentile.
+    Figures: the mean, under the monitor's name, and the 95th percentile.
     """
 
     def __init__(self, env: simpy.Environment, name: str = "") -> None:
@@ -244,7 +244,7 @@ class Monitor(Measured):
         super().__init__(env, name)
 
     def reset(self) -> None:
-        """Do nothing: values count by the time to which they belong."""
+        """Do nothing: whether a value counts depends on its time."""
 
     def stop(self) -> None:
         """Do nothing: values of the window may be recorded later."""
@@ -252,8 +252,8 @@ class Monitor(Measured):
     def tally(self, value: float, at: float | None = None) -> None:
         """Record a value.
 
-        at: the time to which it belongs, such as the arrival of an entity; by default
-        now. In a measured window, values of times outside it do not count.
+        at: the time to which it belongs, such as an entity's arrival; default: now. If
+        there is a measured window, values of times outside it do not count.
         """
         if at is not None:
             check_number("at", at)
@@ -305,7 +305,7 @@ class _Request(resource.Request):
 
 
 class _PriorityRequest(_Request, resource.PriorityRequest):
-    """The same with a priority."""
+    """A request with a priority that records when it was made."""
 
     def __init__(
         self, resource: Any, priority: float = 0, preempt: bool = True
@@ -317,7 +317,7 @@ class _PriorityRequest(_Request, resource.PriorityRequest):
 
 
 class _Release(resource.Release):
-    """The end of a use; when it is processed, the next request is granted."""
+    """A release; when it is processed, the next request is granted."""
 
     def __init__(self, resource: Any, request: Any) -> None:
         env = self.env = resource._env
@@ -330,14 +330,13 @@ class _Release(resource.Release):
 
 
 class Resource(Measured, simpy.Resource):
-    """A simpy.Resource that measures itself, and whose capacity may be set at any time.
+    """A simpy.Resource that records statistics, with a capacity that can be changed.
 
-    A capacity that is lowered lets the work in hand finish; `close` interrupts it.
-
-    Figures: wait and wait_p95 of the requests that were granted; queue, the time
-    average of its length; utilisation_pct, the use of open servers (one that finishes
-    its work after the capacity was lowered is open until then); withdrawn_pct, the
-    share of requests that were withdrawn, as by customers who renege.
+    Lowering the capacity lets work in progress finish; `close` interrupts it. Figures:
+    wait and wait_p95 of granted requests; queue, the time-average queue length;
+    utilisation_pct, the utilisation of open servers (after the capacity was lowered, a
+    server is open until it has finished its work); withdrawn_pct, the share of requests
+    that were withdrawn, such as by customers who renege.
 
     Parameters
     ----------
@@ -346,7 +345,7 @@ class Resource(Measured, simpy.Resource):
     capacity : int
         Number of servers, at least 0.
     name : str
-        Of the figures; by default resource and a number.
+        Prefix of the figures; by default "resource" and a number.
     """
 
     request = BoundClass(_Request)
@@ -374,7 +373,7 @@ class Resource(Measured, simpy.Resource):
         self._before = self._unfinished()
 
     def _unfinished(self) -> tuple[float, float]:
-        """Return the time that pending requests have waited, and users have used."""
+        """Return the total wait of pending requests and usage time of users so far."""
         now = self._env.now
         waiting: Any = self.put_queue
         users: Any = self.users
@@ -401,8 +400,8 @@ class Resource(Measured, simpy.Resource):
         }
 
     def requests(self) -> list[tuple[Any, float, float, float]]:
-        """Return process, time made, granted and ended of every request, as made; NaN
-        for what has not happened.
+        """Return each request's process and times of request, grant and end, in order
+        of request; NaN for what has not happened.
         """
         if self.log is None:
             raise _no_records()
@@ -434,7 +433,7 @@ class Resource(Measured, simpy.Resource):
 
     @property
     def capacity(self) -> int:
-        """Number of open servers; work in hand is finished when it is lowered."""
+        """Number of open servers; work in progress is finished when it is lowered."""
         return int(self._capacity)
 
     @capacity.setter
@@ -447,17 +446,17 @@ class Resource(Measured, simpy.Resource):
             self._trigger_put(None)
 
     def close(self, capacity: int = 0) -> None:
-        """Lower the capacity at once: those who use what is closed are interrupted.
+        """Lower the capacity at once, and interrupt users above the new capacity.
 
-        Those of the lowest priority are interrupted first, or those that were granted
-        last; the cause is a `simpy.resources.resource.Preempted`.
+        Users of the lowest priority are interrupted first, or those granted last; the
+        cause is a `simpy.resources.resource.Preempted`.
         """
         self.capacity = capacity
         for request in sorted(self.users, key=self._rank)[capacity:]:
             self._preempt(request, None)
 
     def _measure_open(self) -> None:
-        """Add the open time of servers up to now."""
+        """Add the open time of servers since the last measurement."""
         now = self._env._now
         self._open_time += max(self._capacity, len(self.users)) * (
             now - self._measured_to
@@ -475,7 +474,7 @@ class Resource(Measured, simpy.Resource):
             request.succeed()
 
     def _preempts_for(self, request: Any) -> bool:
-        """Preempt a user for a request, if one has a lower priority; return whether."""
+        """Preempt a user of lower priority, if any, for a request; return whether."""
         return False
 
     @staticmethod
@@ -493,7 +492,7 @@ class Resource(Measured, simpy.Resource):
         self._end(user, self._uses, user.usage_since)
 
     def _end(self, request: Any, times: array[float], since: float) -> None:
-        """Record that a request neither waits nor uses any longer."""
+        """Record the end of a request's wait or usage."""
         now = self._env._now
         times.append(now - since)
         if self.log is not None:
@@ -501,7 +500,7 @@ class Resource(Measured, simpy.Resource):
 
 
 class PriorityResource(Resource, simpy.PriorityResource):
-    """A simpy.PriorityResource that measures itself."""
+    """A simpy.PriorityResource that records statistics."""
 
     request = BoundClass(_PriorityRequest)
 
@@ -511,7 +510,7 @@ class PriorityResource(Resource, simpy.PriorityResource):
 
 
 class PreemptiveResource(PriorityResource, simpy.PreemptiveResource):
-    """A simpy.PreemptiveResource that measures itself."""
+    """A simpy.PreemptiveResource that records statistics."""
 
     def _preempts_for(self, request: Any) -> bool:
         if not request.preempt or not self.users:
@@ -596,9 +595,9 @@ def _check_amount(amount: Any) -> None:
 class _Stock(Measured):
     """Base of containers and stores.
 
-    Figures: level, its time average; wait of the gets that were served, and
-    immediate_pct, the share of them that did not wait; put_wait of the puts;
-    withdrawn_pct, the share of gets that were withdrawn.
+    Figures: level, its time average; wait of the served gets, and immediate_pct, the
+    share of them that did not wait; put_wait, the wait of puts; withdrawn_pct, the
+    share of gets that were withdrawn.
     """
 
     put, get = BoundClass(_Put), BoundClass(_Get)
@@ -640,7 +639,7 @@ class _Stock(Measured):
         return {"level": (np.array(self.times), np.array(self.levels))}
 
     def _record_change(self, level: float) -> None:
-        """Record a level that was set directly, as in shop.items = [...]: it holds
+        """Record a level that was set directly, as in shop.items = [...], as valid
         since the last put or get.
         """
         if self.keeps_records and level != self.levels[-1]:
@@ -648,7 +647,7 @@ class _Stock(Measured):
             self.levels.append(level)
 
     def _served(self, event: Any, waits: array[float], before: float) -> None:
-        """Record a wait, and the level before it, which held since the last change."""
+        """Record a wait, and the level since the last change, `before`."""
         now = self._env._now
         waits.append(now - event.since)
         self._area += before * (now - self._measured_to)
@@ -675,9 +674,9 @@ class _Stock(Measured):
 
 
 class Container(_Stock, simpy.Container):
-    """A simpy.Container that measures itself.
+    """A simpy.Container that records statistics.
 
-    env, capacity, init: as in SimPy. name: of the figures.
+    env, capacity, init: as in SimPy. name: prefix of the figures.
     """
 
     put, get = BoundClass(_AmountPut), BoundClass(_AmountGet)
@@ -697,9 +696,9 @@ class Container(_Stock, simpy.Container):
 
 
 class Store(_Stock, simpy.Store):
-    """A simpy.Store that measures itself; its level is the number of items.
+    """A simpy.Store that records statistics; its level is the number of items.
 
-    env, capacity: as in SimPy. name: of the figures.
+    env, capacity: as in SimPy. name: prefix of the figures.
     """
 
     def __init__(
@@ -713,10 +712,10 @@ class Store(_Stock, simpy.Store):
 
 
 class PriorityStore(Store, simpy.PriorityStore):
-    """A simpy.PriorityStore that measures itself."""
+    """A simpy.PriorityStore that records statistics."""
 
 
 class FilterStore(Store, simpy.FilterStore):
-    """A simpy.FilterStore that measures itself."""
+    """A simpy.FilterStore that records statistics."""
 
     get = BoundClass(_FilterGet)

@@ -1,4 +1,4 @@
-"""Asks a policy and checks the items of its answer."""
+"""Calls of a policy, and checks of the items of its answer."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class PolicyCaller:
         self._last: Any = ()
 
     def answers(self) -> Iterable[Any]:
-        """Ask the policy and return the items of its answer."""
+        """Call the policy and return the items of its answer."""
         answer = self._last = self.ask(self.policy, self.view)
         if type(answer) is list:  # most are
             return answer
@@ -51,7 +51,7 @@ class PolicyCaller:
             raise self.raised(error) from error
 
     def _one_by_one(self, answer: Any) -> Iterator[Any]:
-        """Yield the items; a generator continues when the last one is carried out."""
+        """Yield the items; a generator resumes when the previous one is carried out."""
         try:
             if hasattr(answer, "__iter__"):
                 yield from answer
@@ -63,7 +63,7 @@ class PolicyCaller:
             raise self.raised(error) from error
 
     def wake_s(self, wake: Wake) -> float:
-        """Return when to wake the policy; PolicyError if that is not allowed."""
+        """Return the time at which to wake the policy; PolicyError if it is invalid."""
         now_s, at_s = self.env.now, wake.at_s
         if not isinstance(at_s, Real) or not now_s < float(at_s) < math.inf:
             raise self.wrong(
@@ -87,16 +87,16 @@ class PolicyCaller:
     # ---- errors ----
 
     def wrong(self, what: str) -> PolicyError:
-        """Return an error that names the policy, the time and what it did wrong."""
+        """Return an error that names the policy, the time and the mistake."""
         name = policy_name(self.policy)
         return PolicyError(f"policy {name!r} at t = {self.env.now:g} s {what}")
 
     def raised(self, error: BaseException) -> PolicyError:
-        """Return the error of a policy that raised one, with its line."""
+        """Return the PolicyError for an exception in a policy, with its line."""
         return self.wrong(f"raised {type(error).__name__}: {error}{_line(error)}")
 
     def no_such_job(self, item: Any) -> PolicyError:
-        """Return the error of an item that names no waiting job."""
+        """Return the error for an item that names no waiting job."""
         waiting = self.run.pending_claims
         try:
             job, _ = item
@@ -114,7 +114,7 @@ class PolicyCaller:
         )
 
     def deadlock_error(self) -> PolicyError:
-        """Return the error of jobs that wait when nothing else will happen."""
+        """Return the error for jobs that still wait when no event is left."""
         run, waiting, specs = self.run, self.run.pending_claims, self.run.declared
         jobs = []
         for job, claim in islice(waiting.items(), 3):
@@ -138,10 +138,10 @@ class PolicyCaller:
 
 
 def _line(error: BaseException) -> str:
-    """Return where an error was raised, as " (file, line 3)": the last line in a file
-    of the user; without any, in one of the package other than this file.
+    """Return the location of an error in code of the user, such as " (file, line 3)".
+    Without such code, it is the last line of the package outside this file.
 
-    Empty if there is none: a line of a library is not the policy's.
+    Empty if there is neither: a line of a library is not the policy's.
     """
     lines = dict[str, str]()
     for frame, line in traceback.walk_tb(error.__traceback__):
@@ -151,7 +151,7 @@ def _line(error: BaseException) -> str:
 
 
 def _owner(frame: FrameType) -> str:
-    """Return whose code a frame runs: "user", "package", or "" for anything else."""
+    """Return the origin of a frame's code: "user", "package", or "" for other code."""
     name = frame.f_code.co_filename
     module = frame.f_globals.get("__file__") or name
     if (
@@ -167,6 +167,6 @@ def _owner(frame: FrameType) -> str:
 
 
 def is_library(file: Path) -> bool:
-    """Whether a file of code is of an installed library, or Python's own."""
+    """Return whether a code file belongs to an installed library or to Python."""
     standard = any(map(file.is_relative_to, PYTHON))
     return standard or not INSTALLED.isdisjoint(file.parts)

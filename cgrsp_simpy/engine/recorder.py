@@ -1,7 +1,6 @@
-"""A SimPy environment that records a run event by event, for a page that steps through
-the future event list.
+"""A SimPy environment that records a run, for a page that steps through its events.
 
-It only reads SimPy's own objects, so that a recorded run is the same run.
+It only reads SimPy's objects, so recording does not change a run.
 """
 
 from __future__ import annotations
@@ -48,15 +47,15 @@ class Entry(NamedTuple):
     Attributes
     ----------
     time : float
-        When it is due.
+        Time at which it is due.
     priority : int
-        SimPy's: of entries at one time, 0 (urgent) is before 1 (normal).
+        SimPy's priority: at equal times, 0 (urgent) precedes 1 (normal).
     number : int
-        SimPy's; entries of equal time and priority are processed in this order.
+        SimPy's number; at equal time and priority, lower numbers are processed first.
     event : str
         Description, such as "timeout 5".
     processes : tuple of str
-        The processes that wait for it, or whose start or request it is.
+        The processes that wait for it, start by it, or made the request.
     """
 
     time: float
@@ -72,12 +71,12 @@ class ProcessState(NamedTuple):
     Attributes
     ----------
     name : str
-        The name of its function, a number, and its plain arguments.
+        Its function's name, a number, and those arguments that are plain values.
     waits_for : str
         The event that resumes it.
     lines : tuple of (str, int)
-        The function and line at which it is suspended, after those that delegate to it
-        by `yield from`.
+        Function and line at which it is suspended, preceded by those that delegate to
+        it by `yield from`.
     """
 
     name: str
@@ -95,7 +94,7 @@ class ResourceState(NamedTuple):
 
 
 class EventStep(NamedTuple):
-    """The state right after an event; of the first step, before the first event.
+    """The state right after an event; in the first step, before the first event.
 
     Attributes
     ----------
@@ -118,8 +117,8 @@ class EventStep(NamedTuple):
 
 class EventRecorder(simpy.Environment):
     """A simpy.Environment that records the state after each event, and writes a page
-    that steps through the future event list. The run is the same as in SimPy's. A
-    notebook shows the page as the value of a cell.
+    that steps through the future event list. The run is the same as with SimPy. A
+    notebook displays the page as the value of a cell.
 
         env = cg.EventRecorder()
         ...
@@ -202,7 +201,7 @@ class EventRecorder(simpy.Environment):
         return Entry(time, int(priority), number, text, names)
 
     def _described(self, event: Any, with_resource: bool = True) -> str:
-        """Return what an event is, such as "request of desk"."""
+        """Describe an event, such as "request of desk"."""
         kind = next((KINDS[kind] for kind in KINDS if isinstance(event, kind)), None)
         if kind:
             verb, preposition = kind
@@ -247,7 +246,7 @@ class EventRecorder(simpy.Environment):
         return ResourceState(name, f"{state}{texts and f': {texts}'}", names, queue)
 
     def _lines(self, process: Any) -> tuple[tuple[str, int], ...]:
-        """Return function and line of a process and of what it delegates to."""
+        """Return (function, line) pairs of a process and its delegates."""
         lines = []
         for frame in _frames(process):
             code = frame.f_code
@@ -261,7 +260,7 @@ class EventRecorder(simpy.Environment):
     # ---- names ----
 
     def _name(self, process: Any) -> str:
-        """Return the name of a process, which it receives when it is first seen."""
+        """Return the name of a process; a new process is given one."""
         if process is None:
             return "no process"
         if process not in self._processes:
@@ -280,9 +279,9 @@ class EventRecorder(simpy.Environment):
         return self._processes[process]
 
     def _resource_name(self, resource: Any, process: Any, name: str = "") -> str:
-        """Return the name of a resource: its own, or that of a variable.
+        """Return the name of a resource: its attribute, or that of a variable.
 
-        name: of the variable, if it is known; else the process is searched.
+        name: the variable, if it is known; else the process is searched.
         """
         if resource not in self._resources and not name:
             self._name_resources(process)
@@ -296,7 +295,7 @@ class EventRecorder(simpy.Environment):
         return self._resources[resource]
 
     def _name_resources(self, process: Any) -> None:
-        """Name the resources that are in the variables of a process."""
+        """Name the resources that a process's variables hold."""
         for frame in _frames(process):
             names = (name for name in frame.f_code.co_names if name in frame.f_globals)
             variables = {
@@ -311,7 +310,7 @@ class EventRecorder(simpy.Environment):
     # ---- the page ----
 
     def to_html(self, path: str | Path, title: str = "Future event list") -> None:
-        """Write a page that steps through the recorded events, and needs nothing else.
+        """Write a self-contained page that steps through the recorded events.
 
         path: ends in .html; an existing file is overwritten. Raises InputError if no
         event was recorded.
@@ -353,19 +352,19 @@ class EventRecorder(simpy.Environment):
 
 
 class ModelRecorder(EventRecorder, Environment):
-    """An EventRecorder for a cg.Model, whose environment cancels events."""
+    """An EventRecorder for a cg.Model; it supports cancelled events."""
 
 
 def page_path(path: str | Path) -> str:
-    """Return the path of a page as a text; InputError if it does not end in .html."""
+    """Return the path of a page as a string; InputError if it does not end in .html."""
     is_html = str(path).lower().endswith(".html")
     require(is_html, "page", str(path), "a file that ends in .html")
     return str(path)
 
 
 def plain(value: Any) -> str:
-    """Return a number, a text, or several, as a short text; an object with an id by
-    that; "" for others.
+    """Format a number, a string or a tuple of them in short; an object with an id as
+    its id; other values as "".
     """
     value = getattr(value, "id", value)
     if isinstance(value, tuple):
@@ -392,7 +391,7 @@ def _processes_of(event: Any) -> Iterator[Any]:
 
 
 def _frames(process: Any) -> list[Any]:
-    """Return the frames of a process and of what it delegates to by `yield from`."""
+    """Return the frames of a process and of its delegates by `yield from`."""
     frames, generator = [], getattr(process, "_generator", None)
     while isinstance(generator, GeneratorType) and generator.gi_frame:
         frames.append(generator.gi_frame)
@@ -410,8 +409,8 @@ def _source(code: Any) -> tuple[list[str], int]:
 
 
 def _contents(name: str, value: Any, depth: int = 2) -> Iterator[tuple[str, Any]]:
-    """Yield a variable and what it holds, by name: entries of lists, attributes of
-    objects, and their contents.
+    """Yield (name, value) pairs of a variable and, recursively, of its content: entries
+    of lists and attributes of objects.
     """
     yield name, value
     if depth:

@@ -1,4 +1,4 @@
-"""Figures, rows and texts of the runs of a model."""
+"""Figures, rows and descriptions of a model's runs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Columns = Mapping[str, np.ndarray[Any, Any]]
 class EndTally:
     """The time of the last completion; `Report.tally` returns such an object per run.
 
-    end_s: seconds; 0 before the first.
+    end_s: seconds; 0 before the first completion.
     """
 
     def __init__(self) -> None:
@@ -31,17 +31,17 @@ class EndTally:
 
 
 class WaitTally(EndTally):
-    """Waits and responses of jobs, too.
+    """Waits and responses of jobs, and the time of the last completion.
 
     Attributes
     ----------
     wait_s, response_s : list of array
-        Per block, of each job: its total wait, and the time from arrival to completion,
-        seconds. Jobs none of whose claims was granted have no wait.
+        Per block, the total wait and the time from arrival to completion of each job,
+        seconds. A job without a granted claim has no wait.
     claims : int
-        Number of their claims that were granted.
+        Number of granted claims.
     window : pair of float
-        Jobs that end from the first time on and before the second count, seconds.
+        Jobs that end at or after the first time and before the second count, seconds.
     """
 
     def __init__(self) -> None:
@@ -98,9 +98,9 @@ def columns_of(run: Any) -> dict[str, Any]:
 
 
 def rows_of(columns: Mapping[str, Any], tags: Any) -> list[dict[str, Any]]:
-    """Return one dict per row of some columns, with the further columns of a log.
+    """Convert columns to one dict per row, including additional columns of a log.
 
-    tags: the further columns, as in `Report.tags`.
+    tags: the additional columns, as in `Report.tags`.
     """
     values = [
         column.tolist() if isinstance(column, np.ndarray) else column
@@ -111,30 +111,30 @@ def rows_of(columns: Mapping[str, Any], tags: Any) -> list[dict[str, Any]]:
 
 
 class Report:
-    """Figures, rows and texts of a model's runs; `Model.report` names the class.
+    """Figures, rows and descriptions of a model's runs; `Model.report` names the class.
 
     Attributes
     ----------
     metrics : mapping
         Name of each figure of a run's summary -> Metric.
     shown, tested : sequences of str
-        The figures of a comparison's table, and those compared with the first policy's.
+        The figures in a comparison's table, and those tested against the first policy.
     precise : str
-        The figure that is meant if a study is to reach a precision and names no figure.
+        The figure to which a study's precision applies if it names no figure.
     note : str
         Note for readers of the figures; printed below every table.
     infinite : str
         Meaning of an infinite figure; printed below a comparison with the names of the
         policies concerned.
     claim_columns : mapping
-        Name -> dtype of columns of `Run.jobs` that the engine fills: the time that a
-        job waited for all its claims that were granted, and their number. Empty in
-        reports that do not use them.
+        Name -> dtype of the columns of `Run.jobs` that the engine fills: a job's total
+        wait for its granted claims, and their number. Empty in reports that do not use
+        them.
     keeps_jobs : bool
-        Whether the figures need the record of every job, so that runs keep records even
+        Whether the figures need the record of every job; then runs keep records even
         with records=False.
     tags : mapping
-        Further columns of the log from which the jobs come.
+        Additional columns of the log from which the jobs come.
     """
 
     metrics: Mapping[str, Metric] = {
@@ -157,23 +157,23 @@ class Report:
 
     @property
     def tags(self) -> Any:
-        """As `cgrsp_simpy.logs.Tags`; those of the model's `source`, if it has one."""
+        """The `cgrsp_simpy.logs.Tags` of the model's `source`; empty if it has none."""
         return getattr(getattr(self.model, "source", None), "tags", {})
 
     @property
     def dtypes(self) -> Mapping[str, str]:
-        """Name -> dtype of columns of `Run.jobs`; others have that of their values."""
+        """Name -> dtype of columns of `Run.jobs`; others are inferred from values."""
         columns: Mapping[str, str] = self.model.columns
         return columns
 
     def tally(self) -> Any:
-        """Return an object that sums up the jobs of a run block by block: it has
+        """Return an object that aggregates the jobs of a run block by block; it has
         add(columns) and the time of the last completion, end_s.
         """
         return WaitTally() if self.claim_columns else EndTally()
 
     def state_class(self) -> Any:
-        """Return the class of the states of runs, derived from `engine.state.State`."""
+        """Return the class of the runs' states, derived from `engine.state.State`."""
         raise InputError(f"runs of {self.model.name} have no state")
 
     def summary(self, run: Any) -> dict[str, Any]:
@@ -184,7 +184,7 @@ class Report:
         return {**run.tally.figures(), "utilisation_pct": used_pct, **run.measured}
 
     def summary_of(self, run: Any, chosen: np.ndarray[Any, Any]) -> dict[str, Any]:
-        """Return the figures of some jobs of a run; chosen: a mask of shape (jobs,)."""
+        """Return figures of selected jobs of a run; chosen: a mask of shape (jobs,)."""
         tally, jobs = WaitTally(), run.jobs[chosen]
         tally.window = getattr(run.tally, "window", tally.window)
         tally.add({name: jobs[name] for name in jobs.dtype.names or ()})
@@ -192,13 +192,13 @@ class Report:
 
     def rows(self, run: Any) -> list[dict[str, Any]]:
         """Return one dict per job, for files: the columns of `Run.jobs`, the resources
-        of its last claim, with the amount unless it is one ("0 3", "2:4"), and the
-        log's further columns.
+        of its last claim, with amounts other than 1 ("0 3", "2:4"), and the log's
+        additional columns.
         """
         return rows_of(columns_of(run), self.tags)
 
     def kinds(self, run: Any, by: str) -> dict[int, str]:
-        """Return by job the label that gives its colour in plots: the value of a column
+        """Return the label by job that sets its colour in plots: the value of a column
         of `Run.jobs`.
         """
         check_one_of("colour_by", by, run.jobs.dtype.names or ())
@@ -210,7 +210,7 @@ class Report:
     def timeline(self, run: Any, **changes: Any) -> Timeline:
         """Return the resources and jobs of a run, for plots.
 
-        changes: fields of Timeline with values other than those set here.
+        changes: fields of Timeline that replace those set here.
         """
         jobs, resources = run.jobs, tuple(self.model.resources())
         visits = np.empty(len(jobs), VISIT)
@@ -230,7 +230,7 @@ class Report:
         return Timeline(**{**fields, **changes})
 
     def describe(self, kind: str, claim: Claim) -> str:
-        """Return the detail that a listing shows of an event of a claim.
+        """Return the detail of a claim's event that a listing shows.
 
         kind: submit, start or finish.
         """

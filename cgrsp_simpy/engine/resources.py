@@ -1,5 +1,5 @@
-"""Declarations of resources, which policies see, and the SimPy resources created from
-them in a run.
+"""Declarations of resources, as policies see them, and the SimPy resources that a run
+creates from them.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ TOLERANCE = 10.0**-DECIMALS
 
 
 def snapped(amount: float, size: float) -> float:
-    """Return the free amount of a resource: exactly 0 or its size if it differs from
-    them by rounding errors only.
+    """Round the free amount of a resource to exactly 0 or its size if it differs only
+    by rounding errors.
 
     The tolerance grows with the size, as rounding errors do, but stays far below 1, so
     that whole amounts are exact.
@@ -43,8 +43,8 @@ def snapped(amount: float, size: float) -> float:
 
 
 def rounded_up(amount: float) -> float:
-    """Return a free amount for the test `free >= need`: it is rounded up to nine
-    decimals, so that no rounding error makes it too small.
+    """Round a free amount up to nine decimals for the test `free >= need`, so that no
+    rounding error makes it too small.
     """
     scale = 10.0**DECIMALS
     # 1e-3: a rounding error above a decimal does not lead to the next decimal
@@ -52,22 +52,22 @@ def rounded_up(amount: float) -> float:
 
 
 def without_noise(amount: float) -> float:
-    """Return a needed amount without rounding error: 0.3 for 0.1 + 0.2."""
+    """Remove the rounding error from a needed amount: 0.3 for 0.1 + 0.2."""
     rounded = round(amount, DECIMALS)
     return rounded if abs(rounded - amount) < TOLERANCE / 1000 else amount
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ResourceSpec:
-    """A resource, as a model declares it and a policy sees it.
+    """Declaration of a resource by a model, as policies see it.
 
     Attributes
     ----------
     index : int
-        Its number in listings and messages; pools of one machine, such as its cores and
-        its memory, share an index. The engine itself numbers resources by position.
+        Its number in listings and messages; the pools of one machine, such as cores and
+        memory, share an index. The engine identifies resources by position.
     label : str
-        Noun for it, such as slot, node, machine.
+        Noun for the resource, such as slot, node, machine.
     size : float
         Its capacity; 1 if one job uses it as a whole.
     unit : str
@@ -90,10 +90,10 @@ class ResourceSpec:
 def slots(
     kinds: int | Iterable[Any], label: str = "slot", first: int = 0
 ) -> tuple[ResourceSpec, ...]:
-    """Return resources that one job holds at a time.
+    """Return resources that are each held by one job at a time.
 
-    kinds: how many there are, or a list with the kind of each, such as its GPU type.
-    first: the index of the first. Raises InputError for none.
+    kinds: their number, or a list with the kind of each, such as its GPU type. first:
+    index of the first. Raises InputError if there are none.
     """
     if not isinstance(kinds, Iterable):
         check_whole(f"number of {label}s", kinds, least=1)
@@ -109,10 +109,10 @@ def slots(
 def pools(
     sizes: Iterable[float], label: str = "node", unit: str = "units", first: int = 0
 ) -> tuple[ResourceSpec, ...]:
-    """Return resources that jobs share by amounts.
+    """Return resources of which several jobs can each hold an amount.
 
-    sizes: per resource, its capacity in the unit, at least 0. first: the index of the
-    first. Raises InputError for a size that is not allowed.
+    sizes: per resource, its capacity in the unit, at least 0. first: index of the
+    first. Raises InputError for an invalid size.
     """
     listed = entries_of("sizes", sizes, "a list of numbers, one per resource")
     for size in listed:
@@ -124,15 +124,14 @@ def pools(
 
 
 def lowest_bit(mask: int) -> int:
-    """Return the number of the lowest bit that is set in a mask above 0."""
+    """Return the number of the lowest set bit of a positive mask."""
     return (mask & -mask).bit_length() - 1  # mask & -mask has that bit alone
 
 
 def nth_bit(mask: int, skipped: int) -> int:
-    """Return the number of the lowest set bit after so many others that are skipped.
+    """Return the number of the lowest set bit after skipping a number of set bits.
 
-    The half of the mask that has it is halved again: for many resources, that is faster
-    than to skip bit by bit.
+    Binary search: for many resources, that is faster than skipping bit by bit.
     """
     below, width = 0, mask.bit_length() * (skipped > 0)
     while width > 1:
@@ -150,8 +149,8 @@ def nth_bit(mask: int, skipped: int) -> int:
 
 
 class ResourceSubset(Sequence[Item]):
-    """Some of the resources of a run, in order, at one moment; read only. It is a mask,
-    since policies rarely look at all of them.
+    """Read-only sequence of some of a run's resources, in order, at one time. It is
+    stored as a mask, since policies rarely read all of them.
 
     declared: all resources. mask: bit n is set if declared[n] is in the subset.
     """
@@ -187,8 +186,8 @@ class ResourceSubset(Sequence[Item]):
 def grant_now(event: simpy.Event) -> None:
     """Make an event happen now: a process that yields it continues at once.
 
-    A claim is granted before its job requests anything, so that a request never waits;
-    an entry of the event list for it would only cost time.
+    A claim is granted before its job requests the resources, so a request never waits;
+    an entry in the event list would only cost time.
     """
     event._ok, event._value = True, None
     # as SimPy marks an event that has happened
@@ -196,7 +195,7 @@ def grant_now(event: simpy.Event) -> None:
 
 
 def not_granted(resource: Resource) -> InputError:
-    """Return the error of a request that no claim has been granted."""
+    """Return the error for a request without a granted claim."""
     return InputError(
         f"{resource.label} {resource.index} is requested without a grant:"
         " `with run.claim(job) as claim: yield claim`, and then"
@@ -205,9 +204,9 @@ def not_granted(resource: Resource) -> InputError:
 
 
 class Slot(simpy.Resource):
-    """A resource that one job uses at a time: a GPU slot, a machine taken as a whole.
+    """A resource that one job uses at a time: a GPU slot or a whole machine.
 
-    filled_by: the claim that has been granted the slot; None if there is none.
+    filled_by: the claim to which the slot is granted; None if there is none.
     """
 
     filled_by: Any = None
@@ -222,7 +221,7 @@ class Slot(simpy.Resource):
         return f"{self.label} {self.index}, which is busy or given away already"
 
     def request(self, amount: float = 1) -> Request:
-        """Request the slot, which has been granted; amount: always 1."""
+        """Request the granted slot; amount: always 1."""
         return SlotRequest(self)
 
     def release(self, request: Request) -> None:  # type: ignore[override]
@@ -254,10 +253,10 @@ class SlotRequest(Request):
 
 
 class Pool(simpy.Container):
-    """A resource that jobs share by amounts: GPUs of a node, memory of a machine.
+    """A resource of which jobs hold amounts: GPUs of a node, memory of a machine.
 
-    filled_by: the claim whose grant left nothing of it free; None if anything is free.
-    users: the requests that hold amounts of it.
+    filled_by: the claim whose grant left no capacity free; None if some is free. users:
+    the requests that hold amounts.
     """
 
     filled_by: Any = None

@@ -28,25 +28,25 @@ TIMES = ("submit_s", "dispatch_s", "start_s", "finish_s")
 
 
 class Records:
-    """Takes one row per job that has ended, sums rows up block by block, and keeps them
-    if required.
+    """Collects one row per completed job, aggregates the rows block by block, and keeps
+    them if required.
 
     Attributes
     ----------
     tally : Any
         Sums over the jobs, from `Report.tally`.
     names : list of str
-        The columns, once a block is summed up: the job's fields, `TIMES`, those that
-        the report has the engine fill, and the model's.
+        The columns, once a block is aggregated: the job's fields, `TIMES`, the report's
+        claim_columns, and the model's.
     blocks : list of list of array, or None
-        Per block, its columns; None if rows are not kept.
+        Columns per block; None if rows are not kept.
     claims : iterable of ClaimRecord, or None
-        The claims that have been released, a list unless a compiled run fills it; None
-        if they are not kept.
+        The released claims, a list unless a compiled run supplies them; None if they
+        are not kept.
     dtypes : mapping
         Name -> dtype of the columns whose dtype does not depend on the jobs.
     missing_row : tuple
-        Values of the model's columns for a job of which nothing is recorded.
+        Values of the model's columns for a job without a record.
     """
 
     def __init__(self, report: Report, keep: bool) -> None:
@@ -71,10 +71,10 @@ class Records:
         self._jobs_are_tuples = True
 
     def check(self, job: Any) -> None:
-        """Check the first job of each class that arrives.
+        """Check the first arriving job of each class.
 
-        Raises InputError if its fields would overwrite other columns, or are not those
-        of the jobs before it.
+        Raises InputError if its fields would overwrite other columns, or differ from
+        those of earlier jobs.
         """
         names, model = job_fields(job), self._model
         if self._job_fields and names != self._job_fields:
@@ -102,15 +102,15 @@ class Records:
         return self._summed_up + len(self._rows)
 
     def add(self, row: tuple[Any, ...]) -> None:
-        """Add the row of a job: the job, `TIMES`, the columns that the report has the
-        engine fill, and the model's.
+        """Add the row of a job: the job, `TIMES`, the report's claim_columns, and the
+        model's columns.
         """
         self._rows.append(row)
         if len(self._rows) >= BLOCK:
             self.flush()
 
     def flush(self) -> None:
-        """Sum up the rows that have come since the last block."""
+        """Aggregate the rows added since the last block."""
         if not self._rows:
             return
         jobs, *recorded = zip(*self._rows)
@@ -147,14 +147,14 @@ class Records:
 
 
 def job_fields(job: Any) -> tuple[str, ...]:
-    """Return the names of a job's fields; "id" alone for a number."""
+    """Return the names of a job's fields; only "id" for a number."""
     if hasattr(job, "_fields"):
         return tuple(job._fields)
     return tuple(item.name for item in fields(job)) if is_dataclass(job) else ("id",)
 
 
 def column_names(names: Iterable[str]) -> list[str]:
-    """Return the columns of a job's fields: its id is the column "job"."""
+    """Return the column names of a job's fields; "id" becomes "job"."""
     return ["job" if name == "id" else name for name in names]
 
 
@@ -164,22 +164,22 @@ def _missing(dtype: np.dtype[Any]) -> Any:
 
 
 class Run(HoldsPolicies):
-    """One simulated run of a model; in a notebook it shows a table of its figures.
+    """One simulated run of a model; a notebook displays a table of its figures.
 
     Attributes
     ----------
     scenario : Model
-        What was run.
+        The simulated scenario.
     policy : str
         Its name.
     seed : int
         Seed of all random numbers.
     decisions : int
-        How often the policy was asked.
+        Number of calls of the policy.
     held_s : tuple of float
         Per resource, amount times seconds from grant to release.
     closed_s : tuple of float
-        Per resource, amount times seconds for which it was closed and held by nobody.
+        Per resource, amount times seconds for which it was closed and not held.
     measured : dict
         Figures of monitors that the model has created, such as a `cg.Container`.
     report : Report
@@ -187,10 +187,10 @@ class Run(HoldsPolicies):
     tally : Any
         Sums over the jobs, from `Report.tally`.
     plan : Any
-        Data that the model has prepared for the run and its figures, such as a schedule
-        or the batches of its servers; None otherwise.
+        Data that the model prepared for the run and its figures, such as a schedule or
+        the batches of its servers; otherwise None.
     rule : Any
-        The policy as it was passed, to repeat the run; None if there is none.
+        The policy as passed, for repeating the run; None if there is none.
     """
 
     def __init__(
@@ -226,12 +226,12 @@ class Run(HoldsPolicies):
 
     @cached_property
     def jobs(self) -> np.ndarray[Any, Any]:
-        """Structured array with one row per job, by its number.
+        """Structured array with one row per job, sorted by its number.
 
-        Columns: the job's own fields (`job` is its number); submit_s, dispatch_s
-        (the first grant), start_s, finish_s, seconds, NaN for what has not happened;
-        wait_s, the time that it waited for all its claims that were granted, and
-        claims, their number, unless the report has others; and the model's.
+        Columns: the job's fields (`job` is its number); submit_s, dispatch_s (the first
+        grant), start_s, finish_s, seconds, NaN for what has not happened; wait_s, its
+        total wait for granted claims, and claims, their number, unless the report has
+        other columns; and the model's columns.
         """
         if self._blocks is None:
             raise InputError("this run kept no records; simulate with records=True")
@@ -253,18 +253,18 @@ class Run(HoldsPolicies):
 
     @cached_property
     def claims(self) -> np.ndarray[Any, Any]:
-        """Structured array of CLAIM: one row per job, claim, resource and phase that
-        takes time, in this order.
+        """Structured array of CLAIM with one row per phase of a claim's resource.
 
-        resource: its number. amount: how much the job held of it. phase:
-        provisioning, executing, or the model's own. from_s, to_s: seconds.
+        Sorted by job, claim, resource and phase, without phases of length 0. resource:
+        its number. amount: the amount that the job held. phase: provisioning,
+        executing, or a phase of the model. from_s, to_s: seconds.
         """
         if self._claim_records is None:
             raise InputError("this run kept no records; simulate with records=True")
         return claims_table(self._claim_records)
 
     def parts(self) -> dict[Any, Sequence[Part]]:
-        """Return by job the number and amount of each resource last used."""
+        """Return, by job, the number and amount of each resource of its last claim."""
         return {
             job: parts
             for job, parts, _, started_s, _, _ in self._claim_records or ()
@@ -282,7 +282,7 @@ class Run(HoldsPolicies):
 
     def state(self, at_s: float) -> Any:
         """Return the state of the run after all events up to a time, seconds, from
-        which runs can start; of rented slots a `State`.
+        which runs can start; for rented slots, a `State`.
 
         Raises InputError for a model whose report has no `state_class`.
         """
@@ -298,8 +298,8 @@ class Run(HoldsPolicies):
     def by(self, column: str) -> list[dict[str, Any]]:
         """Return the figures of the jobs per value of a column of `rows()` or a log.
 
-        One row per value, in ascending order. Raises InputError for a column that does
-        not exist, and for one of decimal numbers.
+        One row per value, in ascending order. Raises InputError for an unknown column,
+        and for one of floating-point numbers.
         """
         tags, rows = self.report.tags, self.rows()
         check_one_of("column", column, [*tags, *(rows[0] if rows else ())])

@@ -1,4 +1,4 @@
-"""A run of a model: the source of jobs, and what the processes of a model use."""
+"""A run of a model: the source of jobs, and the methods that processes use."""
 
 from __future__ import annotations
 
@@ -55,21 +55,20 @@ def declared_by(model: Any) -> tuple[ResourceSpec, ...]:
 
 
 class JobProcess(simpy.Process):
-    """The process of a job, with what is recorded of the job so far.
+    """The process of a job, with the record of the job so far.
 
     Attributes
     ----------
     job : hashable
-        Whose process it is.
+        Whose arrival started the process.
     submit_s, dispatch_s, start_s : float
-        When it arrived, was first granted resources and first started, seconds; NaN
-        until then.
+        Times of its arrival, first grant and first start, seconds; NaN until then.
     finish_s : float or None
-        When it ended, seconds; None until then.
+        Time at which it ended, seconds; None until then.
     wait_s, claims : float, int
-        The sum of the waits of its claims that were granted, seconds, and their number.
+        Total wait of its granted claims, seconds, and their number.
     values : sequence
-        Values of the model's own columns.
+        Values of the model's columns.
     """
 
     job: Any
@@ -81,8 +80,8 @@ class JobProcess(simpy.Process):
 
 
 def _copied(policy: Any) -> Any:
-    """Return a copy of a policy without memory of other runs; InputError if it cannot
-    be copied.
+    """Copy a policy, so that it has no memory of other runs; InputError if it cannot be
+    copied.
     """
     try:
         return copy.deepcopy(policy)
@@ -95,15 +94,15 @@ def _copied(policy: Any) -> Any:
 
 
 class Simulation:
-    """A run from its set-up to its end; the processes of a model use it.
+    """A run from its set-up to its end, as used by the processes of a model.
 
     Parameters
     ----------
     model : Model
-        What is run.
+        The model to simulate.
     policy : callable
-        A function of the model's view. The run works on a copy, so that a policy with
-        memory starts afresh in every run.
+        A function of the model's view. The run uses a copy, so that a policy with
+        memory starts every run without it.
     seed : int
         Seed of all random numbers.
     drawn : iterable, optional
@@ -114,31 +113,31 @@ class Simulation:
     listener : callable, optional
         Called with each Event.
     plan : Any
-        What is prepared for the run, such as a schedule to carry out: the model's view
-        and processes read it, and so do the figures, as `Run.plan`.
+        Data prepared for the run, such as a schedule to carry out, for the model's view
+        and processes, and for the figures as `Run.plan`.
 
     Attributes
     ----------
     env : simpy.Environment
         The environment of all its processes.
     resources : list of simpy.Resource or simpy.Container
-        Each with index, label, size, unit and kind, as in `ResourceSpec`. The number of
-        a resource is its position in this list, from 0 on.
+        Each has index, label, size, unit and kind, as in `ResourceSpec`. A resource's
+        number is its position in this list, from 0.
     hidden : dict
-        By job, the draws that arrived with it and that no policy sees.
+        By job, the draws that arrived with it and are hidden from policies.
     draw : callable
         draw("name", number): the run's random stream of that name, a NumPy Generator;
-        a different one from the stream of that name in `arrivals`.
+        it differs from the stream of that name in `arrivals`.
     timeout : callable
-        As in SimPy's environment: `timeout(delay_s, value)`. A value such as ("finish",
-        job.id) is what a stepped run lists as kind and job of the event to come.
-        Without it, the timeout of a job's process is listed as the job's "start" before
-        it has requested resources, and as its "finish" from then on; the timeout of
-        another process is not listed.
+        As in SimPy's environment: `timeout(delay_s, value)`. A stepped run lists a
+        value such as ("finish", job.id) as kind and job of the future event. Without
+        it, the timeout of a job's process is listed as the job's "start" until it has
+        requested resources, and then as its "finish"; the timeout of another process is
+        not listed.
     name : str
-        The name of the policy in the finished run; the policy's own, unless set.
+        The name of the policy in the finished run; by default the policy's name.
     stop_arrivals : bool
-        Set by a process when no more jobs are to arrive.
+        Set to True by a process to stop further arrivals.
     """
 
     _is_guarded = False
@@ -220,12 +219,12 @@ class Simulation:
 
     @property
     def decisions(self) -> int:
-        """How often the policy has been asked."""
+        """Number of calls of the policy."""
         return self.dispatcher.decisions
 
     @property
     def now_s(self) -> float:
-        """The clock, seconds."""
+        """The current simulation time, seconds."""
         return self.env._now
 
     def claim(
@@ -237,15 +236,13 @@ class Simulation:
     ) -> Claim:
         """Claim resources for a job, in a `with` block; the policy decides which.
 
-        job: the job, or a pair such as (job, 2) for a further claim of it at the same
-        time; for a process other than a job's, a number that no job has, such as -1.
-        Claims are recorded by that number.
-        patience_s: after so many seconds without a grant the job leaves the queue, and
-        `yield claim` returns None.
-        request: whether the resources are requested at the grant; if not, the process
-        calls `claim.request()`, such as after provisioning.
-        instead_of: a claim that the job holds; the grant of the new claim revokes it,
-        and is the cause of the interrupt.
+        job: the job, or a pair such as (job, 2) for a further claim of the job at the
+        same time; for other processes, a number that no job has, such as -1, by which
+        the claims are recorded. patience_s: seconds without a grant after which the job
+        leaves the queue, and `yield claim` returns None. request: whether the resources
+        are requested at the grant; if not, the process calls `claim.request()`, for
+        example after provisioning. instead_of: a claim that the job holds; the grant of
+        the new claim revokes it, and the new claim is the cause of the interrupt.
         """
         number = getattr(job, "id", job)
         if type(number) is not int or not -LARGEST_ID <= number <= LARGEST_ID:
@@ -268,7 +265,7 @@ class Simulation:
         return claim
 
     def resumed(self, job: Hashable, work_s: float) -> Process:
-        """Claim resources for so many seconds of work; after an interruption, claim
+        """Claim resources for work_s seconds of work; after an interruption, claim
         again for the rest. Use it as `yield from run.resumed(job, work_s)`.
         """
         call = self._expect_use(
@@ -278,15 +275,15 @@ class Simulation:
         return self._resumed(call, job, work_s)
 
     def _expect_use(self, message: str) -> object:
-        """Return a key for a call of `resumed` or `down`. The use of its result removes
-        the key; if the calling process ends before, that is an error with this message.
+        """Return a key for a call of `resumed` or `down`. Using the call's result
+        removes the key; ending the process before that is an error with this message.
         """
         call = object()
         self._unused_calls[call] = self.env.active_process, message
         return call
 
     def _resumed(self, call: object, job: Hashable, work_s: float) -> Process:
-        """Carry out `resumed`; a generator, so that it starts when it is used."""
+        """Carry out `resumed`, as a generator that starts when it is used."""
         del self._unused_calls[call]
         left_s = work_s
         while True:
@@ -309,9 +306,9 @@ class Simulation:
             with run.down(machine):
                 yield run.timeout(repair_s)
 
-        It is granted to nobody meanwhile. Downtimes of one resource may overlap.
-        interrupt: whether processes that hold it are interrupted, except the caller; if
-        not, they finish, as with maintenance or the end of a shift.
+        Meanwhile it is not granted. Downtimes of one resource may overlap. interrupt:
+        whether processes that hold it, except the caller, are interrupted; otherwise
+        they finish, as with maintenance or the end of a shift.
         """
         if resource not in self.resources:
             raise InputError(f"down(={resource!r}) must be one of run.resources")
@@ -323,7 +320,7 @@ class Simulation:
 
     @contextmanager
     def _down(self, call: object, resource: Any, interrupt: bool) -> Iterator[None]:
-        """Carry out `down`, from the begin of the `with` block on."""
+        """Carry out `down`, from the start of the `with` block on."""
         del self._unused_calls[call]
         number = self.resources.index(resource)
         if self.ledger.close(number):
@@ -341,15 +338,15 @@ class Simulation:
         self._up(number)
 
     def _up(self, number: int) -> None:
-        """End one downtime of a resource; after the last it is granted again."""
+        """End one downtime of a resource, which can be granted again after the last."""
         if self.ledger.open(number):
             resource = self.resources[number]
             self.emit("up", None, f"{resource.label} {resource.index}")
             self.request_decision()
 
     def process(self, generator: Process, counts: bool = False) -> simpy.Process:
-        """Start a process other than a job's. counts: whether the run goes on until it
-        has ended.
+        """Start a process other than a job's. counts: whether the run continues until
+        the process has ended.
         """
         process = self.env.process(generator)
         if counts:
@@ -358,13 +355,13 @@ class Simulation:
         return process
 
     def completion(self, job: Hashable) -> simpy.Event:
-        """Return the event of the end of a job's process; its value is what the process
-        returns. KeyError if it has ended, or the job has not arrived.
+        """Return the event of a job's completion; its value is what the job's process
+        returns. KeyError if the job has ended or has not arrived.
         """
         return self.job_processes[job]
 
     def record(self, job: Hashable, *values: Any) -> None:
-        """Record the values of the model's own columns for a job, in their order."""
+        """Record the values of the model's columns for a job, in their order."""
         if len(values) != len(self.records.missing_row):
             names = ", ".join(self.model.columns) or "none"
             raise InputError(
@@ -374,13 +371,13 @@ class Simulation:
         self.job_processes[job].values = values
 
     def mark_started(self, job: Hashable, at_s: float) -> None:
-        """Record the time, seconds, at which a job has started without a resource."""
+        """Record the start time, seconds, of a job that starts without a resource."""
         self.job_processes[job].start_s = at_s
 
     def mark_finished(self, job: Hashable, at_s: float | None = None) -> None:
-        """Record that a job ends now, or at a time, although its process goes on.
+        """Record the end of a job whose process continues.
 
-        at_s: seconds; now if None.
+        at_s: time of the end, seconds; now if None.
         """
         process = self.job_processes[job]
         process.finish_s = self.env._now if at_s is None else at_s
@@ -388,10 +385,10 @@ class Simulation:
     def record_usage(
         self, job: Hashable, number: int, phase: str, from_s: float, to_s: float
     ) -> None:
-        """Record that a job used a resource without a claim, such as an instance that
-        is kept warm after the job has released it.
+        """Record that a job used a resource without a claim.
 
-        number: of the resource. phase: the name of the use.
+        An example is an instance that is kept warm after the job has released it.
+        number: the resource's. phase: name of this usage.
         """
         if self.records.claims is not None:
             parts, phases = ((number, 1.0),), ((phase, from_s),)
@@ -402,8 +399,8 @@ class Simulation:
     def emit(self, kind: str, source: Any, detail: str) -> None:
         """Report an Event to the listener.
 
-        kind, detail: as in Event. source: what the event belongs to: a claim, whose job
-        and resources are reported; a job; or None.
+        kind, detail: as in Event. source: a claim, whose job and resources are
+        reported; a job; or None.
         """
         if self.listener is None:
             return
@@ -418,7 +415,7 @@ class Simulation:
         )
 
     def request_decision(self) -> None:
-        """Have the dispatcher decide at the end of this instant."""
+        """Let the dispatcher decide at the end of this instant."""
         self.dispatcher.request_decision()
 
     # ---- for the engine: arrivals and ends of jobs ----
@@ -439,8 +436,8 @@ class Simulation:
     def _checked(
         self, arrivals: Iterable[Any]
     ) -> Iterator[tuple[float, Any, Any, Any]]:
-        """Yield time, job and number of each arrival, and the arrival itself; raise
-        InputError for an invalid one.
+        """Yield each arrival's time, job, number, and the arrival itself; InputError if
+        it is invalid.
         """
         before_s, job_type = 0.0, None
         for arrival in arrivals:
@@ -500,20 +497,20 @@ class Simulation:
             self._check_over()
 
     def _counted_ended(self, process: simpy.Event) -> None:
-        """Forget the source, or another process that counts, once it has ended."""
+        """Remove the source or another counted process that has ended."""
         self._counted_processes.discard(process)
         if process._ok:  # else SimPy raises its error
             self._check_over()
 
     def _check_over(self) -> None:
-        """End the run if no process is left that keeps it going."""
+        """End the run if no job process or counted process is left."""
         if not (self.job_processes or self._counted_processes):
             raise simpy.core.StopSimulation(None)
 
     # ---- for the engine: the end of claims ----
 
     def leave(self, claim: Claim) -> None:
-        """Release what a claim holds, or withdraw it."""
+        """Release the resources of a claim, or withdraw a waiting claim."""
         state, claim.state = claim.state, ENDED
         if state == WAITING:
             self.dispatcher.withdraw(claim)
@@ -521,8 +518,8 @@ class Simulation:
             self._release(claim, state == REQUESTED)
 
     def _release(self, claim: Claim, started: bool) -> None:
-        """Release the resources of a claim, report and record that, and have the policy
-        decide on what is free now.
+        """Release the resources of a claim, report and record it, and request a
+        decision.
         """
         del self.granted_claims[claim]
         if self.listener and started and not claim.revoked:
@@ -545,8 +542,8 @@ class Simulation:
         self.dispatcher.request_decision()
 
     def _update_job(self, claim: Claim) -> None:
-        """Add a claim to the record of its job: its wait, and when the job was first
-        dispatched and started.
+        """Add a claim to the record of its job: its wait, and the times of the job's
+        first dispatch and start.
         """
         jobs = self.job_processes
         process = jobs.get(claim.job) or jobs.get(claimant(claim.job))
@@ -561,11 +558,11 @@ class Simulation:
                 process.start_s = claim.started_s
 
     def revoke(self, claim: Claim, cause: Any = None) -> None:
-        """Take the resources of a claim away: interrupt its process, which leaves the
-        block of the claim and so releases them. A process that has been granted the
-        claim in this instant is interrupted after it has heard of the grant.
+        """Revoke the resources of a claim by interrupting its process.
 
-        cause: of the interrupt, such as the resource that is down.
+        The process leaves the block of the claim and so releases the resources. If the
+        claim was granted in this instant, the process is interrupted after it has
+        received the grant. cause: of the interrupt, such as the resource that is down.
         """
         if claim.revoked:
             return
@@ -584,7 +581,7 @@ class Simulation:
             claim.callbacks.append(interrupt)
 
     def _replace(self, old: Claim, claim: Any) -> None:
-        """Revoke a claim when another one is granted in place of it."""
+        """Revoke a claim when its replacement is granted."""
         # the value of a claim whose patience has ended is None
         if claim.value is not None and old in self.granted_claims:
             if old.granted_s == self.env.now:
@@ -596,10 +593,10 @@ class Simulation:
     # ---- for the engine: the course of the run ----
 
     def advance(self, events: int = MANY) -> bool:
-        """Carry out the next events; return whether there are more.
+        """Process up to `events` events; return whether the run has more.
 
         Raises PolicyError at the event at which the policy makes a mistake, and if jobs
-        wait for ever.
+        would wait forever.
         """
         step = self.env.step
         try:
@@ -617,9 +614,8 @@ class Simulation:
         return True
 
     def _explained(self, error: Exception) -> Exception | None:
-        """Return an error that says in one line what the model or policy did wrong: its
-        process does not handle an interrupt, or yields what is no event. None for other
-        errors.
+        """Return a one-line error if a process does not handle an interrupt, or yields
+        something other than an event. None for other errors.
         """
         if not isinstance(error, simpy.Interrupt):
             text = " ".join(str(error).split())
@@ -652,21 +648,21 @@ class Simulation:
         )
 
     def check_calls(self) -> None:
-        """Raise InputError if a process has ended and not used what it called:
-        `resumed` or `down`.
+        """Raise InputError if a process has ended without using the result of its call
+        of `resumed` or `down`.
         """
         for process, message in self._unused_calls.values():
             if process is None or not process.is_alive:
                 raise InputError(message)
 
     def finish(self) -> Run:
-        """Carry the run out to its end and return its records."""
+        """Run the simulation to its end and return its records."""
         while self.advance():
             pass
         return self.close()
 
     def close(self) -> Run:
-        """Return the records of a run that has ended; PolicyError if jobs wait."""
+        """Return the records of a finished run; PolicyError if jobs still wait."""
         self._watchdog.check_deadlock()
         check_window(self.model.name, self.env)
         self.ledger.measure_closed()
@@ -684,7 +680,7 @@ class Simulation:
         )
 
     def _set_window(self) -> None:
-        """Measure within the window of `cg.warm_up`, if `set_up` has called it."""
+        """Apply the measured window of `cg.warm_up`, if `set_up` has called it."""
         window = self.env.warm_up, self.env.window_end
         if window != ALL_TIME:
             if not self.report.claim_columns:

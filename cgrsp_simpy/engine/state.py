@@ -1,10 +1,10 @@
-"""The state of a queue at one moment, and runs that start from it.
+"""The state of a queue at one time, and runs that start from it.
 
-A run from a state repeats the recorded past: its jobs arrive and are granted their
-resources when they were. What is not known is drawn from its distribution, given what
-has passed. The policy takes over from there. A model says what its states hold by a
-class derived from `State`, and how its runs start from one by a class derived from
-itself and `FromState`.
+A run from a state first repeats the recorded past: jobs arrive and are granted
+resources at the recorded times. Unknown values are drawn from their distributions
+conditional on the past. Then the policy takes over. A model defines the content of its
+states in a class derived from `State`, and the start of its runs from a state in a
+class derived from the model and `FromState`.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ MOST_JOBS = 10_000  # of a state
 
 @declared("{} of job {id}")
 class WaitingJob:
-    """A job that waits."""
+    """A waiting job."""
 
     id: Whole = parameter("Number; numbers rise with the submission.")
     submit_s: NotNegative = parameter("Time of submission, seconds.")
@@ -57,10 +57,10 @@ class WaitingJob:
 
 @declared()
 class State:
-    """What is known of a queue and its resources at one moment.
+    """The known state of a queue and its resources at one time.
 
-    A class of it declares the types of `waiting` and `running`. A running job has
-    `since_s`, the time at which it was granted its resources.
+    A derived class declares the types of `waiting` and `running`. A running job has
+    `since_s`, the time at which its resources were granted.
     """
 
     now_s: Annotated[
@@ -107,22 +107,20 @@ class State:
 
     @property
     def jobs(self) -> tuple[Any, ...]:
-        """All jobs, those that run first."""
+        """All jobs, running ones first."""
         return (*self.running, *self.waiting)
 
     def resumed(self, scenario: Any) -> Any:
-        """Return the scenario from this state on, a model like any other.
+        """Return a model of the scenario that starts from this state.
 
-        Raises InputError for a state that the scenario cannot have, and for a scenario
-        of which a state does not have everything.
+        Raises InputError for a state that is impossible in the scenario, and for a
+        scenario whose states cannot be fully described.
         """
         raise NotImplementedError
 
     @classmethod
     def parts_of(cls, live: Simulation) -> dict[str, Any]:
-        """Return the parameters that depend on the model, of a run that has been
-        carried out up to now.
-        """
+        """Return the model-specific parameters of the state of a run in progress."""
         raise NotImplementedError
 
     # ---- of a run ----
@@ -131,8 +129,8 @@ class State:
     def of(cls, run: Any, at_s: float) -> Self:
         """Return the state of a simulated run after all events up to a time, seconds.
 
-        The run is repeated up to then. Raises InputError for a policy with a memory
-        that it does not save.
+        The run is repeated up to that time. Raises InputError for a policy whose memory
+        changes but that does not save it.
         """
         check_number("at_s", at_s, least=0)
         model = run.scenario
@@ -155,7 +153,7 @@ class State:
 
     @classmethod
     def from_json(cls, path: str | Path) -> Self:
-        """Read a state from a JSON file, of the form of data/state.schema.json or
+        """Read a state from a JSON file that conforms to data/state.schema.json or
         data/cluster_state.schema.json.
 
         Raises InputError with the file's name for any other file.
@@ -166,7 +164,7 @@ class State:
 
     @classmethod
     def from_table(cls, table: Any) -> Self:
-        """Return the state that a table, as from JSON, describes."""
+        """Create the state that a table, such as one from JSON, describes."""
         table = {**mapping("the file", table)}
         for name in ("waiting", "running"):
             rows, most = table.get(name), f"at most {MOST_JOBS:,}"
@@ -178,7 +176,7 @@ class State:
         return state
 
     def table(self) -> dict[str, Any]:
-        """Return the state as a table, for JSON; infinity is null there."""
+        """Return the state as a table for JSON, in which infinity becomes null."""
         return {
             item.name: _plain(getattr(self, item.name))
             for item in fields(self)
@@ -191,7 +189,7 @@ class State:
 
 
 def table_of(path: str | Path) -> Mapping[str, Any]:
-    """Return the content of the JSON file of a state; InputError for another file."""
+    """Return the content of a state's JSON file; InputError for an invalid file."""
     path = Path(path)
     with faults_of(path):
         try:
@@ -207,7 +205,7 @@ def _refuse_constant(name: str) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """Return a parameter for JSON: entries as tables without what is not known."""
+    """Convert a parameter for JSON: entries become tables without unknown values."""
     if not isinstance(value, tuple):
         return value
     return [
@@ -219,9 +217,9 @@ def _plain(value: Any) -> Any:
 
 
 def _memory_of(policy: Any, before: Any) -> Any:
-    """Return what a policy saves of its memory, None if it has none.
+    """Return the memory that a policy saves, None if it has none.
 
-    before: the policy as it was passed to the run. The package's own save theirs.
+    before: the policy as passed to the run. Policies of this package save theirs.
     """
     if hasattr(policy, "save"):
         return policy.save()
@@ -238,7 +236,7 @@ def _memory_of(policy: Any, before: Any) -> Any:
 
 
 def carry_out(live: Simulation, at_s: float) -> None:
-    """Carry a run out up to a time, seconds, with all events of that instant."""
+    """Advance a run to a time, seconds, including all events at that time."""
     while live.env.peek() <= at_s and live.advance(1):
         pass
 
@@ -248,7 +246,7 @@ def carry_out(live: Simulation, at_s: float) -> None:
 
 @declared()
 class FromState:
-    """Base of models that start from a state, next to the class of the model."""
+    """Second base class, with the model's, of models that start from a state."""
 
     wait_s: UpToInfinity = parameter(
         "Seconds for which nothing is dispatched from the state on.",
@@ -259,30 +257,30 @@ class FromState:
 
     @cached_property
     def running(self) -> dict[int, Any]:
-        """The entries of the jobs that run, by number."""
+        """The entries of the running jobs, by number."""
         return {entry.id: entry for entry in self.state.running}
 
     def assignment(self, view: Any, entry: Any) -> Any:
-        """Return the answer of a policy that starts a running job as it was started."""
+        """Return the assignment with which a running job was started."""
         raise NotImplementedError
 
     def on_resume(self, view: Any) -> None:
         """Called before the first decision, if that is at the time of the state."""
 
     def explained(self, policy: Any, view: Any) -> tuple[Any, dict[int, str]]:
-        """Return the answer of a policy, and the reasons of its assignments by job, if
-        they are known.
+        """Return the answer of a policy, and the known reasons for its assignments by
+        job.
         """
         return policy(view), {}
 
     def described(
         self, job: Any, chosen: Any, reasons: Mapping[int, str]
     ) -> dict[str, Any]:
-        """Return a row on a job that is started, and what a policy assigns to it."""
+        """Return a table row on a started job and its assignment."""
         raise NotImplementedError
 
     def one_more(self, text: str) -> Any:
-        """Return the model with one more resource of a kind."""
+        """Return the model with one more resource of the kind that a text names."""
         raise NotImplementedError
 
 
@@ -291,11 +289,11 @@ def _inner(policy: Any) -> Any:
 
 
 class Replay:
-    """A policy that starts the running jobs of a state when they were, and then decides
-    as another policy.
+    """A policy that first starts a state's running jobs at their recorded times.
 
-    answer: a list of what the other policy answers, or None. reasons: of its last
-    assignments, by job, if answers are kept.
+    Then it decides like another policy. answer: a list to record the other policy's
+    answers, or None. reasons: those of its last assignments, by job, if answers are
+    recorded.
     """
 
     answer: list[Any] | None = None
@@ -337,7 +335,7 @@ class Replay:
         run.dispatcher.decisions -= not asked
 
     def _decided(self, model: Any, view: Any) -> Iterator[Any]:
-        """Yield the answer of the other policy, which is kept if it is to be."""
+        """Yield the items of the other policy's answer; record them if requested."""
         if self.answer is None:
             answer = self.policy(view)
         else:
@@ -357,7 +355,7 @@ class FromStateSubject:
         model: Any
 
     def draw(self, seed: int) -> Any:
-        """Return the arrivals of a seed."""
+        """Draw the arrivals of a seed."""
         return list(self.model.arrivals(Draw(seed)))
 
     def simulation(self, policy: Any, seed: int, **how: Any) -> Simulation:

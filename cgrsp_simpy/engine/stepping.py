@@ -1,5 +1,5 @@
-"""A run, one event at a time: after each, the clock, what happened, the queue, the
-resources and the future event list.
+"""Stepping through a run event by event: the clock, the event, the queue, the resources
+and the future event list.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ class Due(NamedTuple):
     Attributes
     ----------
     time_s : float
-        When it is due, seconds.
+        Time at which it is due, seconds.
     kind : str
-        submit, decide, dispatch, start, finish, wake (a policy has asked to be woken),
-        gives up (a job waits no longer), or a kind of the model.
+        submit, decide, dispatch, start, finish, wake (a wake-up that a policy
+        requested), gives up (a job reneges), or a kind that the model defines.
     job : int or None
         The job's id, or None.
     """
@@ -50,8 +50,8 @@ class Due(NamedTuple):
 
 
 class Holder(NamedTuple):
-    """A job that holds a resource, how much of it, and whether it has started; until
-    then it is being provisioned.
+    """A job that holds a resource, the amount, and whether the job has started; until
+    then the resource is being provisioned.
     """
 
     job: int
@@ -78,7 +78,7 @@ class Step:
     indices : tuple of int
         Per resource, its number in listings.
     future : tuple of Due
-        The future event list, in the order in which it will happen.
+        The future event list, in order of processing.
     """
 
     event: Event
@@ -99,7 +99,7 @@ class Step:
 
     @property
     def executing(self) -> tuple[bool, ...]:
-        """Per resource, whether that job has started."""
+        """Per resource, whether the job that holds it has started."""
         return tuple(bool(held) and held[0].executing for held in self.holders)
 
     def __str__(self) -> str:
@@ -125,8 +125,8 @@ def steps(
 ) -> Generator[Step, None, Any]:
     """Yield the state after each listed event of a run; return the finished run.
 
-    set_up: returns the run, given a listener. Raises PolicyError at the step at which
-    the policy goes wrong.
+    set_up: function of a listener that returns the run. Raises PolicyError at the step
+    at which the policy makes a mistake.
     """
     heard: list[Event] = []
     run = set_up(heard.append)
@@ -142,8 +142,8 @@ def steps(
 
 
 def _holders(run: Simulation) -> dict[int, tuple[Holder, ...]]:
-    """Return the jobs that hold each resource, by its index; of the resources of one
-    machine, its cores and its memory, the first is shown.
+    """Return the jobs that hold each resource, by its index; of one machine's
+    resources, such as cores and memory, only the first is used.
     """
     numbers: dict[int, int] = {}  # of the first resource, by index
     for number, resource in enumerate(run.resources):
@@ -161,9 +161,8 @@ def _holders(run: Simulation) -> dict[int, tuple[Holder, ...]]:
 
 
 def _future(run: Simulation) -> tuple[Due, ...]:
-    """Return SimPy's event list without the entries that set nothing off: the ends of
-    processes, requests granted at once, releases, timeouts that nobody waits for any
-    more.
+    """Return SimPy's event list without entries that have no effect: ends of processes,
+    requests granted at once, releases, and timeouts for which no process waits.
     """
     entries = event_list(run.env)
     listed = [(time_s, _kind_and_job(run, event)) for time_s, _, _, event in entries]
@@ -171,10 +170,10 @@ def _future(run: Simulation) -> tuple[Due, ...]:
 
 
 def _kind_and_job(run: Simulation, event: Any) -> tuple[str, int | None] | None:
-    """Return kind and job of an event to come; None if it is not listed.
+    """Return kind and job of a future event; None if it is not listed.
 
-    A timeout of a job's process may have them as its value; without, it is the job's
-    start until the job has requested resources, then its finish.
+    The value of a timeout may contain them; otherwise the timeout of a job's process is
+    the job's start until the job has requested resources, then its finish.
     """
     if isinstance(event, DecisionEvent):
         return "decide", None

@@ -26,17 +26,17 @@ def _refuse_change(self: Any, *_: Any, **__: Any) -> NoReturn:
 
 
 def _reduce_to_builtin(self: Any) -> Any:
-    """Return what copy and pickle make of it: a list or dict that can be changed."""
+    """Return the reduce value: copies and pickles become an ordinary list or dict."""
     builtin = type(self).__mro__[1]
     return builtin, (builtin(self),)
 
 
 class SealedList(list[Any]):
-    """A read-only list. Reading it is as fast as with the built-in type, and its copy
-    is an ordinary list.
+    """A read-only list.
 
-    Methods that change it raise TypeError. The view itself calls those of the built-in
-    type, such as `list.append(queue, job)`.
+    Reading is as fast as with the built-in type, and a copy is an ordinary list.
+    Methods that change it raise TypeError. The view itself calls methods of the
+    built-in type, such as `list.append(queue, job)`.
     """
 
     __slots__ = ()
@@ -46,7 +46,7 @@ class SealedList(list[Any]):
 
 
 class SealedDict(dict[Any, Any]):
-    """A read-only dict, as SealedList is a read-only list."""
+    """A read-only dict, analogous to SealedList."""
 
     __slots__ = ()
     clear = pop = popitem = setdefault = update = _refuse_change
@@ -55,16 +55,16 @@ class SealedDict(dict[Any, Any]):
 
 
 def read_only(path: str, doc: str | None = None) -> Any:
-    """Return a property that reads a private attribute of the view, or of what it
-    refers to; path: such as "_now_s" or "_run.declared".
+    """Return a property that reads a private, possibly nested attribute of the view;
+    path: such as "_now_s" or "_run.declared".
     """
     return property(attrgetter(path), doc=doc)
 
 
 class View:
-    """The state of a run for a policy, read-only. If the policy yields its answer piece
-    by piece, the view includes what the pieces so far have been granted.
+    """Read-only state of a run for a policy.
 
+    If the policy yields its answer item by item, the view includes the previous items.
     A model that shows more derives a class from it. Its hooks (`on_...`) are called by
     the engine when something happens, so that the view can keep its state up to date.
     """
@@ -95,12 +95,12 @@ class View:
 
     @property
     def free(self) -> ResourceSubset[ResourceSpec]:
-        """Resources of which something is free, in their order."""
+        """Resources with free capacity, in their order."""
         return ResourceSubset(self._run.declared, self._run.mask)
 
     def room(self, resource: ResourceSpec) -> float:
-        """Return how much of a resource is free; fractions are rounded up to nine
-        decimals, so that `view.room(resource) >= view.need(job)` is a safe test.
+        """Return the free amount of a resource; fractions are rounded up to nine
+        decimals, so that `view.room(resource) >= view.need(job)` is a reliable test.
         """
         amount = self._run.free[self._numbers[resource]]
         return rounded_up(amount) if amount % 1 else amount
@@ -113,7 +113,7 @@ class View:
     # ---- called by the engine ----
 
     def summary(self) -> str:
-        """Return what a listing shows of the state at a decision."""
+        """Return a summary of the state at a decision, for listings."""
         free = f"{len(self.free)} of {len(self.resources)} free"
         return f"{len(self._run.pending_claims)} waiting, {free}"
 
@@ -147,7 +147,7 @@ class View:
         return self._whole(parts)
 
     def _whole(self, parts: Sequence[Part]) -> Sequence[Part]:
-        """Return the parts; AssignmentError for a slot that is not taken as a whole."""
+        """Return the parts; AssignmentError for a slot that is assigned in part."""
         for number, amount in parts:
             spec = self._run.declared[number]
             if amount != 1 and not spec.unit:
@@ -158,7 +158,7 @@ class View:
         return parts
 
     def _number(self, spec: Any) -> int:
-        """Return the number of a resource; AssignmentError for anything else."""
+        """Return the number of a resource; AssignmentError for other objects."""
         number = self._numbers.get(spec) if type(spec) is ResourceSpec else None
         if number is None:
             raise AssignmentError(f"{spec!r}, which is no resource of the view")
@@ -177,10 +177,10 @@ class View:
         self._queue = None
 
     def on_full(self, number: int) -> None:
-        """Called when nothing of a resource is free any more."""
+        """Called when a resource has no free capacity any more."""
 
     def on_available(self, number: int) -> None:
-        """Called when something of a resource is free again."""
+        """Called when a resource has free capacity again."""
 
     def on_release(self, claim: Claim) -> None:
         """Called when a job has released its resources."""
@@ -189,7 +189,7 @@ class View:
 
 
 def first_come(view: Any) -> Any:
-    """Serve jobs in order of arrival, each on the first resource with room."""
+    """Serve jobs in order of arrival, each on the first resource with enough room."""
     for job in view.queue:
         need = view.need(job)
         fitting = (resource for resource in view.free if view.room(resource) >= need)

@@ -1,4 +1,4 @@
-"""Ends runs that would go on for ever without getting anywhere."""
+"""Detection of runs that would never end."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ MANY = 100_000  # events without progress
 class Watchdog:
     """Counts events without progress.
 
-    A run hangs if more than MANY events happen without the clock moving on, or if more
-    than a limit of events happen without progress: no claim is made, granted or
-    withdrawn, and no job ends, while the clock moves. There is no limit as long as
-    progress is certain to come: the policy has asked to be woken, jobs still arrive, a
-    claim's patience will end, or a job waits for an event that is scheduled. Otherwise
-    the limit is MANY, or 100 times as many while a process other than the jobs may
-    still help: a closed resource may open, an event that a job waits for may happen.
+    A run hangs if more than MANY events occur at one time, or if more than a limit of
+    events occur without progress: the clock advances, but no claim is made, granted or
+    withdrawn, and no job ends. There is no limit while progress is certain: the policy
+    has asked to be woken, jobs still arrive, a claim's patience will end, or a job
+    waits for a scheduled event. Otherwise the limit is MANY, or 100 times as many while
+    a process other than the jobs may still cause progress: a closed resource may open,
+    or an event for which a job waits may occur.
     """
 
     def __init__(self, run: Any) -> None:
@@ -39,8 +39,8 @@ class Watchdog:
     def count(self, events: int) -> None:
         """Count further events.
 
-        Raises InputError if there are many at one time; PolicyError or InputError if
-        jobs wait for what will not happen.
+        Raises InputError if too many occur at one time; PolicyError or InputError if
+        jobs wait for an event that will not occur.
         """
         run = self.run
         state = run.dispatcher.grants, len(run.pending_claims), run.records.number
@@ -79,8 +79,8 @@ class Watchdog:
         return MANY * 100 if uncertain or run.ledger.any_closed() else MANY
 
     def check_deadlock(self) -> None:
-        """Raise PolicyError if jobs wait and nothing is to come that helps them;
-        InputError if that is the fault of a process.
+        """Raise PolicyError if jobs wait and no future event can help them; InputError
+        if a process is the cause.
         """
         run, pending = self.run, self.run.pending_claims
         for claim in (*run.granted_claims, *pending.values()):
@@ -98,7 +98,7 @@ class Watchdog:
 
 
 def ended_without(claim: Claim) -> InputError:
-    """Return the error of a process that has ended and not left its claim."""
+    """Return the error for a process that has ended without leaving its claim."""
     return InputError(
         f"the process of job {job_id(claim.job)} has ended, and its claim"
         " has not: `with run.claim(job) as claim:`, or claim.release() at its end"
@@ -106,7 +106,7 @@ def ended_without(claim: Claim) -> InputError:
 
 
 def _is_scheduled(event: Any) -> bool:
-    """Whether an event is in the event list, or will be after events that are."""
+    """Return whether an event is scheduled, or will be by scheduled events."""
     if event is None:
         return False
     if event._value is not PENDING:

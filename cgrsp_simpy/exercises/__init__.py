@@ -1,10 +1,10 @@
-"""Exercises of the lectures, two or three each, which check themselves.
+"""Exercises of the lectures, two or three per lecture, with automatic checks.
 
     cg.exercises.check(3.1, 0.5)
 
-Correct answers are computed when they are needed, by a run or a formula. Feedback names
-common mistakes, but not whether an answer is too high or too low. `claim` checks a
-sentence of a lecture.
+Correct answers are computed on demand, by a run or a formula. Feedback names common
+mistakes, but not whether an answer is too high or too low. `claim` checks a sentence of
+a lecture against a result.
 """
 
 from __future__ import annotations
@@ -34,16 +34,17 @@ def _exercise(number: float | str) -> Exercise:
 
 
 def question(exercise: float | str, student: str = "") -> str:
-    """Return the text of an exercise, with the numbers of a student."""
+    """Return the text of an exercise; student: name that selects individual numbers."""
     return _exercise(exercise).of(student)[0]
 
 
 def check(exercise: float | str, answer: Any, student: str = "") -> Verdict:
-    """Check an answer without revealing the right one, nor the direction of an error.
+    """Check an answer without revealing the right one or the direction of an error.
 
-    exercise: lecture and number, as 3.1. answer: what the exercise asks for. student:
-    whose numbers, in exercises with individual numbers. The verdict is true if right;
-    its message names the error. Raises InputError for an unknown exercise.
+    exercise: lecture and number, such as 3.1. answer: the answer to check. student:
+    name of the student whose individual numbers are used. The verdict is true if it is
+    right; else its message describes the error. Raises InputError for an unknown
+    exercise.
     """
     fault = _exercise(exercise).of(student)[1](answer)
     if fault and not student and _exercise(exercise).numbers:

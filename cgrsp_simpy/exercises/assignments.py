@@ -1,8 +1,8 @@
-"""Lectures and modelling tasks as assignments for nbgrader, made from percent scripts.
+"""Conversion of lectures and modelling tasks (percent scripts) to nbgrader assignments.
 
-A code cell with a solution region is an answer. A code cell whose first line is
-"# 2 points" is a test, which may contain hidden tests. A text whose first line is
-"<!-- 2 points -->" is an answer that is graded by hand. All other text is locked. In a
+A code cell with a solution region is an answer. A code cell whose first line is "# 2
+points" is a test, which may contain hidden tests. A text cell whose first line is "<!--
+2 points -->" is an answer that is graded by hand. All other text is locked. In a
 lecture, each exercise becomes a question, an answer and a test.
 """
 
@@ -38,10 +38,10 @@ print(verdict)"""
 
 
 def assignment_text(script: str, answers: str | None = None) -> str:
-    """Return the file of nbgrader's source notebook of a script.
+    """Convert a script to the text of an nbgrader source notebook.
 
-    answers: script with the answers of a lecture; "" if the script has them itself.
-    Without answers, all solutions are emptied. Raises InputError if no cell has points.
+    answers: script with the answers to a lecture; "" if the script contains them. With
+    None, all solutions are replaced by stubs. Raises InputError if no cell has points.
     """
     written, solutions = notebook(script), _solutions(answers or "")
     written.cells = [
@@ -69,7 +69,7 @@ def _solutions(answers: str) -> dict[str, str]:
 
 
 def _exercises(cell: Any, solutions: Mapping[str, str]) -> Iterator[Any]:
-    """Yield question, answer and test of each exercise in a text; else the cell."""
+    """Yield question, answer and test per exercise; else the cell itself."""
     heading, *exercises = EXERCISE.split(cell.source)
     if not exercises:
         yield cell
@@ -100,7 +100,7 @@ def _exercises(cell: Any, solutions: Mapping[str, str]) -> Iterator[Any]:
 
 
 def _mark(cell: Any, solved: bool) -> None:
-    """Add nbgrader's metadata according to the marks, and empty a solution."""
+    """Add nbgrader's metadata according to a cell's marks, and remove a solution."""
     points, code = POINTS.match(cell.source), cell.cell_type == "code"
     region = REGION.search(cell.source)
     solution = bool(region if code else points)

@@ -1,9 +1,9 @@
-"""The lectures in the browser: a folder with JupyterLite that needs no network.
+"""Lectures in the browser: a folder with JupyterLite that needs no network.
 
 Python runs in the browser as Pyodide. The packages that the lectures need are copied
 from a distribution of the Pyodide project and verified by its checksums. The kernel
-loads its own while it starts. The first cell of each notebook installs the others from
-the folder, with the wheels that are packed here.
+loads the packages that it needs at its start. The first cell of each notebook installs
+the others from the folder, including the wheels packed here.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ PAGE = Path(__file__).with_name("browser.html")
 def write(folder: Path, scripts: list[Path], pyodide: Path | None) -> None:
     """Write lectures as notebooks that run in the browser, with an index page.
 
-    folder: empty, or new. pyodide: a distribution, unpacked or as its archive; with
-    None, notebooks load it from its content delivery network. Raises InputError before
-    anything is written.
+    folder: empty or new. pyodide: a distribution, unpacked or as an archive; with None,
+    notebooks load it from its content delivery network. Invalid input raises InputError
+    before anything is written.
     """
     is_free = not folder.exists() or (folder.is_dir() and not any(folder.iterdir()))
     require(is_free, "--browser", str(folder), "an empty folder, or a new one")
@@ -83,7 +83,7 @@ def write(folder: Path, scripts: list[Path], pyodide: Path | None) -> None:
 
 
 def _pack(package: str, folder: Path) -> None:
-    """Write the wheel of an installed package that is pure Python."""
+    """Write the wheel of an installed pure-Python package."""
     path = Path(needed(package, EXTRA).__file__).parent
     metadata = distribution(package)
     stem = f"{package}-{metadata.version}"
@@ -99,10 +99,10 @@ def _pack(package: str, folder: Path) -> None:
 
 
 def _compile(archive: Path, sources: bool) -> None:
-    """Compile the modules in an archive, if this Python is Pyodide's.
+    """Compile the modules in an archive if this Python has Pyodide's version.
 
     Otherwise the browser compiles every module that a lecture imports. sources: whether
-    the sources stay, which takes longer to unpack.
+    to keep the sources, which makes unpacking slower.
     """
     if sys.version_info[:2] != PYTHON:
         return
@@ -123,7 +123,7 @@ def _compile(archive: Path, sources: bool) -> None:
 
 
 def _copy_pyodide(path: Path, source: Path) -> None:
-    """Copy the core and the packages that are needed, with what these depend on."""
+    """Copy Pyodide's core and the required packages with their dependencies."""
     site = source / "static" / "pyodide"
     try:
         if path.is_file():

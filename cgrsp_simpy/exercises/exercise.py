@@ -1,5 +1,5 @@
-"""Exercises with judges that know the usual mistakes, runs of the processes that are
-answers, and checked claims of texts.
+"""Exercises with judges that recognise common mistakes, runs of processes that students
+submit, and checked claims in texts.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ Judge = Callable[[Any], str]
 class Exercise:
     """Question of a lecture, and the judge of its answers.
 
-    judge: takes an answer and returns its error, "" if it is right; with numbers, takes
-    these by name and returns such a function. numbers: draws the numbers of a student,
-    which the question has in braces.
+    judge: function of an answer that returns its error, "" if it is right; if there are
+    numbers, a function of them that returns a judge. numbers: draws a student's
+    individual numbers, which replace the names in braces in the question.
     """
 
     question: str
@@ -77,7 +77,7 @@ class Verdict:
 
 
 class Mistake(NamedTuple):
-    """Result of a usual mistake, and the message for it."""
+    """Result of a common mistake, and the message for it."""
 
     answer: Callable[..., Any]
     hint: str
@@ -92,9 +92,9 @@ def number(
 ) -> Judge:
     """Return a judge of numbers that does not reveal the direction of an error.
 
-    answer, mistakes: compute the right one, and wrong ones, on use. tolerance:
-    relative; 0 for a count. Other answers are also right to three significant figures.
-    way: hint to the solution, for wrong answers that are no usual mistake.
+    answer, mistakes: compute the right answer, and wrong ones, on demand. tolerance:
+    relative tolerance; 0 for a count. Other answers are also right if they agree to
+    three significant figures. way: hint for wrong answers that are not common mistakes.
     """
     within = f"to {100 * tolerance:g} %" if tolerance > ROUNDING else "exactly"
     if ROUNDING < tolerance < THREE_FIGURES:
@@ -130,10 +130,10 @@ def drawn(draw: Callable[[Generator], Case]) -> Callable[[], Iterable[Case]]:
 def code(
     what: str, cases: Callable[[], Iterable[Case]], fault: Callable[..., str]
 ) -> Judge:
-    """Return a judge of functions that runs them on cases and names one that is wrong.
+    """Return a judge of functions that runs them on cases and names a failing case.
 
-    what: the answer, such as "a function of a view". cases: made again for each answer.
-    fault: takes the answer and the contents of a case; returns the error or "".
+    what: the answer in words, such as "a function of a view". cases: creates the cases.
+    fault: takes the answer and the contents of a case, and returns the error or "".
     """
 
     def judge(given: Any) -> str:
@@ -155,7 +155,7 @@ def code(
 
 @contextmanager
 def _limited(answer: Callable[..., Any]) -> Iterator[None]:
-    """Raise RuntimeError after LINES lines of an answer, unless a debugger runs."""
+    """Raise RuntimeError after LINES executed lines of an answer, unless debugging."""
     code = getattr(answer, "__code__", None)
     if code is None or sys.gettrace() is not None:
         yield
@@ -184,10 +184,10 @@ def same(
     tried: Callable[..., Any] = lambda given, *case: given(*case),
     within: float = ROUNDING,
 ) -> Callable[..., str]:
-    """Return a fault for `code`: the result differs from the right function's.
+    """Return a fault function for `code` that compares results with the right function.
 
-    right, mistakes: functions of a case's contents, which return numbers of any shape.
-    tried: calls the answer. within: relative to the largest right number.
+    right, mistakes: functions of a case's contents that return numbers of any shape.
+    tried: calls the answer. within: tolerance relative to the largest right number.
     """
 
     def fault(given: Any, *case: Any) -> str:
@@ -209,7 +209,7 @@ def same(
 
 
 def in_turn(*faults: Callable[..., str]) -> Callable[..., str]:
-    """Return a fault for `code`: the first one of several."""
+    """Return a fault function for `code` that reports the first of several faults."""
     return lambda *case: next(filter(None, (fault(*case) for fault in faults)), "")
 
 
@@ -219,7 +219,7 @@ def _alike(found: np.ndarray, wanted: np.ndarray, within: float) -> bool:
 
 
 def _told(value: Any) -> str:
-    """Format numbers to four figures, ten at most."""
+    """Format numbers to four significant figures, at most ten numbers."""
     if np.ndim(value) == 0:
         return f"{value:.4g}" if isinstance(value, Real | np.ndarray) else str(value)
     listed = [_told(each) for each in value]
@@ -227,7 +227,7 @@ def _told(value: Any) -> str:
 
 
 class Environment(simpy.Environment):
-    """Environment that ends loops which schedule events for ever, also without yield.
+    """Environment that stops endless scheduling of events, even without yield.
 
     Raises RuntimeError on the event after EVENTS.
     """
@@ -266,10 +266,10 @@ def system(
 def results(
     process: Any, env: Environment, desk: Any, arrivals: Times, *columns: Any
 ) -> np.ndarray:
-    """Start a process per arrival and return what each one returns.
+    """Start a process per arrival and collect their return values.
 
-    desk: what the processes share. columns: further arguments of the processes, per
-    arrival or for all of them.
+    desk: resource that the processes share. columns: further arguments of the
+    processes, per arrival or for all of them.
     """
     returned = np.full(len(arrivals), NEVER)
 
@@ -296,7 +296,7 @@ def filled(process: Any, env: Environment, *arguments: Any) -> list[Any]:
 def recorded(process: Any, env: Environment, *arguments: Any) -> list[float]:
     """Run a process whose last argument is a list of times; return the list.
 
-    A time that is appended before the clock shows it counts as the clock's time.
+    A time that is appended before the clock reaches it is replaced by the clock's time.
     """
     times, values = list[float](), list[float]()
     env.start(process(env, *arguments, values))
@@ -309,9 +309,9 @@ def recorded(process: Any, env: Environment, *arguments: Any) -> list[float]:
 def waits(
     arrivals: Times, services: Times, servers: int = 1, patience: float = np.inf
 ) -> np.ndarray:
-    """Return waits, first come, first served, by when the servers are free.
+    """Return waits under first come, first served, computed without events.
 
-    patience: who would wait longer gets no service.
+    patience: customers who would wait longer are not served.
     """
     free, waits = [0.0] * servers, []
     for arrival, service in zip(arrivals, services):
@@ -330,11 +330,11 @@ def ends(
     repeat: bool = False,
     at_service: bool = False,
 ) -> np.ndarray:
-    """Return when jobs end on one machine; the smallest key(job, now) is next.
+    """Return the ends of jobs on one machine; the smallest key(job, now) is next.
 
-    key: by default, first come, first served. preempt: whether a new job with a smaller
-    key interrupts. repeat: whether a job begins again after an interruption.
-    at_service: whether works are in the order of service, not of jobs.
+    key: default: first come, first served. preempt: whether a new job with a smaller
+    key interrupts. repeat: whether a job restarts from the beginning after an
+    interruption. at_service: whether works are in order of service instead of by job.
     """
     now, job, order = 0.0, -1, iter(works)
     times, left = np.zeros(len(arrivals)), dict(enumerate(works))
@@ -361,7 +361,7 @@ NO_RESULT = Mistake(
 
 
 class ClaimError(AssertionError):
-    """A sentence contradicts the result."""
+    """Error for a sentence that contradicts the result."""
 
 
 def claim(
@@ -375,14 +375,12 @@ def claim(
     """Check a sentence against a result, so that a text cannot contradict its code.
 
     The whole interval of a mean must be within the bounds: an interval that reaches 0
-    is not above 0. "No difference" is a claim with two bounds, the least relevant
-    difference.
-
-    sentence: as in the text. found: with its interval, or a number without one, such as
-    a count, or True and False. above, below: exclusive bounds, in the unit of `found`.
-    equal: the number itself, instead of bounds. Returns a line to print: sentence,
-    result and claim. Raises ClaimError if it is false or NaN, InputError for a sentence
-    without a claim.
+    is not above 0. "No difference" is a claim with two bounds, minus and plus the least
+    relevant difference. sentence: as in the text. found: a mean with its interval, or a
+    number without one, such as a count, True or False. above, below: exclusive bounds,
+    in the unit of `found`. equal: the exact value, instead of bounds. Returns a line to
+    print: sentence, result and claim. Raises ClaimError if the claim is false or the
+    result NaN, InputError for a sentence without a claim.
     """
     claimed = {"above": above, "below": below, "equal": equal}
     said = [f"{word} {bound:g}" for word, bound in claimed.items() if bound is not None]

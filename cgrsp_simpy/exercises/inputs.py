@@ -49,7 +49,7 @@ def _repair_waits(bays: int, arrivals: Any, fetches: Any, repairs: Any) -> Any:
 def _pairs_p(
     u: Any, step: int = 2, freedom: int = 99, used: Callable[[Any], Any] = np.asarray
 ) -> float:
-    """Test pairs in 10 x 10 cells; used: selects among the counts."""
+    """Return a chi-square test's p for pairs in 10 x 10 cells; used: selects counts."""
     cells = 10 * (10 * u[:-1:step]).astype(int) + (10 * u[1::step]).astype(int)
     counts = used(np.bincount(cells, minlength=100))
     statistic = np.sum((counts - counts.mean()) ** 2) / counts.mean()
@@ -84,7 +84,7 @@ MEAN_COUNTS = np.repeat([0.2, 1.0, 0.2], [80, 120, 40])
 
 
 def _arrivals(given: Any, seed: int, days: int) -> list[float]:
-    """Return the times of arrivals on so many days."""
+    """Return the arrival times that an answer's process produces in `days` days."""
     env, arrivals = simpy.Environment(), list[float]()
 
     def arrive() -> None:
@@ -98,8 +98,8 @@ def _arrivals(given: Any, seed: int, days: int) -> list[float]:
 
 
 def arrivals_fault(given: Any, seed: int) -> str:
-    """Test the counts per tenth of an hour, their variance between days, and that they
-    depend on the stream alone.
+    """Test the counts per tenth of an hour, their variance between days, and whether
+    they depend only on the stream.
     """
     arrivals, day = _arrivals(given, seed, DAYS), _arrivals(given, seed, 1)
     counts = np.histogram(arrivals, np.arange(240 * DAYS + 1) / 10)[0]
@@ -153,7 +153,7 @@ def _service_s(n: int) -> np.ndarray:
 
 
 def _numbered(distinct: Callable[[int], bool]) -> Callable[[Generator], Case]:
-    """Draw n for which usual mistakes differ from the right answer."""
+    """Return a function that draws n for which common mistakes differ in result."""
     return lambda rng: {
         "n": next(n for n in map(int, rng.integers(10, 10_000, 99)) if distinct(n))
     }
@@ -165,7 +165,7 @@ def _d(n: int, family: Any, *parameters: float, side: Any = "two-sided") -> floa
 
 
 def _p(n: int, fitted: int, family: Any = stats.gamma) -> float:
-    """Test 20 cells of equal probability."""
+    """Return the p of a chi-square test with 20 equiprobable cells; fitted: ddof."""
     cdf = family(*family.fit(_service_s(n), floc=0)).cdf(_service_s(n))
     cells = np.histogram(cdf, 20, range=(0, 1))[0]
     return float(stats.chisquare(cells, ddof=fitted).pvalue)
@@ -175,7 +175,7 @@ def _p(n: int, fitted: int, family: Any = stats.gamma) -> float:
 
 
 def _unseen(probability: float, error: float) -> float:
-    """Return after how many replications none is seen with the probability error."""
+    """Return the number of replications that miss an event with probability `error`."""
     return math.log(error) / math.log1p(-probability)
 
 
@@ -185,7 +185,7 @@ def _ends(x: Any, p: float, lower: int = -1, upper: int = 0) -> Any:
 
 
 def _weight(gaps: Any, works: Any, level: int, load: float, *, first: int = 1) -> float:
-    """Return the weight of a cycle; first: customers present at its start."""
+    """Return a cycle's importance-sampling weight; first: customers at its start."""
     by_time = np.argsort(np.cumsum([gaps, works], axis=1), axis=None)
     present = 1 + np.where(by_time < len(gaps), 1, -1).cumsum()
     last = present[np.argmax((present == level) | (present == 0))]

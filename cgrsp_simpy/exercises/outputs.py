@@ -49,7 +49,7 @@ def _responses(gaps: Any, works: Any, servers: int = 1) -> np.ndarray:
 
 
 def _half(x: Any, times: float, ddof: int = 1) -> float:
-    """Return so many standard errors of the mean."""
+    """Return `times` standard errors of the mean."""
     return float(times * np.std(x, ddof=ddof) / math.sqrt(len(x)))
 
 
@@ -57,20 +57,20 @@ def _half(x: Any, times: float, ddof: int = 1) -> float:
 
 
 def _late(gaps: Any, works: Any, warm_up: float, *, served: int = 0) -> float:
-    """Average the waits of arrivals after the warm-up; served: of services."""
+    """Return the mean wait of arrivals after the warm-up; served=1: of starts."""
     times = _waits(gaps, works)
     return float(times[np.cumsum(gaps) + served * times >= warm_up].mean())
 
 
 def _closing(gaps: Any, works: Any, closes: float) -> tuple[int, float, float]:
-    """Return the number of arrivals before closing, and last begin and end."""
+    """Return the number of arrivals before closing, and the last service's bounds."""
     inside = int(np.sum(np.cumsum(gaps) <= closes))
     end = np.cumsum(gaps)[inside - 1] + _responses(gaps, works)[inside - 1]
     return inside, end - works[inside - 1], end
 
 
 def _batches(waits: Any, batches: int, *, times: float = 0.0, ddof: int = 1) -> Any:
-    """Return the interval from batch means; times: standard errors, not Student's."""
+    """Return the interval from batch means; times > 0: replaces Student's quantile."""
     means = np.reshape(waits, (batches, -1)).mean(axis=1)
     half = _half(means, times or stats.t.ppf(0.975, batches - 1), ddof)
     return means.mean() - half, means.mean() + half
@@ -80,12 +80,12 @@ def _batches(waits: Any, batches: int, *, times: float = 0.0, ddof: int = 1) -> 
 
 
 def _clerks(enough: Callable[[int], bool], load: float) -> int:
-    """Return the least number above the load that is enough."""
+    """Return the least number of servers above the load that satisfies `enough`."""
     return next(filter(enough, range(math.floor(load) + 1, 1000)))
 
 
 def _over_time(times: Callable[..., Any], last: int = 1) -> Callable[..., float]:
-    """Return a function: sum of times over the run's length; last: to departure."""
+    """Return a function: sum of times / run length; last=0: to the last arrival."""
     return lambda *case: float(
         times(*case).sum() / (np.cumsum(case[0]) + last * _responses(*case)).max()
     )
@@ -99,7 +99,7 @@ def _at_arrivals(gaps: Any, works: Any, servers: int) -> float:
 def _joined(
     gaps: Any, works: Any, desks: int, *, rule: Callable[[list[int]], Any]
 ) -> np.ndarray:
-    """Return waits if a rule chooses a desk by the numbers of customers there."""
+    """Return waits if a rule selects a desk by the numbers of customers there."""
     rows: list[list[float]] = [[0.0] for _ in range(desks)]
     times = []
     for arrival, work in zip(np.cumsum(gaps), works):
@@ -113,7 +113,7 @@ def _joined(
 
 
 def _shortest(gaps: Any, works: Any, *, sign: int = 1) -> float:
-    """Return the mean wait if the shortest work is next; sign -1: the longest."""
+    """Return the mean wait if the shortest work is next; for sign -1, the longest."""
     times = ends(arrivals := np.cumsum(gaps), works, lambda n, _: sign * works[n])
     return float(np.mean(times - works - arrivals))
 
@@ -128,7 +128,7 @@ def _difference(gaps: Any, works: Any, one: int, two: int) -> float:
 def _on_hand(
     case: tuple[Any, ...], least: float = 0.0, upwards: bool = True, soon: bool = False
 ) -> float:
-    """Return the mean stock; with mistakes: by level, order size and lead time."""
+    """Return the mean stock; least, upwards and soon select common mistakes."""
     low, high, gaps, sizes, lead = case
     arrivals, position, changes = np.cumsum(gaps), high, [(0.0, high)]
     for at, size in zip(arrivals, sizes):
@@ -150,7 +150,7 @@ def _effect(
     signs: tuple[int, ...] = (1, -1, -1, 1),
     times: float = 1.0,
 ) -> float:
-    """Return half of the signed sum of mean waits; times: wrong factor of works."""
+    """Return half the signed sum of mean waits; times: exponent of the speed."""
     means = [
         _waits(gaps, np.divide(works, speed**times), servers).mean()
         for servers in (1, 2)
@@ -179,13 +179,13 @@ def _correlation(a: float) -> float:
 
 
 def _pair(u: Any, v: Any, gap: float, work: float, *, u2: Any, v2: Any) -> float:
-    """Return the mean wait of two runs; u2, v2: random numbers of the second."""
+    """Return the mean wait over two runs; u2, v2: random numbers of the second run."""
     logs = np.log1p(-np.array([[u, v], [u2, v2]]))
     return float(np.mean([_waits(-gap * x, -work * y) for x, y in logs]))
 
 
 def _controlled(y: Any, x: Any, known: float, *, slope: float = 0.0) -> float:
-    """Return the mean of y with control x; slope: instead of that of y on x."""
+    """Return the mean of y with control variate x; slope: replaces that of y on x."""
     return float(np.mean(y) - (np.mean(x) - known) * (slope or np.polyfit(x, y, 1)[0]))
 
 

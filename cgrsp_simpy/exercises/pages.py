@@ -1,8 +1,8 @@
-"""Lectures as notebooks and as slides, made from their scripts alone.
+"""Conversion of lecture scripts to notebooks and slides.
 
-A heading in the text, or the title of a code cell, begins a slide; longer content
-continues on the next. For a cell that draws, the slide has the picture without the
-code. The page is slides.html in this folder; nothing else is loaded.
+A heading in the text, or the title of a code cell, begins a slide; long content
+continues on the next slide. For a cell that saves a figure, the slide shows the figure
+without the code. The template is slides.html in this folder; nothing else is loaded.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ BEFORE_A_HEADING = re.compile(r"^(?<!-->\n)(?=#{1,3} )", re.MULTILINE)
 
 
 def notebook(script: str) -> Any:
-    """Return the notebook of a percent script, not run; a heading begins a cell."""
+    """Convert a percent script to a notebook, not run; a heading begins a cell."""
     result = _needed("jupytext").reads(script, fmt="py:percent")
     result.cells = [new for cell in result.cells for new in _cells(cell)]
     for place, cell in enumerate(result.cells):
@@ -46,24 +46,24 @@ def notebook(script: str) -> Any:
 
 
 def notebook_text(script: str) -> str:
-    """Return the file of a script's notebook."""
+    """Return the text of the notebook file of a script."""
     return file_text(notebook(script))
 
 
 def file_text(written: Any) -> str:
-    """Return the file of a notebook, with a first cell that imports the package."""
+    """Insert a first cell that imports the package; return the notebook file's text."""
     install = HOW_TO_INSTALL.format(version=version("cgrsp_simpy"))
     written.cells.insert(0, new_cell("code", install, "install"))
     return str(_needed("nbformat").writes(written))
 
 
 def new_cell(kind: str, source: str, name: str) -> Any:
-    """Return a cell of the kind code or markdown with a name of its own."""
+    """Return a new cell with a given id; kind: code or markdown."""
     return getattr(_needed("nbformat").v4, f"new_{kind}_cell")(source, id=name)
 
 
 def run(written: Any, folder: str | Path) -> None:
-    """Run a notebook in place, in a kernel that works in the folder."""
+    """Run a notebook in place, with the folder as the kernel's working directory."""
     client = _needed("nbclient").NotebookClient
     settings: dict[str, Any] = {
         "kernel_name": "python3",
@@ -78,7 +78,7 @@ def run(written: Any, folder: str | Path) -> None:
 
 
 def slides(script: str) -> str:
-    """Return the page of slides, with all output of the script."""
+    """Run a script's notebook; return the HTML page of its slides, with all output."""
     written = notebook(script)
     hidden = {
         "TagRemovePreprocessor": {"enabled": True, "remove_input_tags": [PICTURE]}
@@ -94,7 +94,7 @@ def slides(script: str) -> str:
 
 
 def _parts(cell: Any) -> Iterator[Any]:
-    """Yield a cell, or parts of long code between empty lines, output at the last."""
+    """Yield a cell, or long code in parts, split at empty lines, with output last."""
     shown = cell.cell_type == "code" and PICTURE not in cell.metadata.get("tags", ())
     lines: list[str] = []
     for number, part in enumerate(cell.source.split("\n\n") if shown else ()):
@@ -107,7 +107,7 @@ def _parts(cell: Any) -> Iterator[Any]:
 
 
 def _cells(cell: Any) -> Iterator[Any]:
-    """Yield the notebook cells of a script's cell: titles as text."""
+    """Yield the notebook cells of a script's cell; a title becomes a text cell."""
     title = cell.metadata.pop("title", None)
     if title is not None:
         yield new_cell("markdown", f"## {title}", "title")
@@ -123,7 +123,7 @@ def _cells(cell: Any) -> Iterator[Any]:
 
 
 def _docstring(source: str) -> str | None:
-    """Return the title of a lecture, if a cell is the script's docstring."""
+    """Return title and findings of a lecture if a cell is the script's docstring."""
     body = ast.parse(source).body
     if len(body) != 1 or (said := ast.get_docstring(ast.parse(source))) is None:
         return None

@@ -41,7 +41,7 @@ def _customers(rng: Generator, customers: int = 8) -> dict[str, Any]:
 
 
 def _jobs(rng: Generator, jobs: int = 8) -> dict[str, Any]:
-    """Draw jobs of which none arrives at the same time as another one ends."""
+    """Draw jobs such that none arrives when another one ends."""
     return {
         "arrivals": 16 * rng.integers(0, 4, jobs).cumsum() + np.arange(jobs),
         "priorities": rng.permutation(jobs),
@@ -50,7 +50,7 @@ def _jobs(rng: Generator, jobs: int = 8) -> dict[str, Any]:
 
 
 def _by_priority(arrivals: Any, priorities: Any, works: Any, **interrupts: bool) -> Any:
-    """Return times in the system, the smallest priority first."""
+    """Return times in the system if the smallest priority value is served first."""
     times = ends(arrivals, works, lambda job, _: priorities[job], **interrupts)
     return times - arrivals
 
@@ -77,7 +77,7 @@ def _by(key: Callable[[Any], Any]) -> Callable[[Any], list[int]]:
 
 
 def _leave_station(station: Any, arrivals: Times, work: float) -> np.ndarray:
-    """Return when each part is in the second store."""
+    """Return the times at which parts leave an answer's station."""
     env = Environment()
     before, after = simpy.Store(env), simpy.Store(env)
     env.start(station(env, before, after, work))
@@ -98,7 +98,7 @@ def _area(times: Times, lengths: Times, end: float) -> float:
 
 
 def _tallied(customer: Any, arrivals: Times, services: Times) -> list[float]:
-    """Return what an answer records in a monitor."""
+    """Return the values that an answer records in a monitor."""
     env, desk = system()
     stay = Monitor(env)
     results(lambda *of: customer(*of[:2], stay, of[2]), env, desk, arrivals, services)
@@ -116,7 +116,7 @@ def _beds(formula: Any, load: float, pct: float) -> int:
 
 
 def _once(work: float, mean: float, restart: float = 0.0) -> float:
-    """Return the expected time of work that failures begin again."""
+    """Return the expected time of work that restarts completely after a failure."""
     return float(-mean * np.expm1(-work / mean) * np.exp((work + restart) / mean))
 
 
@@ -136,7 +136,7 @@ def _timed(process: Any) -> Callable[..., Any]:
 
 
 def _finished(job: Any, work: float, every: float, failures: Times) -> float:
-    """Return what an answer's process returns that is interrupted at failures."""
+    """Return the result of an answer's process that is interrupted at failures."""
     env = Environment()
     process = env.start(job(env, work, every))
     for failure in failures:
@@ -148,7 +148,7 @@ def _finished(job: Any, work: float, every: float, failures: Times) -> float:
 
 
 def _with_checkpoints(work: float, every: float, failures: Times) -> float:
-    """Return when a job is done that keeps whole pieces."""
+    """Return the end of a job that keeps completed checkpoint intervals at failures."""
     now = kept = 0.0
     for failure in failures:
         if now + work - kept > failure:

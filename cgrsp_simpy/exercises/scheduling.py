@@ -35,7 +35,7 @@ from cgrsp_simpy.studies.replicate import simulate
 
 
 def _jobs(rng: Generator) -> dict[str, Any]:
-    """Draw jobs of which several wait at the same time."""
+    """Draw jobs such that several wait at the same time."""
     arrivals = np.cumsum(rng.exponential(3, 10)).round(2)
     return {
         "arrivals": arrivals,
@@ -45,7 +45,7 @@ def _jobs(rng: Generator) -> dict[str, Any]:
 
 
 def _in_order(key: Callable[..., float]) -> Callable[..., Any]:
-    """Return a function to compute ends by a key of work, due date and time."""
+    """Return a function that computes ends under a key of work, due date and time."""
     return lambda arrivals, works, dues: ends(
         arrivals, works, lambda job, now: key(works[job], dues[job], now)
     )
@@ -62,7 +62,7 @@ def _tardiness(times: Any, dues: Any) -> Any:
 
 
 def _oven(oven: Any, arrivals: Times, *sizes: Any) -> list[float]:
-    """Return the ends that an answer records."""
+    """Return the end times that an answer records."""
     env, store = system(math.inf, simpy.Store)
     for arrival in arrivals:
         env.timeout(arrival).callbacks.append(lambda _: store.put("part"))
@@ -78,10 +78,10 @@ def _baked(
     again: bool = False,
     lost: int = 0,
 ) -> list[float]:
-    """Return when each part is baked.
+    """Return the end of baking of each part.
 
-    again: the patience begins again with each part. lost: parts per incomplete batch
-    that a request takes which was not cancelled.
+    again: whether the patience restarts with each part (a mistake). lost: parts per
+    incomplete batch taken by a request that was not cancelled (a mistake).
     """
     times, first, now = list[float](), 0, 0.0
     while first < len(arrivals):
@@ -128,7 +128,7 @@ def _scheduled(policy: Any, *columns: Times) -> Any:
 
 
 def _rented(held: Any, arrivals: Any, delays: Any, *_: Any) -> Any:
-    """Return the waits of jobs that occupy their slot for the given times."""
+    """Return the waits of jobs that hold their slot for given times."""
     return ends(arrivals, held) - held + delays - arrivals
 
 

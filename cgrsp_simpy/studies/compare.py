@@ -1,4 +1,4 @@
-"""Comparison of policies on the same seeds, and selection of the best in few runs."""
+"""Comparison of policies on common seeds, and selection of the best with few runs."""
 
 from __future__ import annotations
 
@@ -51,29 +51,28 @@ def compare(
     scenario : Model or function
         As in `simulate`.
     policies : sequence or mapping, optional
-        Policies or, of a function, alternatives, as in `simulate`, or by label; the
-        others are tested against the first. By default those of the scenario.
+        Policies (for a function: alternatives) as in `simulate`, or a mapping from
+        labels to them; the others are tested against the first. Default: those of the
+        scenario.
     seeds : iterable of int
         Distinct whole numbers >= 0.
     executor : Executor or int, optional
-        None runs here, a number in at most that many processes, or any
+        None: run in this process; a number: in at most that many processes; or any
         concurrent.futures.Executor.
     out : str or Path, optional
-        A results directory, from which the same call resumes.
+        Results directory, from which a repeated call resumes.
     precision : float or mapping, optional
-        Relative half width, > 0 and at most 1, of the model's chief figure (the wait)
-        or by figure ({"miss_pct": 0.1}): seeds are added until every policy's 95 %
-        interval is that narrow.
+        Relative half width, > 0 and at most 1, for the model's main figure (the wait),
+        or a mapping by figure ({"miss_pct": 0.1}): seeds are added until every policy's
+        95 % interval is that narrow.
     engine : str
-        "simpy"; "compiled", with the same results to the bit, for policies made of
-        rules on rented slots (the extra fast); "auto": compiled if possible and
-        worthwhile.
+        "simpy"; "compiled", with identical results, for policies composed of rules on
+        rented slots (needs the extra "fast"); "auto": compiled if possible and faster.
 
     Raises
     ------
     InputError
-        For a policy, seed or precision that is not allowed, or another study's
-        directory.
+        For an invalid policy, seed or precision, or another study's directory.
     WorkerError
         If the executor fails.
     """
@@ -121,7 +120,7 @@ def compared_at(
 def _precision(
     precision: float | Mapping[str, float] | None, scenario: Model, seeds: list[int]
 ) -> dict[str, float]:
-    """Relative half widths by figure."""
+    """Return the required relative half width by figure."""
     wanted: dict[str, float] = {}
     if isinstance(precision, Mapping):
         wanted = dict(precision)
@@ -144,7 +143,7 @@ def _precision(
 
 
 def _seeds_missing(study: Comparison, wanted: dict[str, float]) -> int:
-    """Estimate how many seeds more give the precision; 0 if it is reached."""
+    """Estimate how many more seeds the precision needs; 0 if it is reached."""
     have, need = len(study.seeds), 0
     for figure, width in wanted.items():
         for policy in study.policies:
@@ -192,7 +191,7 @@ class Comparison(Study):
 
     @property
     def note(self) -> str:
-        """The scenario's note, and the policies with an infinite figure."""
+        """The scenario's note, followed by the policies with an infinite figure."""
         grows = [
             policy
             for policy, row in self.means().items()
@@ -219,9 +218,9 @@ class Comparison(Study):
         return self._named
 
     def run(self, policy: str, seed: int) -> Any:
-        """Repeat the run behind a row, with records per job, equal to the bit.
+        """Repeat the run of a row exactly, with records per job.
 
-        policy: its label; InputError if unknown. seed: any, also outside the study.
+        policy: its label; InputError if unknown. seed: may be outside the study.
         """
         check_one_of("policy", policy, self._named)
         return simulate_for_study(self.scenario, self._named[policy], seed)
@@ -229,9 +228,9 @@ class Comparison(Study):
     def by(self, column: str) -> list[Row]:
         """Return the figures per value of a column of the log, such as a customer.
 
-        Simulates again. One row per value and policy: by, value, policy, and means over
-        the seeds of the figures of a run's `by`. Raises InputError for an unknown
-        column, or jobs that are not of a log.
+        Repeats the runs. One row per value and policy: by, value, policy, and means
+        over the seeds of the figures of `Run.by`. Raises InputError for an unknown
+        column, or jobs that do not come from a log.
         """
         return by_column(self.scenario, self._named, self.seeds, column)
 
@@ -239,7 +238,7 @@ class Comparison(Study):
 def by_column(
     scenario: Model, named: Mapping[str, Any], seeds: Iterable[int], column: str
 ) -> list[Row]:
-    """Return the rows of `Comparison.by` for policies by their labels."""
+    """Return the rows of `Comparison.by`; named: policies by label."""
     groups: dict[tuple[str, str], list[Row]] = {}
     for (label, policy), seed in itertools.product(named.items(), seeds):
         for row in simulate_for_study(scenario, policy, seed).by(column):
@@ -265,7 +264,8 @@ def select(
     confidence: float = 0.95,
     first: int = 20,
 ) -> Selection:
-    """Run policies seed by seed, and drop those that cannot be the best.
+    """Select the best policy: run all seed by seed, and drop those that cannot be the
+    best.
 
     The procedure is `analysis.selection.kim_nelson` with common random numbers, on the
     seeds 0, 1, 2, ...
@@ -279,18 +279,17 @@ def select(
     indifference : float
         The least difference worth detecting, > 0, in the unit of the figure.
     figure : str, optional
-        A figure of the run's summary of which less, or more, is better; default: the
-        model's chief one (the wait).
+        A figure of the run's summary with a preferred direction; default: the model's
+        main figure (the wait).
     confidence : float
-        Probability of selecting the best, if it is better by the indifference.
+        Probability of selecting the best if its advantage is at least `indifference`.
     first : int
         Runs of each policy before any is dropped, >= 2.
 
     Raises
     ------
     InputError
-        For an argument that is not allowed, a replayed market, or a run without the
-        figure.
+        For an invalid argument, a replayed market, or a run without the figure.
     PolicyError
         If a policy's decision cannot be carried out.
 
@@ -324,7 +323,7 @@ def select(
 
 
 def check_judged(what: str, figure: str, report: Report) -> None:
-    """Raise InputError for a figure of which neither less nor more is better."""
+    """Raise InputError for a figure without a preferred direction."""
     require(bool(figure), what, figure, "a name: the model declares no figures")
     if report.metrics:
         judged = [name for name, metric in report.metrics.items() if metric.better]

@@ -1,4 +1,4 @@
-"""Where tasks run: here, in worker processes, or on any concurrent.futures executor."""
+"""Execution of tasks: here, in workers, or by a concurrent.futures executor."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _Timed = tuple[list[Result], float]
 
 
 class WorkerError(RuntimeError):
-    """A worker process, or the executor, ended before its work did."""
+    """Error for a worker process or executor that ended before completing its work."""
 
 
 def as_they_come(
@@ -34,12 +34,12 @@ def as_they_come(
     tasks: Mapping[Key, Task],
     executor: Executor | int | None,
 ) -> Iterator[tuple[Key, Result]]:
-    """Yield the key and the result of each task, as they become ready.
+    """Yield the key and result of each task when the result is ready.
 
-    executor: None runs here, as does a single task; a number in at most that many
-    processes. Short tasks are sent together, as many as take about SENT_S. If the
-    executor fails, its finished results still come, then a WorkerError; a task's
-    InputError is raised unchanged.
+    executor: None, or a single task: this process; a number: at most that many
+    processes. Short tasks are sent in batches of about SENT_S. If the executor fails,
+    its finished results are yielded before a WorkerError; a task's InputError is raised
+    unchanged.
     """
     if not (executor is None or isinstance(executor, Executor)):
         check_whole("executor", executor, least=1, most=MOST_WORKERS)
@@ -101,7 +101,7 @@ def as_they_come(
 def _timed(
     carry_out: Callable[[Task], Result], tasks: Sequence[Task]
 ) -> _Timed[Result]:
-    """Return the results of tasks and the seconds that they took."""
+    """Return the results of tasks and their computing time, seconds."""
     begin_s = time.perf_counter()
     results = [carry_out(task) for task in tasks]
     return results, max(1e-9, time.perf_counter() - begin_s)
@@ -109,7 +109,7 @@ def _timed(
 
 @contextmanager
 def _pool(executor: Executor | int) -> Iterator[Executor]:
-    """The executor, or a pool of processes that ends at once on interrupts."""
+    """Yield the executor, or a pool of processes that ends at once on an interrupt."""
     if isinstance(executor, Executor):
         yield executor
         return
@@ -130,7 +130,7 @@ def _pool(executor: Executor | int) -> Iterator[Executor]:
 
 @contextmanager
 def _deaf() -> Iterator[None]:
-    """Delay Ctrl-C, and hide it from processes that start inside."""
+    """Delay Ctrl-C within a with block, and hide it from processes started in it."""
     if not hasattr(signal, "pthread_sigmask"):  # Windows
         yield
         return

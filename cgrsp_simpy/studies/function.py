@@ -1,4 +1,4 @@
-"""A SimPy model that is an ordinary function, as the subject of a study."""
+"""Studies of a SimPy model that is an ordinary function."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ MARK = "_declared_model"  # attribute of a function that is declared to be a mod
 
 
 class Declaration(NamedTuple):
-    """Declaration of a model: its figures, and seconds per unit of its time."""
+    """Declaration of a model: its figures, and its unit of time in seconds."""
 
     figures: Mapping[str, Metric]
     unit_s: float
@@ -55,7 +55,7 @@ def model(
     figures: Mapping[str, Metric] | None = None,
     unit_s: float = 1.0,
 ) -> Any:
-    """Declare a function to be a model for `compare`, `sweep`, `select` and `simulate`.
+    """Declare a function as a model for `compare`, `sweep`, `select` and `simulate`.
 
         @cg.model
         def bank(env, draw, tellers=2):
@@ -65,17 +65,16 @@ def model(
 
         cg.compare(bank, [{"tellers": 2}, {"tellers": 3}], seeds=range(30))
 
-    The function sets a SimPy model up, calls `env.run`, and returns further figures by
-    name, or nothing. It receives what it names of `env`, a simpy.Environment, `draw`,
-    whose `draw("name")` is a NumPy Generator of the run, and `seed`; all others are
-    parameters, which need a default. It remains an ordinary function.
+    The function sets up a SimPy model, calls `env.run`, and returns further figures by
+    name, or nothing. The arguments `env` (a simpy.Environment), `draw` (`draw("name")`
+    is a NumPy Generator of the run) and `seed` are passed if it declares them; all
+    others are parameters, which need a default. It remains an ordinary function.
 
     figures: name -> Metric of the figures that a study shows and tests, the chief one
-    first; the function has to measure or return each. By default all, and less is
-    better. unit_s: seconds per unit of the model's time, such as 3600 for hours;
-    records and plots are in seconds. Raises InputError for a generator, a parameter
-    without a default or that is positional-only, and figures that are not such a
-    mapping.
+    first; the function has to measure or return each. Default: all figures; lower
+    values are better. unit_s: seconds per unit of the model's time, such as 3600 for
+    hours; records and plots are in seconds. Raises InputError for a generator function,
+    a parameter without a default or that is positional-only, and invalid figures.
     """
 
     def declare(function: Function) -> Function:
@@ -149,10 +148,10 @@ NaN for what did not happen.
 
 
 class Observations(NamedTuple):
-    """Data of a run of a function for its report.
+    """Observations from a run of a function, for its report.
 
-    end_s: when it ended, seconds. resources: name -> greatest capacity. requests: array
-    of REQUEST in order of time. series: by monitor and kind.
+    end_s: end of the run, seconds. resources: name -> greatest capacity. requests:
+    array of REQUEST in time order. series: by monitor and kind.
     """
 
     figures: Mapping[str, float]
@@ -163,7 +162,7 @@ class Observations(NamedTuple):
 
 
 class FunctionReport(Report):
-    """Figures of a function's monitors, and one row per process that made requests."""
+    """Report with a function's figures and one row per process that made requests."""
 
     def __init__(self, model: Any) -> None:
         super().__init__(model)
@@ -197,7 +196,7 @@ class FunctionReport(Report):
 
 
 class FunctionSubject(Subject):
-    """Subject of a function; alternatives are changed parameters or functions."""
+    """Subject of a function; alternatives are changed parameters or other functions."""
 
     pace_per_s: ClassVar[float] = 1.0  # runs: each is a task of its own
     work = 1
@@ -222,11 +221,11 @@ class FunctionSubject(Subject):
         return self.model.varied(parameters)
 
     def make_policy(self, policy: Any) -> FunctionModel:
-        """Return an alternative as a FunctionModel.
+        """Convert an alternative to a FunctionModel.
 
         policy: a mapping of changed parameters; the name of the function, for no
-        change; or another function, which takes over the parameters that it has, too.
-        InputError if its unit of time is another.
+        change; or another function, which inherits the parameters that both have.
+        InputError if its unit of time differs.
         """
         changes = policy.policy if isinstance(policy, Named) else policy
         model: FunctionModel = self.model
@@ -326,7 +325,7 @@ class FunctionRun(Run):
         return series
 
     def recorded(self, monitor: str) -> tuple[str, ...]:
-        """Return the names of the series of a monitor."""
+        """Return the names of the series that a monitor recorded."""
         if self.plan.requests is None:
             raise InputError("this run kept no records; simulate with records=True")
         check_one_of("monitor", monitor, self.plan.series)
@@ -342,7 +341,7 @@ class FunctionRun(Run):
         write_csv(path, self.rows() if layout == "jobs" else self._events())
 
     def _events(self) -> list[dict[str, Any]]:
-        """Return one dict per event, as vidigi's EventLogger."""
+        """Return one dict per event, in the format of vidigi's EventLogger."""
         ends = "arrival_departure"
         events: list[tuple[Any, ...]] = [
             (row["submit_s"], row["job"], row["process"], ends, "arrival", None)
@@ -370,7 +369,7 @@ class FunctionRun(Run):
 
 @dataclass(frozen=True)
 class FunctionModel(Model):
-    """A function as a Model, with the parameters that are not at their defaults."""
+    """Model of a function; parameters: those that differ from their defaults."""
 
     function: Callable[..., Any]
     parameters: Mapping[str, Any] = field(default_factory=dict)
@@ -381,7 +380,7 @@ class FunctionModel(Model):
     subject = FunctionSubject
 
     def resources(self) -> Sequence[Any]:
-        """Return none: the function creates its resources when it is run."""
+        """Return an empty tuple: the function creates its resources when it is run."""
         return ()
 
     @property
@@ -403,7 +402,7 @@ class FunctionModel(Model):
         }
 
     def run(self, env: Environment, seed: int) -> Any:
-        """Call the function with what it receives, and return its result."""
+        """Call the function with its arguments and return its result."""
         received = {"env": env, "draw": Draw(seed), "seed": seed}
         names = inspect.signature(self.function).parameters
         return self.function(
@@ -419,7 +418,7 @@ class FunctionModel(Model):
 
 
 def _check_ended(name: str, env: Environment) -> None:
-    """Raise InputError if a model was not run, or not as long as it measures."""
+    """Raise InputError if a model was not run, or ended before its measured window."""
     if env.now == 0 and env.peek() < math.inf:
         raise InputError(
             f"model {name} was not run: call env.run() or env.run(until) in it"
@@ -513,7 +512,7 @@ def _rows(requests: np.ndarray[Any, Any]) -> dict[str, Any]:
 
 
 def _claims(observations: Observations) -> list[ClaimRecord]:
-    """Return the uses of resources, as the claims of a cg.Model."""
+    """Return the uses of resources as claim records, like those of a cg.Model."""
     requests = observations.requests
     assert requests is not None
     return [
@@ -531,7 +530,7 @@ def _claims(observations: Observations) -> list[ClaimRecord]:
 
 
 def _servers(requests: np.ndarray[Any, Any]) -> list[int]:
-    """Return the lowest free server's number per request, from 1; 0 if not granted."""
+    """Assign the lowest free server, from 1, to each request; 0 if not granted."""
     servers = [0] * len(requests)
     busy: dict[int, list[tuple[float, int]]] = {}  # by resource: until when, server
     order = np.argsort(requests["granted_s"], kind="stable")

@@ -1,4 +1,4 @@
-"""Identity of a study: plain values and user code that it depends on."""
+"""Identity of a study: the plain values and user code on which it depends."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ GLOBAL = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")
 
 
 class Identity:
-    """Plain values for JSON, equal only for equal things; objects by class and content.
+    """Conversion of objects to plain JSON values that are equal only for equal objects.
 
-    code: by name, a digest of each user function and class: of its compiled code
-    (without comments), and of the values of its defaults, its closure and its module.
-    Functions and classes among these have entries of their own. Names in texts, as for
-    eval, are not followed. data: long lists and arrays, by digest.
+    Objects become class and content. code: by name, a digest of each user function and
+    class, from its compiled code (without comments), defaults, closure and used module
+    values. Functions and classes among these have separate entries. Names in strings,
+    as for eval, are not followed. data: long lists and arrays, by digest.
     """
 
     def __init__(self) -> None:
@@ -61,7 +61,7 @@ class Identity:
         self._kept: list[object] = []
 
     def of(self, value: Any) -> Any:
-        """Return the value as plain values; InputError for an opaque object."""
+        """Convert a value to plain values; InputError for an opaque object."""
         if value is None or type(value) in (bool, int, str):
             return value
         if type(value) is float:
@@ -75,13 +75,13 @@ class Identity:
         return self._within(value, self._held)
 
     def policy(self, value: Any) -> Any:
-        """Return a policy as plain values; "own.py:oldest" with the function."""
+        """Convert a policy to plain values; "own.py:oldest" includes the function."""
         if type(value) is str and in_file(value):
             return [value, self.of(from_file("policy", value))]
         return self.of(value)
 
     def _within(self, value: Any, describe: Callable[[Any], Any]) -> Any:
-        """Describe a value; within itself, only by a word."""
+        """Describe a value; return "itself" if the value is already being described."""
         if any(value is other for other in self._open):
             return "itself"
         self._open.append(value)
@@ -91,7 +91,7 @@ class Identity:
             self._open.pop()
 
     def _held(self, value: Any) -> Any:
-        """Describe what an object holds."""
+        """Describe the content of an object."""
         if isinstance(value, np.ndarray) and not value.dtype.hasobject:
             name = digest(np.ascontiguousarray(value).tobytes())
             if value.dtype.kind in NUMBERS:
@@ -145,7 +145,7 @@ class Identity:
         return [self.of(entry) for entry in value]
 
     def _object(self, value: Any) -> Any:
-        """Describe an object as it would be copied: its class, and what it holds."""
+        """Describe an object as pickle would copy it: its class and its content."""
         try:
             reducer = copyreg.dispatch_table.get(type(value))
             how = reducer(value) if reducer else value.__reduce_ex__(4)
@@ -177,7 +177,7 @@ class Identity:
     # ---- code ----
 
     def _named(self, value: Any) -> Any:
-        """Name a function, class or module; a user's is digested in `code`."""
+        """Name a function, class or module; add a digest of user code to `code`."""
         if id(value) in self._names:
             return self._names[id(value)]
         name = _name(value)
@@ -197,7 +197,7 @@ class Identity:
         return name
 
     def _closure(self, value: Any) -> dict[str, Any]:
-        """Values that a function has captured."""
+        """Return the values that a function has captured in its closure."""
         cells = getattr(value, "__closure__", None) or ()
         names = value.__code__.co_freevars if cells else ()
         return {
@@ -254,7 +254,7 @@ class Identity:
     def _taken(
         self, value: Any, attributes: frozenset[str], within: tuple[ModuleType, ...]
     ) -> Any:
-        """Describe what a function takes from its module or, in turn, user modules."""
+        """Describe a global value that a function uses; of a module, the part used."""
         if (
             not isinstance(value, ModuleType)
             or home(value) != "user"
@@ -286,7 +286,7 @@ class Identity:
         return [parents, self._methods(cls, object)]
 
     def _methods(self, cls: type, kind: type) -> dict[str, Any]:
-        """Describe a class's content without Python's own entries and annotations."""
+        """Describe a class's content, without Python's entries and annotations."""
         code = (FunctionType, staticmethod, classmethod, property)
         held = {
             name: value
@@ -303,10 +303,9 @@ class Identity:
 
 
 class Restored:
-    """Values from plain values of Identity; restoring runs no user code.
+    """Restores values from the plain values of Identity without running user code.
 
-    Equal plain values are restored as one object. data: function from a digest to its
-    list.
+    Equal plain values become one object. data: function that maps a digest to its list.
     """
 
     def __init__(self, data: Callable[[str], Sequence[Any]]) -> None:
@@ -314,7 +313,7 @@ class Restored:
         self._made: dict[str, Any] = {}
 
     def of(self, plain: Any) -> Any:
-        """Return the value; InputError for another class, or what is not allowed."""
+        """Restore a value; InputError for a class of another package, or bad data."""
         if isinstance(plain, list):
             if (
                 len(plain) == 2
@@ -353,7 +352,7 @@ class Restored:
 
 
 def _own_class(name: Any) -> Any:
-    """The imported class of this package with a name, or None."""
+    """Return the imported class of this package with a given name, or None."""
     module, _, last = str(name).partition(":")
     cls = getattr(sys.modules.get(module), last, None)
     if not isinstance(cls, type) or home(cls) != "own" or _name(cls) != name:
@@ -387,14 +386,14 @@ def _name(value: Any) -> str:
 
 
 def _is_builtin(value: Any) -> bool:
-    """Whether a value is a function written in C, not a method."""
+    """Return whether a value is a function written in C, but not a method."""
     return isinstance(value, BuiltinFunctionType) and isinstance(
         value.__self__, (ModuleType, type(None))
     )
 
 
 def home(value: Any) -> str:
-    """Return "own" (this package), "library" (installed, or Python's), or "user"."""
+    """Return the origin: "own" (this package), "library" (or Python), or "user"."""
     name = _module(value)
     if name.partition(".")[0] == PACKAGE:
         return "own"
@@ -431,7 +430,7 @@ def _is_library(module: str) -> bool:
 
 
 def _constant(value: Any) -> str:
-    """A constant of compiled code as text; a set has no order."""
+    """Return a constant of compiled code as text, with the entries of sets sorted."""
     return (
         f"set {sorted(map(repr, value))}"
         if isinstance(value, frozenset)
@@ -440,7 +439,7 @@ def _constant(value: Any) -> str:
 
 
 def _used(code: CodeType) -> tuple[set[str], frozenset[str], set[tuple[str, int]]]:
-    """Global names, attribute names, and imports (with the level of dots) of code."""
+    """Return global names, attribute names, and imports with dot level of code."""
     steps = list(dis.get_instructions(code))
     names = {str(step.argval) for step in steps if step.opname in GLOBAL}
     attributes = {
@@ -464,7 +463,7 @@ def _used(code: CodeType) -> tuple[set[str], frozenset[str], set[tuple[str, int]
 
 
 def _imported(name: str, level: int, around: Mapping[str, Any]) -> ModuleType | None:
-    """A user's module that a function imports when it is called."""
+    """Return the user module that a function imports, or None for a library."""
     try:
         if level:
             name = importlib.util.resolve_name(
@@ -477,7 +476,7 @@ def _imported(name: str, level: int, around: Mapping[str, Any]) -> ModuleType | 
 
 
 def _without_caches(cls: type, state: Any) -> Any:
-    """An object's state without cached properties."""
+    """Return an object's state without cached properties."""
     if type(state) is not dict:
         return state
     return {

@@ -41,7 +41,7 @@ ATOMS = {*map(type, (None, True, 0, 0.0, "", b"", (), [])), dict, type, Function
 
 
 def run_isolated(scenario: Model, policy: Any, seed: int, **how: Any) -> Run:
-    """Run a policy on a seed without leaving a trace in the user's code.
+    """Run a policy on a seed without changing the state of the user's code.
 
     how: as in `Subject.run`. Raises InputError if the user's code cannot be copied;
     PolicyError if it draws from a generator that all runs of a process share.
@@ -78,9 +78,9 @@ def run_isolated(scenario: Model, policy: Any, seed: int, **how: Any) -> Run:
 
 
 def isolated(scenario: Model, policy: Any) -> tuple[Model, Any]:
-    """Return the scenario and the policy for one run, copied if they hold user code.
+    """Return the scenario and the policy for one run, copied if they contain user code.
 
-    A function of a file is loaded. Raises InputError if the code cannot be copied.
+    A policy in a file is loaded. Raises InputError if the code cannot be copied.
     """
     name, policy = (
         policy if isinstance(policy, Named) else (policy_name(policy), policy)
@@ -115,11 +115,10 @@ def _check_copyable(what: str, name: str, value: Any) -> None:
 
 
 class ByValue(cloudpickle.Pickler):  # type: ignore[misc]
-    """Pickler of the user's functions, classes and modules by value.
+    """Pickler that copies the user's functions, classes and modules by value.
 
-    share: whether constants of this package are not copied; then only `loads` of the
-    same object reads what `dumps` has written. holds_user_code: whether what was
-    pickled does.
+    share: do not copy constants of this package; then only `loads` of the same object
+    can read the result of `dumps`. holds_user_code: whether user code was pickled.
     """
 
     def __init__(self, share: bool = False) -> None:
@@ -130,12 +129,12 @@ class ByValue(cloudpickle.Pickler):  # type: ignore[misc]
         self._modules: dict[int, ModuleType] = {}  # copies, by the id of the namespace
 
     def dumps(self, value: Any) -> bytes:
-        """Return the value as bytes."""
+        """Pickle a value."""
         self.dump(value)
         return self._file.getvalue()
 
     def loads(self, data: bytes) -> Any:
-        """Return a copy of the value that `dumps` has written."""
+        """Return a copy of the value that `dumps` pickled."""
         unpickler = _Unpickler(io.BytesIO(data))
         unpickler.shared = self._shared or []
         return unpickler.load()
@@ -194,7 +193,7 @@ class ByValue(cloudpickle.Pickler):  # type: ignore[misc]
 
 
 class _Namespace(dict[str, Any]):
-    """Pickled as the namespace of a module."""
+    """Placeholder that is pickled as the namespace of a module."""
 
     def __init__(self, module: ModuleType) -> None:
         super().__init__()
@@ -226,7 +225,7 @@ def _is_constant(value: Any) -> bool:
 def _untracked(
     maker: Callable[..., Any], arguments: tuple[Any, ...], *more: Any
 ) -> Any:
-    """Return how a class is made, without cloudpickle's key of the original."""
+    """Return a class's reduce value without cloudpickle's key of the original class."""
     bound = inspect.signature(maker).bind(*arguments)
     bound.arguments["class_tracker_id"] = None
     return maker, bound.args, *more
@@ -249,7 +248,7 @@ def _cached(function: Callable[..., Any], parameters: Mapping[str, Any]) -> Any:
 
 
 def _generator_states() -> tuple[bytes, bytes]:
-    """Return the states of the generators that all code of a process shares."""
+    """Return the states of the global random generators of Python and NumPy."""
     return (
         pickle.dumps(getstate()),
         pickle.dumps(get_state(legacy=False)),  # noqa: NPY002
@@ -257,7 +256,7 @@ def _generator_states() -> tuple[bytes, bytes]:
 
 
 class Sent:
-    """A function and its argument, with user code by value for another process."""
+    """A function and its argument, pickled by value where they contain user code."""
 
     def __init__(self, function: Callable[[Any], Any], argument: Any) -> None:
         self.function, self.argument = function, argument
@@ -267,7 +266,7 @@ class Sent:
 
 
 def called(sent: Sent) -> Any:
-    """Return the function's value."""
+    """Call the function with its argument and return the result."""
     return sent.function(sent.argument)
 
 

@@ -38,19 +38,19 @@ td.text { text-align: left; white-space: normal } ul { padding-left: 1.2rem } .n
 
 
 def page(title: str, body: Iterable[str], style: str = "") -> str:
-    """Return a page with a title, a body of HTML elements, and additional styles."""
+    """Return an HTML page with a title, body elements, and additional styles."""
     return PAGE.format(
         title=html_text(title), style=STYLE + style, body="\n".join(body)
     )
 
 
 def paragraph(text: str) -> str:
-    """Return a text as a paragraph."""
+    """Return a text as an HTML paragraph."""
     return f"<p>{html_text(text)}</p>"
 
 
 def bullets(lines: Iterable[str], kind: str = "") -> str:
-    """Return lines as a list."""
+    """Return lines as an HTML list; kind: its CSS class."""
     return (
         f'<ul class="{kind}">'
         + "".join(f"<li>{html_text(line)}</li>" for line in lines)

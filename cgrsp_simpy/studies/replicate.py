@@ -59,22 +59,22 @@ def simulate(
         A scenario of any module, your own `cg.Model`, or a function with `@cg.model`.
     policy : str, callable or mapping, optional
         A name with parameters ("rh", "rh:reserve=2"), a function in a file
-        ("own.py:youngest_first"), or a function of a view; of a function with
-        `@cg.model` a mapping of changed parameters, or another such function. By
-        default the first that a comparison takes.
+        ("own.py:youngest_first"), or a function of a view. For a function with
+        `@cg.model`, a mapping of changed parameters, or another such function. Default:
+        the first default policy of a comparison.
     seed : int
         At least 0.
     records : bool
-        Keep the records of jobs and claims.
+        Whether to keep the records of jobs and claims.
     listener : callable, optional
         Called with each Event of the run.
     engine : str
-        As of `compare`; with a listener it is SimPy.
+        As in `compare`; with a listener, always SimPy.
 
     Raises
     ------
     InputError
-        For a policy or seed that is not allowed.
+        For an invalid policy or seed.
     PolicyError
         If the policy's decision cannot be carried out.
     """
@@ -92,7 +92,7 @@ def simulate(
 def simulate_for_study(
     scenario: Model, policy: Any, seed: Whole, records: bool = True
 ) -> Run:
-    """Simulate one run of a study, equal to the bit to that behind its row.
+    """Simulate one run of a study, identical to the run of its row.
 
     Arguments and errors as in `simulate` and `run_isolated`.
     """
@@ -102,11 +102,11 @@ def simulate_for_study(
 
 @checked
 def step_through(scenario: Model, policy: Any, seed: Whole = 0) -> Iterator[Step]:
-    """Yield the state after each event of the run that `simulate` makes: a Step.
+    """Yield a Step after each event of the run that `simulate` would make.
 
-    It has the queue, resources and future events; `print(step)` prints the event and
-    the state. Raises InputError for a policy or seed that is not allowed; PolicyError
-    if the policy's decision cannot be carried out.
+    It holds the queue, resources and future events; `print(step)` prints the event and
+    the state. Raises InputError for an invalid policy or seed; PolicyError if the
+    policy's decision cannot be carried out.
     """
     subject = subject_of(checked_model(scenario))
     policy = subject.make_policy(policy)
@@ -114,16 +114,16 @@ def step_through(scenario: Model, policy: Any, seed: Whole = 0) -> Iterator[Step
 
 
 def label(policy: Any) -> str:
-    """Return the name of a policy in tables: its text, or the name of the function."""
+    """Return a policy's name in tables: its text, or the name of its function."""
     return policy if isinstance(policy, str) else policy_name(policy)
 
 
 def check_policies(
     policies: Sequence[Any] | Mapping[str, Any] | None, scenario: Model
 ) -> dict[str, Any]:
-    """Return policies by their labels; InputError for one that is not allowed.
+    """Return policies by label; InputError for an invalid one.
 
-    policies: a list, or a mapping from names; None: the scenario's default ones.
+    policies: a list, or a mapping from names; None: the scenario's default policies.
     """
     if policies is None:
         policies = subject_of(scenario).default_policies()
@@ -140,12 +140,12 @@ def check_policies(
 
 
 def _kept(policy: Any) -> Any:
-    """Return a policy for a study: changed parameters are copied."""
+    """Return a policy for a study, with a mapping of changed parameters copied."""
     return dict(policy) if isinstance(policy, Mapping) else policy
 
 
 def check_seeds(seeds: Iterable[int]) -> list[int]:
-    """Return seeds as a list of distinct whole numbers."""
+    """Return seeds as a list; InputError unless they are distinct whole numbers."""
     seeds = list(entries_of("seeds", seeds, "several whole numbers, such as range(10)"))
     require(
         len(seeds) > 0 and len(set(seeds)) == len(seeds),
@@ -159,7 +159,7 @@ def check_seeds(seeds: Iterable[int]) -> list[int]:
 
 
 def checked_model(scenario: Any) -> Model:
-    """Return a scenario as a model; InputError if it is none."""
+    """Convert a scenario to a Model; InputError if that is not possible."""
     model = as_model(scenario)
     allowed = (
         "a cg.Model, such as the Scenario of a module, or a function with @cg.model"
@@ -169,7 +169,7 @@ def checked_model(scenario: Any) -> Model:
 
 
 class Replications(NamedTuple):
-    """Requested runs: each of some policies on each of some seeds."""
+    """Requested runs of a scenario: every policy on every seed."""
 
     scenario: Model
     policies: Sequence[Any]
@@ -194,9 +194,9 @@ _ENGINE = ContextVar("engine", default=("auto", 0))
 
 @contextmanager
 def studies_on(engine: str = "auto", jobs: int = 0) -> Iterator[None]:
-    """Use an engine for studies with engine "auto" in this context.
+    """Set the engine of studies with engine="auto" within a with block.
 
-    "auto" leaves the outer engine unchanged. jobs: that they simulate together.
+    "auto" leaves the outer engine unchanged. jobs: number simulated in total.
     """
     check_one_of("engine", engine, ENGINES)
     outer, more = _ENGINE.get()
@@ -205,10 +205,10 @@ def studies_on(engine: str = "auto", jobs: int = 0) -> Iterator[None]:
 
 
 def engine_for(engine: str, wanted: Iterable[Replications], jobs: int) -> str:
-    """Return the engine of runs: "simpy", or compiled where possible.
+    """Return the engine for runs, which is compiled if possible, otherwise "simpy".
 
-    jobs: that a process simulates. Raises InputError if "compiled" is requested but not
-    possible.
+    jobs: number that one process simulates. Raises InputError if "compiled" is
+    requested but not possible.
     """
     check_one_of("engine", engine, ENGINES)
     outer, more = _ENGINE.get()
@@ -238,7 +238,7 @@ class Runs:
     )
 
     def _of(self, scenario: Model) -> dict[tuple[str, int], Outcome]:
-        """Return the outcomes by policy and seed; a known object is not hashed."""
+        """Return outcomes by policy and seed; a known scenario is not hashed again."""
         if id(scenario) not in self._met:
             self._met[id(scenario)] = (
                 scenario,
@@ -247,7 +247,7 @@ class Runs:
         return self._met[id(scenario)][1]
 
     def outcome(self, scenario: Model, policy: Any, seed: int) -> Outcome:
-        """Return the outcome of a run, or its error."""
+        """Return the outcome of a run, or its error as text."""
         return self._of(scenario)[label(policy), seed]
 
     def figures(self, scenario: Model, policy: Any, seed: int) -> dict[str, Any]:
@@ -272,11 +272,11 @@ def replicate(
     engine: str = "auto",
     keep: Callable[[Run], Outcome] | None = None,
 ) -> Runs:
-    """Carry out the requested runs, each once.
+    """Carry out the requested runs, each only once.
 
-    executor, engine: as in `compare`. store: keeps outcomes, and returns those that it
-    has. keep: returns the outcome of a run, which then has its records; a function of a
-    module. None: the outcome of its subject.
+    executor, engine: as in `compare`. store: saves outcomes and supplies saved ones.
+    keep: module-level function that returns the outcome of a run with records; None:
+    the outcome of the subject, without records.
     """
     wanted = list(wanted)
     pairs = {
@@ -310,10 +310,10 @@ def carried_out(
     executor: Executor | int | None,
     store: Store | None,
 ) -> list[list[list[Any]]]:
-    """Return a function's outcomes of the blocks of each task, or those in the store.
+    """Return the outcomes per task and block, computed by a function or from the store.
 
-    shapes: the number of outcomes of each block of each task. jobs: that each task
-    simulates, for the progress bar.
+    shapes: the number of outcomes of each block of each task. jobs: number of jobs that
+    each task simulates, for the progress bar.
     """
     first = store.take_numbers(len(tasks)) if store else 0
     done = {
@@ -356,7 +356,7 @@ def _blocks(wanted: Iterable[Replications]) -> list[Block]:
 
 
 def _key(scenario: Model) -> Hashable:
-    """Return equal keys for equal scenarios without user code that can be hashed."""
+    """Return a scenario's key: itself if hashable without user code, else its id."""
     try:
         hash(scenario)
     except TypeError:
@@ -371,7 +371,7 @@ def _work(blocks: Sequence[Block]) -> int:
 
 
 def _seconds(block: Block) -> float:
-    """Return roughly how long one policy of a block takes."""
+    """Estimate the computing time of one policy of a block, seconds."""
     subject = subject_of(block.scenario)
     return RUN_S + subject.work / subject.pace_per_s
 
@@ -418,7 +418,7 @@ def _outcomes(block: Block) -> list[Outcome]:
 
 
 def _or_error(made: Callable[[], Any]) -> Any:
-    """Return the result, or the error as text, including SystemExit."""
+    """Call a function; return its result or, even for SystemExit, its error as text."""
     try:
         return made()
     except KeyboardInterrupt:

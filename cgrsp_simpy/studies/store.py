@@ -1,4 +1,4 @@
-"""Results directories: identity of a study, and finished work to resume from."""
+"""Results directories: identity of a study, and its finished tasks for resuming."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ PACKAGES = ("cgrsp_simpy", "simpy", "numpy", "scipy")
 @contextmanager
 @checked
 def verifying(sample: Count, seed: int = 0) -> Iterator[Checked]:
-    """Let a study repeat some finished tasks of its results directory and compare them.
+    """Make studies in a with block repeat finished tasks and compare the outcomes.
 
     Nothing is written. sample: number of tasks, drawn by the seed; all if there are
-    fewer. Raises InputError, in the study, for an unfinished directory, and after it
-    for a stray file.
+    fewer. Raises InputError for an unfinished directory during the study, and for a
+    stray file after it.
     """
     checked = Checked(sample, seed)
     with within(_CHECKED, checked):
@@ -55,7 +55,7 @@ def verifying(sample: Count, seed: int = 0) -> Iterator[Checked]:
 
 @dataclass
 class Checked:
-    """Tasks that were repeated; those with other outcomes; files not repeated yet."""
+    """Verification result: repeated tasks, those that differ, and files left."""
 
     sample: int
     seed: int
@@ -64,7 +64,7 @@ class Checked:
     left: dict[int, Path] = field(default_factory=dict)
 
     def choose(self, store: Store) -> None:
-        """Draw the tasks of a directory."""
+        """Draw the tasks of a results directory that are repeated."""
         done = store.numbers()
         if not done:
             raise InputError(f"{store.path} holds no finished tasks")
@@ -79,9 +79,9 @@ _CHECKED: ContextVar[Checked | None] = ContextVar("checked", default=None)
 class Store:
     """The results directory of one study.
 
-    path: created if missing. configuration: JSON-serialisable parameters of the study;
-    data: lists by their digests. Raises InputError if the directory is another study's
-    or version's, or cannot be written.
+    path: created if missing. configuration: JSON-serialisable parameters of the study.
+    data: lists by digest. Raises InputError if the directory belongs to another study
+    or version, or cannot be written.
     """
 
     def __init__(
@@ -167,9 +167,9 @@ class Store:
         return first
 
     def load(self, number: int, shape: Sequence[int]) -> list[list[Any]] | None:
-        """Return the outcomes of a task; None if unfinished or if a run of it failed.
+        """Return the outcomes of a task; None if unfinished or if one run failed.
 
-        shape: the number of outcomes of each of its units.
+        shape: the number of outcomes of each of its blocks.
         """
         if self._checked and number in self._checked.tasks:
             return None  # run again
@@ -205,7 +205,7 @@ class Store:
         ).hexdigest()
 
     def save(self, number: int, outcomes: Sequence[Sequence[Outcome]]) -> None:
-        """Keep the outcomes of a task; while verifying, compare them."""
+        """Save the outcomes of a task; while verifying, compare them instead."""
         if self._checked:
             self._checked.left.pop(number, None)
             kept = self._kept(number, [len(unit) for unit in outcomes])
@@ -224,14 +224,14 @@ class Store:
         )
 
     def write(self, name: str, text: str) -> None:
-        """Write a file, whole or not at all; nothing while verifying."""
+        """Write a file atomically; do nothing while verifying."""
         if not self._checked:
             # a path that is not UTF-8 has surrogates, which JSON escapes so
             write_whole(self.path / name, text.encode(errors="backslashreplace"))
 
 
 def kept_json(path: Path) -> Any:
-    """Read a JSON file of a results directory; InputError if that is impossible."""
+    """Read a JSON file of a results directory; InputError if it cannot be read."""
     with faults_of(path):
         check_size(path.stat().st_size)
         content = path.read_bytes()
@@ -242,12 +242,12 @@ def kept_json(path: Path) -> Any:
 
 
 def damaged(path: Path) -> InputError:
-    """Return the error of an altered file of a results directory."""
+    """Return the error for a damaged or altered file of a results directory."""
     return InputError(f"{path} is damaged or altered; remove it")
 
 
 def _check_no_links(path: Path) -> None:
-    """Reject a results directory with links, so that nothing outside is changed."""
+    """Raise InputError for a results directory with links or special files."""
     with faults_of(path):
         foreign = [
             entry.path
@@ -308,7 +308,7 @@ def _json(value: Any) -> str:
 
 
 def _plain(outcome: Any) -> Any:
-    """Return an outcome for JSON, which has neither NaN nor infinity."""
+    """Convert an outcome for JSON, which has neither NaN nor infinity."""
     if isinstance(outcome, float) and not math.isfinite(outcome):
         return {"float": str(outcome)}
     if isinstance(outcome, dict):
@@ -329,7 +329,7 @@ def _outcome(kept: Any) -> Any:
 
 
 def _difference(there: Any, here: Any, name: str = "") -> tuple[str, str, str] | None:
-    """Return the first field in which two values differ, with both values, or None."""
+    """Return the first field in which two values differ, with its values, or None."""
     if isinstance(there, dict) and isinstance(here, dict):
         pairs = [
             (key, there.get(key), here.get(key))
@@ -373,7 +373,7 @@ def open_store(
     seeds: Sequence[int],
     **more: Any,
 ) -> Store | None:
-    """Open a study's results directory, identified by all that it depends on."""
+    """Open a study's results directory, identified by all inputs of the study."""
     if out is None:
         return None
     identity = Identity()

@@ -49,7 +49,7 @@ class Results(Protocol):
         """One dict per scenario, policy and seed; failed runs have "error"."""
 
     def as_dict(self) -> dict[str, Any]:
-        """Return means and differences as plain values; None if undefined."""
+        """Return means and differences as plain values; an undefined value is None."""
 
     @property
     def failures(self) -> list[Row]:
@@ -65,7 +65,7 @@ class Results(Protocol):
         return to_pandas(self.rows)
 
     def to_json(self, path: str | Path) -> None:
-        """Write means and differences to a JSON file, over an existing one."""
+        """Write means and differences to a JSON file; overwrite an existing one."""
         Path(path).write_text(self.json(), encoding="utf-8")
 
     def json(self) -> str:
@@ -78,7 +78,7 @@ class Results(Protocol):
 
     @property
     def _held(self) -> str:
-        """One line: scenario, policies and seeds."""
+        """Scenario, policies and seeds in one line."""
 
     def __repr__(self) -> str:
         failed = f", {_failed(self)}," if self.failures else ""
@@ -106,7 +106,7 @@ class Study(HoldsPolicies, Results):
 
     @property
     def _report(self) -> Report | type[Report]:
-        """The report, or its class, that describes the figures."""
+        """The Report, or its class, that describes the figures."""
         raise NotImplementedError
 
     @property
@@ -116,19 +116,19 @@ class Study(HoldsPolicies, Results):
 
     @property
     def metrics(self) -> Mapping[str, Metric]:
-        """Descriptions of the figures; by name alone, if the model declares none."""
+        """Descriptions of the figures; their names if the model declares none."""
         return self._report.metrics or {
             name: Metric(name.replace("_", " ")) for name in self.figures
         }
 
     @property
     def shown(self) -> Sequence[str]:
-        """The figures of the table."""
+        """The figures shown in the table."""
         return self._report.shown or self.figures
 
     @property
     def tested(self) -> Sequence[str]:
-        """The figures that are compared."""
+        """The figures tested against the first policy."""
         return self._report.tested or self.figures
 
     @property
@@ -143,12 +143,12 @@ class Study(HoldsPolicies, Results):
 
     @property
     def common(self) -> str:
-        """Shared data of several seeds' runs; "" if they are independent."""
+        """Noun for what runs of several seeds share; "" for independent seeds."""
         return ""
 
     @property
     def clusters(self) -> list[int]:
-        """Per seed, which of `common` its runs have; the seeds if independent."""
+        """Per seed, its cluster of shared data; the seeds if they are independent."""
         return self.seeds
 
     @property
@@ -159,7 +159,7 @@ class Study(HoldsPolicies, Results):
     def independent(self, *values: Sequence[float]) -> list[list[float]]:
         """Return values per replication: means of clusters, or the values themselves.
 
-        values: by seed; a seed with a NaN is left out of all.
+        values: sequences by seed; a seed with a NaN in one is omitted from all.
         """
         if not self.common:
             return [list(column) for column in values]
@@ -171,7 +171,7 @@ class Study(HoldsPolicies, Results):
         return [cluster_means(column, self.clusters) for column in known]
 
     def mean_over(self, values: Sequence[float]) -> Mean:
-        """Return the mean of values by seed over replications, with its interval."""
+        """Return the mean, with its interval, over replications; values: by seed."""
         return mean(self.independent(values)[0], in_order=bool(self.common))
 
     @property
@@ -198,8 +198,8 @@ class Study(HoldsPolicies, Results):
     def values(self, policy: str, figure: str) -> list[float]:
         """Return a figure of a policy by seed, in the order of the seeds.
 
-        NaN if the run failed; infinite for all seeds if it is for one. policy: its
-        label. Raises InputError for an unknown policy or figure.
+        NaN if the run failed; if it is infinite for one seed, infinite for all. policy:
+        its label. Raises InputError for an unknown policy or figure.
         """
         check_one_of("policy", policy, self.policies)
         if self.figures:  # otherwise all runs have failed
@@ -213,7 +213,7 @@ class Study(HoldsPolicies, Results):
         return [math.inf] * len(values) if math.inf in values else values
 
     def means(self) -> dict[str, dict[str, Mean]]:
-        """Return policy -> figure -> mean with 95 % interval; InputError if unknown."""
+        """Return policy -> figure -> mean with 95 % interval; InputError for others."""
         figures = self.figures
         return _by_policy(
             {
@@ -333,7 +333,7 @@ class Study(HoldsPolicies, Results):
 
 
 class _Named(dict[str, Value]):
-    """A dict that raises InputError for an unknown key. what: the kind of keys."""
+    """A dict that raises InputError for an unknown key. what: noun for a key."""
 
     def __init__(self, what: str, entries: Mapping[str, Value]) -> None:
         super().__init__(entries)
@@ -353,7 +353,7 @@ def _by_policy(
 
 
 def mean_of(study: Study) -> str:
-    """Describe the figures of a study's table."""
+    """Return a description of the figures in a study's table."""
     seeds = len(study.seeds)
     text = f"{'mean of ' * (seeds > 1)}{many(seeds, 'seed')}{clustered(study)}"
     return (
@@ -364,12 +364,12 @@ def mean_of(study: Study) -> str:
 
 
 def clustered(study: Study) -> str:
-    """Describe the independent replications, if fewer than the seeds."""
+    """Return the number of independent replications as text, "" if all seeds are."""
     return f", n = {many(study.n, study.common)}" if study.common else ""
 
 
 def counted(noun: str, names: Sequence[str]) -> str:
-    """Return names after their noun; of many, the first four and their number."""
+    """Format names after their noun; from six on, their number and the first four."""
     plural = f"{noun.removesuffix('y')}{'ies' if noun.endswith('y') else 's'}"
     if len(names) == 1:
         return f"{noun} {names[0]}"
@@ -378,12 +378,12 @@ def counted(noun: str, names: Sequence[str]) -> str:
 
 
 def many(number: int, noun: str) -> str:
-    """Return a number of things as text."""
+    """Format a count with its noun."""
     return f"{number} {noun}{'s' * (number != 1)}"
 
 
 def failure_lines(study: Results) -> list[str]:
-    """Return a line on failed runs, with the first error."""
+    """Return a list of one line on failed runs, with the first error, or of none."""
     failures = study.failures
     if not failures:
         return []
@@ -397,7 +397,7 @@ def _failed(study: Results) -> str:
 
 
 def interval(value: Mean, count: int, sign: str = "") -> str:
-    """Return a mean and its half width as text, with n if it is not `count`."""
+    """Format a mean and its half width, with n if it differs from `count`."""
     if math.isnan(value.mean):
         return "-"
     half = 0.0 if math.isnan(value.low) else value.half_width
@@ -409,7 +409,7 @@ def interval(value: Mean, count: int, sign: str = "") -> str:
 
 
 def _holm(differences: Mapping[str, Mapping[str, Mean]]) -> dict[str, dict[str, float]]:
-    """Return p-values adjusted over all tested policies and figures."""
+    """Return p-values with Holm's adjustment over all tested policies and figures."""
     adjusted = iter(
         holm([value.p for row in differences.values() for value in row.values()])
     )
@@ -420,7 +420,7 @@ def _holm(differences: Mapping[str, Mapping[str, Mean]]) -> dict[str, dict[str, 
 
 
 def stars(p: float) -> str:
-    """Return the marks of a p-value, padded to three."""
+    """Return the stars of a p-value, padded to three characters."""
     return f"{'*' * ((p < 0.05) + (p < 0.01) + (p < 0.001)):<3}"
 
 

@@ -1,4 +1,4 @@
-"""A model as the subject of a study: its policies, draws, runs and their outcomes."""
+"""How studies use a model: its policies, draws, runs and their outcomes."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ FEW = 5  # names that an error lists in full
 class Parameter(NamedTuple):
     """A parameter of a model.
 
-    name: with those of the parts that hold it, as in "terms.warm_s". value: at present.
-    owner: the class that declares it. meaning: in words, if it is declared.
+    name: full name, including parts that contain it, such as "terms.warm_s". value:
+    current value. owner: class that declares it. meaning: description, if declared.
     """
 
     name: str
@@ -38,7 +38,7 @@ class Parameter(NamedTuple):
 
     @property
     def hint(self) -> Any:
-        """Its type; that of its value if none is declared."""
+        """The declared type; if none is declared, the type of the value."""
         try:
             return hints(self.owner)[self.name.rpartition(".")[2]]
         except (KeyError, NameError):
@@ -46,12 +46,12 @@ class Parameter(NamedTuple):
 
 
 class Subject:
-    """How studies run a model; `Model.subject` names the class.
+    """Interface by which studies run a model; `Model.subject` names the class.
 
-    report: the model's Report. common: what runs of several seeds share, such as a
-    starting day on a replayed market; "" if they are independent. is_random: whether
-    results depend on the seed; if not, a single run is made. pace_per_s: jobs per
-    second that one process simulates, roughly, for estimates of computing time.
+    report: the model's Report. common: noun for what runs of several seeds share, such
+    as a starting day on a replayed market; "" if they are independent. is_random:
+    whether results depend on the seed; if not, a single run is made. pace_per_s: jobs
+    per second that one process simulates, roughly, for estimates of computing time.
     """
 
     common: str = ""
@@ -73,32 +73,32 @@ class Subject:
         return self.work * len(policies)
 
     def make_policy(self, policy: Any) -> Any:
-        """Return a policy from its text; a function is returned unchanged.
+        """Create a policy from its text; return a function unchanged.
 
         Texts: "name", "name:parameter=2" or "own.py:function". Raises InputError for an
-        unknown name, parameter or file, or a value that is not allowed.
+        unknown name, parameter or file, or an invalid value.
         """
         return chosen(self.model.policy_label, policy, self.model.policies)
 
     def default_policies(self) -> Sequence[str]:
-        """Return the policies that a comparison takes by default."""
+        """Return the policies that a comparison runs by default."""
         names = self.model.compared or tuple(self.model.policies)
         return tuple(name for name in names if name not in self.left_out())
 
     def left_out(self) -> Mapping[str, str]:
-        """Return the policies that a comparison leaves out by default -> the reason."""
+        """Return a mapping: policy that a comparison omits by default -> reason."""
         return {}
 
     def is_random_under(self, policies: Sequence[Any]) -> bool:
-        """Whether results of these policies depend on the seed."""
+        """Return whether results of these policies depend on the seed."""
         return self.is_random
 
     def in_common(self, seed: int) -> int:
-        """Return which of `common` the runs of a seed share, or the seed."""
+        """Return a seed's cluster of shared data, or the seed if it is independent."""
         return seed
 
     def draw(self, seed: int) -> Any:
-        """Draw the arrivals, which all policies share on a seed."""
+        """Draw the arrivals of a seed, which are the same for all policies."""
         return list(self.model.arrivals(Draw(seed)))
 
     def simulation(
@@ -149,7 +149,7 @@ class Subject:
         return None
 
     def outcome(self, run: Any) -> Any:
-        """Return what a study keeps of a run, as plain values: its summary."""
+        """Return what a study saves of a run, as plain values: its summary."""
         return run.summary()
 
     def figures(self, outcome: Any) -> dict[str, Any]:
@@ -158,7 +158,7 @@ class Subject:
 
     @property
     def parts(self) -> dict[str, Any]:
-        """The parameters that are parts, which have parameters of their own."""
+        """The parameters that are parts, that is, have parameters themselves."""
         return parts_of(self.model)
 
     @property
@@ -167,7 +167,7 @@ class Subject:
         return {item.name: item for item in _parameters(self.model, self.parts)}
 
     def full_names(self, names: Iterable[str]) -> dict[str, str]:
-        """Return the full names of parameters; InputError for another name.
+        """Return the full names of parameters; InputError for an unknown name.
 
         "warm_s" is short for "terms.warm_s" if no other part has a parameter of that
         name.
@@ -192,26 +192,26 @@ class Subject:
         return {name: every[name] for name in names}
 
     def completed(self, parameters: dict[str, Any]) -> dict[str, Any]:
-        """Return parameters by full name, with values in place of abbreviations."""
+        """Return parameters by full name, with abbreviated values expanded."""
         return parameters
 
     def details(self, run: Any) -> tuple[Sequence[Table], Mapping[str, Any]]:
-        """Return further tables on a run, and their content for JSON."""
+        """Return additional tables on a run, and their content for JSON."""
         return (), {}
 
     def study_details(self, study: Any) -> tuple[Sequence[Table], Mapping[str, Any]]:
-        """Return further tables on a comparison, and their content for JSON."""
+        """Return additional tables on a comparison, and their content for JSON."""
         return (), {}
 
     def check_effective(self, names: Sequence[str], policies: Sequence[Any]) -> None:
-        """Raise InputError for a parameter without effect under all these policies."""
+        """Raise InputError for a parameter that affects none of these policies."""
 
     def varied(self, **parameters: Any) -> Any:
-        """Return the model with other parameters, for sweeps.
+        """Return the model with changed parameters, for sweeps.
 
-        parameters: by name; one of a part as "terms.warm_s", or as "warm_s" if no other
-        part has that name. Raises InputError for an unknown name, or a value that is
-        not allowed.
+        parameters: by name; that of a part as "terms.warm_s", or as "warm_s" if no
+        other part has that name. Raises InputError for an unknown name or an invalid
+        value.
         """
         if not is_dataclass(self.model):
             raise InputError(
@@ -232,7 +232,7 @@ class Subject:
 
 
 def subject_of(model: Model) -> Subject:
-    """Return the subject by which studies run a model."""
+    """Return the Subject of a model."""
     kind: type[Subject] = model.subject or Subject
     return kind(model)
 
@@ -244,7 +244,7 @@ def parts_of(part: Any) -> dict[str, Any]:
 
 
 def replaced(part: Any, parts: Mapping[str, Any], parameters: Mapping[str, Any]) -> Any:
-    """Return a dataclass with other parameters by full name; parts: its dataclasses."""
+    """Return a dataclass with changed parameters; parts: its dataclass fields."""
     direct, inner = dict[str, Any](), dict[str, dict[str, Any]]()
     for full, value in parameters.items():
         name, _, rest = full.partition(".")
@@ -261,7 +261,7 @@ def replaced(part: Any, parts: Mapping[str, Any], parameters: Mapping[str, Any])
 
 
 def _parameters(part: Any, parts: Mapping[str, Any]) -> Iterator[Parameter]:
-    """Yield the parameters of a part, those of its parts behind each of them."""
+    """Yield the parameters of a part, each followed by its own parameters."""
     texts = meanings(part) if is_dataclass(part) else {}
     for name in _names(part):
         yield Parameter(name, getattr(part, name), type(part), texts.get(name, ""))

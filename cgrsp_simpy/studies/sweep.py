@@ -48,15 +48,15 @@ def sweep(
 ) -> Sweep:
     """Compare policies on the same seeds at every point of a grid.
 
-    Runs that several points share are run once.
+    A run that several points have in common is carried out once.
 
         sweep(day, {"name": "hectic", "slots": range(3, 11)}, ["fifo", "rh"], range(30))
 
-    scenario: of any module, or a function with `@cg.model`, whose parameters are
-    varied; or a function that returns a scenario, such as `day`. grid: name -> a value,
-    or a list of values, of which all combinations are taken. A name is a parameter of
+    scenario: a scenario of any module, or a function with `@cg.model`, whose parameters
+    are varied; or a function that returns a scenario, such as `day`. grid: name -> a
+    value or a list of values; all combinations are compared. A name is a parameter of
     `scenario` ("slots"), or of a named policy ("rh:reserve"). The other arguments are
-    those of `compare`. Raises InputError for what is not allowed, or another study's
+    those of `compare`. Raises InputError for an invalid argument, or another study's
     directory; WorkerError if the executor fails.
     """
     scenario = as_model(scenario)
@@ -162,7 +162,7 @@ def _scenario(
 def policies_at(
     point: Point, named: Mapping[str, Any], scenario: Model
 ) -> dict[str, Any]:
-    """Return the policies of a point by label, with the point's parameters."""
+    """Return the policies by label, with their parameters at a point."""
     texts = dict(named)
     for name, value in point.items():
         if ":" in name:  # a parameter of a policy
@@ -195,7 +195,7 @@ class Sweep(Results):
     def at(self, **where: Any) -> Comparison:
         """Return the comparison at the one matching point, such as `at(slots=7)`.
 
-        Raises InputError for a name that is not in the grid, or if not exactly one
+        Raises InputError for a name that is not in the grid, or unless exactly one
         point matches.
         """
         for name in where:
@@ -221,7 +221,7 @@ class Sweep(Results):
         return [{**point, **row} for point, study in self for row in study.rows]
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the figures of all points, each row with what varies."""
+        """Return the figures of all points, with the varied parameters in each row."""
         parts = [(point, study.as_dict()) for point, study in self]
         first = parts[0][1]
         rows = {
@@ -243,7 +243,7 @@ class Sweep(Results):
 
     @property
     def tables(self) -> list[Table]:
-        """Means with 95 % intervals."""
+        """Means with 95 % intervals per point and policy."""
         shown = [
             name
             for name in self.studies[0].shown

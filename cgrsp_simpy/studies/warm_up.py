@@ -1,4 +1,4 @@
-"""Length of the warm-up of a steady-state simulation, from pilot runs."""
+"""Warm-up length of a steady-state simulation, estimated from pilot runs."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ COLUMNS = {"wait": "start_s", "response": "finish_s"}  # of a cg.Model: ends of 
 class WarmUp:
     """A suggested warm-up, and the pilot runs that it is based on.
 
-    time: end of the transient, in the model's unit of time. figure: what was observed,
-    such as "desk queue". seeds: number of pilot runs. times, means: ends of equal spans
-    of time, and the mean in each over the pilot runs.
+    time: end of the transient, in the model's unit of time. figure: the observed
+    series, such as "desk queue". seeds: number of pilot runs. times, means: ends of
+    equal time intervals, and the mean over the pilot runs in each interval.
     """
 
     time: float
@@ -50,15 +50,15 @@ def warm_up_time(
     seeds: Iterable[int] = range(10),
     spans: int = 200,
 ) -> WarmUp:
-    """Suggest a warm-up by MSER-5, from the mean of pilot runs per span of time.
+    """Suggest a warm-up by MSER-5, from the mean over pilot runs per time interval.
 
-    scenario, policy: as in `simulate`; a warm-up that the function sets has no
-    influence. monitor: of a function: the name of what is observed; by default the only
-    monitor. what: as in `series` of the run ("wait", "queue", "level", "value" ...); of
-    a cg.Model "wait", by the start of a job, or "response", by its completion. seeds:
-    of the pilot runs; five or more are advisable. spans: their number, at least 10.
-    Raises InputError for an unknown monitor or series, if a span lacks observations, or
-    if the transient lasts longer than half of the runs, which are then too short.
+    scenario, policy: as in `simulate`; a warm-up that the function sets is ignored.
+    monitor: for a function, the name of the observed monitor; default: the only
+    monitor. what: as in `FunctionRun.series` ("wait", "queue", "level", "value" ...);
+    for a cg.Model "wait", by start time, or "response", by completion time. seeds:
+    seeds of the pilot runs; five or more are advisable. spans: number of time
+    intervals, at least 10. Raises InputError for an unknown monitor or series, an
+    interval without observations, or runs of less than twice the transient.
     """
     check_whole("spans", spans, least=10)
     model, seeds = checked_model(scenario), check_seeds(seeds)
@@ -93,7 +93,7 @@ def warm_up_time(
 
 
 def _pilot(run: Any, monitor: str | None, what: str) -> tuple[Any, Any, float]:
-    """Return the times and values of a pilot run, and its end."""
+    """Return the times and values that a pilot run observed, and its end time."""
     if isinstance(run, FunctionRun):
         names = list(run.plan.series)
         if not names:
@@ -118,7 +118,7 @@ def _pilot(run: Any, monitor: str | None, what: str) -> tuple[Any, Any, float]:
 
 
 def _per_span(times: Any, values: Any, edges: Any, what: str) -> np.ndarray[Any, Any]:
-    """Return the mean of the observations, or the average level, between the edges."""
+    """Return the mean of the observations, or the time average, between the edges."""
     if what in OBSERVED:
         number, _ = np.histogram(times, edges)
         total, _ = np.histogram(times, edges, weights=values)

@@ -31,10 +31,11 @@ next.
 # 3. change the state;
 # 4. put the events on the list that follow from it.
 #
-# An arrival puts the next arrival on the list. The beginning of a service puts its end
-# on the list, the departure. In Python the list is a **heap**: `heappush` enters a
-# notice, and `heappop` removes and returns the smallest one. Tuples are compared from
-# the left, so this is the earliest. `claim` checks a sentence of the text by a result.
+# An arrival puts the next arrival on the list. The beginning of a service puts the
+# departure, which is its end, on the list. In Python the list is a **heap**: `heappush`
+# enters a notice, and `heappop` removes and returns the smallest one. Tuples are
+# compared from the left, so this is the earliest. `claim` checks a sentence of the text
+# against a result.
 
 # %%
 import heapq
@@ -185,8 +186,8 @@ draw()
 # the same.
 #
 # **"A clock that ticks every 2 minutes gives the same result."** It notices arrivals
-# and departures too late, and the delays add up in the queue. Ticks of a second are
-# nearly right, but they are more than a hundred per event.
+# and departures too late, and the delays add up in the queue. With ticks of one second
+# the result is nearly right, but there are more than a hundred ticks per event.
 #
 # **"If two events have the same time, their order does not matter."** A shop closes at
 # minute 480, and a customer arrives at minute 480. Order decides whether the customer

@@ -268,8 +268,8 @@ print("litres, and minute at which the car gets them:", served)
 print(claim("30 litres wait behind 50", served[2] == (30, 60), equal=True))
 
 # %% [markdown]
-# At minute 15 the tank holds 40 litres, enough for the third car. It waits all the
-# same, because the second car is before it and needs 50.
+# At minute 15 the tank holds 40 litres, enough for the third car. It waits
+# nevertheless, because the second car is ahead of it and needs 50 litres.
 #
 # ## Events of your own, and conditions
 # `env.event()` is an event without a time. It occurs when some process calls
@@ -301,14 +301,15 @@ print(claim("The other enters at 30, with key and staff", other.value, equal=30)
 
 # %% [markdown]
 # ## Three misconceptions
-# **"A call of the function starts the process."** It only makes a generator. Without
+# **"A call of the function starts the process."** It only creates a generator. Without
 # `env.process` nothing happens.
 #
 # **"`env.timeout(4)` delays the process."** Only `yield env.timeout(4)` does. Without
-# `yield` the event is made and nobody waits for it: no error, and a service of 0 min.
+# `yield` the event is created, but no process waits for it: there is no error, and the
+# service takes 0 min.
 #
 # **"The server is free again when the customer's process ends."** Without `with` (or
-# `release`) it stays taken for ever, and all others wait in vain.
+# `release`) it stays busy forever, and all other customers wait without end.
 
 
 # %%

@@ -7,13 +7,13 @@ one simulated day is not a result.
 # %% [markdown]
 # Lecture 2 measured waits in a list. Here we measure everything that a bank's manager
 # may ask for: waits, the length of the queue, the utilisation of the teller. Then we
-# repeat the day, because a single day says little.
+# repeat the day, because a single day is weak evidence.
 #
 # ## Two kinds of average
 # A wait belongs to a customer, and its mean is an average **over customers**. The
-# length of the queue belongs to a moment, and its mean is an average **over time**:
-# each length counts for as long as it lasts. It is the area under the curve of the
-# queue length, divided by the time. These are the four customers of lecture 1.
+# length of the queue belongs to a point in time, and its mean is an average **over
+# time**: each length counts for as long as it lasts. It is the area under the curve of
+# the queue length, divided by the time. These are the four customers of lecture 1.
 
 # %%
 from itertools import pairwise
@@ -232,14 +232,16 @@ draw()
 # ## Three misconceptions
 # **"The mean of the recorded lengths is the mean length of the queue."** It counts a
 # length that lasts a second as much as one that lasts an hour. On the ten days above it
-# is too high by more than 5 % on average: lengths are recorded when much happens.
+# is too high by more than 5 % on average, because more lengths are recorded in busy
+# periods.
 #
-# **"11 % more customers wait about 11 % longer."** Arrivals every 4.5 instead of every
-# 5 minutes are 11 % more. In the study the mean wait rises by more than a quarter.
+# **"11 % more customers wait about 11 % longer."** One arrival every 4.5 instead of
+# every 5 minutes means 11 % more customers. In the study the mean wait rises by more
+# than a quarter.
 #
-# **"95 % of the days lie in the 95 % interval."** The interval is for the mean over
-# all days, not for a day. It becomes narrower with more replications, and the days do
-# not.
+# **"95 % of the days lie in the 95 % interval."** The interval is for the mean over all
+# days, not for a day. It becomes narrower with more replications, but the variation
+# between days does not.
 
 # %%
 recorded = np.array([run.series("teller", "queue")[1].mean() for run in days])

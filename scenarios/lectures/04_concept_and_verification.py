@@ -10,9 +10,9 @@ check finds more than two, and one fault is found by a single formula alone.
 # on to another hospital. **How many beds does the ward need, so that fewer than one
 # urgent patient in sixteen is sent on?**
 #
-# A model is made for a question. What it contains is written down before any code, in
-# words that the head of the ward can read and correct. This is the **conceptual
-# model**:
+# A model is made for a question. Before any code, we write down the content of the
+# model in words that the head of the ward can read and correct. This is the
+# **conceptual model**:
 #
 # | | in the model | left out, and why |
 # |---|---|---|
@@ -39,9 +39,9 @@ check finds more than two, and one fault is found by a single formula alone.
 # writes a **trace**: a line per event.
 #
 # **Verification** asks: does the program do what the conceptual model says?
-# (**Validation**, lecture 5, asks whether the model is like the real ward.) To see what
-# our checks are worth, the program has four faults built in, to be switched on by name
-# (search for `fault`). Each is a mistake of one or two lines that is made in practice.
+# (**Validation**, lecture 5, asks whether the model is like the real ward.) To test our
+# checks, the program contains four faults that can be switched on by name (search for
+# `fault`). Each is a mistake in one or two lines that also occurs in practice.
 
 # %%
 from functools import partial
@@ -206,8 +206,8 @@ def extremes(fault):
 # waits, and formula **B** gives the share that is sent on, for any distribution of the
 # stay. If nobody is urgent and stays are exponential, the ward is M/M/c (lecture 2,
 # with c servers), and formula **C** gives the share that has to wait. A program passes
-# if the mean of ten runs lies within 25 % of the formula. For this the half width of
-# ten runs must be smaller: we ask for 20 %.
+# if the mean of ten runs lies within 25 % of the formula. This requires that the half
+# width of ten runs is smaller: we require 20 %.
 
 # %%
 LOAD = 96 / 12  # mean number of busy beds if nobody is sent on
@@ -261,12 +261,13 @@ print(claim("Extreme values find none of the four", finds[:, 3].sum(), equal=0))
 
 # %% [markdown]
 # The program without a fault passes all six checks. Every fault is found, but no check
-# finds more than two. The case by hand sees wrong rules, and never a wrong
-# distribution, because its stays are given. Conservation and Little's law see patients
-# who are counted wrongly. The mean that was taken for the median is found by formula B
-# alone: with formula C the stays are exponential, so the faulty line has no effect.
-# Extreme values find none of these four, but may find the next one. So use many small
-# checks that look at different things, and ask which faults each could find.
+# finds more than two. The case by hand detects wrong rules, but never a wrong
+# distribution, because its stays are given. Conservation and Little's law detect errors
+# in counting patients. Only formula B detects that the mean was used as the median: in
+# the check with formula C the stays are exponential, so the faulty line has no effect.
+# Extreme values detect none of these four faults, but may detect another one. So use
+# many small checks of different properties, and ask which faults each of them can
+# detect.
 #
 # ## The answer, and what a fault does to it
 # Twenty runs of 2,000 patients per alternative, all with the same seeds.
@@ -293,10 +294,10 @@ flattered = cg.statistics.mean(pct["12 beds, stay from arrival"] - pct["12 beds"
 print(claim("A stay from the arrival shows too few", flattered, below=0))
 
 # %% [markdown]
-# Eleven beds are too few, twelve are enough. With the mean taken for the median, the
-# answer would be "more than twelve": more than one urgent patient in ten is sent on.
-# With the stay counted from the arrival, the ward looks better than it is. Such faults
-# are found last, because nobody asks for the reason for a good result.
+# Eleven beds are too few, twelve are enough. If the mean is used as the median, the
+# answer is "more than twelve": more than one urgent patient in ten is sent on. With the
+# stay counted from the arrival, the ward looks better than it is. Such faults are often
+# found late, because nobody looks for the cause of a good result.
 
 # %% The figure
 

@@ -106,9 +106,9 @@ print(f"tuned: repairs {100 * (tuned - 1):.0f} % longer")
 # ## An interval for the difference
 # The difference model - system per day is one observation; ten days give a 95 %
 # confidence interval (Student's t). Both sides have the same jobs, so most of the
-# variation cancels. Next to it: for how many of the 20 logs does the interval exclude
-# 0? For the right model one is expected. For a wrong model this is the **power** of the
-# test. With a real log it is unknown; a simulated system shows it.
+# variation cancels. The table also shows for how many of the 20 logs the interval
+# excludes 0. For the right model one is expected. For a wrong model this is the
+# **power** of the test. With a real log it is unknown; a simulated system shows it.
 
 # %%
 FIGURES = {
@@ -140,11 +140,11 @@ close = cg.statistics.mean((waits["right"] - system).mean(axis=1))
 print(claim("right to half a minute, 200 days", close, above=-0.5, below=0.5))
 
 # %% [markdown]
-# The mean wait rejects two wrong models for most logs (here for all), and shortest
-# first less often. The tuned model passes the test of the mean, because it was made to.
-# A second figure rejects it for every log: the share of repairs that begin at once. In
-# the system none does. The kind of the error shows what is missing: something that
-# delays even the jobs that find an empty bay.
+# The test of the mean wait rejects two wrong models for most logs (here for all), and
+# shortest first less often. The tuned model passes this test, because it was calibrated
+# to the mean. A second figure, the share of repairs that begin at once, rejects it for
+# every log: in the system no repair begins at once. The kind of error shows what is
+# missing: a delay that affects even jobs that find an empty bay.
 #
 # So validate with figures, and with days, that were not used for calibration. And ask
 # for a small interval, not only for one that contains 0: agree beforehand which error
@@ -215,7 +215,7 @@ with cg.plots.styled("lecture"):
 #
 # **"The interval contains 0, so the model is valid."** With logs of three days, the
 # interval of the wrong order (shortest first) contains 0 for more than half of the
-# logs. Few data accept nearly every model.
+# logs. With few data, nearly every model is accepted.
 #
 # **"The model may as well use random input."** With other random days, the
 # interval for the right model is at least twice as wide as with the days of the log.

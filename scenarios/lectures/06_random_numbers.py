@@ -153,11 +153,12 @@ print(claim("the autocorrelation is 1/5", lag, above=0.19, below=0.21))
 # good generator one time in twenty.
 #
 # ## Seeds and streams
-# A study needs many streams: one per purpose and replication. A usual mistake is to use
-# the seed of the replication for the interarrival times, and seed + 1 for the service
-# times: the service times of one replication are then made from the same numbers as the
-# interarrival times of the next. In this package, `cg.Draw(seed)("gaps")` computes the
-# start of a stream from a hash of seed and name; it is the `draw` of every `@cg.model`.
+# A study needs many streams: one per purpose and replication. A common mistake is to
+# use the seed of the replication for the interarrival times, and seed + 1 for the
+# service times: the service times of one replication are then made from the same
+# numbers as the interarrival times of the next. In this package,
+# `cg.Draw(seed)("gaps")` computes the start of a stream from a hash of seed and name;
+# it is the `draw` of every `@cg.model`.
 
 # %%
 first, second = (numbers(randu(seed), 3) for seed in (SEED, SEED + 1))
@@ -235,8 +236,8 @@ for ratio in (*ratios["RANDU"], *ratios["PCG64"]):
 # thirds longer. PCG64 gives the wait of the formula, and so does RANDU, because this
 # model never takes three successive numbers for one customer. (One of its intervals
 # just misses 1. One 95 % interval in twenty does, and with more replications it
-# contains 1.) A bad generator does harm if the model depends on its fault, and no error
-# is raised.
+# contains 1.) A bad generator distorts the results if the model depends on its fault,
+# and no error is raised.
 
 
 # %%
@@ -279,8 +280,8 @@ with cg.plots.styled("lecture"):
 # **"A generator that fails a test at the level 5 % is bad."** Of 100 samples of PCG64,
 # between 10 and 45 fail at least one of the six tests.
 #
-# **"If the generator is good, any seeds give independent streams."** See above: with
-# seed + 1 two replications share the same numbers, with PCG64, too.
+# **"If the generator is good, any seeds give independent streams."** As shown above,
+# with seed + 1 two replications share the same numbers, even with PCG64.
 
 # %%
 steps = numbers(lcg(1, 1, SEED), 1000)

@@ -74,8 +74,8 @@ print(claim("cv 1/2", cv["convolution"], above=0.47, below=0.53))
 # right. **Inversion** generates arrivals with rate 1 and converts their times by the
 # inverse of the cumulated rate. **Thinning** (Lewis and Shedler, 1979) generates
 # arrivals at the highest rate, and accepts each with probability rate(t) / highest
-# rate. A third method looks right: draw the next interarrival time with the rate at
-# the present moment. Each is a SimPy process; the unit of time is the hour.
+# rate. A third method seems right, but is wrong: draw the next interarrival time with
+# the current rate. Each is a SimPy process; the unit of time is the hour.
 
 # %%
 PER_H = [0.5] * 8 + [10.0] * 2 + [0.5] * 14
@@ -134,9 +134,9 @@ rush = per_h["present_rate"][8:10].mean()
 print(claim("loses more than half of the rush hour", rush, above=3, below=5))
 
 # %% [markdown]
-# Inversion and thinning pass the test. The rate of the present moment loses more than
-# half of the rush hour: in a quiet hour it draws a long time, which ends in the middle
-# of the rush or after it. No error is raised.
+# Inversion and thinning pass the test. The current rate loses more than half of the
+# customers of the rush hour: in a quiet hour it draws a long time, which ends in the
+# middle of the rush or after it. No error is raised.
 #
 # ## Streams
 # A **stream** is a sequence of random numbers with its own start. `draw("gaps")` in a
@@ -146,9 +146,9 @@ print(claim("loses more than half of the rush hour", rush, above=3, below=5))
 # lecture 11), and their difference is precise.
 #
 # A workshop has two mechanics and 400 jobs; one in five is urgent and takes four times
-# as long on average. Does it pay to work 5 % faster? Or to serve urgent jobs
-# first? Work is drawn in three ways: when the job arrives, when its service begins,
-# or from one stream for everything.
+# as long on average. Is it better to work 5 % faster, or to serve urgent jobs first?
+# Work is drawn in three ways: when the job arrives, when its service begins, or from
+# one stream for everything.
 
 
 # %%
@@ -318,7 +318,7 @@ print(claim("a correlation of", correlation, above=-0.67, below=-0.62))
 # 1. Give the inverse of F(x) = x^2 for 0 <= x <= 1.
 # 2. In acceptance-rejection, why should c be small?
 # 3. Why is thinning a case of acceptance-rejection?
-# 4. Why is the rate of the present moment wrong, and when does it hardly matter?
+# 4. Why is the current rate wrong, and when does it hardly matter?
 # 5. Two queueing rules have the same seed. When do they serve the same jobs?
 #
 # <details><summary>Answers</summary>

@@ -193,9 +193,9 @@ print(claim("all tests reject the gamma distribution", rejected, below=0.05))
 # %% [markdown]
 # All tests reject the exponential distribution, even with 200 calls. With all calls,
 # all tests reject the gamma distribution. A test at the level 5 % rejects the right
-# distribution for one log in twenty; another seed may show this. With very many data
-# every simple distribution is rejected. Then ask whether the difference matters for
-# the answer.
+# distribution for one log in twenty, and this may occur with another seed. With very
+# many data every simple distribution is rejected. Then ask whether the difference
+# matters for the answer.
 #
 # ## Arrivals
 # If the arrival rate is constant, calls fall evenly into the hours of the day. A
@@ -270,8 +270,9 @@ print(claim("Equal talk times: nine tenths", equal_wait / fitted_wait, below=0.9
 
 # %% [markdown]
 # The log is one run of the true system, so its mean wait lies within three standard
-# deviations of a run of the fitted model. A constant rate: less than half of the wait,
-# because it has no rush hours. Equal talk times: at most nine tenths.
+# deviations of a run of the fitted model. With a constant rate, the mean wait is less
+# than half of that, because there are no rush hours. With equal talk times it is at
+# most nine tenths.
 #
 # **Without data**, ask an expert for the smallest, most likely and largest value, use a
 # triangular distribution, and vary it: if the answer changes much, data are needed.

@@ -159,13 +159,13 @@ print(claim("400 customers are too few for ten batches", covered[10], below=188)
 # %% [markdown]
 # ## Replications and the warm-up
 # The other method replicates the run. Each study has five runs of 100 customers, and
-# each run gives its mean wait. These means are independent, but every run starts
-# empty, so the first customers wait less than in steady state. **Welch's method**
-# shows this: average the n-th wait over all runs, smooth the curve by a moving
-# average, and look for the point from which it is level. The rule **MSER** (marginal
-# standard error rule) finds the point by computation: it deletes as many of the first
-# values as make the standard error of the mean of the others least. MSER-5 does this
-# with means of five values. Delete the **warm-up** and use the rest of each run.
+# each run gives its mean wait. These means are independent, but every run starts empty,
+# so the first customers wait less than in steady state. **Welch's method** shows this:
+# average the n-th wait over all runs, smooth the curve by a moving average, and look
+# for the point from which it is level. The rule **MSER** (marginal standard error rule)
+# finds the point by computation: it deletes the number of initial values that minimises
+# the standard error of the mean of the others. MSER-5 does this with means of five
+# values. Delete the **warm-up** and use the rest of each run.
 
 # %%
 runs = np.array([waits_s(100, SEED + 1 + k) for k in range(5 * STUDIES)])
@@ -187,7 +187,7 @@ print(
 )
 
 # %% [markdown]
-# Of 200 intervals, 190 should contain the true mean. A few are missing, because the
+# Of 200 intervals, 190 should contain the true mean. Slightly fewer do, because the
 # means of short runs are skewed, and Student's t assumes normal values. Longer runs
 # help. A post office's day has no warm-up to delete: its first customers are part of
 # the question.

@@ -101,15 +101,15 @@ print(claim("Equal service times halve the wait", halved, equal=0.5))
 # %% [markdown]
 # ## How long must a run be?
 # Fix the length before you look at results. If runs are lengthened until the interval
-# contains the formula's value, it will contain it at some length, also for a wrong
-# model. Successive waits are correlated (lecture 9). For M/M/1 the variance of the mean
-# of n waits is known for large n (Daley, Journal of the Australian Mathematical Society
-# 8, 1968):
+# contains the formula's value, this will happen at some length, even for a wrong model.
+# Successive waits are correlated (lecture 9). For M/M/1 the variance of the mean of n
+# waits is known for large n (Daley, Journal of the Australian Mathematical Society 8,
+# 1968):
 #
 #     (mean wait)² (2 + 5 rho - 4 rho² + rho³) / (rho (1 - rho)² n)
 #
-# Ten runs are to give the mean wait of M/M/1 to ± 20 %. The other queues get the length
-# of M/M/1 at the same utilisation. The first fifth of each run is the warm-up.
+# We want the mean wait of M/M/1 to ± 20 % from ten runs. The other queues get the
+# length of M/M/1 at the same utilisation. The first fifth of each run is the warm-up.
 
 
 # %%

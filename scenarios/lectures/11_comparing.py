@@ -108,8 +108,8 @@ print(f"time in the bank, two slow - one fast: {response.mean:+.2f} min")
 print(claim("But the customers stay longer in the bank", response, above=0))
 
 # %% [markdown]
-# The wait is shorter, and the time in the bank is longer, because a slow machine takes
-# longer. So decide about the response before you compare.
+# With two machines the wait is shorter, but the time in the bank is longer, because a
+# slow machine takes longer. So choose the response before you compare.
 #
 # ## Synchronisation
 # Common random numbers need **synchronisation**: each random number must serve the same
@@ -151,7 +151,7 @@ print(claim("After Holm's correction at most one does", corrected, below=1.5))
 # **selection procedure** promises to select the best one with a probability of 95 %, if
 # it is better than all others by an **indifference** amount. The procedure of Kim and
 # Nelson drops a system as soon as it is clearly not the best, so that most runs are
-# spent on the rivals.
+# used for the closest competitors.
 #
 # The bank has five offers: one machine, or more machines that are slower one by one and
 # faster together. With more machines a customer waits for a shorter time and is served
@@ -170,9 +170,9 @@ print(claim("Five machines are dropped early", runs[5, 0.80], below=40))
 
 # %% [markdown]
 # The means are over different numbers of runs: a system that is dropped early may even
-# have a lower mean than the one that is selected, if its few days were quiet ones.
-# Compare means only between systems that met the same seeds. And state the indifference
-# before the first run: it is the least difference that matters to somebody.
+# have a lower mean than the selected system, if its few days were quiet. Compare means
+# only between systems that were run on the same seeds. State the indifference before
+# the first run: it is the least difference that matters in practice.
 
 
 # %%
@@ -206,8 +206,8 @@ draw_figure()
 
 # %% [markdown]
 # ## Three misconceptions
-# 1. *"One long day of each system shows which is better."* The wrong system is chosen
-#    in about half of the cases, see above, unless the random numbers are common.
+# 1. *"One long day of each system shows which is better."* As shown above, the wrong
+#    system is chosen in about half of the cases, unless common random numbers are used.
 # 2. *"If the two confidence intervals overlap, there is no difference."* With 20 days
 #    the intervals of the two systems overlap, but the paired interval excludes 0.
 # 3. *"A tiny p-value means an important difference."* Take a machine that is 1 %

@@ -7,7 +7,7 @@ a regression metamodel finds a better policy from few runs.
 # %% [markdown]
 # ## Factors and a response
 # A **factor** is an input that we set, a **response** is an output that we measure, and
-# a **design** says which combinations of values (**levels**) are run.
+# a **design** specifies which combinations of values (**levels**) are run.
 #
 # The model is a shop with an (s, S) policy, after Law, Section 1.5 and Chapter 12. On
 # the first day of each month the stock is reviewed; if it is below s, it is ordered up
@@ -127,9 +127,9 @@ print(claim("The sum is several USD too low", error, above=3))
 #     y = b0 + b1 s + b2 d + b12 s d + b11 s² + b22 d²
 #
 # A 3 x 3 design has the nine settings that it needs. The **lack of fit** test compares
-# the distance of the nine means from the surface with what chance would give. With
-# common random numbers, chance is what is left when the means of settings and of seeds
-# are subtracted.
+# the distance of the nine means from the surface with the distance that random
+# variation would cause. With common random numbers, the random variation is the
+# residual after the means of settings and of seeds are subtracted.
 
 
 # %%
@@ -256,12 +256,13 @@ draw_figure()
 # %% [markdown]
 # ## Three misconceptions
 # 1. *"Change one factor at a time, then you see what each of them does."* You see its
-#    effect at one level of the others. The sum of the changes misses the measured cost.
+#    effect at only one level of the others. The sum of the changes differs from the
+#    measured cost.
 # 2. *"A surface with six coefficients through nine points fits well."* In the wide
 #    region the lack of fit is significant (p below 0.001), and at other settings the
 #    surface is further off than the one of the narrow region.
-# 3. *"The winner will cost what its best run showed."* It will cost more: the winner's
-#    curse. Report the result of other seeds.
+# 3. *"The winner will cost what its best run showed."* It will cost more; this is the
+#    winner's curse. Report the result on other seeds.
 
 # %%
 print(claim("2. The wide region: lack of fit", p["wide"], below=0.001))

@@ -8,7 +8,7 @@ and cost runs if it is U-shaped.
 # ## What a narrower interval costs
 # The half width is proportional to 1 / √n for n runs: a tenth of it takes a hundred
 # times the runs. **Variance reduction** gets a narrower interval from the same number
-# of runs, by using information that a simulation has anyway. The measure is the
+# of runs, by using information that the simulation already contains. The measure is the
 # **variance ratio**: the variance of the plain estimator over that of the other one,
 # for equally many runs. It is the factor by which the plain method needs more runs.
 #
@@ -174,8 +174,8 @@ print(claim("All three controls need less than half of the runs", three, above=2
 
 # %% [markdown]
 # ## Common random numbers
-# They are for differences (lecture 11). What does a server gain that is 5 % faster,
-# and what does a third server gain?
+# Common random numbers are used for differences (lecture 11). How much do a 5 % faster
+# server and a third server reduce the wait?
 
 # %%
 faster, third = waits_s(u, faster=1.05), waits_s(u, servers=3)
@@ -231,11 +231,11 @@ draw_figure()
 
 # %% [markdown]
 # ## Three misconceptions
-# 1. *"Antithetic variates never do harm."* For the U-shaped response they need more
-#    runs than the plain method.
+# 1. *"Antithetic variates never increase the variance."* For the U-shaped response they
+#    need more runs than the plain method.
 # 2. *"A control variate works with a guessed mean, too."* The estimate is shifted by b
-#    times the error of the guess: with a mean of M/M/1 that is 20 % too high by more
-#    than the half width.
+#    times the error of the guess. If the mean of M/M/1 is guessed 20 % too high, the
+#    shift exceeds the half width.
 # 3. *"Common random numbers make the interval of each system narrower."* Only the
 #    interval of the difference. With other numbers, the interval for the faster system
 #    alone is about equally wide.

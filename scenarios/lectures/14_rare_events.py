@@ -79,9 +79,10 @@ print(claim("successive waits: less than half", in_row, below=100))
 print(claim("a p95 per replication: most", per_run, above=155))
 
 # %% [markdown]
-# Independent waits: about 190 cover it. Successive waits: less than half, because they
-# are correlated (lecture 9). A p95 per replication: most. The replications are
-# independent, but the p95 of a short one is skewed, so a few intervals are missing.
+# With independent waits, about 190 intervals cover the true p95. With successive waits,
+# less than half do, because the waits are correlated (lecture 9). With one p95 per
+# replication, most do. The replications are independent, but the p95 of a short one is
+# skewed, so slightly fewer than 190 intervals cover it.
 #
 # For many independent values, the standard error of a quantile q is
 # √(p (1 - p) / n) / f(q), where f is the density. The density is small in the tail, so
@@ -154,10 +155,11 @@ print(claim("independent: by formula", ratio["independent"], above=0.75, below=1
 
 # %% [markdown]
 # With r = 0.9, customers wait more than four times as long; with correlated service
-# times, too, they wait several times as long. r = 0.5 does far less. Mean and cv of the
-# interarrival times are those of an exponential distribution in all cases, and a Q-Q
-# plot, which ignores the order of the values, does not show the difference. So compute
-# the autocorrelation of your data. A trace-driven simulation keeps it.
+# times, too, they wait several times as long. With r = 0.5 the effect is far smaller.
+# Mean and cv of the interarrival times are those of an exponential distribution in all
+# cases, and a Q-Q plot, which ignores the order of the values, does not show the
+# difference. So compute the autocorrelation of your data. A trace-driven simulation
+# keeps it.
 #
 # ## Rare events
 # How often does a buffer of 25 places overflow? We count the cycles that begin with an
@@ -224,11 +226,12 @@ times = truth(25) / swapped[25].sd ** 2  # the ratio of the variances
 print(claim("ten million times as many cycles, or more", times, above=1e7))
 
 # %% [markdown]
-# Crude simulation sees no overflow of 25 places. With swapped rates, 1,000 cycles give
-# an error below 15 % at each level, and the relative half width is about the same for a
-# probability of one in two billion as for one in 255. Crude simulation would need ten
-# million times as many cycles, or more. Another method is **splitting**: when a cycle
-# reaches an intermediate level, continue it in k copies, each of which counts 1 / k.
+# Crude simulation observes no overflow of 25 places. With swapped rates, 1,000 cycles
+# give an error below 15 % at each level, and the relative half width is about the same
+# for a probability of one in two billion as for one in 255. Crude simulation would need
+# ten million times as many cycles, or more. Another method is **splitting**: when a
+# cycle reaches an intermediate level, continue it in k copies, each of which counts 1 /
+# k.
 #
 # If no event occurs in n independent replications, the probability is below 3 / n with
 # 95 % confidence (the **rule of three**).
@@ -274,12 +277,12 @@ with cg.plots.styled("lecture"):
 # Here it is more than 10 % too small, because waits have a long right tail.
 #
 # **"No overflow in 10,000 cycles, so there are none."** The rule of three only shows
-# that the probability is below 0.0003. It is one ten-thousandth of this.
+# that the probability is below 0.0003. The true value is one ten-thousandth of this.
 #
-# **"Any rates under which the event is common will do."** With 1.499 arrivals
-# and 0.001 departures per minute, every cycle overflows, but the whole confidence
-# interval is below a tenth of the truth. The weights of the rare cycles with many
-# departures are huge, and none of these cycles is seen.
+# **"Any rates under which the event is common will do."** With 1.499 arrivals and 0.001
+# departures per minute, every cycle overflows, but the whole confidence interval is
+# below a tenth of the truth. The weights of the rare cycles with many departures are
+# huge, but none of these cycles occurs in the sample.
 
 # %%
 normal_p95 = independent.mean() + norm.ppf(0.95) * independent.std()
@@ -307,7 +310,8 @@ print(claim("wrong rates: below a tenth", wrong.high / truth(25), below=0.1))
 #    counts.
 # 4. The likelihood ratio of the two distributions. It removes the bias of the changed
 #    rates.
-# 5. At a level at which crude simulation still sees the event, and with other rates.
+# 5. At a level at which crude simulation still observes the event, and with other
+#    rates.
 #
 # </details>
 #

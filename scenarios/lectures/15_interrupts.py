@@ -107,9 +107,9 @@ def simulated_h(runs, piece_h):
 #
 #     E(L) = (1 - exp(-r L)) exp(r (L + R)) / r
 #
-# With R = 0 this is (exp(r L) - 1) / r, and the variance of the time is
-# (exp(2 r L) - 2 r L exp(r L) - 1) / r². From these two follows how many runs give the
-# mean to ± 5 %. We make as many, for each distance of checkpoints.
+# With R = 0 this is (exp(r L) - 1) / r, and the variance of the time is (exp(2 r L) - 2
+# r L exp(r L) - 1) / r². These two determine how many runs give the mean to ± 5 %. We
+# make this number of runs for each distance between checkpoints.
 
 # %%
 RATE = 1 / MEAN_H
@@ -144,9 +144,9 @@ print(claim("A print of 4 h takes 8.5 h", round(plain_h, 1), equal=8.5))
 print(claim("with checkpoints 4.5 h", round(formula_h(1 / 3), 1), equal=4.5))
 
 # %% [markdown]
-# Many checkpoints cost time to write, few cost work that is lost. Near the best
-# distance little changes. A good approximation is **Young's rule**, the square root of
-# 2 c / r with the writing time c.
+# Many checkpoints cost writing time; with few checkpoints more work is lost. Near the
+# best distance the expected time changes little. A good approximation is **Young's
+# rule**, the square root of 2 c / r with the writing time c.
 
 # %%
 distances_h = WORK_H / np.arange(1, 60)
@@ -235,10 +235,10 @@ print(claim("The others stay one minute longer", later, equal=1))
 # priority in the queue. With exponential work this does not change the mean.)
 #
 # ## Balking and reneging
-# A call centre has five agents. A caller who hears that three others wait already does
-# not join, and balks. In two other cases, a caller who has waited for 90 seconds hangs
-# up, and reneges: a caller waits for the first of two events, and at the end of the
-# `with` block the request is withdrawn from the queue.
+# A call centre has five agents. A caller who hears that three others are already
+# waiting balks, that is, does not join. In two other cases, a caller who has waited for
+# 90 seconds hangs up, that is, reneges: the caller waits for the first of two events,
+# and at the end of the `with` block the request is withdrawn from the queue.
 
 
 # %%
@@ -400,7 +400,7 @@ print(claim("Of three callers only the first is served", len(served), equal=1))
 #
 # ## You can now
 # - interrupt a process, and account for work that is done, left or lost;
-# - model breakdowns and checkpoints, and choose the distance of checkpoints;
+# - model breakdowns and checkpoints, and choose the distance between checkpoints;
 # - let urgent work preempt other work, and check it by a formula;
 # - model balking and reneging, and report the share that is lost.
 #

@@ -254,8 +254,8 @@ ratio = mean_ratio["critical ratio"]
 print(claim("The critical ratio makes the mean wait longer", ratio, above=1.05))
 
 # %% [markdown]
-# Why does an order by due date not shorten the mean wait? Let two waiting jobs change
-# places. If they have the same work, one gains what the other loses. Only an order that
+# Why does an order by due date not shorten the mean wait? Exchange two waiting jobs. If
+# they have the same work, one gains as much time as the other loses. Only an order that
 # puts short jobs before long ones shortens the mean, and a due date says nothing about
 # the work. An order that does not look at the work has the mean wait of first come,
 # first served, if the works of all jobs have the same distribution.
@@ -318,8 +318,8 @@ print(claim("Without an alarm one of two jobs starts", len(without), equal=1))
 print(claim("With it the noisy job starts at 60", start[0], equal=60))
 
 # %% [markdown]
-# The job without an alarm waits for ever, and the run ends without a message: the event
-# list is empty.
+# Without an alarm the job waits forever, and the run ends without a message, because
+# the event list is empty.
 #
 # ## The same as a `cg.Model`
 # The package has this dispatcher, with many checks. A `cg.Model` returns its resources,
@@ -408,7 +408,8 @@ draw_figure()
 
 # %% [markdown]
 # ## Three misconceptions
-# **"A queue by due date is a shorter queue."** The mean wait stays, see above.
+# **"A queue by due date is a shorter queue."** The mean wait stays the same, as shown
+# above.
 #
 # **"Shortest first is better for everybody, since the mean is shorter."** The longest
 # tenth of the jobs waits longer than under first come, first served.
@@ -442,7 +443,7 @@ print(claim("The longest tenth waits longer", ratio, above=1.2))
 # The slack of all waiting jobs falls at the same rate, so their order never changes.
 # </details>
 # <details><summary>3. Two jobs of 20 and 50 minutes wait for a free machine. By how
-# much does shortest first reduce the sum of their waits, against the other order?
+# much does shortest first reduce the sum of their waits, compared with the other order?
 # </summary>
 #
 # By 30 minutes: the second one waits for 20 minutes instead of 50.

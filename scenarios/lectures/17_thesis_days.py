@@ -131,7 +131,8 @@ print(claim("Work for less than a third of the time", load, below=1 / 3))
 # ## The pace
 # The load leaves out the provisioning, which holds the slots as well. The **pace** is
 # the number of jobs per hour that the slots can serve if each is held for provisioning
-# and execution. It depends on the hour, because the chances of High, Medium and Low do.
+# and execution. It depends on the hour, because the probabilities of High, Medium and
+# Low do.
 
 
 # %%
@@ -251,8 +252,8 @@ print(claim("GPUs without delay leave hardly any wait", without, below=0.1))
 # ## "Start after the peak"
 # This advice can mean two things, and they are two different systems.
 #
-# **The jobs come as before and are held.** A job waits from its submission on, whoever
-# holds it. So the wait is longer than before, and all rush orders are late.
+# **The jobs come as before and are held.** A job waits from its submission on, even if
+# the policy holds it. So the wait is longer than before, and all rush orders are late.
 #
 # **The jobs are submitted later.** Nobody is held; ten hours later the peak of the
 # market is over, so on the surge day jobs hardly wait. (On the hectic day they still
@@ -296,12 +297,12 @@ draw_figure()
 
 # %% [markdown]
 # ## Three misconceptions
-# 1. *"A utilisation of a third means a short queue."* It does if the load counts
-#    everything that holds a slot, and if it is a third at all hours.
+# 1. *"A utilisation of one third means a short queue."* This is true only if the load
+#    includes everything that holds a slot, and is one third in every hour.
 # 2. *"The mean over the day shows the bottleneck."* Over the ten hours in which jobs
 #    come, the mean pace is higher than the arrival rate.
-# 3. *"To hold jobs until GPUs are there at once makes the wait shorter."* It moves the
-#    start, not the submission.
+# 3. *"Holding jobs until GPUs are available at once makes the wait shorter."* It moves
+#    the start, not the submission.
 
 # %%
 mean_pace = np.mean([pace(day, hour) for hour in np.arange(0, 10, 0.5)])

@@ -168,7 +168,8 @@ print(
 
 # %% [markdown]
 # The difference comes from the placement: on a normal day several slots are idle, and a
-# GPU with better stock comes sooner. "EDF is better than FIFO" names the wrong cause.
+# GPU with better stock comes sooner. The statement "EDF is better than FIFO" attributes
+# the difference to the wrong cause.
 #
 # ## Significant is not important
 # SPT against FIFO on the normal day, three responses:
@@ -187,7 +188,7 @@ print(claim("This has the smallest p-value", smallest, equal=True))
 
 # %% [markdown]
 # A p-value measures the evidence for a difference, not its importance. State the
-# difference in a unit that matters to somebody, such as USD per day.
+# difference in a practically relevant unit, such as USD per day.
 #
 # ## A published table
 # Table 5.5 of the thesis prints the mean wait and the share of late jobs of ten
@@ -221,8 +222,8 @@ agree = sum(value.verdict == "reproduced" for value in values)
 print(claim("Nineteen of twenty agree", agree, equal=19))
 
 # %% [markdown]
-# Nineteen of twenty is what a correct model gives on average. But the seeds 30 to 59
-# are as good as the seeds 0 to 29. How many values agree with these?
+# For a correct model, nineteen of twenty values agree on average. But the seeds 30 to
+# 59 are as valid as the seeds 0 to 29. How many values agree with these?
 
 
 # %%
@@ -255,10 +256,10 @@ print(claim("Policies with the waits of SPT on all days, SPT included", equal, e
 print(claim("The waits of all pairs are correlated", pairs.min(), above=0.2))
 
 # %% [markdown]
-# The model is the same. The values are not independent, because all policies meet the
-# same days: on calm days all waits are short, in print or here. So most of the values
-# agree together or differ together, and a count of those that agree varies far more
-# than one of independent values. It is weak evidence, in both directions.
+# The model is the same. The values are not independent, because all policies are run on
+# the same days: on calm days all waits are short, in the thesis and here. So most of
+# the values agree together or differ together, and the number of values that agree
+# varies far more than for independent values. It is weak evidence, in both directions.
 #
 # ## Stop when it agrees?
 # More seeds make our own noise smaller. What do they say about two of the waits?
@@ -282,11 +283,11 @@ left_pct = 100 / 30 / (1 / 30 + 1 / 200)
 print(claim("Most of the variance is of the published days", left_pct, above=80))
 
 # %% [markdown]
-# To add seeds until a value agrees, and then to stop, proves nothing: fix the number
+# Adding seeds until a value agrees, and then stopping, proves nothing: fix the number
 # in advance. CADR was selected because it differs most of the ten policies, so the test
-# must allow for ten comparisons. More seeds of ours do not help, because the noise of
-# the 30 published days remains. An honest report gives z and the number of seeds, and
-# the model is not changed just to make a doubtful value agree.
+# must allow for ten comparisons. More of our own seeds do not help, because the noise
+# of the 30 published days remains. An honest report gives z and the number of seeds,
+# and the model is not changed just to make a doubtful value agree.
 
 
 # %% The figure
@@ -335,7 +336,7 @@ draw_figure()
 # 1. *"EDF waits less than FIFO, so its order is better."* With the same placement the
 #    two orders differ by less than 0.1 min on the normal day.
 # 2. *"The smallest p-value belongs to the most important difference."* Here it belongs
-#    to a quarter of a dollar per day.
+#    to a difference of a quarter of a dollar per day.
 # 3. *"Ten values that agree are ten confirmations."* Three policies have the same waits
 #    on all these days, and all ten are correlated.
 #
@@ -379,9 +380,9 @@ draw_figure()
 # - The thesis, Table 5.5; `docs/howto/figures.md` and `docs/howto/policy.md`.
 #
 # ## Exercises
-# **18.1** A published mean and yours: what is z? Your own numbers:
-# `cg.exercises.question(18.1, "your name")`
-# Check it: `cg.exercises.check(18.1, answer, "your name")`
+# **18.1** What is z for a published mean and your own mean? Your own numbers:
+# `cg.exercises.question(18.1, "your name")` Check it: `cg.exercises.check(18.1, answer,
+# "your name")`
 #
 # **18.2** Write a policy, a function of a view, that waits at least 10 % less than FIFO
 # on the hectic days with the seeds 0, 1 and 2, and misses at most 1 % of the rush

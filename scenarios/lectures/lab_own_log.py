@@ -6,12 +6,12 @@ and decide by a rule that was fixed before.
 
 # %% [markdown]
 # ## What you need
-# A log of jobs: when each was submitted, and how long it computed. A CSV file with
-# the columns `submit_s` (seconds, or a date and time) and `service_s` (seconds) will
-# do; Slurm's sacct, SWF and other formats are known as well (`cgrsp_simpy.logs`), and
-# `COLUMNS` renames columns. Put its path below. Until then the lab takes the log that
-# comes with the package (`cgrsp sample` writes it into a file): a made-up studio, two
-# days of 300 jobs, with rates by hour that we know because it was made with them.
+# You need a log of jobs with the submission time and the computing time of each job. A
+# CSV file with the columns `submit_s` (seconds, or a date and time) and `service_s`
+# (seconds) is enough; Slurm's sacct, SWF and other formats are known as well
+# (`cgrsp_simpy.logs`), and `COLUMNS` renames columns. Put its path below. Until then
+# the lab uses the log that comes with the package (`cgrsp sample` writes it to a file):
+# a fictitious studio, two days of 300 jobs, generated with known rates by hour.
 
 # %%
 from dataclasses import replace
@@ -32,7 +32,7 @@ SLOTS = 4  # how many GPUs at once you rent today
 # %% [markdown]
 # ## Read (10 minutes)
 # `cg.trace` reads the log and makes a scenario of it: its jobs, with the market and the
-# deadlines of the thesis, since a log knows neither. It lists what it has left out.
+# deadlines of the thesis, since a log contains neither. It lists what it has omitted.
 
 # %%
 log = cg.trace(LOG, slots=SLOTS, columns=COLUMNS or None)
@@ -45,8 +45,8 @@ print(f"load on {SLOTS} slots by execution time: {log.known().offered_load:.2f}"
 
 # %% [markdown]
 # ## Look (10 minutes)
-# Before any model: when do jobs come, and how long are they? Long tails, quiet nights,
-# bursts and jobs of 0 s are seen here or never.
+# Before you build a model, look at the data: when do jobs arrive, and how long are
+# they? This is the time to find long tails, quiet nights, bursts and jobs of 0 s.
 
 # %%
 shares = np.percentile(service_s, (5, 50, 95))
@@ -58,10 +58,11 @@ print(f"standard deviation over mean: {service_s.std() / service_s.mean():.2f}")
 
 # %% [markdown]
 # ## Fit (15 minutes)
-# Rates by hour of day are counts over hours watched. Each has its error: of a Poisson
-# count there is an exact interval (F. Garwood, Biometrika 28, 1936). If counts of the
-# same hour differ from day to day by more than that, the jobs do not come as a Poisson
-# process: then ask why before you draw from one. Lecture 8 explains how to fit.
+# A rate by hour of day is the count divided by the number of observed hours. Each rate
+# has an error: there is an exact interval for a Poisson count (F. Garwood, Biometrika
+# 28, 1936). If counts of the same hour differ from day to day by more than that, the
+# jobs do not arrive as a Poisson process: find the reason before you draw from such a
+# process. Lecture 8 explains how to fit.
 
 # %%
 rates = cg.arrival_rates(log.workload)
@@ -113,9 +114,9 @@ with cg.plots.styled("lecture"):
 
 # %% [markdown]
 # ## Replay (10 minutes)
-# The same jobs under several policies. A replay changes nothing but the policy; what
-# users would have done had they waited less, it does not know. These ten seeds are a
-# pilot: they say which two policies are worth a question.
+# The same jobs are simulated under several policies. A replay changes only the policy;
+# it does not show what users would have done if they had waited less. These ten seeds
+# are a pilot study: they show which two policies to compare.
 
 # %%
 POLICIES = ("fifo", "spt", "edf", "cadr")
@@ -124,15 +125,15 @@ print(study)
 
 # %% [markdown]
 # ## One question, fixed before (10 minutes)
-# The two with the fewest misses may be closer than their intervals are wide: whoever
-# takes the lesser mean then chooses by luck. So write down, before the runs:
+# The two policies with the fewest misses may differ by less than the width of their
+# intervals; then the lower mean is a matter of chance. So write down, before the runs:
 #
 # - *question*: does the first of the two miss fewer deadlines than the second, on this
 #   log? *Measure*: the share of jobs that miss theirs (`miss_pct`), over the whole log.
-# - *runs*: 60 seeds that nobody has seen, 200 to 259, the same for both.
-# - *decision*: the 95 % interval of the paired difference. If it excludes 0, the one
-#   with fewer misses. If not, nothing is decided about misses: then the one with the
-#   lower bill, and say so.
+# - *runs*: 60 seeds that have not been used before, 200 to 259, the same for both.
+# - *decision*: the 95 % interval of the paired difference. If it excludes 0, choose the
+#   policy with fewer misses. Otherwise the misses decide nothing: choose the policy
+#   with the lower cost, and report this.
 
 # %%
 rivals = sorted(POLICIES, key=lambda name: study.means()[name]["miss_pct"].mean)[:2]
@@ -155,12 +156,12 @@ else:
 
 # %% [markdown]
 # ## How many slots? (10 minutes)
-# The rule, before the numbers: *the policy chosen above; the fewest slots at which the
-# whole 95 % interval of its misses is below 5 %; on days that have not been seen.* So
-# the days are drawn again from the fitted rates, with other seeds, once as busy as the
-# log and once with half as many jobs again. But drawn jobs know three sizes and their
-# mean times, and no longer tail. So look first whether they do to today's slots what
-# the log does.
+# State the rule before you see the numbers: *the policy chosen above; the fewest slots
+# at which the whole 95 % interval of its misses is below 5 %; on days that have not
+# been used before.* So new days are drawn from the fitted rates, with other seeds, once
+# as busy as the log and once with 50 % more jobs. But drawn jobs have only three sizes
+# with their mean times, and no long tail. So check first whether drawn days and the log
+# give similar results with today's slots.
 
 # %%
 LIMIT_PCT = 5.0
@@ -197,9 +198,10 @@ for times in (1, 1.5):
 
 # %% [markdown]
 # ## What to take home
-# - A log is one past. Look at it before you fit, and look again whether drawn days do
-#   what it does.
-# - The pilot's seeds asked the question, others answered it: whoever judges on those
-#   that chose flatters the winner (lecture 8). "Not decided" is an answer, too.
-# - The rule came before the numbers. Put in your own log, your own rule, and only then
-#   run the last cell.
+# - A log is one realisation. Look at it before you fit, and check whether drawn days
+#   behave like it.
+# - The pilot's seeds raised the question, and other seeds answered it. A judgement on
+#   the seeds of the selection favours the winner (lecture 8). "Not decided" is an
+#   answer, too.
+# - The rule was stated before the numbers. Insert your own log and your own rule, and
+#   only then run the last cell.

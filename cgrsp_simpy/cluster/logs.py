@@ -97,7 +97,7 @@ def jobs_of(
         jobs.too_wide(cluster),
         lambda job: (
             f"{table.path}: line {table.line[job]}: the job"
-            f" {jobs.shortage(job, cluster)} (skip_wide leaves such jobs out)"
+            f" {jobs.shortage(job, cluster)} (skip_wide=True omits such jobs)"
         ),
     )
     load = jobs.load(cluster)
@@ -269,8 +269,8 @@ def nodes_of(text: str) -> Cluster:
         number, _, gpus = part.partition("x")
         if not (number.isdecimal() and gpus.isdecimal()):
             raise InputError(
-                f"cluster(={text!r}) must be nodes x GPUs, such as 8x8 or 4x8+2x4, or a"
-                " CSV file of nodes"
+                f"cluster(={text!r}) must be numbers of nodes and of GPUs per"
+                " node, such as 8x8 or 4x8+2x4, or a CSV file of nodes"
             )
         check_whole("number of nodes", int(number), least=1, most=100_000)
         sizes += [int(gpus)] * int(number)

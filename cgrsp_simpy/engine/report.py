@@ -174,7 +174,7 @@ class Report:
 
     def state_class(self) -> Any:
         """Return the class of the states of runs, derived from `engine.state.State`."""
-        raise InputError(f"runs of {self.model.name} have no state")
+        raise InputError(f"runs of {self.model.name} cannot start from a state")
 
     def summary(self, run: Any) -> dict[str, Any]:
         """Return the figures of a run by name."""

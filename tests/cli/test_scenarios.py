@@ -191,7 +191,7 @@ def test_a_scenario_is_written_to_a_file_and_read_from_it(name, tmp_path, capsys
     capsys.readouterr()
     assert Worded(path, []).scenario == Worded(name, []).scenario
     assert main(["parameters", name, "--out", path]) == 2
-    assert "a file that is not there yet" in capsys.readouterr().err
+    assert "a file that does not exist yet" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", [*SCENARIOS, "month"])

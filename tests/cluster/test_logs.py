@@ -326,15 +326,14 @@ def test_every_limit_of_slurm_is_read_and_a_table_says_where_there_is_none(
     assert jobs.estimate_s.tolist() == [row[-1] for row in SLURM] and told(jobs) == ""
     some = read([*limits, "UNLIMITED", "Partition_Limit"])
     assert some.estimate_s.tolist()[-2:] == [365 * 86400, 3600]
-    assert (
-        told(some)
-        == "log tells no limit of 1 of 8 jobs: schedulers that look at limits see their"
-        " run times"
+    assert told(some) == (
+        "log records no limit of 1 of 8 jobs: schedulers that use limits use"
+        " their run times instead"
     )
     assert told(some.chosen(range(5), "log")) == ""
     assert (
         told(read(["Partition_Limit"]))
-        == "log tells no limits: schedulers that look at limits see the run times"
+        == "log records no limits: schedulers that use limits use the run times instead"
     )
     with pytest.raises(
         InputError, match=r"\(='2 hours'\) must be minutes, or \[days-\]hours:min"
@@ -672,8 +671,8 @@ def test_jobs_that_still_run_hold_their_gpus(file):
     found = started_on(jobs, Cluster((8,)))
     assert [start_s for start_s, _ in found] == [0, 300, 900]
     told = (
-        "2 of 3 jobs of log still ran: their waits are known, when they end is their"
-        " limit's guess"
+        "2 of 3 jobs of log were still running at its end: their waits are known,"
+        " and their end is estimated by their limit"
     )
     assert subject_of(Scenario(jobs)).report.note.endswith(told)
     assert subject_of(Scenario(jobs.chosen([2], "log"))).report.note == ""

@@ -286,7 +286,7 @@ BAD = {
         TABLE | {"closed": [{"node": 1, "until_s": 1e5}] * 2},
         "must be different nodes",
     ),
-    "ends before it began": (also(start_s=100), "in order: submission, start, now"),
+    "ends before it began": (also(start_s=100), "in the order submission, start, now"),
     "no estimate": (
         TABLE | {"waiting": [{"id": 7, "submit_s": 7}]},
         "lacks estimate_s",

@@ -133,7 +133,7 @@ ANSWERS = {
     "no pair": (
         lambda view: [0],
         0.0,
-        "answered 0, which is neither a pair (job, resources) nor a Wake",
+        "returned 0, which is neither a pair (job, resources) nor a Wake",
     ),
     "twice": (
         lambda view: [(0, ((0, 2),)), (0, ((1, 2),))],
@@ -168,12 +168,12 @@ ANSWERS = {
     "half a GPU": (
         lambda view: [(1, ((1, 3.5),))],
         1.0,
-        "sent job 1 to ((1, 3.5),), which is not pairs (node, GPUs)",
+        "sent job 1 to ((1, 3.5),), which is not a list of pairs (node, GPUs)",
     ),
     "no place": (
         lambda view: [(1, None)],
         1.0,
-        "sent job 1 to None, which is not pairs (node, GPUs)",
+        "sent job 1 to None, which is not a list of pairs (node, GPUs)",
     ),
     "a slip": (
         lambda view: [(view.queue[7], ())],

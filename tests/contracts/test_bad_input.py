@@ -978,7 +978,7 @@ def test_a_type_that_cannot_be_rented_is_refused_where_types_are_free():
 
     with pytest.raises(
         cg.PolicyError,
-        match="job 0 to slot 0 as RTX 3090, which the view did not offer",
+        match="job 0 to slot 0 as RTX 3090, which the view does not offer",
     ):
         cg.simulate(cg.day("quiet", free_types=True), rule)
 

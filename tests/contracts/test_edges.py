@@ -440,5 +440,5 @@ def test_a_step_back_from_a_link_is_that_of_the_file_system(tmp_path):
 )
 def test_an_empty_path_is_no_folder(write, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    check_refused(write, ["must be a path; . is the current folder"])
+    check_refused(write, ["must be a path, not empty (. is the current folder)"])
     assert list(tmp_path.iterdir()) == []

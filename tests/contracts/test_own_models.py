@@ -185,10 +185,10 @@ def changeful(view):
 def test_jobs_that_are_equal_and_suspensions_that_are_not_expected_are_refused():
     twins = Shop(waits, arrivals=1)
     twins.jobs *= 2
-    message = "job 0 arrives before the end of one that is equal to it"
+    message = "job 0 arrives before an equal job has ended"
     with pytest.raises(cg.InputError, match=message):
         cg.simulate(twins, "first")
-    message = "suspended job 0; this scenario allows no suspension"
+    message = "suspended job 0; this scenario does not allow suspension"
     with pytest.raises(cg.PolicyError, match=message):
         cg.simulate(Shop(waits), cg.policy(suspends=True)(changeful))
 
@@ -440,9 +440,8 @@ WRONG = {
     "job_process() of shop must be a generator, which yields; it gave None": {
         "job_process": lambda run, job: None
     },
-    "the process of job 0 has ended, and its claim has not: `with run.claim(job)": {
-        "job_process": unreleased
-    },
+    "the process of job 0 has ended without releasing its claim: use `with"
+    " run.claim(job)": {"job_process": unreleased},
     "job 0 claims while a claim of its own waits: one at a time": {
         "job_process": twice
     },
@@ -495,7 +494,7 @@ def test_half_of_a_slot_is_no_place():
         (slot,) = view.free
         return [(view.queue[0], ((slot, 0.5), (slot, 0.5)))]
 
-    message = "slot 0, which one job holds as a whole; it needs"
+    message = "slot 0, which is assigned to one job as a whole; the job needs"
     with pytest.raises(cg.PolicyError, match=message):
         cg.simulate(Shop(waits), halves)
 

@@ -252,7 +252,7 @@ HOSTILE = {
     of_code_in_an_order: "only with --run-code",
     of_another_class: "'subprocess:Popen', which only the script that wrote it",
     of_a_file_outside: "'../secret.json', which is opened only with --run-code",
-    of_data_outside: "'../../secret' is no digest",
+    of_data_outside: "'../../secret' is not a digest",
     of_a_link: "chunks is a link",
     of_a_link_to_be_written: "rows.csv.part is a link",
     of_a_pipe: "000000.json is a link, or no file",

@@ -207,7 +207,8 @@ def test_answers_are_copied_on_request_only(capsys, tmp_path):
 
 
 WRONG = {
-    "--with-answers": "--with-answers(=True) must be given with --copy or --assignment",
+    "--with-answers": "--with-answers(=True) must be given only together with --copy or"
+    " --assignment",
     "3 --notebook x --with-answers": "--with-answers(=True) must be given with --copy",
     "lab --copy x --with-answers": "--with-answers(=True) must be left out: lab_own",
     "bakery": "assignment(='bakery') must be given with --assignment",

@@ -22,7 +22,7 @@ WRONG = {
     "raised ZeroDivisionError: division by zero": lambda view: (1 / 0 for _ in (1,)),
     "a finite time after 0 s": lambda view: [Wake(0.0)],
     (
-        r"answered None \(is a return missing\?\) and left 4 jobs waiting,"
+        r"returned None \(is a return statement missing\?\) and left 4 jobs waiting,"
         r" job 1 \(number 1\), job 2 \(number 2\), job 3 \(number 3\), \.\.\.,"
         r" with 1 of 1 nodes idle"
     ): lambda view: None,
@@ -111,7 +111,7 @@ def test_an_error_in_the_call_of_a_policy_names_no_line():
 
 
 SUSPENDED = {
-    "suspended job 1; this scenario allows no suspension": lambda view: (
+    "suspended job 1; this scenario does not allow suspension": lambda view: (
         [Suspend(1)] if 1 in view.running else one_each(view)
     ),
     "suspended job 7, which does not run": lambda view: [Suspend(7)],

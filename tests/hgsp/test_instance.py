@@ -232,7 +232,7 @@ TIMED = "task,memory_gb,deadline_s,weight,arrival_s,time_s:fast,time_s:slow\n"
         ),
         (
             "memory_gb,deadline_s,weight,arrival_s\n5,9,1,3\n",
-            ["among others workload, or time_s:"],
+            ["a list that includes workload, or time_s:"],
         ),
     ],
 )

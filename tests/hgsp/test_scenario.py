@@ -215,7 +215,7 @@ def test_how_schedulers_meet_reality():
         (
             "atc:online=true,replan_s=9",
             {},
-            "replan_s(=9.0) must be 0 for a rule that is asked online",
+            "replan_s(=9.0) must be 0 if a rule decides online",
         ),
         ("atc:replan_s=-1", {}, "replan_s(=-1.0) must be a number >= 0"),
         (
@@ -238,7 +238,7 @@ def test_a_scheduler_to_which_no_way_is_open_is_refused(scheduler, reality, said
     ("arguments", "said"),
     [
         ({"source": "tasks9"}, "unknown load level 'tasks9'"),
-        ({"source": 9}, "source(=9) must be a text or of type Level or of type I"),
+        ({"source": 9}, "source(=9) must be a string or of type Level or of type I"),
         ({"noise": -1}, "noise(=-1) must be"),
         ({"delay_s": -1}, "delay_s(=-1) must be"),
         ({"replan_s": 0}, "replan_s(=0) must be a number > 0"),

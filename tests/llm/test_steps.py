@@ -182,7 +182,7 @@ def test_a_model_is_named_only_where_the_file_has_models(file):
     assert read_steps(one) == read_steps(one, "llama2-70b")
     check_refused(
         lambda: read_steps(file(HEAD + "h,2,prompt,1,512,9\n"), "opt"),
-        ["model(='opt') must be left out: the file has no column model"],
+        ["model(='opt') must be omitted: the file has no column model"],
     )
     blank = SPLIT.replace("bloom-176b", "")
     check_refused(lambda: read_steps(file(blank)), ["one of llama2-70b, (blank)"])
@@ -215,7 +215,8 @@ HEAD = "gpu,tensor_parallel,phase,batch,tokens,ms\n"
     [
         (
             "gpu,phase\n",
-            "columns(='gpu,phase') must be among others gpu,tensor_parallel,phase",
+            "columns(='gpu,phase') must be a list that includes"
+            " gpu,tensor_parallel,phase",
         ),
         (HEAD, "rows(=0) must be at least one"),
         (HEAD + "h,2,prompt,1,512,x\n", "line 2: could not convert"),

@@ -207,7 +207,7 @@ def test_a_table_may_hold_several_types_by_name_or_number(tmp_path):
         ("time,status\nnan,low\n", "line 2: time(=nan) must be a number >= 0"),
         (
             "time,status\n0,low\n2025-01-01,low\n",
-            "line 3: time must be all timestamps, or all seconds",
+            "line 3: times must be all timestamps or all seconds",
         ),
         (
             "time,type,status\n2025-01-01,A,low\n2025-01-02 01:00Z,B,low\n",
@@ -244,7 +244,7 @@ def test_a_table_may_hold_several_types_by_name_or_number(tmp_path):
         ),
         (
             tracked("soon", low=1),
-            "line 1: not of the format (timestamp(='soon') must be",
+            "line 1: does not have the format (timestamp(='soon') must be",
         ),
         (
             tracked("2025-10-19") + "\n" + tracked("2025-10-19"),

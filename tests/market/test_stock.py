@@ -413,7 +413,7 @@ def test_a_policy_knows_the_law_of_a_replay_and_not_its_future():
         ),
         (
             lambda: cg.Market(persistence_s=9, sight=None),
-            "sight(=None) must be a text",
+            "sight(=None) must be a string",
         ),
         (
             lambda: cg.StockSeries("A", (), (), 1),

@@ -171,7 +171,7 @@ GOOD = {"metadata": {"gap_seconds": 600}, "data": [1, 0, 1, 1]}
             "time,status,price\n0,up,1\n600,up,1\n1300,up,1\n",
             "line 4: 700 s after the row before",
         ),
-        (snapshot(0, a=(1, 1)), "times(=1) must be two or more, rising"),
+        (snapshot(0, a=(1, 1)), "times(=1) must be at least two, increasing"),
         (snapshot(0, a=(-1, 1)), "line 1: count(=-1) must be a whole number >= 0"),
         (snapshot(0, a=(1, "x")), "line 1: min(='x') must be a number >= 0"),
         (snapshot(0)[:-1] + "x", "line 1: not of the format"),

@@ -746,7 +746,7 @@ def test_a_picture_is_the_same_to_the_byte_when_it_is_drawn_again(suffix, tmp_pa
         (lambda: plots.styled("poster"), "unknown style 'poster'"),
         (
             lambda: plots.styled(9),
-            "style(=9) must be a name, or settings of matplotlib by name",
+            "style(=9) must be a name or a mapping of matplotlib settings",
         ),
     ],
 )

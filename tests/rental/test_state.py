@@ -293,15 +293,15 @@ BAD = {
     ),
     "a running job that began in the future": (
         changed(running=[running(start_s=901)]),
-        "must be in order: submission, dispatch, start, now",
+        "must be in the order submission, dispatch, start, now",
     ),
     "a running job that ends before it began": (
         changed(running=[running(start_s=849)]),
-        "must be in order: submission, dispatch, start, now",
+        "must be in the order submission, dispatch, start, now",
     ),
     "an estimate twice": (
         changed(waiting=[job(complexity=2, estimate_s=60)]),
-        "complexity of job 9(=2) must be left out with estimate_s",
+        "complexity of job 9(=2) must be omitted if estimate_s is given",
     ),
     "an estimate of nothing": (
         changed(waiting=[job(estimate_s=0)]),

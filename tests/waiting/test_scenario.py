@@ -231,7 +231,7 @@ def test_a_wrong_answer_is_one_line(words, machines):
 @pytest.mark.parametrize(
     ("machines", "words"),
     [
-        (1, "sent job 2 to machine 0, which is busy or given away already"),
+        (1, "sent job 2 to machine 0, which is busy or already assigned"),
         ((PAIR[0],), "sent job 2 to machine 0, which has 1 cores free; it needs 3"),
         (
             (Size("a", 8, 4.0, 0.0),),

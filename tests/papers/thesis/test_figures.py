@@ -375,7 +375,7 @@ def test_a_pgf_without_latex_is_refused_before_the_work(monkeypatch, capsys, tmp
         )
         == 2
     )
-    assert "a LaTeX that is installed" in capsys.readouterr().err
+    assert "an installed LaTeX program" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
 
 

@@ -34,7 +34,7 @@ class PolicyError(RuntimeError):
 class AssignmentError(ValueError):
     """Why an assignment cannot be carried out.
 
-    In words that follow "sent job 7 to": "slot 9, which is not a slot of the fleet".
+    It follows "assigned job 7 to", as in "slot 9, which is not a slot of the fleet".
     """
 
 

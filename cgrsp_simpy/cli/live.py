@@ -81,7 +81,7 @@ def _next(args: argparse.Namespace) -> Answer:
         alternatives=policies,
         next={**more, "memory": decision.memory},
     )
-    note = f"Jobs that go on waiting: {decision.waiting}" + (
+    note = f"Jobs that remain waiting: {decision.waiting}" + (
         "." if wake_s is None else f"; decide again at {wake_s:g} s at the latest."
     )
     rows = [

@@ -185,7 +185,7 @@ def _figures(args: argparse.Namespace, names: Sequence[str]) -> Answer:
     paper = PAPERS[name]
     sizes = _sizes(args, name, paper)
     if not ids:
-        log.info("all figures are to be drawn, which may take minutes")
+        log.info("drawing all figures, which may take minutes")
     folder = args.out or ("figures" if name == "thesis" else f"figures/{name}")
     module = paper.module
     drawn = module.draw_figures(

@@ -339,7 +339,7 @@ def _cluster(variant: str, words: Words) -> Any:
     nodes = nodes_of(text) if text else cluster_of(table)
     if nodes and not text:
         log.info(
-            "%s: its header has %d processors on %d nodes, which are taken as GPUs",
+            "%s: its header has %d processors on %d nodes, which count as GPUs",
             *(path, nodes.gpus, len(nodes.sizes)),
         )
     nodes = nodes or PAPER_CLUSTER
@@ -418,7 +418,7 @@ def _announce(scenario: Scenario) -> None:
     for series in scenario.market.series:
         if series.length_s < scenario.jobs / scenario.workload.rate_per_s:
             log.info(
-                "%s: the series of %.1f h is shorter than the run, and starts again",
+                "%s: the series of %.1f h is shorter than the run and is repeated",
                 *(series.gpu, series.length_s / 3600),
             )
 

@@ -111,7 +111,7 @@ def _lectures(args: argparse.Namespace) -> Answer:
             args.browser,
             "given only together with --pyodide, without other options",
         )
-        log.info("JupyterLite is built, which takes up to a minute")
+        log.info("building JupyterLite, which takes up to a minute")
         browser.write(Path(args.browser), [*lectures.values()], Path(args.pyodide))
         return Answer(str(Path(args.browser) / "index.html"))
     if name is None:
@@ -147,7 +147,7 @@ def _lectures(args: argparse.Namespace) -> Answer:
         is_free = not (folder / file).exists()
         require(is_free, option, target, f"a folder without {file}")
     if option == "--slides":
-        log.info("lecture %s is run, which takes up to a minute", name)
+        log.info("running lecture %s, which takes up to a minute", name)
     for file, content in files.items():
         write_whole(folder / file, content())
     return Answer("\n".join(str(folder / file) for file in files))

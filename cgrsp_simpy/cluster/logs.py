@@ -102,7 +102,7 @@ def jobs_of(
     )
     load = jobs.load(cluster)
     log.info(
-        "%s: %d jobs read; GPUs of a job %.2f on average, at most %d; estimates shorter"
+        "%s: %d jobs read; GPUs per job %.2f on average, at most %d; estimates shorter"
         " than the run: %d, equal to it: %d; unknown: %s; %s %d GPUs",
         table.path,
         jobs.jobs,
@@ -124,7 +124,7 @@ def _of_cores(table: Log) -> Log:
     """Count cores as GPUs if no job of the log has a GPU."""
     if "cores" not in table or table.get("gpus", 0).any():
         return table
-    log.info("%s: no job has a GPU: cores are taken for GPUs", table.path)
+    log.info("%s: no job has a GPU: cores count as GPUs", table.path)
     return replace(table, columns={**table.columns, "gpus": table.get("cores", 0)})
 
 

@@ -561,8 +561,8 @@ def _check_times(kept: Log, strict: bool) -> None:
     submit_s, later_s = kept["submit_s"], kept["ready_s"] - kept["submit_s"]
     if later_s.any():
         log.info(
-            "%s: %d of %d jobs were ready later than submitted, by %.2f h on average"
-            " and at most %.2f h: they wait from then on",
+            "%s: %d of %d jobs were ready after their submission, by %.2f h on"
+            " average and at most %.2f h: their wait starts when they are ready",
             *(kept.path, np.count_nonzero(later_s), len(kept)),
             *(later_s[later_s > 0].mean() / 3600, later_s.max() / 3600),
         )

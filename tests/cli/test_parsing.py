@@ -39,7 +39,7 @@ REFUSED = {  # a command -> what its one line says
     # forms and values
     "compare hectic slots": ["word(='slots')", "name=value"],
     "compare hectic slots=": ["word(='slots=')", "name=value"],
-    "compare hectic slots=4 slots=5": ["slots=5", "given once"],
+    "compare hectic slots=4 slots=5": ["slots=5", "given only once"],
     "compare hectic warm_s=1 terms.warm_s=2": ["terms.warm_s is given twice"],
     "compare hectic slots=0": ["slots(=0)", "whole number >= 1"],
     "compare hectic slots=x": ["slots(='x')", "whole number >= 1"],
@@ -81,8 +81,10 @@ REFUSED = {  # a command -> what its one line says
         "log.format",
         "given only together with trace=LOG",
     ],
-    "run hectic terms.restart_s=9": ["terms.restart_s goes with preemption_per_h"],
-    "run hgsp moves=9 --policy greedy": ["moves", "given with search"],
+    "run hectic terms.restart_s=9": [
+        "terms.restart_s is used only by preemption_per_h"
+    ],
+    "run hgsp moves=9 --policy greedy": ["moves", "omitted unless search runs"],
     "run dag:er:n=9 budget=9 --policy heft": ["budget", "with a search"],
     "compare hectic --by user --out x": ["--out(='x')", "omitted if --by is given"],
     "compare cluster --gap --seeds 2": ["--gap", "rented slots"],
@@ -96,8 +98,8 @@ REFUSED = {  # a command -> what its one line says
     "advise hectic spot.share=.4": ["spot.share=.4 spot.per_h=.2"],
     "plan waiting slots=4": ["unknown parameter 'slots'"],
     "plan waiting order=sjf": ["parameter of a plan(='order')"],
-    "plan waiting --limit p95=600": ["--limit", "left out by formula"],
-    "plan waiting trace=a.csv": ["trace=a.csv", "left out by formula"],
+    "plan waiting --limit p95=600": ["--limit", "omitted: plans by formula"],
+    "plan waiting trace=a.csv": ["trace=a.csv", "omitted: plans by formula"],
     "plan waiting machines=3x4": ["machines(='3x4')", "a number"],
     "plan a.csv machines=3 --limit p95=600": ["machines=3", "machine=CORES"],
     "parameters month --out a.toml": ["'month'", "which have files"],

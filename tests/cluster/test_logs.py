@@ -387,8 +387,8 @@ def test_a_scheduler_refuses_a_log_that_does_not_tell_what_it_looks_at(
     """
     jobs = read_swf(file(LIMITED))
     message = (
-        rf"scheduler {scheduler.partition(':')[0]} needs {needs}, which log does not"
-        r" tell"
+        rf"scheduler {scheduler.partition(':')[0]} needs {needs}, which log does"
+        r" not record"
     )
     with pytest.raises(InputError, match=message):
         simulate(jobs, Cluster((8,)), make_scheduler(scheduler))
@@ -700,7 +700,7 @@ def test_a_log_without_a_gpu_is_one_of_cores(file, caplog):
     with caplog.at_level(logging.INFO):
         jobs = read_jobs(file(HEAD + rows), "sacct", cluster)
     assert (
-        "log: no job has a GPU: cores are taken for GPUs"
+        "log: no job has a GPU: cores count as GPUs"
         in messages(caplog, logging.INFO)[-2]
     )
     assert started_on(jobs, cluster) == [(0, "0:48"), (0, "0:16 1:16")]

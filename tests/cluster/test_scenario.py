@@ -91,7 +91,8 @@ def test_a_wrong_answer_on_the_command_line_is_one_line(own, capsys):
         != 0
     )
     error = capsys.readouterr().err.strip()
-    assert "policy 'overfull' at t = " in error and "GPUs free; it needs 99" in error
+    assert "policy 'overfull' at t = " in error
+    assert "GPUs free; the job needs 99" in error
     assert "\n" not in error
 
 

@@ -271,7 +271,7 @@ def also(**changes):
 BAD = {
     "two jobs on one node": (also(), "use of node 0(=32) must be at most 16"),
     "no such node": (also(place=[[2, 16]]), "place of job 5"),
-    "less than it needs": (also(place=[[1, 4]]), "what it needs, 16"),
+    "less than it needs": (also(place=[[1, 4]]), "its demand, 16"),
     "no pair": (also(place=[[1]]), "place"),
     "unknown kind": (also(job_kind="gaming"), "unknown job_kind of job 5 'gaming'"),
     "too wide": (

@@ -198,17 +198,17 @@ TOML = [
     # an hour twice
     (
         POISSON + "[market.clock]\nbands = [[0, 1], [8, 2], [8, 1]]",
-        ["[market.clock]", "[0, 8, 8]", "rising"],
+        ["[market.clock]", "[0, 8, 8]", "increasing"],
     ),
     # hours fall
     (
         POISSON + "[market.clock]\nbands = [[0, 1], [9, 2], [8, 1]]",
-        ["[market.clock]", "[0, 9, 8]", "rising"],
+        ["[market.clock]", "[0, 9, 8]", "increasing"],
     ),
     # nothing holds at hour 0
     (
         POISSON + "[market.clock]\nbands = [[6, 1]]",
-        ["[market.clock]", "[6]", "rising from 0"],
+        ["[market.clock]", "[6]", "increasing from 0"],
     ),
     # no such hour
     (
@@ -216,7 +216,7 @@ TOML = [
         ["[market.clock]", "[0, 24]", "below 24"],
     ),
     # none
-    (POISSON + "[market.clock]\nbands = []", ["[market.clock]", "[]", "rising"]),
+    (POISSON + "[market.clock]\nbands = []", ["[market.clock]", "[]", "increasing"]),
     # no such hour
     (
         POISSON + "[market.clock]\nbands = [[0, 1]]\nstart_h = 24",
@@ -705,8 +705,8 @@ PYTHON = [
     (lambda: cg.Market(delay_s=((0.0, 1.0), (2.0, 3.0))), ["delay_s", "three pairs"]),
     (lambda: cg.Market(high_cap=NAN), ["high_cap", "nan"]),  # not a number
     # nothing holds at hour 0
-    (lambda: cg.Clock(((6, 1.0),)), ["[6]", "rising from 0"]),
-    (lambda: cg.Clock(((0, 1.0), (0, 2.0))), ["[0, 0]", "rising"]),  # an hour twice
+    (lambda: cg.Clock(((6, 1.0),)), ["[6]", "increasing from 0"]),
+    (lambda: cg.Clock(((0, 1.0), (0, 2.0))), ["[0, 0]", "increasing"]),  # an hour twice
     (
         lambda: cg.Clock(((0, -1.0),)),
         ["bands[0][1]", "-1.0", "number >= 0"],

@@ -323,7 +323,7 @@ COLUMNS |= dict.fromkeys(("gpus", "weight"), (1,))
         ),
         (
             lambda: cg.advise(cg.spot.Scenario(hours=9, deadline=12), ["fifo"], [0, 1]),
-            "must be one of rented slots",
+            "must be a scenario of rented slots",
         ),
         (
             lambda: cg.Scenario(

@@ -300,8 +300,8 @@ def test_an_interrupt_of_the_program_comes_out_as_it_went_in(monkeypatch):
     [
         ((2, -1), "an amount is not above 0"),
         ((2, 0), "an amount is not above 0"),
-        ((2, float("nan")), "nan in all; it needs 2"),
-        ((1, 2), "3 in all; it needs 2"),
+        ((2, float("nan")), "nan in total; the job needs 2"),
+        ((1, 2), "3 in total; the job needs 2"),
         ((), "no resource of the view"),
     ],
 )
@@ -437,9 +437,8 @@ def whirl(run):
 
 
 WRONG = {
-    "job_process() of shop must be a generator, which yields; it gave None": {
-        "job_process": lambda run, job: None
-    },
+    "job_process() of shop must be a generator function, which yields; it"
+    " returned None": {"job_process": lambda run, job: None},
     "the process of job 0 has ended without releasing its claim: use `with"
     " run.claim(job)": {"job_process": unreleased},
     "job 0 claims while a claim of its own waits: one at a time": {
@@ -456,18 +455,17 @@ WRONG = {
         "job_process": noted("x", 1)
     },
     "down(='slot 0') must be one of run.resources": {"job_process": downs_a_text},
-    "100,000 events at t = 0 s and no end: a process of shop goes on without time": {
-        "processes": lambda run: [whirl(run)]
-    },
-    "gave (2.0, 2), which is no pair of a second, from 5 on, and a job": {
+    "100,000 events at t = 0 s without progress: a process of shop loops without"
+    " advancing time": {"processes": lambda run: [whirl(run)]},
+    "yielded (2.0, 2), which is not a pair of a time in seconds, at least 5, and": {
         "arrivals": lambda draw: [(5.0, 1), (2.0, 2)]
     },
-    "gave (-1.0, 1), which is no pair of a second, from 0 on": {
+    "yielded (-1.0, 1), which is not a pair of a time in seconds, at least 0": {
         "arrivals": lambda draw: [(-1.0, 1)]
     },
-    "gave ('a', 1), which is no pair": {"arrivals": lambda draw: [("a", 1)]},
-    "gave 7, which is no pair": {"arrivals": lambda draw: [7]},
-    "gave (0.0, [1]), which is no pair": {"arrivals": lambda draw: [(0.0, [1])]},
+    "yielded ('a', 1), which is not a pair": {"arrivals": lambda draw: [("a", 1)]},
+    "yielded 7, which is not a pair": {"arrivals": lambda draw: [7]},
+    "yielded (0.0, [1]), which is not a pair": {"arrivals": lambda draw: [(0.0, [1])]},
     "resources() of shop(=3) must be resources, as from cg.slots": {
         "resources": lambda: 3
     },

@@ -214,7 +214,8 @@ WRONG = {
     "bakery": "assignment(='bakery') must be given with --assignment",
     "bakery --copy x": "assignment(='bakery') must be given with --assignment",
     "bakary --assignment x": "unknown lecture 'bakary'; did you",
-    "--assignment x": "--assignment(='x') must be given with the number of a lecture",
+    "--assignment x": "--assignment(='x') must be given together with the number of a"
+    " lecture",
 }
 
 

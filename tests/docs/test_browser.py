@@ -185,8 +185,8 @@ def test_a_cut_archive_is_refused(tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--browser", "DIR"], "given with --pyodide and"),
-        (["--pyodide", "DIR"], "given with --pyodide and"),
+        (["--browser", "DIR"], "given only together with --pyodide"),
+        (["--pyodide", "DIR"], "given only together with --pyodide"),
         (["3", "--browser", "DIR", "--pyodide", "DIR"], "and nothing else"),
         (["--copy", "DIR", "--browser", "DIR", "--pyodide", "DIR"], "and nothing else"),
         (["--browser", "FULL", "--pyodide", "DIR"], "must be an empty folder"),

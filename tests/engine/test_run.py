@@ -278,7 +278,7 @@ def test_a_job_is_suspended_once():
     bench.job(1, 0, 10)
     bench.job(2, 4, 5)
     with pytest.raises(
-        PolicyError, match="at t = 4 s suspended job 1, which does not run"
+        PolicyError, match="at t = 4 s suspended job 1, which is not running"
     ):
         bench.go()
 

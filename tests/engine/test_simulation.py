@@ -506,7 +506,7 @@ def test_a_policy_that_holds_for_ever_is_an_error_with_a_name():
 def test_a_policy_that_only_ever_wants_to_be_woken_is_an_error_with_a_name(monkeypatch):
     monkeypatch.setattr("cgrsp_simpy.engine.dispatcher.Dispatcher.most_wakes", 50)
     with pytest.raises(
-        cg.PolicyError, match=r"has held 1 waiting jobs through 50 wake-ups in a row"
+        cg.PolicyError, match=r"left 1 jobs waiting for 50 consecutive wake-ups"
     ):
         cg.simulate(scenario(jobs(0), (A,)), lambda view: [cg.Wake(view.now_s + 1)])
 
@@ -549,7 +549,7 @@ def test_with_fixed_types_a_slot_keeps_its_own():
     assert view.offers() == list(view.idle) == [view.slots[1]]
     with pytest.raises(
         cg.PolicyError,
-        match=r"sent job 0 to slot 0 as B, which the view does not offer",
+        match=r"assigned job 0 to slot 0 as B, which the view does not offer",
     ):
         cg.simulate(model, lambda view: [(view.queue[0], SlotView(0, B))])
 

@@ -302,7 +302,7 @@ def test_tasks_that_fit_nowhere_can_be_left_out(file, caplog, text, kept, said):
             "1 2 3",
             1,
             None,
-            ["3 numbers do not tell how many tasks an instance has; give it"],
+            ["3 numbers do not determine the number of tasks per instance; give it"],
         ),
         ("wt.txt", "1 2 3", 1, 0, ["tasks of an instance(=0)"]),
     ],

@@ -80,7 +80,7 @@ WRONG = [
     ),
     (
         lambda view: [(view.queue[0], 0)],
-        "sent job 1 to 0, which is not a resource of the view",
+        "assigned job 1 to 0, which is not a resource of the view",
     ),
     (lambda view: [(1, view.free[0])], "assigned 1, which is not a job"),
     (
@@ -178,5 +178,5 @@ def test_times_of_its_own_are_what_the_engine_carries_out_and_a_policy_sees():
             3,
             2,
         ], name
-    with pytest.raises(PolicyError, match="task 2 does not run there"):
+    with pytest.raises(PolicyError, match="task 2 cannot run on it"):
         simulate(instance, lambda view: [(view.queue[1], view.free[0])])

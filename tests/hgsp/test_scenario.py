@@ -207,11 +207,11 @@ def test_how_schedulers_meet_reality():
         (
             "greedy:online=true",
             {},
-            "greedy has no online; it goes with wspt or edd or atc",
+            "greedy does not use online (used by: wspt, edd, atc)",
         ),
         ("milp:replan_s=9", {}, "milp has no replan_s"),
         ("milp", {"replan_s": 9.0}, "milp has no replan_s"),
-        ("fifo:moves=9", {}, "fifo has no moves; it goes with search"),
+        ("fifo:moves=9", {}, "fifo does not use moves (used by: search)"),
         (
             "atc:online=true,replan_s=9",
             {},

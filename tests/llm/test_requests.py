@@ -55,7 +55,7 @@ ONE = RequestList([0], [10], [1], [1])
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda: RequestList([], [], [], []), "requests: no request"),
+        (lambda: RequestList([], [], [], []), "requests contains no requests"),
         (
             lambda: RequestList([0, 0], [5, 5], [1, 1], [1, 0]),
             "weight of request 2(=0.0) must be",

@@ -168,8 +168,8 @@ def test_of_several_models_the_steps_of_the_named_one_are_read(file, text):
             Measured("h100", 2, "token", 2, 1152, token_ms),
         )
     several = (
-        "model(=None) must be one of llama2-70b, bloom-176b: the file has steps of"
-        " several"
+        "model(=None) must be one of llama2-70b, bloom-176b: the file contains"
+        " several models"
     )
     check_refused(lambda: read_steps(path), [str(path), several])
     check_refused(
@@ -246,7 +246,7 @@ def test_a_file_that_is_no_table_is_refused(file, text, said):
             lambda: StepTable((Measured("h100-80gb", 2, "token", 1, 9, 1.0),)).of(
                 Service()
             ),
-            "rows of phase prompt(=0) must be some, of h100-80gb x 2",
+            "rows of phase prompt(=0) must be at least one for h100-80gb x 2",
         ),
         (lambda: Roofline(tflops=0), "tflops(=0) must be a number > 0"),
         (lambda: Roofline(efficiency=-1), "efficiency(=-1) must be a number > 0"),

@@ -136,7 +136,7 @@ def test_prices_of_a_spot_trace_are_read(tmp_path):
         [0.9, np.nan, 1.1], nan_ok=True
     )
     for prices, told in (
-        ([0.9], r"prices\(=\[0.9\]\) must be a list of 3 prices, one a poll"),
+        ([0.9], r"prices\(=\[0.9\]\) must be a list of 3 prices, one per poll"),
         ([1, 1, -1], r"entry 2 of prices\(=-1\) must be a number >= 0"),
     ):
         path.write_text(json.dumps({**about, "prices": prices}))

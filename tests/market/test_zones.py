@@ -156,7 +156,7 @@ GOOD = {"metadata": {"gap_seconds": 600}, "data": [1, 0, 1, 1]}
         ),
         (
             json.dumps(GOOD | {"prices": 3}),
-            "prices(=3) must be a list of 4 prices, one a poll",
+            "prices(=3) must be a list of 4 prices, one per poll",
         ),
         (json.dumps(GOOD)[:-3], "line 1"),
         (

@@ -699,7 +699,7 @@ def test_a_picture_is_the_same_to_the_byte_when_it_is_drawn_again(suffix, tmp_pa
         ),
         (
             lambda: plots.sweep_lines([({}, study_of(MADE_UP))], "miss_pct"),
-            "sweep(=[]) must be over at least one parameter",
+            "sweep(=[]) must be a sweep over at least one parameter",
         ),
         (
             lambda: plots.sweep_lines([], "miss_pct"),

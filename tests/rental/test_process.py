@@ -282,7 +282,7 @@ def test_a_policy_that_suspends_where_it_may_not_is_told_so():
 
     with pytest.raises(cg.PolicyError, match="this scenario allows no suspension"):
         cg.simulate(cg.day("quiet"), changeful)
-    with pytest.raises(cg.PolicyError, match="suspended job 0, which does not run"):
+    with pytest.raises(cg.PolicyError, match="suspended job 0, which is not running"):
         cg.simulate(cg.day("quiet", terms=SUSPENSION), suspend)
 
 

@@ -30,8 +30,8 @@ def test_a_view_tells_nothing_of_what_is_to_come():
     ("answer", "told"),
     [
         (0, "zone 0, where there is no spot instance now"),
-        (5, "5, which is no zone"),
-        ("spot", "'spot', which is no zone"),
+        (5, "5, which is neither"),
+        ("spot", "'spot', which is neither"),
         (None, "no place, where the job already is"),
     ],
 )

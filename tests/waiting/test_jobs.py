@@ -108,7 +108,7 @@ def test_gpus_are_not_priced_as_cores(read, cores):
     )
     with pytest.raises(
         InputError,
-        match=r"1 of 2 jobs use GPUs \(mean 4\).* what fits: ",
+        match=r"1 of 2 jobs use GPUs \(mean 4\).* use a table of machines",
     ):
         read(text, "log.csv")
     assert read(text, "log.csv", whole=True).jobs.jobs == 2

@@ -191,7 +191,7 @@ def idle(submit_s):
             lambda: Scenario(two(), order="nowhere.py:longest"),
             ["order file 'nowhere.py'"],
         ),
-        (lambda: Scenario(two(), order=3), ["order(=3)", "a text or a function"]),
+        (lambda: Scenario(two(), order=3), ["order(=3)", "a string or a function"]),
         (
             lambda: Scenario(two(), machines=FREE, sizes=(3,)),
             ["sizes[0](=3)", "of type Size"],

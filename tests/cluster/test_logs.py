@@ -128,7 +128,7 @@ def test_real_philly_trace(caplog):
     assert jobs.arrival_s[-1] == 4_508_448 and len(set(jobs.family)) == 7
     assert jobs.duration_s.min() > 1800 and jobs.duration_s.max() < 77 * 86400
     assert messages(caplog, logging.INFO) == [
-        f"{TRACE}: 2000 jobs read; GPUs of a job 4.29 on average, at most 32; "
+        f"{TRACE}: 2000 jobs read; GPUs per job 4.29 on average, at most 32; "
         "estimates shorter than the run: 0, equal to it: 2000; unknown: user; "
         f"offered load {jobs.load(PAPER_CLUSTER):.3g} of 64 GPUs"
     ]
@@ -600,7 +600,8 @@ def test_a_mig_slice_is_no_gpu(file, tres):
     path = file(HEAD + accounted() + accounted(tres=tres))
     assert read_jobs(path, "sacct").jobs == 1
     with pytest.raises(
-        InputError, match=r"line 3: AllocTRES.* must be of whole GPUs: a MIG slice"
+        InputError,
+        match=r"line 3: AllocTRES.* must be a number of whole GPUs, not MIG slices",
     ):
         read_jobs(path, "sacct", strict=True)
 

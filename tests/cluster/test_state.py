@@ -248,12 +248,12 @@ class Alternating:
 
 def test_a_scheduler_with_a_memory_that_it_does_not_save_is_refused():
     scenario = Scenario(JOBS, NODES)
-    with pytest.raises(cg.InputError, match=r"has a memory .* save\(\)"):
+    with pytest.raises(cg.InputError, match=r"has attributes .* save\(\)"):
         cg.simulate(scenario, Alternating()).state(5e4)
     state = cg.simulate(scenario, "conservative").state(5e4)
     assert state.memory["reserved"]
     wrong = replace(state, policy="easy")
-    with pytest.raises(cg.InputError, match="one with a method restore"):
+    with pytest.raises(cg.InputError, match="a policy with a method restore"):
         cg.simulate(wrong.resumed(scenario), "easy")
 
 
@@ -280,7 +280,7 @@ BAD = {
     ),
     "only on a closed node": (
         TABLE | {"closed": [{"node": 1}]},
-        "need of job 7(=32) must be what fits on the nodes that are open",
+        "need of job 7(=32) must be small enough for the nodes that are available",
     ),
     "closed twice": (
         TABLE | {"closed": [{"node": 1, "until_s": 1e5}] * 2},

@@ -232,7 +232,7 @@ TOML = [
     # reversed
     (
         POISSON + "[market]\ndelay_s = [[1, 0], [2, 3], [4, 5]]",
-        ["delay_s[0](=[1, 0])", "not below the first"],
+        ["delay_s[0](=[1, 0])", "least <= greatest"],
     ),
     # negative
     (
@@ -699,7 +699,7 @@ PYTHON = [
     # reversed
     (
         lambda: cg.Market(delay_s=((10.0, 0.0), (1.0, 2.0), (3.0, 4.0))),
-        ["delay_s[0](=(10.0, 0.0))", "not below the first"],
+        ["delay_s[0](=(10.0, 0.0))", "least <= greatest"],
     ),
     # two pairs
     (lambda: cg.Market(delay_s=((0.0, 1.0), (2.0, 3.0))), ["delay_s", "three pairs"]),
@@ -910,9 +910,12 @@ ANSWERS = [
     # slots that are not in a tuple of their own
     ("return [(view.queue[0], *view.idle)]", ["Job(id=0", "neither a pair"]),
     # nothing, for ever
-    ("return None", ["4 jobs waiting", "job 0", "2 of 2 slots idle", "cannot go on"]),
+    (
+        "return None",
+        ["4 jobs waiting", "job 0", "2 of 2 slots idle", "cannot continue"],
+    ),
     # an empty list, for ever
-    ("return []", ["4 jobs waiting", "job 0", "2 of 2 slots idle", "cannot go on"]),
+    ("return []", ["4 jobs waiting", "job 0", "2 of 2 slots idle", "cannot continue"]),
     ("return [cg.Wake(view.now_s - 5)]", ["-5", "woken", "after 0 s"]),  # in the past
     ("return [cg.Wake(view.now_s)]", ["0", "woken", "after 0 s"]),  # at the present
     ("return [cg.Wake(math.nan)]", ["nan", "woken", "finite"]),  # at no time

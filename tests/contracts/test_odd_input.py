@@ -353,7 +353,7 @@ COLUMNS |= dict.fromkeys(("gpus", "weight"), (1,))
             lambda: cg.sweep(cg.day, {"name": ["quiet"]}, 5),
             "policies(=5) must be a list",
         ),
-        (lambda: cg.trace(5), "path(=5) must be that of a file"),
+        (lambda: cg.trace(5), "path(=5) must be the path of a file"),
         (
             lambda: cg.trace("x.csv", columns=5, format="csv"),
             "columns(=5) must be names",

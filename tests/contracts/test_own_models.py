@@ -201,7 +201,7 @@ def test_policies_have_names_of_their_own():
     assert study.rows[0]["wait_s"] == study.rows[1]["wait_s"] == 10
     check_refused(
         lambda: cg.compare(Waiting(), [lambda view: (), lambda view: ()], [0]),
-        ["a dict names them"],
+        ["a dict gives each policy a name"],
     )
 
 
@@ -302,7 +302,7 @@ def test_an_interrupt_of_the_program_comes_out_as_it_went_in(monkeypatch):
         ((2, 0), "an amount is not above 0"),
         ((2, float("nan")), "nan in total; the job needs 2"),
         ((1, 2), "3 in total; the job needs 2"),
-        ((), "no resource of the view"),
+        ((), "not a resource of the view"),
     ],
 )
 def test_a_policy_grants_what_a_job_needs_and_takes_nothing(amounts, told):
@@ -441,10 +441,10 @@ WRONG = {
     " returned None": {"job_process": lambda run, job: None},
     "the process of job 0 has ended without releasing its claim: use `with"
     " run.claim(job)": {"job_process": unreleased},
-    "job 0 claims while a claim of its own waits: one at a time": {
+    "job 0 makes a claim while another of its claims is pending": {
         "job_process": twice
     },
-    "the process of job 0 has not ended, and nothing is left to happen": {
+    "the process of job 0 has not ended, but no event that it waits for": {
         "job_process": endless
     },
     "patience_s(=nan) must be a number >= 0": {"job_process": impatient},
@@ -466,7 +466,7 @@ WRONG = {
     "yielded ('a', 1), which is not a pair": {"arrivals": lambda draw: [("a", 1)]},
     "yielded 7, which is not a pair": {"arrivals": lambda draw: [7]},
     "yielded (0.0, [1]), which is not a pair": {"arrivals": lambda draw: [(0.0, [1])]},
-    "resources() of shop(=3) must be resources, as from cg.slots": {
+    "resources() of shop(=3) must be resources, such as those of cg.slots": {
         "resources": lambda: 3
     },
     "need() of shop must be above 0; it is 0 for job 0": {"need": lambda job: 0},

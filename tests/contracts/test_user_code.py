@@ -377,7 +377,7 @@ def test_a_job_that_waits_for_ever_beside_an_endless_process_is_an_error(
     policy, beside, monkeypatch
 ):
     monkeypatch.setattr("cgrsp_simpy.engine.watchdog.MANY", 1000)
-    with pytest.raises(cg.PolicyError, match="nothing else to come"):
+    with pytest.raises(cg.PolicyError, match="no further events"):
         simulated(waits, policy, arrivals=[0.0], beside=[*beside, probes])
 
 

@@ -187,8 +187,11 @@ def test_a_cut_archive_is_refused(tmp_path):
     [
         (["--browser", "DIR"], "given only together with --pyodide"),
         (["--pyodide", "DIR"], "given only together with --pyodide"),
-        (["3", "--browser", "DIR", "--pyodide", "DIR"], "and nothing else"),
-        (["--copy", "DIR", "--browser", "DIR", "--pyodide", "DIR"], "and nothing else"),
+        (["3", "--browser", "DIR", "--pyodide", "DIR"], "without other options"),
+        (
+            ["--copy", "DIR", "--browser", "DIR", "--pyodide", "DIR"],
+            "without other options",
+        ),
         (["--browser", "FULL", "--pyodide", "DIR"], "must be an empty folder"),
         (["--browser", "FILE", "--pyodide", "DIR"], "must be an empty folder"),
         (["--browser", "DIR", "--pyodide", "nowhere"], "must be the archive pyodide-"),

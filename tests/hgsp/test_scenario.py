@@ -202,7 +202,7 @@ def test_how_schedulers_meet_reality():
         (
             "greedy",
             {"unknown_arrivals": True},
-            "greedy plans ahead, which unknown arrivals do not allow",
+            "greedy plans in advance, which is impossible with",
         ),
         (
             "greedy:online=true",
@@ -223,7 +223,7 @@ def test_how_schedulers_meet_reality():
             {},
             "unknown parameter of scheduler atc 'replan'; did you mean 'replan_s'?",
         ),
-        ("search", {"replan_s": 9.0}, "search plans anew (replan_s) with few moves"),
+        ("search", {"replan_s": 9.0}, "search with replan_s needs a limit per plan"),
         ("act", {}, "unknown scheduler 'act'; did you mean 'atc'?"),
         ("annealing:moves=9", {}, "annealing is now search"),
     ],

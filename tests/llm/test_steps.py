@@ -240,7 +240,7 @@ def test_a_file_that_is_no_table_is_refused(file, text, said):
         ),
         (
             lambda: TABLE.of(Service(6, 3)),
-            "tensor_parallel(=3) must be one of those measured of",
+            "tensor_parallel(=3) must be one of those measured on",
         ),
         (
             lambda: StepTable((Measured("h100-80gb", 2, "token", 1, 9, 1.0),)).of(

@@ -74,7 +74,7 @@ def test_as_many_instances_as_are_needed_count_as_up(file):
         ("time,status\n", "polls(=0) must be at least two"),
         ("time,status\n0,1\n", "polls(=1) must be at least two"),
         # a gap
-        ("time,status\n0,1\n60,1\n180,0\n", "line 4: 120 s after the row before"),
+        ("time,status\n0,1\n60,1\n180,0\n", "line 4: 120 s after the previous row"),
         # unsorted
         ("time,status\n0,1\n60,1\n30,0\n", "line 4: its time must be after"),
         ("time,status\n0,1\n0,1\n", "line 3: its time must be after"),  # twice

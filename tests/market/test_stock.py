@@ -313,7 +313,7 @@ def test_seeds_that_begin_on_one_day_of_a_record_count_once():
     assert title in str(cg.sweep(day, {}, ["fifo"], seeds))
     assert "(n " not in str(study)
     with pytest.raises(
-        cg.InputError, match=r"precision\(=0\.1\) must be left out on a market that"
+        cg.InputError, match=r"precision\(=0\.1\) must be omitted if a market is"
     ):
         cg.compare(day, ["fifo"], seeds, precision=0.1)
     alone = cg.compare(cg.day("quiet", jobs=20, slots=1), ["fifo", "spt"], seeds)

@@ -280,7 +280,7 @@ def test_a_policy_that_suspends_where_it_may_not_is_told_so():
         yield from (cg.Suspend(each.job) for each in view.running)
         yield from zip(view.queue, view.idle)
 
-    with pytest.raises(cg.PolicyError, match="this scenario allows no suspension"):
+    with pytest.raises(cg.PolicyError, match="this scenario does not allow suspension"):
         cg.simulate(cg.day("quiet"), changeful)
     with pytest.raises(cg.PolicyError, match="suspended job 0, which is not running"):
         cg.simulate(cg.day("quiet", terms=SUSPENSION), suspend)

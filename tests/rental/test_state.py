@@ -247,9 +247,9 @@ def test_a_policys_memory_is_restored_or_the_state_refused():
     rest = cg.simulate(state.resumed(scenario), Saving())
     same = np.isin(whole.jobs["job"], rest.jobs["job"])
     assert np.array_equal(rest.jobs["finish_s"], whole.jobs["finish_s"][same])
-    with pytest.raises(cg.InputError, match=r"has a memory .* save\(\)"):
+    with pytest.raises(cg.InputError, match=r"has attributes .* save\(\)"):
         cg.simulate(scenario, Alternating(), engine="simpy").state(500.0)
-    with pytest.raises(cg.InputError, match=r"one with a method restore"):
+    with pytest.raises(cg.InputError, match=r"a policy with a method restore"):
         cg.simulate(state.resumed(scenario), Alternating())
 
 

@@ -41,7 +41,7 @@ def test_an_answer_that_cannot_be_carried_out_is_an_error(answer, told):
 
 
 def test_to_and_fro_within_an_instant_is_an_error():
-    with pytest.raises(cg.PolicyError, match="second move in one instant"):
+    with pytest.raises(cg.PolicyError, match="second move at the same time"):
         carried_out(
             lambda view: [(view.job, view.on_demand if view.on is None else None)],
             [DOWN_UP_DOWN],

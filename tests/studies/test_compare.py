@@ -195,7 +195,7 @@ BAD = [
         lambda: cg.compare(quiet, ["fifo"], [4], precision=1),
         "seeds",
         "[4]",
-        "two or more",
+        "at least two",
     ),
     # not a parameter; the nearest
     wrong(lambda: swept({"slot": [2, 3]}), "'slot'", "mean 'slots'", "rh:<parameter>"),

@@ -369,7 +369,7 @@ REFUSED = [  # parameters and body of a function, and what is wrong with it
     (
         "env",
         f"{DESK}cg.warm_up(env, 100); env.timeout(20); env.run()",
-        "the model has ended before 100",
+        "the model ended before 100",
     ),
     (
         "env",

@@ -328,9 +328,12 @@ def test_a_figure_is_changed_and_redrawn_by_command(capsys, tmp_path):
         ("", "has no rows"),
         ("row,column,reproduced\n", "has no rows"),
         # a column is missing
-        ("row,reproduced\nfifo,1\n", "must be as its command wrote it"),
+        ("row,reproduced\nfifo,1\n", "must be unchanged since its command wrote it"),
         # a cell too many
-        ("row,column\nfifo,wait_min,2\n", "must be as its command wrote it"),
+        (
+            "row,column\nfifo,wait_min,2\n",
+            "must be unchanged since its command wrote it",
+        ),
     ],
 )
 def test_a_damaged_file_of_a_figure_is_one_line(text, told, capsys, tmp_path):

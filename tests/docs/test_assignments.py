@@ -209,10 +209,11 @@ def test_answers_are_copied_on_request_only(capsys, tmp_path):
 WRONG = {
     "--with-answers": "--with-answers(=True) must be given only together with --copy or"
     " --assignment",
-    "3 --notebook x --with-answers": "--with-answers(=True) must be given only together with --copy",
+    "3 --notebook x --with-answers": "--with-answers(=True) must be given only together"
+    " with --copy",
     "lab --copy x --with-answers": "--with-answers(=True) must be omitted: lab_own",
-    "bakery": "assignment(='bakery') must be given with --assignment",
-    "bakery --copy x": "assignment(='bakery') must be given with --assignment",
+    "bakery": "assignment(='bakery') must be given only together with --assignment",
+    "bakery --copy x": "assignment(='bakery') must be given only together with --assignment",
     "bakary --assignment x": "unknown lecture 'bakary'; did you",
     "--assignment x": "--assignment(='x') must be given together with the number of a"
     " lecture",

@@ -244,7 +244,7 @@ def _parsed(words: Sequence[str]) -> argparse.Namespace | str:
         return completion(words[1] if len(words) > 1 else "")
     if verb not in VERBS:
         now = renamed(words)
-        meant = f"; it is now called {now}" if now else nearest(verb, VERBS)
+        meant = f"; use {now} instead" if now else nearest(verb, VERBS)
         if verb.startswith("-"):
             meant = "; options follow the verb, as in cgrsp compare hectic --seeds 5"
         allowed = ", ".join(VERBS)

@@ -36,10 +36,8 @@ def _add_lectures(parser: argparse.ArgumentParser) -> None:
         "number",
         nargs="?",
         metavar="N",
-        help=(
-            "number of the lecture to print, copy or write; lab; or the name of an"
-            " assignment (default: list them)",
-        ),
+        help="number of the lecture to print, copy or write; lab; or the name of an"
+        " assignment (default: list them)",
     )
     one = parser.add_mutually_exclusive_group()
     add_options(

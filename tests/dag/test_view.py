@@ -224,7 +224,7 @@ WRONG = {
         by_name(a=0, b=0, c=1),
     ),
     "assigned job 2 to GPU 0, which is busy or already assigned": (fork(), all_to(0)),
-    "answered 0, which is neither a pair": (fork(), lambda view: [0]),
+    "returned 0, which is neither a pair": (fork(), lambda view: [0]),
     "assigned 0, which is not a job": (fork(), lambda view: [(0, 0)]),
     "raised IndexError": (fork(), lambda view: [(view.queue[3], 0)]),
     r"left 1 jobs waiting, job 0 \(node a is ready, 3 MB\), with 2 of 2 GPUs idle": (

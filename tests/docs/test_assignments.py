@@ -212,8 +212,8 @@ WRONG = {
     "3 --notebook x --with-answers": "--with-answers(=True) must be given only together"
     " with --copy",
     "lab --copy x --with-answers": "--with-answers(=True) must be omitted: lab_own",
-    "bakery": "assignment(='bakery') must be given only together with --assignment",
-    "bakery --copy x": "assignment(='bakery') must be given only together with --assignment",
+    "bakery": "assignment(='bakery') must be given only together",
+    "bakery --copy x": "assignment(='bakery') must be given only together",
     "bakary --assignment x": "unknown lecture 'bakary'; did you",
     "--assignment x": "--assignment(='x') must be given together with the number of a"
     " lecture",

@@ -12,7 +12,7 @@ from cgrsp_simpy.engine import policy_caller
 
 WRONG = {
     "neither a pair": lambda view: [7],
-    r"answered \(\[\], 0\), which is neither a pair": lambda view: [([], 0)],  # no key
+    r"returned \(\[\], 0\), which is neither a pair": lambda view: [([], 0)],  # no key
     "assigned 'x', which is not a job": lambda view: [("x", view.free[0])],
     "assigned job 9, which is not waiting": lambda view: [(9, view.free[0])],
     "assigned job 1 to node 0, which has 2 GPUs free; the job needs 3": lambda view: [

@@ -327,7 +327,7 @@ def mg1_srpt(arrival_rate: Positive, times_s: npt.ArrayLike, shares: Shares) -> 
     Source: Schrage and Miller (1966), Operations Research 14, 670-684.
     """
     times, parts = _columns(times_s=times_s, shares=shares)
-    require(bool(np.all(np.diff(times) > 0)), "times_s", times_s, "rising")
+    require(bool(np.all(np.diff(times) > 0)), "times_s", times_s, "increasing")
     loads = arrival_rate * np.cumsum(times * parts)
     before = loads - arrival_rate * times * parts
     longer = 1.0 - np.cumsum(parts)
@@ -368,7 +368,9 @@ def _columns(**columns: npt.ArrayLike) -> list[Floats]:
         good = array.shape == arrays[0].shape and bool(
             np.all(np.isfinite(array) & (array >= 0))
         )
-        require(good, name, column, f"as many numbers >= 0 as {next(iter(columns))}")
+        require(
+            good, name, column, f"numbers >= 0, as many as {next(iter(columns))} has"
+        )
     return arrays
 
 

@@ -47,7 +47,7 @@ def kim_nelson(
     systems: Annotated[
         Sequence[str],
         rule(
-            "two or more names that differ",
+            "at least two different names",
             lambda names: len(set(names)) == len(names) >= 2,
         ),
     ],

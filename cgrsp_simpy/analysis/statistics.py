@@ -262,8 +262,8 @@ def _pairs(
     x, y = _array(values), _array(reference, "reference")
     if len(x) != len(y):
         raise InputError(
-            f"values have {len(x)} entries and reference has {len(y)}, but they are"
-            " matched one by one"
+            f"values ({len(x)} entries) and reference ({len(y)} entries) must"
+            " have the same length: they are compared entry by entry"
         )
     with np.errstate(invalid="ignore", over="ignore"):  # two infinities
         differences = x - y
@@ -413,12 +413,14 @@ def replications_needed(
     _refuse("values", x, np.isinf(x), "finite")
     x = _known(x)
     if len(x) < 2:
-        raise InputError(f"a standard deviation needs two values, not {len(x)}")
+        raise InputError(
+            f"a standard deviation needs at least two values, not {len(x)}"
+        )
     centre, sd = _moments(x)
     if sd > 0 and abs(centre) < ROUNDING * sd:
         raise InputError(
-            "no half width is small relative to the mean of the values: the mean is"
-            " zero"
+            "the half width relative to the mean of the values is undefined: the"
+            " mean is zero"
         )
     allowed = relative_half_width * abs(centre)
     # least is not enough; most is, once doubled often enough, as the half width falls

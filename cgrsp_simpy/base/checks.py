@@ -33,7 +33,7 @@ def shown(value: object) -> str:
     try:
         text = repr(value)
     except ValueError:  # Python writes no whole number of more than 4,300 digits
-        text = "a number of thousands of digits"
+        text = "a number with thousands of digits"
     return (
         text if len(text) <= MOST_SHOWN else f"{text[: MOST_SHOWN // 2]}...{text[-20:]}"
     )

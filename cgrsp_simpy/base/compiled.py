@@ -74,8 +74,8 @@ def cached(
 def _report_no_cache() -> None:
     """Log, once per process, that compiled code is not cached."""
     log.info(
-        "numba can write no cache, so that each run compiles its code again;"
-        " the environment variable NUMBA_CACHE_DIR can name a folder for it"
+        "numba cannot write a cache, so each process compiles the code again; set"
+        " the environment variable NUMBA_CACHE_DIR to a writable folder"
     )
 
 

@@ -60,8 +60,8 @@ def check_size(size: int) -> None:
 
 def _refuse_size(limit: str) -> None:
     raise InputError(
-        f"more than {limit}, the limit; --large-files (in a script"
-        " cgrsp_simpy.base.files.large_files) lifts it"
+        f"more than {limit}, the limit; to read it, use --large-files (in a"
+        " script cgrsp_simpy.base.files.large_files)"
     )
 
 
@@ -127,7 +127,7 @@ def check_named(path: str | Path) -> None:
     _check_possible("name of a file", path)
     if not _NAMING.get():
         raise InputError(
-            f"it names a file, {str(path)!r}, which is opened only with --run-code"
+            f"it refers to a file, {str(path)!r}, which is opened only with --run-code"
         )
 
 
@@ -137,7 +137,7 @@ def _check_possible(what: str, path: str | os.PathLike[str]) -> None:
         possible = b"\0" not in os.fsencode(path)
     except UnicodeEncodeError:
         possible = False
-    require(possible, what, str(path), "a name that a file can have")
+    require(possible, what, str(path), "a valid file name")
 
 
 def is_there(path: Path) -> bool:
@@ -153,7 +153,7 @@ def output_path(what: str, path: str | os.PathLike[str]) -> Path:
 
     Raises InputError for an empty path.
     """
-    require(str(path) != "", what, path, "a path; . is the current folder")
+    require(str(path) != "", what, path, "a path, not empty (. is the current folder)")
     _check_possible(what, path)
     return Path(os.path.realpath(path)) if ".." in Path(path).parts else Path(path)
 
@@ -170,7 +170,7 @@ def check_folder(path: Path) -> None:
     if not there.is_dir():
         raise InputError(f"{path}: {there} is not a directory")
     if not os.access(there, os.W_OK | os.X_OK):
-        raise InputError(f"{path}: nothing can be written into {there}")
+        raise InputError(f"{path}: the folder {there} is not writable")
 
 
 def write_whole(path: Path, content: bytes) -> None:
@@ -224,14 +224,14 @@ def csv_rows(
     with text_of(path) as file:
         table = csv.DictReader(file)
         header = [(also or {}).get(name, name) for name in table.fieldnames or ()]
-        allowed = f"among others {','.join(columns)}"
+        allowed = f"a list that includes {','.join(columns)}"
         require(not {*columns}.difference(header), "columns", ",".join(header), allowed)
         for name, times in Counter(header).items():
             require(
                 times == 1,
                 "columns",
                 ",".join(header),
-                f"different; {name!r} occurs twice",
+                f"different, but {name!r} occurs twice",
             )
         table.fieldnames = header
         rows = [(table.line_num, row) for row in table]
@@ -347,7 +347,7 @@ def listed(bad: list[str], most: int = 10) -> str:
 def note(log: logging.Logger, path: Path, strict: bool, what: str, remedy: str) -> None:
     """Log a fault of a file and how it is handled; InputError if strict."""
     if strict:
-        raise InputError(f"{what} (refused, being strict)")
+        raise InputError(f"{what} (rejected in strict mode)")
     log.warning("%s: %s (%s)", path, what, remedy)
 
 
@@ -362,7 +362,7 @@ def read_toml(path: Path) -> dict[str, Any]:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"not TOML ({error})") from None
     except ValueError:  # Python reads no whole number of more than 4,300 digits
-        raise InputError("not TOML (a number of thousands of digits)") from None
+        raise InputError("not TOML (a number with thousands of digits)") from None
 
 
 def table_of(made: Any) -> dict[str, Any]:
@@ -392,7 +392,9 @@ def _json(value: Any) -> str:
         return str(float(value))  # as in TOML, which JSON has no word for
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, default=python_number)
     if HALF.search(text):
-        raise InputError(f"{value!r} cannot be written: it holds half of a character")
+        raise InputError(
+            f"{value!r} cannot be written: it contains an unpaired surrogate character"
+        )
     return text.replace("\x7f", "\\u007f")
 
 
@@ -432,4 +434,4 @@ def make(cls: type[T], table: Any, where: str) -> T:
     except InputError as error:
         raise InputError(f"{where}: {error}") from None
     except (TypeError, ValueError) as error:
-        raise InputError(f"{where}: a value of the wrong kind ({error})") from None
+        raise InputError(f"{where}: a value of the wrong type ({error})") from None

@@ -4,7 +4,7 @@
     class DeadlineClass:
         '''Jobs that have the same time from submission to deadline.'''
 
-        name: str = parameter("Figures of the class begin with it.")
+        name: str = parameter("Name, a prefix of figures.")
         share: Fraction = parameter("Share of the jobs.")
         window_s: Positive | None = parameter("Seconds to the deadline.", default=None)
 
@@ -80,7 +80,7 @@ ALLOWED = {
     "dict_type": "a mapping",
     "int_type": "a whole number",
     "is_instance_of": "of type {class}",
-    "string_type": "a text",
+    "string_type": "a string",
     "tuple_type": "a list",
 }
 """Allowed values, by pydantic's type of error."""

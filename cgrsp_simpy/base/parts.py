@@ -53,7 +53,9 @@ def _table(part: Any, whole: bool) -> dict[str, Any]:
         value, default = getattr(part, item.name), default_of(item)
         if not item.init or (_same(value, default) and (value is None or not whole)):
             continue
-        require(value is not None, item.name, value, "a value that a file can hold")
+        require(
+            value is not None, item.name, value, "a value that can be written to a file"
+        )
         table[item.name] = _plain(value, types.get(item.name), whole)
     return table
 
@@ -81,8 +83,8 @@ def _plain(value: Any, hint: Any, whole: bool) -> Any:
         kind = {} if only else {KIND: type(value).__name__}
         if kind and hasattr(value, KIND):
             raise InputError(
-                f"{type(value).__name__} cannot be written to TOML: it has a parameter"
-                f" {KIND}, which is the name of a class there"
+                f"{type(value).__name__} cannot be written to TOML: its parameter"
+                f" {KIND} has the key that TOML files use for the class"
             )
         return kind | _table(value, whole)
     if isinstance(value, np.ndarray):

@@ -34,7 +34,7 @@ class PolicyError(RuntimeError):
 class AssignmentError(ValueError):
     """Error for an assignment that cannot be carried out.
 
-    It continues "sent job 7 to": "slot 9, which is not a slot of the fleet".
+    It follows "assigned job 7 to", as in "slot 9, which is not a slot of the fleet".
     """
 
 
@@ -119,7 +119,7 @@ READERS: dict[type, tuple[Callable[[str], Any], str]] = {
     bool: ({"true": True, "false": False}.__getitem__, "true or false"),
     int: (int, "a whole number"),
     float: (float, "a number"),
-    str: (str, "a text"),
+    str: (str, "a string"),
 }
 
 
@@ -220,11 +220,11 @@ def made(what: str, text: str, factories: Mapping[str, Callable[..., Any]]) -> A
     what: noun for errors, such as policy or scheduler. Raises InputError for an unknown
     name or parameter, or a value whose type is not that of the parameter's default.
     """
-    require(isinstance(text, str), what, text, "a text")
+    require(isinstance(text, str), what, text, "a string")
     name = text.partition(":")[0]
     check_one_of(what, name, factories)
     if is_policy(factories[name]):
-        require(text == name, what, text, f"{name}, which has no parameters")
+        require(text == name, what, text, f"{name}: it has no parameters")
         return factories[name]
     return factories[name](**parameters(what, text, factories[name]))
 

@@ -58,8 +58,8 @@ VERBS = {  # verb -> module of this package, loaded on use, and its summary
     ),
     "sweep": (
         "studies",
-        "Compare policies at every point of a grid: words with several "
-        "values, as in slots=4,5,6 or rh:reserve=0,1.",
+        "Compare policies at every point of a grid: parameters with several"
+        " values, such as slots=4,5,6 or rh:reserve=0,1.",
     ),
     "parameters": (
         "parameters",
@@ -76,8 +76,8 @@ VERBS = {  # verb -> module of this package, loaded on use, and its summary
     ),
     "next": (
         "live",
-        "List the dispatches that a policy makes now, of a queue whose state is a"
-        " file.",
+        "List the dispatches that a policy makes now for a queue whose state is"
+        " read from a file.",
     ),
     "forecast": (
         "live",
@@ -90,14 +90,13 @@ VERBS = {  # verb -> module of this package, loaded on use, and its summary
     ),
     "plan": (
         "plan",
-        "Plan how many machines to own, and which jobs wait for them: of "
-        "a log, with the bill of a year and how sure it is, or by "
-        "formula.",
+        "Plan how many machines to own, and which jobs wait for them: for a log,"
+        " with the yearly bill and its uncertainty, or by formula.",
     ),
     "replay": (
         "records",
-        "Replay a log of a cluster: which scheduler matches its records, "
-        "and what changes would bring.",
+        "Replay a log of a cluster: find the scheduler that matches its records,"
+        " and the effect of changes.",
     ),
     "market": (
         "records",
@@ -128,7 +127,8 @@ VERBS = {  # verb -> module of this package, loaded on use, and its summary
     ),
     "app": (
         "teaching",
-        "Serve a live page in the browser: days, comparisons, advice, clusters.",
+        "Serve an interactive page in the browser: days, comparisons, advice,"
+        " clusters.",
     ),
 }
 SILENT_S, EVERY_S = 1.0, 0.5  # of the line of a working command
@@ -244,7 +244,7 @@ def _parsed(words: Sequence[str]) -> argparse.Namespace | str:
         return completion(words[1] if len(words) > 1 else "")
     if verb not in VERBS:
         now = renamed(words)
-        meant = f"; it is {now} now" if now else nearest(verb, VERBS)
+        meant = f"; use {now} instead" if now else nearest(verb, VERBS)
         if verb.startswith("-"):
             meant = "; options follow the verb, as in cgrsp compare hectic --seeds 5"
         allowed = ", ".join(VERBS)

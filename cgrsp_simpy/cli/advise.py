@@ -33,24 +33,31 @@ log = logging.getLogger(__name__)
 def _add_advise(parser: argparse.ArgumentParser) -> None:
     more = (
         "also prices.price_miss, prices.price_late, prices.price_wait and"
-        " prices.price_slot, by which plans are ranked, in USD; and spot.share and"
-        " spot.per_h, to try spot instances at a share of the price, with interruptions"
+        " prices.price_slot (USD), which determine the ranking; and spot.share"
+        " and spot.per_h, to try spot instances at a share of the price, with"
+        " interruptions"
     )
     add_scenario(parser, more, RENTAL_NAMES)
     add_policies(parser, f"{','.join(POLICIES)}; the first is the one in use")
-    target = "limits to reach with the least change, such as miss<=1%%,p95_wait<=30"
+    target = (
+        "limits to satisfy with the smallest change, such as miss<=1%%,p95_wait<=30"
+    )
     add_options(
         parser,
         ("--target FIGURE<=X", str, target),
-        ("--budget USD", float, "limit of rent and slots, USD per day"),
+        (
+            "--budget USD",
+            float,
+            "upper limit of the cost of rent and slots, USD per day",
+        ),
         (
             "--load X",
             checked(_load),
-            "multiply the arrival rate, by 1.3 or by +30%%",
+            "multiply the arrival rate by X, such as 1.3 or +30%%",
             1.0,
         ),
     )
-    report = "write a page to print, its figures and CSV"
+    report = "write a printable report with its figures and CSV files into DIR"
     add_options(parser, ("--report DIR", str, report))
     add_study(parser, 20)
 
@@ -65,8 +72,11 @@ def _advise(args: argparse.Namespace) -> Answer:
     if folder is not None:
         check_folder(folder)
     both = len(spot_words) in (0, len(fields(Spot)))
-    allowed = "both, as in spot.share=.4 spot.per_h=.2"
-    require(both, "words of spot", spot_words, allowed)
+    allowed = (
+        "spot.share and spot.per_h, both or neither, such as spot.share=.4"
+        " spot.per_h=.2"
+    )
+    require(both, "parameters of spot", spot_words, allowed)
     runs = SEARCHED * len(policies) + 3 * len(seeds)
     check_work(args, subject_of(scenario).work * runs)
     advice = advise(
@@ -105,8 +115,8 @@ def _advise(args: argparse.Namespace) -> Answer:
 
 
 def _load(text: str) -> float:
-    """Parse a factor such as 1.3, or a percentage change such as +30%."""
-    message = f"{text!r} must be a factor or per cent more, such as 1.3 or +30%"
+    """Parse a factor, or a change in per cent."""
+    message = f"{text!r} must be a factor or a percentage increase, such as 1.3 or +30%"
     number = read_as(float, text.rstrip("%"), message)
     return 1 + number / 100 if text.endswith("%") else number
 

@@ -60,17 +60,18 @@ Row = dict[str, Any]
 
 
 def _add_bound(parser: argparse.ArgumentParser) -> None:
-    more = "also prices.price_miss and so on, with --objective cost"
+    more = "with --objective cost also prices.price_miss and the other prices"
     add_scenario(parser, more, RENTAL_NAMES)
     objectives = parser.add_argument_group("objective")
     knots = (
-        f"minutes between price knots (default: {BIN_S / 60:g}; not used with few jobs)"
+        "minutes between the knots of the price function (default:"
+        f" {BIN_S / 60:g}; unused with few jobs)"
     )
     known = (
-        f"the optimum with all draws known, of at most {MOST_JOBS} jobs, in place of"
-        " the bound"
+        f"compute the optimum with all draws known, for at most {MOST_JOBS} jobs,"
+        " instead of the bound"
     )
-    both = "the least misses at every mean wait, with policies"
+    both = "compute the least misses at every mean wait, and compare policies with it"
     add_options(
         objectives,
         ("--objective NAME", str, f"{', '.join(UNITS)} (default: mix)"),
@@ -78,7 +79,7 @@ def _add_bound(parser: argparse.ArgumentParser) -> None:
         ("--frontier", bool, both),
     )
     add_options(parser, ("--bin MIN", float, knots))
-    add_policies(parser, f"of the frontier: {POLICIES}")
+    add_policies(parser, f"for the frontier: {POLICIES}")
     add_options(parser, ("--report DIR", str, "draw the frontier into DIR"))
     add_study(parser, 10, out=False)
 
@@ -89,7 +90,7 @@ def _bound(args: argparse.Namespace) -> Answer:
     seeds = seeds_of(args)
     prices = group_of(args.words, "prices", Prices)
     if prices and objective != "cost":
-        raise InputError(f"prices.{next(iter(prices))} goes with --objective cost")
+        raise InputError(f"prices.{next(iter(prices))} requires --objective cost")
     worded = rental_of(args, "bound")
     scenario = worded.scenario
     if args.clairvoyant:
@@ -135,11 +136,13 @@ def _check(args: argparse.Namespace) -> None:
         raise InputError("give one of --clairvoyant and --frontier, not both")
     for name in ("policies", "report"):
         if getattr(args, name) is not None and not args.frontier:
-            raise InputError(f"--{name} goes with --frontier")
+            raise InputError(f"--{name} requires --frontier")
     for name, option in (("frontier", "objective"), ("clairvoyant", "bin")):
         if getattr(args, name):
             value = getattr(args, option)
-            require(value is None, f"--{option}", value, f"left out with --{name}")
+            require(
+                value is None, f"--{option}", value, f"omitted if --{name} is given"
+            )
 
 
 # ---- one objective ----

@@ -26,11 +26,13 @@ CLASSES = (cg.Scenario, cg.cluster, cg.dag, cg.hgsp, cg.spot, cg.waiting, later)
 
 
 def _add_verify(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("directory", metavar="DIR", help="made by a command with --out")
+    parser.add_argument(
+        "directory", metavar="DIR", help="results directory of a command with --out"
+    )
     add_options(
         parser,
-        ("--sample N", int, "tasks to run again (default: %(default)s)", 5),
-        ("--seed N", int, "of the sample (default: %(default)s)", 0),
+        ("--sample N", int, "number of tasks to run again (default: %(default)s)", 5),
+        ("--seed N", int, "seed of the sample (default: %(default)s)", 0),
         (
             "--run-code",
             bool,
@@ -58,18 +60,18 @@ def _verify(args: argparse.Namespace) -> Answer:
 
 
 def _add_sample(parser: argparse.ArgumentParser) -> None:
-    file = "to write; another existing file is kept"
+    file = "file to write; an existing file is not overwritten"
     parser.add_argument("file", metavar="FILE.csv", help=file)
     scenario = (
-        "hgsp or hgsp:LEVEL, for its tasks in place of a log (default: a log of 600"
-        " jobs of two days)"
+        "hgsp or hgsp:LEVEL, to write its tasks instead of a log (default: a log"
+        " of 600 jobs over two days)"
     )
     parser.add_argument("scenario", nargs="?", metavar="SCENARIO", help=scenario)
-    words = "parameters of the level, as in source.tasks=50"
+    words = "parameters of the level, such as source.tasks=50"
     parser.add_argument(
         "words", nargs="*", default=[], metavar="NAME=VALUE", help=words
     )
-    add_options(parser, ("--seed N", int, "of the tasks (default: 0)"))
+    add_options(parser, ("--seed N", int, "seed of the tasks (default: 0)"))
 
 
 def _sample(args: argparse.Namespace) -> Answer:
@@ -77,10 +79,15 @@ def _sample(args: argparse.Namespace) -> Answer:
     require(file.suffix == ".csv", "FILE.csv", args.file, "a file that ends in .csv")
     if args.scenario is not None:
         return _tasks(args, file)
-    require(args.seed is None, "--seed", args.seed, "given with hgsp")
+    require(
+        args.seed is None,
+        "--seed",
+        args.seed,
+        "omitted: it applies only to the scenario hgsp",
+    )
     text = (files("cgrsp_simpy") / "data" / "studio.csv").read_bytes()
     if not (file.is_file() and file.read_bytes() == text):
-        allowed = "a file that is not there yet, or this log"
+        allowed = "a file that does not exist yet, or this log"
         require(not is_there(file), "FILE.csv", args.file, allowed)
         write_whole(file, text)
     columns, *jobs = text.decode().splitlines()
@@ -93,7 +100,7 @@ def _tasks(args: argparse.Namespace, file: Path) -> Answer:
     scenario = Worded(args.scenario, args.words).single("sample")
     is_hgsp = isinstance(scenario, Scenario)
     require(is_hgsp, "scenario", args.scenario, "hgsp or hgsp:LEVEL")
-    require(not is_there(file), "FILE.csv", args.file, "a file that is not there yet")
+    require(not is_there(file), "FILE.csv", args.file, "a file that does not exist yet")
     instance = subject_of(scenario).draw(seed)
     write_instance(instance, file)
     hours = instance.arrival_s[-1] / 3600

@@ -27,13 +27,13 @@ from cgrsp_simpy.decide.live import PARTS, forecast, next_dispatches
 from cgrsp_simpy.engine.report import Report
 from cgrsp_simpy.engine.state import State, table_of
 
-NAMED = f"a name and words, as in hectic slots=5 ({RENTAL_NAMES}; cluster)"
-USUAL = "triage, of a cluster easy"
+NAMED = f"a scenario and parameters, such as hectic slots=5 ({RENTAL_NAMES}; cluster)"
+USUAL = "triage; for a cluster, easy"
 PACE_PER_S = 5_000.0  # jobs that are simulated, roughly
 
 
 def _add_state(parser: argparse.ArgumentParser) -> None:
-    text = "the state of the queue and its slots, which names its scenario"
+    text = "state of the queue and its slots, including the name of its scenario"
     parser.add_argument("state", metavar="STATE.json", help=text)
 
 
@@ -63,7 +63,7 @@ def _words(path: str, table: Mapping[str, Any]) -> list[str]:
 
 def _add_next(parser: argparse.ArgumentParser) -> None:
     _add_state(parser)
-    text = f"as in --policies of compare (default: {USUAL})"
+    text = f"policy, written as in --policies of compare (default: {USUAL})"
     add_options(parser, ("--policy P", policies_of, text))
 
 
@@ -81,7 +81,7 @@ def _next(args: argparse.Namespace) -> Answer:
         alternatives=policies,
         next={**more, "memory": decision.memory},
     )
-    note = f"Jobs that go on waiting: {decision.waiting}" + (
+    note = f"Jobs that remain waiting: {decision.waiting}" + (
         "." if wake_s is None else f"; decide again at {wake_s:g} s at the latest."
     )
     rows = [
@@ -98,25 +98,31 @@ def _next(args: argparse.Namespace) -> Answer:
 
 def _add_forecast(parser: argparse.ArgumentParser) -> None:
     text = (
-        "the state of a queue, FILE.json, which names its scenario; or a log of jobs,"
-        " whose waits are forecast from what was known at each submission if no"
-        " scheduler explains them"
+        "state of a queue, FILE.json, including the name of its scenario; or a"
+        " log of jobs. If no scheduler explains the waits of the log, they are"
+        " forecast from the data known at each submission"
     )
     parser.add_argument("state", metavar="STATE.json|LOG", help=text)
-    words = "of a log, as in cgrsp replay: cluster=4x8 or log.window=FROM:TO"
+    words = (
+        "parameters for a log, as in cgrsp replay: cluster=4x8 or log.window=FROM:TO"
+    )
     parser.add_argument(
         "words", nargs="*", default=[], metavar="NAME=VALUE", help=words
     )
-    usual = f"{USUAL}; the first is the one in use; of a log those that may explain it"
+    usual = (
+        f"{USUAL}; the first is the one in use; for a log, the candidates that may"
+        " explain it"
+    )
     add_policies(parser, usual)
     add_options(
         parser,
         (
             "--slot TYPE",
             str,
-            "also with one more slot of this GPU type, or node of GPUs",
+            "add a forecast with one more slot of this GPU type, or one more node"
+            " of GPUs",
         ),
-        ("--later H", float, "also if nothing is dispatched for so many hours"),
+        ("--later H", float, "add a forecast without dispatches for H hours"),
     )
     add_study(parser, 200, out=False)
 
@@ -125,7 +131,7 @@ def _forecast_log(args: argparse.Namespace) -> Answer:
     """Return forecast quantiles of waits for a log that no scheduler explains."""
     for option in ("slot", "later", "seeds"):
         value = getattr(args, option)
-        require(value is None, f"--{option}", value, "left out with a log")
+        require(value is None, f"--{option}", value, "omitted if a log is given")
     # these load part of SciPy
     from cgrsp_simpy.cli.records import verdict
     from cgrsp_simpy.cluster.policies import SCHEDULERS
@@ -188,7 +194,9 @@ def _waits(scenario: Any) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
 def _forecast(args: argparse.Namespace) -> Answer:
     if not args.state.endswith(".json"):
         return _forecast_log(args)
-    require(not args.words, "words", " ".join(args.words), "left out with a state")
+    require(
+        not args.words, "words", " ".join(args.words), "omitted if a state is given"
+    )
     state, worded = _state_of(args)
     policies, seeds = args.policies or [state.usual], seeds_of(args)
     alternatives = len(policies) + (args.slot is not None) + (args.later is not None)

@@ -61,8 +61,8 @@ def add_scenario(
     """Add the arguments for scenario and words; more, names: additional help texts."""
     parser.add_argument("scenario", metavar="SCENARIO", help=names)
     words = (
-        "a parameter and its value, as in slots=7 or terms.warm_s=60; cgrsp parameters"
-        f" SCENARIO lists them{more and f'; {more}'}"
+        "parameter and its value, such as slots=7 or terms.warm_s=60; cgrsp"
+        " parameters SCENARIO lists them{more and f'; {more}'}"
     )
     parser.add_argument(
         "words", nargs="*", default=[], metavar="NAME=VALUE", help=words
@@ -72,8 +72,9 @@ def add_scenario(
 def add_policies(parser: argparse.ArgumentParser, default: str = "") -> None:
     """Add the option for several policies."""
     text = (
-        "with parameters as in rh:reserve=2, or of a script as in own.py:function;"
-        f" cgrsp policies SCENARIO lists them{default and f' (default: {default})'}"
+        "policies, with parameters as in rh:reserve=2, or from a script as in"
+        " own.py:function; cgrsp policies SCENARIO lists them{default and f'"
+        " (default: {default})'}"
     )
     add_options(parser, ("--policies P,P", policies_of, text))
 
@@ -85,7 +86,9 @@ def policies_given(args: argparse.Namespace, subject: Subject) -> list[str]:
     policies = [*subject.default_policies()]
     for name, reason in subject.left_out().items():
         log.warning("%s is left out: %s", name, reason)
-    allowed = "at least one: none of the scenario's can be compared here"
+    allowed = (
+        "at least one policy: no default policy of the scenario can be compared here"
+    )
     require(bool(policies), "--policies", policies, allowed)
     return policies
 
@@ -109,7 +112,7 @@ def add_study(parser: argparse.ArgumentParser, number: int, out: bool = True) ->
     )
     add_options(parser, ("--seeds N", checked(_seeds), seeds))
     if out:
-        kept = "keep results in DIR; the same command continues there"
+        kept = "save results in DIR; the same command continues an interrupted study"
         add_options(parser, ("--out DIR", str, kept))
     parser.set_defaults(usual=number)
 
@@ -137,7 +140,7 @@ def seeds_of(args: argparse.Namespace, random: bool = True) -> range:
     """Return the seeds of the options; only one is allowed if nothing is random."""
     if random:
         return args.seeds or range(args.usual)
-    allowed = "left out: nothing is random here, so that one run is enough"
+    allowed = "omitted: nothing is random here, so one run is enough"
     seeds = args.seeds or range(1)
     require(seeds == range(1), "--seeds", f"{seeds.start}:{seeds.stop}", allowed)
     return seeds
@@ -160,9 +163,9 @@ def check_work(
     minutes = "a minute" if seconds < 90 else f"{seconds / 60:.0f} minutes"
     took = f"{seconds / 3600:,.1f} hours" if seconds > 5400 else minutes
     memory = f", {held / 1e9:,.1f} GB" if held > 1e8 else ""
-    told = f"{jobs:,} jobs are to be {done}, {took}{memory} or so"
+    told = f"{jobs:,} jobs will be {done}, which takes about {took}{memory}"
     if (jobs / per_s > MOST_S or held > MOST_HELD) and not args.yes:
-        raise InputError(f"{told}; --yes starts it all the same")
+        raise InputError(f"{told}; add --yes to start anyway")
     if seconds > 60:
         log.info("%s", told)
 
@@ -212,8 +215,9 @@ def styles() -> str:
     """Return the help of the option for the style of figures."""
     return (
         f"{', '.join(STYLES)}, or settings of matplotlib, such as font.size=10,"
-        " width=MM and pgf=yes: a PGF, too, for LaTeX, which has to be there; single,"
-        " double: columns of a journal, 88 and 180 mm, in 8 pt (wide figures take both)"
+        " width=MM and pgf=yes, which also writes a PGF file (requires LaTeX);"
+        " single, double: journal columns of 88 and 180 mm with 8 pt text (wide"
+        " figures use 180 mm)"
         " (default: print)"
     )
 

@@ -48,35 +48,35 @@ OTHERS = {"advice": "decide.figures", "frontier": "decide.figures"}
 
 def _add_papers(parser: argparse.ArgumentParser) -> None:
     actions = (
-        "list: the papers with their tables and figures; tables, figures: of a PAPER,"
-        " or one by its ID; check: the ledger of all printed numbers and claims, of"
-        " PAPERs or of all five, with a verdict on each, status 1 if a recorded"
-        " agreement is lost; all: every table and figure, of a PAPER or of all, with a"
-        " manifest of what was printed and what came out"
+        "list: papers with their tables and figures; tables, figures: those of a"
+        " PAPER, or one by its ID; check: ledger of all printed numbers and"
+        " claims of the given or all five PAPERs, with a verdict on each (status"
+        " 1 if a recorded agreement is lost); all: every table and figure of the"
+        " given or all PAPERs, with a manifest of printed and reproduced values"
     )
     parser.add_argument("action", choices=[*ACTIONS], metavar="ACTION", help=actions)
     words = (
-        f"PAPER is {', '.join(PAPERS)}; list shows every ID; NAME=VALUE are parameters"
-        " of tables or figures, such as slots=6 of the thesis, trace=LOG of waiting and"
-        " llm, or jobs=200 of cluster"
+        f"PAPER is {', '.join(PAPERS)}; list shows every ID; NAME=VALUE sets a"
+        " parameter of tables or figures, such as slots=6 for the thesis,"
+        " trace=LOG for waiting and llm, or jobs=200 for cluster"
     )
     parser.add_argument(
         "words", nargs="*", default=[], metavar="PAPER [ID] [NAME=VALUE]", help=words
     )
-    seeds = "replications (default: as printed, or as many as are needed)"
-    every = "of check: print the entries that are reproduced, too"
+    seeds = "number of replications (default: as printed, or as many as needed)"
+    every = "for check: also print reproduced entries"
     add_options(parser, ("--seeds N", int, seeds), ("--all", bool, every))
     add_policies(parser, "the paper's")
     out = (
-        "where figures and all are written; of tables of the thesis, where runs are"
-        " kept, so that the same command continues"
+        "output directory of figures and all; for tables of the thesis, directory"
+        " that stores the runs, from which the same command continues"
     )
     add_options(
         parser,
         ("--out DIR", str, out),
         ("--style NAME|A=X,B=Y", checked(style_of), styles()),
     )
-    runs = "of figures of the thesis: use the runs that tables thesis --out DIR kept"
+    runs = "for figures of the thesis: use the runs that tables thesis --out DIR stored"
     parser.add_argument("--from", dest="runs_from", metavar="DIR", help=runs)
 
 
@@ -87,7 +87,7 @@ def _papers(args: argparse.Namespace) -> Answer:
         check_one_of("paper", name, PAPERS)
     for option, actions in EFFECTIVE.items():
         value = getattr(args, option)
-        allowed = f"left out with {args.action}"
+        allowed = f"omitted with {args.action}"
         flag = FLAGS.get(option, f"--{option}")
         require(value in (None, False) or args.action in actions, flag, value, allowed)
     if args.seeds is not None:
@@ -95,11 +95,11 @@ def _papers(args: argparse.Namespace) -> Answer:
     if args.action in ("check", "all", "list"):
         most = len(names) if args.action == "check" else 1
         surplus = [*names[most:], *args.words]
-        require(not surplus, "words", " ".join(surplus), f"left out with {args.action}")
+        require(not surplus, "words", " ".join(surplus), f"omitted with {args.action}")
     if args.action in ("tables", "figures"):
         require(bool(names), "paper", None, f"one of {', '.join(PAPERS)}")
     if args.action in ("figures", "all"):
-        allowed = f"left out with {args.action}"
+        allowed = f"omitted with {args.action}"
         require(args.format == "table", "--format", args.format, allowed)
     return ACTIONS[args.action](args, names)
 
@@ -130,14 +130,14 @@ def _tables(args: argparse.Namespace, names: Sequence[str]) -> Answer:
     paper = PAPERS[name]
     if paper.table is None:
         others = ", ".join(other for other, each in PAPERS.items() if each.table)
-        raise InputError(f"{name} has no tables; those of {others} have")
+        raise InputError(f"{name} has no tables; papers with tables: {others}")
     for id in ids:
         check_one_of("table", id, paper.ids)
     parameters = inspect.signature(paper.table).parameters
     how: dict[str, Any] = with_seeds(parameters, args.seeds)
     for option in ("seeds", "policies", "out"):
         value = getattr(args, option)
-        allowed = f"left out: tables of {name} do not take it"
+        allowed = f"omitted: the tables of {name} do not use it"
         require(value is None or option in parameters, f"--{option}", value, allowed)
         how |= {} if value is None or option == "seeds" else {option: value}
     how |= {"executor": executor_of(args)} if "executor" in parameters else {}
@@ -146,7 +146,7 @@ def _tables(args: argparse.Namespace, names: Sequence[str]) -> Answer:
         check_work(args, work_of(wanted_of(how["ids"], args.seeds)))
     known = parameters.keys() - {"seeds", "policies", "out", "executor", "ids"}
     for word, texts in split(args.words).items():
-        allowed = " or ".join(sorted(known)) or f"left out: {name} takes none"
+        allowed = " or ".join(sorted(known)) or f"omitted: {name} has no parameters"
         require(word in known, "word", word, allowed)
         hint = hints(paper.table)[word]
         several = "tuple" in str(hint)
@@ -185,7 +185,7 @@ def _figures(args: argparse.Namespace, names: Sequence[str]) -> Answer:
     paper = PAPERS[name]
     sizes = _sizes(args, name, paper)
     if not ids:
-        log.info("all figures are to be drawn, which may take minutes")
+        log.info("drawing all figures, which may take minutes")
     folder = args.out or ("figures" if name == "thesis" else f"figures/{name}")
     module = paper.module
     drawn = module.draw_figures(
@@ -202,7 +202,7 @@ def _sizes(args: argparse.Namespace, name: str, paper: Paper) -> dict[str, Any]:
     """Return the parameters of the runs behind figures, from words and options."""
     parameters = paper.figure_parameters
     sizes: dict[str, Any] = with_seeds(parameters, args.seeds)
-    allowed = f"left out: the figures of {name} do not take it"
+    allowed = f"omitted: the figures of {name} do not use it"
     require(args.seeds is None or bool(sizes), "--seeds", args.seeds, allowed)
     for option, flag in (("policies", "--policies"), ("runs_from", "--from")):
         value = getattr(args, option)
@@ -221,7 +221,7 @@ def _sizes(args: argparse.Namespace, name: str, paper: Paper) -> dict[str, Any]:
     taken = {"executor", "trace", "source", "seeds", "instances", "graphs"}
     known = sorted(parameters.keys() - taken) + ["trace"] * (name in sources)
     for word, texts in split(words).items():
-        allowed = " or ".join(known) or "left out: these figures take none"
+        allowed = " or ".join(known) or "omitted: these figures have no parameters"
         require(word in known, "word", word, allowed)
         require(len(texts) == 1, word, ",".join(texts), "one value")
         sizes[word] = value_of(texts[0], int)
@@ -229,7 +229,7 @@ def _sizes(args: argparse.Namespace, name: str, paper: Paper) -> dict[str, Any]:
 
 
 def _all(args: argparse.Namespace, names: Sequence[str]) -> Answer:
-    require(args.out is not None, "--out", None, "the directory to write")
+    require(args.out is not None, "--out", None, "a directory to write to")
     manifest = make_all(
         args.out, names or (*PAPERS,), args.seeds, executor_of(args), args.style
     )
@@ -257,7 +257,7 @@ ACTIONS: dict[str, Callable[[argparse.Namespace, Sequence[str]], Answer]] = {
 
 
 def _add_redraw(parser: argparse.ArgumentParser) -> None:
-    files = "CSV files of figures, under the names that they were written with"
+    files = "CSV files of figures, with their original names"
     parser.add_argument("files", nargs="+", metavar="FILE.csv", help=files)
     add_options(parser, ("--style NAME|A=X,B=Y", checked(style_of), styles()))
 

@@ -32,8 +32,8 @@ def _add_parameters(parser: argparse.ArgumentParser) -> None:
     add_scenario(parser)
     add_options(
         parser,
-        ("--out FILE.toml", Path, "write the scenario into a file, to be edited"),
-        ("--schema", bool, "print the JSON schema of such files"),
+        ("--out FILE.toml", Path, "write the scenario to a file that can be edited"),
+        ("--schema", bool, "print the JSON schema of scenario files"),
     )
 
 
@@ -42,11 +42,11 @@ def _parameters(args: argparse.Namespace) -> Answer:
     worded = Worded(args.scenario, args.words)
     scenario = worded.single("parameters")
     if args.out or args.schema:
-        allowed = f"rental or of {', '.join(MODULES)}, which have files"
+        allowed = f"rental or one of {', '.join(MODULES)}, whose scenarios can be files"
         has_file = module_of(scenario) in ("rental", *MODULES)
         require(has_file, "module of the scenario", args.scenario, allowed)
     if args.out:
-        out, allowed = str(args.out), "a file that is not there yet"
+        out, allowed = str(args.out), "a file that does not exist yet"
         require(args.out.suffix == ".toml", "--out", out, "a file that ends in .toml")
         require(not is_there(args.out), "--out", out, allowed)
         write_whole(args.out, file_text(scenario).encode())

@@ -87,7 +87,7 @@ class Parser(argparse.ArgumentParser):
             meant = f"; did you mean {next(filter(None, close))[0]!r}?"
         elif options:
             now = [in_words(*_with_value(each, words)) for each in options]
-            meant = f"; parameters are words now: {' '.join(now)}"
+            meant = f"; parameters are now written as NAME=VALUE: {' '.join(now)}"
         self.error(f"unrecognized arguments: {' '.join(options or others)}{meant}")
 
     def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
@@ -161,7 +161,7 @@ def fill(parser: argparse.ArgumentParser, command: Command) -> None:
             choices=command.formats,
             default=default,
             metavar="NAME",
-            help=f"form of the answer: {names} (default: {default})",
+            help=f"output format: {names} (default: {default})",
         )
     if command.parallel:
         group.add_argument(
@@ -174,17 +174,20 @@ def fill(parser: argparse.ArgumentParser, command: Command) -> None:
             default="auto",
             metavar="NAME",
             help=(
-                "of runs of rented slots: auto, simpy or compiled, with equal results"
+                "engine for runs of rented slots: auto, simpy or compiled; the"
+                " results are equal"
                 " (default: auto)"
             ),
         )
     group.add_argument(
-        "--yes", action="store_true", help="start even if it may take more than an hour"
+        "--yes",
+        action="store_true",
+        help="start even if the work may take more than an hour",
     )
     group.add_argument(
         "--large-files",
         action="store_true",
-        help="read even files of more than 2 million lines or 500 MiB",
+        help="read files even if they have more than 2 million lines or 500 MiB",
     )
     parser.set_defaults(carry_out=command.carry_out)
     if not command.parallel:

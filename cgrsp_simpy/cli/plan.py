@@ -37,32 +37,32 @@ OF_LOG = ("prices", "sizes")
 
 def _add_plan(parser: argparse.ArgumentParser) -> None:
     log_text = (
-        "a log of jobs, to be planned for (status 1 if it is too short to say); or"
-        " waiting: generated jobs, by formula"
+        "log of jobs to plan for (status 1 if it is too short for a conclusion);"
+        " or waiting, to plan for generated jobs by formula"
     )
     words = (
-        "parameters of waiting (cgrsp parameters waiting lists them): of a log sizes,"
-        " prices and log.NAME, and machine=CORESxGB, or machine=whole if each job takes"
-        " a machine; by formula rate_per_s, service_s, prices, errors, and machines, by"
-        " default the best number"
+        "parameters of waiting (cgrsp parameters waiting lists them): for a log,"
+        " sizes, prices, log.NAME and machine=CORESxGB, or machine=whole if each"
+        " job uses a whole machine; by formula, rate_per_s, service_s, prices,"
+        " errors and machines (default: the best number)"
     )
     parser.add_argument("scenario", metavar="LOG", help=log_text)
     parser.add_argument(
         "words", nargs="*", default=[], metavar="NAME=VALUE", help=words
     )
     add_policies(parser, "all")
-    goal = parser.add_argument_group("goal: of a log one of --limit and --budget")
+    goal = parser.add_argument_group("goal: for a log, --limit or --budget")
     add_options(
         goal,
         (
             "--limit NAME=TIME",
             checked(Limit.read),
-            "of the waits, as in p95=30min, mean=600 or p99=2h",
+            "limit of the waits, such as p95=30min, mean=600 or p99=2h",
         ),
         (
             "--budget AMOUNT",
             float,
-            "money a year below which the bill's interval is to lie",
+            "upper limit of the interval of the bill per year",
         ),
         (
             "--objective NAME",
@@ -72,14 +72,14 @@ def _add_plan(parser: argparse.ArgumentParser) -> None:
     )
     add_options(
         parser,
-        ("--duration H", float, "by formula: add the cost over so many hours"),
+        ("--duration H", float, "by formula: add the cost over H hours"),
         (
             "--growth SHARE",
             checked(_share),
-            "of a log: growth of the load from year to year, such as 20%%",
+            "for a log: yearly growth of the load, such as 20%%",
         ),
-        ("--seed N", int, "of a log's resampling (default: 0)"),
-        ("--out DIR", str, "of a log: draw money against wait there"),
+        ("--seed N", int, "for a log: seed of the resampling (default: 0)"),
+        ("--out DIR", str, "for a log: write a plot of cost against wait into DIR"),
     )
 
 
@@ -93,7 +93,11 @@ def _plan(args: argparse.Namespace) -> Answer:
     by_formula = args.scenario == "waiting"
     others = ("limit", "budget", "growth", "seed", "out")
     for option in others if by_formula else ("objective", "duration"):
-        allowed = "left out by formula" if by_formula else "left out with a log"
+        allowed = (
+            "omitted: plans by formula do not use it"
+            if by_formula
+            else "omitted if a log is given"
+        )
         value = getattr(args, option)
         require(value is None, f"--{option}", value, allowed)
     return _by_formula(args) if by_formula else _of_log(args)
@@ -114,7 +118,7 @@ def _check_words(worded: Worded, known: tuple[str, ...]) -> None:
 
 def _by_formula(args: argparse.Namespace) -> Answer:
     for word in args.words:
-        allowed = "left out by formula; cgrsp plan LOG plans for a log"
+        allowed = "omitted: plans by formula do not use a log; use cgrsp plan LOG"
         require(not word.startswith("trace="), "word", word, allowed)
     worded = Worded("waiting", args.words)
     scenario = worded.single("plan")
@@ -123,7 +127,7 @@ def _by_formula(args: argparse.Namespace) -> Answer:
         check_number("--duration", args.duration, above=0)
     source, policies = scenario.source, args.policies or [*POLICIES]
     differ = len({*policies}) == len(policies)
-    require(differ, "--policies", ",".join(policies), "names that differ")
+    require(differ, "--policies", ",".join(policies), "different names")
     given: dict[str, Any] = {
         "rate_per_s": source.rate_per_s,
         "service_s": source.service_s,
@@ -132,10 +136,10 @@ def _by_formula(args: argparse.Namespace) -> Answer:
         "duration_h": args.duration,
     }
     if "machines" in worded.names:
-        allowed = "left out where machines are given"
+        allowed = "omitted if machines is given"
         require(args.objective is None, "--objective", args.objective, allowed)
         number = scenario.machines
-        allowed = "a number: by formula each job takes a whole machine"
+        allowed = "a number: by formula, each job uses a whole machine"
         shared = ", ".join(map(str, worded.grid["machines"]))
         require(isinstance(number, int), "machines", shared, allowed)
         rows = {text: analyze(text, servers=number, **given) for text in policies}
@@ -145,8 +149,8 @@ def _by_formula(args: argparse.Namespace) -> Answer:
         for name, row in rows.items():
             if row["wait_s"] > source.service_s:
                 log.warning(
-                    "%s: best by %s: %s; but jobs wait longer in the mean (%.3g h) than"
-                    " they run",
+                    "%s: best by %s: %s; but on average jobs wait longer (%.3g h)"
+                    " than they run",
                     *(name, objective, many(int(row["servers"]), "fixed machine")),
                     row["wait_s"] / 3600,
                 )
@@ -189,7 +193,7 @@ def _formula_answer(
 def _of_log(args: argparse.Namespace) -> Answer:
     words = [word for word in args.words if not word.startswith("machine=")]
     given = [word.partition("=")[2] for word in args.words if word not in words]
-    require(len(given) <= 1, "machine", " and ".join(given), "given once")
+    require(len(given) <= 1, "machine", " and ".join(given), "given only once")
     machine = "".join(given)
     for word in words:
         allowed = "machine=CORES or machine=CORESxGB; their number is planned"
@@ -206,7 +210,7 @@ def _of_log(args: argparse.Namespace) -> Answer:
     if whole:
         usual = Size("machine", 1, 0.0, scenario.prices.on_demand)
         size = sizes[0] if "sizes" in worded.names else usual
-        allowed = "of one size, which each job takes as a whole"
+        allowed = "of one size: each job uses a whole machine"
         alone = "sizes" not in worded.names or len(sizes) == 1
         require(alone, "sizes", ", ".join(size.name for size in sizes), allowed)
         sizes = (replace(size, cores=1, memory_gb=0.0),)

@@ -51,14 +51,14 @@ SCHEDULE = ".swf"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of `run`."""
     show = (
-        "events: list them before the figures; step: also queue, resources and event"
-        " list, and wait for Enter after each; or a file to write: a Gantt chart"
-        f" ({', '.join(PICTURES)}), an animation, of up to two policies"
-        f" ({', '.join(FILMS)}), or the schedule of a cluster ({SCHEDULE}); may be"
-        " repeated"
+        "events: print the events before the figures; step: also print queue,"
+        " resources and event list, and wait for Enter after each event; or a"
+        " file to write: a Gantt chart ({', '.join(PICTURES)}), an animation of"
+        " up to two policies ({', '.join(FILMS)}), or the schedule of a cluster"
+        " ({SCHEDULE}); may be repeated"
     )
     _add_run(
-        parser, ("--by COLUMN", str, "figures by the values of a column of the log")
+        parser, ("--by COLUMN", str, "report figures per value of a column of the log")
     )
     parser.add_argument(
         "--show", action="append", default=[], metavar="WHAT", help=show
@@ -72,9 +72,10 @@ def _add_run(parser: argparse.ArgumentParser, *rows: tuple[Any, ...]) -> None:
         (
             "--policy P",
             policies_of,
-            "as in --policies of compare (default: the scenario's first)",
+            "policy, written as in --policies of compare (default: the first of"
+            " the scenario)",
         ),
-        ("--seed N", int, "default: %(default)s", 0),
+        ("--seed N", int, "seed (default: %(default)s)", 0),
         *rows,
     )
 
@@ -100,12 +101,16 @@ def _add_step(parser: argparse.ArgumentParser) -> None:
         type=checked(page_path),
         required=True,
         metavar="FILE",
-        help="the page to write, which ends in .html",
+        help="page to write; its name ends in .html",
     )
     _add_run(
         parser,
-        ("--from T", float, "time from which events are recorded (default: the start)"),
-        ("--steps N", int, "events that are recorded (default: %(default)s)", 200),
+        (
+            "--from T",
+            float,
+            "time at which recording starts (default: the start of the run)",
+        ),
+        ("--steps N", int, "number of recorded events (default: %(default)s)", 200),
     )
 
 
@@ -228,7 +233,7 @@ def _check_show(args: argparse.Namespace, policies: Sequence[str]) -> None:
                 args.scenario.partition(":")[0] == "cluster",
                 "--show",
                 what,
-                "left out: only a run of cluster has such a schedule",
+                "omitted: only runs of cluster have such a schedule",
             )
     require(
         len(policies) <= 1 + any(_suffix(what) in FILMS for what in args.show),
@@ -242,7 +247,7 @@ def _check_show(args: argparse.Namespace, policies: Sequence[str]) -> None:
         args.format == "table" or "events" not in args.show,
         "--format",
         args.format,
-        "left out with --show events, whose lines would be in it",
+        "omitted if --show events is given, which prints the events, too",
     )
 
 

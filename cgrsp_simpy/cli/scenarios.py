@@ -50,39 +50,39 @@ OPTIONS = ("seeds", "seed", "policies", "policy", "workers", "engine", "out", "f
 BOOLEANS = {"true": True, "yes": True, "false": False, "no": False}
 LOG_WORDS = {
     "trace": "a log of jobs, plain or gzipped",
-    "log.format": f"{', '.join(FORMATS)}; by default that of the file's name",
+    "log.format": f"{', '.join(FORMATS)}; by default determined by the file name",
     "log.window": "FROM:TO, two dates or numbers of seconds",
-    "log.strict": "refuse bad rows",
-    "log.tz": "the zone of the log's clock, such as Europe/Berlin",
-    "log.delimiter": "between cells, such as tab or ;",
-    "log.decimal": "the sign before decimals: . or ,",
+    "log.strict": "reject logs with bad rows",
+    "log.tz": "time zone of the log, such as Europe/Berlin",
+    "log.delimiter": "separator of cells, such as tab or ;",
+    "log.decimal": "decimal separator: . or ,",
     "log.header": "names of the columns, joined by +, of a file without a header line",
-    "log.COLUMN": "the name of a column in the log, as in log.submit=created",
+    "log.COLUMN": "name of a column in the log, such as log.submit=created",
 }
 SOURCE_WORDS = {
     "rental": LOG_WORDS,
     "waiting": LOG_WORDS,
     "cluster": {
         **LOG_WORDS,
-        "cluster": "nodes: 4x8+2x4 are four of 8 GPUs and two of 4",
+        "cluster": "nodes and their GPUs: 4x8+2x4 is four nodes of 8 GPUs and two of 4",
         "log.skip_wide": "leave out jobs that are too wide for the cluster",
         "qos.NAME": "the priority of a quality of service of the log",
     },
-    "llm": {**LOG_WORDS, "log.weight": "of a request: equal or short"},
+    "llm": {**LOG_WORDS, "log.weight": "weights of the requests: equal or short"},
     "spot": {
         "trace": "files of zones, joined by +: JSON, CSV or JSON lines",
-        "log.needed": "how many instances the job needs at once",
-        "log.history": "the share of the series before every run",
-        "log.on_demand": "a file with the times at which on-demand instances exist",
+        "log.needed": "number of instances that the job needs at once",
+        "log.history": "share of the series before every run",
+        "log.on_demand": "file of the availability of on-demand instances",
     },
     "hgsp": {
         "instance": "a CSV file of tasks",
         "instance.cluster": "their GPUs: small, medium, large or a file",
         "instance.skip_unfit": "leave out tasks that fit on no GPU",
         "orlib": "a weighted tardiness file of the OR-Library",
-        "orlib.index": "of the instance in the file, from 1",
+        "orlib.index": "number of the instance in the file, from 1",
         "orlib.machines": "number of identical machines",
-        "orlib.tasks": "tasks of each instance in the file",
+        "orlib.tasks": "number of tasks per instance in the file",
     },
 }
 """Module -> words that say from which files its jobs are -> their meaning."""
@@ -177,12 +177,15 @@ class Worded:
     def single(self, verb: str) -> Any:
         """Return the scenario; InputError if a word has several values."""
         for word, values in self.grid.items():
-            allowed = "left out: policies have parameters as in --policies rh:reserve=2"
+            allowed = (
+                "omitted: write parameters of policies as in --policies rh:reserve=2"
+            )
             require(":" not in word, "word", word, allowed)
             if len(values) > 1:
                 text = f"{word}={','.join(map(str, values))}"
                 raise InputError(
-                    f"{text} must be one value for {verb}; several make a sweep: cgrsp"
+                    f"{text} must be one value for {verb}; to use several values,"
+                    " run cgrsp"
                     f" sweep {self.name} {text}"
                 )
         return self.scenario
@@ -219,7 +222,7 @@ def source_of(name: str, words: Words) -> Any:
     require(not is_folder, "scenario", name, f"a name or a file, not a folder: {NAMES}")
     check_one_of("scenario", short if short in VARIED else name, names)
     if name in DAYS:
-        allowed = "given with rental in place of a day: rental trace=LOG"
+        allowed = "omitted with a day; to use a log, write rental trace=LOG"
         require("trace" not in words, "word", "trace", allowed)
         return _on_market(day(words.take("name") or name), words)
     if name == "month":
@@ -228,7 +231,7 @@ def source_of(name: str, words: Words) -> Any:
         check_one_of("scenario that reads a file", short, READERS)
         return READERS[short](variant, words)
     for word in words:
-        allowed = "given with trace=LOG"
+        allowed = "given only together with trace=LOG"
         require(word.partition(".")[0] not in ("log", "qos"), "word", word, allowed)
     return scenario_class(short)(*filter(None, [variant]))
 
@@ -253,7 +256,10 @@ def _of_script(name: str) -> Any:
 
 def _rental(variant: str, words: Words) -> Any:
     require(
-        "trace" in words, "scenario", "rental", "given with trace=LOG, a log of jobs"
+        "trace" in words,
+        "scenario",
+        "rental",
+        "given together with trace=LOG, a log of jobs",
     )
     scenario = trace(words.take("trace"), **_reading(words, class_column=str))
     return _on_market(scenario, words)
@@ -265,7 +271,7 @@ def _on_market(scenario: Any, words: Words) -> Any:
     if memory_gb:
         least_gb = value_of(memory_gb, float)
         check_number("gpus.memory_gb", least_gb, least=0)
-        allowed = "given with gpus=FILE.csv"
+        allowed = "given only together with gpus=FILE.csv"
         require(
             words.get("gpus", "").endswith(".csv"), "word", "gpus.memory_gb", allowed
         )
@@ -275,7 +281,7 @@ def _on_market(scenario: Any, words: Words) -> Any:
     files = words.take("market")
     if not files:
         return scenario
-    allowed = "given with a scenario of rented slots"
+    allowed = "omitted unless the scenario has rented slots"
     require(isinstance(scenario, Scenario), "word", "market", allowed)
     parameters = subject_of(scenario).parameters
     types = {
@@ -288,7 +294,10 @@ def _on_market(scenario: Any, words: Words) -> Any:
 
     for key in ("persistence_s", "market.persistence_s"):
         require(
-            key not in words, key, words.get(key), "left out: the market has its own"
+            key not in words,
+            key,
+            words.get(key),
+            "omitted: the market files determine it",
         )
     if "gpus" in words:
         scenario = subject_of(scenario).varied(gpus=words.take("gpus"))
@@ -311,8 +320,8 @@ def _waiting(variant: str, words: Words) -> Any:
     log.info("%s: %s", path, describe(jobs, unit))
     if not jobs.run_s.any():
         raise InputError(
-            f"{jobs.name}: an hour of work has no price: its {jobs.jobs:,} jobs run"
-            " for 0 s"
+            f"{jobs.name}: the price per hour of work is undefined: its"
+            f" {jobs.jobs:,} jobs run for 0 s"
         )
     return Scenario(jobs)
 
@@ -330,7 +339,7 @@ def _cluster(variant: str, words: Words) -> Any:
     nodes = nodes_of(text) if text else cluster_of(table)
     if nodes and not text:
         log.info(
-            "%s: its header has %d processors on %d nodes, which are taken as GPUs",
+            "%s: its header has %d processors on %d nodes, which count as GPUs",
             *(path, nodes.gpus, len(nodes.sizes)),
         )
     nodes = nodes or PAPER_CLUSTER
@@ -349,7 +358,7 @@ def _hgsp(variant: str, words: Words) -> Any:
 
     files = {word: words.take(word) for word in ("instance", "orlib") if word in words}
     sources = [*files, *([f"hgsp:{variant}"] if variant else [])]
-    require(len(sources) <= 1, "sources of tasks", " and ".join(sources), "one of them")
+    require(len(sources) <= 1, "sources of tasks", " and ".join(sources), "one source")
     if "orlib" in files:
         return Scenario(read_orlib(files["orlib"], **words.group("orlib", read_orlib)))
     gpus = cluster(words.take("instance.cluster") or "small")
@@ -409,7 +418,7 @@ def _announce(scenario: Scenario) -> None:
     for series in scenario.market.series:
         if series.length_s < scenario.jobs / scenario.workload.rate_per_s:
             log.info(
-                "%s: the series of %.1f h is shorter than the run, and starts again",
+                "%s: the series of %.1f h is shorter than the run and is repeated",
                 *(series.gpu, series.length_s / 3600),
             )
 
@@ -477,7 +486,12 @@ def split(texts: Sequence[str]) -> dict[str, list[str]]:
         name, equals, value = text.partition("=")
         allowed = "name=value, as in slots=7"
         require(bool(name and equals and value), "word", text, allowed)
-        require(name not in words, "word", text, f"given once: {name} is there already")
+        require(
+            name not in words,
+            "word",
+            text,
+            f"given only once, but {name} is given twice",
+        )
         values: list[str] = []
         for part in [value] if value == "," else value.split(","):
             within = "=" in part and ":" not in part
@@ -518,7 +532,7 @@ def _check_value(word: str, value: Any, item: Parameter) -> None:
     kinds, options = {*_kinds(hint)}, options_of(hint)
     if options and not (value is None and NoneType in kinds):
         check_one_of(word, str(value), options)
-    allowed = "left out: functions are passed in Python"
+    allowed = "omitted: functions can be passed only in Python"
     require(not callable(item.value), word, value, allowed)
     simple = kinds - {NoneType}
     if not simple or not simple <= {bool, int, float}:

@@ -32,21 +32,21 @@ from cgrsp_simpy.studies.replicate import check_policies
 from cgrsp_simpy.studies.subject import subject_of
 from cgrsp_simpy.studies.sweep import points_of, scenarios_of, sweep
 
-FUNCTION = "left out with a function, whose words are compared"
+FUNCTION = "omitted with a function, whose parameters are compared"
 
 
 def _add_compare(parser: argparse.ArgumentParser) -> None:
-    add_scenario(parser, "of a function several values are compared: tellers=2,3")
+    add_scenario(parser, "for a function, several values are compared: tellers=2,3")
     add_policies(parser)
     add_study(parser, 10)
     precision = (
-        "add seeds until the 95 %% half width is at most R times the mean: 0.05 for the"
-        " chief figure, or wait_min=0.1,miss_pct=0.1"
+        "add seeds until the 95 %% half width is at most R times the mean, such"
+        " as 0.05 for the main figure, or wait_min=0.1,miss_pct=0.1"
     )
-    gap = "of rented slots: how far each policy is above the lower bound"
+    gap = "for rented slots: report how far each policy is above the lower bound"
     add_options(
         parser,
-        ("--by COLUMN", str, "figures by the values of a column of the log"),
+        ("--by COLUMN", str, "report figures per value of a column of the log"),
         ("--precision R", str, precision),
         ("--gap", bool, gap),
     )
@@ -66,8 +66,8 @@ def _compare(args: argparse.Namespace) -> Answer:
     if args.by is not None:
         for option in ("out", "precision", "workers"):
             value = getattr(args, option)
-            require(value is None, f"--{option}", value, "left out with --by")
-        require(not args.gap, "--gap", args.gap, "left out with --by")
+            require(value is None, f"--{option}", value, "omitted if --by is given")
+        require(not args.gap, "--gap", args.gap, "omitted if --by is given")
         named = check_policies(policies, scenario)
         rows = by_column(scenario, named, seeds, args.by)
         return grouped_answer(args, worded, rows, [*named], [*seeds])
@@ -133,7 +133,9 @@ def _sweep(args: argparse.Namespace) -> Answer:
     worded = Worded(args.scenario, args.words)
     several = [word for word, values in worded.grid.items() if len(values) > 1]
     if not several:
-        raise InputError("a sweep needs a word with several values: slots=4,5,6")
+        raise InputError(
+            "a sweep needs a parameter with several values, such as slots=4,5,6"
+        )
     grid = {
         word: values if len(values) > 1 else values[0]
         for word, values in worded.grid.items()

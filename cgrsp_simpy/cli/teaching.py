@@ -36,27 +36,28 @@ def _add_lectures(parser: argparse.ArgumentParser) -> None:
         "number",
         nargs="?",
         metavar="N",
-        help="number of the lecture to read, copy or write, lab, or the name of an"
+        help="number of the lecture to print, copy or write; lab; or the name of an"
         " assignment (default: list them)",
     )
     one = parser.add_mutually_exclusive_group()
     add_options(
         one,
-        ("--copy DIR", str, "copy script, output and figure into DIR"),
+        ("--copy DIR", str, "copy script, output and figure of the lecture into DIR"),
         (
             "--notebook DIR",
             str,
-            "write it as a notebook into DIR (needs the extra teach)",
+            "write the lecture as a notebook into DIR (needs the extra teach)",
         ),
         (
             "--slides DIR",
             str,
-            "run it, and write its slides into DIR (needs the extra teach)",
+            "run the lecture, and write its slides into DIR (needs the extra teach)",
         ),
         (
             "--assignment DIR",
             str,
-            "write it for nbgrader, into DIR/source (needs the extra teach)",
+            "write the lecture as an nbgrader assignment into DIR/source (needs"
+            " the extra teach)",
         ),
     )
     add_options(
@@ -72,8 +73,8 @@ def _add_lectures(parser: argparse.ArgumentParser) -> None:
         (
             "--browser DIR",
             str,
-            "write all lectures into DIR, as a site on which they run in the browser"
-            " without a network (needs the extra teach)",
+            "write all lectures into DIR as a website on which they run in the"
+            " browser, without a network (needs the extra teach)",
         ),
         (
             "--pyodide PATH",
@@ -99,20 +100,22 @@ def _lectures(args: argparse.Namespace) -> Answer:
         not args.with_answers or option in ("--copy", "--assignment"),
         "--with-answers",
         args.with_answers,
-        "given with --copy or --assignment",
+        "given only together with --copy or --assignment",
     )
     if args.browser is not None or args.pyodide is not None:
         require(
             None not in (args.browser, args.pyodide) and name is None and not option,
             "--browser",
             args.browser,
-            "given with --pyodide and nothing else",
+            "given only together with --pyodide, without other options",
         )
-        log.info("JupyterLite is built, which takes up to a minute")
+        log.info("building JupyterLite, which takes up to a minute")
         browser.write(Path(args.browser), [*lectures.values()], Path(args.pyodide))
         return Answer(str(Path(args.browser) / "index.html"))
     if name is None:
-        require(not option, option, target, "given with the number of a lecture")
+        require(
+            not option, option, target, "given together with the number of a lecture"
+        )
         wide = max(map(len, scripts))
         lines = (
             f"{name:{wide}}  {summary(ast.get_docstring(ast.parse(path.read_bytes())))}"
@@ -123,15 +126,16 @@ def _lectures(args: argparse.Namespace) -> Answer:
         name in lectures or _sources().is_dir(),
         "lecture",
         name,
-        f"one of {', '.join(lectures)}; only {SOURCES} hold assignments: call it in"
-        " their folder",
+        f"one of {', '.join(lectures)}; assignments are only in {SOURCES}: run"
+        " the command in that folder",
     )
     check_one_of("lecture", name, scripts)
     require(
         name in lectures or option == "--assignment",
         "assignment",
         name,
-        "given with --assignment: its script has the answers",
+        "given only together with --assignment, because its script contains the"
+        " answers",
     )
     answers = _answers(scripts[name]) if args.with_answers else None
     if not option:
@@ -141,7 +145,7 @@ def _lectures(args: argparse.Namespace) -> Answer:
         is_free = not (folder / file).exists()
         require(is_free, option, target, f"a folder without {file}")
     if option == "--slides":
-        log.info("lecture %s is run, which takes up to a minute", name)
+        log.info("running lecture %s, which takes up to a minute", name)
     for file, content in files.items():
         write_whole(folder / file, content())
     return Answer("\n".join(str(folder / file) for file in files))
@@ -196,9 +200,9 @@ def _answers(script: Path) -> Path:
     reason = (
         f"{script.stem} has none"
         if _sources().is_dir()
-        else f"only {SOURCES} hold the answers: call it in their folder"
+        else f"the answers are only in {SOURCES}: run the command in that folder"
     )
-    require(answers.is_file(), "--with-answers", True, f"left out: {reason}")
+    require(answers.is_file(), "--with-answers", True, f"omitted: {reason}")
     return answers
 
 

@@ -120,7 +120,7 @@ class Nodes:
 
     def __setattr__(self, name: str, value: Any) -> None:
         if hasattr(self, "all"):  # a view shows it
-            raise AttributeError(f"nodes are read only: {name}")
+            raise AttributeError(f"nodes are read-only: {name}")
         super().__setattr__(name, value)
 
     def packed(self, counts: Sequence[int]) -> int:
@@ -342,16 +342,16 @@ class Cluster:
         parameter("GPUs of each node.")
     )
     cores: Entries[Count] = parameter(
-        "Cores of each node; empty: jobs do not take them.", default=()
+        "Cores of each node; empty: jobs do not use cores.", default=()
     )
     memory_gb: Entries[Whole] = parameter(
-        "Memory of each node, GB; empty: jobs do not take it.", default=()
+        "Memory of each node, GB; empty: jobs do not use memory.", default=()
     )
     types: Entries[str] = parameter(
-        "Type of the GPUs of each node; empty: jobs may have any node.", default=()
+        "Type of the GPUs of each node; empty: jobs may use any node.", default=()
     )
     partitions: Entries[str] = parameter(
-        "Partitions of each node, separated by commas; empty: jobs may have any node.",
+        "Partitions of each node, separated by commas; empty: jobs may use any node.",
         default=(),
     )
 
@@ -364,7 +364,7 @@ class Cluster:
         if not self.cores:
             for node, gpus in enumerate(self.sizes):
                 require(gpus > 0, f"GPUs of node {node}", gpus, "a whole number >= 1")
-        allowed = "of nodes of which at least one has GPUs"
+        allowed = "at least one node with GPUs"
         require(self.gpus > 0, "sizes", self.sizes, allowed)
 
     @property

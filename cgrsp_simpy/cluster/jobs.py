@@ -102,7 +102,7 @@ class Jobs:
     def __post_init__(self) -> None:
         set_columns(self, {column: COLUMNS[column] for column in self.columns})
         if self.jobs == 0:
-            raise InputError(f"{self.name} holds no job")
+            raise InputError(f"{self.name} contains no jobs")
         positive = (
             "duration_s",
             "estimate_s",
@@ -126,7 +126,9 @@ class Jobs:
             )
             refuse(
                 self.predecessor >= np.arange(self.jobs),
-                lambda job: f"job {job + 1} must arrive later than the job it follows",
+                lambda job: (
+                    f"job {job + 1} must come after its predecessor in the list"
+                ),
             )
 
     @property
@@ -220,7 +222,7 @@ COLUMNS = {
 def known(column: npt.NDArray[Number] | None) -> npt.NDArray[Number]:
     """Return a column; InputError if it is None."""
     if column is None:
-        raise InputError("the scheduler looks at a column that these jobs lack")
+        raise InputError("the scheduler uses a column that these jobs do not have")
     return column
 
 
@@ -255,31 +257,31 @@ class Mix:
         "Shares of inference, training and research.", default=(0.5, 0.3, 0.2)
     )
     gpus: Entries[Widths] = parameter(
-        "The widths of each class, GPUs.",
+        "Numbers of GPUs per width class.",
         default=((1,), (2,), (4,), (8,), (16, 24, 32)),
     )
     gpu_shares: Shares = parameter(
-        "Shares of the classes of widths.", default=(0.35, 0.25, 0.20, 0.15, 0.05)
+        "Shares of the width classes.", default=(0.35, 0.25, 0.20, 0.15, 0.05)
     )
     limits_s: Entries[Positive] = parameter(
-        "Where a class of durations ends and the next begins, seconds.",
+        "Limits between the duration classes, seconds.",
         default=(1800.0, 7200.0, 28_800.0),
     )
     duration_shares: Shares = parameter(
-        "Shares of the classes of durations.", default=(0.40, 0.35, 0.20, 0.05)
+        "Shares of the duration classes.", default=(0.40, 0.35, 0.20, 0.05)
     )
     shortest_s: Positive = parameter(
-        "Where the first class of durations begins, seconds.", default=60.0
+        "Shortest duration of the first class, seconds.", default=60.0
     )
     longest_s: Positive = parameter(
-        "Where the last class of durations ends, seconds.", default=86_400.0
+        "Longest duration of the last class, seconds.", default=86_400.0
     )
     overestimate: NotNegative = parameter(
-        "An estimate is the duration times a uniform number from 1 to 1 + overestimate"
-        " [1]_; 0: users know.",
+        "An estimate is the duration times a uniform number from 1 to 1 +"
+        " overestimate [1]_; 0: estimates are exact.",
         default=0.0,
     )
-    families: Count = parameter("Model families of each kind.", default=5)
+    families: Count = parameter("Number of model families per kind.", default=5)
     users: Count = parameter("Number of users.", default=20)
 
     def __post_init__(self) -> None:
@@ -328,22 +330,22 @@ class Offered:
     on where the run is cut.
     """
 
-    mix: Mix = parameter("The distributions of the jobs.", default_factory=Mix)
-    jobs: Count = parameter("Number of measured jobs of a run.", default=1000)
+    mix: Mix = parameter("Distributions of the jobs.", default_factory=Mix)
+    jobs: Count = parameter("Number of measured jobs per run.", default=1000)
     # below, the clock runs so long that it cannot resolve one job's end
     load: Annotated[float, limits("a number >= 1e-06", ge=1e-6)] = parameter(
-        "Offered load, > 0: GPU-seconds that arrive per second over the GPUs of the"
-        " cluster.",
+        "Offered load, > 0: GPU-seconds that arrive per second, divided by the"
+        " GPUs of the cluster.",
         default=0.9,
     )
     warm_up: Whole = parameter(
-        "Jobs before them, which are not measured.", default=1000
+        "Number of warm-up jobs, run before the measured ones.", default=1000
     )
     after: Whole = parameter(
-        "Most jobs after them. If more are needed, the scheduler is not stable at this"
-        " load, or this is too few to tell, and its waits are infinite. 0: what waits"
-        " when the last has come is served by a cluster to which nobody else comes, as"
-        " in the paper.",
+        "Greatest number of jobs after the measured ones. If more are needed, the"
+        " scheduler is unstable at this load, or this number is too small to"
+        " decide, and its waits are infinite. 0: no jobs arrive after the"
+        " measured ones, as in the paper.",
         default=8000,
     )
 

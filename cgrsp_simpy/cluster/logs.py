@@ -97,12 +97,12 @@ def jobs_of(
         jobs.too_wide(cluster),
         lambda job: (
             f"{table.path}: line {table.line[job]}: the job"
-            f" {jobs.shortage(job, cluster)} (skip_wide leaves such jobs out)"
+            f" {jobs.shortage(job, cluster)} (skip_wide=True omits such jobs)"
         ),
     )
     load = jobs.load(cluster)
     log.info(
-        "%s: %d jobs read; GPUs of a job %.2f on average, at most %d; estimates shorter"
+        "%s: %d jobs read; GPUs per job %.2f on average, at most %d; estimates shorter"
         " than the run: %d, equal to it: %d; unknown: %s; %s %d GPUs",
         table.path,
         jobs.jobs,
@@ -124,7 +124,7 @@ def _of_cores(table: Log) -> Log:
     """Count cores as GPUs if no job of the log has a GPU."""
     if "cores" not in table or table.get("gpus", 0).any():
         return table
-    log.info("%s: no job has a GPU: cores are taken for GPUs", table.path)
+    log.info("%s: no job has a GPU: cores count as GPUs", table.path)
     return replace(table, columns={**table.columns, "gpus": table.get("cores", 0)})
 
 
@@ -270,8 +270,8 @@ def nodes_of(text: str) -> Cluster:
         number, _, gpus = part.partition("x")
         if not (number.isdecimal() and gpus.isdecimal()):
             raise InputError(
-                f"cluster(={text!r}) must be nodes x GPUs, such as 8x8 or 4x8+2x4, or a"
-                " CSV file of nodes"
+                f"cluster(={text!r}) must be numbers of nodes and of GPUs per"
+                " node, such as 8x8 or 4x8+2x4, or a CSV file of nodes"
             )
         check_whole("number of nodes", int(number), least=1, most=100_000)
         sizes += [int(gpus)] * int(number)

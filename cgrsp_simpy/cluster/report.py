@@ -33,7 +33,7 @@ class ClusterReport(Report):
         "fragmentation_pct",
     )
     tested = ("throughput_per_h", "wait_s", "wait_variance_min2", "starved")
-    infinite = "not stable at this load, or more jobs are needed to tell (after)"
+    infinite = "unstable at this load, or more jobs (after) are needed to decide"
     keeps_jobs = True
 
     @property
@@ -48,12 +48,13 @@ class ClusterReport(Report):
             ("s", "the") if none == jobs else (f" of {none} of {jobs} jobs", "their")
         )
         no_limit = (
-            f"{self.model.offered} tells no limit{whose}:"
-            f" schedulers that look at limits see {see} run times"
+            f"{self.model.offered} records no limit{whose}: schedulers that use"
+            f" limits use {see} run times instead"
         )
         running = (
-            f"{still} of {jobs} jobs of {self.model.offered} still ran:"
-            " their waits are known, when they end is their limit's guess"
+            f"{still} of {jobs} jobs of {self.model.offered} were still running"
+            " at its end: their waits are known, and their end is estimated by"
+            " their limit"
         )
         return "; ".join([no_limit] * (none > 0) + [running] * (still > 0))
 

@@ -41,18 +41,20 @@ class Scenario(Model):
     """
 
     source: Offered | Jobs = parameter(
-        "The jobs: a mix, drawn for each seed, or a log, the same for every seed.",
+        "The jobs: drawn from a mix for each seed, or from a log, the same for"
+        " every seed.",
         default_factory=Offered,
     )
     cluster: Cluster = parameter("The nodes and their GPUs.", default=PAPER_CLUSTER)
     placement: str | Placement = parameter(
-        "Which nodes a job gets: a name of PLACEMENTS, or a function (size of a node,"
-        " GPUs free on it) -> key. A job gets the node with the least key among those"
-        " with room; of equal ones, the first.",
+        "Placement rule: a name of PLACEMENTS, or a function (size of a node, its"
+        " free GPUs) -> key. A job is placed on the node with the least key among"
+        " those with enough free GPUs; ties go to the first node.",
         default="best",
     )
     kill_at_limit: bool = parameter(
-        "End a job that has run for its estimate, as Slurm does.", default=False
+        "Whether a job ends when it has run for its estimate, as in Slurm.",
+        default=False,
     )
 
     policies = SCHEDULERS
@@ -180,7 +182,7 @@ class Scenario(Model):
 
     @property
     def jobs(self) -> int:
-        """Number of measured jobs of a run."""
+        """Number of measured jobs per run."""
         return self.source.jobs
 
     def shortage(self, scheduler: Scheduler) -> tuple[str, ...]:

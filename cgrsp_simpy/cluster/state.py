@@ -61,32 +61,35 @@ Number = Annotated[int, limits("a whole number from 0 to 10,000,000", ge=0, le=1
 class WaitingJob(state.WaitingJob):
     """A job that waits."""
 
-    id: Number = parameter("Number; numbers rise with the submission.")
-    estimate_s: Positive = parameter("Estimate of its run time, seconds.", kw_only=True)
-    gpus: Whole = parameter("GPUs that it holds at once.", default=1)
-    job_kind: Literal["inference", "training", "research"] = parameter(
-        "Its kind.", default="inference"
+    id: Number = parameter("Number of the job, increasing in order of submission.")
+    estimate_s: Positive = parameter(
+        "Estimated run time of the job, seconds.", kw_only=True
     )
-    user: Whole | None = parameter("Number of its user.", default=None)
-    family: Whole | None = parameter("Number of its model family.", default=None)
-    iterations: Positive | None = parameter("Its work.", default=None)
+    gpus: Whole = parameter("Number of GPUs that the job needs.", default=1)
+    job_kind: Literal["inference", "training", "research"] = parameter(
+        "Kind of the job.", default="inference"
+    )
+    user: Whole | None = parameter("Number of the job's user.", default=None)
+    family: Whole | None = parameter("Number of the job's model family.", default=None)
+    iterations: Positive | None = parameter("Work of the job.", default=None)
     qos: Fraction | None = parameter(
-        "Priority of its quality of service over the highest.", default=None
+        "Priority of the job's quality of service, divided by the highest.",
+        default=None,
     )
     nodes: Count | None = parameter(
-        "On how many nodes it is; on as few as possible, unless given.", default=None
+        "Number of nodes of the job; by default as few as possible.", default=None
     )
     cores: Whole | None = parameter(
-        "Its cores, if the cluster has these.", default=None
+        "Cores of the job, if the cluster has cores.", default=None
     )
     memory_gb: NotNegative | None = parameter(
-        "Its memory, if the cluster has this.", default=None
+        "Memory of the job, if the cluster has memory.", default=None
     )
     gpu_type: str | None = parameter(
-        "Type of its GPUs, if the nodes have these.", default=None
+        "GPU type of the job, if the nodes have types.", default=None
     )
     partition: str | None = parameter(
-        "Its partition, if the nodes have these.", default=None
+        "Partition of the job, if the nodes have partitions.", default=None
     )
 
 
@@ -98,11 +101,12 @@ class RunningJob(WaitingJob):
     """A job that runs."""
 
     place: Annotated[Entries[Part], rule("at least one node", bool)] = parameter(
-        "Pairs (node, GPUs), nodes from 0 on; of n nodes, n + i and 2n + i are the"
-        " cores and the memory of node i, where jobs take these.",
+        "Pairs (node, GPUs), with nodes numbered from 0. With n nodes, the"
+        " numbers n + i and 2n + i denote the cores and the memory of node i, if"
+        " jobs use these.",
         kw_only=True,
     )
-    start_s: NotNegative = parameter("Time of its start, seconds.", kw_only=True)
+    start_s: NotNegative = parameter("Start time of the job, seconds.", kw_only=True)
 
     @property
     def since_s(self) -> float:
@@ -114,9 +118,10 @@ class RunningJob(WaitingJob):
 class ClosedNode:
     """A node on which no job starts, since it is down or draining."""
 
-    node: Whole = parameter("Its number, from 0 on.")
+    node: Whole = parameter("Number of the node, from 0.")
     until_s: NotNegative | None = parameter(
-        "When jobs start there again, seconds; null: not within the forecast.",
+        "Time at which jobs can start on the node again, seconds; null: not"
+        " within the forecast.",
         default=None,
     )
 
@@ -129,10 +134,10 @@ class State(state.State):
     ["easy", "fifo"], range(30))
     """
 
-    waiting: Entries[WaitingJob] = parameter("The jobs that wait.", default=())
-    running: Entries[RunningJob] = parameter("The jobs that run.", default=())
+    waiting: Entries[WaitingJob] = parameter("Waiting jobs.", default=())
+    running: Entries[RunningJob] = parameter("Running jobs.", default=())
     closed: Entries[ClosedNode] = parameter(
-        "The nodes that are down or drain.", default=(), kw_only=True
+        "Nodes that are down or draining.", default=(), kw_only=True
     )
 
     usual = "easy"
@@ -141,14 +146,14 @@ class State(state.State):
         super().__post_init__()
         for job in self.running:
             times = [job.submit_s, job.start_s, self.now_s]
-            allowed = "in order: submission, start, now"
+            allowed = "in the order submission, start, now"
             require(times == sorted(times), f"times of job {job.id}", times, allowed)
         nodes = [entry.node for entry in self.closed]
         require(len({*nodes}) == len(nodes), "closed", nodes, "different nodes")
 
     def resumed(self, scenario: Scenario) -> Resumed:
         parts = {item.name: getattr(scenario, item.name) for item in fields(Scenario)}
-        allowed = "of a cluster, a Scenario"
+        allowed = "a Scenario of a cluster"
         require(type(scenario) is Scenario, "scenario", scenario, allowed)
         return Resumed(**parts, state=self)
 
@@ -221,7 +226,7 @@ class ResumedSubject(state.FromStateSubject, ClusterSubject):
 class Resumed(Scenario, state.FromState):
     """A cluster that starts from a state; `State.resumed` returns it."""
 
-    state: State = parameter("Where runs start.", kw_only=True)
+    state: State = parameter("State in which runs start.", kw_only=True)
 
     report = ResumedReport
     subject = ResumedSubject
@@ -230,7 +235,9 @@ class Resumed(Scenario, state.FromState):
         super().__post_init__()
         source: Any = self.source
         follows = getattr(source, "predecessor", None) is not None
-        allowed = "without jobs that follow others: a state does not have these"
+        allowed = (
+            "a source whose jobs have no predecessors: a state cannot contain them"
+        )
         require(not follows, "source", self.offered, allowed)
         nodes = len(self.cluster.sizes)
         for entry in self.state.closed:
@@ -242,7 +249,7 @@ class Resumed(Scenario, state.FromState):
             used.update(dict(job.place))
         sizes = [size for pool in self.cluster.pools for size in pool]
         for number, amount in used.items():
-            allowed = f"at most {sizes[number]}, what it has"
+            allowed = f"at most {sizes[number]}, its capacity"
             require(amount <= sizes[number], f"use of node {number}", amount, allowed)
         self._check_fit()
 
@@ -252,12 +259,12 @@ class Resumed(Scenario, state.FromState):
         name, need = f"place of job {job.id}", self._needs[job.id]
         numbers = [number for number, _ in place]
         different = len({*numbers}) == len(numbers) and max(numbers) < most
-        require(different, name, place, f"different nodes, numbers below {most}")
+        require(different, name, place, f"different nodes with numbers below {most}")
         if isinstance(self._nodes, Pools):
             right = self._nodes.serves(place, need)
         else:
             right = sum(gpus for _, gpus in place) == need
-        require(right, name, place, f"what it needs, {need}")
+        require(right, name, place, f"its demand, {need}")
 
     def _check_fit(self) -> None:
         """Check that all waiting jobs fit on nodes that are or will be open."""
@@ -270,7 +277,7 @@ class Resumed(Scenario, state.FromState):
         for job, need in self._needs.items():
             if job not in running:
                 fits.setdefault(need, nodes.fits(free, need))
-                allowed = "what fits on the nodes that are open at some time"
+                allowed = "small enough for the nodes that are available at some time"
                 require(fits[need], f"need of job {job}", need, allowed)
 
     # ---- jobs ----
@@ -449,7 +456,7 @@ class Resumed(Scenario, state.FromState):
         return {"job": job, "nodes": place}
 
     def one_more(self, text: str) -> Resumed:
-        gpus = read_as(int, text, f"{text!r} must be the number of GPUs of a node")
+        gpus = read_as(int, text, f"{text!r} must be a number of GPUs per node")
         check_whole("GPUs of one more node", gpus, least=1)
         cluster = self.cluster
         more: dict[str, Any] = {"sizes": (*cluster.sizes, gpus)}

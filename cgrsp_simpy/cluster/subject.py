@@ -54,8 +54,8 @@ class ClusterSubject(Subject):
         for column in self.model.shortage(scheduler)[:1]:
             raise InputError(
                 f"scheduler {policy_name(scheduler)} needs"
-                f" {NEEDED.get(column, column)}, which {self.model.offered} does not"
-                " tell"
+                f" {NEEDED.get(column, column)}, which {self.model.offered} does"
+                " not record"
             )
         return scheduler
 
@@ -65,7 +65,10 @@ class ClusterSubject(Subject):
             parameters["cluster"] = nodes_of(str(parameters["cluster"]))
         sizes = parameters.get("cluster.sizes")
         for text in sizes if isinstance(sizes, tuple | list) else [sizes]:
-            allowed = f"the GPUs of each node, as in 8+8; or write cluster={text}"
+            allowed = (
+                "the GPUs of each node, such as 8+8; for nodes x GPUs, use"
+                f" cluster={text}"
+            )
             require("x" not in str(text), "cluster.sizes", text, allowed)
         return parameters
 

@@ -40,9 +40,7 @@ class Arrived:
 
     def __getattr__(self, name: str) -> Any:
         if name not in ARRIVED:
-            raise AttributeError(
-                f"no column of the jobs that have arrived is called {name!r}"
-            )
+            raise AttributeError(f"the arrived jobs have no column {name!r}")
         if name not in self._columns:
             return None
         shown = self._columns[name][: self._number]
@@ -254,17 +252,17 @@ class View(view.View):
             place = tuple([(index(node), index(gpus)) for node, gpus in chosen])
         except (TypeError, ValueError):
             raise AssignmentError(
-                f"{chosen!r}, which is not pairs (node, GPUs)"
+                f"{chosen!r}, which is not a list of pairs (node, GPUs)"
             ) from None
         for node, gpus in place:
             if gpus < 1:
                 raise AssignmentError(
-                    f"node {node} for {gpus} GPUs; that must be at least one"
+                    f"node {node} with {gpus} GPUs; the number must be at least 1"
                 )
         for node, gpus in place:
             if not 0 <= node < nodes:
                 raise AssignmentError(
-                    f"node {node}, which is none of the {nodes} of the cluster"
+                    f"node {node}, but the cluster has the nodes 0 to {nodes - 1}"
                 )
             if gpus > self._left[node]:
                 raise AssignmentError(
@@ -272,9 +270,11 @@ class View(view.View):
                 )
         if isinstance(self._nodes, Pools):
             if not self._nodes.serves(place, need):
-                raise AssignmentError(f"{place}, which does not serve its {need}")
+                raise AssignmentError(
+                    f"{place}, which does not satisfy its demand, {need}"
+                )
         elif (total := sum(gpus for _, gpus in place)) != need:
-            raise AssignmentError(f"{gpus_text(total)}; it needs {need}")
+            raise AssignmentError(f"{gpus_text(total)}; the job needs {need}")
         self._start(job, place)
         return place
 

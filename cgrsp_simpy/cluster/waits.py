@@ -103,7 +103,7 @@ def known_waits(jobs: Jobs, start_h: float = 0.0) -> KnownWaits:
     """
     starts = np.full(jobs.jobs, np.nan) if jobs.start_s is None else jobs.start_s
     recorded = np.flatnonzero(~np.isnan(starts))
-    allowed = "at least 1: the log records no waits"
+    allowed = "at least 1, but the log records no waits"
     require(len(recorded) > 0, "jobs with a start", len(recorded), allowed)
     jobs = jobs.chosen(recorded, jobs.name)
     assert jobs.start_s is not None
@@ -197,7 +197,10 @@ def rolling_forecast(known: KnownWaits, first: int) -> Floats:
     for begin in range(first, jobs, EVERY):
         before = np.flatnonzero(starts_s[:begin] <= known.submit_s[begin])[-LEARNED:]
         require(
-            len(before) > 0, "first", first, "a job at whose submission waits are known"
+            len(before) > 0,
+            "first",
+            first,
+            "the number of a job before whose submission other jobs have started",
         )
         end = min(begin + EVERY, jobs)
         for place, level in enumerate(LEVELS):

@@ -54,7 +54,7 @@ def erdos_renyi(
         degree <= (nodes - 1) / 2,
         "degree",
         degree,
-        f"at most {(nodes - 1) / 2:g}, all pairs of {nodes} nodes",
+        f"at most {(nodes - 1) / 2:g}, which connects all pairs of {nodes} nodes",
     )
     check_whole("edges", round(nodes * float(degree)), least=0, most=MOST_EDGES)
     if isinstance(times, str):

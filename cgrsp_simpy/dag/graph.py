@@ -153,7 +153,7 @@ class Graph:
             lambda pair: (
                 "the edge"
                 f" {' to '.join(self.names[node] for node in self.edges[first[pair]])}"
-                f" is there {times[pair]} times (first as edge {first[pair]})"
+                f" occurs {times[pair]} times (first as edge {first[pair]})"
             ),
         )
 

@@ -147,11 +147,11 @@ class Servers:
     """GPUs on servers of equal size, the last possibly smaller; no link latency."""
 
     gpus: Gpus = parameter("Number of GPUs.", default=10)
-    per_server: Count = parameter("GPUs that share a server.", default=8)
+    per_server: Count = parameter("Number of GPUs per server.", default=8)
     tflops: Entries[Positive] = parameter(
-        "Speeds, assigned to the GPUs in turn, 10^12 operations per second; the"
-        " defaults are those of V100, A100 and H100 in single precision (ours; the"
-        " paper prints none).",
+        "Speeds, assigned to the GPUs in turn, 10^12 operations per second. The"
+        " defaults are those of V100, A100 and H100 in single precision; the"
+        " paper prints none.",
         default=(15.7, 19.5, 66.9),
     )
     memory_gb: Memory = parameter("Memory of a GPU, gigabytes.", default=80.0)
@@ -164,8 +164,8 @@ class Servers:
         "Bandwidth of the network between servers; 0: no connection.", default=25.0
     )
     contention: bool | None = parameter(
-        "Whether transfers over a link take turns (by default if nodes share units, as"
-        " in training).",
+        "Whether transfers over a link are served one at a time; by default only"
+        " if nodes share units, as in training.",
         default=None,
     )
 
@@ -255,7 +255,7 @@ def read_platform(path: str | Path) -> Platform:
                 gpu.name not in servers,
                 "name",
                 gpu.name,
-                "another than those of the servers",
+                "different from the names of the servers",
             )
             for end in filter(None, (str(gpu.server), gpu.name)):
                 members.setdefault(end, []).append(place)

@@ -34,7 +34,7 @@ class Problem:
     Raises InputError for a unit that fits in no GPU's memory.
     """
 
-    graph: Graph = parameter("The nodes, and the data between them.")
+    graph: Graph = parameter("Nodes and the data transfers between them.")
     platform: Platform = parameter("The GPUs.")
 
     def __post_init__(self) -> None:
@@ -197,7 +197,7 @@ class Plan:
         if self.order is not None:
             if not np.array_equal(np.sort(self.order), np.arange(graph.nodes)):
                 raise InputError(
-                    f"order must hold each of the {graph.nodes} nodes once"
+                    f"order must contain each of the {graph.nodes} nodes once"
                 )
             before, after = graph.edges.T
             place = np.argsort(self.order)

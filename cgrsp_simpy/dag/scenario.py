@@ -67,15 +67,15 @@ class Scenario(Model):
     """A graph on GPUs: all parameters of a run except the scheduler and the seed."""
 
     graph: str | Graph = parameter(
-        "A Graph; the name of a file, as for `read_graph`; or the parameters of a"
-        ' generated one, such as "er:n=300,degree=3" (drawn for each seed), "star:n=11"'
+        "A Graph; a file name, as for `read_graph`; or the parameters of a generated"
+        ' graph, such as "er:n=300,degree=3" (drawn for each seed), "star:n=11"'
         ' or "training:stages=4".',
         default="er",
     )
     platform: Servers | Platform = parameter("The GPUs.", default_factory=Servers)
     state: Literal["free", "busy", "idle"] = parameter(
-        "How much of each GPU others use (worl-rtgs.txt Section 4.2), drawn for each"
-        " seed.",
+        "Share of each GPU that other users occupy (worl-rtgs.txt Section 4.2),"
+        " drawn for each seed.",
         default="free",
     )
     budget: Budget = parameter(
@@ -256,13 +256,16 @@ def read_graph(text: str) -> str | Graph:
     path, colon, job = text.partition(":")
     if path.endswith((".json", ".json.gz")):
         require(
-            not colon, "graph", text, "without a job: a file in WfFormat is one graph"
+            not colon,
+            "graph",
+            text,
+            "a file name without a job: a file in WfFormat contains one graph",
         )
         return read_wfformat(path)
     if path.endswith((".csv", ".csv.gz")):
         if not job:
             raise InputError(
-                f"graph(={text!r}) must name a job of the file, as in {path}:j_17"
+                f"graph(={text!r}) must include a job of the file, such as {path}:j_17"
             )
         return read_alibaba(path, job)
     return text

@@ -22,15 +22,16 @@ class Budget:
     """
 
     evaluations: Count | None = parameter(
-        "Number of evaluations of a plan.", default=None
+        "Greatest number of plan evaluations.", default=None
     )
     seconds: Positive | None = parameter(
-        "Seconds of wall time; of both, whichever comes first.", default=None
+        "Wall time, seconds; a search ends at the first of the two limits.",
+        default=None,
     )
 
     def __post_init__(self) -> None:
         if self.evaluations is None and self.seconds is None:
-            raise InputError("a budget must have evaluations or seconds")
+            raise InputError("a budget must limit evaluations, seconds or both")
 
     def __str__(self) -> str:
         limits = {"evaluations": self.evaluations, "s": self.seconds}

@@ -107,7 +107,7 @@ class DagSubject(Subject):
 
     def check_effective(self, names: Sequence[str], policies: Sequence[Any]) -> None:
         limited = any(name.partition(".")[0] == "budget" for name in names)
-        allowed = f"left out, or given with a search: {', '.join(SEARCHES)}"
+        allowed = f"omitted unless one of these searches runs: {', '.join(SEARCHES)}"
         effective = any(map(is_search, policies)) or not limited
         require(effective, "budget", self.model.budget, allowed)
 

@@ -126,9 +126,13 @@ class View(view.View):
             raise AssignmentError(f"GPU {gpu}; its unit is on GPU {at}")
         if not problem.fits[node.unit, gpu]:
             has = f"whose memory of {problem.platform.memory_mb[gpu]} MB"
-            raise AssignmentError(f"GPU {gpu}, {has} is too small for it or its unit")
+            raise AssignmentError(
+                f"GPU {gpu}, {has} is too small for the node or its unit"
+            )
         if self.data_s(node, chosen) == math.inf:
-            raise AssignmentError(f"GPU {gpu}, to which its data have no connection")
+            raise AssignmentError(
+                f"GPU {gpu}, which has no connection to the GPUs with its data"
+            )
         if need_mb > self._free_mb[gpu]:
             left = f"of whose memory {self._free_mb[gpu]:.0f} MB are left"
             raise AssignmentError(f"GPU {gpu}, {left}; it takes {need_mb:.0f} MB")
@@ -161,8 +165,8 @@ class InTurn:
             np.isinf(problem.transfer_s(graph.data_gb, *ends.T)),
             lambda edge: (
                 f"node {names[edges[edge, 0]]} on GPU {ends[edge, 0]} sends data to"
-                f" {names[edges[edge, 1]]} on GPU {ends[edge, 1]}, between which there"
-                " is no bandwidth"
+                f" {names[edges[edge, 1]]} on GPU {ends[edge, 1]}, but they are"
+                " not connected"
             ),
         )
         order = graph.order if plan.order is None else plan.order

@@ -136,12 +136,17 @@ def advise(
     directory, from which the same call resumes. Raises InputError for invalid
     arguments, and PolicyError if a run fails.
     """
-    require(isinstance(scenario, Scenario), "scenario", scenario, "one of rented slots")
+    require(
+        isinstance(scenario, Scenario),
+        "scenario",
+        scenario,
+        "a scenario of rented slots",
+    )
     prices = given_or_usual(prices)
     require(spot is None or isinstance(spot, Spot), "spot", spot, "a Spot")
     limits, least = limits_of(scenario, target), COST
     if budget_usd is not None:
-        require(not limits, "budget_usd", budget_usd, "left out with a target")
+        require(not limits, "budget_usd", budget_usd, "omitted if a target is given")
         limits, least = {"bills_usd": budget_usd}, "inconvenience_usd"
     chosen, listed = under_load(scenario, load), check_seeds(seeds)
     named = check_policies(policies, chosen)
@@ -181,7 +186,7 @@ def limits_of(scenario: Scenario, target: str | None) -> dict[str, float]:
     limits = {}
     for part in target.split(",") if target is not None else ():
         name, _, most = part.partition("<=")
-        allowed = "a figure and its most, such as miss<=1% or wait<=30"
+        allowed = "a figure and its upper limit, such as miss<=1% or wait<=30"
         require(re.fullmatch(NUMBER, most.strip()) is not None, "target", part, allowed)
         check_one_of("figure of the target", name.strip(), known)
         limits[known[name.strip()]] = float(most.rstrip("% "))

@@ -148,7 +148,12 @@ def check_proved(
     InputError with the name of the field that differs, and for a scenario of another
     model.
     """
-    require(isinstance(scenario, Scenario), "scenario", scenario, "one of rented slots")
+    require(
+        isinstance(scenario, Scenario),
+        "scenario",
+        scenario,
+        "a scenario of rented slots",
+    )
     market = scenario.market
     parts: list[tuple[str, Any]] = [("scenario", scenario), ("terms", scenario.terms)]
     parts += [("market", market), *(("hourly stock", stock) for stock in market.stock)]
@@ -224,7 +229,12 @@ def lower_bound(
         check_bin("bin_s", bin_s)
     drawn = list(scenario.workload.generate(seed, scenario.service))
     widest = max((job for job, _ in drawn), key=lambda job: job.gpus)
-    require(widest.gpus == 1, f"gpus of job {widest.id}", widest.gpus, "1 for a bound")
+    require(
+        widest.gpus == 1,
+        f"gpus of job {widest.id}",
+        widest.gpus,
+        "1 if a bound is computed",
+    )
     small = grid(scenario, seed, drawn, units) if bin_s is None else None
     if small:
         value, program, step_s = least_cost(small, scenario), None, small.step_s
@@ -249,7 +259,7 @@ class _Program:
     def __init__(self, own: Dispatches, width: int) -> None:
         self.own, self.width = own, width
         bin_s = width * own.step_s
-        allowed = f"wider for a horizon of {own.end * own.step_s / 3600:.1f} h"
+        allowed = f"greater for a horizon of {own.end * own.step_s / 3600:.1f} h"
         require(own.end * (own.end // width) <= MOST_CELLS, "bin_s", bin_s, allowed)
         self.groups = self._grouped(bin_s / GROUPS_PER_BIN)
         self.basis = self._basis()

@@ -115,7 +115,7 @@ def optimum(scenario: Scenario, seed: Whole = 0, objective: str = "mix") -> Opti
         widest.gpus == 1,
         f"gpus of job {widest.id}",
         widest.gpus,
-        "1 for an exact optimum",
+        "1 if an exact optimum is computed",
     )
     weights, stock = OBJECTIVES[objective], Stock(scenario.market, seed)
     tables: dict[tuple[GpuType, ...], Table] = {}

@@ -133,7 +133,8 @@ def with_gaps(study: Comparison, executor: Executor | int | None = None) -> Comp
     lower bound of that seed; NaN if no bound is known for any seed. It can be negative,
     since the mean over draws is random.
     """
-    scenario, told = study.scenario, "one of rented slots: of others no bound is known"
+    scenario = study.scenario
+    told = "a scenario of rented slots: for others no bound is known"
     require(isinstance(scenario, Scenario), "scenario", scenario, told)
     assert isinstance(scenario, Scenario)
     bounds: dict[str, dict[int, float]] = {}
@@ -232,7 +233,7 @@ def _corners(least: dict[float, float]) -> list[tuple[float, float]]:
 SeveralPrices = Annotated[
     Sequence[UpToInfinity],
     rule(
-        "one number or more, each once",
+        "at least one number, without duplicates",
         lambda prices: len(prices) == len(set(prices)) > 0,
     ),
 ]

@@ -114,8 +114,11 @@ class MonthRun:
         return simulate_for_study(scenario, self.rule, drawn.seed)
 
     def by(self, column: str) -> list[Row]:
-        """Raise InputError: the days of a month are not read from a log."""
-        raise InputError(f"column {column!r}: days of a month are not of a log")
+        """Raise InputError: days have no log."""
+        raise InputError(
+            f"column {column!r}: results of a month cannot be grouped by a column of"
+            " a log"
+        )
 
     def to_csv(self, path: str | Path) -> None:
         """Write the rows to a CSV file; an existing one is overwritten."""
@@ -163,8 +166,8 @@ class MonthSubject(Subject):
     def simulation(self, policy: Any, seed: int, **how: Any) -> Any:
         """Raise InputError: a month consists of several simulations."""
         raise InputError(
-            f"{self.model.name} is not one simulation that could be watched; its days"
-            " are, such as cgrsp run hectic"
+            f"{self.model.name} is not a single simulation; run one of its days,"
+            " such as cgrsp run hectic"
         )
 
     def run(  # type: ignore[override]
@@ -273,9 +276,9 @@ class Month(Model):
     """
 
     scenarios: Mapping[str, Scenario] = parameter(
-        "Day type -> its scenario.", hash=False
+        "Mapping from day type to its scenario.", hash=False
     )
-    mix: Mix = parameter("Day type -> its share of the days.", hash=False)
+    mix: Mix = parameter("Mapping from day type to its share of the days.", hash=False)
     days: Count = parameter("Number of days.", default=30)
 
     policies: ClassVar = Scenario.policies

@@ -36,7 +36,7 @@ def verify(
     STUDIES. Raises InputError for a directory that is damaged or contains no study.
     """
     if not is_there(out / "configuration.json"):
-        raise InputError(f"{out} is no results directory of a command")
+        raise InputError(f"{out} is not a results directory that a command wrote")
     try:
         with (
             nullcontext() if run_code else naming_nothing(),
@@ -70,7 +70,7 @@ def _run_again(out: Path, configuration: Any, studies: Mapping[str, Again]) -> N
 
     def data(name: Any) -> Any:
         if not isinstance(name, str) or not set(name) <= DIGEST:
-            raise InputError(f"data {name!r} is no digest")
+            raise InputError(f"data {name!r} is not a digest")
         return kept_json(out / "data" / f"{name}.json")
 
     restored = Restored(data)
@@ -85,7 +85,8 @@ def _policy(told: Any, code: Mapping[str, Any]) -> Any:
         return told[0]
     if isinstance(told, str) and told in code:
         raise InputError(
-            f"the policy {told!r} is of a script: there, run the study within"
+            f"the policy {told!r} is defined in a script: in that script, run the"
+            " study within"
             " cgrsp_simpy.studies.store.verifying"
         )
     return told

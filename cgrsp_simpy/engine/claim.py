@@ -268,8 +268,8 @@ class Claim(simpy.Event):
         """Raise InputError if no process has waited, unless the claim was revoked."""
         if not (self.awaited or self.revoked):
             raise InputError(
-                f"job {job_id(self.job)} leaves the block of its claim without having"
-                " waited for the grant: `with run.claim(job) as claim: yield claim`"
+                f"job {job_id(self.job)} leaves the block of its claim before the"
+                " grant: `with run.claim(job) as claim: yield claim`"
             )
 
     granted = Renamed("claim.assignment")

@@ -141,7 +141,7 @@ class Dispatcher:
             for number, amount in claim.parts:
                 self.ledger.take(number, amount, claim)
         except AssignmentError as error:
-            raise self.caller.wrong(f"sent job {job_id(job)} to {error}") from None
+            raise self.caller.wrong(f"assigned job {job_id(job)} to {error}") from None
         self.view.on_dequeue(job)
         self._wakes = 0
         self.grants += 1
@@ -162,7 +162,7 @@ class Dispatcher:
         self._wakes += 1
         if self._wakes > self.most_wakes:
             raise self.caller.wrong(
-                f"has held {len(self.pending_claims)} waiting jobs through"
-                f" {self.most_wakes} wake-ups in a row"
+                f"left {len(self.pending_claims)} jobs waiting for"
+                f" {self.most_wakes} consecutive wake-ups"
             )
         self.request_decision()

@@ -80,7 +80,9 @@ def check_id(owner: str, number: Any, whole: bool) -> None:
     real = isinstance(number, Real)
     right = real and -LARGEST_ID <= number <= LARGEST_ID
     kind = "a whole number" if whole else "a number"
-    allowed = f"{kind} of at most 64 bits (a job is its number, or has it as `id`)"
+    allowed = (
+        f"{kind} of at most 64 bits (a job is a number or has a number as its `id`)"
+    )
     require(right and not (whole and number % 1), f"number of {owner}", number, allowed)
 
 

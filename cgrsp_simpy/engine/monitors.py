@@ -79,7 +79,8 @@ def figures_of(env: simpy.Environment) -> dict[str, float]:
             full = f"{name}_{figure}" if figure else name
             if full in figures:
                 raise InputError(
-                    f"two monitors have the figure {full!r}; rename one, {name!r}"
+                    f"two monitors have the figure {full!r}; rename one of the"
+                    f" monitors {name!r}"
                 )
             figures[full] = value
     return figures
@@ -106,7 +107,7 @@ def warm_up(env: simpy.Environment, until: float, end: float | None = None) -> N
     check_number("until", until, above=env.now)
     if earlier := getattr(env, "warm_up", 0.0):
         raise InputError(
-            f"cg.warm_up was called before, with {earlier:g}; a run has one window"
+            f"cg.warm_up was already called with {earlier:g}; call it once per run"
         )
     if end is not None:
         check_number("end", end, above=until)
@@ -135,7 +136,7 @@ def _schedule(env: simpy.Environment, time: float, action: Any) -> None:
     def act(_: simpy.Event) -> None:
         if env.peek() == math.inf:
             raise InputError(
-                f"the model has ended before {time:g}, a bound of the measured window"
+                f"the model ended before {time:g}, a bound of the measured window"
             )
         for monitor in monitors(env).values():
             action(monitor)
@@ -202,7 +203,7 @@ def schedule(
 
 
 def _no_records() -> InputError:
-    return InputError("this run kept no records; simulate with records=True")
+    return InputError("this run has no records; simulate with records=True")
 
 
 def _counted(start: float, begins: Any, ends: Any) -> Series:

@@ -67,8 +67,8 @@ class PolicyCaller:
         now_s, at_s = self.env.now, wake.at_s
         if not isinstance(at_s, Real) or not now_s < float(at_s) < math.inf:
             raise self.wrong(
-                f"asked to be woken at {at_s!r}; "
-                f"that must be a finite time after {now_s:g} s"
+                f"requested a wake-up at {at_s!r}; it must be a finite time after"
+                f" {now_s:g} s"
             )
         return float(at_s)
 
@@ -82,7 +82,7 @@ class PolicyCaller:
                         f"suspended job {number} in the instant of its dispatch"
                     )
                 return claim
-        raise self.wrong(f"suspended job {number}, which does not run")
+        raise self.wrong(f"suspended job {number}, which is not running")
 
     # ---- errors ----
 
@@ -103,8 +103,8 @@ class PolicyCaller:
             hash(job)
         except (TypeError, ValueError):
             return self.wrong(
-                f"answered {item!r}, which is neither a pair (job, resources)"
-                " nor a Wake"
+                f"returned {item!r}, which is neither a pair (job, resources) nor"
+                " a Wake"
             )
         if waiting and not any(isinstance(job, type(other)) for other in waiting):
             return self.wrong(f"assigned {job!r}, which is not a job")
@@ -129,11 +129,13 @@ class PolicyCaller:
         full = {
             spec.index for spec, left in zip(specs, run.free) if spec.size and not left
         }
-        none = "answered None (is a return missing?) and " * (self._last is None)
+        none = "returned None (is a return statement missing?) and " * (
+            self._last is None
+        )
         return self.wrong(
             f"{none}left {len(waiting)} jobs waiting, {', '.join(jobs)}, with"
-            f" {len(indices - full)} of {len(indices)} {label}s idle"
-            " and nothing else to come: the simulation cannot go on"
+            f" {len(indices - full)} of {len(indices)} {label}s idle and no"
+            " further events: the simulation cannot continue"
         )
 
 

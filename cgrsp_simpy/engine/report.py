@@ -173,8 +173,8 @@ class Report:
         return WaitTally() if self.claim_columns else EndTally()
 
     def state_class(self) -> Any:
-        """Return the class of the runs' states, derived from `engine.state.State`."""
-        raise InputError(f"runs of {self.model.name} have no state")
+        """Return the class of the states of runs, derived from `engine.state.State`."""
+        raise InputError(f"runs of {self.model.name} cannot start from a state")
 
     def summary(self, run: Any) -> dict[str, Any]:
         """Return the figures of a run by name."""

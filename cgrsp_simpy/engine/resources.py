@@ -218,7 +218,7 @@ class Slot(simpy.Resource):
 
     def shortage(self, free: float, amount: float) -> str:
         """Return why an amount cannot be granted."""
-        return f"{self.label} {self.index}, which is busy or given away already"
+        return f"{self.label} {self.index}, which is busy or already assigned"
 
     def request(self, amount: float = 1) -> Request:
         """Request the granted slot; amount: always 1."""
@@ -271,8 +271,8 @@ class Pool(simpy.Container):
     def shortage(self, free: float, amount: float) -> str:
         """Return why an amount cannot be granted."""
         return (
-            f"{self.label} {self.index}, which has {free:g} {self.unit} free;"
-            f" it needs {amount:g}"
+            f"{self.label} {self.index}, which has {free:g} {self.unit} free; the"
+            f" job needs {amount:g}"
         )
 
     def request(self, amount: float) -> PoolRequest:

@@ -80,8 +80,8 @@ class Records:
         if self._job_fields and names != self._job_fields:
             raise InputError(
                 f"job {job!r} of {model.name} has the attributes {', '.join(names)};"
-                f" the jobs before it have {', '.join(self._job_fields)}: all must have"
-                " the same"
+                f" earlier jobs have {', '.join(self._job_fields)}: all jobs must"
+                " have the same attributes"
             )
         self._job_fields = names
         self._jobs_are_tuples = self._jobs_are_tuples and isinstance(job, tuple)
@@ -92,8 +92,8 @@ class Records:
         for column in [name for name, count in counts.items() if count > 1]:
             owner = "the jobs" if column in names else "columns"
             raise InputError(
-                f"{owner} of {model.name} cannot contain {column!r}: there is a column"
-                f" of that name already (taken: {', '.join(dict.fromkeys(taken))})"
+                f"{owner} of {model.name} cannot contain {column!r}: the name is"
+                f" already a column (taken: {', '.join(dict.fromkeys(taken))})"
             )
 
     @property
@@ -126,8 +126,9 @@ class Records:
         for job, submit_s, at_s in zip(jobs, columns.get("submit_s", ()), recorded[0]):
             if not submit_s <= at_s:  # nor may it be NaN
                 raise InputError(
-                    f"job {job!r} of {self._model.name} arrives at {at_s:g} s, and its"
-                    f" submit_s is {submit_s!r}; it must not be later"
+                    f"job {job!r} of {self._model.name} arrives at {at_s:g} s,"
+                    f" before its submit_s, {submit_s!r}; submit_s must not be"
+                    " later"
                 )
         for name, column in zip(self._row_names, recorded):
             columns.setdefault(name, column)
@@ -234,7 +235,7 @@ class Run(HoldsPolicies):
         other columns; and the model's columns.
         """
         if self._blocks is None:
-            raise InputError("this run kept no records; simulate with records=True")
+            raise InputError("this run has no records; simulate with records=True")
         names, dtypes = self._names, self._dtypes
         columns = [np.concatenate(blocks) for blocks in zip(*self._blocks)]
         # without jobs, their own fields are unknown, and only "job" has no dtype
@@ -260,7 +261,7 @@ class Run(HoldsPolicies):
         executing, or a phase of the model. from_s, to_s: seconds.
         """
         if self._claim_records is None:
-            raise InputError("this run kept no records; simulate with records=True")
+            raise InputError("this run has no records; simulate with records=True")
         return claims_table(self._claim_records)
 
     def parts(self) -> dict[Any, Sequence[Part]]:
@@ -307,7 +308,10 @@ class Run(HoldsPolicies):
             tags[column] if column in tags else [row[column] for row in rows]
         )
         require(
-            values.dtype.kind != "f", "column", column, "one of names or whole numbers"
+            values.dtype.kind != "f",
+            "column",
+            column,
+            "a column of names or whole numbers",
         )
         return [
             {column: value, **self.report.summary_of(self, chosen=values == value)}

@@ -49,7 +49,7 @@ def declared_by(model: Any) -> tuple[ResourceSpec, ...]:
     valid = isinstance(specs, Iterable) and all(
         type(spec) is ResourceSpec for spec in listed
     )
-    allowed = "resources, as from cg.slots(...) or cg.pools(...)"
+    allowed = "resources, such as those of cg.slots(...) or cg.pools(...)"
     require(valid, f"resources() of {model.name}", specs, allowed)
     return listed
 
@@ -150,7 +150,8 @@ class Simulation:
         """Set an attribute; InputError for one that the engine uses."""
         if self._is_guarded and name in RESERVED:
             raise InputError(
-                f"run.{name} is the engine's own and cannot be set; choose another name"
+                f"run.{name} is used by the engine and cannot be set; choose"
+                " another name"
                 f" (taken: {', '.join(sorted(RESERVED))})"
             )
         object.__setattr__(self, name, value)
@@ -250,8 +251,9 @@ class Simulation:
         claim = Claim(self, job, patience_s, request)
         if self.pending_claims.setdefault(job, claim) is not claim:
             raise InputError(
-                f"job {job_id(job)} claims while a claim of its own waits:"
-                " one at a time, or of a pair such as (job, 2)"
+                f"job {job_id(job)} makes a claim while another of its claims is"
+                " pending: make one claim at a time, or use a pair such as (job,"
+                " 2) for the second"
             )
         if patience_s != math.inf:
             check_number("patience_s", patience_s, least=0)
@@ -450,9 +452,9 @@ class Simulation:
                 valid = False
             if not valid:
                 raise InputError(
-                    f"arrivals() of {self.model.name} gave {arrival!r}, which is no"
-                    f" pair of a second, from {before_s:g} on, and a job that can be"
-                    " hashed"
+                    f"arrivals() of {self.model.name} yielded {arrival!r}, which"
+                    f" is not a pair of a time in seconds, at least {before_s:g},"
+                    " and a hashable job"
                 )
             if type(number) is not int or not -LARGEST_ID <= number <= LARGEST_ID:
                 check_id(f"a job of {self.model.name}", number, whole=True)
@@ -469,12 +471,12 @@ class Simulation:
             process = JobProcess(self.env, generator)
         except ValueError:
             raise InputError(
-                f"job_process() of {self.model.name} must be a generator, which yields;"
-                f" it gave {generator!r}"
+                f"job_process() of {self.model.name} must be a generator"
+                f" function, which yields; it returned {generator!r}"
             ) from None
         if self.job_processes.setdefault(job, process) is not process:
             raise InputError(
-                f"job {job_id(job)!r} arrives before the end of one that is equal to it"
+                f"job {job_id(job)!r} arrives before an equal job has ended"
             )
         process.job, process.submit_s = job, at_s
         process.callbacks.append(self._job_ended)
@@ -622,14 +624,15 @@ class Simulation:
             if "Invalid yield value" not in text:  # SimPy's message
                 return None
             return InputError(
-                f"{text}: a process yields events, such as run.timeout(5); another"
-                " generator, such as run.resumed(job, 5), is carried out with"
-                " `yield from`"
+                f"{text}: a process yields events, such as run.timeout(5); to run"
+                " another generator, such as run.resumed(job, 5), use `yield"
+                " from`"
             )
         cause: Any = error.cause
         if isinstance(cause, Suspend):
             return self.dispatcher.caller.wrong(
-                f"suspended job {job_id(cause.job)}; this scenario allows no suspension"
+                f"suspended job {job_id(cause.job)}; this scenario does not allow"
+                " suspension"
             )
         # SimPy raises a copy of the process's own error
         jobs = [
@@ -685,7 +688,7 @@ class Simulation:
         if window != ALL_TIME:
             if not self.report.claim_columns:
                 raise InputError(
-                    f"the figures of {self.model.name} cannot leave out a warm-up"
+                    f"the figures of {self.model.name} cannot exclude a warm-up"
                 )
             self.records.tally.window = self.ledger.window = window
 

@@ -51,7 +51,7 @@ MOST_JOBS = 10_000  # of a state
 class WaitingJob:
     """A waiting job."""
 
-    id: Whole = parameter("Number; numbers rise with the submission.")
+    id: Whole = parameter("Number of the job, increasing in order of submission.")
     submit_s: NotNegative = parameter("Time of submission, seconds.")
 
 
@@ -65,23 +65,28 @@ class State:
 
     now_s: Annotated[
         float, limits("a number from 0 to 10,000,000, 115 days", ge=0, le=1e7)
-    ] = parameter("The clock, seconds from the scenario's time 0, at its hour of day.")
-    waiting: Entries[Any] = parameter("The jobs that wait.", default=())
-    running: Entries[Any] = parameter("The jobs that hold resources.", default=())
+    ] = parameter(
+        "Current time, seconds since time 0 of the scenario (at its hour of day)."
+    )
+    waiting: Entries[Any] = parameter("Waiting jobs.", default=())
+    running: Entries[Any] = parameter("Jobs that hold resources.", default=())
     to_come: Whole | None = parameter(
-        "How many jobs are still to arrive; all of the workload, unless given, or those"
-        " of a list or log that are submitted later.",
+        "Number of jobs still to arrive. Default: all jobs of the workload; for a"
+        " list or log, those submitted later.",
         default=None,
     )
     wake_s: UpToInfinity | None = parameter(
-        "When the policy decides next, seconds, unless a job arrives or ends before;"
-        " now, unless given; infinity, or null in JSON: at the next such event.",
+        "Time of the policy's next decision, seconds, unless a job arrives or"
+        " ends earlier. Default: now. Infinity (null in JSON): at the next such"
+        " event.",
         default=None,
     )
-    policy: str = parameter("Name of the policy whose memory it has.", default="")
-    memory: Any = parameter("What the policy's `save` returned.", default=None)
+    policy: str = parameter(
+        "Name of the policy whose memory the state contains.", default=""
+    )
+    memory: Any = parameter("Return value of the policy's `save`.", default=None)
     scenario: str = parameter(
-        "Name and words of the scenario, as on the command line: hectic slots=5.",
+        "Name and parameters of the scenario, as on the command line: hectic slots=5.",
         default="",
     )
 
@@ -93,7 +98,7 @@ class State:
         most = f"at most {MOST_JOBS:,}"
         require(len(known) <= MOST_JOBS, "number of jobs", len(known), most)
         for before, job in pairwise(known):
-            require(before.id != job.id, "id", job.id, "that of one job, not of two")
+            require(before.id != job.id, "id", job.id, "unique, but two jobs have it")
             in_order = before.submit_s <= job.submit_s
             allowed = f"at least that of job {before.id}, {before.submit_s:g}"
             require(in_order, f"submit_s of job {job.id}", job.submit_s, allowed)
@@ -134,7 +139,12 @@ class State:
         """
         check_number("at_s", at_s, least=0)
         model = run.scenario
-        require(run.rule is not None, "run", run, "one of `simulate`, to be repeated")
+        require(
+            run.rule is not None,
+            "run",
+            run,
+            "a run of `simulate`, which can be repeated",
+        )
         live: Simulation = model.subject(model).simulation(run.rule, run.seed)
         carry_out(live, at_s)
         live.view.on_decision(at_s)
@@ -229,8 +239,8 @@ def _memory_of(policy: Any, before: Any) -> Any:
         name = policy_name(policy)
         if memories[0] != memories[1]:
             raise InputError(
-                f"policy {name!r} has a memory that a state does not have; give it"
-                " save(), which returns the memory, and restore(memory)"
+                f"policy {name!r} has attributes that a state does not contain;"
+                " define save(), which returns them, and restore(memory)"
             )
     return None
 
@@ -249,11 +259,11 @@ class FromState:
     """Second base class, with the model's, of models that start from a state."""
 
     wait_s: UpToInfinity = parameter(
-        "Seconds for which nothing is dispatched from the state on.",
+        "Time from the state during which nothing is dispatched, seconds.",
         default=0.0,
         kw_only=True,
     )
-    state: Any = parameter("Where runs start.", kw_only=True)
+    state: Any = parameter("State in which runs start.", kw_only=True)
 
     @cached_property
     def running(self) -> dict[int, Any]:
@@ -304,7 +314,10 @@ class Replay:
         self._past = sorted(state.running, key=lambda entry: entry.since_s)
         if state.memory is not None and state.policy == self.name:
             restores = hasattr(self.policy, "restore")
-            allowed = "one with a method restore(memory), as the state has a memory"
+            allowed = (
+                "a policy with a method restore(memory), because the state contains a"
+                " memory"
+            )
             require(restores, "policy", self.name, allowed)
             self.policy.restore(state.memory)
 

@@ -22,7 +22,7 @@ from cgrsp_simpy.engine.resources import (
 
 def _refuse_change(self: Any, *_: Any, **__: Any) -> NoReturn:
     builtin = type(self).__mro__[1].__name__
-    raise TypeError(f"a view is read only: change a copy, {builtin}(...)")
+    raise TypeError(f"a view is read-only: change a copy, {builtin}(...)")
 
 
 def _reduce_to_builtin(self: Any) -> Any:
@@ -138,12 +138,12 @@ class View:
             least = min(amount for _, amount in parts)
         except (TypeError, ValueError):
             raise AssignmentError(
-                f"{chosen!r}, which is no resource of the view"
+                f"{chosen!r}, which is not a resource of the view"
             ) from None
         if not least > 0:
-            raise AssignmentError(f"{chosen!r}, of which an amount is not above 0")
+            raise AssignmentError(f"{chosen!r}, in which an amount is not above 0")
         if not abs(total - need) <= TOLERANCE * max(need, 1.0):
-            raise AssignmentError(f"{total:g} in all; it needs {need:g}")
+            raise AssignmentError(f"{total:g} in total; the job needs {need:g}")
         return self._whole(parts)
 
     def _whole(self, parts: Sequence[Part]) -> Sequence[Part]:
@@ -152,8 +152,8 @@ class View:
             spec = self._run.declared[number]
             if amount != 1 and not spec.unit:
                 raise AssignmentError(
-                    f"{spec.label} {spec.index}, which one job holds as a whole;"
-                    f" it needs {amount:g}"
+                    f"{spec.label} {spec.index}, which is assigned to one job as"
+                    f" a whole; the job needs {amount:g}"
                 )
         return parts
 
@@ -161,7 +161,7 @@ class View:
         """Return the number of a resource; AssignmentError for other objects."""
         number = self._numbers.get(spec) if type(spec) is ResourceSpec else None
         if number is None:
-            raise AssignmentError(f"{spec!r}, which is no resource of the view")
+            raise AssignmentError(f"{spec!r}, which is not a resource of the view")
         return number
 
     def on_decision(self, now_s: float) -> None:

@@ -55,8 +55,8 @@ class Watchdog:
         self._state, self._now_s = state, run.now_s
         if self._at_one_time > MANY:
             raise InputError(
-                f"{MANY:,} events at t = {run.now_s:g} s and no end: a process"
-                f" of {run.model.name} goes on without time"
+                f"{MANY:,} events at t = {run.now_s:g} s without progress: a"
+                f" process of {run.model.name} loops without advancing time"
             )
         if self._without_progress > MANY and self._without_progress > self._limit():
             self.check_deadlock()
@@ -92,16 +92,17 @@ class Watchdog:
         run.check_calls()
         for process in run.job_processes.values():
             raise InputError(
-                f"the process of job {job_id(process.job)} has not ended,"
-                " and nothing is left to happen that it waits for"
+                f"the process of job {job_id(process.job)} has not ended, but no"
+                " event that it waits for can occur"
             )
 
 
 def ended_without(claim: Claim) -> InputError:
     """Return the error for a process that has ended without leaving its claim."""
     return InputError(
-        f"the process of job {job_id(claim.job)} has ended, and its claim"
-        " has not: `with run.claim(job) as claim:`, or claim.release() at its end"
+        f"the process of job {job_id(claim.job)} has ended without releasing its"
+        " claim: use `with run.claim(job) as claim:`, or claim.release() at its"
+        " end"
     )
 
 

@@ -50,7 +50,9 @@ def assignment_text(script: str, answers: str | None = None) -> str:
     for cell in written.cells:
         _mark(cell, solved=answers is not None)
     if not any("points" in cell.metadata.get("nbgrader", ()) for cell in written.cells):
-        raise InputError("nothing to grade: no exercise, and no cell with points")
+        raise InputError(
+            "nothing to grade: there is no exercise and no cell with points"
+        )
     return file_text(written)
 
 

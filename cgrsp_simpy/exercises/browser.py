@@ -61,7 +61,7 @@ def write(folder: Path, scripts: list[Path], pyodide: Path | None) -> None:
     before anything is written.
     """
     is_free = not folder.exists() or (folder.is_dir() and not any(folder.iterdir()))
-    require(is_free, "--browser", str(folder), "an empty folder, or a new one")
+    require(is_free, "--browser", str(folder), "an empty or a new folder")
     needed("jupyterlite_pyodide_kernel", EXTRA)
     with tempfile.TemporaryDirectory() as temporary:
         source = Path(temporary)

@@ -168,7 +168,7 @@ def _limited(answer: Callable[..., Any]) -> Iterator[None]:
             return None
         lines += event == "line"
         if lines > LINES:
-            raise RuntimeError(f"a loop without an end: {LINES:,} lines have run")
+            raise RuntimeError(f"an endless loop: {LINES:,} lines were executed")
         return trace
 
     sys.settrace(trace)
@@ -238,8 +238,8 @@ class Environment(simpy.Environment):
         self.events += 1
         if self.events > EVENTS:
             raise RuntimeError(
-                f"more than {EVENTS:,} events, and the clock shows {self.now:g}: a loop"
-                " has no `yield` or no end"
+                f"more than {EVENTS:,} events, and the time is {self.now:g}: a"
+                " loop has no `yield` or never ends"
             )
         super().schedule(*arguments, **keywords)
 
@@ -384,7 +384,7 @@ def claim(
     """
     claimed = {"above": above, "below": below, "equal": equal}
     said = [f"{word} {bound:g}" for word, bound in claimed.items() if bound is not None]
-    require(bool(said), "claim", sentence, "given with above, below or equal")
+    require(bool(said), "claim", sentence, "given together with above, below or equal")
     low, high = (found.low, found.high) if isinstance(found, Mean) else (found, found)
     whole = isinstance(found, bool)  # yes or no, without a number to show
     line = sentence if whole else f"{sentence} ({_shown(found)}: {', '.join(said)})"

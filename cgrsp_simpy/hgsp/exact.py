@@ -36,7 +36,7 @@ def solve_exact(instance: Instance, time_limit_s: Positive = 60.0) -> Solution:
         not instance.free_s.any(),
         "free_s",
         instance.free_s.tolist(),
-        "0 for every GPU: the program has no other start",
+        "0 for every GPU: the program supports no other start times",
     )
     known, _ = search(instance, moves=START_MOVES)
     if known.weighted_tardiness == 0:

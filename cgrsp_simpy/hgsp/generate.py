@@ -42,7 +42,7 @@ DIGITS = 2  # of arrivals and deadlines
 
 
 in_order = rule(
-    "a pair [least, greatest], the second not below the first",
+    "a pair [least, greatest] with least <= greatest",
     lambda pair: pair[0] <= pair[1],
 )
 Span = Annotated[
@@ -63,28 +63,31 @@ class Level:
 
     tasks: Count = parameter("Number of tasks.")
     cluster: str | Annotated[Entries[Gpu], rule("a list of at least one Gpu", bool)] = (
-        parameter("The GPUs, or the name of a cluster that is printed.")
+        parameter("The GPUs, or the name of a cluster of the paper.")
     )
     load: Positive = parameter(
-        "Offered work per second over the speed of all GPUs of the cluster."
+        "Offered work per second, divided by the total speed of the GPUs."
     )
     slack: Span = parameter(
-        "Least and greatest time from arrival to deadline, as multiples of the task's"
-        " time at speed 30; 0:0: none."
+        "Least and greatest time from arrival to deadline, as multiples of the"
+        " task's time at speed 30; 0:0: no such time."
     )
     slack_s: Span = parameter(
-        "The same in seconds, added; 0:0: none.", default=(0.0, 0.0)
+        "Least and greatest time in seconds, added to that; 0:0: no such time.",
+        default=(0.0, 0.0),
     )
     workload: Work = parameter(
-        "Least and greatest, whole numbers.", default=(100.0, 800.0)
+        "Least and greatest workload, whole numbers.", default=(100.0, 800.0)
     )
     memory_gb: Annotated[
         Entries[NotNegative], rule("a list of at least one size", bool)
-    ] = parameter("Sizes, each as likely as the others.", default=SIZES_GB)
-    greatest_weight: Count = parameter("Weights are 1 to this.", default=5)
+    ] = parameter("Memory sizes, all equally likely.", default=SIZES_GB)
+    greatest_weight: Count = parameter(
+        "Greatest weight; weights are whole numbers from 1.", default=5
+    )
     uniform_gaps: bool = parameter(
-        "Gaps between arrivals are uniform, from 0 to twice their mean; else arrival"
-        " times are.",
+        "Whether interarrival times are uniform from 0 to twice their mean; if"
+        " not, arrival times are uniform.",
         default=False,
     )
 
@@ -153,7 +156,7 @@ def generate(
     if isinstance(level, str):
         check_one_of("load level", level, LEVELS)
         level = LEVELS[level]
-    require(isinstance(level, Level), "level", level, "a Level, or a name")
+    require(isinstance(level, Level), "level", level, "a Level or the name of one")
     known = AUTHORS_SEEDS.get(name) if seed == 0 else None
     rng = Random(
         int.from_bytes(stream(seed, "tasks").bytes(16)) if known is None else known

@@ -137,7 +137,7 @@ class Instance:
             object.__setattr__(self, "workload", np.ones(len(self.times_s)))
         set_columns(self, dict.fromkeys(COLUMNS, "f8"), "task")
         if self.tasks == 0:
-            raise InputError(f"{self.name} holds no task")
+            raise InputError(f"{self.name} contains no tasks")
         names = self.task_names or tuple(map(str, range(1, self.tasks + 1)))
         object.__setattr__(self, "task_names", names)
         self._check_names()
@@ -155,8 +155,8 @@ class Instance:
         # a plan that is made again has been reported
         if len(late) and not self.free_s.any():
             log.warning(
-                "%s: %d of %d tasks have their deadline before they arrive, the first"
-                " of them %s; they count as late",
+                "%s: %d of %d tasks have a deadline before their arrival, first"
+                " %s; they count as late",
                 self.name,
                 len(late),
                 self.tasks,
@@ -183,12 +183,12 @@ class Instance:
             f"{self.tasks}, one per task",
         )
         for name, times in Counter(names).items():
-            require(name != "", "name of a task", name, "a text, not empty")
+            require(name != "", "name of a task", name, "a non-empty string")
             require(
                 times == 1,
                 "name of a task",
                 name,
-                f"the name of one task alone; {times} have it",
+                f"unique, but {times} tasks have it",
             )
 
     def _set_times(self) -> None:
@@ -200,8 +200,8 @@ class Instance:
             ~(times_s > 0),
             lambda index, j: (
                 f"time of {self._called(index + 1)} on GPU"
-                f" {j + 1}(={times_s[index, j].item()}) must be a number > 0, or inf:"
-                " it does not fit"
+                f" {j + 1}(={times_s[index, j].item()}) must be a number > 0, or"
+                " inf for a task that does not fit"
             ),
         )
         most_gb = max(gpu.memory_gb for gpu in self.gpus)
@@ -272,7 +272,10 @@ def write_instance(instance: Instance, path: str | Path) -> None:
         for gpu, times_s in zip(instance.gpus, instance.times_s.T.tolist()):
             known = columns.setdefault(TIMES + gpu.name, times_s)
             require(
-                known == times_s, "GPUs of one name", gpu.name, "as fast for each task"
+                known == times_s,
+                "GPUs of one name",
+                gpu.name,
+                "equally fast for each task",
             )
     rows = [
         {"task": task, **dict(zip(columns, values))}
@@ -371,7 +374,7 @@ def _timed(cells: dict[str, str], gpus: tuple[Gpu, ...]) -> list[str]:
     """Return the columns of times, one per GPU; none if workload determines them."""
     there = sorted(name for name in cells if name.startswith(TIMES))
     timed = [TIMES + gpu.name for gpu in gpus]
-    ways = f"among others workload, or {','.join(sorted({*timed}))}"
+    ways = f"a list that includes workload, or {','.join(sorted({*timed}))}"
     right = there == sorted({*timed}) or (
         not there and (not cells or "workload" in cells)
     )
@@ -420,8 +423,11 @@ def read_orlib(
                 f"{number // (3 * n)} instances of {n}" for n in sizes
             )
             could = f" ({fitting} would fit)" if sizes else ""
-            told = f"{number} numbers do not tell how many tasks an instance has{could}"
-            raise InputError(f"{told}; give it (tasks=N)")
+            told = (
+                f"{number} numbers do not determine the number of tasks per"
+                f" instance{could}"
+            )
+            raise InputError(f"{told}; specify it with tasks=N")
         allowed = f"a multiple of {3 * n}, three for each of {n} tasks"
         require(number > 0 and number % (3 * n) == 0, "numbers", number, allowed)
         held = number // (3 * n)

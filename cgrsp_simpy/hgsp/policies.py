@@ -206,22 +206,22 @@ class Planner:
     """
 
     scheduler: str | TaskPolicy = parameter(
-        "A name of SCHEDULERS, or your own policy, which is asked as tasks arrive."
+        "A name of SCHEDULERS, or your own policy, which is called when tasks arrive."
     )
     online: bool = parameter(
-        "A rule (wspt, edd, atc) is asked whenever a GPU is idle and tasks wait.",
+        "Whether a rule (wspt, edd, atc) decides whenever a GPU is idle and tasks"
+        " wait.",
         default=False,
     )
     replan_s: NotNegative = parameter(
-        "Seconds after which it plans again what has arrived and not started; 0: it"
-        " does not.",
+        "Interval at which it plans the waiting tasks again, seconds; 0: it does not.",
         default=0.0,
     )
     moves: Whole = parameter(
-        "Moves of the search; 0: as the scenario specifies.", default=0
+        "Number of moves of the search; 0: as the scenario specifies.", default=0
     )
     seconds: NotNegative = parameter(
-        "Seconds that the search or the MILP may take; 0: as the scenario specifies.",
+        "Time limit of the search or the MILP, seconds; 0: as the scenario specifies.",
         default=0.0,
     )
 
@@ -230,13 +230,13 @@ class Planner:
             not (self.online and self.replan_s),
             "replan_s",
             self.replan_s,
-            "0 for a rule that is asked online",
+            "0 if a rule decides online",
         )
         for name, owners in OWNERS.items():
             if getattr(self, name) and self.scheduler not in owners:
                 raise InputError(
-                    f"{self.scheduler} has no {name}; it goes with"
-                    f" {' or '.join(owners)}"
+                    f"{self.scheduler} does not use {name} (used by:"
+                    f" {', '.join(owners)})"
                 )
 
     @property

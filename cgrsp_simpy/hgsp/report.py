@@ -125,9 +125,7 @@ def schedule_of(run: Run) -> Schedule:
         if not (
             same and np.allclose(measured.finish_s, own.finish_s, rtol=ROUNDING, atol=0)
         ):
-            raise RuntimeError(
-                f"{plan.instance.name}: the run did not come out as planned"
-            )
+            raise RuntimeError(f"{plan.instance.name}: the run differs from the plan")
     return measured
 
 

@@ -50,17 +50,17 @@ class Scenario(Model):
         default=0.0,
     )
     unknown_arrivals: bool = parameter(
-        "Tasks become known on arrival only: instead of following a plan made in"
-        " advance, schedulers decide online.",
+        "Whether tasks become known only on arrival; schedulers then decide"
+        " online instead of following a plan made in advance.",
         default=False,
     )
     replan_s: Positive | None = parameter(
-        "Plan again every so many seconds, unless the text of a scheduler has its own"
-        " interval.",
+        "Interval at which schedulers plan again, seconds, unless the scheduler's"
+        " name includes its own.",
         default=None,
     )
     moves: Count | None = parameter(
-        "Limit of the number of moves of a search whose text has none.", default=None
+        "Default limit of the number of moves of a search.", default=None
     )
     seconds: Positive | None = parameter(
         "Default limit of the wall time of a search or MILP, seconds.",

@@ -212,7 +212,7 @@ def greedy_assignment(
     """
     order = entries_of("order", order, "a list of tasks")
     if sorted(order) != list(range(instance.tasks)):
-        raise InputError(f"order must hold each of the {instance.tasks} tasks once")
+        raise InputError(f"order must contain each of the {instance.tasks} tasks once")
     gpu, free_s = np.zeros(instance.tasks, np.int64), instance.free_s.copy()
     start_s, finish_s = np.zeros((2, instance.tasks))
     for task in order:

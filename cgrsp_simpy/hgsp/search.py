@@ -44,7 +44,7 @@ def search(
     reached. Raises InputError if neither is set.
     """
     if moves is None and time_budget_s is None:
-        raise InputError("the search needs moves or a time budget")
+        raise InputError("the search needs a limit: moves or a time budget")
     begin_s = time.perf_counter()
     start = best_listed(instance)
     value, done = start.weighted_tardiness, 0

@@ -45,7 +45,10 @@ class HgspSubject(Subject):
         Also raises InputError for a scheduler that cannot plan at these times.
         """
         if isinstance(policy, str) and policy.partition(":")[0] == "annealing":
-            raise InputError("annealing is now search, with the same parameters")
+            raise InputError(
+                "the scheduler annealing is now called search; its parameters are the"
+                " same"
+            )
         made: Any = super().make_policy(policy)
         own = made if isinstance(made, Planner) else Planner(made)
         planner = own.within(self.model.moves, self.model.seconds)
@@ -54,8 +57,9 @@ class HgspSubject(Subject):
         elif planner.is_frozen and self.model.unknown_arrivals:
             if planner.scheduler not in RULES:
                 raise InputError(
-                    f"{planner.name} plans ahead, which unknown arrivals do not allow;"
-                    f" have it plan anew (replan_s), or use a rule ({', '.join(RULES)})"
+                    f"{planner.name} plans in advance, which is impossible with"
+                    " unknown arrivals; set replan_s to plan again at intervals,"
+                    f" or use a rule ({', '.join(RULES)})"
                 )
             planner = replace(planner, online=True)
         if (
@@ -64,8 +68,8 @@ class HgspSubject(Subject):
             and not (planner.moves or planner.seconds)
         ):
             raise InputError(
-                "search plans anew (replan_s) with few moves; give their number (moves)"
-                " or seconds"
+                "search with replan_s needs a limit per plan: set moves (a number"
+                " of moves) or seconds"
             )
         return planner
 
@@ -107,7 +111,7 @@ class HgspSubject(Subject):
     def check_effective(self, names: Sequence[str], policies: Sequence[Any]) -> None:
         schedulers = {str(policy).partition(":")[0] for policy in policies}
         for name in ("replan_s", "moves", "seconds"):
-            allowed = f"given with {' or '.join(OWNERS[name])}"
+            allowed = f"omitted unless {' or '.join(OWNERS[name])} runs"
             effective = not schedulers.isdisjoint(OWNERS[name])
             require(
                 effective or name not in names, name, getattr(self.model, name), allowed

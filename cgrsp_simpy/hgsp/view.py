@@ -102,7 +102,7 @@ class View(view.View):
             place = self.resources[number]
             if self.time_s(task, place) == inf:
                 lacks = task.memory_gb > place.kind.memory_gb
-                why = f"needs {task.memory_gb:g} GB" if lacks else "does not run there"
+                why = f"needs {task.memory_gb:g} GB" if lacks else "cannot run on it"
                 raise AssignmentError(
                     f"GPU {place.index} ({place.kind.name}), which has"
                     f" {place.kind.memory_gb:g} GB; task {task.name} {why}"

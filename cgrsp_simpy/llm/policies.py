@@ -53,7 +53,7 @@ class View(engine.View):
         batch = self._batches[number]
         if batch.held >= batch.service.max_batch:
             raise AssignmentError(
-                f"replica {chosen.index}, which has {batch.held} requests already"
+                f"replica {chosen.index}, which already has {batch.held} requests"
             )
         batch.held += 1
         batch.backlog += request.prompt_tokens

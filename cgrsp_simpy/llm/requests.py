@@ -68,7 +68,7 @@ class RequestList:
         set_columns(self, columns, "request")
         number = self.requests
         if number == 0:
-            raise InputError(f"{self.name}: no request")
+            raise InputError(f"{self.name} contains no requests")
         names = entries_of("request_names", self.request_names, "a list") or tuple(
             map(str, range(1, number + 1))
         )
@@ -111,16 +111,17 @@ class Offered:
     requests: Count = parameter("Number of requests.", default=1000)
     rate_per_s: Positive = parameter("Arrivals per second.", default=2.5)
     prompt_tokens: AtLeastOne = parameter(
-        "Mean; prompts and outputs of more than 8192 tokens are cut.", default=2000.0
+        "Mean prompt length; prompts and outputs are cut to at most 8192 tokens.",
+        default=2000.0,
     )
     output_tokens: AtLeastOne = parameter("Mean.", default=200.0)
     cv: Cv = parameter(
-        "Coefficient of variation of both, at most 100; 0: all are of the mean.",
+        "Coefficient of variation of both lengths, at most 100; 0: all equal the mean.",
         default=1.0,
     )
     weight: Literal["equal", "short"] = parameter(
-        "Distribution of the weights: equal (all 1) or short (10 up to 1000 prompt"
-        " tokens, else 1).",
+        "Distribution of the weights: equal (all 1) or short (10 for up to 1000"
+        " prompt tokens, otherwise 1).",
         default="equal",
     )
 

@@ -34,23 +34,24 @@ class Scenario(Model):
     """
 
     source: Offered | RequestList = parameter(
-        "The requests: drawn for each seed, or a log, the same for every seed.",
+        "The requests: drawn for each seed, or from a log, the same for every seed.",
         default_factory=Offered,
     )
     service: Service = parameter(
-        "The GPUs, and the language model on them.", default_factory=Service
+        "The GPUs and the language model that they serve.", default_factory=Service
     )
     steps: StepTable | Roofline = parameter(
-        "Time per step of a batch; by default as measured for Llama 2 70B.",
+        "Model of the time per step of a batch; by default the times measured for"
+        " Llama 2 70B.",
         default_factory=llama2_70b,
     )
     ttft_target_s: Positive = parameter(
-        "Longest time to first token that counts for the goodput, seconds; by default"
+        "Target of the time to first token for the goodput, seconds; default:"
         " that of MLPerf Inference.",
         default=2.0,
     )
     tpot_target_s: Positive = parameter(
-        "Longest time per output token that counts for the goodput, seconds; by default"
+        "Target of the time per output token for the goodput, seconds; default:"
         " that of MLPerf Inference.",
         default=0.2,
     )

@@ -17,40 +17,43 @@ class Service:
 
     gpus: Count = parameter("Number of GPUs.", default=8)
     tensor_parallel: Count = parameter(
-        "GPUs that hold one replica of the model.", default=2
+        "Number of GPUs per replica of the model.", default=2
     )
     gpu: str = parameter(
-        "Type of the GPUs, as the table of measured steps calls it.",
+        "GPU type, as named in the table of measured steps.",
         default="h100-80gb",
     )
     memory_gb: Positive = parameter(
-        "Memory of each GPU for the weights and the cache; the rest of 80 GB is the"
-        " engine's.",
+        "Memory per GPU for the weights and the cache; the engine uses the rest"
+        " of the 80 GB.",
         default=76.0,
     )
     weights_gb: Positive = parameter(
-        "Weights of a replica, two bytes per parameter.", default=140.0
+        "Size of the weights of a replica, with two bytes per parameter.", default=140.0
     )
     kv_mb: Positive = parameter(
-        "Size of a token in the cache: keys and values of two bytes, of 8 heads of 128,"
-        " in 80 layers.",
+        "Size of a token in the cache: keys and values of two bytes each, 8 heads"
+        " of dimension 128, 80 layers.",
         default=0.32768,
     )
-    max_batch: Count = parameter("Requests of a replica at once.", default=64)
+    max_batch: Count = parameter(
+        "Greatest number of concurrent requests per replica.", default=64
+    )
     chunk_tokens: Count = parameter(
-        "Prompt tokens that a step prefills, at most; longer prompts take several"
-        " steps.",
+        "Greatest number of prompt tokens per prefill step; longer prompts take"
+        " several steps.",
         default=2048,
     )
     whole: bool = parameter(
-        "Prefill each prompt in one step, even a longer one.", default=False
+        "Whether each prompt is prefilled in one step, even a longer one.",
+        default=False,
     )
 
     def __post_init__(self) -> None:
         degree = self.tensor_parallel
         groups = f"a multiple of tensor_parallel, {degree}"
         require(self.gpus % degree == 0, "gpus", self.gpus, groups)
-        room = f"less than the {degree * self.memory_gb:g} GB of a replica"
+        room = f"less than the memory of a replica, {degree * self.memory_gb:g} GB"
         require(self.kv_tokens > 0, "weights_gb", self.weights_gb, room)
 
     @property

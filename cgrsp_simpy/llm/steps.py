@@ -43,11 +43,11 @@ class Measured:
     """A measured step."""
 
     gpu: str = parameter("Type of the GPUs.")
-    tensor_parallel: Count = parameter("GPUs that hold a replica of the model.")
-    phase: Literal["prompt", "token"] = parameter("What the step does.")
+    tensor_parallel: Count = parameter("Number of GPUs per replica of the model.")
+    phase: Literal["prompt", "token"] = parameter("Phase of the step.")
     batch: Count = parameter("Number of requests.")
-    tokens: Count = parameter("Tokens of their prompts, or their contexts, in all.")
-    ms: Positive = parameter("How long it took, milliseconds.")
+    tokens: Count = parameter("Total number of tokens of their prompts or contexts.")
+    ms: Positive = parameter("Duration of the step, milliseconds.")
 
 
 COLUMNS = tuple(Measured.__annotations__)
@@ -68,7 +68,7 @@ class StepTable:
     (our rule; the table has no such steps).
     """
 
-    rows: Entries[Measured] = parameter("In any order.", repr=False)
+    rows: Entries[Measured] = parameter("The measured steps, in any order.", repr=False)
 
     def of(self, service: Service) -> StepTime:
         """Return the step time on a service's GPUs; InputError if not measured."""
@@ -77,7 +77,7 @@ class StepTable:
         degrees = dict.fromkeys(
             row.tensor_parallel for row in self.rows if row.gpu == gpu
         )
-        allowed = f"one of those measured of {gpu}: {', '.join(map(str, degrees))}"
+        allowed = f"one of those measured on {gpu}: {', '.join(map(str, degrees))}"
         require(degree in degrees, "tensor_parallel", degree, allowed)
         cells: dict[str, dict[tuple[int, int], list[float]]] = {PROMPT: {}, TOKEN: {}}
         for row in self.rows:
@@ -85,7 +85,10 @@ class StepTable:
                 cells[row.phase].setdefault((row.batch, row.tokens), []).append(row.ms)
         for phase, own in cells.items():
             require(
-                len(own) > 0, f"rows of phase {phase}", 0, f"some, of {gpu} x {degree}"
+                len(own) > 0,
+                f"rows of phase {phase}",
+                0,
+                f"at least one for {gpu} x {degree}",
             )
         prompt, token = (
             Surface({cell: median(ms) / MS for cell, ms in cells[phase].items()})
@@ -149,8 +152,8 @@ class Roofline:
         "Bandwidth of the memory of a GPU.", default=3350.0
     )
     efficiency: Positive = parameter(
-        "Share of both that is reached; measured on H100 with tensor parallelism 2: .43"
-        " and .57.",
+        "Share of both that is attained; measured on H100 with tensor parallelism"
+        " 2: .43 and .57.",
         default=0.5,
     )
 
@@ -204,10 +207,10 @@ def _of_model(
             len(models) < 2,
             "model",
             None,
-            f"one of {names}: the file has steps of several",
+            f"one of {names}: the file contains several models",
         )
         return lines
-    require(bool(models), "model", model, "left out: the file has no column model")
+    require(bool(models), "model", model, "omitted: the file has no column model")
     check_one_of("model", model, models)
     return [(line, row) for line, row in lines if row["model"] == model]
 

@@ -50,8 +50,8 @@ ASKED = (
     ("nodes", "node", COUNT),
 )
 AMOUNT = re.compile(r"(\d+(?:\.\d*)?)([KMGTP]?)")
-TRES = "like cpu=8,mem=64G,node=1,gres/gpu=2"
-WHOLE = "of whole GPUs: a MIG slice is none"
+TRES = "in the form cpu=8,mem=64G,node=1,gres/gpu=2"
+WHOLE = "a number of whole GPUs, not MIG slices"
 LIMIT = re.compile(r"(?:(\d+)-)?(\d+)(?::(\d+))?(?::(\d+))?", re.ASCII)
 # a job without a limit is planned as one of a year (Slurm, backfill.c: YEAR_MINUTES)
 YEAR_MINUTES = 365.0 * 24 * 60

@@ -103,18 +103,20 @@ def read_log(
     line, column, value and allowed values.
     """
     require(
-        window is None or isinstance(window, str), "window", window, "a text FROM:TO"
+        window is None or isinstance(window, str), "window", window, "a string FROM:TO"
     )
-    require(isinstance(path, (str, PathLike)), "path", path, "that of a file")
+    require(isinstance(path, (str, PathLike)), "path", path, "the path of a file")
     require(decimal in (".", ","), "decimal", decimal, ". or ,")
     require(
         isinstance(columns or {}, Mapping),
         "columns",
         columns,
-        "names of fields -> of columns",
+        "a mapping from names of fields to names of columns",
     )
     path, zone = Path(path), None if tz is None else zone_of(tz)
-    require(tz is None or zone is not None, "tz", tz, "a zone such as Europe/Berlin")
+    require(
+        tz is None or zone is not None, "tz", tz, "a time zone such as Europe/Berlin"
+    )
     if not isinstance(format, Format | None):
         check_one_of("trace format", format, FORMATS)
         format = FORMATS[format]
@@ -152,7 +154,7 @@ def read_log(
                 )
         if "submit_s" in read:
             return _on_one_axis(read, found.clock, format, window, strict)
-        allowed = f"left out: the format {format.name} has no submission times"
+        allowed = f"omitted: the format {format.name} has no submission times"
         require(window is None, "window", window, allowed)
         return read
 
@@ -247,7 +249,7 @@ def _columns(
             taken.setdefault(one.name, (one, name, place[name]))
     used = {name for _, name, _ in taken.values()}
     for name in used:
-        require(names.count(name) == 1, f"{where}: column {name}", names, "there once")
+        require(names.count(name) == 1, f"{where}: column {name}", names, "unique")
     others = {name: index for name, index in place.items() if name and name not in used}
     return rows, entries, len(names), taken, others
 
@@ -504,7 +506,7 @@ def _on_one_axis(
     seconds = {name: seconds_between(zero, values) for name, values in moments.items()}
     start = clock.local(zero.item()) if submit.dtype.kind == "M" else None
     if format.start and not read.header:
-        log.info("%s: no header: nothing is known of the machine", read.path)
+        log.info("%s: no header: the machine is unknown", read.path)
     if start is None and format.start and zero == 0:
         start = format.start(read.header, clock.zone)
     read = replace(read, columns={**read.columns, **seconds}, start=start)
@@ -559,13 +561,13 @@ def _check_times(kept: Log, strict: bool) -> None:
     submit_s, later_s = kept["submit_s"], kept["ready_s"] - kept["submit_s"]
     if later_s.any():
         log.info(
-            "%s: %d of %d jobs were ready later than submitted, by %.2f h on average"
-            " and at most %.2f h: they wait from then on",
+            "%s: %d of %d jobs were ready after their submission, by %.2f h on"
+            " average and at most %.2f h: their wait starts when they are ready",
             *(kept.path, np.count_nonzero(later_s), len(kept)),
             *(later_s[later_s > 0].mean() / 3600, later_s.max() / 3600),
         )
     first_s, span_s = submit_s.min().item(), np.ptp(submit_s).item()
-    allowed = f"at most {MOST_YEARS}; are all times of one kind?"
+    allowed = f"at most {MOST_YEARS}; do all times have the same format?"
     years = round(span_s / YEAR_S, 1)
     require(years <= MOST_YEARS, "years between submissions", years, allowed)
     early = np.count_nonzero(kept.get("start_s", np.inf) < submit_s - CLOCK_S)
@@ -597,8 +599,8 @@ def _report(path: Path, found: _Found, strict: bool) -> Report:
         log.info("%s: %d jobs %s", path, number, remark)
     if found.clock.unsure:
         log.warning(
-            "%s: %d times are within a change of the clock of %s (the first of the two"
-            " possible times is taken)",
+            "%s: %d times are ambiguous because of a clock change in %s (the"
+            " first of the two possible times is used)",
             *(path, found.clock.unsure, found.clock.zone),
         )
     if bad:

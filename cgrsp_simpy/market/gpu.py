@@ -24,21 +24,21 @@ from cgrsp_simpy.base.parameters import (
 class GpuType:
     """A GPU type that is rented by the second."""
 
-    name: Annotated[str, rule("a text, not empty", bool)] = parameter(
-        "As the provider lists it."
+    name: Annotated[str, rule("a non-empty string", bool)] = parameter(
+        "Name in the provider's price list."
     )
     price_usd_per_h: NotNegative = parameter(
         "Rent while a job executes, USD per hour, >= 0; provisioning is free."
     )
     mean_execution_s: Annotated[
         Entries[Positive], rule("a list of one time per complexity level", bool)
-    ] = parameter("Mean execution time by complexity 1, 2, ..., seconds, > 0.")
+    ] = parameter("Mean execution time per complexity 1, 2, ..., seconds, > 0.")
     high_stock_probability: Fraction = parameter(
         "beta_g, the probability of High stock at multiplier 1 (thesis Section 5.1.1)."
     )
     speed: Positive = parameter(
-        "Work per second, relative to the RTX 3090, > 0; it scales the measured seconds"
-        " of a log.",
+        "Speed relative to the RTX 3090, > 0; the execution times of a log are"
+        " divided by it.",
         default=1.0,
     )
 
@@ -95,7 +95,9 @@ def read_gpus(path: str | Path, memory_gb: float = 0.0) -> tuple[GpuType, ...]:
         columns += ["memory_gb"] * (memory_gb > 0)
         rows = csv_rows(path, columns)
         types = [gpu for line, row in rows if (gpu := _of_row(line, row, memory_gb))]
-        allowed = f"what one of the {len(rows)} types of the list has"
+        allowed = (
+            f"at most the memory of the largest of the {len(rows)} types in the list"
+        )
         require(bool(types), "memory_gb", memory_gb, allowed)
     return tuple(types)
 
@@ -142,8 +144,8 @@ def round_robin(
         return tuple(gpus[i % len(gpus)] for i in range(slots))
     if isinstance(slots, str) or not isinstance(slots, Sequence) or not slots:
         raise InputError(
-            f"slots(={slots!r}) must be a whole number >= 1 or a list of GPU type"
-            " names, not empty"
+            f"slots(={slots!r}) must be a whole number >= 1 or a non-empty list"
+            " of GPU type names"
         )
     by_name = {gpu.name: gpu for gpu in gpus}
     for name in slots:

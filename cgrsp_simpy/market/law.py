@@ -72,7 +72,7 @@ def _hours(bands: Sequence[Sequence[float]]) -> list[float]:
 Bands = Annotated[
     Entries[Pair],
     rule(
-        "pairs [hour, multiplier], hours rising from 0 to below 24",
+        "pairs [hour, multiplier], hours increasing from 0 to below 24",
         lambda bands: (
             _hours(bands)[:1] == [0]
             and all(a < b for a, b in pairwise([*_hours(bands), 24]))
@@ -87,8 +87,8 @@ class Clock:
     """The stock multiplier m(t), a step function of the time of day."""
 
     bands: Bands = parameter(
-        "Pairs of the hour of day from which it holds, and the multiplier; from hour 0"
-        " on, hours rising."
+        "Pairs of an hour of day and the multiplier from that hour on; hours"
+        " increase from 0."
     )
     start_h: Hour = parameter(
         "Hour of day at simulated time 0, from 0 to below 24.", default=0.0
@@ -234,7 +234,8 @@ class HourlyStock:
         " on: 24 triples of numbers from 0 to 1 that sum to 1."
     )
     persistence_s: Persistence | None = parameter(
-        "Mean time for which its stock persists, seconds, in place of the market's.",
+        "Mean time for which the stock of the type persists, seconds; default:"
+        " that of the market.",
         default=None,
     )
     switch_s: Persistence = parameter(
@@ -254,7 +255,7 @@ class HourlyStock:
     def __post_init__(self) -> None:
         if self.switch_s or self.first_share != 1 or self.every_s:
             scales = self.persistence_s, self.switch_s, self.every_s
-            allowed = "above 0 all three, and first_share below 1, or none of them set"
+            allowed = "all three > 0 with first_share < 1, or none of them set"
             names = f"persistence_s, switch_s and every_s of {self.gpu}"
             require(all(scales) and self.first_share < 1, names, list(scales), allowed)
         below = [
@@ -266,7 +267,7 @@ class HourlyStock:
 Times = Annotated[
     Entries[NotNegative],
     rule(
-        "a list of seconds from 0 on, rising",
+        "an increasing list of seconds, starting at 0",
         lambda times: times[:1] == (0,) and all(a < b for a, b in pairwise(times)),
     ),
 ]
@@ -278,13 +279,14 @@ class StockSeries:
 
     gpu: str = parameter("Name of the type.")
     times_s: Times = parameter(
-        "Times at which the status changed, seconds, from 0 on, rising.", repr=False
+        "Times at which the status changed, seconds, increasing from 0.", repr=False
     )
     statuses: Entries[StatusNumber] = parameter(
         "The status from each of these times on: 0 High, 1 Medium, 2 Low.", repr=False
     )
     length_s: Positive = parameter(
-        "Length of the series, seconds, above the last time; then it begins again."
+        "Length of the series, seconds, greater than the last time; then the"
+        " series repeats."
     )
     start_h: Hour | None = parameter(
         "Hour of day at second 0, from 0 to below 24; None if it is unknown.",
@@ -330,7 +332,7 @@ one_per_type = rule(
 Delays = Annotated[
     Pair,
     rule(
-        "a pair [least, greatest], the second not below the first",
+        "a pair [least, greatest] with least <= greatest",
         lambda pair: pair[0] <= pair[1],
     ),
 ]
@@ -377,9 +379,9 @@ class Market:
         default=0.0,
     )
     sight: str = parameter(
-        'What the scheduler sees of stock that persists: "none" (statuses drawn for'
-        ' show, as in the thesis), "now", or "poll:SECONDS", the status at the last'
-        " of the looks at 0, SECONDS, 2 SECONDS, ...",
+        'What the scheduler observes of stock that persists: "none" (displayed statuses'
+        ' are drawn independently, as in the thesis), "now", or "poll:SECONDS", the'
+        " status at the last poll at time 0, SECONDS, 2 SECONDS, ...",
         default="none",
     )
     series: Annotated[Entries[StockSeries], one_per_type] = parameter(
@@ -399,7 +401,7 @@ class Market:
         object.__setattr__(self, "change_hours", tuple(sorted(hours)))
         object.__setattr__(self, "poll_s", _poll_s(self.sight))
         allowed = (
-            "'none' if no stock persists (persistence_s 0): there is nothing to see"
+            "'none' if no stock persists (persistence_s 0): no status can be observed"
         )
         require(self.persists or self.sight == "none", "sight", self.sight, allowed)
 

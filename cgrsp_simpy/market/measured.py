@@ -90,7 +90,7 @@ class Polls:
         require(len(time_s) > 1, f"snapshots of {gpu}", len(time_s), "at least two")
         step_s, span_s = float(np.median(np.diff(time_s))), float(time_s[-1])
         most_s = MOST_STEPS * step_s
-        limit = f"{MOST_STEPS:,} times those between its snapshots"
+        limit = f"{MOST_STEPS:,} times the time between its snapshots"
         spans = f"seconds that the series of {gpu} spans"
         require(span_s <= most_s, spans, span_s, f"at most {most_s:g}, {limit}")
         return step_s
@@ -569,7 +569,10 @@ def series_of(listed: Iterable[Snapshots]) -> tuple[StockSeries, ...]:
     starts = [series.start for series in listed if series.start is not None]
     dated = len(starts) == len(listed)
     require(
-        dated or not starts, "series", len(listed), "all with dates, or all without"
+        dated or not starts,
+        "series",
+        len(listed),
+        "all with dates or all without dates",
     )
     later_s = [series.begins_s for series in listed]
     start_h = 0.0
@@ -593,8 +596,8 @@ def _replayed(
     require(
         bool(fetched.any()),
         f"series of {series.gpu}",
-        "nothing fetched",
-        "a status at least",
+        "no status",
+        "at least one status that was fetched",
     )
     time_s, status = series.time_s[fetched] + later_s, series.status[fetched]
     changed = np.concatenate([[True], status[1:] != status[:-1]])

@@ -145,7 +145,7 @@ def seconds_between(before: Row, after: Row) -> float:
         return (after.moment - before.moment).total_seconds()
     if isinstance(before.moment, float) and isinstance(after.moment, float):
         return after.moment - before.moment
-    raise InputError(f"line {after.line}: time must be all timestamps, or all seconds")
+    raise InputError(f"line {after.line}: times must be all timestamps or all seconds")
 
 
 def _series(gpu: str, rows: Sequence[Row], of_all: Row) -> Snapshots:
@@ -203,7 +203,7 @@ def _of_trace(path: Path, trace: dict[str, Any]) -> list[Row]:
     check_whole("metadata.gap_seconds", gap_s, least=1)
     require(isinstance(data, list), "data", data, "a list of numbers of instances")
     prices = trace.get("prices", [None] * len(data))
-    allowed = f"a list of {len(data)} prices, one a poll"
+    allowed = f"a list of {len(data)} prices, one per poll"
     right = isinstance(prices, list) and len(prices) == len(data)
     require(right, "prices", prices, allowed)
     rows = []
@@ -227,7 +227,9 @@ def _of_prices(path: Path, entries: Iterable[tuple[int, Any]]) -> list[Row]:
             parts = [entry.get(name, "") for name in names]
             gpu = " ".join(part for part in parts if part not in ("", "Linux/UNIX"))
         except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise InputError(f"line {line}: not of the format ({error!r})") from None
+            raise InputError(
+                f"line {line}: does not have the format ({error!r})"
+            ) from None
         check_number(f"line {line}: SpotPrice", price, least=0)
         rows.append(Row(line, gpu, moment, 0, price, zoned=has))
     return sorted(rows, key=attrgetter("moment"))
@@ -246,7 +248,7 @@ def _tracked(line: int, text: str) -> Row:
     except KeyError as error:
         raise InputError(f"line {line}: {error.args[0]} is missing") from None
     except (TypeError, ValueError) as error:
-        raise InputError(f"line {line}: not of the format ({error})") from None
+        raise InputError(f"line {line}: does not have the format ({error})") from None
     for name, number in zip(("high", "medium", "low"), numbers):
         check_whole(f"line {line}: {name}", number, least=0)
     status = next(
@@ -279,7 +281,10 @@ def _of_csv(path: Path, file: TextIO) -> Iterable[Row]:
 
 def _of_table(path: Path, names: list[str], table: LogRows) -> Iterable[Row]:
     for name in ("time", "status"):
-        allowed = f"time, status, type, price: no {name}{separated(','.join(names))}"
+        allowed = (
+            f"time, status, type and price, but {name} is"
+            f" missing{separated(','.join(names))}"
+        )
         require(name in names, "columns", ",".join(names), allowed)
     for line, cells in table:
         if isinstance(cells, str) or len(cells) != len(names):
@@ -371,7 +376,7 @@ class Series:
             len(prices) in (0, steps),
             "number of prices",
             len(prices),
-            f"{steps}, one a poll",
+            f"{steps}, one per poll",
         )
         for poll in np.flatnonzero(~(np.isfinite(prices) & (prices >= 0)))[:1]:
             check_number(f"price of poll {poll}", float(prices[poll]), least=0)
@@ -430,14 +435,16 @@ def read_series(path: str | Path, needed: Count = 1) -> Series:
     path = Path(path)
     with faults_of(path), opened(path) as file:
         rows = rows_of(path, file)
-        require(len(rows) > 1, "polls", len(rows), "at least two, to have a step")
+        require(
+            len(rows) > 1, "polls", len(rows), "at least two, which determine the step"
+        )
         types = list(dict.fromkeys(row.gpu for row in rows))
-        require(len(types) == 1, "types", types, "one, for a series")
+        require(len(types) == 1, "types", types, "one per series")
         prices = [row.price_usd_per_h for row in rows]
         unknown = [row.line for row in rows if math.isnan(row.price_usd_per_h)]
         if 0 < len(unknown) < len(rows):
             raise InputError(
-                f"line {unknown[0]}: its price is missing, where others have one"
+                f"line {unknown[0]}: its price is missing, but other lines have one"
             )
         for row in rows:
             if row.instances is None:
@@ -457,12 +464,13 @@ def _step_s(rows: Sequence[Row]) -> int:
     for line, step in steps:
         if not step > 0:
             raise InputError(
-                f"line {line}: its time must be after that of the row before"
+                f"line {line}: its time must be after that of the previous row"
             )
         if step != step_s:
             raise InputError(
-                f"line {line}: {step:g} s after the row before, where the first step is"
-                f" {step_s:g} s: polls must be at even steps, without gaps"
+                f"line {line}: {step:g} s after the previous row, but the first"
+                f" step is {step_s:g} s: polls must be equally spaced, without"
+                " gaps"
             )
     require(step_s == int(step_s), "the step between polls", step_s, "whole seconds")
     return int(step_s)

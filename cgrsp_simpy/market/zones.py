@@ -94,20 +94,22 @@ class Traces:
 
     series: Annotated[Entries[Series], rule("a list of at least one Series", bool)] = (
         parameter(
-            "One per zone, all from the same time on; all are cut to the shortest."
+            "Series per zone, all with the same start; all are cut to the shortest."
         )
     )
     history: Positive = parameter(
-        "The share of the series, from their start, that lies before every run; above 0"
-        " and below 1. Policies may learn from all that lies before their run.",
+        "Share of the series, from their start, that precedes every run; above 0"
+        " and below 1. Policies may learn from everything before their run.",
         default=0.5,
     )
     on_demand: Series | None = parameter(
-        "When an instance on demand is available; None: always.", default=None
+        "Availability of on-demand instances; None: always available.", default=None
     )
 
     def __post_init__(self) -> None:
-        allowed = f"a share that leaves polls on both sides, here of {self.steps}"
+        allowed = (
+            f"a share that leaves some of the {self.steps} polls before and after it"
+        )
         both = 1 <= self.before < self.steps
         require(both, "history", self.history, allowed)
 
@@ -144,8 +146,8 @@ class Traces:
         later_s = (self.steps - self.before) * self.step_s
         if later_s < length_s:
             log.warning(
-                "%s: %.1f h after its history are shorter than a run of %.1f h: the"
-                " series begins anew there",
+                "%s: %.1f h after its history are too short for a run of %.1f h:"
+                " the part after the history is repeated",
                 self,
                 later_s / HOUR_S,
                 length_s / HOUR_S,
@@ -223,13 +225,18 @@ def _providers(lines: Sequence[str], needed: int) -> list[Series]:
             TypeError,
             ValueError,
         ) as error:
-            raise InputError(f"line {line}: not of the format ({error})") from None
+            raise InputError(
+                f"line {line}: does not have the format ({error})"
+            ) from None
         for count, price in found[-1].values():
             check_whole(f"line {line}: count", count, least=0)
             check_number(f"line {line}: min", price, least=0)
     steps_s = np.diff(times_s)
     require(
-        bool(min(steps_s, default=0) > 0), "times", len(times_s), "two or more, rising"
+        bool(min(steps_s, default=0) > 0),
+        "times",
+        len(times_s),
+        "at least two, increasing",
     )
     step_s = max(60, 60 * round(float(np.median(steps_s)) / 60))
     polls = np.arange(times_s[0], times_s[-1], step_s)
@@ -255,11 +262,11 @@ Hours = Annotated[
 class TwoState:
     """A synthetic market: each zone is alternately up and down for geometric times."""
 
-    up_h: Hours = parameter("Mean time up, hours; at least a step.", default=3.0)
-    down_h: Hours = parameter("Mean time down, hours; at least a step.", default=3.0)
+    up_h: Hours = parameter("Mean time up, hours; at least one step.", default=3.0)
+    down_h: Hours = parameter("Mean time down, hours; at least one step.", default=3.0)
     step_s: Count = parameter("Time between polls, seconds.", default=300)
     history_h: Hours = parameter(
-        "How long the market has been watched before a run, hours.", default=336.0
+        "Length of the recorded history before a run, hours.", default=336.0
     )
 
     def __post_init__(self) -> None:

@@ -116,7 +116,9 @@ def check_film(what: str, filename: str | Path) -> str:
         suffix in FILMS, what, str(filename), f"a name that ends in {', '.join(FILMS)}"
     )
     if suffix == ".mp4" and not FFMpegWriter.isAvailable():
-        message = "an .mp4 needs ffmpeg, which is not installed; .html and .gif do not"
+        message = (
+            "an .mp4 file needs ffmpeg, which is not installed; .html and .gif do not"
+        )
         raise InputError(f"{filename}: {message}")
     return suffix
 
@@ -152,7 +154,7 @@ def animate(
         jobs.append(
             (getattr(run, "seed", 0), sorted(zip(visits["job"].tolist(), due_s)))
         )
-    require(jobs[0] == jobs[-1], "runs", shown, "of the same jobs and seed")
+    require(jobs[0] == jobs[-1], "runs", shown, "runs of the same jobs and seed")
     return RunAnimation(shown, frames, fps, captions)
 
 

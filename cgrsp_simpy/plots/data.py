@@ -144,7 +144,7 @@ def check_published(
         isinstance(published, Mapping),
         "published",
         published,
-        "policy -> what was published",
+        "a mapping from policy to its published value",
     )
     for policy in published:
         check_one_of("published policy", policy, policies)

@@ -261,7 +261,7 @@ class Gallery:
         check_look(style, width)
         check_one_of("figure", id, self.figures)
         if csv is not None:
-            require(not sizes, "csv", csv, f"left out with {', '.join(sizes)}")
+            require(not sizes, "csv", csv, f"omitted if {', '.join(sizes)} is given")
             return self.figures[id].redraw(csv, style, width=width)
         runs = self.runs(**sizes, executor=executor)
         rows = self.figures[id].read(csv_text(_rows(self.figures[id], runs)))
@@ -341,7 +341,7 @@ def check_look(style: Style, width: float | None, pgf: bool = False) -> None:
         tex = rcParams["pgf.texsystem"]
     if width is not None:
         check_number("width", width, above=0)
-    require(not pgf or which(tex) is not None, "pgf", tex, "a LaTeX that is installed")
+    require(not pgf or which(tex) is not None, "pgf", tex, "an installed LaTeX program")
 
 
 def where(rows: Sequence[RowOf], **equal: Any) -> list[RowOf]:
@@ -432,7 +432,7 @@ def _faults_of(path: Path) -> Iterator[None]:
     except Exception as error:  # drawing may fail in any way
         kind = "" if isinstance(error, Warning) else f"{type(error).__name__}: "
         raise InputError(
-            f"{path} must be as its command wrote it ({kind}{error})"
+            f"{path} must be unchanged since its command wrote it ({kind}{error})"
         ) from error
 
 
@@ -440,7 +440,7 @@ def _check_tex(canvas: Canvas) -> None:
     """Raise InputError for texts in which LaTeX would find commands in a PGF."""
     for text in canvas.findobj(Text):
         if not text.get_parse_math() and re.search(r"[\\${}]", text.get_text()):
-            allowed = r"without \, $, { and }, by which LaTeX is given commands"
+            allowed = r"text without \, $, { and }, which LaTeX interprets as commands"
             require(False, "pgf: text", text.get_text(), allowed)
 
 

@@ -89,9 +89,7 @@ def _coloured(run: Drawn, colour_by: str | None) -> Timeline:
         return timeline
     if isinstance(run, Run):
         return replace(timeline, kinds=run.report.kinds(run, colour_by))
-    raise InputError(
-        f"colour_by(={colour_by!r}) must be left out for what is not a run"
-    )
+    raise InputError(f"colour_by(={colour_by!r}) must be omitted unless a run is drawn")
 
 
 @checked

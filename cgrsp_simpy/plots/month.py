@@ -44,7 +44,7 @@ def daily(
     for run in runs:
         require(hasattr(run, "rows") and hasattr(run, "day"), "months", run, allowed)
     rows = {run.policy: run.rows() for run in runs}
-    allowed = "at least one run, each of another policy"
+    allowed = "at least one run, each with a different policy"
     require(0 < len(rows) == len(runs), "months", [run.policy for run in runs], allowed)
     first = next(iter(rows.values()))
     for own in rows.values():

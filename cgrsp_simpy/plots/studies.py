@@ -51,7 +51,7 @@ def policy_bars(
             not published,
             "published",
             published,
-            "left out if differences are drawn",
+            "omitted if differences are drawn",
         )
         return _difference_bars(study, metric, ax, style)
     policies = study.policies
@@ -74,7 +74,7 @@ def _difference_bars(
         bool(policies),
         "policies",
         study.policies,
-        "two or more where differences are drawn",
+        "at least two if differences are drawn",
     )
     rows = study.differences()
     check_one_of("metric", metric, rows[policies[0]])
@@ -120,7 +120,7 @@ def sweep_lines(
     )
     points = list(sweep)
     varied = list(points[0][0]) if points else []
-    require(len(varied) > 0, "sweep", varied, "over at least one parameter")
+    require(len(varied) > 0, "sweep", varied, "a sweep over at least one parameter")
     allowed = f"one of the parameters that vary: {', '.join(varied)}"
     require(over is not None or len(varied) == 1, "over", over, allowed)
     over = varied[0] if over is None else over

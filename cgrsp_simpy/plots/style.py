@@ -232,7 +232,7 @@ def styled(style: Style = "print") -> AbstractContextManager[None]:
         isinstance(changes, Mapping),
         "style",
         changes,
-        "a name, or settings of matplotlib by name",
+        "a name or a mapping of matplotlib settings",
     )
     try:
         given = RcParams(dict(changes))

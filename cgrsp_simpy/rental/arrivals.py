@@ -47,7 +47,7 @@ Rates = Annotated[
         lambda days: [len(day) for day in days] in ([HOURS], [HOURS] * len(WEEK)),
         lambda days: [len(day) for day in days],
     ),
-    rule("above 0 in one hour at least", lambda days: any(map(any, days))),
+    rule("above 0 in at least one hour", lambda days: any(map(any, days))),
     prepared(_days),
 ]
 
@@ -57,13 +57,13 @@ class ArrivalRates:
     """Hourly rates of a Poisson process, which repeat every day or week."""
 
     per_h: Rates = parameter(
-        "Jobs per hour, each >= 0 and one at least above: 24 numbers, from midnight on,"
-        " for every day; or 7 lists of 24, from Monday on. Kept as a tuple of 1 or 7"
-        " tuples."
+        "Jobs per hour, each >= 0 and at least one above 0: 24 numbers from"
+        " midnight, for every day; or 7 lists of 24, from Monday. Stored as a"
+        " tuple of 1 or 7 tuples."
     )
     start_h: Hour = parameter(
-        "Hour of day at simulated time 0, from 0 to below 24. It must be that of the"
-        " market's clock, whose calibrated one starts at 8.",
+        "Hour of day at simulated time 0, from 0 to below 24. It must equal that"
+        " of the market's clock; the calibrated clock starts at 8.",
         default=CLOCKS["calibrated"].start_h,
     )
     start_day: Day = parameter("Day of the week at simulated time 0.", default=WEEK[0])

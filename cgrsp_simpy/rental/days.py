@@ -103,7 +103,7 @@ def trace(
     Raises InputError for an invalid value or log.
     """
     if classes is not None:
-        allowed = "left out where classes are given"
+        allowed = "omitted if classes is given"
         require(tight_fraction is None, "tight_fraction", tight_fraction, allowed)
     fraction = 0.2 if tight_fraction is None else tight_fraction
     deadlines = DeadlineClasses(fraction) if classes is None else classes
@@ -154,7 +154,7 @@ def on_market(
     if not types:
         raise InputError(
             f"the market has {', '.join(theirs)}, and the scenario {', '.join(ours)}:"
-            f" assign types, such as {ours[0]}={theirs[0]}"
+            f" map the types, such as {ours[0]}={theirs[0]}"
         )
     for name, their_name in types.items():
         check_one_of("GPU type of the scenario", name, ours)

@@ -38,29 +38,30 @@ class DeadlineClass:
     """Jobs with the same time from submission to deadline."""
 
     name: ClassName = parameter(
-        'Figures of the class begin with it ("rush_miss_pct"): letters, digits, "_" and'
+        "Name of the class, with which the names of its figures begin"
+        ' ("rush_miss_pct"): letters, digits, "_" and'
         ' "-".'
     )
     share: Fraction = parameter("Share of the jobs, from 0 to 1.")
     window_s: Positive | None = parameter(
-        "Seconds from submission to deadline. None: the jobs have their own deadlines;"
-        " only a workload describes itself with such a class."
+        "Seconds from submission to deadline. None: the jobs have their own"
+        " deadlines (only in classes that a workload itself creates)."
     )
     tight: bool = parameter(
-        "Whether a policy that knows two kinds of jobs takes these for rush orders: it"
-        " is `tight` of the jobs. Any number of classes may be tight, or none; the"
-        ' class "tight" is, and "loose" is not.',
+        "Whether policies that distinguish two kinds of jobs treat the jobs of"
+        " this class as urgent (their attribute `tight`). Any number of classes"
+        " may be"
+        ' tight; of the default classes, "tight" is and "loose" is not.',
         default=False,
     )
     weight: NotNegative | None = parameter(
-        "Importance of each job, >= 0; in a log it multiplies the job's own. None: the"
-        " jobs have their own, as with `window_s`.",
+        "Importance of each job, >= 0; in a log, it multiplies the job's own"
+        " weight. None: the jobs have their own weights.",
         default=1.0,
     )
     complexity_mix: Shares | None = parameter(
-        "Shares of complexity 1, 2, ... among its jobs, such as small rush jobs or big"
-        " batches. None: those of the workload. The jobs of a log have their own"
-        " complexity.",
+        "Shares of complexity 1, 2, ... among the jobs of the class. None: the"
+        " shares of the workload. The jobs of a log have their own complexity.",
         default=None,
     )
 

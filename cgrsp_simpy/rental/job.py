@@ -123,7 +123,7 @@ class Service:
     sigma: Annotated[
         Entries[NotNegative], rule("a list of one number per complexity level", bool)
     ] = parameter(
-        "Standard deviation of the log by complexity 1, 2, ..., >= 0; 0 gives"
+        "Standard deviation of the logarithm per complexity 1, 2, ..., >= 0; 0 gives"
         ' deterministic times. Unused by "exponential".',
         default=(0.04, 0.11, 0.23),
     )

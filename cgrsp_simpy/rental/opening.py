@@ -26,7 +26,7 @@ FromHour = Annotated[tuple[Hour, Whole], listed("a pair [hour, slots]", 2)]
 SlotHours = Annotated[
     Entries[FromHour],
     rule(
-        "pairs [hour, slots], hours rising, with slots at one of them",
+        "pairs [hour, slots], with increasing hours and at least one slot at some hour",
         lambda hours: (
             (not hours or any(slots for _, slots in hours))
             and all(a < b for (a, _), (b, _) in pairwise(hours))
@@ -45,18 +45,19 @@ class Opening:
     """
 
     hours: SlotHours = parameter(
-        "Pairs of an hour of day and the number of slots that are open from then on,"
-        " hours rising; the last number holds until the first hour of the next day."
-        " Without pairs all slots are always open. The words slots=0:2+10:5 set them.",
+        "Pairs of an hour of day and the number of open slots from that hour on,"
+        " with increasing hours; the last number holds until the first hour of"
+        " the next day. Without pairs, all slots are always open. On the command"
+        " line: slots=0:2+10:5.",
         default=(),
     )
     boot_s: NotNegative = parameter(
-        "Seconds from the order of a slot until it is open, beyond the delay of the"
-        " stock; they are billed.",
+        "Time from the order of a slot until it is open, seconds, in addition to"
+        " the delay of the stock; this time is billed.",
         default=0.0,
     )
     minimum_s: NotNegative = parameter(
-        "Least seconds billed per order of a slot; 0: no minimum.", default=0.0
+        "Minimum billed time per order of a slot, seconds; 0: no minimum.", default=0.0
     )
 
     @property

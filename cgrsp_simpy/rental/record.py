@@ -181,7 +181,7 @@ class Totals:
     def _add_classes(self, index: np.ndarray, *values: np.ndarray) -> None:
         number = len(self.by_class)
         allowed = (
-            f"an index up to {number - 1}, of"
+            f"an index up to {number - 1} of"
             f" {', '.join(sums.name for sums in self.by_class)}"
         )
         require(

@@ -77,25 +77,27 @@ class Scenario(Model):
     type.
     """
 
-    name: str = parameter("Name for tables and messages.")
+    name: str = parameter("Name in tables and messages.")
     workload: AnyWorkload = parameter(
         "The jobs. Hourly arrival rates must start at the hour of day at which the"
         " market's clock starts."
     )
     slots: Annotated[Entries[GpuType], rule("at least one slot", bool)] = parameter(
-        "The GPU type of each slot; their number is C_max of the thesis. In sweeps and"
-        " on the command line also this number, with the types in turn.",
+        "GPU type of each slot; the number of slots is C_max of the thesis. In"
+        " sweeps and on the command line, a number is also allowed; the types are"
+        " then assigned in turn.",
         default=round_robin(5),
     )
     gpus: RentableTypes = parameter(
-        "The GPU types that can be rented; the first is the reference of estimates. In"
-        " sweeps and on the command line also thesis, 2025, or a price list FILE.csv.",
+        "GPU types that can be rented; the first is the reference of estimates."
+        " In sweeps and on the command line also thesis, 2025 or a price list"
+        " FILE.csv.",
         default=THESIS_GPUS,
     )
     free_types: bool = parameter(
-        "Whether the policy chooses the type of an idle slot at each dispatch, as the"
-        " text of thesis Section 4.3 says; the reading calibrated to its results is"
-        " False.",
+        "Whether the policy chooses the type of an idle slot at each dispatch, as"
+        " described in thesis Section 4.3; the interpretation calibrated to the"
+        " thesis's results is False.",
         default=False,
     )
     market: Market = parameter(
@@ -105,7 +107,9 @@ class Scenario(Model):
         "Distribution of actual over mean execution time.", default_factory=Service
     )
     terms: Terms = parameter("Terms of renting.", default_factory=Terms)
-    opening: Opening = parameter("Slots by the hour.", default_factory=Opening)
+    opening: Opening = parameter(
+        "Number of open slots per hour of day.", default_factory=Opening
+    )
 
     policies = POLICIES | PREEMPTIVE
     compared = ("fifo", "spt", "edf", "rh", "cadr")
@@ -151,7 +155,7 @@ class Scenario(Model):
     def _check_workload(self) -> None:
         slots, hours = len(self.slots), self.opening.hours
         most = max((number for _, number in hours), default=slots)
-        allowed = f"pairs whose greatest number is that of all slots, {slots}"
+        allowed = f"pairs with the number of all slots, {slots}, as the greatest number"
         require(most == slots, "opening.hours", hours, allowed)
         allowed = f"at most {most}, the number of slots"
         wide = 1
@@ -192,7 +196,7 @@ class Scenario(Model):
             in_stock = gpu.name not in never and any(
                 market.probabilities(gpu, at_s)[LOW] < 1 for at_s in changes_s
             )
-            allowed = f"left out where {gpu.name} is out of stock at every hour"
+            allowed = f"omitted if {gpu.name} is out of stock at every hour"
             require(in_stock, "retry_s", terms.retry_s, allowed)
 
     @property

@@ -64,20 +64,21 @@ class WaitingJob(state.WaitingJob):
 
     deadline_s: NotNegative = parameter("Deadline, seconds.")
     complexity: Count = parameter(
-        "Estimate: which of the mean execution times of a GPU type is the job's, from"
-        " 1 on.",
+        "Estimated complexity, from 1: number of the mean execution time of a GPU"
+        " type that applies to the job.",
         default=1,
     )
     deadline_class: str | None = parameter(
-        "Name of its deadline class; the scenario's last, unless given.", default=None
+        "Name of the job's deadline class; default: the last class of the scenario.",
+        default=None,
     )
-    gpus: Count = parameter("Slots that it holds at once.", default=1)
+    gpus: Count = parameter("Number of slots that the job needs.", default=1)
     weight: NotNegative | None = parameter(
-        "Importance; that of its class, or 1, unless given.", default=None
+        "Importance of the job; default: that of its class, or 1.", default=None
     )
     estimate_s: Positive | None = parameter(
-        "Estimate in place of complexity: its mean execution time on the scenario's"
-        " first GPU type, seconds.",
+        "Estimated mean execution time on the scenario's first GPU type, seconds;"
+        " an alternative to complexity.",
         default=None,
     )
 
@@ -87,15 +88,18 @@ class RunningJob(WaitingJob):
     """A job that holds slots."""
 
     slots: Annotated[Entries[Whole], rule("at least one slot", bool)] = parameter(
-        "Indices of its slots, from 0 on.", kw_only=True
+        "Indices of the job's slots, from 0.", kw_only=True
     )
-    dispatch_s: NotNegative = parameter("Time of its dispatch, seconds.", kw_only=True)
+    dispatch_s: NotNegative = parameter(
+        "Dispatch time of the job, seconds.", kw_only=True
+    )
     start_s: NotNegative | None = parameter(
-        "Time from which it executes, seconds; null: it is being provisioned.",
+        "Start time of the execution, seconds; null: the instance is being"
+        " provisioned.",
         default=None,
     )
     gpu: str | None = parameter(
-        "Name of the GPU type of its slots; that of the slots, unless given.",
+        "Name of the GPU type of the job; default: that of its slots.",
         default=None,
     )
 
@@ -111,7 +115,7 @@ class SeenStock:
 
     gpu: str = parameter("Name of the type.")
     status: Literal["High", "Medium", "Low"] = parameter("Status.")
-    seen_s: NotNegative = parameter("Time of the look, seconds.")
+    seen_s: NotNegative = parameter("Time of the observation, seconds.")
 
 
 @declared()
@@ -127,15 +131,17 @@ class State(state.State):
         For an impossible state, such as two jobs on one slot.
     """
 
-    waiting: Entries[WaitingJob] = parameter("The jobs that wait.", default=())
+    waiting: Entries[WaitingJob] = parameter("Waiting jobs.", default=())
     running: Entries[RunningJob] = parameter(
-        "The jobs that hold slots; those of one time in order of dispatch.", default=()
+        "Jobs that hold slots; those with equal dispatch times are listed in"
+        " order of dispatch.",
+        default=(),
     )
     slots: Annotated[Entries[str], rule("at least one slot", bool)] = parameter(
         "Name of the GPU type of each slot.", kw_only=True
     )
     stock: Entries[SeenStock] = parameter(
-        "The stock as last seen, at most once per type.", default=(), kw_only=True
+        "Last observed stock, at most once per type.", default=(), kw_only=True
     )
 
     usual = "triage"
@@ -147,7 +153,7 @@ class State(state.State):
             self._check_running(job)
             for slot in job.slots:
                 other = holders.setdefault(slot, job.id)
-                allowed = f"free, and job {other} holds it"
+                allowed = f"free, but job {other} holds it"
                 require(other == job.id, f"slot of job {job.id}", slot, allowed)
         types = [seen.gpu for seen in self.stock]
         require(len({*types}) == len(types), "stock", types, "of different GPU types")
@@ -165,7 +171,7 @@ class State(state.State):
         require(max(job.slots) < number, f"slots {name}", job.slots, allowed)
         start_s = self.now_s if job.start_s is None else job.start_s
         times = [job.submit_s, job.dispatch_s, start_s, self.now_s]
-        allowed = "in order: submission, dispatch, start, now"
+        allowed = "in the order submission, dispatch, start, now"
         require(times == sorted(times), f"times {name}", times, allowed)
 
     def resumed(self, scenario: Scenario) -> Resumed:
@@ -174,7 +180,7 @@ class State(state.State):
             for item in fields(Scenario)
             if item.init
         }
-        allowed = "of rented slots, a Scenario"
+        allowed = "a Scenario of rented slots"
         require(type(scenario) is Scenario, "scenario", scenario, allowed)
         slots = round_robin(list(self.slots), scenario.gpus)
         return Resumed(**parts | {"slots": slots}, state=self)
@@ -224,7 +230,7 @@ class State(state.State):
 class Resumed(Scenario, state.FromState):
     """A scenario of rented slots that starts from a state; see `State.resumed`."""
 
-    state: State = parameter("Where runs start.", kw_only=True)
+    state: State = parameter("State in which runs start.", kw_only=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -232,12 +238,12 @@ class Resumed(Scenario, state.FromState):
         kinds = (PoissonWorkload, HourlyWorkload, JobList, LoggedWorkload)
         require(isinstance(self.workload, kinds), "workload", self.workload, allowed)
         series = [part.gpu for part in self.market.series]
-        allowed = "left out: a state does not record the day of a series"
+        allowed = "omitted: a state does not record the day of a series"
         require(not series, "market.series", series, allowed)
         for item in fields(Terms):
             value = getattr(self.terms, item.name)
             if item.name not in BILLING and value != item.default:
-                allowed = f"{item.default}: a state does not have what it leads to"
+                allowed = f"{item.default}: a state cannot represent its effects"
                 require(False, f"terms.{item.name}", value, allowed)
         types = [gpu.name for gpu in self.types]
         for seen in self.state.stock:
@@ -259,7 +265,7 @@ class Resumed(Scenario, state.FromState):
         within = entry.complexity <= levels
         require(within, f"complexity {name}", entry.complexity, allowed)
         twice = entry.estimate_s is not None and entry.complexity > 1
-        allowed = "left out with estimate_s"
+        allowed = "omitted if estimate_s is given"
         require(not twice, f"complexity {name}", entry.complexity, allowed)
         allowed = f"at most {number}, the number of slots"
         require(entry.gpus <= number, f"gpus {name}", entry.gpus, allowed)

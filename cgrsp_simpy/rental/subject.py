@@ -46,7 +46,9 @@ class RentalSubject(Subject):
     def make_policy(self, policy: Any) -> Any:
         """As `Subject.make_policy`; InputError if the terms forbid its suspensions."""
         policy = super().make_policy(policy)
-        allowed = "of a scenario whose terms allow suspension"
+        allowed = (
+            "a policy without suspension, unless the terms of the scenario allow it"
+        )
         suspends = getattr(policy, "suspends", False)
         allows = self.model.terms.suspension or not suspends
         require(allows, "policy", policy_name(policy), allowed)
@@ -107,7 +109,7 @@ class RentalSubject(Subject):
             if f"terms.{name}" in names and not any(
                 getattr(terms, owner) or f"terms.{owner}" in names for owner in owners
             ):
-                raise InputError(f"terms.{name} goes with {' or '.join(owners)}")
+                raise InputError(f"terms.{name} is used only by {' and '.join(owners)}")
 
 
 def _are_types(slots: Any) -> bool:

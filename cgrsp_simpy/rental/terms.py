@@ -38,8 +38,8 @@ class Preemption:
 
     gpu: str = parameter("Name of the type.")
     per_h: NotNegative | PerHour = parameter(
-        "Rate per hour, >= 0: one number, or 24, one per hour of the day from midnight"
-        " on."
+        "Rate per hour, >= 0: one number, or 24 numbers, one per hour of the day"
+        " from midnight."
     )
 
     @property
@@ -62,65 +62,67 @@ class Terms:
         Annotated[float, limits(f"a number > 0, at most {MOST_S:g}", gt=0, le=MOST_S)]
         | None
     ) = parameter(
-        "If set, Low stock is a refusal: the job leaves its slot at once, and waits in"
-        " the queue again after so many seconds, > 0. None: Low stock is a long delay"
-        " that holds the slot.",
+        "If set, a dispatch at Low stock is refused: the job leaves its slot at"
+        " once and returns to the queue after this time, seconds, > 0. None: Low"
+        " stock causes a long delay, during which the job holds the slot.",
         default=None,
     )
     warm_s: NotNegative = parameter(
-        "Seconds for which an instance is kept after its job. A job sent to the slot in"
-        " that time, as the same type, starts at once. A policy with a method"
-        " keep_s(view, slot) decides how many seconds of these; idle time is paid.",
+        "Time for which an instance is kept after its job, seconds. A job"
+        " dispatched to the slot within this time, with the same type, starts at"
+        " once. A policy with a method keep_s(view, slot) may choose a shorter"
+        " time. Idle time is billed.",
         default=0.0,
     )
     billed_from: Literal["execution", "provisioning"] = parameter(
-        'What an instance is paid from: "execution" or "provisioning".',
+        'Start of the billing of an instance: "execution" or "provisioning".',
         default="execution",
     )
     minimum_s: NotNegative = parameter(
-        "Least seconds billed for an instance; 0: no minimum.", default=0.0
+        "Minimum billed time of an instance, seconds; 0: no minimum.", default=0.0
     )
     increment_s: NotNegative = parameter(
-        "The seconds billed are rounded up to whole increments of so many; 0: they are"
-        " not rounded.",
+        "The billed time is rounded up to a multiple of this increment, seconds;"
+        " 0: no rounding.",
         default=0.0,
     )
     budget_usd_per_day: Positive | None = parameter(
-        "When what has been billed since midnight has reached it, no job is dispatched"
-        " before the next midnight; running jobs go on. None: no budget.",
+        "Daily budget: when the amount billed since midnight reaches it, no job"
+        " is dispatched before the next midnight; running jobs continue. None: no"
+        " budget.",
         default=None,
     )
     preemption_per_h: NotNegative = parameter(
-        "Rate per hour at which the market takes back an instance that is up (spot)."
-        " Its job loses its work since its last checkpoint and waits in the queue"
-        " again.",
+        "Rate per hour at which the market preempts a running instance (spot)."
+        " Its job loses the work since its last checkpoint and returns to the"
+        " queue.",
         default=0.0,
     )
     preemption: Annotated[Entries[Preemption], one_per_type] = parameter(
-        "Types with their own rates.", default=()
+        "GPU types with their own preemption rates.", default=()
     )
     taken_when_low: bool = parameter(
-        "Whether the market takes back all instances of a type when its stock becomes"
-        " Low (spot): those that are up at once, those ordered before when they come."
-        " An instance that was ordered while the stock was Low stays until it becomes"
-        " Low again. For stock that persists, or is replayed.",
+        "Whether the market preempts all instances of a type when its stock"
+        " becomes Low (spot): running instances at once, those ordered earlier as"
+        " soon as they start. An instance ordered while the stock is Low remains"
+        " until the stock becomes Low again. Requires stock that persists or is"
+        " replayed.",
         default=False,
     )
     checkpoint_s: Positive | None = parameter(
-        "Seconds of execution after which a job writes a checkpoint, at least those"
-        " that writing one takes; None: it writes none.",
+        "Execution time between checkpoints, seconds, at least the time to write"
+        " one; None: no checkpoints.",
         default=None,
     )
     checkpoint_cost_s: NotNegative = parameter(
-        "Seconds for which a job stops to write a checkpoint.", default=0.0
+        "Time for which a job stops to write a checkpoint, seconds.", default=0.0
     )
     restart_s: NotNegative = parameter(
-        "Seconds that a job that has been stopped takes when it starts again, before"
-        " it goes on.",
+        "Time that a stopped job needs to restart before it continues, seconds.",
         default=0.0,
     )
     suspension: bool = parameter(
-        "Whether a policy may suspend running jobs, which keep all their work.",
+        "Whether a policy may suspend running jobs; they lose no work.",
         default=False,
     )
 
@@ -158,7 +160,7 @@ class Terms:
         # until work is saved
         need_s = self.restart_s + whole_s + self.checkpoint_cost_s
         most = MOST_LIVES * 3600.0 / need_s
-        told = f"as {need_s:g} s have to go by without a preemption"
+        told = f"because a job needs {need_s:g} s without a preemption"
         for gpu in gpus:
             per_h = max(self.preemptions_per_h(gpu))
             allowed = f"at most {most:g}, {told}"
@@ -172,7 +174,7 @@ class Terms:
             else:
                 name, least_s = f"persistence_s of {gpu}", need_s / MOST_LIVES
                 stays_s = market.holding(gpu).persistence_s
-                allowed = "left out where the stock of a type does not persist"
+                allowed = "omitted if the stock of a type does not persist"
                 require(stays_s > 0, "taken_when_low", gpu, allowed)
             require(stays_s >= least_s, name, stays_s, f"at least {least_s:g}, {told}")
 

@@ -92,7 +92,7 @@ def _workload_table(workload: Workload) -> dict[str, Any]:
         if isinstance(workload, LoggedWorkload)
         else tables_of(workload, whole=True)
     )
-    allowed = "a log read from a file, to be written to TOML"
+    allowed = "a log read from a file; only these can be written to TOML"
     require(bool(table), "workload", workload, allowed)
     table.pop("deadlines", None)
     if isinstance(workload.deadlines, DeadlineClasses):

@@ -470,7 +470,7 @@ class View:
             chosen if isinstance(chosen, (tuple, list, ResourceSubset)) else (chosen,)
         )
         if len(views) != job.gpus:
-            raise AssignmentError(f"{len(views)} slots; it needs {job.gpus}")
+            raise AssignmentError(f"{len(views)} slots; the job needs {job.gpus}")
         level, mean_s, gpus = job.complexity - 1, 0.0, []
         for view in views:
             gpu = self._checked(view)
@@ -495,11 +495,11 @@ class View:
         if type(index) is not int or not 0 <= index < len(self._slots):
             raise AssignmentError(f"{view!r}, which is not a slot of the fleet")
         if not self._run.ledger.mask >> index & 1:
-            raise AssignmentError(f"slot {index}, which is busy or given away already")
+            raise AssignmentError(f"slot {index}, which is busy or already assigned")
         if view is not self._slots[index] and view.gpu not in self._choices:
             name = getattr(view.gpu, "name", view.gpu)
             raise AssignmentError(
-                f"slot {index} as {name}, which the view did not offer"
+                f"slot {index} as {name}, which the view does not offer"
             )
         gpu: GpuType = view.gpu
         return gpu

@@ -201,7 +201,7 @@ class _DrawnJobs(_OfColumns):
 
     def __post_init__(self) -> None:
         levels = len(self.complexity_mix)
-        allowed = f"{levels} shares, as of the workload"
+        allowed = f"{levels} shares, as many as the workload has"
         for part in self.classes:
             mix = part.complexity_mix
             name = f"complexity_mix of class {part.name}"
@@ -279,9 +279,9 @@ class HourlyWorkload(_DrawnJobs):
     """
 
     jobs: Count = parameter(
-        "Number of jobs, >= 1; they come for as many days as that takes."
+        "Number of jobs, >= 1; arrivals continue for as many days as needed."
     )
-    rates: ArrivalRates = parameter("Jobs per hour, by hour.")
+    rates: ArrivalRates = parameter("Arrival rates, jobs per hour, per hour of day.")
     complexity_mix: Shares = parameter(MIX, default=COMPLEXITY_MIX)
     deadlines: CheckedDeadlines = parameter(CLASSES, default_factory=DeadlineClasses)
 
@@ -314,15 +314,15 @@ class JobList:
     # A job equals only itself; lists are equal by what is on their jobs.
     listed: Annotated[Entries[Job], rule("a list of at least one job", bool)] = (
         parameter(
-            "Jobs with ids 0, 1, 2, ... and submissions that do not fall.",
+            "Jobs with ids 0, 1, 2, ... in order of submission.",
             compare=False,
         )
     )
     class_names: Annotated[
         Entries[str], rule("different", lambda names: len(set(names)) == len(names))
     ] = parameter(
-        "Names of the deadline classes by index. Jobs of a class are all tight, or none"
-        " is.",
+        "Names of the deadline classes by index. Either all jobs of a class are"
+        " tight or none is.",
         default=TWO,
     )
     classes: tuple[DeadlineClass, ...] = field(init=False, repr=False, compare=False)
@@ -344,7 +344,9 @@ class JobList:
         }
         for job in self.listed:
             common = tight.setdefault(job.deadline_class, job.tight)
-            allowed = f"{common}, as in all of class {names[job.deadline_class]!r}"
+            allowed = (
+                f"{common}, as for all jobs of class {names[job.deadline_class]!r}"
+            )
             require(job.tight == common, f"job {job.id}: tight", job.tight, allowed)
         object.__setattr__(self, "classes", self._classes(tight))
 
@@ -402,22 +404,23 @@ class LoggedWorkload(_OfColumns):
     """
 
     submit_s: Annotated[Entries[NotNegative], in_order] = parameter(
-        "One entry per job, as in all columns, in order of submission: seconds from the"
-        " start, not falling.",
+        "Submission times, seconds since the start, non-decreasing. Like all"
+        " columns, one entry per job, in order of submission.",
         repr=False,
     )
     service_s: Entries[Positive] = parameter(
-        "Seconds measured on a GPU of speed 1.", repr=False
+        "Measured execution times on a GPU of speed 1, seconds.", repr=False
     )
     # NaN differs from NaN
     deadline_s: Entries[float] = parameter(
-        "Seconds from the start; NaN if the log has none, and the class decides.",
+        "Deadlines, seconds since the start; NaN: the log has none, and that of"
+        " the class applies.",
         repr=False,
         compare=False,
     )
-    gpus: Entries[Count] = parameter("Slots that the job holds at once.", repr=False)
+    gpus: Entries[Count] = parameter("Number of slots per job.", repr=False)
     weight: Entries[NotNegative] = parameter(
-        "Importance, >= 0; times the weight of the class.", repr=False
+        "Importance, >= 0; multiplied by the weight of the class.", repr=False
     )
     deadlines: CheckedDeadlines = parameter(
         "The deadline classes, as in PoissonWorkload.", default_factory=DeadlineClasses
@@ -426,20 +429,21 @@ class LoggedWorkload(_OfColumns):
         "Hour of day at time 0; None if the log does not contain it.", default=None
     )
     origin: dict[str, Any] = parameter(
-        "The arguments of `read_log`, from which a TOML file restores the workload.",
+        "Arguments of `read_log`, with which a TOML file restores the workload.",
         default_factory=dict,
         hash=False,
     )
     tags: Tags = parameter(
-        "Per job the log's own id and all other columns, as texts.",
+        "Per job, the id in the log and all other columns, as strings.",
         default_factory=Tags,
         repr=False,
         compare=False,
     )
     deadline_class: Entries[ClassIndex] = parameter(
-        "Index of the class by job, -1 if the log has none; empty: for all jobs. Such a"
-        " job with its own deadline is of the first class whose window is as long, or"
-        " the last; of the others the class is drawn.",
+        "Index of the class per job, or -1 if the log has none; empty: -1 for all"
+        " jobs. A job with -1 and its own deadline belongs to the first class"
+        " whose window is at least as long, or else to the last class; for other"
+        " jobs with -1, the class is drawn.",
         default=(),
         repr=False,
     )
@@ -454,10 +458,10 @@ class LoggedWorkload(_OfColumns):
 
     def __post_init__(self) -> None:
         if not self.submit_s:
-            raise InputError("the log holds no usable job")
+            raise InputError("the log contains no usable job")
         for part in classes_of(self.deadlines):
             mix = part.complexity_mix
-            allowed = "left out: the jobs of a log bring their complexity"
+            allowed = "omitted: the jobs of a log have their own complexity"
             require(mix is None, f"complexity_mix of class {part.name}", mix, allowed)
         classes = self.deadline_class or (-1,) * self.jobs
         object.__setattr__(self, "deadline_class", classes)
@@ -616,8 +620,8 @@ def _classes(log: Log, column: str, deadlines: Deadlines) -> tuple[int, ...]:
     names = [each.name for each in classes_of(deadlines)]
     if column not in log.tags:
         raise InputError(
-            f"{log.path}: line 1: there is no column {column}; there are"
-            f" {', '.join(log.tags)}"
+            f"{log.path}: line 1: there is no column {column} (columns:"
+            f" {', '.join(log.tags)})"
         )
     for name, line in zip(log.tags[column], log.line.tolist()):
         if name and name not in names:

@@ -38,8 +38,8 @@ class Checkpoints:
     """
 
     checkpoint_s: NotNegative = parameter(
-        "Computing between the checkpoints of an instance, seconds; 0: written all the"
-        " time.",
+        "Computing time between the checkpoints of an instance, seconds; 0:"
+        " checkpoints are continuous.",
         default=0.0,
     )
     write_s: Annotated[
@@ -47,24 +47,26 @@ class Checkpoints:
         limits("a number >= 0", ge=0),
         rule("whole seconds", lambda seconds: seconds == int(seconds)),
     ] = parameter(
-        "From the state that a checkpoint keeps until it is written, seconds.",
+        "Time to write a checkpoint, seconds; it contains the state at the start"
+        " of the write.",
         default=0.0,
     )
     notice_s: NotNegative = parameter(
-        "Notice of the market before it takes an instance, seconds: 120 on AWS, 30 on"
+        "Notice before an instance is preempted, seconds: 120 on AWS, 30 on"
         " Google Cloud.",
         default=0.0,
     )
     size_gb: NotNegative = parameter(
-        "Size of what is kept, GB: first in the region of the first zone, then where"
-        " the job last was.",
+        "Size of a checkpoint, GB. It is stored in the region of the first zone"
+        " at first, and later in that where the job last ran.",
         default=0.0,
     )
     transfer_usd_per_gb: NotNegative = parameter(
-        "Price of moving it to another region, USD per GB.", default=0.0
+        "Price of moving a checkpoint to another region, USD per GB.", default=0.0
     )
     storage_usd_per_gb_month: NotNegative = parameter(
-        "Price of keeping it until the job is done, USD per GB and month of 730 hours.",
+        "Price of storing a checkpoint until the job is completed, USD per GB and"
+        " month of 730 hours.",
         default=0.0,
     )
 
@@ -76,7 +78,7 @@ class Checkpoints:
         }
         for name, owner in needs.items():
             if getattr(self, name) and not getattr(self, owner):
-                raise InputError(f"{name} goes with {owner}")
+                raise InputError(f"{name} requires {owner}")
 
     @property
     def abrupt(self) -> bool:

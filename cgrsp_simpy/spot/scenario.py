@@ -66,8 +66,9 @@ class Scenario(Model):
     """
 
     source: Traces | TwoState = parameter(
-        "Recorded series of zones, of which a run replays a part from a random start;"
-        " or a synthetic market. The seed determines it, the same for all policies.",
+        "Recorded series of zones, of which a run replays a part from a random"
+        " start; or a synthetic market. The draws depend on the seed and are the"
+        " same for all policies.",
         default_factory=TwoState,
     )
     hours: WholeSeconds = parameter(
@@ -94,12 +95,12 @@ class Scenario(Model):
         default=3.06,
     )
     zones: Count | None = parameter(
-        "Use only the first so many zones of the source; by default all.",
+        "Number of zones of the source that are used, from the first; default: all.",
         default=None,
     )
     checkpoints: Checkpoints = parameter(
-        "Computing lost when an instance ends, and the cost of keeping the rest; by"
-        " default nothing is lost and checkpoints are free.",
+        "Checkpoints: they determine the work lost when an instance ends, and the"
+        " cost of storage. Default: nothing is lost and checkpoints are free.",
         default=FREE,
     )
 
@@ -113,11 +114,11 @@ class Scenario(Model):
         least_h = self.hours + self.overhead
         if self.deadline < least_h - 1e-9:
             raise InputError(
-                f"deadline(={self.deadline!r}) must be at least hours + overhead, here"
-                f" {least_h:g} h: it could not be met on demand"
+                f"deadline(={self.deadline!r}) must be at least hours + overhead,"
+                f" {least_h:g} h: otherwise it cannot be met even on demand"
             )
         price, spot_usd = self.on_demand_usd_per_h, self.spot_usd_per_h
-        allowed = f"a number > {spot_usd:g}, the price of spot"
+        allowed = f"a number > {spot_usd:g}, the spot price"
         require(price > spot_usd, "on_demand_usd_per_h", price, allowed)
         most = MOST_ZONES
         if isinstance(self.source, Traces):

@@ -191,16 +191,17 @@ class View(view.View):
         zones = self._on_demand
         if chosen is not None and (type(chosen) is not int or not 0 <= chosen <= zones):
             raise AssignmentError(
-                f"{chosen!r}, which is no zone, nor on demand, nor None"
+                f"{chosen!r}, which is neither the number of a zone, nor that of"
+                " on demand, nor None"
             )
         told = {None: "no place", zones: "on demand"}.get(chosen, f"zone {chosen}")
         if chosen == self._on:
             raise AssignmentError(f"{told}, where the job already is")
         if chosen is not None and not self._places[chosen].up:
-            kind = "spot instance" if chosen < zones else "instance to be had"
+            kind = "spot instance" if chosen < zones else "instance available"
             raise AssignmentError(f"{told}, where there is no {kind} now")
         if self._moved_s == claim.granted_s:
-            raise AssignmentError(f"{told}, its second move in one instant")
+            raise AssignmentError(f"{told}, its second move at the same time")
         self._moved_s, self._left_s = claim.granted_s, self._kept(taken=False)
         self._claim, self._on = claim, chosen
         self._at = self._at if chosen in (None, zones) else chosen

@@ -129,15 +129,18 @@ def _precision(
     for figure, width in wanted.items():
         check_judged("figure of precision", figure, subject_of(scenario).report)
         check_number("precision", width, above=0)
-        share = f"a share of the mean, at most 1: {width:g} per cent is {width / 100:g}"
+        share = (
+            f"a share of the mean, at most 1: write {width / 100:g} for {width:g} per"
+            " cent"
+        )
         require(width <= 1, "precision", width, share)
-    days = "left out on a market that is replayed: more seeds begin on the same days"
+    days = "omitted if a market is replayed: additional seeds start on the same days"
     require(not (wanted and subject_of(scenario).common), "precision", precision, days)
     require(
         not wanted or len(seeds) > 1,
         "seeds",
         seeds,
-        "two or more if a precision is specified",
+        "at least two if a precision is specified",
     )
     return wanted
 
@@ -152,8 +155,8 @@ def _seeds_missing(study: Comparison, wanted: dict[str, float]) -> int:
             failed = sum(row["policy"] == policy for row in study.failures)
             if estimate.n == 0 and failed < have:
                 raise InputError(
-                    f"precision of {figure} cannot be reached: no run of {policy} has a"
-                    " value of it"
+                    f"precision of {figure} cannot be reached: no run of {policy}"
+                    " has a value for it"
                 )
             # one value: other runs failed, or lack the figure
             if estimate.n == 1:
@@ -301,7 +304,7 @@ def select(
     scenario = checked_model(scenario)
     named = check_policies(policies, scenario)
     once = (
-        "one whose seeds are independent: more of them begin on the same"
+        "a scenario with independent seeds: here, additional seeds start on the same"
         f" {subject_of(scenario).common}"
     )
     require(not subject_of(scenario).common, "scenario", scenario.name, once)

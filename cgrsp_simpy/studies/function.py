@@ -87,7 +87,7 @@ def model(
     are_metrics = isinstance(metrics, Mapping) and all(
         isinstance(metric, Metric) for metric in metrics.values()
     )
-    require(are_metrics, "figures", figures, "a mapping of names to cg.Metric")
+    require(are_metrics, "figures", figures, "a mapping from names to cg.Metric")
     return declare if function is None else declare(function)
 
 
@@ -287,7 +287,7 @@ class FunctionSubject(Subject):
         # a sweep's rows have its parameters, too
         columns = (*COLUMNS, *self.model.parameters)
         for figure in figures:
-            allowed = f"named differently from the columns {', '.join(columns)}"
+            allowed = f"different from the names of the columns {', '.join(columns)}"
             require(figure not in columns, "figure", figure, allowed)
         unit_s = self.model.declaration.unit_s
         observations = _observations(env, records, figures, unit_s)
@@ -309,7 +309,7 @@ class FunctionRun(Run):
     def requests(self) -> np.ndarray[Any, Any]:
         """Structured array of REQUEST with one row per request, in order of time."""
         if self.plan.requests is None:
-            raise InputError("this run kept no records; simulate with records=True")
+            raise InputError("this run has no records; simulate with records=True")
         requests: np.ndarray[Any, Any] = self.plan.requests
         return requests
 
@@ -327,7 +327,7 @@ class FunctionRun(Run):
     def recorded(self, monitor: str) -> tuple[str, ...]:
         """Return the names of the series that a monitor recorded."""
         if self.plan.requests is None:
-            raise InputError("this run kept no records; simulate with records=True")
+            raise InputError("this run has no records; simulate with records=True")
         check_one_of("monitor", monitor, self.plan.series)
         return tuple(self.plan.series[monitor])
 
@@ -432,14 +432,17 @@ def _all_figures(name: str, env: Any, result: Any) -> dict[str, float]:
     require(result is None or isinstance(result, Mapping), f"{name}()", result, allowed)
     measured, returned = figures_of(env), dict(result or {})
     for figure, value in returned.items():
-        require(isinstance(figure, str), f"figure of {name}()", figure, "a text")
+        require(isinstance(figure, str), f"figure of {name}()", figure, "a string")
         require(isinstance(value, Real), f"figure {figure!r}", value, "a number")
         try:  # results directories store no NumPy integers and fractions
             returned[figure] = float(value)
         except OverflowError:
             raise InputError(f"figure {figure!r} is too large for a float") from None
         require(
-            figure not in measured, "figure", figure, "another than a monitor's figure"
+            figure not in measured,
+            "figure",
+            figure,
+            "a name that no figure of a monitor has",
         )
     if not measured and not returned:
         raise InputError(

@@ -78,7 +78,7 @@ def simulate(
     PolicyError
         If the policy's decision cannot be carried out.
     """
-    allowed = "simpy or auto with a listener, which is called with every event"
+    allowed = "simpy or auto if a listener is given, which is called with every event"
     require(engine != "compiled" or listener is None, "engine", engine, allowed)
     model = checked_model(scenario)
     subject = subject_of(model)
@@ -132,7 +132,7 @@ def check_policies(
     policies = list(map(_kept, entries_of("policies", policies, "a list of policies")))
     names = [label(policy) for policy in policies]
     require(len(names) > 0, "policies", names, "at least one policy")
-    differ = "names that differ; in Python a dict names them"
+    differ = "names without duplicates; in Python, a dict gives each policy a name"
     require(len(set(names)) == len(names), "policies", names, differ)
     for policy in policies:
         subject_of(scenario).make_policy(policy)
@@ -146,12 +146,14 @@ def _kept(policy: Any) -> Any:
 
 def check_seeds(seeds: Iterable[int]) -> list[int]:
     """Return seeds as a list; InputError unless they are distinct whole numbers."""
-    seeds = list(entries_of("seeds", seeds, "several whole numbers, such as range(10)"))
+    seeds = list(
+        entries_of("seeds", seeds, "a sequence of whole numbers, such as range(10)")
+    )
     require(
         len(seeds) > 0 and len(set(seeds)) == len(seeds),
         "seeds",
         seeds,
-        "at least one seed, each once",
+        "at least one seed, without duplicates",
     )
     for seed in seeds:
         check_whole("seed", seed, least=0)
@@ -332,7 +334,7 @@ def carried_out(
                 bar.update(jobs[number])
         except WorkerError as error:
             told = (
-                f"; {len(done)} of {len(tasks)} tasks are kept in {store.path}"
+                f"; {len(done)} of {len(tasks)} tasks are saved in {store.path}"
                 if store
                 else ""
             )

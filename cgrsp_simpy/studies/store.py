@@ -50,7 +50,7 @@ def verifying(sample: Count, seed: int = 0) -> Iterator[Checked]:
     with within(_CHECKED, checked):
         yield checked
     for path in checked.left.values():
-        raise InputError(f"{path} is of no task of its study; remove it")
+        raise InputError(f"{path} does not belong to any task of the study; remove it")
 
 
 @dataclass
@@ -67,7 +67,7 @@ class Checked:
         """Draw the tasks of a results directory that are repeated."""
         done = store.numbers()
         if not done:
-            raise InputError(f"{store.path} holds no finished tasks")
+            raise InputError(f"{store.path} contains no finished tasks")
         chosen = stream(self.seed, "verify").permutation(len(done))[: self.sample]
         self.tasks = sorted(done[place] for place in chosen)
         self.left = {task: store.path / f"chunks/{task:06}.json" for task in self.tasks}
@@ -138,7 +138,7 @@ class Store:
                 (self.path / "chunks").mkdir(parents=True, exist_ok=True)
         if strangers:
             raise InputError(
-                f"{self.path} holds files ({min(strangers)}, ...) but no"
+                f"{self.path} contains files ({min(strangers)}, ...) but no"
                 " configuration.json; use an empty directory"
             )
         return True
@@ -147,8 +147,8 @@ class Store:
         if difference := _difference(there, here):
             name, old, new = difference
             raise InputError(
-                f"{self.path} was made with {what}{name} {old}, not {new}; use another"
-                " directory"
+                f"{self.path} was created with {what}{name} {old}, not {new}; use"
+                " another directory"
             )
 
     def numbers(self) -> list[int]:
@@ -176,7 +176,7 @@ class Store:
         kept = self._kept(number, shape)
         if self._checked and kept is None:
             raise InputError(
-                f"{self.path} is not finished; the same command goes on with it"
+                f"{self.path} is not finished; run the same command again to continue"
             )
         failed = kept and any(isinstance(value, str) for unit in kept for value in unit)
         return None if failed and not self._checked else kept
@@ -261,7 +261,8 @@ def _check_no_links(path: Path) -> None:
         ]
     for name in foreign:
         raise InputError(
-            f"{name} is a link, or no file: a results directory holds its own files"
+            f"{name} is a link or not a file: a results directory must contain"
+            " regular files"
         )
 
 

@@ -225,7 +225,7 @@ class Subject:
             return subject_of(self.varied(**whole)).varied(**rest)
         changed: dict[str, Any] = {}
         for name, full in self.full_names(parameters).items():
-            allowed = f"left out: {full} is given twice"
+            allowed = f"omitted: {full} is given twice"
             require(full not in changed, name, parameters[name], allowed)
             changed[full] = parameters[name]
         return replaced(self.model, self.parts, self.completed(changed))

@@ -61,8 +61,8 @@ def sweep(
     """
     scenario = as_model(scenario)
     order = (
-        "the scenario, or a function that makes one: sweep(scenario, grid, policies,"
-        " seeds)"
+        "a scenario or a function that returns one; the call is sweep(scenario,"
+        " grid, policies, seeds)"
     )
     require(
         isinstance(scenario, Model) or callable(scenario), "scenario", scenario, order
@@ -77,7 +77,7 @@ def sweep(
         if metric.better
     ]
     for name in grid:
-        allowed = "another than those of the columns of a row"
+        allowed = "different from the column names of a row"
         fresh = name not in ("policy", "seed", "error", *figures)
         require(fresh, "name in the grid", name, allowed)
     named = check_policies(policies, places[0])
@@ -137,7 +137,7 @@ def _scenario(
     scenario: Model | Callable[..., Model], point: Point, named: Iterable[str]
 ) -> Model:
     for name in point:
-        require(isinstance(name, str), "name in the grid", name, "a text")
+        require(isinstance(name, str), "name in the grid", name, "a string")
     arguments = {name: value for name, value in point.items() if ":" not in name}
     if isinstance(scenario, Model):
         return subject_of(scenario).varied(**arguments) if arguments else scenario

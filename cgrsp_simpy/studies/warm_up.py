@@ -79,7 +79,7 @@ def warm_up_time(
         bool(known.any(axis=0).all()),
         "spans",
         spans,
-        "fewer, so that each has an observation in some run",
+        "few enough that each has an observation in some run",
     )
     means = np.where(known, rows, 0).sum(axis=0) / known.sum(axis=0)
     deleted = mser5(means)
@@ -109,7 +109,7 @@ def _pilot(run: Any, monitor: str | None, what: str) -> tuple[Any, Any, float]:
         )
         end = run.plan.end_s / run.scenario.declaration.unit_s
         return (*run.series(monitor or names[0], what), end)
-    require(monitor is None, "monitor", monitor, "left out for a cg.Model")
+    require(monitor is None, "monitor", monitor, "omitted for a cg.Model")
     jobs = run.jobs[np.isfinite(run.jobs["start_s"])]
     check_one_of("series of a cg.Model", what, COLUMNS)
     times = jobs[COLUMNS[what]]

@@ -75,7 +75,7 @@ def closed_form(
         or (policy.name == "sww" and errors.run_over == errors.run_under == 0),
         f"mispredictions of {policy.name}",
         errors,
-        "none: there are formulas only for the waits of sww; simulate instead",
+        "none: formulas exist only for mispredicted waits of sww; simulate instead",
     )
     machines = np.asarray(servers, dtype=float)
     load = _Load(rate_per_s, service_s, policy.short_s)
@@ -238,7 +238,7 @@ def optimum(
         prices.fixed > 0,
         "fixed price",
         prices.fixed,
-        "above 0 for an optimum: at a price of 0 there is none",
+        "above 0: at a price of 0 there is no optimum",
     )
     load = rate_per_s * service_s
     chosen = waiting_policy(policy, wait_s, short_s)
@@ -248,8 +248,8 @@ def optimum(
         most <= MOST_SERVERS,
         "fixed price",
         prices.fixed,
-        f"high enough that {MOST_SERVERS:,} machines for a load of {load:g} cost more"
-        " than renting",
+        f"high enough that {MOST_SERVERS:,} machines cost more than renting for a"
+        f" load of {load:g}",
     )
     state = closed_form(
         chosen,

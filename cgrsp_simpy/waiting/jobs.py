@@ -144,7 +144,7 @@ class ListedJobs:
             np.diff(self.submit_s) < 0,
             lambda before: (
                 f"submit_s of job {before + 2}(={self.submit_s[before + 1].item()})"
-                " must be not before the job before it"
+                " must not be before that of the previous job"
             ),
         )
 
@@ -332,11 +332,13 @@ def read_jobs(
     gpus = log.get("gpus", 0)
     if not whole and unit == "cores" and log.format != "swf" and (gpus > 0).any():
         raise InputError(
-            f"{log.path}: {np.count_nonzero(gpus):,} of {len(log):,} jobs hold GPUs"
-            f" (mean {gpus[gpus > 0].mean():.3g}), but shared machines are priced by"
-            " processor cores and memory; what fits: a table of machines with a column"
-            " gpus (sizes=FILE), or each job on a machine of its own (machines=3, or"
-            " machine=whole of a plan); for schedulers of GPUs: cgrsp compare cluster"
+            f"{log.path}: {np.count_nonzero(gpus):,} of {len(log):,} jobs use"
+            f" GPUs (mean {gpus[gpus > 0].mean():.3g}), but shared machines are"
+            " priced by"
+            " processor cores and memory; use a table of machines with a column"
+            " gpus (sizes=FILE), or one machine per job (machines=3, or"
+            " machine=whole in a plan); to compare GPU schedulers, use cgrsp"
+            " compare cluster"
         )
     log = log.usable(
         "jobs for waiting policies",

@@ -22,7 +22,10 @@ from cgrsp_simpy.base.parameters import (
 )
 
 GB_PER_CORE = 4.0  # of a fixed machine, as on an m5.16xlarge
-WRITTEN = "machines(={0!r}) must be such as 3, 3x64 (cores) or 3x64x256 (GB)"
+WRITTEN = (
+    "machines(={0!r}) must be a number of machines with their cores and GB, such as"
+    " 3, 3x64 or 3x64x256"
+)
 
 
 @declared("{} price")
@@ -33,15 +36,15 @@ class Prices:
     """
 
     fixed: NotNegative = parameter(
-        "p_f of a fixed machine, whether it works or not, >= 0.", default=3.84
+        "p_f, price of a fixed machine, whether busy or idle, >= 0.", default=3.84
     )
-    on_demand: NotNegative = parameter("p_o on demand, >= 0.", default=9.6)
+    on_demand: NotNegative = parameter("p_o, on-demand price, >= 0.", default=9.6)
 
     @property
     def share(self) -> float:
         """Fixed price over the on-demand price; InputError if the latter is 0."""
         require(
-            self.on_demand > 0, "on-demand price", self.on_demand, "above 0 for a plan"
+            self.on_demand > 0, "on-demand price", self.on_demand, "above 0 in a plan"
         )
         return self.fixed / self.on_demand
 
@@ -90,39 +93,40 @@ BILLED = tuple(
 class Size:
     """A machine size, as in a provider's price table."""
 
-    name: str = parameter("As the provider lists it.")
-    cores: Count = parameter("At least 1.")
-    memory_gb: NotNegative = parameter("GB, >= 0.")
-    price_per_h: NotNegative = parameter("On demand, any unit of money, >= 0.")
+    name: str = parameter("Name in the provider's price list.")
+    cores: Count = parameter("Number of cores, at least 1.")
+    memory_gb: NotNegative = parameter("Memory, GB, >= 0.")
+    price_per_h: NotNegative = parameter("On-demand price, in any unit of money, >= 0.")
     increment_s: NotNegative = parameter(
-        "Rented time is billed in whole increments of so many seconds, >= 0; 0: to the"
-        " second and its parts.",
+        "Rented time is billed in multiples of this increment, seconds, >= 0; 0:"
+        " the exact time is billed.",
         default=0.0,
     )
     minimum_s: NotNegative = parameter(
-        "Least time that is billed, seconds, >= 0.", default=0.0
+        "Minimum billed time, seconds, >= 0.", default=0.0
     )
     boot_s: NotNegative = parameter(
-        "Seconds from renting until a job starts, >= 0: they are paid; a plan counts"
-        " them as a wait.",
+        "Time from renting until a job starts, seconds, >= 0; it is billed, and a"
+        " plan counts it as wait.",
         default=0.0,
     )
     spot_per_h: UpToInfinity = parameter(
-        "Price of a spot instance; infinite: there is none. So for reserved ones.",
+        "Price of a spot instance; infinite if there are none, as for reserved"
+        " instances.",
         default=math.inf,
     )
     interruptions_per_h: NotNegative = parameter(
-        "How often the provider takes a spot instance away, >= 0.", default=0.0
+        "Rate at which the provider preempts a spot instance, >= 0.", default=0.0
     )
     reserved_1y_per_h: UpToInfinity = parameter(
-        "Price of a machine reserved for one year, whether it works or not.",
+        "Price of a machine reserved for one year, whether busy or idle.",
         default=math.inf,
     )
     reserved_3y_per_h: UpToInfinity = parameter(
-        "Price of a machine reserved for three years, whether it works or not.",
+        "Price of a machine reserved for three years, whether busy or idle.",
         default=math.inf,
     )
-    unit: str = parameter('What its cores are: "cores" or "gpus".', default="cores")
+    unit: str = parameter('Unit of the cores: "cores" or "gpus".', default="cores")
 
     def __post_init__(self) -> None:
         object.__setattr__(
@@ -154,7 +158,12 @@ def shared_machines(text: str) -> tuple[Size, ...]:
     cores. Raises InputError for an invalid string.
     """
     numbers = [read_as(float, part, WRITTEN.format(text)) for part in text.split("x")]
-    require(len(numbers) in (2, 3), "machines", text, "such as 3, 3x64 or 3x64x256")
+    require(
+        len(numbers) in (2, 3),
+        "machines",
+        text,
+        "a number of machines with their cores and GB, such as 3, 3x64 or 3x64x256",
+    )
     number, cores, memory_gb = [*numbers, GB_PER_CORE * numbers[1]][:3]
     for what, value in (("machines", number), ("cores of a machine", cores)):
         require(value.is_integer(), what, value, "a whole number")
@@ -175,13 +184,13 @@ def read_sizes(path: str | Path) -> tuple[Size, ...]:
             starmap(_size, csv_rows(path, ("name", "memory_gb", "price_per_h")))
         )
     if not sizes:
-        raise InputError(f"{path}: no size of machine")
+        raise InputError(f"{path}: no machine sizes")
     return sizes
 
 
 def _size(line: int, row: dict[str, str]) -> Size:
     unit = "gpus" if "gpus" in row else "cores"
-    require(unit in row, "columns", ",".join(row), "among others cores, or gpus")
+    require(unit in row, "columns", ",".join(row), "a list that includes cores or gpus")
     try:
         named = (
             "memory_gb",

@@ -83,7 +83,10 @@ class Limit(NamedTuple):
             r"(?:mean|p([1-9]\d?(?:\.\d+)?))=(\d+\.?\d*)(s|min|h|d|)", text
         )
         require(
-            matched is not None, "limit", text, "such as p95=30min, p99=2h or mean=600"
+            matched is not None,
+            "limit",
+            text,
+            "a quantile or mean with its limit, such as p95=30min, p99=2h or mean=600",
         )
         percent, number, unit = matched.groups()  # type: ignore[union-attr]
         return cls(float(number) * UNITS.get(unit, 1), 1 - float(percent or 0) / 100)
@@ -224,7 +227,7 @@ def plan(
         (limit is None) != (budget is None),
         "limit and budget",
         f"{limit} and {budget}",
-        "one of the two alone",
+        "exactly one of the two",
     )
     limit = Limit() if limit is None else limit
     kept = limit if isinstance(limit, Limit) else Limit.read(str(limit))
@@ -292,7 +295,8 @@ class _Year:
         refuse(
             np.isinf(number),
             lambda row: (
-                f"job {row + 1} ({jobs.memory_gb[row]:g} GB) fits on no machines"
+                f"job {row + 1} ({jobs.memory_gb[row]:g} GB) does not fit on any"
+                " machine"
             ),
         )
         self.day = np.minimum(jobs.submit_s // day_s, days - 1).astype(np.intp)
@@ -336,7 +340,12 @@ class Search:
         self.sizes, self.reserved = _owned(sizes, prices)
         self.boot_s = max(size.boot_s for size in sizes)
         years = max(self.reserved) if growth else 1
-        require(bool(jobs.run_s.any()), "work of the log", 0, "above 0 for a price")
+        require(
+            bool(jobs.run_s.any()),
+            "work of the log",
+            0,
+            "above 0, so that there is a price",
+        )
         self.days = _days(jobs)
         least = 2 if budget is None else LEAST_BLOCKS
         reason = (
@@ -591,9 +600,9 @@ class Search:
         ]
         if not kept:
             raise InputError(
-                "no plan keeps the limit with a margin: the nearest,"
-                f" {every[0].policy.name}, has p95 {every[0].p95_s:,.0f} s; what is"
-                f" rented takes up to {self.boot_s:g} s to boot"
+                "no plan satisfies the limit with a margin: the closest,"
+                f" {every[0].policy.name}, has p95 {every[0].p95_s:,.0f} s;"
+                f" rented machines take up to {self.boot_s:g} s to boot"
             )
         if self.budget is not None:
             kept = [self._within(kept)]
@@ -640,8 +649,8 @@ class Search:
                 return candidate
             cheapest = min(cheapest, bill)
         raise InputError(
-            f"budget(={self.budget:g}) is too small: the bill of the cheapest plan may"
-            f" reach {cheapest:,.6g} a year"
+            f"budget(={self.budget:g}) is too small: the bill of the cheapest"
+            f" plan may reach {cheapest:,.6g} per year"
         )
 
     def interval(self, amount: Floats, per: Floats) -> Mean:
@@ -767,16 +776,16 @@ def _owned(
         bool(reserved),
         "prices of the sizes reserved",
         prices_by_years,
-        "all of one year, or of three",
+        "all for one year or all for three years",
     )
     require(
         min(map(min, reserved.values())) > 0,
         "reserved price",
         reserved,
-        "above 0 for a plan",
+        "above 0 in a plan",
     )
     rent = min(size.price_per_h for size in sizes)
-    require(rent > 0, "least price of the sizes for rent", rent, "above 0 for a plan")
+    require(rent > 0, "least price of the sizes for rent", rent, "above 0 in a plan")
     return ownable, reserved
 
 

@@ -35,16 +35,17 @@ class WaitingPolicy:
 
     name: str = parameter("The policy's name in tables.")
     wait_s: UpToInfinity = parameter(
-        "b, the longest wait, seconds; 0 for none, infinite for no limit.",
+        "b, greatest wait, seconds; 0: no waiting, infinite: no limit.",
         default=math.inf,
     )
     short_s: NotNegative = parameter(
-        "t, seconds; a job that runs shorter goes on demand without waiting.",
+        "t, seconds; a job with a shorter running time goes on demand without waiting.",
         default=0.0,
     )
     balks: bool = parameter(
-        "A job that would have to wait longer than wait_s goes on demand at once, not"
-        " after wait_s: it knows its wait, unlike in balking at a queue's length.",
+        "Whether a job that would wait longer than wait_s goes on demand at once"
+        " instead of after wait_s. Jobs know their wait, unlike in balking on the"
+        " queue length.",
         default=False,
     )
 
@@ -122,7 +123,7 @@ def waiting_policy(
     and compound. short_s: t, seconds, for ljw and compound. Raises InputError for an
     unknown name or parameter.
     """
-    require(isinstance(text, str), "waiting policy", text, "a text")
+    require(isinstance(text, str), "waiting policy", text, "a string")
     name = text.partition(":")[0]
     check_one_of("waiting policy", name, POLICIES)
     factory, limits = POLICIES[name], {"wait_s": wait_s, "short_s": short_s}
@@ -143,18 +144,19 @@ class Mispredictions:
     """
 
     wait_over: Fraction = parameter(
-        "Share of the jobs that a balking policy sends on demand though they would not"
-        " wait too long.",
+        "Share of the jobs that a balking policy sends on demand although their"
+        " wait would be within the limit.",
         default=0.0,
     )
     wait_under: Fraction = parameter(
-        "Share of the jobs that wait although they would wait too long.", default=0.0
+        "Share of the jobs that wait although their wait exceeds the limit.",
+        default=0.0,
     )
     run_over: Fraction = parameter(
-        "Share of the short jobs that are taken for long.", default=0.0
+        "Share of the short jobs that are predicted to be long.", default=0.0
     )
     run_under: Fraction = parameter(
-        "Share of the long jobs that are taken for short.", default=0.0
+        "Share of the long jobs that are predicted to be short.", default=0.0
     )
 
     def __post_init__(self) -> None:

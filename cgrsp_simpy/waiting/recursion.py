@@ -39,7 +39,7 @@ def follow(scenario: Any, seed: Whole = 0, *, keep: bool = False) -> Run:
     """
     if not scenario.recursive:
         raise InputError(
-            "the recursion is for first come, first served; simulate instead"
+            "the recursion applies only to first come, first served; simulate instead"
         )
     records = Records(scenario.report(scenario), keep)
     records.claims = None  # nor does the recursion know which machine a job is on

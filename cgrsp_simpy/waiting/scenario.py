@@ -99,15 +99,15 @@ class Scenario(Model):
         default=ExponentialJobs(100_000),
     )
     policy: WaitingPolicy = parameter(
-        "Which jobs wait, and how long at most; by default ajw: every job, as long as"
-        " it takes.",
+        "Policy that determines which jobs wait, and for how long at most;"
+        " default: ajw, every job waits without limit.",
         default=ajw(),
     )
     machines: Machines | Entries[Size] = parameter(
-        "Number of fixed machines that execute one job at a time, whatever it needs; or"
-        " the sizes of fixed machines that jobs share by their cores and memory. With"
-        " 0, or no size, every job goes on demand at once; ajw, under which no job goes"
-        " on demand, needs at least one.",
+        "Number of fixed machines, each of which executes one job at a time,"
+        " whatever its demand; or sizes of fixed machines that jobs share by"
+        " cores and memory. With 0 or no size, every job goes on demand at once;"
+        " ajw, under which no job goes on demand, needs at least one.",
         default=1,
     )
     order: str | Order = parameter(
@@ -121,17 +121,18 @@ class Scenario(Model):
         "Prices per hour, fixed and on demand.", default=PAPER_PRICES
     )
     sizes: Entries[Size] = parameter(
-        "Sizes for rent, if machines are shared. A job rents the cheapest that it fits"
-        " on, or several of one size if it fits on none, and is billed as the size is."
-        " A fixed machine costs prices.fixed / prices.on_demand times its rent.",
+        "Sizes for rent, if machines are shared. A job rents the cheapest size on"
+        " which it fits, or several machines of one size if it fits on none, and"
+        " is billed by the terms of that size. A fixed machine costs prices.fixed"
+        " / prices.on_demand times its rent.",
         default=M5,
     )
     errors: Mispredictions = parameter(
         "Shares of waits and running times that are mispredicted.", default=NO_ERRORS
     )
     work_conserving: bool = parameter(
-        "Whether a job that is to go on demand without waiting takes a fixed machine"
-        " instead if one is idle.",
+        "Whether a job that would go on demand without waiting uses a fixed"
+        " machine instead if one is idle.",
         default=False,
     )
 
@@ -147,9 +148,9 @@ class Scenario(Model):
         require(enough, "machines", self.machines, "at least one")
         if self.shared:
             price, covered = self.prices.on_demand, math.isfinite(self.fixed_per_h)
-            allowed = "above 0 where a table has the prices"
+            allowed = "above 0 if a table has the prices"
             require(price > 0, "on-demand price", price, allowed)
-            allowed = "of sizes that the price table covers"
+            allowed = "machines of sizes that the price table covers"
             require(covered, "machines", self.machines, allowed)
 
     # ---- resources, arrivals and the process of a job ----

@@ -126,14 +126,15 @@ class Tally:
         span_s = np.concatenate([[edges_s[-1] - edges_s[0]], np.diff(edges_s)])
         if rent[0] == 0:
             raise InputError(
-                f"an hour of work has no price: the {jobs[0]:,.0f} counted jobs run"
-                " for 0 s, or at no rent"
+                f"the price per hour of work is undefined: the {jobs[0]:,.0f}"
+                " counted jobs run for 0 s, or their rent is 0"
             )
         require(
             span_s[0] > 0,
             "jobs",
             self.jobs,
-            "at least 2, submitted at different times, for a price per hour",
+            "at least 2, with different submission times, so that the price per"
+            " hour is defined",
         )
         # a batch without work or time
         with np.errstate(divide="ignore", invalid="ignore"):

@@ -73,7 +73,9 @@ class View(view.View):
         machine = chosen.index if type(chosen) is ResourceSpec else chosen
         number = self._machines
         if type(machine) is not int or not 0 <= machine < number:
-            raise AssignmentError(f"machine {machine!r}; there are 0 to {number - 1}")
+            raise AssignmentError(
+                f"machine {machine!r}; the machines are 0 to {number - 1}"
+            )
         return self._parts(claim.job, machine)
 
     def on_enqueue(self, job: Job) -> None:

@@ -154,7 +154,7 @@ def test_select_takes_the_policy_of_the_shortest_wait():
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"policies": ["fifo"]}, "two or more names"),
+        ({"policies": ["fifo"]}, "at least two different names"),
         ({"indifference": 0.0}, "indifference"),
         ({"confidence": 1.0}, "confidence"),
         ({"confidence": 0.4}, "confidence"),

@@ -297,4 +297,4 @@ def test_a_terminal_shows_after_a_second_how_far_a_command_is(line, shown):
 def test_work_of_hours_starts_only_with_yes(line, capsys):
     status, out, err = outcome(capsys, *line.split())
     assert (status, out, err.count("\n")) == (2, "", 1)
-    assert " are to be " in err and "--yes" in err
+    assert " will be " in err and "--yes" in err

@@ -37,5 +37,5 @@ def test_the_table_of_dag_is_of_any_graph_on_any_number_of_gpus(capsys):
 def test_a_pgf_without_latex_is_refused_as_such(capsys, monkeypatch):
     monkeypatch.setattr("cgrsp_simpy.plots.figure.which", lambda name: None)
     assert main(["redraw", "figure_5_6.csv", "--style", "width=120,pgf=yes"]) == 2
-    line = "cgrsp redraw: pgf(='pdflatex') must be a LaTeX that is installed\n"
+    line = "cgrsp redraw: pgf(='pdflatex') must be an installed LaTeX program\n"
     assert capsys.readouterr().err == line

@@ -158,7 +158,7 @@ def test_a_word_of_a_function_has_the_type_of_its_parameter(word, value, functio
         ("rule=medium", "unknown rule 'medium' (allowed: long, short)"),
         ("deep=perhaps", "deep(='perhaps') must be true or false"),
         ("deep=1", "deep(=1) must be true or false"),
-        ("order=own.py:walk", "functions are passed in Python"),
+        ("order=own.py:walk", "functions can be passed only in Python"),
     ],
 )
 def test_a_word_that_a_function_does_not_take_is_refused(word, message, function):
@@ -191,7 +191,7 @@ def test_a_scenario_is_written_to_a_file_and_read_from_it(name, tmp_path, capsys
     capsys.readouterr()
     assert Worded(path, []).scenario == Worded(name, []).scenario
     assert main(["parameters", name, "--out", path]) == 2
-    assert "a file that is not there yet" in capsys.readouterr().err
+    assert "a file that does not exist yet" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", [*SCENARIOS, "month"])

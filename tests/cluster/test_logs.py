@@ -128,7 +128,7 @@ def test_real_philly_trace(caplog):
     assert jobs.arrival_s[-1] == 4_508_448 and len(set(jobs.family)) == 7
     assert jobs.duration_s.min() > 1800 and jobs.duration_s.max() < 77 * 86400
     assert messages(caplog, logging.INFO) == [
-        f"{TRACE}: 2000 jobs read; GPUs of a job 4.29 on average, at most 32; "
+        f"{TRACE}: 2000 jobs read; GPUs per job 4.29 on average, at most 32; "
         "estimates shorter than the run: 0, equal to it: 2000; unknown: user; "
         f"offered load {jobs.load(PAPER_CLUSTER):.3g} of 64 GPUs"
     ]
@@ -326,15 +326,14 @@ def test_every_limit_of_slurm_is_read_and_a_table_says_where_there_is_none(
     assert jobs.estimate_s.tolist() == [row[-1] for row in SLURM] and told(jobs) == ""
     some = read([*limits, "UNLIMITED", "Partition_Limit"])
     assert some.estimate_s.tolist()[-2:] == [365 * 86400, 3600]
-    assert (
-        told(some)
-        == "log tells no limit of 1 of 8 jobs: schedulers that look at limits see their"
-        " run times"
+    assert told(some) == (
+        "log records no limit of 1 of 8 jobs: schedulers that use limits use"
+        " their run times instead"
     )
     assert told(some.chosen(range(5), "log")) == ""
     assert (
         told(read(["Partition_Limit"]))
-        == "log tells no limits: schedulers that look at limits see the run times"
+        == "log records no limits: schedulers that use limits use the run times instead"
     )
     with pytest.raises(
         InputError, match=r"\(='2 hours'\) must be minutes, or \[days-\]hours:min"
@@ -388,8 +387,8 @@ def test_a_scheduler_refuses_a_log_that_does_not_tell_what_it_looks_at(
     """
     jobs = read_swf(file(LIMITED))
     message = (
-        rf"scheduler {scheduler.partition(':')[0]} needs {needs}, which log does not"
-        r" tell"
+        rf"scheduler {scheduler.partition(':')[0]} needs {needs}, which log does"
+        r" not record"
     )
     with pytest.raises(InputError, match=message):
         simulate(jobs, Cluster((8,)), make_scheduler(scheduler))
@@ -601,7 +600,8 @@ def test_a_mig_slice_is_no_gpu(file, tres):
     path = file(HEAD + accounted() + accounted(tres=tres))
     assert read_jobs(path, "sacct").jobs == 1
     with pytest.raises(
-        InputError, match=r"line 3: AllocTRES.* must be of whole GPUs: a MIG slice"
+        InputError,
+        match=r"line 3: AllocTRES.* must be a number of whole GPUs, not MIG slices",
     ):
         read_jobs(path, "sacct", strict=True)
 
@@ -672,8 +672,8 @@ def test_jobs_that_still_run_hold_their_gpus(file):
     found = started_on(jobs, Cluster((8,)))
     assert [start_s for start_s, _ in found] == [0, 300, 900]
     told = (
-        "2 of 3 jobs of log still ran: their waits are known, when they end is their"
-        " limit's guess"
+        "2 of 3 jobs of log were still running at its end: their waits are known,"
+        " and their end is estimated by their limit"
     )
     assert subject_of(Scenario(jobs)).report.note.endswith(told)
     assert subject_of(Scenario(jobs.chosen([2], "log"))).report.note == ""
@@ -701,7 +701,7 @@ def test_a_log_without_a_gpu_is_one_of_cores(file, caplog):
     with caplog.at_level(logging.INFO):
         jobs = read_jobs(file(HEAD + rows), "sacct", cluster)
     assert (
-        "log: no job has a GPU: cores are taken for GPUs"
+        "log: no job has a GPU: cores count as GPUs"
         in messages(caplog, logging.INFO)[-2]
     )
     assert started_on(jobs, cluster) == [(0, "0:48"), (0, "0:16 1:16")]

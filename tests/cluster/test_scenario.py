@@ -91,7 +91,8 @@ def test_a_wrong_answer_on_the_command_line_is_one_line(own, capsys):
         != 0
     )
     error = capsys.readouterr().err.strip()
-    assert "policy 'overfull' at t = " in error and "GPUs free; it needs 99" in error
+    assert "policy 'overfull' at t = " in error
+    assert "GPUs free; the job needs 99" in error
     assert "\n" not in error
 
 
@@ -111,7 +112,7 @@ def test_a_placement_of_ones_own_is_compared_and_kept(tmp_path):
     expected = compare(spread, ["fifo"], range(2)).rows
     assert compare(own, ["fifo"], range(2), out=tmp_path / "out").rows == expected
     assert compare(own, ["fifo"], range(2), out=tmp_path / "out").rows == expected
-    with pytest.raises(InputError, match=r"was made with scenario\.placement"):
+    with pytest.raises(InputError, match=r"was created with scenario\.placement"):
         compare(spread, ["fifo"], range(2), out=tmp_path / "out")
 
 
@@ -120,7 +121,7 @@ def test_a_placement_of_ones_own_is_compared_and_kept(tmp_path):
     [
         ("source", "a log", r"source\(='a log'\) must be of type Offered or of type J"),
         ("mix", "wide", r"mix\(='wide'\) must be of type Mix"),
-        ("cluster", "8", r"cluster\(='8'\) must be nodes x GPUs"),
+        ("cluster", "8", r"cluster\(='8'\) must be numbers of nodes"),
         (
             "cluster",
             SMALL_NODES,

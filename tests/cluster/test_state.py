@@ -248,12 +248,12 @@ class Alternating:
 
 def test_a_scheduler_with_a_memory_that_it_does_not_save_is_refused():
     scenario = Scenario(JOBS, NODES)
-    with pytest.raises(cg.InputError, match=r"has a memory .* save\(\)"):
+    with pytest.raises(cg.InputError, match=r"has attributes .* save\(\)"):
         cg.simulate(scenario, Alternating()).state(5e4)
     state = cg.simulate(scenario, "conservative").state(5e4)
     assert state.memory["reserved"]
     wrong = replace(state, policy="easy")
-    with pytest.raises(cg.InputError, match="one with a method restore"):
+    with pytest.raises(cg.InputError, match="a policy with a method restore"):
         cg.simulate(wrong.resumed(scenario), "easy")
 
 
@@ -271,7 +271,7 @@ def also(**changes):
 BAD = {
     "two jobs on one node": (also(), "use of node 0(=32) must be at most 16"),
     "no such node": (also(place=[[2, 16]]), "place of job 5"),
-    "less than it needs": (also(place=[[1, 4]]), "what it needs, 16"),
+    "less than it needs": (also(place=[[1, 4]]), "its demand, 16"),
     "no pair": (also(place=[[1]]), "place"),
     "unknown kind": (also(job_kind="gaming"), "unknown job_kind of job 5 'gaming'"),
     "too wide": (
@@ -280,13 +280,13 @@ BAD = {
     ),
     "only on a closed node": (
         TABLE | {"closed": [{"node": 1}]},
-        "need of job 7(=32) must be what fits on the nodes that are open",
+        "need of job 7(=32) must be small enough for the nodes that are available",
     ),
     "closed twice": (
         TABLE | {"closed": [{"node": 1, "until_s": 1e5}] * 2},
         "must be different nodes",
     ),
-    "ends before it began": (also(start_s=100), "in order: submission, start, now"),
+    "ends before it began": (also(start_s=100), "in the order submission, start, now"),
     "no estimate": (
         TABLE | {"waiting": [{"id": 7, "submit_s": 7}]},
         "lacks estimate_s",

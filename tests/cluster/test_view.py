@@ -133,7 +133,7 @@ ANSWERS = {
     "no pair": (
         lambda view: [0],
         0.0,
-        "answered 0, which is neither a pair (job, resources) nor a Wake",
+        "returned 0, which is neither a pair (job, resources) nor a Wake",
     ),
     "twice": (
         lambda view: [(0, ((0, 2),)), (0, ((1, 2),))],
@@ -143,37 +143,37 @@ ANSWERS = {
     "an overfull node": (
         lambda view: [(1, ((0, 4),))],
         1.0,
-        "sent job 1 to node 0, which has 2 GPUs free; it needs 4",
+        "assigned job 1 to node 0, which has 2 GPUs free; the job needs 4",
     ),
     "a node that there is not": (
         lambda view: [(1, ((2, 4),))],
         1.0,
-        "sent job 1 to node 2, which is none of the 2 of the cluster",
+        "assigned job 1 to node 2, but the cluster has the nodes 0 to 1",
     ),
     "a negative node": (
         lambda view: [(1, ((-1, 4),))],
         1.0,
-        "sent job 1 to node -1, which is none of the 2 of the cluster",
+        "assigned job 1 to node -1, but the cluster has the nodes 0 to 1",
     ),
     "too few GPUs": (
         lambda view: [(1, ((1, 3),))],
         1.0,
-        "sent job 1 to 3 GPUs; it needs 4",
+        "assigned job 1 to 3 GPUs; the job needs 4",
     ),
     "a negative number": (
         lambda view: [(1, ((1, 5), (0, -1)))],
         1.0,
-        "sent job 1 to node 0 for -1 GPUs; that must be at least one",
+        "assigned job 1 to node 0 with -1 GPUs; the number must be at least 1",
     ),
     "half a GPU": (
         lambda view: [(1, ((1, 3.5),))],
         1.0,
-        "sent job 1 to ((1, 3.5),), which is not pairs (node, GPUs)",
+        "assigned job 1 to ((1, 3.5),), which is not a list of pairs (node, GPUs)",
     ),
     "no place": (
         lambda view: [(1, None)],
         1.0,
-        "sent job 1 to None, which is not pairs (node, GPUs)",
+        "assigned job 1 to None, which is not a list of pairs (node, GPUs)",
     ),
     "a slip": (
         lambda view: [(view.queue[7], ())],

@@ -161,7 +161,7 @@ def test_a_log_that_a_scheduler_explains_is_simulated(tmp_path, capsys):
 @pytest.mark.parametrize("words", ["--slot 8", "--later 1", "--seeds 3"])
 def test_options_of_a_state_are_refused_with_a_log(words, capsys):
     assert main(f"forecast log.csv {words}".split()) == 2
-    assert "must be left out with a log" in capsys.readouterr().err
+    assert "must be omitted if a log is given" in capsys.readouterr().err
 
 
 def test_a_log_without_waits_is_refused():

@@ -198,17 +198,17 @@ TOML = [
     # an hour twice
     (
         POISSON + "[market.clock]\nbands = [[0, 1], [8, 2], [8, 1]]",
-        ["[market.clock]", "[0, 8, 8]", "rising"],
+        ["[market.clock]", "[0, 8, 8]", "increasing"],
     ),
     # hours fall
     (
         POISSON + "[market.clock]\nbands = [[0, 1], [9, 2], [8, 1]]",
-        ["[market.clock]", "[0, 9, 8]", "rising"],
+        ["[market.clock]", "[0, 9, 8]", "increasing"],
     ),
     # nothing holds at hour 0
     (
         POISSON + "[market.clock]\nbands = [[6, 1]]",
-        ["[market.clock]", "[6]", "rising from 0"],
+        ["[market.clock]", "[6]", "increasing from 0"],
     ),
     # no such hour
     (
@@ -216,7 +216,7 @@ TOML = [
         ["[market.clock]", "[0, 24]", "below 24"],
     ),
     # none
-    (POISSON + "[market.clock]\nbands = []", ["[market.clock]", "[]", "rising"]),
+    (POISSON + "[market.clock]\nbands = []", ["[market.clock]", "[]", "increasing"]),
     # no such hour
     (
         POISSON + "[market.clock]\nbands = [[0, 1]]\nstart_h = 24",
@@ -232,7 +232,7 @@ TOML = [
     # reversed
     (
         POISSON + "[market]\ndelay_s = [[1, 0], [2, 3], [4, 5]]",
-        ["delay_s[0](=[1, 0])", "not below the first"],
+        ["delay_s[0](=[1, 0])", "least <= greatest"],
     ),
     # negative
     (
@@ -699,14 +699,14 @@ PYTHON = [
     # reversed
     (
         lambda: cg.Market(delay_s=((10.0, 0.0), (1.0, 2.0), (3.0, 4.0))),
-        ["delay_s[0](=(10.0, 0.0))", "not below the first"],
+        ["delay_s[0](=(10.0, 0.0))", "least <= greatest"],
     ),
     # two pairs
     (lambda: cg.Market(delay_s=((0.0, 1.0), (2.0, 3.0))), ["delay_s", "three pairs"]),
     (lambda: cg.Market(high_cap=NAN), ["high_cap", "nan"]),  # not a number
     # nothing holds at hour 0
-    (lambda: cg.Clock(((6, 1.0),)), ["[6]", "rising from 0"]),
-    (lambda: cg.Clock(((0, 1.0), (0, 2.0))), ["[0, 0]", "rising"]),  # an hour twice
+    (lambda: cg.Clock(((6, 1.0),)), ["[6]", "increasing from 0"]),
+    (lambda: cg.Clock(((0, 1.0), (0, 2.0))), ["[0, 0]", "increasing"]),  # an hour twice
     (
         lambda: cg.Clock(((0, -1.0),)),
         ["bands[0][1]", "-1.0", "number >= 0"],
@@ -910,9 +910,12 @@ ANSWERS = [
     # slots that are not in a tuple of their own
     ("return [(view.queue[0], *view.idle)]", ["Job(id=0", "neither a pair"]),
     # nothing, for ever
-    ("return None", ["4 jobs waiting", "job 0", "2 of 2 slots idle", "cannot go on"]),
+    (
+        "return None",
+        ["4 jobs waiting", "job 0", "2 of 2 slots idle", "cannot continue"],
+    ),
     # an empty list, for ever
-    ("return []", ["4 jobs waiting", "job 0", "2 of 2 slots idle", "cannot go on"]),
+    ("return []", ["4 jobs waiting", "job 0", "2 of 2 slots idle", "cannot continue"]),
     ("return [cg.Wake(view.now_s - 5)]", ["-5", "woken", "after 0 s"]),  # in the past
     ("return [cg.Wake(view.now_s)]", ["0", "woken", "after 0 s"]),  # at the present
     ("return [cg.Wake(math.nan)]", ["nan", "woken", "finite"]),  # at no time
@@ -978,7 +981,7 @@ def test_a_type_that_cannot_be_rented_is_refused_where_types_are_free():
 
     with pytest.raises(
         cg.PolicyError,
-        match="job 0 to slot 0 as RTX 3090, which the view did not offer",
+        match="job 0 to slot 0 as RTX 3090, which the view does not offer",
     ):
         cg.simulate(cg.day("quiet", free_types=True), rule)
 

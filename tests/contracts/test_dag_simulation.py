@@ -125,9 +125,7 @@ def test_a_missing_connection_stops_the_simulation_and_makes_the_makespan_infini
         found = schedule_of(simulate(problem, plan))
         assert found.makespan_s == carried_out(problem, plan).makespan_s
     else:
-        check_refused(
-            lambda: simulate(problem, plan), ["between which there is no bandwidth"]
-        )
+        check_refused(lambda: simulate(problem, plan), ["but they are not connected"])
 
 
 @QUICK

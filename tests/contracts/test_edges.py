@@ -76,13 +76,13 @@ def test_work_of_more_than_a_minute_is_told_before_it_starts(
     with caplog.at_level("INFO"), pytest.raises(pytest.skip.Exception):
         ended("compare quiet jobs=9 --policies fifo,spt --seeds 200000")
     assert [record.getMessage() for record in caplog.records] == [
-        "3,600,000 jobs are to be simulated, 2 minutes or so"
+        "3,600,000 jobs will be simulated, which takes about 2 minutes"
     ]
     caplog.clear()
     with caplog.at_level("INFO"), pytest.raises(pytest.skip.Exception):
         ended("compare quiet jobs=9 --policies fifo,spt --seeds 120000")
     assert [record.getMessage() for record in caplog.records] == [
-        "2,160,000 jobs are to be simulated, a minute or so"
+        "2,160,000 jobs will be simulated, which takes about a minute"
     ]
 
 
@@ -440,5 +440,5 @@ def test_a_step_back_from_a_link_is_that_of_the_file_system(tmp_path):
 )
 def test_an_empty_path_is_no_folder(write, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    check_refused(write, ["must be a path; . is the current folder"])
+    check_refused(write, ["must be a path, not empty (. is the current folder)"])
     assert list(tmp_path.iterdir()) == []

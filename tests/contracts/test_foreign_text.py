@@ -61,7 +61,7 @@ NAMES = (
     "%s{0}@DATA@&amp;",
     "\ud800",
 )
-# half of a character is in no file
+# an unpaired surrogate character is in no file
 WHOLE = [name for name in NAMES if name != "\ud800"]
 
 
@@ -457,7 +457,8 @@ def test_a_pgf_holds_no_commands_of_latex(tmp_path, monkeypatch):
 
 def test_half_of_a_character_is_refused(tmp_path):
     check_refused(
-        lambda: day("\ud800").to_toml(tmp_path / "day.toml"), ["half of a character"]
+        lambda: day("\ud800").to_toml(tmp_path / "day.toml"),
+        ["an unpaired surrogate character"],
     )
     assert not list(tmp_path.iterdir())
 

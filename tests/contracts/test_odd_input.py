@@ -270,7 +270,7 @@ def test_a_catalogue_is_named_by_its_year_in_a_grid():
 def test_events_are_not_listed_into_json_or_csv(form, capsys):
     line = f"run hectic jobs=2 --show events --format {form}"
     check_bad_input(
-        outcome(capsys, *line.split()), ["must be left out with --show events"]
+        outcome(capsys, *line.split()), ["must be omitted if --show events is given"]
     )
 
 
@@ -323,7 +323,7 @@ COLUMNS |= dict.fromkeys(("gpus", "weight"), (1,))
         ),
         (
             lambda: cg.advise(cg.spot.Scenario(hours=9, deadline=12), ["fifo"], [0, 1]),
-            "must be one of rented slots",
+            "must be a scenario of rented slots",
         ),
         (
             lambda: cg.Scenario(
@@ -353,7 +353,7 @@ COLUMNS |= dict.fromkeys(("gpus", "weight"), (1,))
             lambda: cg.sweep(cg.day, {"name": ["quiet"]}, 5),
             "policies(=5) must be a list",
         ),
-        (lambda: cg.trace(5), "path(=5) must be that of a file"),
+        (lambda: cg.trace(5), "path(=5) must be the path of a file"),
         (
             lambda: cg.trace("x.csv", columns=5, format="csv"),
             "columns(=5) must be names",
@@ -364,7 +364,7 @@ COLUMNS |= dict.fromkeys(("gpus", "weight"), (1,))
         ),
         (
             lambda: cg.waiting.analyze(5, 1.0, 1.0, 1),
-            "waiting policy(=5) must be a text",
+            "waiting policy(=5) must be a string",
         ),
         (lambda: cg.waiting.plan(5, "p95=1min"), "jobs(=5) must be ListedJobs"),
         (
@@ -378,7 +378,7 @@ COLUMNS |= dict.fromkeys(("gpus", "weight"), (1,))
         ),
         (
             lambda: greedy_assignment(TASKS, [0, 0]),
-            "order must hold each of the",
+            "order must contain each of the",
         ),
         (lambda: dataclasses.replace(SERVER, names=5), "names(=5) must be a list"),
         (
@@ -395,7 +395,7 @@ COLUMNS |= dict.fromkeys(("gpus", "weight"), (1,))
         (lambda: cg.dag.Plan([0.5, 0]), "gpu of node 0(=0.5) must be a whole number"),
         (
             lambda: cg.dag.find(cg.dag.Problem(GRAPH, SERVER), 5, 9),
-            "scheduler(=5) must be a text",
+            "scheduler(=5) must be a string",
         ),
         (lambda: Series("a", 60, 9, True, (5, 3)), "changes(=(5, 3)) must be in order"),
         (lambda: cg.plots.gantt(RUN, ax=5), "ax(=5) must be Axes"),

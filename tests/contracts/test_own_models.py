@@ -185,10 +185,10 @@ def changeful(view):
 def test_jobs_that_are_equal_and_suspensions_that_are_not_expected_are_refused():
     twins = Shop(waits, arrivals=1)
     twins.jobs *= 2
-    message = "job 0 arrives before the end of one that is equal to it"
+    message = "job 0 arrives before an equal job has ended"
     with pytest.raises(cg.InputError, match=message):
         cg.simulate(twins, "first")
-    message = "suspended job 0; this scenario allows no suspension"
+    message = "suspended job 0; this scenario does not allow suspension"
     with pytest.raises(cg.PolicyError, match=message):
         cg.simulate(Shop(waits), cg.policy(suspends=True)(changeful))
 
@@ -201,7 +201,7 @@ def test_policies_have_names_of_their_own():
     assert study.rows[0]["wait_s"] == study.rows[1]["wait_s"] == 10
     check_refused(
         lambda: cg.compare(Waiting(), [lambda view: (), lambda view: ()], [0]),
-        ["a dict names them"],
+        ["a dict gives each policy a name"],
     )
 
 
@@ -300,9 +300,9 @@ def test_an_interrupt_of_the_program_comes_out_as_it_went_in(monkeypatch):
     [
         ((2, -1), "an amount is not above 0"),
         ((2, 0), "an amount is not above 0"),
-        ((2, float("nan")), "nan in all; it needs 2"),
-        ((1, 2), "3 in all; it needs 2"),
-        ((), "no resource of the view"),
+        ((2, float("nan")), "nan in total; the job needs 2"),
+        ((1, 2), "3 in total; the job needs 2"),
+        ((), "not a resource of the view"),
     ],
 )
 def test_a_policy_grants_what_a_job_needs_and_takes_nothing(amounts, told):
@@ -437,16 +437,14 @@ def whirl(run):
 
 
 WRONG = {
-    "job_process() of shop must be a generator, which yields; it gave None": {
-        "job_process": lambda run, job: None
-    },
-    "the process of job 0 has ended, and its claim has not: `with run.claim(job)": {
-        "job_process": unreleased
-    },
-    "job 0 claims while a claim of its own waits: one at a time": {
+    "job_process() of shop must be a generator function, which yields; it"
+    " returned None": {"job_process": lambda run, job: None},
+    "the process of job 0 has ended without releasing its claim: use `with"
+    " run.claim(job)": {"job_process": unreleased},
+    "job 0 makes a claim while another of its claims is pending": {
         "job_process": twice
     },
-    "the process of job 0 has not ended, and nothing is left to happen": {
+    "the process of job 0 has not ended, but no event that it waits for": {
         "job_process": endless
     },
     "patience_s(=nan) must be a number >= 0": {"job_process": impatient},
@@ -457,19 +455,18 @@ WRONG = {
         "job_process": noted("x", 1)
     },
     "down(='slot 0') must be one of run.resources": {"job_process": downs_a_text},
-    "100,000 events at t = 0 s and no end: a process of shop goes on without time": {
-        "processes": lambda run: [whirl(run)]
-    },
-    "gave (2.0, 2), which is no pair of a second, from 5 on, and a job": {
+    "100,000 events at t = 0 s without progress: a process of shop loops without"
+    " advancing time": {"processes": lambda run: [whirl(run)]},
+    "yielded (2.0, 2), which is not a pair of a time in seconds, at least 5, and": {
         "arrivals": lambda draw: [(5.0, 1), (2.0, 2)]
     },
-    "gave (-1.0, 1), which is no pair of a second, from 0 on": {
+    "yielded (-1.0, 1), which is not a pair of a time in seconds, at least 0": {
         "arrivals": lambda draw: [(-1.0, 1)]
     },
-    "gave ('a', 1), which is no pair": {"arrivals": lambda draw: [("a", 1)]},
-    "gave 7, which is no pair": {"arrivals": lambda draw: [7]},
-    "gave (0.0, [1]), which is no pair": {"arrivals": lambda draw: [(0.0, [1])]},
-    "resources() of shop(=3) must be resources, as from cg.slots": {
+    "yielded ('a', 1), which is not a pair": {"arrivals": lambda draw: [("a", 1)]},
+    "yielded 7, which is not a pair": {"arrivals": lambda draw: [7]},
+    "yielded (0.0, [1]), which is not a pair": {"arrivals": lambda draw: [(0.0, [1])]},
+    "resources() of shop(=3) must be resources, such as those of cg.slots": {
         "resources": lambda: 3
     },
     "need() of shop must be above 0; it is 0 for job 0": {"need": lambda job: 0},
@@ -495,7 +492,7 @@ def test_half_of_a_slot_is_no_place():
         (slot,) = view.free
         return [(view.queue[0], ((slot, 0.5), (slot, 0.5)))]
 
-    message = "slot 0, which one job holds as a whole; it needs"
+    message = "slot 0, which is assigned to one job as a whole; the job needs"
     with pytest.raises(cg.PolicyError, match=message):
         cg.simulate(Shop(waits), halves)
 

@@ -216,7 +216,9 @@ def test_only_runs_of_the_same_jobs_are_set_side_by_side():
         [cg.simulate(day, "edf", 2)],
         [cg.simulate(subject_of(day).varied(jobs=19), "edf", 1)],
     ):
-        with pytest.raises(cg.InputError, match="must be of the same jobs and seed"):
+        with pytest.raises(
+            cg.InputError, match="must be runs of the same jobs and seed"
+        ):
             cg.plots.animate([run, *others])
     check_refused(lambda: cg.plots.animate([run] * 3), ["runs(=3) must be one or two"])
 

@@ -453,7 +453,7 @@ def test_what_was_finished_before_a_worker_died_is_kept(small_tasks, tmp_path):
     with pytest.raises(WorkerError) as caught:
         cg.compare(quiet, [policy], range(40), executor=1, out=tmp_path / "results")
     assert "worker process died" in str(caught.value)
-    assert f"2 of 4 tasks are kept in {tmp_path / 'results'}" in str(caught.value)
+    assert f"2 of 4 tasks are saved in {tmp_path / 'results'}" in str(caught.value)
     assert kept(tmp_path / "results") == ["000000.json", "000001.json"]
     assert loaded(tmp_path / "results", 1, seeds=10) == harmless(quiet, range(10, 20))
     assert not multiprocessing.active_children()
@@ -485,7 +485,7 @@ def test_a_worker_that_dies_ends_the_command_with_one_line_and_keeps_the_rest(tm
     assert 2 <= len(names) < 4
     [told] = done.stderr.splitlines()
     assert told.startswith("cgrsp compare: a worker process died")
-    assert told.endswith(f"; {len(names)} of 4 tasks are kept in results")
+    assert told.endswith(f"; {len(names)} of 4 tasks are saved in results")
     assert not (tmp_path / "results" / "rows.csv").exists()
     number = int(Path(names[0]).stem)
     outcomes = loaded(tmp_path / "results", number, seeds=16)
@@ -521,7 +521,7 @@ def test_what_was_finished_before_an_executor_failed_is_kept(
     ) as caught:
         cg.compare(quiet, ["fifo"], range(40), executor=tired(refuses), out=tmp_path)
     assert isinstance(caught.value.__cause__.__cause__, OSError)
-    assert str(caught.value).endswith(f"{number} of 4 tasks are kept in {tmp_path}")
+    assert str(caught.value).endswith(f"{number} of 4 tasks are saved in {tmp_path}")
     assert len(kept(tmp_path)) == number
     # the rest is made here
     found = cg.compare(quiet, ["fifo"], range(40), out=tmp_path)

@@ -133,7 +133,10 @@ def test_a_seed_gives_a_graph_and_each_of_its_parts_has_its_own_stream():
             {"nodes": 10**5, "degree": 1000},
             r"edges\(=100000000\) must be at most 10,000,000",
         ),
-        ({"degree": 5}, r"degree\(=5\) must be at most 4.5, all pairs of 10 nodes"),
+        (
+            {"degree": 5},
+            r"degree\(=5\) must be at most 4.5, which connects all pairs of 10 nodes",
+        ),
         ({"degree": -1}, r"degree\(=-1\) must be a number >= 0"),
         ({"degree": float("nan")}, r"degree\(=nan\) must be a number >= 0"),
         ({"times": "smal"}, "unknown law of times 'smal'; did you mean 'small'"),

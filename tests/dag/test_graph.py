@@ -55,7 +55,7 @@ REFUSED = [
     ({"edges": ((0, 1), (-1, 2))}, r"edge 1 \(-1 to 2\): there is no node -1"),
     (
         {"edges": ((0, 1), (0, 1))},
-        r"the edge 0 to 1 is there 2 times \(first as edge 0\)",
+        r"the edge 0 to 1 occurs 2 times \(first as edge 0\)",
     ),
     ({"edges": ((0, 1), (1, 1))}, "the graph has a cycle: 1 to 1"),
     (

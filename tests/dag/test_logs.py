@@ -414,7 +414,7 @@ def test_a_line_that_is_cut_off_in_its_job_name_spoils_no_other_job(file):
     assert list(read_alibaba(path)) == ["j_1", "j_12"]
     with pytest.raises(
         InputError,
-        match=r"1 bad row: line 3: 3 fields, not 9 \(refused, being strict\)",
+        match=r"1 bad row: line 3: 3 fields, not 9 \(rejected in strict mode\)",
     ):
         read_alibaba(path, strict=True)
 

@@ -245,7 +245,7 @@ BAD = {
         ),
         (
             GPU.replace("server = 0", "server = true"),
-            "[[gpu]] 1: server(=True) must be a text or a whole number",
+            "[[gpu]] 1: server(=True) must be a string or a whole number",
         ),
         (GPU + "count = 0\n", "[[gpu]] 1: count(=0) must be a whole number >= 1"),
         (
@@ -257,8 +257,11 @@ BAD = {
             GPU.replace("memory_gb = 1", "memory_gb = 1e300"),
             "[[gpu]] 1: memory_gb(=1e+300) must be a number >= 0.001, at most 1e+09",
         ),
-        (GPU + "name = 7\n", "[[gpu]] 1: name(=7) must be a text"),
-        (GPU + "name = '0'\n", "name(='0') must be another than those of the servers"),
+        (GPU + "name = 7\n", "[[gpu]] 1: name(=7) must be a string"),
+        (
+            GPU + "name = '0'\n",
+            "name(='0') must be different from the names of the servers",
+        ),
         (
             GPU + "[[link]]\none_end = 0\nother_end = 1\ngb_per_s = 1\n",
             "unknown end of the link in [[link]] 1 '1' (allowed: 0)",
@@ -279,7 +282,7 @@ BAD = {
         ("server,speed\n0,1\n", "unknown key in the header 'speed'"),
         (
             "server,server\n0,1\n",
-            "columns(='server,server') must be different; 'server' occurs twice",
+            "columns(='server,server') must be different, but 'server' occurs twice",
         ),
         (
             "server,tflops,memory_gb\n0,fast,1\n",

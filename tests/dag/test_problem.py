@@ -116,10 +116,10 @@ BAD_PLANS = [
     ([1, 1, 1, 2], None, "node b is not on the GPU of its unit"),
     ([1, 1, 0, 1], None, "node c or its unit does not fit on GPU 0"),
     ([1, 1, 1, 1], [0, 2, 1, 3], "order: node c comes before b, whose data it needs"),
-    ([1, 1, 1, 1], [0, 1, 2, 2], "order must hold each of the 4 nodes once"),
-    ([1, 1, 1, 1], [0, 1, 2, -1], "order must hold each of the 4 nodes once"),
-    ([1, 1, 1, 1], [0, 5], "order must hold each of the 4 nodes once"),
-    ([1, 1, 1, 1], [0, 1, 2], "order must hold each of the 4 nodes once"),
+    ([1, 1, 1, 1], [0, 1, 2, 2], "order must contain each of the 4 nodes once"),
+    ([1, 1, 1, 1], [0, 1, 2, -1], "order must contain each of the 4 nodes once"),
+    ([1, 1, 1, 1], [0, 5], "order must contain each of the 4 nodes once"),
+    ([1, 1, 1, 1], [0, 1, 2], "order must contain each of the 4 nodes once"),
 ]
 
 
@@ -138,10 +138,7 @@ def test_data_without_a_connection_are_named_and_take_for_ever():
     problem, plan = Problem(UNITS, APART), Plan(np.array([0, 2, 1, 2]))
     with pytest.raises(
         InputError,
-        match=(
-            "node a on GPU 0 sends data to b on GPU 2, between which there is no"
-            " bandwidth"
-        ),
+        match=("node a on GPU 0 sends data to b on GPU 2, but they are not connected"),
     ):
         simulate(problem, plan)
     assert makespans(problem, plan.gpu[None]) == [np.inf]

@@ -111,7 +111,7 @@ def test_parameters_of_the_scenario_of_its_servers_and_of_a_budget():
 
 WRONG = [
     ({"graph": "tree"}, "unknown graph 'tree'"),
-    ({"graph": 7}, r"graph\(=7\) must be a text or of type Graph"),
+    ({"graph": 7}, r"graph\(=7\) must be a string or of type Graph"),
     ({"graph": "er:n=9,degree=5"}, r"degree\(=5.0\) must be at most 4"),
     ({"platform": 7}, r"platform\(=7\) must be of type Servers or of type Platform"),
     ({"budget": 7}, r"budget\(=7\) must be of type Budget"),

@@ -205,25 +205,26 @@ def by_name(**gpus):
 
 
 WRONG = {
-    "sent job 0 to 7, which is no resource of the view": (fork(), first(7)),
-    r"sent job 0 to \(.*\), which is no resource of the view": (
+    "assigned job 0 to 7, which is not a resource of the view": (fork(), first(7)),
+    r"assigned job 0 to \(.*\), which is not a resource of the view": (
         fork(),
         lambda view: [(view.queue[0], ((view.resources[0], 1),))],
     ),
-    "sent job 2 to GPU 1, whose memory of 4 MB is too small for it or its unit": (
+    "assigned job 2 to GPU 1, whose memory of 4 MB is too small for the node or"
+    " its unit": (
         fork(),
         by_name(a=0, b=0, c=1),
     ),
-    "sent job 1 to GPU 0; its unit is on GPU 1": (
+    "assigned job 1 to GPU 0; its unit is on GPU 1": (
         fork(unit=(0, 0, 1)),
         by_name(a=1, b=0, c=0),
     ),
-    "sent job 2 to GPU 1, to which its data have no connection": (
+    "assigned job 2 to GPU 1, which has no connection to the GPUs with its data": (
         fork(bandwidth=0, memory=(9, 9)),
         by_name(a=0, b=0, c=1),
     ),
-    "sent job 2 to GPU 0, which is busy or given away already": (fork(), all_to(0)),
-    "answered 0, which is neither a pair": (fork(), lambda view: [0]),
+    "assigned job 2 to GPU 0, which is busy or already assigned": (fork(), all_to(0)),
+    "returned 0, which is neither a pair": (fork(), lambda view: [0]),
     "assigned 0, which is not a job": (fork(), lambda view: [(0, 0)]),
     "raised IndexError": (fork(), lambda view: [(view.queue[3], 0)]),
     r"left 1 jobs waiting, job 0 \(node a is ready, 3 MB\), with 2 of 2 GPUs idle": (

@@ -86,7 +86,7 @@ def test_the_slots_of_each_kind_of_types():
         "spot RTX 3090",
         "spot RTX A4000",
     ]
-    with pytest.raises(InputError, match="more than today's"):
+    with pytest.raises(InputError, match="more than the present number"):
         own["plus RTX A5000"](3)
     assert next(iter(fleets(cg.day("hectic", free_types=True)))) == FREE
     assert list(fleets(place())) == [FIXED]

@@ -76,7 +76,10 @@ def test_a_file_that_has_no_number_of_a_task_is_none(made, capsys, name):
 def test_a_file_of_no_task_is_not_counted_among_those_that_were_run_again(made, capsys):
     (made / "chunks" / "000777.json").write_text("{}")
     assert main(["verify", "out", "--sample", "100"]) == 2
-    assert "000777.json is of no task of its study" in capsys.readouterr().err
+    assert (
+        "000777.json does not belong to any task of the study"
+        in capsys.readouterr().err
+    )
 
 
 def test_a_study_of_a_script_is_checked_there(tmp_path):
@@ -252,10 +255,10 @@ HOSTILE = {
     of_code_in_an_order: "only with --run-code",
     of_another_class: "'subprocess:Popen', which only the script that wrote it",
     of_a_file_outside: "'../secret.json', which is opened only with --run-code",
-    of_data_outside: "'../../secret' is no digest",
+    of_data_outside: "'../../secret' is not a digest",
     of_a_link: "chunks is a link",
     of_a_link_to_be_written: "rows.csv.part is a link",
-    of_a_pipe: "000000.json is a link, or no file",
+    of_a_pipe: "000000.json is a link or not a file",
     of_half_a_file: "configuration.json is damaged",
     of_deep_lists: "configuration.json is damaged",
     of_another_form: "configuration.json is damaged",

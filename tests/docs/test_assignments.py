@@ -207,13 +207,16 @@ def test_answers_are_copied_on_request_only(capsys, tmp_path):
 
 
 WRONG = {
-    "--with-answers": "--with-answers(=True) must be given with --copy or --assignment",
-    "3 --notebook x --with-answers": "--with-answers(=True) must be given with --copy",
-    "lab --copy x --with-answers": "--with-answers(=True) must be left out: lab_own",
-    "bakery": "assignment(='bakery') must be given with --assignment",
-    "bakery --copy x": "assignment(='bakery') must be given with --assignment",
+    "--with-answers": "--with-answers(=True) must be given only together with --copy or"
+    " --assignment",
+    "3 --notebook x --with-answers": "--with-answers(=True) must be given only together"
+    " with --copy",
+    "lab --copy x --with-answers": "--with-answers(=True) must be omitted: lab_own",
+    "bakery": "assignment(='bakery') must be given only together",
+    "bakery --copy x": "assignment(='bakery') must be given only together",
     "bakary --assignment x": "unknown lecture 'bakary'; did you",
-    "--assignment x": "--assignment(='x') must be given with the number of a lecture",
+    "--assignment x": "--assignment(='x') must be given together with the number of a"
+    " lecture",
 }
 
 
@@ -243,8 +246,11 @@ def test_the_lab_is_no_assignment_and_a_file_is_not_overwritten(capsys, tmp_path
     ("words", "message"),
     [
         ("call_centre --assignment x", "lecture(='call_centre') must be one of 1, 2, "),
-        ("1 --copy x --with-answers", "--with-answers(=True) must be left out: only"),
-        ("1 --assignment x --with-answers", "--with-answers(=True) must be left out"),
+        (
+            "1 --copy x --with-answers",
+            "--with-answers(=True) must be omitted: the answers",
+        ),
+        ("1 --assignment x --with-answers", "--with-answers(=True) must be omitted"),
     ],
 )
 def test_a_wheel_refuses_what_it_does_not_hold(

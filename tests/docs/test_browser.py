@@ -185,10 +185,13 @@ def test_a_cut_archive_is_refused(tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--browser", "DIR"], "given with --pyodide and"),
-        (["--pyodide", "DIR"], "given with --pyodide and"),
-        (["3", "--browser", "DIR", "--pyodide", "DIR"], "and nothing else"),
-        (["--copy", "DIR", "--browser", "DIR", "--pyodide", "DIR"], "and nothing else"),
+        (["--browser", "DIR"], "given only together with --pyodide"),
+        (["--pyodide", "DIR"], "given only together with --pyodide"),
+        (["3", "--browser", "DIR", "--pyodide", "DIR"], "without other options"),
+        (
+            ["--copy", "DIR", "--browser", "DIR", "--pyodide", "DIR"],
+            "without other options",
+        ),
         (["--browser", "FULL", "--pyodide", "DIR"], "must be an empty folder"),
         (["--browser", "FILE", "--pyodide", "DIR"], "must be an empty folder"),
         (["--browser", "DIR", "--pyodide", "nowhere"], "must be the archive pyodide-"),

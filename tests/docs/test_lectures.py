@@ -339,10 +339,13 @@ def test_the_command_lists_shows_and_copies(capsys, tmp_path):
     ("arguments", "message"),
     [
         (["x"], f"unknown lecture 'x' (allowed: {', '.join(map(str, NUMBERS))}, lab"),
-        (["--copy", "x"], "--copy(='x') must be given with the number of a lecture"),
+        (
+            ["--copy", "x"],
+            "--copy(='x') must be given together with the number of a lecture",
+        ),
         (
             ["--slides", "x"],
-            "--slides(='x') must be given with the number of a lecture",
+            "--slides(='x') must be given together with the number of a lecture",
         ),
     ],
 )

@@ -12,17 +12,19 @@ from cgrsp_simpy.engine import policy_caller
 
 WRONG = {
     "neither a pair": lambda view: [7],
-    r"answered \(\[\], 0\), which is neither a pair": lambda view: [([], 0)],  # no key
+    r"returned \(\[\], 0\), which is neither a pair": lambda view: [([], 0)],  # no key
     "assigned 'x', which is not a job": lambda view: [("x", view.free[0])],
     "assigned job 9, which is not waiting": lambda view: [(9, view.free[0])],
-    "sent job 1 to node 0, which has 2 GPUs free; it needs 3": lambda view: [
+    "assigned job 1 to node 0, which has 2 GPUs free; the job needs 3": lambda view: [
         (1, view.free[0])
     ],
-    "sent job 1 to 'nowhere', which is no resource": lambda view: [(1, "nowhere")],
+    "assigned job 1 to 'nowhere', which is not a resource": lambda view: [
+        (1, "nowhere")
+    ],
     "raised ZeroDivisionError: division by zero": lambda view: (1 / 0 for _ in (1,)),
     "a finite time after 0 s": lambda view: [Wake(0.0)],
     (
-        r"answered None \(is a return missing\?\) and left 4 jobs waiting,"
+        r"returned None \(is a return statement missing\?\) and left 4 jobs waiting,"
         r" job 1 \(number 1\), job 2 \(number 2\), job 3 \(number 3\), \.\.\.,"
         r" with 1 of 1 nodes idle"
     ): lambda view: None,
@@ -111,11 +113,11 @@ def test_an_error_in_the_call_of_a_policy_names_no_line():
 
 
 SUSPENDED = {
-    "suspended job 1; this scenario allows no suspension": lambda view: (
+    "suspended job 1; this scenario does not allow suspension": lambda view: (
         [Suspend(1)] if 1 in view.running else one_each(view)
     ),
-    "suspended job 7, which does not run": lambda view: [Suspend(7)],
-    r"suspended job \[\], which does not run": lambda view: [Suspend([])],
+    "suspended job 7, which is not running": lambda view: [Suspend(7)],
+    r"suspended job \[\], which is not running": lambda view: [Suspend([])],
     "suspended job 1 in the instant of its dispatch": lambda view: [
         *one_each(view),
         Suspend(1),

@@ -88,7 +88,7 @@ def test_figures_that_cannot_leave_out_a_warm_up_refuse_it():
             cg.warm_up(run.env, 100.0)
 
     check_refused(
-        lambda: cg.simulate(Tasks("tasks1"), "fifo"), ["cannot leave out a warm-up"]
+        lambda: cg.simulate(Tasks("tasks1"), "fifo"), ["cannot exclude a warm-up"]
     )
 
 

@@ -158,7 +158,7 @@ def test_wakes_with_no_grant_in_between_are_counted_one_by_one(monkeypatch):
 
     bench = Bench(never, 1)
     bench.job(1, 0, 1)
-    with pytest.raises(PolicyError, match=r"at t = 4 s .* through 3 wake-ups in a row"):
+    with pytest.raises(PolicyError, match=r"at t = 4 s .* for 3 consecutive wake-ups"):
         bench.go()
     assert asked == [0, 1, 2, 3]
 
@@ -278,7 +278,7 @@ def test_a_job_is_suspended_once():
     bench.job(1, 0, 10)
     bench.job(2, 4, 5)
     with pytest.raises(
-        PolicyError, match="at t = 4 s suspended job 1, which does not run"
+        PolicyError, match="at t = 4 s suspended job 1, which is not running"
     ):
         bench.go()
 
@@ -514,7 +514,7 @@ class Listed(Shop):
     ],
 )
 def test_jobs_with_other_attributes_than_those_before_are_refused(listed):
-    message = r"of listed has the attributes .* all must have the"
+    message = r"of listed has the attributes .* all jobs must have the"
     with pytest.raises(cg.InputError, match=message):
         cg.simulate(Listed(*listed), "first")
 
@@ -600,7 +600,7 @@ def test_an_attribute_of_the_engine_cannot_be_set(name, when):
     model = Shop(waits, beside=[process] * (when == "process"))
     if when == "set_up":
         model.set_up = lambda run: setattr(run, name, 0)
-    message = f"run.{name} is the engine's own and cannot be set; "
+    message = f"run.{name} is used by the engine and cannot be set; "
     assert name in check_refused(lambda: cg.simulate(model, "first"), [message])
 
 

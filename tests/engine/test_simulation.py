@@ -484,7 +484,7 @@ def test_a_job_never_comes_before_its_submission():
 def test_a_wake_must_lie_in_the_future(at_s):
     with pytest.raises(
         cg.PolicyError,
-        match=r"asked to be woken at .*; that must be a finite time after 0 s",
+        match=r"requested a wake-up at .*; it must be a finite time after 0 s",
     ):
         cg.simulate(scenario(jobs(0), (A,)), lambda view: [cg.Wake(at_s)])
 
@@ -506,7 +506,7 @@ def test_a_policy_that_holds_for_ever_is_an_error_with_a_name():
 def test_a_policy_that_only_ever_wants_to_be_woken_is_an_error_with_a_name(monkeypatch):
     monkeypatch.setattr("cgrsp_simpy.engine.dispatcher.Dispatcher.most_wakes", 50)
     with pytest.raises(
-        cg.PolicyError, match=r"has held 1 waiting jobs through 50 wake-ups in a row"
+        cg.PolicyError, match=r"left 1 jobs waiting for 50 consecutive wake-ups"
     ):
         cg.simulate(scenario(jobs(0), (A,)), lambda view: [cg.Wake(view.now_s + 1)])
 
@@ -548,7 +548,8 @@ def test_with_fixed_types_a_slot_keeps_its_own():
     view = model.moment(model.workload.listed, busy={0: 50.0})
     assert view.offers() == list(view.idle) == [view.slots[1]]
     with pytest.raises(
-        cg.PolicyError, match=r"sent job 0 to slot 0 as B, which the view did not offer"
+        cg.PolicyError,
+        match=r"assigned job 0 to slot 0 as B, which the view does not offer",
     ):
         cg.simulate(model, lambda view: [(view.queue[0], SlotView(0, B))])
 
@@ -566,7 +567,7 @@ def test_without_records_the_summary_is_the_same(policy):
     lean = cg.simulate(HECTIC, policy, seed=4, records=False)
     assert lean.summary() == cg.simulate(HECTIC, policy, seed=4).summary()
     check_refused(
-        lambda: lean.jobs, ["this run kept no records; simulate with records=True"]
+        lambda: lean.jobs, ["this run has no records; simulate with records=True"]
     )
 
 

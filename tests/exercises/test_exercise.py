@@ -59,6 +59,7 @@ def test_the_line():
 
 def test_a_sentence_without_a_claim_is_none():
     with pytest.raises(
-        cg.InputError, match=r"claim\(='what\?'\) must be given with above, below"
+        cg.InputError,
+        match=r"claim\(='what\?'\) must be given together with above, below",
     ):
         claim("what?", 1.0)

@@ -117,7 +117,7 @@ def test_names_go_with_their_tasks_through_files_and_schedules(tmp_path):
 def test_a_deadline_before_the_arrival_is_allowed_and_said(caplog):
     late = instance_of((1, 0, 1, 1, 5))
     assert (
-        "1 of 1 tasks have their deadline before they arrive, the first of them task 1;"
+        "1 of 1 tasks have a deadline before their arrival, first task 1;"
         in caplog.text
     )
     assert greedy_assignment(late, [0]).metrics["dmc"] == 1
@@ -232,7 +232,7 @@ TIMED = "task,memory_gb,deadline_s,weight,arrival_s,time_s:fast,time_s:slow\n"
         ),
         (
             "memory_gb,deadline_s,weight,arrival_s\n5,9,1,3\n",
-            ["among others workload, or time_s:"],
+            ["a list that includes workload, or time_s:"],
         ),
     ],
 )
@@ -302,7 +302,7 @@ def test_tasks_that_fit_nowhere_can_be_left_out(file, caplog, text, kept, said):
             "1 2 3",
             1,
             None,
-            ["3 numbers do not tell how many tasks an instance has; give it"],
+            ["3 numbers do not determine the number of tasks per instance; give it"],
         ),
         ("wt.txt", "1 2 3", 1, 0, ["tasks of an instance(=0)"]),
     ],
@@ -318,7 +318,7 @@ def test_messages_on_a_file_name_task_and_line(file, caplog):
     found = read_instance(file(f"{head}b,1,9,3,1,5\na,1,9,3,1,0\n"), (FAST, SLOW))
     assert (found.task_names, found.lines) == (("a", "b"), (3, 2))
     assert (
-        "1 of 2 tasks have their deadline before they arrive, the first of them task b"
+        "1 of 2 tasks have a deadline before their arrival, first task b"
         " (line 2);" in caplog.text
     )
     for row, said in (
@@ -369,6 +369,6 @@ def test_times_of_a_file_are_by_the_names_of_gpus(tmp_path):
     np.testing.assert_array_equal(again.times_s, found.times_s)
     unlike = Instance((), [0], [9], [1], [0], (SLOW, SLOW), times_s=[[1, 2]])
     with pytest.raises(
-        InputError, match=r"GPUs of one name\(='slow'\) must be as fast"
+        InputError, match=r"GPUs of one name\(='slow'\) must be equally fast"
     ):
         write_instance(unlike, path)

@@ -71,12 +71,16 @@ def held(view):
 WRONG = [
     (
         everywhere,
-        "at t = 1 s sent job 1 to GPU 1 (fast), which has 10 GB; task 3 needs 20 GB",
+        "at t = 1 s assigned job 1 to GPU 1 (fast), which has 10 GB; task 3 needs"
+        " 20 GB",
     ),
-    (first_gpu, "at t = 2 s sent job 2 to GPU 1, which is busy or given away already"),
+    (
+        first_gpu,
+        "at t = 2 s assigned job 2 to GPU 1, which is busy or already assigned",
+    ),
     (
         lambda view: [(view.queue[0], 0)],
-        "sent job 1 to 0, which is no resource of the view",
+        "assigned job 1 to 0, which is not a resource of the view",
     ),
     (lambda view: [(1, view.free[0])], "assigned 1, which is not a job"),
     (
@@ -174,5 +178,5 @@ def test_times_of_its_own_are_what_the_engine_carries_out_and_a_policy_sees():
             3,
             2,
         ], name
-    with pytest.raises(PolicyError, match="task 2 does not run there"):
+    with pytest.raises(PolicyError, match="task 2 cannot run on it"):
         simulate(instance, lambda view: [(view.queue[1], view.free[0])])

@@ -202,20 +202,20 @@ def test_how_schedulers_meet_reality():
         (
             "greedy",
             {"unknown_arrivals": True},
-            "greedy plans ahead, which unknown arrivals do not allow",
+            "greedy plans in advance, which is impossible with",
         ),
         (
             "greedy:online=true",
             {},
-            "greedy has no online; it goes with wspt or edd or atc",
+            "greedy does not use online (used by: wspt, edd, atc)",
         ),
         ("milp:replan_s=9", {}, "milp has no replan_s"),
         ("milp", {"replan_s": 9.0}, "milp has no replan_s"),
-        ("fifo:moves=9", {}, "fifo has no moves; it goes with search"),
+        ("fifo:moves=9", {}, "fifo does not use moves (used by: search)"),
         (
             "atc:online=true,replan_s=9",
             {},
-            "replan_s(=9.0) must be 0 for a rule that is asked online",
+            "replan_s(=9.0) must be 0 if a rule decides online",
         ),
         ("atc:replan_s=-1", {}, "replan_s(=-1.0) must be a number >= 0"),
         (
@@ -223,7 +223,7 @@ def test_how_schedulers_meet_reality():
             {},
             "unknown parameter of scheduler atc 'replan'; did you mean 'replan_s'?",
         ),
-        ("search", {"replan_s": 9.0}, "search plans anew (replan_s) with few moves"),
+        ("search", {"replan_s": 9.0}, "search with replan_s needs a limit per plan"),
         ("act", {}, "unknown scheduler 'act'; did you mean 'atc'?"),
         ("annealing:moves=9", {}, "annealing is now search"),
     ],
@@ -238,7 +238,7 @@ def test_a_scheduler_to_which_no_way_is_open_is_refused(scheduler, reality, said
     ("arguments", "said"),
     [
         ({"source": "tasks9"}, "unknown load level 'tasks9'"),
-        ({"source": 9}, "source(=9) must be a text or of type Level or of type I"),
+        ({"source": 9}, "source(=9) must be a string or of type Level or of type I"),
         ({"noise": -1}, "noise(=-1) must be"),
         ({"delay_s": -1}, "delay_s(=-1) must be"),
         ({"replan_s": 0}, "replan_s(=0) must be a number > 0"),

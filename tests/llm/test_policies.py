@@ -91,11 +91,11 @@ def test_the_view_shows_what_replicas_have_to_do():
     [
         (
             lambda view: [(each, view.resources[0]) for each in view.queue],
-            "sent job 2 to replica 0, which has 1 requests already",
+            "assigned job 2 to replica 0, which already has 1 requests",
         ),
         (
             lambda view: [(each, 0) for each in view.queue],
-            "sent job 1 to 0, which is no resource",
+            "assigned job 1 to 0, which is not a resource",
         ),
         (
             lambda view: [],
@@ -109,7 +109,7 @@ def test_wrong_answers_are_told(policy, said):
 
 
 def test_a_cache_that_is_too_full_is_told():
-    said = "sent job 2 to replica 0, which has 399 tokens free; it needs 601"
+    said = "assigned job 2 to replica 0, which has 399 tokens free; the job needs 601"
     with pytest.raises(PolicyError, match=said):
         subject_of(scenario([(0, 600, 1)] * 2, max_batch=4)).run(
             lambda view: [(each, view.resources[0]) for each in view.queue]

@@ -46,7 +46,7 @@ def test_drawn_requests_may_be_equal_and_are_never_longer_than_is_told():
     wide = Offered(2000, 1.0, 3000, 1, 3.0).draw(Draw(1))
     assert (wide.prompt_tokens.max(), wide.output_tokens.min()) == (MOST_DRAWN, 1)
     told = " ".join(Offered.__doc__.split())
-    assert f"prompts and outputs of more than {MOST_DRAWN} tokens are cut" in told
+    assert f"prompts and outputs are cut to at most {MOST_DRAWN} tokens" in told
 
 
 ONE = RequestList([0], [10], [1], [1])
@@ -55,7 +55,7 @@ ONE = RequestList([0], [10], [1], [1])
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda: RequestList([], [], [], []), "requests: no request"),
+        (lambda: RequestList([], [], [], []), "requests contains no requests"),
         (
             lambda: RequestList([0, 0], [5, 5], [1, 1], [1, 0]),
             "weight of request 2(=0.0) must be",

@@ -27,11 +27,11 @@ def test_the_default_is_llama_2_70b_on_pairs_of_h100():
         ({"gpus": 7}, "gpus(=7) must be a multiple of tensor_parallel, 2"),
         (
             {"tensor_parallel": 1},
-            "weights_gb(=140.0) must be less than the 76 GB of a replica",
+            "weights_gb(=140.0) must be less than the memory of a replica, 76 GB",
         ),
         (
             {"memory_gb": 70},
-            "weights_gb(=140.0) must be less than the 140 GB of a replica",
+            "weights_gb(=140.0) must be less than the memory of a replica, 140 GB",
         ),
         ({"kv_mb": 0}, "kv_mb(=0) must be a number > 0"),
         ({"max_batch": 0}, "max_batch(=0) must be a whole number >= 1"),

@@ -168,8 +168,8 @@ def test_of_several_models_the_steps_of_the_named_one_are_read(file, text):
             Measured("h100", 2, "token", 2, 1152, token_ms),
         )
     several = (
-        "model(=None) must be one of llama2-70b, bloom-176b: the file has steps of"
-        " several"
+        "model(=None) must be one of llama2-70b, bloom-176b: the file contains"
+        " several models"
     )
     check_refused(lambda: read_steps(path), [str(path), several])
     check_refused(
@@ -182,7 +182,7 @@ def test_a_model_is_named_only_where_the_file_has_models(file):
     assert read_steps(one) == read_steps(one, "llama2-70b")
     check_refused(
         lambda: read_steps(file(HEAD + "h,2,prompt,1,512,9\n"), "opt"),
-        ["model(='opt') must be left out: the file has no column model"],
+        ["model(='opt') must be omitted: the file has no column model"],
     )
     blank = SPLIT.replace("bloom-176b", "")
     check_refused(lambda: read_steps(file(blank)), ["one of llama2-70b, (blank)"])
@@ -215,7 +215,8 @@ HEAD = "gpu,tensor_parallel,phase,batch,tokens,ms\n"
     [
         (
             "gpu,phase\n",
-            "columns(='gpu,phase') must be among others gpu,tensor_parallel,phase",
+            "columns(='gpu,phase') must be a list that includes"
+            " gpu,tensor_parallel,phase",
         ),
         (HEAD, "rows(=0) must be at least one"),
         (HEAD + "h,2,prompt,1,512,x\n", "line 2: could not convert"),
@@ -239,13 +240,13 @@ def test_a_file_that_is_no_table_is_refused(file, text, said):
         ),
         (
             lambda: TABLE.of(Service(6, 3)),
-            "tensor_parallel(=3) must be one of those measured of",
+            "tensor_parallel(=3) must be one of those measured on",
         ),
         (
             lambda: StepTable((Measured("h100-80gb", 2, "token", 1, 9, 1.0),)).of(
                 Service()
             ),
-            "rows of phase prompt(=0) must be some, of h100-80gb x 2",
+            "rows of phase prompt(=0) must be at least one for h100-80gb x 2",
         ),
         (lambda: Roofline(tflops=0), "tflops(=0) must be a number > 0"),
         (lambda: Roofline(efficiency=-1), "efficiency(=-1) must be a number > 0"),

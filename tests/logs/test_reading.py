@@ -117,7 +117,7 @@ CASES = {
             "ids": "1,2",
             "ready_s": [0, 3660],
             "wait_s": [60, 60],
-            "said": "1 of 2 jobs were ready later than submitted, by 1.02 h",
+            "said": "1 of 2 jobs were ready after their submission, by 1.02 h",
         },
     ),
     "a job that is not eligible yet waits from its submission": (
@@ -195,7 +195,7 @@ CASES = {
         {"tz": "Europe/Berlin"},
         {
             "service_s": [14400, 5100],
-            "said": "1 times are within a change of the clock of Europe/Berlin",
+            "said": "1 times are ambiguous because of a clock change in Europe/Berlin",
         },
     ),
     "a naive log whose job starts before its submission": (

@@ -252,7 +252,7 @@ def test_series_with_dates_keep_their_distance():
     first, second = series_of([one, other])
     assert (first.times_s, second.times_s) == ((0.0, 600.0), (0.0, 4200.0))
     assert (first.start_h, second.start_h) == (6.0, 6.0)
-    with pytest.raises(cg.InputError, match="all with dates, or all without"):
+    with pytest.raises(cg.InputError, match="all with dates or all without dates"):
         series_of([one, made([0, 2])])
 
 
@@ -342,7 +342,10 @@ LAWS = f"[[stock]]\ngpu = 'A'\nchances = {[[0.5, 0.25, 0.25]] * 24}\n"
         ),
         ("nonsense", "laws.toml: not TOML (Expected '=' after a key"),
         (f"a = {'[' * 20_000}", "laws.toml: not TOML (nested too deeply)"),
-        (f"a = {'9' * 5000}", "laws.toml: not TOML (a number of thousands of digits)"),
+        (
+            f"a = {'9' * 5000}",
+            "laws.toml: not TOML (a number with thousands of digits)",
+        ),
         ("[market]\n", "unknown key in the file 'market'"),
     ],
 )

@@ -74,7 +74,7 @@ def test_as_many_instances_as_are_needed_count_as_up(file):
         ("time,status\n", "polls(=0) must be at least two"),
         ("time,status\n0,1\n", "polls(=1) must be at least two"),
         # a gap
-        ("time,status\n0,1\n60,1\n180,0\n", "line 4: 120 s after the row before"),
+        ("time,status\n0,1\n60,1\n180,0\n", "line 4: 120 s after the previous row"),
         # unsorted
         ("time,status\n0,1\n60,1\n30,0\n", "line 4: its time must be after"),
         ("time,status\n0,1\n0,1\n", "line 3: its time must be after"),  # twice
@@ -136,7 +136,7 @@ def test_prices_of_a_spot_trace_are_read(tmp_path):
         [0.9, np.nan, 1.1], nan_ok=True
     )
     for prices, told in (
-        ([0.9], r"prices\(=\[0.9\]\) must be a list of 3 prices, one a poll"),
+        ([0.9], r"prices\(=\[0.9\]\) must be a list of 3 prices, one per poll"),
         ([1, 1, -1], r"entry 2 of prices\(=-1\) must be a number >= 0"),
     ):
         path.write_text(json.dumps({**about, "prices": prices}))
@@ -207,7 +207,7 @@ def test_a_table_may_hold_several_types_by_name_or_number(tmp_path):
         ("time,status\nnan,low\n", "line 2: time(=nan) must be a number >= 0"),
         (
             "time,status\n0,low\n2025-01-01,low\n",
-            "line 3: time must be all timestamps, or all seconds",
+            "line 3: times must be all timestamps or all seconds",
         ),
         (
             "time,type,status\n2025-01-01,A,low\n2025-01-02 01:00Z,B,low\n",
@@ -244,7 +244,7 @@ def test_a_table_may_hold_several_types_by_name_or_number(tmp_path):
         ),
         (
             tracked("soon", low=1),
-            "line 1: not of the format (timestamp(='soon') must be",
+            "line 1: does not have the format (timestamp(='soon') must be",
         ),
         (
             tracked("2025-10-19") + "\n" + tracked("2025-10-19"),

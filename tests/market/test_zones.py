@@ -49,7 +49,7 @@ def test_a_short_series_begins_anew_and_that_is_said(caplog):
         (Series.of("a", 3600, [True] * 10 + [False, True, True, False]),), 0.7
     )
     Scenario(trace, 8.0, 10.0)
-    assert "a: 5.0 h after its history are shorter than a run of 10.0 h" in caplog.text
+    assert "a: 5.0 h after its history are too short for a run of 10.0 h" in caplog.text
     [found] = trace.draw(1, 36000.0, 1)
     assert all(one.up != other.up for one, other in pairwise(found.stretches))
     assert len(found.stretches) > 3
@@ -144,7 +144,7 @@ GOOD = {"metadata": {"gap_seconds": 600}, "data": [1, 0, 1, 1]}
     [
         (
             json.dumps(GOOD | {"prices": [1.0]}),
-            "prices(=[1.0]) must be a list of 4 prices, one a",
+            "prices(=[1.0]) must be a list of 4 prices, one per",
         ),
         (
             json.dumps(GOOD | {"prices": [1, 1, -1, 1]}),
@@ -152,16 +152,16 @@ GOOD = {"metadata": {"gap_seconds": 600}, "data": [1, 0, 1, 1]}
         ),
         (
             json.dumps(GOOD | {"prices": [1, None, 1, 1]}),
-            "line 1: its price is missing, where others",
+            "line 1: its price is missing, but other",
         ),
         (
             json.dumps(GOOD | {"prices": 3}),
-            "prices(=3) must be a list of 4 prices, one a poll",
+            "prices(=3) must be a list of 4 prices, one per poll",
         ),
         (json.dumps(GOOD)[:-3], "line 1"),
         (
             "time,status,price\n0,up,1\n600,up,\n",
-            "line 3: its price is missing, where others",
+            "line 3: its price is missing, but other",
         ),
         (
             "time,status,price\n0,up,1\n600,up,-2\n",
@@ -169,9 +169,9 @@ GOOD = {"metadata": {"gap_seconds": 600}, "data": [1, 0, 1, 1]}
         ),
         (
             "time,status,price\n0,up,1\n600,up,1\n1300,up,1\n",
-            "line 4: 700 s after the row before",
+            "line 4: 700 s after the previous row",
         ),
-        (snapshot(0, a=(1, 1)), "times(=1) must be two or more, rising"),
+        (snapshot(0, a=(1, 1)), "times(=1) must be at least two, increasing"),
         (snapshot(0, a=(-1, 1)), "line 1: count(=-1) must be a whole number >= 0"),
         (snapshot(0, a=(1, "x")), "line 1: min(='x') must be a number >= 0"),
         (snapshot(0)[:-1] + "x", "line 1: not of the format"),

@@ -87,7 +87,8 @@ def test_without_ffmpeg_one_line_says_so_before_anything_is_run(
     path = tmp_path / "day.mp4"
     assert main(["run", "quiet", "--show", str(path)]) == 2
     told = (
-        f"cgrsp run: {path}: an .mp4 needs ffmpeg, which is not installed; .html and"
+        f"cgrsp run: {path}: an .mp4 file needs ffmpeg, which is not installed;"
+        " .html and"
         " .gif do not\n"
     )
     assert capsys.readouterr() == ("", told)

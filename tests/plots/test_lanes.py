@@ -324,5 +324,5 @@ def test_two_thousand_boxes_are_wider_than_high_in_all():
 def test_what_only_a_run_of_rented_gpus_has_is_told():
     check_refused(
         lambda: gantt(mixed(), colour_by="class"),
-        ["colour_by(='class') must be left out for what is not a run"],
+        ["colour_by(='class') must be omitted unless a run is drawn"],
     )

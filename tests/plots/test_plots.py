@@ -671,7 +671,7 @@ def test_a_picture_is_the_same_to_the_byte_when_it_is_drawn_again(suffix, tmp_pa
             lambda: plots.policy_bars(
                 study_of({"fifo": {"miss_pct": 1.0}}), "miss_pct", differences=True
             ),
-            "two or more",
+            "at least two",
         ),
         (lambda: plots.gantt(three_jobs(), jobs=[99]), "jobs(=99) must be ids of the"),
         (
@@ -699,7 +699,7 @@ def test_a_picture_is_the_same_to_the_byte_when_it_is_drawn_again(suffix, tmp_pa
         ),
         (
             lambda: plots.sweep_lines([({}, study_of(MADE_UP))], "miss_pct"),
-            "sweep(=[]) must be over at least one parameter",
+            "sweep(=[]) must be a sweep over at least one parameter",
         ),
         (
             lambda: plots.sweep_lines([], "miss_pct"),
@@ -711,7 +711,7 @@ def test_a_picture_is_the_same_to_the_byte_when_it_is_drawn_again(suffix, tmp_pa
         ),
         (lambda: plots.daily(study_of(MADE_UP)), "must be runs of a month, such as"),
         (lambda: plots.daily(MONTH, "kind"), "unknown metric 'kind'"),
-        (lambda: plots.daily([*MONTH, MONTH[0]]), "each of another policy"),
+        (lambda: plots.daily([*MONTH, MONTH[0]]), "each with a different policy"),
         (
             lambda: plots.gantt(three_jobs(), colour_by="colour"),
             "unknown colour_by 'colour'",
@@ -746,7 +746,7 @@ def test_a_picture_is_the_same_to_the_byte_when_it_is_drawn_again(suffix, tmp_pa
         (lambda: plots.styled("poster"), "unknown style 'poster'"),
         (
             lambda: plots.styled(9),
-            "style(=9) must be a name, or settings of matplotlib by name",
+            "style(=9) must be a name or a mapping of matplotlib settings",
         ),
     ],
 )

@@ -267,7 +267,7 @@ def test_claims_add_up_and_the_same_seed_gives_the_same_bits(
         (
             lambda: cg.day("quiet", terms=cg.Terms(taken_when_low=True)),
             (
-                r"taken_when_low\(='RTX 3090'\) must be left out where the stock of a"
+                r"taken_when_low\(='RTX 3090'\) must be omitted if the stock of a"
                 r" type does not"
             ),
         ),
@@ -284,8 +284,8 @@ def test_claims_add_up_and_the_same_seed_gives_the_same_bits(
                 taken_when_low=True
             ),
             (
-                r"persistence_s of RTX 3090\(=5.0\) must be at least 10.09, as 100.9 s"
-                r" have to go by"
+                r"persistence_s of RTX 3090\(=5.0\) must be at least 10.09, because a"
+                r" job needs 100.9 s"
             ),
         ),
     ],

@@ -143,7 +143,7 @@ def test_slots_that_are_never_open_long_enough_are_refused():
 
 
 def test_other_numbers_than_that_of_all_slots_and_the_compiled_loop_are_refused():
-    with pytest.raises(InputError, match="greatest number is that of all slots, 5"):
+    with pytest.raises(InputError, match="the number of all slots, 5, as the greatest"):
         replace(cg.day("normal"), opening=Opening([(0, 2), (10, 4)]))
     with pytest.raises(InputError, match="open and close by the hour"):
         cg.simulate(cg.day("normal", slots=[(0, 1)]), "fifo", engine="compiled")

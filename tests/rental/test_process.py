@@ -260,7 +260,10 @@ def test_where_suspension_is_allowed_the_other_policies_decide_as_ever(policy):
 
 @pytest.mark.parametrize("policy", PREEMPTIVE)
 def test_preemptive_policies_need_terms_that_allow_suspension(policy, capsys):
-    words = f"policy(='{policy}') must be of a scenario whose terms allow suspension"
+    words = (
+        f"policy(='{policy}') must be a policy without suspension, unless the terms"
+        " of the scenario allow it"
+    )
     with pytest.raises(cg.InputError) as error:
         cg.compare(cg.day("quiet"), ["fifo", policy], range(2))
     assert str(error.value) == words
@@ -277,9 +280,9 @@ def test_a_policy_that_suspends_where_it_may_not_is_told_so():
         yield from (cg.Suspend(each.job) for each in view.running)
         yield from zip(view.queue, view.idle)
 
-    with pytest.raises(cg.PolicyError, match="this scenario allows no suspension"):
+    with pytest.raises(cg.PolicyError, match="this scenario does not allow suspension"):
         cg.simulate(cg.day("quiet"), changeful)
-    with pytest.raises(cg.PolicyError, match="suspended job 0, which does not run"):
+    with pytest.raises(cg.PolicyError, match="suspended job 0, which is not running"):
         cg.simulate(cg.day("quiet", terms=SUSPENSION), suspend)
 
 
@@ -298,7 +301,7 @@ def test_a_policy_that_suspends_where_it_may_not_is_told_so():
             lambda: cg.Preemption("G", "often"),
             "per_h of G.* must be a number >= 0 or 24 numbers",
         ),
-        (lambda: cg.Preemption(3, 1.0), "gpu of Preemption.* must be a text"),
+        (lambda: cg.Preemption(3, 1.0), "gpu of Preemption.* must be a string"),
         (lambda: cg.Terms(preemption=[cg.Preemption("G", 1)] * 2), "different"),
         (lambda: cg.Terms(preemption=[0.5]), "of type Preemption"),
         (lambda: cg.Terms(suspension="yes"), "true or false"),

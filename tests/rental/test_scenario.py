@@ -433,7 +433,7 @@ JOB = cg.Job(0, 0.0, 9.0)
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: cg.Scenario(3, SMALL), ["name(=3)", "a text"]),
+        (lambda: cg.Scenario(3, SMALL), ["name(=3)", "a string"]),
         (
             lambda: cg.PoissonWorkload(5, 1, deadlines=[]),
             ["deadlines", "at least one class"],
@@ -468,14 +468,14 @@ JOB = cg.Job(0, 0.0, 9.0)
             lambda: cg.PoissonWorkload(5, 1, (0.5, 0.5), SIZED),
             [
                 "complexity_mix of class rush(=(1, 0, 0))",
-                "2 shares, as of the workload",
+                "2 shares, as many as the workload has",
             ],
         ),
         (
             lambda: cg.LoggedWorkload([0], [1], [9], [1], [1], SIZED),
             [
                 "complexity_mix of class rush",
-                "the jobs of a log bring their complexity",
+                "the jobs of a log have their own complexity",
             ],
         ),
         (lambda: cg.HourlyWorkload(5, FLAT), ["rates", "of type ArrivalRates"]),
@@ -501,7 +501,7 @@ JOB = cg.Job(0, 0.0, 9.0)
         ),
         (
             lambda: cg.JobList([JOB, cg.Job(1, 0, 9, tight=True, deadline_class=1)]),
-            ["job 1: tight(=True)", "False, as in all of class 'loose'"],
+            ["job 1: tight(=True)", "False, as for all jobs of class 'loose'"],
         ),
         (lambda: cg.JobList([JOB], ["a", "a"]), ["class_names", "different"]),
         (lambda: cg.JobList([JOB], ["a", ""]), ["name of DeadlineClass", "''"]),
@@ -547,7 +547,7 @@ def test_what_may_not_be_is_told_in_one_line(make, words):
         ),
         (
             {"classes": GOLD, "tight_fraction": 0.5},
-            ["tight_fraction(=0.5)", "left out"],
+            ["tight_fraction(=0.5)", "omitted"],
         ),
     ],
 )

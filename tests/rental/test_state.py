@@ -247,9 +247,9 @@ def test_a_policys_memory_is_restored_or_the_state_refused():
     rest = cg.simulate(state.resumed(scenario), Saving())
     same = np.isin(whole.jobs["job"], rest.jobs["job"])
     assert np.array_equal(rest.jobs["finish_s"], whole.jobs["finish_s"][same])
-    with pytest.raises(cg.InputError, match=r"has a memory .* save\(\)"):
+    with pytest.raises(cg.InputError, match=r"has attributes .* save\(\)"):
         cg.simulate(scenario, Alternating(), engine="simpy").state(500.0)
-    with pytest.raises(cg.InputError, match=r"one with a method restore"):
+    with pytest.raises(cg.InputError, match=r"a policy with a method restore"):
         cg.simulate(state.resumed(scenario), Alternating())
 
 
@@ -271,7 +271,7 @@ def running(**changes):
 BAD = {
     "two jobs on one slot": (
         changed(running=[TABLE["running"][0], running(slots=[1])]),
-        "slot of job 9(=1) must be free, and job 3 holds it",
+        "slot of job 9(=1) must be free, but job 3 holds it",
     ),
     "negative time": (
         changed(waiting=[job(submit_s=-1)]),
@@ -289,19 +289,19 @@ BAD = {
     "no list": (changed(waiting=5), "waiting(=5) must be a list"),
     "equal numbers": (
         changed(waiting=[job(), job()]),
-        "id(=9) must be that of one job, not of two",
+        "id(=9) must be unique, but two jobs have it",
     ),
     "a running job that began in the future": (
         changed(running=[running(start_s=901)]),
-        "must be in order: submission, dispatch, start, now",
+        "must be in the order submission, dispatch, start, now",
     ),
     "a running job that ends before it began": (
         changed(running=[running(start_s=849)]),
-        "must be in order: submission, dispatch, start, now",
+        "must be in the order submission, dispatch, start, now",
     ),
     "an estimate twice": (
         changed(waiting=[job(complexity=2, estimate_s=60)]),
-        "complexity of job 9(=2) must be left out with estimate_s",
+        "complexity of job 9(=2) must be omitted if estimate_s is given",
     ),
     "an estimate of nothing": (
         changed(waiting=[job(estimate_s=0)]),
@@ -352,7 +352,7 @@ BAD = {
     "no scenario": (changed(scenario=""), "must be a name and words"),
     "warm instances": (
         changed(scenario="hectic terms.warm_s=60"),
-        "terms.warm_s(=60) must be 0.0: a state does not have what it leads to",
+        "terms.warm_s(=60) must be 0.0: a state cannot represent its effects",
     ),
 }
 
@@ -393,7 +393,9 @@ class Workshop(cg.Model):
 
 
 def test_a_run_without_states_and_a_replayed_market_are_refused():
-    with pytest.raises(cg.InputError, match="runs of workshop have no state"):
+    with pytest.raises(
+        cg.InputError, match="runs of workshop cannot start from a state"
+    ):
         cg.simulate(Workshop(), "first").state(3)
     series = cg.StockSeries("RTX 3090", (0.0, 50.0), (0, 2), 100.0)
     replayed = replace(DAY, market=cg.Market(series=(series,)))

@@ -329,6 +329,6 @@ def test_a_limit_itself_is_on_the_side_that_the_message_says(allowed, refused, w
 def test_a_type_that_is_never_in_stock_cannot_be_asked_for_again():
     never = [cg.HourlyStock("G", [(0, 0, 1)] * 24)]
     with pytest.raises(
-        cg.InputError, match="left out where G is out of stock at every hour"
+        cg.InputError, match="omitted if G is out of stock at every hour"
     ):
         one_slot([0], cg.Terms(retry_s=1), cg.Market(stock=never))

@@ -142,10 +142,10 @@ def test_a_sweep_varies_the_market_too():
         ),
         (lambda: Checkpoints(write_s=-1), "write_s(=-1) must be a number >= 0"),
         (lambda: Checkpoints(write_s=0.5), "write_s(=0.5) must be whole seconds"),
-        (lambda: Checkpoints(notice_s=30), "notice_s goes with checkpoint_s"),
+        (lambda: Checkpoints(notice_s=30), "notice_s requires checkpoint_s"),
         (
             lambda: Checkpoints(transfer_usd_per_gb=1),
-            "transfer_usd_per_gb goes with size_gb",
+            "transfer_usd_per_gb requires size_gb",
         ),
         (
             lambda: Series.of("h", 60, [1, 0], [1.0]),
@@ -162,7 +162,7 @@ def test_a_sweep_varies_the_market_too():
         (lambda: Traces((HISTORY,), 0), "history(=0) must be a number > 0"),
         (
             lambda: Traces((HISTORY,), 1.0),
-            "history(=1.0) must be a share that leaves polls",
+            "history(=1.0) must be a share that leaves some",
         ),
         (lambda: TwoState(up_h=0.01), "up_h(=0.01) must be a number >= 0.0833"),
         (

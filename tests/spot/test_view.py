@@ -30,8 +30,8 @@ def test_a_view_tells_nothing_of_what_is_to_come():
     ("answer", "told"),
     [
         (0, "zone 0, where there is no spot instance now"),
-        (5, "5, which is no zone"),
-        ("spot", "'spot', which is no zone"),
+        (5, "5, which is neither"),
+        ("spot", "'spot', which is neither"),
         (None, "no place, where the job already is"),
     ],
 )
@@ -41,7 +41,7 @@ def test_an_answer_that_cannot_be_carried_out_is_an_error(answer, told):
 
 
 def test_to_and_fro_within_an_instant_is_an_error():
-    with pytest.raises(cg.PolicyError, match="second move in one instant"):
+    with pytest.raises(cg.PolicyError, match="second move at the same time"):
         carried_out(
             lambda view: [(view.job, view.on_demand if view.on is None else None)],
             [DOWN_UP_DOWN],

@@ -165,9 +165,14 @@ BAD = [
     # not finite
     wrong(lambda: compared(precision=INF), "precision", "inf", "number > 0"),
     wrong(
-        lambda: compared(precision=5), "precision", "5", "at most 1: 5 per cent is 0.05"
+        lambda: compared(precision=5),
+        "precision",
+        "5",
+        "at most 1: write 0.05 for 5 per cent",
     ),
-    wrong(lambda: compared(precision={"wait_min": 12.5}), "12.5 per cent is 0.125"),
+    wrong(
+        lambda: compared(precision={"wait_min": 12.5}), "write 0.125 for 12.5 per cent"
+    ),
     # a truth value
     wrong(lambda: compared(precision=True), "precision", "True", "number > 0"),
     wrong(lambda: compared(precision="0.05"), "precision", "'0.05'"),  # a text
@@ -190,7 +195,7 @@ BAD = [
         lambda: cg.compare(quiet, ["fifo"], [4], precision=1),
         "seeds",
         "[4]",
-        "two or more",
+        "at least two",
     ),
     # not a parameter; the nearest
     wrong(lambda: swept({"slot": [2, 3]}), "'slot'", "mean 'slots'", "rh:<parameter>"),

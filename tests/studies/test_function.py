@@ -86,7 +86,7 @@ def test_without_a_declaration_all_figures_are_tested():
         lambda: cg.compare(
             cg.model(idle), precision={"desk_wait": 0.1}, seeds=range(2)
         ),
-        ["no run of idle has a value of it"],
+        ["no run of idle has a value for it"],
     )
 
 
@@ -350,7 +350,7 @@ REFUSED = [  # parameters and body of a function, and what is wrong with it
     (
         "env",
         "cg.Monitor(env, name='wait'); env.run(1); return {'wait': 3.0}",
-        "another than a monitor's figure",
+        "a name that no figure of a monitor has",
     ),
     ("env", "env.run(1)", "model f has no figures"),
     ("env, tellers=1, /", "env.run(1)", "'env' is positional-only"),
@@ -369,7 +369,7 @@ REFUSED = [  # parameters and body of a function, and what is wrong with it
     (
         "env",
         f"{DESK}cg.warm_up(env, 100); env.timeout(20); env.run()",
-        "the model has ended before 100",
+        "the model ended before 100",
     ),
     (
         "env",
@@ -403,8 +403,8 @@ def misspelt(env):
         (lambda: cg.compare(bank, [{"teller": 2}]), "did you mean 'tellers'"),
         (lambda: cg.compare(bank, ["bonk"]), "unknown alternative 'bonk'"),
         (lambda: cg.compare(bank, [yields]), "must not yield itself"),
-        (lambda: cg.model(figures=["wait"]), "a mapping of names to cg.Metric"),
-        (lambda: cg.model(figures={"wait": "s"}), "a mapping of names to cg.Metric"),
+        (lambda: cg.model(figures=["wait"]), "a mapping from names to cg.Metric"),
+        (lambda: cg.model(figures={"wait": "s"}), "a mapping from names to cg.Metric"),
         (lambda: cg.simulate(misspelt), "did you mean 'desk_wait'?"),
         (lambda: cg.compare(bank, {"tellers": 3}), "alternative(=3) must be a dict"),
         (

@@ -64,8 +64,8 @@ def test_a_whole_part_and_a_parameter_of_it_are_set_together():
         ({"right.size": 3}, "unknown parameter 'right.size'"),
         (
             {"inner": Left(), "right.inner": Left()},
-            "right.inner(=Left(size=1, both=2)) must be left out: right.inner is given"
-            " twice",
+            "right.inner(=Left(size=1, both=2)) must be omitted: right.inner is"
+            " given twice",
         ),
         ({"left": 3, "left.size": 1}, "unknown parameter 'left.size'"),
     ],
@@ -151,9 +151,14 @@ def test_machines_of_a_size_are_a_text():
 @pytest.mark.parametrize(
     ("scenario", "names", "policies", "line"),
     [
-        (DAY, ["terms.restart_s"], [], "terms.restart_s goes with preemption_per_h"),
+        (
+            DAY,
+            ["terms.restart_s"],
+            [],
+            "terms.restart_s is used only by preemption_per_h",
+        ),
         (cg.hgsp.Scenario(), ["moves"], ["greedy"], "moves"),
-        (cg.dag.Scenario(), ["budget.seconds"], ["heft"], "given with a search"),
+        (cg.dag.Scenario(), ["budget.seconds"], ["heft"], "omitted unless one of"),
     ],
 )
 def test_a_parameter_without_effect_is_refused(scenario, names, policies, line):

@@ -77,7 +77,7 @@ def ends_at_once(env):
             {"scenario": settling, "policy": {"lasts": 900.0}, "what": "value"},
             "longer than half of the pilot runs",
         ),
-        ({"scenario": cg.day("quiet"), "monitor": "desk"}, "left out"),
+        ({"scenario": cg.day("quiet"), "monitor": "desk"}, "omitted"),
         ({"scenario": cg.model(lambda env: {"profit": 1.0})}, "no monitor to observe"),
         ({"scenario": cg.model(ends_at_once), "what": "level"}, "ended at time 0"),
     ],

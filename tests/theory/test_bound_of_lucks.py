@@ -300,7 +300,7 @@ def test_an_hour_of_bounds_is_told_before_it_starts(capsys, line, jobs):
     assert main(line.split()) == 2
     error = capsys.readouterr().err
     assert f"{jobs:,} jobs" in error
-    assert "bounded" in error and "--yes starts it all the same" in error
+    assert "bounded" in error and "add --yes to start anyway" in error
 
 
 def test_a_bound_that_is_refused_is_refused_before_the_comparison(capsys, tmp_path):

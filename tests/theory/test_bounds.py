@@ -363,7 +363,7 @@ def test_the_limits_of_the_thesis_days(day, free_types, objective, expected, err
         ({"seed": -1}, "seed"),
         ({"bin_s": 0}, "bin_s"),
         ({"bin_s": 86_401}, "bin_s.* at most 86400"),
-        ({"scenario": 5}, "one of rented slots"),
+        ({"scenario": 5}, "a scenario of rented slots"),
     ],
 )
 def test_bad_input_is_one_line(given, message):
@@ -377,7 +377,7 @@ def test_bins_too_narrow_for_the_memory_are_refused(monkeypatch):
     later = listed((0, 100, 1), (3600, 3700, 1))
     assert lower_bound(later, objective="wait", bin_s=600).value > 0
     with pytest.raises(
-        InputError, match=r"bin_s.* must be wider for a horizon of 1\.0 h"
+        InputError, match=r"bin_s.* must be greater for a horizon of 1\.0 h"
     ):
         lower_bound(later, objective="wait", bin_s=20)
 

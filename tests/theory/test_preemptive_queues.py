@@ -185,12 +185,12 @@ def test_srpt_of_a_continuous_law_is_the_limit_of_many_times(load):
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: mg1_srpt(0.1, [2, 1], [0.5, 0.5]), "rising"),
-        (lambda: mg1_srpt(0.1, [1, 2], [1.0]), "as many numbers >= 0 as times_s"),
+        (lambda: mg1_srpt(0.1, [2, 1], [0.5, 0.5]), "increasing"),
+        (lambda: mg1_srpt(0.1, [1, 2], [1.0]), "numbers >= 0, as many as times_s has"),
         (lambda: mg1_srpt(0.1, [1, 2], [0.5, 0.6]), "shares that sum to 1"),
         (
             lambda: mg1_preemptive([0.1], [-1], [1]),
-            "as many numbers >= 0 as arrival_rates",
+            "numbers >= 0, as many as arrival_rates has",
         ),
         (lambda: mg1_ps(0.1, 0, [1]), "a number > 0"),
     ],

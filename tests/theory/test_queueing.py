@@ -193,7 +193,9 @@ def test_priorities_without_preemption():
     # the second class of an overloaded server fills what the first leaves
     busy = mg1_priority([0.02, 0.1], [10.0, 10.0], [200.0, 200.0])
     assert busy.tolist() == [pytest.approx(10 / 0.8), math.inf]
-    with pytest.raises(cg.InputError, match="as many numbers >= 0 as arrival_rates"):
+    with pytest.raises(
+        cg.InputError, match="numbers >= 0, as many as arrival_rates has"
+    ):
         mg1_priority([0.1, 0.2], [1.0], [1.0])
 
 

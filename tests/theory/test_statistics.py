@@ -572,13 +572,16 @@ def test_nan_never_becomes_a_number(function, values):
         (lambda: mean(["many"]), "values.*'many'"),
         (
             lambda: paired_test([1, 2, 3], [1, 2]),
-            "values have 3 entries and reference has 2",
+            "values (3 entries) and reference (2 entries)",
         ),
         (
             lambda: paired_difference([1], [1, 2]),
-            "values have 1 entries and reference has 2",
+            "values (1 entries) and reference (2 entries)",
         ),
-        (lambda: cohens_d_paired([1], []), "values have 1 entries and reference has 0"),
+        (
+            lambda: cohens_d_paired([1], []),
+            "values (1 entries) and reference (0 entries)",
+        ),
         (lambda: paired_test([1], "x"), "reference.*'x'"),
         (lambda: holm([0.5, 1.5]), r"p_values\[1\]\(=1.5\)"),
         (lambda: holm([-0.1]), r"p_values\[0\]\(=-0.1\)"),

@@ -108,7 +108,7 @@ def test_gpus_are_not_priced_as_cores(read, cores):
     )
     with pytest.raises(
         InputError,
-        match=r"1 of 2 jobs hold GPUs \(mean 4\).* what fits: ",
+        match=r"1 of 2 jobs use GPUs \(mean 4\).* use a table of machines",
     ):
         read(text, "log.csv")
     assert read(text, "log.csv", whole=True).jobs.jobs == 2
@@ -368,7 +368,7 @@ def test_a_bad_line_is_left_out_and_named_and_refused_by_strict(
     with pytest.raises(InputError) as refused:
         read(text, name, strict=True)
     assert str(refused.value).endswith(
-        f"{name}: 1 bad row: line {number}: {fault} (refused, being strict)"
+        f"{name}: 1 bad row: line {number}: {fault} (rejected in strict mode)"
     )
 
 

@@ -79,7 +79,7 @@ def test_a_price_table_of_ones_own(tmp_path):
     [
         # no memory
         ("name,cores,price_per_h\na,1,1\n", ["columns", "name,memory_gb,price_per_h"]),
-        ("name,memory_gb,price_per_h\na,4,1\n", ["columns", "cores, or gpus"]),
+        ("name,memory_gb,price_per_h\na,4,1\n", ["columns", "cores or gpus"]),
         (
             "name,cores,memory_gb,price_per_h,boot_s\na,1,4,1,-2\n",
             ["line 2", "boot_s of a(=-2.0)"],
@@ -191,7 +191,7 @@ def idle(submit_s):
             lambda: Scenario(two(), order="nowhere.py:longest"),
             ["order file 'nowhere.py'"],
         ),
-        (lambda: Scenario(two(), order=3), ["order(=3)", "a text or a function"]),
+        (lambda: Scenario(two(), order=3), ["order(=3)", "a string or a function"]),
         (
             lambda: Scenario(two(), machines=FREE, sizes=(3,)),
             ["sizes[0](=3)", "of type Size"],

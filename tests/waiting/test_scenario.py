@@ -207,9 +207,13 @@ def test_an_order_may_wait():
 
 
 WRONG = {
-    "sent job 1 to machine 7; there are 0 to 1": lambda view: [(view.queue[0], 7)],
-    "sent job 1 to machine 'a'; there are 0 to 1": lambda view: [(view.queue[0], "a")],
-    "sent job 1 to machine True; there are 0 to 1": lambda view: [
+    "assigned job 1 to machine 7; the machines are 0 to 1": lambda view: [
+        (view.queue[0], 7)
+    ],
+    "assigned job 1 to machine 'a'; the machines are 0 to 1": lambda view: [
+        (view.queue[0], "a")
+    ],
+    "assigned job 1 to machine True; the machines are 0 to 1": lambda view: [
         (view.queue[0], True)
     ],
     "neither a pair": lambda view: [view.queue[0].id],
@@ -231,11 +235,14 @@ def test_a_wrong_answer_is_one_line(words, machines):
 @pytest.mark.parametrize(
     ("machines", "words"),
     [
-        (1, "sent job 2 to machine 0, which is busy or given away already"),
-        ((PAIR[0],), "sent job 2 to machine 0, which has 1 cores free; it needs 3"),
+        (1, "assigned job 2 to machine 0, which is busy or already assigned"),
+        (
+            (PAIR[0],),
+            "assigned job 2 to machine 0, which has 1 cores free; the job needs 3",
+        ),
         (
             (Size("a", 8, 4.0, 0.0),),
-            "sent job 2 to machine 0, which has 1 GB free; it needs 3",
+            "assigned job 2 to machine 0, which has 1 GB free; the job needs 3",
         ),
     ],
 )

@@ -157,9 +157,9 @@ def _announce(runs: Runs, searched: Iterable[tuple[str, int]]) -> None:
     )
     if seconds > 60:
         log.info(
-            "the searches that learn compute for %.0f minutes or so in all; fewer"
-            " plans (evaluations=100) or several --workers take less, and so does one"
-            " thread of BLAS (OPENBLAS_NUM_THREADS=1) where other programs run",
+            "the learning searches take about %.0f minutes in total; fewer plans"
+            " (evaluations=100), several --workers or, if other programs run, one"
+            " BLAS thread (OPENBLAS_NUM_THREADS=1) reduce this",
             seconds / 60,
         )
 

@@ -344,26 +344,28 @@ class Training:
     """Training of the agent; its fields are parameters of `ddqn` and `worl_rtgs`."""
 
     gamma: Fraction = parameter(
-        "Discount of the next rewards, 0 to 1, printed; all others are ours.",
+        "Discount factor, 0 to 1, as printed; the paper prints none of the other"
+        " parameters.",
         default=0.97,
     )
     epsilon: Fraction = parameter(
-        "Share of the choices that are random while it explores, 0 to 1.", default=0.1
+        "Share of random choices during exploration, 0 to 1.", default=0.1
     )
     learning_rate: Positive = parameter(
-        "Step size of the network's training, > 0.", default=1e-3
+        "Learning rate of the network, > 0.", default=1e-3
     )
     updates: Count = parameter(
-        "Mini-batches after each episode, or after one episode per whale; the paper"
-        " draws one per node.",
+        "Number of mini-batches after each episode, or after one episode per"
+        " whale; the paper draws one per node.",
         default=32,
     )
-    batch: Count = parameter("Transitions per mini-batch.", default=32)
+    batch: Count = parameter("Number of transitions per mini-batch.", default=32)
     buffer: Count = parameter(
-        "Episodes that are remembered, with all their transitions.", default=50
+        "Number of episodes in the replay memory, with all their transitions.",
+        default=50,
     )
     sync_every: Count = parameter(
-        "Updates from one copy of the network to the target network to the next.",
+        "Number of updates between two copies of the network to the target network.",
         default=100,
     )
 

@@ -153,7 +153,10 @@ def deadline_study(
     """
     require(len(markets) > 0, "markets", markets, "at least one")
     require(
-        "all" not in markets, "markets", "all", "names other than that of their mean"
+        "all" not in markets,
+        "markets",
+        "all",
+        "different from all, the name of their mean",
     )
     seeds, studies = list(seeds), {}
     for name, market in markets.items():

@@ -231,7 +231,9 @@ def _results(
     needs = dict.fromkeys(table for id in drawn for table in FIGURES[id].needs)
     given = _given(seeds=seeds, policies=policies, scenario=scenario)
     if runs_from is not None:
-        require(not given, "runs_from", runs_from, f"left out with {', '.join(given)}")
+        require(
+            not given, "runs_from", runs_from, f"omitted if {', '.join(given)} is given"
+        )
         tables, replications = known_directory(runs_from, IDS)
         return run_tables(tables, replications, executor, runs_from)[0]
     if not given:

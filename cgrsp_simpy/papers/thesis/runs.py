@@ -178,7 +178,7 @@ def known_directory(
     missing = [id for id in ids if id not in tables]
     if missing:
         raise InputError(
-            f"{path} lacks the runs of Table {missing[0]}; make it with cgrsp papers"
-            " tables thesis --out DIR"
+            f"{path} lacks the runs of Table {missing[0]}; create it with cgrsp"
+            " papers tables thesis --out DIR"
         )
     return tables, replications

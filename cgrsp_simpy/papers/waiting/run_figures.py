@@ -190,7 +190,7 @@ class Workload:
             len(run_s) > 1 and bool(run_s.any()),
             "jobs of the workload",
             len(run_s),
-            "at least 2, and not all of no running time",
+            "at least 2, and not all with a running time of 0",
         )
         self.policies = {
             name: waiting_policy(name, PATIENCE_S, SHORT_S) for name in POLICIES
@@ -198,8 +198,8 @@ class Workload:
         if not fits(cores, memory_gb, [MACHINE]).all():
             del self.policies["ajw"]
             log.warning(
-                "ajw is left out: some job fits on no %s, and under ajw every job waits"
-                " for one",
+                "ajw is left out: some job fits on no %s, but under ajw every job"
+                " waits for one",
                 MACHINE.name,
             )
         if isinstance(source, ListedJobs):

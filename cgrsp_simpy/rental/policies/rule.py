@@ -84,7 +84,8 @@ class Rule:
         }
         for name, default in defaults.items():
             allowed = (
-                f"one of {', '.join(self.figures)}; or have a default, as a parameter"
+                f"one of {', '.join(self.figures)}; a parameter of the rule needs"
+                " a default"
             )
             what = f"argument of {function.__name__}"
             require(default is not Parameter.empty, what, name, allowed)

@@ -56,7 +56,9 @@ def test_a_study_has_a_row_a_market_and_one_of_all():
     )
     assert rows[-1]["saving_pct"] == pytest.approx(100)
     assert "deadlines missed: 0" in str(study)
-    with pytest.raises(cg.InputError, match="other than that of their mean"):
+    with pytest.raises(
+        cg.InputError, match="different from all, the name of their mean"
+    ):
         deadline_study({"all": TwoState()})
     with pytest.raises(cg.InputError, match="at least one"):
         deadline_study({})

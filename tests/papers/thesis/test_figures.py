@@ -286,7 +286,7 @@ def test_a_figure_is_drawn_from_its_csv_without_a_run(monkeypatch, tmp_path):
         ),
         ("5.6", {"seeds": 1}, "a whole number >= 2"),
         ("5.6", {"csv": "none.csv"}, "none.csv cannot be read"),
-        ("5.6", {"csv": "none.csv", "seeds": 3}, "left out with seeds"),
+        ("5.6", {"csv": "none.csv", "seeds": 3}, "omitted if seeds is given"),
         ("5.6", {"style": {"fnt": 3}}, "'fnt' is not a valid"),
         ("5.6", {"style": {"font.size": "big "}}, "font.size"),
         ("5.6", {"style": "big"}, "unknown style 'big'"),
@@ -328,9 +328,12 @@ def test_a_figure_is_changed_and_redrawn_by_command(capsys, tmp_path):
         ("", "has no rows"),
         ("row,column,reproduced\n", "has no rows"),
         # a column is missing
-        ("row,reproduced\nfifo,1\n", "must be as its command wrote it"),
+        ("row,reproduced\nfifo,1\n", "must be unchanged since its command wrote it"),
         # a cell too many
-        ("row,column\nfifo,wait_min,2\n", "must be as its command wrote it"),
+        (
+            "row,column\nfifo,wait_min,2\n",
+            "must be unchanged since its command wrote it",
+        ),
     ],
 )
 def test_a_damaged_file_of_a_figure_is_one_line(text, told, capsys, tmp_path):
@@ -375,7 +378,7 @@ def test_a_pgf_without_latex_is_refused_before_the_work(monkeypatch, capsys, tmp
         )
         == 2
     )
-    assert "a LaTeX that is installed" in capsys.readouterr().err
+    assert "an installed LaTeX program" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
 
 

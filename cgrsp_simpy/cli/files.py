@@ -10,7 +10,7 @@ import cgrsp_simpy as cg
 from cgrsp_simpy.base.checks import check_whole, require
 from cgrsp_simpy.base.files import is_there, write_whole
 from cgrsp_simpy.cli.answers import Answer
-from cgrsp_simpy.cli.options import add_options
+from cgrsp_simpy.cli.options import add_options, add_words
 from cgrsp_simpy.cli.parsing import Command
 from cgrsp_simpy.cli.scenarios import Worded
 from cgrsp_simpy.decide.verify import Again, verify
@@ -66,9 +66,7 @@ def _add_sample(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("scenario", nargs="?", metavar="SCENARIO", help=scenario)
     words = "parameters of the level, as in source.tasks=50"
-    parser.add_argument(
-        "words", nargs="*", default=[], metavar="NAME=VALUE", help=words
-    )
+    add_words(parser, words)
     add_options(parser, ("--seed N", int, "of the tasks (default: 0)"))
 
 

@@ -17,6 +17,7 @@ from cgrsp_simpy.cli.options import (
     add_options,
     add_policies,
     add_study,
+    add_words,
     check_work,
     policies_of,
     seeds_of,
@@ -103,10 +104,7 @@ def _add_forecast(parser: argparse.ArgumentParser) -> None:
         " scheduler explains them"
     )
     parser.add_argument("state", metavar="STATE.json|LOG", help=text)
-    words = "of a log, as in cgrsp replay: cluster=4x8 or log.window=FROM:TO"
-    parser.add_argument(
-        "words", nargs="*", default=[], metavar="NAME=VALUE", help=words
-    )
+    add_words(parser, "of a log, as in cgrsp replay: cluster=4x8 or log.window=FROM:TO")
     usual = f"{USUAL}; the first is the one in use; of a log those that may explain it"
     add_policies(parser, usual)
     add_options(
@@ -127,19 +125,13 @@ def _forecast_log(args: argparse.Namespace) -> Answer:
         value = getattr(args, option)
         require(value is None, f"--{option}", value, "left out with a log")
     # these load part of SciPy
-    from cgrsp_simpy.cli.records import verdict
-    from cgrsp_simpy.cluster.policies import SCHEDULERS
-    from cgrsp_simpy.cluster.replay import ORDERED, replay
+    from cgrsp_simpy.cli.records import replayed, verdict
 
-    worded = Worded("cluster", [f"trace={args.state}", *args.words])
-    scenario = worded.single(args.verb)
-    number = len(args.policies or (*SCHEDULERS, *ORDERED))
-    check_work(args, 5 * scenario.jobs * number, kept=scenario.jobs)
-    replayed = replay(scenario, args.policies)
-    names, title = replayed.explained_by, verdict(replayed)
-    rows, scores = ([], []) if names else _waits(scenario)
+    worded, result = replayed(args, args.state)
+    names, title = result.explained_by, verdict(result)
+    rows, scores = ([], []) if names else _waits(result.scenario)
     content = document(
-        scenario.name,
+        result.scenario.name,
         scores,
         parameters=worded.parameters,
         alternatives=["model", "control"] if scores else [],

@@ -246,11 +246,23 @@ def parameters(
         if key not in but and type(value.default) in READERS
     }
 
-    def kind(key: str) -> Any:
-        check_one_of(f"parameter of {what} {name}", key, own)
-        return READERS[own[key]]
-
+    kind = typed(f"parameter of {what} {name}", own)
     return pairs(rest.split(","), kind, "parameter=value", f"{what} {text!r}: ")
+
+
+def typed(
+    what: str, types: Mapping[str, type]
+) -> Callable[[str], tuple[Callable[[str], Any], str]]:
+    """Return the function from a name to its reader, for `pairs`.
+
+    what: the kind of name, for the InputError of one that is not in types.
+    """
+
+    def kind(name: str) -> tuple[Callable[[str], Any], str]:
+        check_one_of(what, name, types)
+        return READERS[types[name]]
+
+    return kind
 
 
 def pairs(

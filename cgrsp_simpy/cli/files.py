@@ -10,7 +10,7 @@ import cgrsp_simpy as cg
 from cgrsp_simpy.base.checks import check_whole, require
 from cgrsp_simpy.base.files import is_there, write_whole
 from cgrsp_simpy.cli.answers import Answer
-from cgrsp_simpy.cli.options import add_options
+from cgrsp_simpy.cli.options import add_options, add_words
 from cgrsp_simpy.cli.parsing import Command
 from cgrsp_simpy.cli.scenarios import Worded
 from cgrsp_simpy.decide.verify import Again, verify
@@ -67,10 +67,7 @@ def _add_sample(parser: argparse.ArgumentParser) -> None:
         " of 600 jobs over two days)"
     )
     parser.add_argument("scenario", nargs="?", metavar="SCENARIO", help=scenario)
-    words = "parameters of the level, such as source.tasks=50"
-    parser.add_argument(
-        "words", nargs="*", default=[], metavar="NAME=VALUE", help=words
-    )
+    add_words(parser, "parameters of the level, such as source.tasks=50")
     add_options(parser, ("--seed N", int, "seed of the tasks (default: 0)"))
 
 

@@ -17,6 +17,7 @@ from cgrsp_simpy.cli.options import (
     add_options,
     add_policies,
     add_study,
+    add_words,
     check_work,
     policies_of,
     seeds_of,
@@ -106,9 +107,7 @@ def _add_forecast(parser: argparse.ArgumentParser) -> None:
     words = (
         "parameters for a log, as in cgrsp replay: cluster=4x8 or log.window=FROM:TO"
     )
-    parser.add_argument(
-        "words", nargs="*", default=[], metavar="NAME=VALUE", help=words
-    )
+    add_words(parser, words)
     usual = (
         f"{USUAL}; the first is the one in use; for a log, the candidates that may"
         " explain it"
@@ -133,19 +132,13 @@ def _forecast_log(args: argparse.Namespace) -> Answer:
         value = getattr(args, option)
         require(value is None, f"--{option}", value, "omitted if a log is given")
     # these load part of SciPy
-    from cgrsp_simpy.cli.records import verdict
-    from cgrsp_simpy.cluster.policies import SCHEDULERS
-    from cgrsp_simpy.cluster.replay import ORDERED, replay
+    from cgrsp_simpy.cli.records import replayed, verdict
 
-    worded = Worded("cluster", [f"trace={args.state}", *args.words])
-    scenario = worded.single(args.verb)
-    number = len(args.policies or (*SCHEDULERS, *ORDERED))
-    check_work(args, 5 * scenario.jobs * number, kept=scenario.jobs)
-    replayed = replay(scenario, args.policies)
-    names, title = replayed.explained_by, verdict(replayed)
-    rows, scores = ([], []) if names else _waits(scenario)
+    worded, result = replayed(args, args.state)
+    names, title = result.explained_by, verdict(result)
+    rows, scores = ([], []) if names else _waits(result.scenario)
     content = document(
-        scenario.name,
+        result.scenario.name,
         scores,
         parameters=worded.parameters,
         alternatives=["model", "control"] if scores else [],

@@ -64,9 +64,12 @@ def add_scenario(
         "parameter and its value, such as slots=7 or terms.warm_s=60; cgrsp"
         " parameters SCENARIO lists them{more and f'; {more}'}"
     )
-    parser.add_argument(
-        "words", nargs="*", default=[], metavar="NAME=VALUE", help=words
-    )
+    add_words(parser, words)
+
+
+def add_words(parser: argparse.ArgumentParser, text: str) -> None:
+    """Add words, NAME=VALUE; text: the help."""
+    parser.add_argument("words", nargs="*", default=[], metavar="NAME=VALUE", help=text)
 
 
 def add_policies(parser: argparse.ArgumentParser, default: str = "") -> None:

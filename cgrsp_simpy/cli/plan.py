@@ -13,7 +13,7 @@ import numpy as np
 from cgrsp_simpy.base.checks import InputError, check_number, read_as, require
 from cgrsp_simpy.base.table import Table, document
 from cgrsp_simpy.cli.answers import Answer, formatted
-from cgrsp_simpy.cli.options import add_options, add_policies, checked
+from cgrsp_simpy.cli.options import add_options, add_policies, add_words, checked
 from cgrsp_simpy.cli.parsing import Command
 from cgrsp_simpy.cli.scenarios import Worded
 from cgrsp_simpy.studies.study import many
@@ -47,9 +47,7 @@ def _add_plan(parser: argparse.ArgumentParser) -> None:
         " errors and machines (default: the best number)"
     )
     parser.add_argument("scenario", metavar="LOG", help=log_text)
-    parser.add_argument(
-        "words", nargs="*", default=[], metavar="NAME=VALUE", help=words
-    )
+    add_words(parser, words)
     add_policies(parser, "all")
     goal = parser.add_argument_group("goal: for a log, --limit or --budget")
     add_options(

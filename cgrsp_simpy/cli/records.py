@@ -14,7 +14,7 @@ from cgrsp_simpy.base.files import write_whole
 from cgrsp_simpy.base.metric import summed
 from cgrsp_simpy.base.table import Table, cells_of, document, short_text
 from cgrsp_simpy.cli.answers import Answer, formatted
-from cgrsp_simpy.cli.options import add_options, add_policies, check_work
+from cgrsp_simpy.cli.options import add_options, add_policies, add_words, check_work
 from cgrsp_simpy.cli.parsing import Command
 from cgrsp_simpy.cli.scenarios import Worded
 from cgrsp_simpy.cluster.policies import SCHEDULERS
@@ -202,51 +202,59 @@ ACTIONS = {"report": _report, "fit": _fit}
 
 def _add_replay(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("trace", metavar="LOG", help="a log of jobs, plain or gzipped")
-    words = (
+    add_words(
+        parser,
         "parameters of cluster, as in cluster=4x8 or log.window=2020-01-01:2020-02-01;"
-        " cgrsp parameters cluster lists them"
-    )
-    parser.add_argument(
-        "words", nargs="*", default=[], metavar="NAME=VALUE", help=words
+        " cgrsp parameters cluster lists them",
     )
     add_policies(parser, "all that the log has columns for")
-    change = (
-        "also under a change: nodes=4 (four nodes more), scheduler=easy:depth=10,"
-        " placement=pack or kill_at_limit=true; may be repeated"
-    )
     parser.add_argument(
-        "--what-if", metavar="NAME=VALUE", action="append", default=[], help=change
+        "--what-if",
+        metavar="NAME=VALUE",
+        action="append",
+        default=[],
+        help="also under a change: nodes=4 (four nodes more), scheduler=easy:depth=10,"
+        " placement=pack or kill_at_limit=true; may be repeated",
     )
+
+
+def replayed(args: argparse.Namespace, path: str) -> tuple[Worded, Replay]:
+    """Replay the log of a path under the policies of the options."""
+    worded = Worded("cluster", [f"trace={path}", *args.words])
+    scenario = worded.single(args.verb)
+    # each is simulated, and called twice at each of two moments per job
+    calls = 5 * scenario.jobs * len(args.policies or (*SCHEDULERS, *ORDERED))
+    check_work(args, calls, kept=scenario.jobs)
+    return worded, replay(scenario, args.policies)
 
 
 def _replay(args: argparse.Namespace) -> Answer:
-    worded = Worded("cluster", [f"trace={args.trace}", *args.words])
-    scenario = worded.single("replay")
-    # each is simulated, and called twice at each of two moments per job
-    number = len(args.policies or (*SCHEDULERS, *ORDERED))
-    check_work(args, 5 * scenario.jobs * number, kept=scenario.jobs)
-    found = replay(scenario, args.policies)
-    rows, changes, names = found.rows, found.what_if(args.what_if), found.explained_by
+    worded, result = replayed(args, args.trace)
+    rows, changes, names = (
+        result.rows,
+        result.what_if(args.what_if),
+        result.explained_by,
+    )
     content = document(
-        scenario.name,
+        result.scenario.name,
         rows,
-        parameters={**worded.parameters, "placement": found.scenario.placement},
+        parameters={**worded.parameters, "placement": result.scenario.placement},
         alternatives=[row["scheduler"] for row in rows],
         best=names[0] if len(names) == 1 else None,
         explained_by=names,
-        unexplained_pct=100 * found.unexplained if found.agreement else None,
+        unexplained_pct=100 * result.unexplained if result.agreement else None,
         what_if=changes,
     )
-
-    def tables() -> list[Table]:
-        lines = (scenario.name, found.moved, verdict(found), found.left_out)
-        title = "\n".join(filter(None, lines))
-        note = subject_of(scenario).report.note
-        first = Table(title, cells_of(rows, short_text), note)
-        second = [Table("what if", cells_of(changes, short_text))] if changes else []
-        return [first, *second]
-
-    return formatted(args, content, [*rows, *changes], tables)
+    lines = (result.scenario.name, result.moved, verdict(result), result.left_out)
+    tables = [
+        Table(
+            "\n".join(filter(None, lines)),
+            cells_of(rows, short_text),
+            subject_of(result.scenario).report.note,
+        )
+    ]
+    tables += [Table("what if", cells_of(changes, short_text))] if changes else []
+    return formatted(args, content, [*rows, *changes], lambda: tables)
 
 
 def verdict(found: Replay) -> str:

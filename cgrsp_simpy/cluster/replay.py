@@ -9,25 +9,25 @@ schedulers may give equal mean waits (all ours).
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from itertools import chain, count, takewhile
+from itertools import chain, count, repeat, takewhile
 from typing import Any
 
 import numpy as np
 
 from cgrsp_simpy.analysis.statistics import Mean, block_bootstrap_mean, mean
 from cgrsp_simpy.base.arrays import Floats
-from cgrsp_simpy.base.checks import check_one_of, check_whole, require
-from cgrsp_simpy.base.policy import READERS, Wake, in_file, pairs, policy
+from cgrsp_simpy.base.checks import check_whole, require
+from cgrsp_simpy.base.policy import Wake, in_file, pairs, policy, typed
 from cgrsp_simpy.cluster.cluster import PLACEMENTS, Cluster
 from cgrsp_simpy.cluster.jobs import Jobs
 from cgrsp_simpy.cluster.policies import start_in_order
 from cgrsp_simpy.cluster.scenario import Scenario, pooled
-from cgrsp_simpy.cluster.view import Scheduler, Starts, View
+from cgrsp_simpy.cluster.view import Scheduler, View
 from cgrsp_simpy.studies.isolation import isolated, run_isolated
 from cgrsp_simpy.studies.replicate import check_policies
 from cgrsp_simpy.studies.subject import subject_of
@@ -55,8 +55,14 @@ MOMENTS = 2000  # maximum number judged, evenly spread
 EARLY_S = 1e-3
 ROUNDING_S = 1.0  # times of a log are often in whole seconds
 BLOCKS = 20  # of jobs in a bootstrap
+FIGURES = ("wait_s", "wait_p50_s", "wait_p95_s")  # of the waits
 # what a what-if may change, and the types of the values
-CHANGES = {"nodes": int, "scheduler": str, "placement": str, "kill_at_limit": bool}
+CHANGES: dict[str, type] = {
+    "nodes": int,
+    "scheduler": str,
+    "placement": str,
+    "kill_at_limit": bool,
+}
 
 
 @dataclass(frozen=True)
@@ -79,10 +85,12 @@ class Replay:
     @property
     def left_out(self) -> str:
         """List the schedulers that were not simulated, or not to the end, and why."""
-        reasons = [f"{name} {reason}" for name, reason in self.lacking.items()]
-        if ended := [name for name in self.agreement if name not in self.waits_s]:
-            differ = "differ from the recorded waits by more than their sum"
-            reasons.append(f"{', '.join(ended)} {differ}, so their simulations ended")
+        ended = ", ".join(name for name in self.agreement if name not in self.waits_s)
+        differ = (
+            f"{ended} differ from the recorded waits by more than their sum, so their"
+            " simulations ended"
+        )
+        reasons = [*map(" ".join, self.lacking.items()), *[differ] * bool(ended)]
         return f"left out: {'; '.join(reasons)}" if reasons else ""
 
     @property
@@ -90,13 +98,12 @@ class Replay:
         """Describe how many jobs were ready later than submitted, and by how much."""
         jobs: Any = self.scenario.source
         submit_s = jobs.arrival_s if jobs.submit_s is None else jobs.submit_s
-        later_s = jobs.arrival_s - submit_s
-        if not later_s.any():
-            return ""
+        later_s = (jobs.arrival_s - submit_s)[jobs.arrival_s > submit_s]
         return (
-            f"{np.count_nonzero(later_s):,} of {jobs.jobs:,} jobs were ready later than"
-            f" submitted, by {later_s[later_s > 0].mean() / 3600:.2f} h on average:"
-            " they wait from then on"
+            f"{len(later_s):,} of {jobs.jobs:,} jobs were ready later than submitted,"
+            f" by {later_s.mean() / 3600:.2f} h on average: they wait from then on"
+            if len(later_s)
+            else ""
         )
 
     @property
@@ -143,53 +150,44 @@ class Replay:
         (block bootstrap), and waits, in seconds.
         """
         explained_by = self.explained_by
-        names = sorted(
-            {**self.waits_s, **self.agreement},
-            key=lambda name: self._unexplained(name) if name in self.agreement else -1,
-        )
-        known = {
-            name: wait_s[~np.isnan(wait_s)] for name, wait_s in self.waits_s.items()
+        evidence = {
+            name: {
+                "explains": "yes" if name in explained_by else "no",
+                "agreement_pct": 100 * float(agrees.mean()),
+                "unexplained_pct": 100 * self._unexplained(name) if simulated else None,
+                **_plain(interval(self._difference_s(name)) if simulated else None),
+            }
+            for name, agrees in self.agreement.items()
+            for simulated in [name in self.waits_s]
         }
-        figures: dict[str, Any] = {
-            "wait_s": np.mean,
-            "wait_p50_s": lambda wait_s: np.percentile(wait_s, 50),
-            "wait_p95_s": lambda wait_s: np.percentile(wait_s, 95),
+        figures = {
+            name: (float(known_s.mean()), *np.percentile(known_s, [50, 95]).tolist())
+            for name, wait_s in self.waits_s.items()
+            for known_s in [wait_s[~np.isnan(wait_s)]]
         }
+        unknown = dict.fromkeys(next(iter(evidence.values()), {}))
         return [
             {
                 "scheduler": name,
-                **(self._evidence(name, explained_by) if self.agreement else {}),
-                **{
-                    column: float(figure(known[name])) if name in known else None
-                    for column, figure in figures.items()
-                },
+                **evidence.get(name, unknown),
+                **dict(zip(FIGURES, figures.get(name, (None,) * len(FIGURES)))),
             }
-            for name in names
+            for name in sorted(
+                {**figures, **evidence},
+                key=lambda name: self._unexplained(name) if name in evidence else -1,
+            )
         ]
-
-    def _evidence(self, name: str, explained_by: Sequence[str]) -> dict[str, Any]:
-        """Columns of the evidence; all None for the record."""
-        judged, known = name in self.agreement, name in self.waits_s
-        both = judged and known
-        near = interval(self._difference_s(name)) if both else None
-        agreement_pct = 100 * float(self.agreement[name].mean()) if judged else None
-        return {
-            "explains": ("yes" if name in explained_by else "no") if judged else None,
-            "agreement_pct": agreement_pct,
-            "unexplained_pct": 100 * self._unexplained(name) if both else None,
-            **_plain("wait_difference_s", near),
-        }
 
     def _difference_s(self, name: str) -> Floats:
         """Simulated minus recorded waits of the jobs whose starts are recorded.
 
         Infinite if the simulation was ended.
         """
-        recorded_s = self.waits_s["recorded"]
-        difference_s = self.waits_s.get(name, recorded_s + np.inf) - recorded_s
+        difference_s = self.waits_s.get(name, np.inf) - self.waits_s["recorded"]
         return np.round(difference_s[~np.isnan(difference_s)], 6)  # sums of times
 
     def _unexplained(self, name: str) -> float:
+        """Return the sum of absolute differences over that of the recorded waits."""
         off_s = abs(self._difference_s(name)).sum()
         return float(off_s / np.nansum(self.waits_s["recorded"]))
 
@@ -200,23 +198,22 @@ class Replay:
         `changed`; of each scheduler that explains the log, or of the first one if the
         log has no starts. Raises InputError for a wrong change in any case.
         """
-        for text in changes:
-            changed(self.scenario, "fifo", text)
         names = self.explained_by if "recorded" in self.waits_s else [*self.waits_s][:1]
         variants = [
-            (name, text, *changed(self.scenario, name, text))
+            (name, text, changed(self.scenario, name, text))
             for text in changes
-            for name in names
+            for name in names or [""]
         ]
-        waits_s = [_waits(scenario, scheduler) for *_, scenario, scheduler in variants]
         return [
             {
                 "what_if": text,
-                "scheduler": scheduler,
+                "scheduler": variant[1],
                 "wait_s": float(wait_s.mean()),
-                **_plain("wait_difference_s", interval(wait_s - self.waits_s[name])),
+                **_plain(interval(wait_s - self.waits_s[name])),
             }
-            for (name, text, _, scheduler), wait_s in zip(variants, waits_s)
+            for name, text, variant in variants
+            if names
+            for wait_s in [_waits(*variant)]
         ]
 
 
@@ -226,43 +223,37 @@ def replay(scenario: Scenario, schedulers: Sequence[Any] | None = None) -> Repla
 
     Raises InputError for jobs that are no log's, and like `Scenario`.
     """
-    jobs = scenario.source
+    jobs: Any = scenario.source
     require(isinstance(jobs, Jobs), "source", jobs, "the jobs of a log")
-    assert isinstance(jobs, Jobs)
     every = [name for name in (*scenario.policies, *ORDERED) if name != "ordered"]
-    subject: Any = subject_of(scenario)
-    lacking: dict[str, str] = {} if schedulers else subject.left_out(every)
-    possible = [name for name in every if name not in lacking]
-    policies = check_policies(schedulers or possible, scenario)
+    lacking = {} if schedulers else scenario.subject(scenario).left_out(every)
+    policies = check_policies(
+        schedulers or [name for name in every if name not in lacking], scenario
+    )
     agrees, waits_s = dict[str, Floats](), dict[str, Floats]()
-    off_s = dict[tuple[str, Any], float]()
+    if jobs.start_s is not None:
+        waits_s["recorded"] = np.maximum(jobs.start_s - jobs.arrival_s, 0.0)
+        agrees = agreement(scenario, policies)
+    refutes_s = waits_s["recorded"] if agrees and jobs.jobs > LONG else None
 
     @cache
     def simulated(name: str, placement: Any) -> Floats:
-        recorded_s = waits_s["recorded"] if agrees else None
-        placed = replace(scenario, placement=placement)
-        return _waits(placed, policies[name], recorded_s)
+        return _waits(replace(scenario, placement=placement), policies[name], refutes_s)
 
-    if jobs.start_s is not None:
-        waits_s["recorded"] = np.maximum(jobs.start_s - jobs.arrival_s, 0.0)
-        isolated_policies = {
-            name: isolated(scenario, subject_of(scenario).make_policy(scheduler))[1]
-            for name, scheduler in policies.items()
-        }
-        agrees = agreement(scenario, isolated_policies)
-        off_s = {
-            (name, placement): float(np.nansum(abs(wait_s - waits_s["recorded"])))
-            for placement in _placements(scenario)
-            for name in policies
-            if name in agrees and agrees[name].mean() >= FLOOR
-            if len(wait_s := simulated(name, placement))
-        }
+    pools = scenario.cluster.pools
+    others = PLACEMENTS if len(pools[0]) > 1 and max(map(max, pools)) > 1 else ()
+    off_s = {
+        (name, placement): float(np.nansum(abs(wait_s - waits_s["recorded"])))
+        for placement in dict.fromkeys((scenario.placement, *others))
+        for name, acts in agrees.items()
+        if acts.mean() >= FLOOR
+        if len(wait_s := simulated(name, placement))
+    }
     if off_s:
         nearest, placement = min(off_s, key=off_s.__getitem__)
         scenario = replace(scenario, placement=placement)
-        near = off_s[nearest, placement] / np.nansum(waits_s["recorded"])
-        if near <= MOST_UNEXPLAINED:
-            agrees = agreement(scenario, isolated_policies, nearest) or agrees
+        if min(off_s.values()) / np.nansum(waits_s["recorded"]) <= MOST_UNEXPLAINED:
+            agrees = agreement(scenario, policies, nearest) or agrees
     waits_s |= {
         name: wait_s
         for name in policies
@@ -271,48 +262,46 @@ def replay(scenario: Scenario, schedulers: Sequence[Any] | None = None) -> Repla
     return Replay(scenario, waits_s, agrees, lacking)
 
 
-def _placements(scenario: Scenario) -> Sequence[Any]:
-    """The scenario's placement, then others if they make a difference."""
-    pools = scenario.cluster.pools
-    others = PLACEMENTS if len(pools[0]) > 1 and max(map(max, pools)) > 1 else ()
-    return [*dict.fromkeys((scenario.placement, *others))]
-
-
 def _waits(
     scenario: Scenario, scheduler: Any, recorded_s: Floats | None = None
 ) -> Floats:
     """Simulate the waits of all jobs.
 
-    recorded_s: of a log of more than `LONG` jobs, the simulation is ended, and nothing
-    returned, once the differences from these add up to more than their sum.
+    recorded_s: the simulation is ended, and nothing returned, once the differences from
+    these add up to more than their sum.
     """
     if not isinstance(scheduler, str) or in_file(scheduler):
-        jobs = run_isolated(scenario, scheduler, 0).jobs
-        return np.asarray(jobs["start_s"] - jobs["submit_s"])
-    subject = subject_of(pooled(scenario))
-    run = subject.simulation(subject.make_policy(scheduler), 0)
-    while run.advance(LONG):
-        jobs = run.view.jobs
-        if recorded_s is not None and scenario.jobs > LONG:
+        run = run_isolated(scenario, scheduler, 0)
+    else:
+        subject = subject_of(pooled(scenario))
+        simulation = subject.simulation(subject.make_policy(scheduler), 0)
+        while simulation.advance(LONG):
+            jobs = simulation.view.jobs
             wait_s = jobs.end_s - jobs.run_s - jobs.arrival_s  # NaN before the end
-            off_s = abs(wait_s - recorded_s[: len(wait_s)])
-            if np.nansum(off_s) > np.nansum(recorded_s):
+            if recorded_s is not None and (
+                np.nansum(abs(wait_s - recorded_s[: len(wait_s)]))
+                > np.nansum(recorded_s)
+            ):
                 return np.array(())
-    jobs = run.close().jobs
-    return np.asarray(jobs["start_s"] - jobs["submit_s"])
+        run = simulation.close()
+    return np.asarray(run.jobs["start_s"] - run.jobs["submit_s"])
 
 
 def interval(differences: Floats) -> Mean:
     """Mean with a 95 % interval from `BLOCKS` blocks of neighbours, if possible."""
-    if len(differences) < 2:
-        return mean(differences)
-    return block_bootstrap_mean(differences, max(1, len(differences) // BLOCKS))
+    return (
+        block_bootstrap_mean(differences, max(1, len(differences) // BLOCKS))
+        if len(differences) > 1
+        else mean(differences)
+    )
 
 
-def _plain(name: str, value: Mean | None) -> dict[str, float | None]:
-    """A mean and its interval, as columns."""
-    names = {"mean": name, "low": f"{name}_low", "high": f"{name}_high"}
-    return {column: getattr(value, part, None) for part, column in names.items()}
+def _plain(difference: Mean | None) -> dict[str, float | None]:
+    """A mean difference of waits and its interval, as columns."""
+    return {
+        f"wait_difference_s{end}": getattr(difference, part, None)
+        for end, part in (("", "mean"), ("_low", "low"), ("_high", "high"))
+    }
 
 
 def changed(scenario: Scenario, scheduler: str, text: str) -> tuple[Scenario, str]:
@@ -321,28 +310,27 @@ def changed(scenario: Scenario, scheduler: str, text: str) -> tuple[Scenario, st
     "nodes=4" (that many more, like the last), "scheduler=easy:depth=10",
     "placement=pack" or "kill_at_limit=true". Raises InputError for any other.
     """
-
-    def kind(name: str) -> tuple[Any, str]:
-        check_one_of("what-if", name, CHANGES)
-        return READERS[CHANGES[name]]
-
-    [(name, value)] = pairs([text], kind, "name=value", "what-if ").items()
+    [(name, value)] = pairs(
+        [text], typed("what-if", CHANGES), "name=value", "what-if "
+    ).items()
     if name == "scheduler":
         subject_of(scenario).make_policy(value)
         return scenario, value
-    if name == "nodes":
-        check_whole("what-if nodes", value, least=1, most=100_000)
-        lists = vars(scenario.cluster).items()
-        more = {key: values + values[-1:] * value for key, values in lists}
-        name, value = "cluster", Cluster(**more)
-    return replace(scenario, **{name: value}), scheduler
+    if name != "nodes":
+        return replace(scenario, **{name: value}), scheduler
+    check_whole("what-if nodes", value, least=1, most=100_000)
+    cluster = {
+        name: entries + entries[-1:] * value
+        for name, entries in vars(scenario.cluster).items()
+    }
+    return replace(scenario, cluster=Cluster(**cluster)), scheduler
 
 
 # ---- moment by moment ----
 
 
 def agreement(
-    scenario: Scenario, schedulers: Mapping[str, Scheduler], guide: str = ""
+    scenario: Scenario, policies: Mapping[str, Any], guide: str = ""
 ) -> dict[str, Floats]:
     """Return by scheduler and moment whether it would have acted as recorded, 0 to 1.
 
@@ -360,15 +348,17 @@ def agreement(
     `TIE`, if all free GPUs were on one node. GPUs of one type and partition are merged,
     or all of the cluster if a job needs more than that; cores and memory are ignored.
     """
-    schedulers = deepcopy(schedulers)
+    schedulers = {
+        name: deepcopy(isolated(scenario, subject_of(scenario).make_policy(policy))[1])
+        for name, policy in policies.items()
+    }
     order: Any = deepcopy(schedulers[guide]) if guide else lambda _: ()
     judge: Any = _judged
     if not guide:
-        scenario, hidden = _without_nodes(scenario)
-        judge = partial(_judged_without_nodes, hidden)
+        scenario, judge = _without_nodes(scenario)
     source: Any = scenario.source
     start_s = np.fmax(source.start_s, source.arrival_s).tolist()
-    scores: dict[str, list[float]] = {name: [] for name in schedulers}
+    scores = defaultdict[str, list[float]](list)
     moments, every = count(), -(-2 * source.jobs // MOMENTS)
     # recorded starts of the jobs that wait, in order; number of jobs that have arrived;
     # whether a recorded start found no room
@@ -382,12 +372,13 @@ def agreement(
             insort(waiting, (start_s[job], job))
         due = bisect_right(waiting, (now_s, np.inf))
         soon = bisect_right(waiting, (now_s + GRACE_S, np.inf))
+        jobs = [job for _, job in waiting[:soon]]
         if soon < len(waiting) and (due or not soon) and next(moments) % every == 0:
-            started = sorted(job for _, job in waiting[:due])
-            soon_started = {job for _, job in waiting[:soon]}
-            for name, score in judge(schedulers, view, started, soon_started).items():
+            for name, score in judge(schedulers, view, jobs[:due], jobs).items():
                 scores[name].append(score)
-        for job, place in _recorded_starts(view, order, start_s):
+        first = takewhile(lambda start: start_s[start[0]] <= now_s, order(view) or ())
+        others = (job for job in sorted(jobs[:due]) if job not in view.running)
+        for job, place in chain(first, start_in_order(view, others)):
             del waiting[bisect_left(waiting, (start_s[job], job))]
             yield job, place
         due = bisect_right(waiting, (now_s, np.inf))
@@ -405,32 +396,28 @@ def agreement(
     return {
         name: np.array(values, float)
         for name, values in scores.items()
-        if values and not (guide and late)
+        if not (guide and late)
     }
-
-
-def _recorded_starts(view: View, order: Any, start_s: Sequence[float]) -> Starts:
-    """Start the jobs that are due, in an order while it starts with such jobs."""
-    now_s = view.now_s
-    yield from takewhile(lambda start: start_s[start[0]] <= now_s, order(view) or ())
-    others = [job for job in view.fitting() if start_s[job] <= now_s]
-    yield from start_in_order(view, others)
 
 
 def _judged(
     schedulers: Mapping[str, Scheduler],
     view: View,
     started: Sequence[int],
-    soon: set[int],
+    soon: Sequence[int],
 ) -> dict[str, float]:
-    """Judge schedulers by the free GPUs of each node; soon: jobs started within
-    `GRACE_S`.
+    """Judge schedulers by the free GPUs of each node.
+
+    soon: jobs started within `GRACE_S`.
     """
-    scores = dict[str, float]()
-    for name, scheduler in schedulers.items():
-        first: Any = next(iter(scheduler(view) or ()), None)
-        scores[name] = first[0] in soon if started and first else not (started or first)
-    return scores
+    firsts: dict[str, Any] = {
+        name: next(iter(scheduler(view) or ()), None)
+        for name, scheduler in schedulers.items()
+    }
+    return {
+        name: first[0] in soon if started and first else not (started or first)
+        for name, first in firsts.items()
+    }
 
 
 def _judged_without_nodes(
@@ -438,15 +425,17 @@ def _judged_without_nodes(
     schedulers: Mapping[str, Scheduler],
     view: View,
     started: Sequence[int],
-    soon: set[int],
+    soon: Sequence[int],
 ) -> dict[str, float]:
     """Judge schedulers by what is certain to have had room; empty if nothing is.
 
     hidden: by GPUs of a job, how many can be free although it has no room.
     """
-    certain = [0] * len(view.sizes)
-    if len(certain) == 1:
-        certain[0] = bisect_left(hidden, sum(view.idle()))
+    certain = (
+        [0] * len(view.sizes)
+        if len(view.sizes) > 1
+        else [bisect_left(hidden, view.idle()[0])]
+    )
     for node, gpus in chain.from_iterable(
         view.room(view.needs[job]) or () for job in started
     ):
@@ -461,9 +450,12 @@ def _judged_without_nodes(
     }
 
 
-def _without_nodes(scenario: Scenario) -> tuple[Scenario, list[int]]:
-    """The log on merged nodes, by GPUs alone, or cores if no job has GPUs; and by GPUs
-    of a job, how many can be free on the real nodes although it has no room.
+def _without_nodes(scenario: Scenario) -> tuple[Scenario, Any]:
+    """The log on merged nodes, by GPUs alone, or cores if no job has GPUs; and what
+    judges schedulers there.
+
+    The nodes of each pair of GPU type and partitions are merged into one. If a job does
+    not fit then, as one that spans two partitions, all nodes are.
     """
     source: Any = scenario.source
     cluster = scenario.cluster
@@ -480,24 +472,15 @@ def _without_nodes(scenario: Scenario) -> tuple[Scenario, list[int]]:
         sum(min(size, gpus) for size in cluster.sizes)
         for gpus in range(max(cluster.sizes))
     ]
-    return Scenario(source, _together(cluster, source)), hidden
-
-
-def _together(cluster: Cluster, jobs: Jobs) -> Cluster:
-    """Merge the nodes of each pair of GPU type and partitions into one.
-
-    If a job does not fit then, as one that spans two partitions, all nodes are merged.
-    """
-    none = ("",) * len(cluster.sizes)
-    gpus = Counter[tuple[str, str]]()
-    for kind, size in zip(
-        zip(cluster.types or none, cluster.partitions or none), cluster.sizes
-    ):
-        gpus[kind] += size
-    types, partitions = zip(*+gpus)  # those that have GPUs
+    kinds = zip(cluster.types or repeat(""), cluster.partitions or repeat(""))
+    # of those that have GPUs
+    gpus = Counter(chain.from_iterable(map(repeat, kinds, cluster.sizes)))
+    types, partitions = zip(*gpus)
     merged = Cluster(
-        tuple((+gpus).values()),
+        tuple(gpus.values()),
         types=types if cluster.types else (),
         partitions=partitions if cluster.partitions else (),
     )
-    return Cluster((cluster.gpus,)) if jobs.too_wide(merged).any() else merged
+    if source.too_wide(merged).any():
+        merged = Cluster((cluster.gpus,))
+    return Scenario(source, merged), partial(_judged_without_nodes, hidden)

@@ -326,7 +326,8 @@ def _hint(head: str, format: Format) -> str:
         if each.row and each.row.match(line):
             return (
                 f"; it resembles the format {each.name} without its header line:"
-                " header= gives the names of the columns, such as JobID+Submit+Start"
+                " give the names of its columns (header='JobID+Submit+Start' in Python,"
+                " log.header=JobID+Submit+Start on the command line)"
             )
     surplus, near, lacking = max(
         (len(_needed(each, each.fields)) - 2 * len(lacking), each.name, lacking)

@@ -267,7 +267,9 @@ CASES = {
         "a.txt",
         sacct(ONE, TWO).partition("\n")[2],
         {},
-        "it resembles the format sacct without its header line: header= gives",
+        "it resembles the format sacct without its header line: give the names of"
+        " its columns (header='JobID+Submit+Start' in Python,"
+        " log.header=JobID+Submit+Start on the command line)",
     ),
     "raw ids": ("a.txt", sacct(ONE).replace("JobID", "JobIDRaw"), {}, {"ids": "1"}),
     "a missing column": (

@@ -172,7 +172,10 @@ def test_a_deadline_before_the_arrival_is_allowed_and_said(caplog):
         (lambda: cluster("huge"), ["unknown cluster 'huge'"]),
         (lambda: generate("tasks9"), ["unknown load level 'tasks9'", "tasks4"]),
         (lambda: Level(10, "small", 0, (1, 2)), ["load(=0)"]),
-        (lambda: Level(10, "small", 1, (2, 1)), ["slack(=(2, 1))", "not below"]),
+        (
+            lambda: Level(10, "small", 1, (2, 1)),
+            ["slack(=(2, 1))", "least <= greatest"],
+        ),
         (lambda: Level(0, "small", 1, (1, 2)), ["tasks(=0)"]),
     ],
 )
@@ -302,7 +305,7 @@ def test_tasks_that_fit_nowhere_can_be_left_out(file, caplog, text, kept, said):
             "1 2 3",
             1,
             None,
-            ["3 numbers do not determine the number of tasks per instance; give it"],
+            ["3 numbers do not determine the number of tasks per instance; specify"],
         ),
         ("wt.txt", "1 2 3", 1, 0, ["tasks of an instance(=0)"]),
     ],

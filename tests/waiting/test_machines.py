@@ -92,7 +92,7 @@ def test_a_price_table_of_ones_own(tmp_path):
             ["line 2", "price_per_h of a(=-1.0)"],
         ),
         ("name,cores,memory_gb,price_per_h\na,1,4\n", ["line 2"]),  # a cell is missing
-        ("name,cores,memory_gb,price_per_h\n", ["no size"]),
+        ("name,cores,memory_gb,price_per_h\n", ["no machine size"]),
         ("", ["columns"]),
         ("\0\0", []),
     ],

@@ -165,7 +165,7 @@ def test_a_deadline_before_the_arrival_is_allowed_and_said(caplog):
             ),
             ["free_s(=[3.0])"],
         ),
-        (lambda: named("a", "a"), ["name of a task(='a')", "2 have it"]),
+        (lambda: named("a", "a"), ["name of a task(='a')", "2 tasks have it"]),
         (lambda: named("a"), ["number of task_names(=1)", "2, one per task"]),
         (lambda: named("a", ""), ["name of a task(='')"]),
         (lambda: Gpu("none", 1, 0), ["speed of none(=0)"]),

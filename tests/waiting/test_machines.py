@@ -178,8 +178,8 @@ def idle(submit_s):
         (lambda: Scenario(two(), waiting_policy("ajw"), 0), ["machines(=0)"]),
         (lambda: Scenario(two(), waiting_policy("njw"), -1), ["machines(=-1)"]),
         (lambda: Scenario(two(), waiting_policy("ajw"), ()), ["machines"]),
-        (lambda: idle([0]), ["no price", "1 counted", "0 s"]),
-        (lambda: idle([0, 5]), ["no price", "2 counted"]),
+        (lambda: idle([0]), ["is undefined", "1 counted", "0 s"]),
+        (lambda: idle([0, 5]), ["is undefined", "2 counted"]),
         (
             lambda: simulated(
                 Scenario(ExponentialJobs(1), waiting_policy("ajw"), 1)

@@ -134,7 +134,7 @@ class State(state.State):
     ["easy", "fifo"], range(30))
     """
 
-    waiting: Entries[WaitingJob] = parameter("Waiting jobs.", default=())
+    waiting: Entries[WaitingJob] = parameter("Jobs in the queue.", default=())
     running: Entries[RunningJob] = parameter("Running jobs.", default=())
     closed: Entries[ClosedNode] = parameter(
         "Nodes that are down or draining.", default=(), kw_only=True

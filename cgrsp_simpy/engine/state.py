@@ -68,7 +68,7 @@ class State:
     ] = parameter(
         "Current time, seconds since time 0 of the scenario (at its hour of day)."
     )
-    waiting: Entries[Any] = parameter("Waiting jobs.", default=())
+    waiting: Entries[Any] = parameter("Jobs in the queue.", default=())
     running: Entries[Any] = parameter("Jobs that hold resources.", default=())
     to_come: Whole | None = parameter(
         "Number of jobs still to arrive. Default: all jobs of the workload; for a"

@@ -131,7 +131,7 @@ class State(state.State):
         For an impossible state, such as two jobs on one slot.
     """
 
-    waiting: Entries[WaitingJob] = parameter("Waiting jobs.", default=())
+    waiting: Entries[WaitingJob] = parameter("Jobs in the queue.", default=())
     running: Entries[RunningJob] = parameter(
         "Jobs that hold slots; those with equal dispatch times are listed in"
         " order of dispatch.",

@@ -111,7 +111,7 @@ def test_what_no_file_can_hold_is_refused():
     )
     weightless = cg.DeadlineClass("a", 1.0, 60.0, weight=None)
     check_refused(
-        lambda: tables_of(weightless), ["weight(=None) must be a value that a file"]
+        lambda: tables_of(weightless), ["weight(=None) must be a value that can"]
     )
     assert tables_of(market) == {"persistence_s": 60.0}
 

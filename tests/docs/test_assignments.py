@@ -258,7 +258,7 @@ def test_a_wheel_refuses_what_it_does_not_hold(
 ):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(teaching, "SCENARIOS", tmp_path / "scenarios")
-    hold = "only the repository and the source distribution hold"
+    hold = "are only in the repository and the source distribution"
     check_bad_input(outcome(capsys, "lectures", *words.split()), [message, hold])
     assert not [*tmp_path.iterdir()]
 

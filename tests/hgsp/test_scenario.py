@@ -102,7 +102,7 @@ def test_a_plan_that_does_not_come_out_as_planned_is_an_error(monkeypatch):
     wrong = greedy(THIRTY)
     wrong.finish_s[-1] += 1
     monkeypatch.setitem(SCHEDULERS, "greedy", lambda *_: Solution(wrong))
-    with pytest.raises(RuntimeError, match="did not come out as planned"):
+    with pytest.raises(RuntimeError, match="differs from the plan"):
         solve(THIRTY, "greedy").summary()
 
 
@@ -209,8 +209,8 @@ def test_how_schedulers_meet_reality():
             {},
             "greedy does not use online (used by: wspt, edd, atc)",
         ),
-        ("milp:replan_s=9", {}, "milp has no replan_s"),
-        ("milp", {"replan_s": 9.0}, "milp has no replan_s"),
+        ("milp:replan_s=9", {}, "milp does not use replan_s"),
+        ("milp", {"replan_s": 9.0}, "milp does not use replan_s"),
         ("fifo:moves=9", {}, "fifo does not use moves (used by: search)"),
         (
             "atc:online=true,replan_s=9",
@@ -225,7 +225,7 @@ def test_how_schedulers_meet_reality():
         ),
         ("search", {"replan_s": 9.0}, "search with replan_s needs a limit per plan"),
         ("act", {}, "unknown scheduler 'act'; did you mean 'atc'?"),
-        ("annealing:moves=9", {}, "annealing is now search"),
+        ("annealing:moves=9", {}, "annealing is now called search"),
     ],
 )
 def test_a_scheduler_to_which_no_way_is_open_is_refused(scheduler, reality, said):

@@ -349,7 +349,7 @@ BAD = {
     ),
     "a wake-up before now": (changed(wake_s=3), "wake_s(=3) must be at least now_s"),
     "another scenario": (changed(scenario="waiting"), "scenario(='waiting') must be"),
-    "no scenario": (changed(scenario=""), "must be a name and words"),
+    "no scenario": (changed(scenario=""), "must be a scenario and parameters"),
     "warm instances": (
         changed(scenario="hectic terms.warm_s=60"),
         "terms.warm_s(=60) must be 0.0: a state cannot represent its effects",

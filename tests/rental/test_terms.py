@@ -305,12 +305,12 @@ SPOT = cg.Terms(taken_when_low=True)
             lambda: cg.Terms(preemption_per_h=361).check_against(
                 cg.Market(), ["G"], 100
             ),
-            "at most 360, as 100 s",
+            "at most 360, because a job needs 100 s",
         ),
         (
             lambda: SPOT.check_against(cg.Market(persistence_s=10), ["G"], 100),
             lambda: SPOT.check_against(cg.Market(persistence_s=9.9), ["G"], 100),
-            "persistence_s of G.* at least 10, as 100 s",
+            "persistence_s of G.* at least 10, because a job needs 100 s",
         ),
         (
             lambda: SPOT.check_against(cg.Market(series=(LOW_AT_300,)), ["G"], 100),

@@ -149,7 +149,7 @@ def test_a_sweep_varies_the_market_too():
         ),
         (
             lambda: Series.of("h", 60, [1, 0], [1.0]),
-            "number of prices(=1) must be 2, one a",
+            "number of prices(=1) must be 2, one per",
         ),
         (lambda: Series.of("h", 60, [1, 0], [1.0, -1]), "price of poll 1(=-1.0) must"),
         (lambda: Scenario(zones=0), "zones(=0) must be a whole number >= 1"),

@@ -120,7 +120,7 @@ def test_a_figure_does_not_replace_the_parameter_of_a_sweep():
     assert cg.compare(model, [{}], seeds=[0]).rows[0]["tellers"] == 10
     rows = cg.sweep(model, {"tellers": [1, 2]}, seeds=[0]).rows
     assert [row["tellers"] for row in rows] == [1, 2]
-    assert all("named differently" in row["error"] for row in rows)
+    assert all("different from the names" in row["error"] for row in rows)
 
 
 @pytest.mark.parametrize(
@@ -354,7 +354,7 @@ REFUSED = [  # parameters and body of a function, and what is wrong with it
     ),
     ("env", "env.run(1)", "model f has no figures"),
     ("env, tellers=1, /", "env.run(1)", "'env' is positional-only"),
-    ("env", "cg.Monitor(env, name='seed'); env.run(1)", "named differently"),
+    ("env", "cg.Monitor(env, name='seed'); env.run(1)", "different from the names"),
     ("env", "env.run(1); return {'wait': 10**400}", "figure 'wait' is too large"),
     (
         "env",

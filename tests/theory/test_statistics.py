@@ -572,15 +572,15 @@ def test_nan_never_becomes_a_number(function, values):
         (lambda: mean(["many"]), "values.*'many'"),
         (
             lambda: paired_test([1, 2, 3], [1, 2]),
-            "values (3 entries) and reference (2 entries)",
+            r"values \(3 entries\) and reference \(2 entries\)",
         ),
         (
             lambda: paired_difference([1], [1, 2]),
-            "values (1 entries) and reference (2 entries)",
+            r"values \(1 entries\) and reference \(2 entries\)",
         ),
         (
             lambda: cohens_d_paired([1], []),
-            "values (1 entries) and reference (0 entries)",
+            r"values \(1 entries\) and reference \(0 entries\)",
         ),
         (lambda: paired_test([1], "x"), "reference.*'x'"),
         (lambda: holm([0.5, 1.5]), r"p_values\[1\]\(=1.5\)"),

@@ -92,7 +92,7 @@ def test_a_price_table_of_ones_own(tmp_path):
             ["line 2", "price_per_h of a(=-1.0)"],
         ),
         ("name,cores,memory_gb,price_per_h\na,1,4\n", ["line 2"]),  # a cell is missing
-        ("name,cores,memory_gb,price_per_h\n", ["no size"]),
+        ("name,cores,memory_gb,price_per_h\n", ["no machine size"]),
         ("", ["columns"]),
         ("\0\0", []),
     ],
@@ -178,8 +178,8 @@ def idle(submit_s):
         (lambda: Scenario(two(), waiting_policy("ajw"), 0), ["machines(=0)"]),
         (lambda: Scenario(two(), waiting_policy("njw"), -1), ["machines(=-1)"]),
         (lambda: Scenario(two(), waiting_policy("ajw"), ()), ["machines"]),
-        (lambda: idle([0]), ["no price", "1 counted", "0 s"]),
-        (lambda: idle([0, 5]), ["no price", "2 counted"]),
+        (lambda: idle([0]), ["is undefined", "1 counted", "0 s"]),
+        (lambda: idle([0, 5]), ["is undefined", "2 counted"]),
         (
             lambda: simulated(
                 Scenario(ExponentialJobs(1), waiting_policy("ajw"), 1)

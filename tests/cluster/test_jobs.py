@@ -354,7 +354,7 @@ def test_wide_jobs_are_less_efficient_than_narrow_ones_of_their_family(many):
         ),
         (
             lambda: Cluster((0, 0), cores=(8, 8)),
-            r"sizes\(=\(0, 0\)\) must be of nodes of which",
+            r"sizes\(=\(0, 0\)\) must be at least one node with GPUs",
         ),
         (
             lambda: Jobs([0], [1], [1], [1], None, [3], None, None),

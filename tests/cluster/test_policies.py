@@ -409,7 +409,7 @@ def test_a_scheduler_of_ones_own_is_passed_through():
         (7, r"scheduler\(=7\) must be a name or a function of a view"),
         (
             "fifo:monotone=true",
-            r"scheduler\(='fifo:monotone=true'\) must be fifo, which has no",
+            r"scheduler\(='fifo:monotone=true'\) must be fifo: it has no",
         ),
         ("hps:monoton=true", "did you mean 'monotone'"),
         ("hps:monotone", "'monotone' must be of the form parameter=value"),

@@ -301,7 +301,7 @@ def test_a_dependent_job_is_ready_when_its_predecessor_ends_in_the_simulation(fi
         assert (run.jobs["start_s"] - run.jobs["submit_s"])[2:].tolist() == [0, 0]
     found = replay(Scenario(jobs, Cluster((1,))), ["fifo"])
     assert found.waits_s["recorded"].tolist() == [0, 100, 0, 40]
-    assert found.moved.startswith("2 of 4 jobs were ready after their submission")
+    assert found.moved.startswith("2 of 4 jobs were ready later than submitted")
 
 
 def test_jobs_that_become_ready_in_another_order_are_served_first_come(file):

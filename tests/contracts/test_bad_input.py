@@ -165,7 +165,7 @@ TOML = [
     (POISSON + "[fleet]\nslots = 0", ["slots", "0", "whole number >= 1"]),  # none
     # a fraction
     (POISSON + "[fleet]\nslots = 1.5", ["slots", "1.5", "whole number >= 1"]),
-    (POISSON + "[fleet]\nslots = []", ["slots", "[]", "not empty"]),  # none
+    (POISSON + "[fleet]\nslots = []", ["slots", "[]", "non-empty"]),  # none
     # no such type; the nearest
     (
         POISSON + '[fleet]\nslots = ["RTX 3091"]',
@@ -695,7 +695,7 @@ PYTHON = [
     ),
     # speed 0
     (lambda: cg.GpuType("A", 1.0, (5.0,), 0.5, 0), ["speed of A", "0", "number > 0"]),
-    (lambda: cg.GpuType("", 1.0, (5.0,), 0.5), ["name", "''", "not empty"]),  # no name
+    (lambda: cg.GpuType("", 1.0, (5.0,), 0.5), ["name", "''", "non-empty"]),  # no name
     # reversed
     (
         lambda: cg.Market(delay_s=((10.0, 0.0), (1.0, 2.0), (3.0, 4.0))),
@@ -779,7 +779,7 @@ PYTHON = [
     # the same twice
     (
         lambda: cg.compare(cg.day("quiet"), ["fifo"], [1, 1]),
-        ["seeds", "[1, 1]", "once"],
+        ["seeds", "[1, 1]", "duplicates"],
     ),
     # negative
     (
@@ -791,7 +791,7 @@ PYTHON = [
     # the same twice
     (
         lambda: cg.compare(cg.day("quiet"), ["fifo", "fifo"], [0]),
-        ["policies", "'fifo', 'fifo'", "differ"],
+        ["policies", "'fifo', 'fifo'", "duplicates"],
     ),
     # a text in place of a list
     (lambda: cg.compare(cg.day("quiet"), "fifo", [0]), ["policies", "'fifo'"]),
@@ -863,7 +863,7 @@ ANSWERS = [
     # one slot twice
     (
         "return [(job, view.idle[0]) for job in view.queue]",
-        ["job 1", "slot 0", "given away"],
+        ["job 1", "slot 0", "already assigned"],
     ),
     # a slot of its own making
     ("return [(view.queue[0], SlotView(0, view.idle[0].gpu))]", ["job 0", "slot 0"]),
@@ -904,8 +904,8 @@ ANSWERS = [
     ("view.now_s = 0", ["raised AttributeError", "now_s"]),  # writes to its view
     ("return 5", ["5"]),  # a number
     ("return True", ["True"]),  # a truth value
-    ("return [1, 2]", ["answered 1", "neither a pair"]),  # not pairs
-    ("return 'ab'", ["answered 'a'", "neither a pair"]),  # a text
+    ("return [1, 2]", ["returned 1", "neither a pair"]),  # not pairs
+    ("return 'ab'", ["returned 'a'", "neither a pair"]),  # a text
     ("return view.queue", ["Job(id=0", "neither a pair"]),  # jobs without slots
     # slots that are not in a tuple of their own
     ("return [(view.queue[0], *view.idle)]", ["Job(id=0", "neither a pair"]),
@@ -916,13 +916,13 @@ ANSWERS = [
     ),
     # an empty list, for ever
     ("return []", ["4 jobs waiting", "job 0", "2 of 2 slots idle", "cannot continue"]),
-    ("return [cg.Wake(view.now_s - 5)]", ["-5", "woken", "after 0 s"]),  # in the past
-    ("return [cg.Wake(view.now_s)]", ["0", "woken", "after 0 s"]),  # at the present
-    ("return [cg.Wake(math.nan)]", ["nan", "woken", "finite"]),  # at no time
-    ("return [cg.Wake(math.inf)]", ["inf", "woken", "finite"]),  # never
-    ("return [cg.Wake('soon')]", ["'soon'", "woken", "finite"]),  # a text
+    ("return [cg.Wake(view.now_s - 5)]", ["-5", "wake-up", "after 0 s"]),  # in the past
+    ("return [cg.Wake(view.now_s)]", ["0", "wake-up", "after 0 s"]),  # at the present
+    ("return [cg.Wake(math.nan)]", ["nan", "wake-up", "finite"]),  # at no time
+    ("return [cg.Wake(math.inf)]", ["inf", "wake-up", "finite"]),  # never
+    ("return [cg.Wake('soon')]", ["'soon'", "wake-up", "finite"]),  # a text
     # for ever, without an assignment
-    ("return [cg.Wake(view.now_s + 1)]", ["4 waiting jobs", "wake-ups"]),
+    ("return [cg.Wake(view.now_s + 1)]", ["4 jobs waiting", "wake-ups"]),
     # too few slots
     (
         "return [(job, view.idle[0]) for job in view.queue if job.gpus > 1]",
@@ -933,7 +933,7 @@ ANSWERS = [
     # one slot twice
     (
         "return [(job, view.idle[:1] * 2) for job in view.queue if job.gpus > 1]",
-        ["job 3", "slot 0", "given away"],
+        ["job 3", "slot 0", "already assigned"],
     ),
 ]
 RULE = (

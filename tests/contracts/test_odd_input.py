@@ -315,7 +315,7 @@ COLUMNS |= dict.fromkeys(("gpus", "weight"), (1,))
         ),
         (
             lambda: cg.advise(cg.day("normal"), ["fifo"], 2),
-            "seeds(=2) must be several whole numbers",
+            "seeds(=2) must be a sequence of whole numbers",
         ),
         (
             lambda: cg.advise(cg.day("normal"), [], range(2)),
@@ -356,7 +356,7 @@ COLUMNS |= dict.fromkeys(("gpus", "weight"), (1,))
         (lambda: cg.trace(5), "path(=5) must be the path of a file"),
         (
             lambda: cg.trace("x.csv", columns=5, format="csv"),
-            "columns(=5) must be names",
+            "columns(=5) must be a mapping",
         ),
         (
             lambda: cg.waiting.Size("A", 1, None, 1.0),
@@ -405,7 +405,7 @@ COLUMNS |= dict.fromkeys(("gpus", "weight"), (1,))
         ),
         (
             lambda: cg.plots.policy_bars(STUDY, "wait_min", published=5),
-            "published(=5) must be policy",
+            "published(=5) must be a mapping",
         ),
     ],
 )

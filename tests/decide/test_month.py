@@ -173,10 +173,10 @@ def test_days_and_shares_and_parameters_of_days_vary():
 
 
 def test_a_month_is_not_one_simulation():
-    with pytest.raises(cg.InputError, match="not one simulation"):
+    with pytest.raises(cg.InputError, match="not a single simulation"):
         cg.simulate(cg.month(days=2), "fifo", listener=print)
     run = cg.simulate(cg.month(days=2), "fifo", 3)
-    with pytest.raises(cg.InputError, match="not of a log"):
+    with pytest.raises(cg.InputError, match="cannot be grouped by a column"):
         run.by("user")
     if find_spec("pandas"):
         assert len(run.to_pandas()) == 2

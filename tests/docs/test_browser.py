@@ -192,8 +192,8 @@ def test_a_cut_archive_is_refused(tmp_path):
             ["--copy", "DIR", "--browser", "DIR", "--pyodide", "DIR"],
             "without other options",
         ),
-        (["--browser", "FULL", "--pyodide", "DIR"], "must be an empty folder"),
-        (["--browser", "FILE", "--pyodide", "DIR"], "must be an empty folder"),
+        (["--browser", "FULL", "--pyodide", "DIR"], "must be an empty or a new folder"),
+        (["--browser", "FILE", "--pyodide", "DIR"], "must be an empty or a new folder"),
         (["--browser", "DIR", "--pyodide", "nowhere"], "must be the archive pyodide-"),
     ],
 )

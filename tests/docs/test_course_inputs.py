@@ -389,8 +389,8 @@ CODE = [
     ("8.3", hotline(one_by_one=True), "start a process per caller"),
     ("8.3", hotline(hold=False), "nobody waits"),
     ("8.3", hotline(wait_at_end=True), "comes out"),
-    ("8.3", without_an_end, "the clock shows 0: a loop"),
-    ("14.3", without_an_end, "the clock shows 0: a loop"),
+    ("8.3", without_an_end, "the time is 0: a loop"),
+    ("14.3", without_an_end, "the time is 0: a loop"),
 ]
 
 

@@ -385,8 +385,8 @@ def without_an_end(env, *_):
 
 
 WRONG += [
-    ("9.1", without_an_end, "the clock shows 0: a loop"),
-    ("12.2", without_an_end, "the clock shows 0: a loop"),
+    ("9.1", without_an_end, "the time is 0: a loop"),
+    ("12.2", without_an_end, "the time is 0: a loop"),
     ("12.2", stock_by(lambda level: level), "backlog"),
     ("12.2", stock_by(up=False), "up to"),
     ("12.2", stock_by(soon=True), "after the order"),

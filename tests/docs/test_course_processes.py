@@ -325,7 +325,7 @@ WRONG = [
     ("2.2", "on the clock", "return wait", "return wait + arrival"),
     ("2.2", "before the request", "turn\n", "turn\n        arrival = env.now\n"),
     ("2.2", "one request is enough", "yield turn", "yield desk.request()"),
-    ("2.2", "no end", "    with", "    while True:\n     with"),
+    ("2.2", "never ends", "    with", "    while True:\n     with"),
     ("2.2", "without `yield` is not a process", lambda env, desk, service: None),
     ("2.3", "only the first part", "while", "if"),
     ("2.3", "at the same time", station_at_once),
@@ -339,12 +339,12 @@ WRONG = [
     ("2.3", "no part leaves", "yield after.put(part)", "pass"),
     (
         "2.3",
-        "the clock shows 0",
+        "the time is 0",
         *("yield before", "before"),
         *("(work)", "(0)"),
         *("yield after.put(part)", "pass"),
     ),
-    ("2.3", "the clock shows 0", "yield ", ""),
+    ("2.3", "the time is 0", "yield ", ""),
     (
         "2.3",
         "returns the part",

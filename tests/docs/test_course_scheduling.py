@@ -170,7 +170,7 @@ WRONG = [
     ("16.3", "not per batch", "[env.now] * parts", "[env.now]"),
     (
         "16.3",
-        "the clock shows 0",
+        "the time is 0",
         "yield store.get()",
         "yield env.timeout(0)\n        continue",
     ),

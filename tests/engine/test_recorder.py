@@ -621,7 +621,7 @@ REFUSED = {
     "step model.py:bank --html a.html --from 10": ["from_time=10", "ended at 9"],
     "step model.py:bank works=3 --html a.html": ["'works'", "'work'"],
     "step quiet --html a.html --policy fifo,spt": ["--policy(='fifo,spt')"],
-    "step month --html a.html": ["not one simulation"],
+    "step month --html a.html": ["not a single simulation"],
 }
 
 

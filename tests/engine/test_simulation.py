@@ -496,7 +496,7 @@ def test_a_policy_that_holds_for_ever_is_an_error_with_a_name():
     with pytest.raises(
         cg.PolicyError,
         match=(
-            r"policy 'never' at t = 3 s answered None .*left 2 jobs waiting, .* 1 of 1"
+            r"policy 'never' at t = 3 s returned None .*left 2 jobs waiting, .* 1 of 1"
             r" slots"
         ),
     ):

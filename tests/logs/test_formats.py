@@ -719,7 +719,7 @@ def test_resources_that_cannot_be_are_a_bad_row_of_the_column_that_holds_them(
     )
     [fault] = found.report.bad
     assert fault.line == 11 and fault.what.startswith(
-        f"AllocTRES(={text!r}) must be like cpu=8"
+        f"AllocTRES(={text!r}) must be in the form cpu=8"
     )
 
 

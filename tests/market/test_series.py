@@ -184,10 +184,10 @@ def test_a_table_may_hold_several_types_by_name_or_number(tmp_path):
     ("text", "told"),
     [
         ("", "the file is empty"),
-        ("  \n", "no time"),
+        ("  \n", "time is missing"),
         ("time,status\n", "snapshots(=0) must be at least one"),
-        ("when,status\n0,low\n", "no time"),
-        ("time,state\n0,low\n", "no status"),
+        ("when,status\n0,low\n", "time is missing"),
+        ("time,state\n0,low\n", "status is missing"),
         (
             "time,status\n0,low\n0,high\n",
             "line 3: the time of x must be after that of line 2",

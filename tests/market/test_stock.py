@@ -384,7 +384,7 @@ def test_a_policy_knows_the_law_of_a_replay_and_not_its_future():
         ),
         (
             lambda: cg.HourlyStock("A", [(1, 0, 0)] * 24, 9, 5, 1, 600),
-            "first_share below 1",
+            "first_share < 1",
         ),
         (
             lambda: cg.HourlyStock("A", [(1, 0, 0)] * 24, None, 5, 0.5, 600),

@@ -104,7 +104,7 @@ def test_other_files_and_empty_runs_are_refused(run, tmp_path):
         lambda: cg.plots.animate(
             cg.simulate(cg.day("quiet", jobs=5), "fifo", records=False)
         ),
-        ["kept no records"],
+        ["has no records"],
     )
     assert not list(tmp_path.iterdir())
 

@@ -703,7 +703,7 @@ def test_a_picture_is_the_same_to_the_byte_when_it_is_drawn_again(suffix, tmp_pa
         ),
         (
             lambda: plots.sweep_lines([], "miss_pct"),
-            "sweep(=[]) must be over at least one",
+            "sweep(=[]) must be a sweep over at least one",
         ),
         (
             lambda: plots.sweep_lines(three_jobs(), "miss_pct"),

@@ -276,7 +276,7 @@ def test_claims_add_up_and_the_same_seed_gives_the_same_bits(
             lambda: on_spot([0], recorded((0, 99), (HIGH, LOW), 500.0)),
             (
                 r"longest seconds without Low stock of G\(=99.0\) must be at least 300,"
-                r" as 100 s"
+                r" because a job needs 100 s"
             ),
         ),
         (

@@ -110,7 +110,7 @@ def test_the_timeline_is_the_run_as_slots_and_jobs():
 
 
 def test_without_records_there_are_no_claims():
-    with pytest.raises(cg.InputError, match="kept no records"):
+    with pytest.raises(cg.InputError, match="has no records"):
         _ = cg.simulate(gangs(0), "fifo", records=False).claims
 
 

@@ -13,6 +13,7 @@ from cgrsp_simpy.cli import main
 from cgrsp_simpy.market.law import CLOCKS
 from cgrsp_simpy.rental.deadlines import DeadlineClasses
 from cgrsp_simpy.rental.policies.law import Outlook, delay_of
+from cgrsp_simpy.rental.policies.triage import after_of
 from cgrsp_simpy.rental.record import Totals, by_class
 from cgrsp_simpy.studies.subject import subject_of
 
@@ -71,7 +72,7 @@ def test_triage_knows_from_the_table_how_long_low_stock_lasts():
 
     for hour, left_h in [(0, 3), (1.5, 1.5), (2.75, 0.25), (24, 3)]:
         [later] = better(scarce, hour)
-        assert later.after_s == pytest.approx(left_h * HOUR_S)
+        assert after_of(later, hour * HOUR_S) == pytest.approx(left_h * HOUR_S)
         assert (
             later.delay == delay_of(cg.Market().delay_s, (1, 0, 0)) and not later.seen
         )

@@ -271,7 +271,7 @@ BAD = [
         lambda: swept({"name": "quiet", "rh:reserve": [1]}, ["rh", "rh:reserve=1"]),
         "policies",
         "rh:reserve=1",
-        "differ",
+        "duplicates",
     ),
     # a function has none
     wrong(

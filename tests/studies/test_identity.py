@@ -349,7 +349,7 @@ def test_policies_of_every_kind_are_distinguished(policy, tmp_path, same_study):
         return compared(tmp_path, policies=["fifo", policy(number)], seeds=range(2))
 
     same_study(lambda: study(1))
-    refused(lambda: study(2), "made with", "use another directory")
+    refused(lambda: study(2), "created with", "use another directory")
 
 
 ANNOTATED = """

@@ -306,7 +306,7 @@ def test_another_study_is_refused_by_the_field_in_which_it_differs(
     refused(
         partial(other, tmp_path),
         str(tmp_path),
-        "made with",
+        "created with",
         "use another directory",
         *words,
     )
@@ -381,7 +381,7 @@ DAMAGE = [  # a file, its content, and what the line says
         for text in ("", "{", "[]", "{}", "[" * 10**5)
     ),
     *(("configuration.json", text, "damaged") for text in ("", "{", "[" * 9999)),
-    *(("configuration.json", text, "made with") for text in ("[]", "{}")),
+    *(("configuration.json", text, "created with") for text in ("[]", "{}")),
 ]
 
 

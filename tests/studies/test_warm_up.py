@@ -71,7 +71,7 @@ def ends_at_once(env):
         ({"scenario": bank}, "monitor"),
         ({"monitor": "disk"}, "did you mean 'desk'"),
         ({"monitor": "desk", "what": "level"}, "unknown series of desk"),
-        ({"monitor": "desk", "spans": 5000}, "fewer"),
+        ({"monitor": "desk", "spans": 5000}, "few enough"),
         ({"monitor": "desk", "spans": 9}, "spans"),
         (
             {"scenario": settling, "policy": {"lasts": 900.0}, "what": "value"},

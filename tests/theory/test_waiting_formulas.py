@@ -248,7 +248,7 @@ def test_by_total_none_may_be_best_though_some_number_costs_less():
         (lambda: Prices(on_demand=math.nan), ["on_demand price(=nan)"]),
         (
             lambda: optimum("njw", RATE, SERVICE, prices=Prices(0, 9.6)),
-            ["fixed price(=0)", "at a price of 0 there is none"],
+            ["fixed price(=0)", "at a price of 0 there is no optimum"],
         ),
         (
             lambda: optimum("njw", RATE, SERVICE, by="hidden"),

@@ -289,7 +289,7 @@ def test_a_policy_is_told_as_it_is_given():
         (lambda: plan(month(0, 500, True), "p95=9", sizes=(replace(ONE, boot_s=60.0),)),
          ["limit", "60 s to boot"]),
         (lambda: plan(jobs_of((0, 9, 1, 1), (9e5, 9, 1, 0)), HALF_HOUR, sizes=(ONE,)),
-         ["job 1 (1 GB)", "no machines"]),
+         ["job 1 (1 GB)", "does not fit on any machine"]),
         (lambda: plan(month(), "p95=-1"), ["limit(='p95=-1')"]),
         (lambda: plan(month(), "p0=1h"), ["limit(='p0=1h')"]),
         (lambda: plan(month(), "most=1h"), ["limit(='most=1h')", "mean=600"]),

@@ -63,7 +63,7 @@ def test_learning_of_more_than_a_minute_is_announced(monkeypatch, caplog):
     FIGURES["searches"].rows(Runs())
     # 1,000 plans: 6 of ddqn on 300 nodes, 10 of worl-rtgs on 300 and on 1,000 each
     minutes = 1000 * (6 * 300 * 2.2e-4 + 10 * (300 + 1000) * 2.5e-5) / 60
-    assert f"compute for {minutes:.0f} minutes" in caplog.text
+    assert f"take about {minutes:.0f} minutes" in caplog.text
 
 
 @pytest.mark.slow

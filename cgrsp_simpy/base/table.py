@@ -270,7 +270,7 @@ def figure_text(value: Any) -> str:
 def rounded(value: float, half_width: float) -> str:
     """Format a mean ± half width, to two significant digits of the half width."""
     if not half_width > 0:
-        return figure_text(value)
+        return short_text(value)
     form = f".{max(0, 1 - math.floor(math.log10(half_width)))}f"
     return f"{value:z{form}} ± {half_width:{form}}"
 

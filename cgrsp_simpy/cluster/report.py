@@ -38,7 +38,7 @@ class ClusterReport(Report):
 
     @property
     def note(self) -> str:  # type: ignore[override]
-        """Message about jobs of a log without a limit, or still running at its end."""
+        """Message about jobs that have no limit, or still run when the log ends."""
         source, jobs = self.model.source, self.model.jobs
         if not isinstance(source, Jobs):
             return ""

@@ -41,8 +41,8 @@ realisation.
 Measured execution times have no distribution. Their bound holds even for policies that
 know every job's time; the expectation is over stock and delays only.
 
-Stock that persists or is replayed follows the path of the seed, and the bound holds for
-policies that know the path, hence for all. Given the path, delays are independent
+Stock that persists or is replayed is fixed by the seed. The bound then holds for
+policies that know its path, hence for all. Given the path, delays are independent
 again, and the above holds with the statuses of the path in place of their
 probabilities. Terms of renting: with warm instances or refusals, delays are taken as 0
 (a warm instance has no delay, a refused job holds no slot), and only execution is

@@ -40,8 +40,8 @@ class Scenario(Model):
     )
     noise: Annotated[float, limits("a number from 0 to 100", ge=0, le=100)] = parameter(
         "Coefficient of variation of service times, 0 to 100. A service time is the"
-        " planned one times a log-normal draw of mean 1, one per task. No plan knows"
-        " the draws, and they are the same under every scheduler.",
+        " planned one times a log-normal draw of mean 1, one per task. The draws"
+        " are unknown to plans, and the same under every scheduler.",
         default=0.0,
     )
     delay_s: NotNegative = parameter(

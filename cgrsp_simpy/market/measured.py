@@ -21,8 +21,8 @@ share is, over the eight states of the chain (`Holding.chain`),
 
     1 - f M^n 1 / f 1,      summed over Low and other runs
 
-with M: transitions between polls within the states of the run; f: flow into these
-states at a poll from all others, in equilibrium; n: polls within fifteen minutes.
+with M: matrix of transitions from one poll to the next within the states of the run; f:
+flow into these states per poll, in equilibrium; n: number of polls in fifteen minutes.
 
 Two scales are chosen if they predict better by more than one standard error: the models
 are fitted to every other day and compared on the days between, by the mean over the

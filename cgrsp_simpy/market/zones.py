@@ -98,8 +98,8 @@ class Traces:
         )
     )
     history: Positive = parameter(
-        "Share of the series, from their start, that precedes every run; above 0"
-        " and below 1. Policies may learn from everything before their run.",
+        "Initial share of each series that precedes every run, above 0 and below 1."
+        " Policies may learn from everything before their run.",
         default=0.5,
     )
     on_demand: Series | None = parameter(

@@ -145,12 +145,12 @@ class OperatorKnowledge:
 
     @cached_property
     def fastest_s(self) -> tuple[float, ...]:
-        """Least mean execution time over all slots in seconds, by complexity - 1."""
+        """Least mean execution time per complexity over all slots, in seconds."""
         return _least_by_level(self.types)
 
     @cached_property
     def slowest_s(self) -> tuple[float, ...]:
-        """Greatest mean execution time over all slots in seconds, by complexity - 1."""
+        """Greatest mean execution time per complexity over all slots, in seconds."""
         return tuple(map(max, zip(*[gpu.mean_execution_s for gpu in self.types])))
 
     @cached_property
@@ -415,7 +415,7 @@ class View:
         return slot.gpu.mean_execution_s[job.complexity - 1]
 
     def fastest_s(self) -> tuple[float, ...]:
-        """Return the least mean time over the offers, in seconds, by complexity - 1."""
+        """Return the least mean time per complexity over the offers, in seconds."""
         if self._choices:
             return self._known.fastest_s
         gpus = [offer.gpu for offer in self.offers()]

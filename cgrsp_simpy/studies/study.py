@@ -148,7 +148,7 @@ class Study(HoldsPolicies, Results):
 
     @property
     def clusters(self) -> list[int]:
-        """Per seed, its cluster of shared data; the seeds if they are independent."""
+        """Label per seed, equal for seeds that share data; else the seed itself."""
         return self.seeds
 
     @property
@@ -369,7 +369,7 @@ def clustered(study: Study) -> str:
 
 
 def counted(noun: str, names: Sequence[str]) -> str:
-    """Format names after their noun; from six on, their number and the first four."""
+    """Format a noun and its names; of six or more, their number and the first four."""
     plural = f"{noun.removesuffix('y')}{'ies' if noun.endswith('y') else 's'}"
     if len(names) == 1:
         return f"{noun} {names[0]}"

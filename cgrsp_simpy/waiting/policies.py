@@ -149,7 +149,7 @@ class Mispredictions:
         default=0.0,
     )
     wait_under: Fraction = parameter(
-        "Share of the jobs that wait although their wait exceeds the limit.",
+        "Share of the jobs that stay in the queue although their wait is too long.",
         default=0.0,
     )
     run_over: Fraction = parameter(

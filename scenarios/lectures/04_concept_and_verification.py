@@ -354,8 +354,8 @@ print(claim(said, cleaning, above=-1, below=1))
 # <details><summary>1. What is the difference between an assumption and a
 # simplification?</summary>
 #
-# An assumption is not known and taken to be true. A simplification is known not to be
-# true, and left out because it does not matter for the question.
+# An assumption is taken to be true although it is not known to be. A simplification is
+# known not to be true, and made because it does not matter for the question.
 # </details>
 # <details><summary>2. Verification or validation: the program takes planned patients
 # before urgent ones.</summary>

@@ -122,7 +122,7 @@ def compared(
         draw(column, policy_bars, study, metric)
 
 
-def beside_of(
+def one_or_two_of(
     label: str, names: Iterable[str], key: str, first: str, second: str = NONE
 ) -> list[str]:
     """Select one or two policies. key: the widget's; first, second: initial choices."""

@@ -30,7 +30,7 @@ from cgrsp_simpy.papers.dag.distance import correlate
 from cgrsp_simpy.papers.dag.printed import ABLATION
 from cgrsp_simpy.plots import marks
 from cgrsp_simpy.plots.figure import Figures, Gallery, Handles, Row, markdown, where
-from cgrsp_simpy.plots.parts import FAINT, Several, beside_point, dots, told
+from cgrsp_simpy.plots.parts import FAINT, Several, beside_point, dots, three_digits
 from cgrsp_simpy.plots.style import Look, looks, mixed
 from cgrsp_simpy.studies.compare import compare
 from cgrsp_simpy.studies.executors import as_they_come
@@ -463,7 +463,7 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
         used = {row["gpu"] for row in own}
         names = [f"GPU {gpu}" if gpu in used else f"GPU {gpu}, idle" for gpu in gpus]
         ax.set(ylim=(len(gpus) - 0.5, -0.5), yticks=gpus, yticklabels=names)
-        end_s = told(max(row["end_s"] for row in own))
+        end_s = three_digits(max(row["end_s"] for row in own))
         ax.set_title(f"{name}, {end_s} s", loc="left", fontsize="medium")
     axes[-1].set(xlabel="time (s)", xlim=(0, None))
     nodes = [Patch(color=colour, label=kind) for kind, colour in KINDS.items()]

@@ -34,8 +34,8 @@ from cgrsp_simpy.plots.figure import (
     numbers,
     where,
 )
-from cgrsp_simpy.plots.month import draw_days
 from cgrsp_simpy.plots.parts import intervals
+from cgrsp_simpy.plots.studies import draw_days
 from cgrsp_simpy.plots.style import MISSED
 from cgrsp_simpy.rental.record import METRICS
 

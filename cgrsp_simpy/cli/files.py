@@ -9,9 +9,8 @@ from pathlib import Path
 import cgrsp_simpy as cg
 from cgrsp_simpy.base.checks import check_whole, require
 from cgrsp_simpy.base.files import is_there, write_whole
-from cgrsp_simpy.cli.answers import Answer
 from cgrsp_simpy.cli.options import add_options, add_words
-from cgrsp_simpy.cli.parsing import Command
+from cgrsp_simpy.cli.parsing import Answer, Command
 from cgrsp_simpy.cli.scenarios import Worded
 from cgrsp_simpy.decide.verify import Again, verify
 from cgrsp_simpy.hgsp.instance import write_instance

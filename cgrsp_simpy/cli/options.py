@@ -17,7 +17,7 @@ from cgrsp_simpy.base.checks import (
     require,
 )
 from cgrsp_simpy.base.table import Table
-from cgrsp_simpy.cli.answers import Answer, formatted
+from cgrsp_simpy.cli.parsing import Answer, formatted
 from cgrsp_simpy.cli.scenarios import NAMES, RENTAL_NAMES, Worded, value_of
 from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.studies.study import Results, failure_lines
@@ -62,9 +62,9 @@ def add_scenario(
     parser.add_argument("scenario", metavar="SCENARIO", help=names)
     words = (
         "parameter and its value, such as slots=7 or terms.warm_s=60; cgrsp"
-        " parameters SCENARIO lists them{more and f'; {more}'}"
+        " parameters SCENARIO lists them"
     )
-    add_words(parser, words)
+    add_words(parser, "; ".join(filter(None, [words, more])))
 
 
 def add_words(parser: argparse.ArgumentParser, text: str) -> None:
@@ -76,9 +76,9 @@ def add_policies(parser: argparse.ArgumentParser, default: str = "") -> None:
     """Add the option for several policies."""
     text = (
         "policies, with parameters as in rh:reserve=2, or from a script as in"
-        " own.py:function; cgrsp policies SCENARIO lists them{default and f'"
-        " (default: {default})'}"
+        " own.py:function; cgrsp policies SCENARIO lists them"
     )
+    text += f" (default: {default})" if default else ""
     add_options(parser, ("--policies P,P", policies_of, text))
 
 

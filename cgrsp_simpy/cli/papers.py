@@ -13,7 +13,6 @@ from typing import Any
 from cgrsp_simpy.base.checks import InputError, check_one_of, check_whole, require
 from cgrsp_simpy.base.parameters import hints
 from cgrsp_simpy.base.table import Table, cells_of, document
-from cgrsp_simpy.cli.answers import FORMATS, Answer, formatted
 from cgrsp_simpy.cli.options import (
     add_options,
     add_policies,
@@ -23,7 +22,7 @@ from cgrsp_simpy.cli.options import (
     style_of,
     styles,
 )
-from cgrsp_simpy.cli.parsing import Command
+from cgrsp_simpy.cli.parsing import FORMATS, Answer, Command, formatted
 from cgrsp_simpy.cli.scenarios import Worded, split, value_of
 from cgrsp_simpy.papers import ledger
 from cgrsp_simpy.papers.catalogue import PAPERS, Paper, make_all, with_seeds

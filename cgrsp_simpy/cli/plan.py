@@ -12,9 +12,8 @@ import numpy as np
 
 from cgrsp_simpy.base.checks import InputError, check_number, read_as, require
 from cgrsp_simpy.base.table import Table, document
-from cgrsp_simpy.cli.answers import Answer, formatted
 from cgrsp_simpy.cli.options import add_options, add_policies, add_words, checked
-from cgrsp_simpy.cli.parsing import Command
+from cgrsp_simpy.cli.parsing import Answer, Command, formatted
 from cgrsp_simpy.cli.scenarios import Worded
 from cgrsp_simpy.studies.study import many
 from cgrsp_simpy.waiting.formulas import OBJECTIVES, analyze, optimum

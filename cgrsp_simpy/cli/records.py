@@ -13,9 +13,8 @@ from cgrsp_simpy.base.checks import require
 from cgrsp_simpy.base.files import write_whole
 from cgrsp_simpy.base.metric import summed
 from cgrsp_simpy.base.table import Table, cells_of, document, short_text
-from cgrsp_simpy.cli.answers import Answer, formatted
 from cgrsp_simpy.cli.options import add_options, add_policies, add_words, check_work
-from cgrsp_simpy.cli.parsing import Command
+from cgrsp_simpy.cli.parsing import Answer, Command, formatted
 from cgrsp_simpy.cli.scenarios import Worded
 from cgrsp_simpy.cluster.policies import SCHEDULERS
 from cgrsp_simpy.cluster.replay import FLOOR, ORDERED, Replay, replay

@@ -707,7 +707,9 @@ BINS: dict[str, tuple[str, dict[str, float]]] = {
 SHOWN = 1500  # needs in the scatter, the most frequent ones
 
 
-@numbered(15, "The workload", lambda runs: runs.description, options=_options, size=(6.3, 5.0))
+@numbered(
+    15, "The workload", lambda runs: runs.description, options=_options, size=(6.3, 5.0)
+)
 def features(runs: Runs) -> list[Row]:
     """Gaps and running times compared with exponential ones, short jobs, and needs."""
     submit_s, run_s, cores, memory_gb = runs.workload.columns
@@ -1045,11 +1047,12 @@ def _intro(runs: Runs) -> list[str]:
             " papers figures waiting --out figures/waiting`."
         ),
         (
-            f"Figures 15 to 22: {runs.description}. One run each, of {runs.source.jobs:,} jobs"
-            f" (Figure 17: {runs.few.jobs:,}), with intervals from its batches. All"
-            " lines share the jobs, so that a difference between two is much surer"
-            " than either: bars are of differences. Figure 17, event by event, is of"
-            " too few days: most of its intervals exceed the differences."
+            f"Figures 15 to 22: {runs.description}. One run each, of"
+            f" {runs.source.jobs:,} jobs (Figure 17: {runs.few.jobs:,}), with intervals"
+            " from its batches. All lines share the jobs, so that a difference between"
+            " two is much surer than either: bars are of differences. Figure 17, event"
+            " by event, is of too few days: most of its intervals exceed the"
+            " differences."
         ),
     ]
 

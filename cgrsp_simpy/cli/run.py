@@ -42,11 +42,16 @@ from cgrsp_simpy.engine.events import Listener
 from cgrsp_simpy.engine.recorder import ModelRecorder, page_path
 from cgrsp_simpy.engine.stepping import steps
 from cgrsp_simpy.rental.scenario import Scenario
-from cgrsp_simpy.studies.compare import by_column, compare
+from cgrsp_simpy.studies.compare import (
+    by_column,
+    compare,
+    points_of,
+    scenarios_of,
+    sweep,
+)
 from cgrsp_simpy.studies.function import FunctionModel
 from cgrsp_simpy.studies.replicate import check_policies, label
 from cgrsp_simpy.studies.subject import Subject, subject_of
-from cgrsp_simpy.studies.sweep import points_of, scenarios_of, sweep
 
 # Suffix of a picture -> metadata without the date, so that the same run gives the same
 # bytes.

@@ -18,8 +18,7 @@ from cgrsp_simpy.cli.options import add_options
 from cgrsp_simpy.cli.parameters import summary
 from cgrsp_simpy.cli.parsing import Answer, Command
 from cgrsp_simpy.exercises import browser
-from cgrsp_simpy.exercises.assignments import assignment_text
-from cgrsp_simpy.exercises.pages import notebook_text, slides
+from cgrsp_simpy.exercises.pages import assignment_text, notebook_text, slides
 
 log = logging.getLogger(__name__)
 PACKAGE = Path(__file__).parents[1]

@@ -15,8 +15,13 @@ from matplotlib.patches import Patch
 
 from cgrsp_simpy.analysis import metrics
 from cgrsp_simpy.base.checks import require
-from cgrsp_simpy.base.steps import averages, summed_steps
-from cgrsp_simpy.base.timeline import PHASES, Timeline, timeline_of
+from cgrsp_simpy.base.timeline import (
+    PHASES,
+    Timeline,
+    averages,
+    summed_steps,
+    timeline_of,
+)
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.plots.data import Drawn, named, runs_of, time_unit
 from cgrsp_simpy.plots.labels import Mark, label_marks

@@ -26,7 +26,7 @@ from cgrsp_simpy.plots.figure import (
     where,
 )
 from cgrsp_simpy.plots.style import LOOKS
-from cgrsp_simpy.studies.sweep import sweep
+from cgrsp_simpy.studies.compare import sweep
 
 # requests per second and tokens per request as in Azure's code log of 2023
 LIKE_AZURE = Offered(

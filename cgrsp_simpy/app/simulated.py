@@ -62,10 +62,13 @@ def cluster_page() -> None:
     def show() -> None:
         pictures(scenario, schedulers, "cluster")
         st.header("Schedulers on the same jobs")
-        label = "Schedulers: the first is compared with each other one"
         compared(
             scenario,
-            policies_of("cluster", scenario, label),
+            policies_of(
+                "cluster",
+                scenario,
+                "Schedulers: the first is compared with each other one",
+            ),
             seeds_of("cluster", 20, 5),
             report.tested[:2],
         )

@@ -176,11 +176,15 @@ def overview() -> str:
     for verb, (_, summary) in VERBS.items():
         lines += [f"  {verb}", *wrapped(summary, "      ")]
     lines += ["", "cgrsp VERB -h is the help of a verb; cgrsp --version the version."]
-    completion = (
-        "cgrsp --completion SHELL prints the completion for bash, zsh or tcsh (needs"
-        " the extra completion)."
+    return "\n".join(
+        [
+            *lines,
+            *wrapped(
+                "cgrsp --completion SHELL prints the completion for bash, zsh or tcsh"
+                " (needs the extra completion)."
+            ),
+        ]
     )
-    return "\n".join([*lines, *wrapped(completion)])
 
 
 WORDS = """
@@ -217,8 +221,9 @@ def completion(shell: str) -> str:
     try:
         shtab: Any = import_module("shtab")
     except ImportError:
-        needed = 'completion needs shtab: pip install ".[completion]" in a clone'
-        raise InputError(needed) from None
+        raise InputError(
+            'completion needs shtab: pip install ".[completion]" in a clone'
+        ) from None
     shells = shtab.SUPPORTED_SHELLS
     check_one_of("--completion", shell, shells)
     parser = argparse.ArgumentParser(prog="cgrsp")

@@ -62,23 +62,30 @@ Row = dict[str, Any]
 
 
 def _add_bound(parser: argparse.ArgumentParser) -> None:
-    more = "with --objective cost also prices.price_miss and the other prices"
-    add_scenario(parser, more, RENTAL_NAMES)
+    add_scenario(
+        parser,
+        "with --objective cost also prices.price_miss and the other prices",
+        RENTAL_NAMES,
+    )
     objectives = parser.add_argument_group("objective")
     knots = (
         "minutes between the knots of the price function (default:"
         f" {BIN_S / 60:g}; unused with few jobs)"
     )
-    known = (
-        f"compute the optimum with all draws known, for at most {MOST_JOBS} jobs,"
-        " instead of the bound"
-    )
-    both = "compute the least misses at every mean wait, and compare policies with it"
     add_options(
         objectives,
         ("--objective NAME", str, f"{', '.join(UNITS)} (default: mix)"),
-        ("--clairvoyant", bool, known),
-        ("--frontier", bool, both),
+        (
+            "--clairvoyant",
+            bool,
+            f"compute the optimum with all draws known, for at most {MOST_JOBS} jobs,"
+            " instead of the bound",
+        ),
+        (
+            "--frontier",
+            bool,
+            "compute the least misses at every mean wait, and compare policies with it",
+        ),
     )
     add_options(parser, ("--bin MIN", float, knots))
     add_policies(parser, f"for the frontier: {ON_FRONTIER}")
@@ -171,8 +178,11 @@ def _bounded(
         f"no policy has less than {least} {UNITS[objective]}, in the mean over the"
         " draws"
     )
-    title = f"{scenario.name}: {heading if known else NONE_KNOWN}"
-    table = Table(title, cells_of(rows), "\n".join(notes))
+    table = Table(
+        f"{scenario.name}: {heading if known else NONE_KNOWN}",
+        cells_of(rows),
+        "\n".join(notes),
+    )
     content = document(
         scenario.name,
         rows,
@@ -268,8 +278,9 @@ def _frontier(
     if args.report is not None:
         from cgrsp_simpy.decide import figures  # loads matplotlib
 
-        note = f"{scenario.name}, {many(len(seeds), 'seed')}, {LUCKS} draws of each"
-        figures.frontier(note).write(Path(args.report), rows)
+        figures.frontier(
+            f"{scenario.name}, {many(len(seeds), 'seed')}, {LUCKS} draws of each"
+        ).write(Path(args.report), rows)
         log.info("the figure is in %s", args.report)
     least = [
         {"price_min_a_pct": "inf" if price == inf else price, **plain_mean(value)}
@@ -335,10 +346,14 @@ def _frontier_tables(name: str, rows: Sequence[Row], found: Frontier) -> list[Ta
         f" {many(len(found.seeds), 'seed')}, prices in bins of {found.bin_s / 60:g} min"
     )
     spread = ", ± 95 % over seeds" if len(found.seeds) > 1 else ""
-    note = f"means over {LUCKS} draws of each seed's arrivals{spread}; -: {NONE_KNOWN}"
     return [
         Table(heading, cells_of(corners)),
-        Table("policies", cells_of(policies), note),
+        Table(
+            "policies",
+            cells_of(policies),
+            f"means over {LUCKS} draws of each seed's arrivals{spread};"
+            f" -: {NONE_KNOWN}",
+        ),
     ]
 
 
@@ -352,20 +367,23 @@ def _spread(row: Row, figure: str) -> str:
 
 
 def _add_advise(parser: argparse.ArgumentParser) -> None:
-    more = (
+    add_scenario(
+        parser,
         "also prices.price_miss, prices.price_late, prices.price_wait and"
         " prices.price_slot (USD), which determine the ranking; and spot.share"
         " and spot.per_h, to try spot instances at a share of the price, with"
-        " interruptions"
+        " interruptions",
+        RENTAL_NAMES,
     )
-    add_scenario(parser, more, RENTAL_NAMES)
     add_policies(parser, f"{','.join(POLICIES)}; the first is the one in use")
-    target = (
-        "limits to satisfy with the smallest change, such as miss<=1%%,p95_wait<=30"
-    )
     add_options(
         parser,
-        ("--target FIGURE<=X", str, target),
+        (
+            "--target FIGURE<=X",
+            str,
+            "limits to satisfy with the smallest change, such as"
+            " miss<=1%%,p95_wait<=30",
+        ),
         (
             "--budget USD",
             float,
@@ -378,8 +396,14 @@ def _add_advise(parser: argparse.ArgumentParser) -> None:
             1.0,
         ),
     )
-    report = "write a printable report with its figures and CSV files into DIR"
-    add_options(parser, ("--report DIR", str, report))
+    add_options(
+        parser,
+        (
+            "--report DIR",
+            str,
+            "write a printable report with its figures and CSV files into DIR",
+        ),
+    )
     add_study(parser, 20)
 
 
@@ -393,11 +417,13 @@ def _advise(args: argparse.Namespace) -> Answer:
     if folder is not None:
         check_folder(folder)
     both = len(spot_words) in (0, len(fields(Spot)))
-    allowed = (
+    require(
+        both,
+        "parameters of spot",
+        spot_words,
         "spot.share and spot.per_h, both or neither, such as spot.share=.4"
-        " spot.per_h=.2"
+        " spot.per_h=.2",
     )
-    require(both, "parameters of spot", spot_words, allowed)
     runs = SEARCHED * len(policies) + 3 * len(seeds)
     check_work(args, subject_of(scenario).work * runs)
     advice = advise(
@@ -437,8 +463,11 @@ def _advise(args: argparse.Namespace) -> Answer:
 
 def _load(text: str) -> float:
     """Parse a factor, or a change in per cent."""
-    message = f"{text!r} must be a factor or a percentage increase, such as 1.3 or +30%"
-    number = read_as(float, text.rstrip("%"), message)
+    number = read_as(
+        float,
+        text.rstrip("%"),
+        f"{text!r} must be a factor or a percentage increase, such as 1.3 or +30%",
+    )
     return 1 + number / 100 if text.endswith("%") else number
 
 

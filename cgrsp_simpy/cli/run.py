@@ -334,16 +334,20 @@ def _add_compare(parser: argparse.ArgumentParser) -> None:
     add_scenario(parser, "for a function, several values are compared: tellers=2,3")
     add_policies(parser)
     add_study(parser, 10)
-    precision = (
-        "add seeds until the 95 %% half width is at most R times the mean, such"
-        " as 0.05 for the main figure, or wait_min=0.1,miss_pct=0.1"
-    )
-    gap = "for rented slots: report how far each policy is above the lower bound"
     add_options(
         parser,
         ("--by COLUMN", str, "report figures per value of a column of the log"),
-        ("--precision R", str, precision),
-        ("--gap", bool, gap),
+        (
+            "--precision R",
+            str,
+            "add seeds until the 95 %% half width is at most R times the mean, such"
+            " as 0.05 for the main figure, or wait_min=0.1,miss_pct=0.1",
+        ),
+        (
+            "--gap",
+            bool,
+            "for rented slots: report how far each policy is above the lower bound",
+        ),
     )
 
 
@@ -367,8 +371,12 @@ def _compare(args: argparse.Namespace) -> Answer:
         rows = by_column(scenario, named, seeds, args.by)
         return grouped_answer(args, worded, rows, [*named], [*seeds])
     if args.gap:
-        allowed = f"of rented slots with --gap: {RENTAL_NAMES}"
-        require(isinstance(scenario, Scenario), "scenario", args.scenario, allowed)
+        require(
+            isinstance(scenario, Scenario),
+            "scenario",
+            args.scenario,
+            f"of rented slots with --gap: {RENTAL_NAMES}",
+        )
         check_proved(scenario)
         runs = LUCKS * len(policies) * len(seeds)
         check_bounds(args, scenario, 2 * len(seeds), runs)

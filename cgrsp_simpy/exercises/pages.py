@@ -138,8 +138,10 @@ def _docstring(source: str) -> str | None:
 
 
 def _needed(package: str) -> Any:
-    message = f'notebooks and slides need {package}: pip install ".[teach]" in a clone'
-    return needed(package, message)
+    return needed(
+        package,
+        f'notebooks and slides need {package}: pip install ".[teach]" in a clone',
+    )
 
 
 # ---- assignments for nbgrader ----

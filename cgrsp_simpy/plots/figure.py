@@ -439,8 +439,12 @@ def _check_tex(canvas: Canvas) -> None:
     """Raise InputError for texts in which LaTeX would find commands in a PGF."""
     for text in canvas.findobj(Text):
         if not text.get_parse_math() and re.search(r"[\\${}]", text.get_text()):
-            allowed = r"text without \, $, { and }, which LaTeX interprets as commands"
-            require(False, "pgf: text", text.get_text(), allowed)
+            require(
+                False,
+                "pgf: text",
+                text.get_text(),
+                r"text without \, $, { and }, which LaTeX interprets as commands",
+            )
 
 
 def _saved(canvas: Canvas, ending: str) -> bytes:

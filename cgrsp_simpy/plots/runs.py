@@ -272,8 +272,7 @@ def monitor(run: Any, name: str, ax: Axes | None = None, **style: Any) -> Axes:
     run: run of a function with `@cg.model`, with records. style: style of the lines.
     Raises InputError for any other run or an unknown monitor.
     """
-    allowed = "a run of a function with @cg.model"
-    require(hasattr(run, "recorded"), "run", run, allowed)
+    require(hasattr(run, "recorded"), "run", run, "a run of a function with @cg.model")
     ax = axes(ax)
     series = {what: run.series(name, what) for what in run.recorded(name)}
     unit, unit_name = time_unit(run.plan.end_s)
@@ -314,8 +313,9 @@ def welch(warm_up: Any, ax: Axes | None = None, **style: Any) -> Axes:
     warm_up: result of `cg.warm_up_time`. style: style of the lines. Source: Law,
     Simulation Modeling and Analysis, Section 9.5.1.
     """
-    allowed = "what cg.warm_up_time returns"
-    require(hasattr(warm_up, "means"), "warm_up", warm_up, allowed)
+    require(
+        hasattr(warm_up, "means"), "warm_up", warm_up, "what cg.warm_up_time returns"
+    )
     ax = axes(ax)
     window = max(1, len(warm_up.means) // 20)
     means = np.array(
@@ -331,8 +331,12 @@ def welch(warm_up: Any, ax: Axes | None = None, **style: Any) -> Axes:
         (means, {"color": looks(["mean"])[0].colour, "label": "moving average"}),
     ):
         ax.plot(times, values, **merged(usual, style, Line2D))
-    end = f"suggested warm-up: {warm_up.time:g}"
-    ax.axvline(warm_up.time, color="0.2", linestyle="--", label=end)
+    ax.axvline(
+        warm_up.time,
+        color="0.2",
+        linestyle="--",
+        label=f"suggested warm-up: {warm_up.time:g}",
+    )
     ax.set(xlabel="time", ylabel=warm_up.figure, xlim=(0, times[-1]))
     legend_above(ax, ax.get_lines())
     return ax

@@ -125,8 +125,12 @@ def sweep_lines(
     points = list(sweep)
     varied = list(points[0][0]) if points else []
     require(len(varied) > 0, "sweep", varied, "a sweep over at least one parameter")
-    allowed = f"one of the parameters that vary: {', '.join(varied)}"
-    require(over is not None or len(varied) == 1, "over", over, allowed)
+    require(
+        over is not None or len(varied) == 1,
+        "over",
+        over,
+        f"one of the parameters that vary: {', '.join(varied)}",
+    )
     over = varied[0] if over is None else over
     check_one_of("parameter", over, varied)
     x = list(dict.fromkeys(point[over] for point, _ in points))

@@ -149,13 +149,19 @@ def _precision(
     for figure, width in wanted.items():
         check_judged("figure of precision", figure, subject_of(scenario).report)
         check_number("precision", width, above=0)
-        share = (
+        require(
+            width <= 1,
+            "precision",
+            width,
             f"a share of the mean, at most 1: write {width / 100:g} for {width:g} per"
-            " cent"
+            " cent",
         )
-        require(width <= 1, "precision", width, share)
-    days = "omitted if a market is replayed: additional seeds start on the same days"
-    require(not (wanted and subject_of(scenario).common), "precision", precision, days)
+    require(
+        not (wanted and subject_of(scenario).common),
+        "precision",
+        precision,
+        "omitted if a market is replayed: additional seeds start on the same days",
+    )
     require(
         not wanted or len(seeds) > 1,
         "seeds",
@@ -323,11 +329,13 @@ def select(
     """
     scenario = checked_model(scenario)
     named = check_policies(policies, scenario)
-    once = (
+    require(
+        not subject_of(scenario).common,
+        "scenario",
+        scenario.name,
         "a scenario with independent seeds: here, additional seeds start on the same"
-        f" {subject_of(scenario).common}"
+        f" {subject_of(scenario).common}",
     )
-    require(not subject_of(scenario).common, "scenario", scenario.name, once)
     report = subject_of(scenario).report
     figure = report.precise if figure is None else figure
     check_judged("figure", figure, report)
@@ -382,12 +390,12 @@ def sweep(
     directory; WorkerError if the executor fails.
     """
     scenario = as_model(scenario)
-    order = (
-        "a scenario or a function that returns one; the call is sweep(scenario,"
-        " grid, policies, seeds)"
-    )
     require(
-        isinstance(scenario, Model) or callable(scenario), "scenario", scenario, order
+        isinstance(scenario, Model) or callable(scenario),
+        "scenario",
+        scenario,
+        "a scenario or a function that returns one; the call is sweep(scenario,"
+        " grid, policies, seeds)",
     )
     if policies is not None and not isinstance(policies, Mapping):
         policies = entries_of("policies", policies, "a list of policies")

@@ -266,11 +266,12 @@ def _(rows: list[Row]) -> str:
                 [*cells, f"{published:+g} %" if published else "", ranks.get(name, "")]
             )
         lines[-len(own)][-1] += f" (critical difference {test.critical_difference:.1f})"
-    head = (
+    return markdown(
         "tasks | search | instances | makespan over the bound | to random-search"
-        " | to worl-rtgs | published | mean rank"
+        " | to worl-rtgs | published | mean rank",
+        2,
+        lines,
     )
-    return markdown(head, 2, lines)
 
 
 @FIGURES.add(
@@ -566,8 +567,11 @@ def coefficients(runs: Runs) -> list[Row]:
 
 
 def _coefficients(row: Row) -> Row:
-    graph = f"er:n={SIZES[row['size']][0]},degree={row['degree']},times={row['size']}"
-    problem = Scenario(graph, Servers(row["gpus"]), row["state"]).problem()
+    problem = Scenario(
+        f"er:n={SIZES[row['size']][0]},degree={row['degree']},times={row['size']}",
+        Servers(row["gpus"]),
+        row["state"],
+    ).problem()
     found = correlate(problem, 1000, 0, CONCENTRATIONS[row["plans"]])
     return {"pearson": found.pearson, "spearman": found.spearman}
 

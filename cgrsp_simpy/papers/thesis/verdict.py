@@ -386,9 +386,16 @@ def _event_utilisation(table: str) -> Iterator[Judged]:
             " time"
         )
         verdict = REPRODUCED if abs(z) <= z_limit(len(values)) else DIFFERENT
-        ours = f"{values[0]:.2f} ({over_time:.1f})"
         yield Judged(
-            table, row, column, "", cells[place], ours, n=1, verdict=verdict, note=note
+            table,
+            row,
+            column,
+            "",
+            cells[place],
+            f"{values[0]:.2f} ({over_time:.1f})",
+            n=1,
+            verdict=verdict,
+            note=note,
         )
 
 

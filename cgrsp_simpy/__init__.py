@@ -56,10 +56,9 @@ from cgrsp_simpy.rental.workload import (
     LoggedWorkload,
     PoissonWorkload,
 )
-from cgrsp_simpy.studies.compare import compare, select
+from cgrsp_simpy.studies.compare import compare, select, sweep
 from cgrsp_simpy.studies.function import model
 from cgrsp_simpy.studies.replicate import simulate, step_through
-from cgrsp_simpy.studies.sweep import sweep
 from cgrsp_simpy.studies.warm_up import warm_up_time
 
 if TYPE_CHECKING:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cgrsp_simpy.base.steps import counted
-from cgrsp_simpy.base.timeline import Timed, Timeline, timeline_of
+from cgrsp_simpy.base.timeline import Timed, Timeline, counted, timeline_of
 
 
 def queue_length(run: Timed | Timeline) -> tuple[np.ndarray, np.ndarray]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from cgrsp_simpy.analysis.solver import SolverError
-from cgrsp_simpy.app import advice, cluster, comparison, day, own_or_rent
+from cgrsp_simpy.app import advice, own_or_rent, simulated
 from cgrsp_simpy.app.parts import plain
 from cgrsp_simpy.base.checks import InputError
 from cgrsp_simpy.base.policy import PolicyError
@@ -14,14 +14,14 @@ from cgrsp_simpy.studies.executors import WorkerError
 # page, question and task by name
 PAGES = {
     "A day": (
-        day.page,
+        simulated.day_page,
         "How do waiting times depend on the policy and on the number of slots?",
         "Reduce the slots from 5 to 4 and compare the new row of the table with the one"
         " before the change. Then select `edf` next to the policy: do fewer jobs miss"
         " their deadlines?",
     ),
     "Compare policies": (
-        comparison.page,
+        simulated.comparison_page,
         "Which policy misses the fewest deadlines on the same days?",
         "Compare the policies on 10 days. Which intervals overlap? Increase the seeds"
         " until you can name the best policy, and explain why more seeds help.",
@@ -40,7 +40,7 @@ PAGES = {
         " day: does the advice still recommend more slots? Repeat it for your log.",
     ),
     "A cluster": (
-        cluster.page,
+        simulated.cluster_page,
         "How much load can a cluster carry under FIFO and under backfilling (EASY)?",
         "Increase the offered load from 0.6 in steps of 0.05. From which load on does"
         " FIFO's queue grow without end, and from which load on EASY's?",

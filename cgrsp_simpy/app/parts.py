@@ -17,7 +17,7 @@ from cgrsp_simpy.base.checks import require
 from cgrsp_simpy.base.table import rounded, visible
 from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.plots import gantt, policy_bars, queue_length, slot_timeline, styled
-from cgrsp_simpy.plots.player import player_page
+from cgrsp_simpy.plots.animation import player_page
 from cgrsp_simpy.rental.days import day
 from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.rental.workload import DAYS
@@ -122,7 +122,7 @@ def compared(
         draw(column, policy_bars, study, metric)
 
 
-def beside_of(
+def one_or_two_of(
     label: str, names: Iterable[str], key: str, first: str, second: str = NONE
 ) -> list[str]:
     """Select one or two policies. key: the widget's; first, second: initial choices."""

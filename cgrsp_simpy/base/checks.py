@@ -127,8 +127,12 @@ def set_columns(made: Any, kinds: Mapping[str, Any], row: str = "job") -> None:
     for name, kind in kinds.items():
         values = numbers(name, getattr(made, name), kind, f"numbers, one per {row}")
         number = values.size if number is None else number
-        allowed = f"({number},), one per {row}"
-        require(values.shape == (number,), f"shape of {name}", values.shape, allowed)
+        require(
+            values.shape == (number,),
+            f"shape of {name}",
+            values.shape,
+            f"({number},), one per {row}",
+        )
         object.__setattr__(made, name, values)
 
 

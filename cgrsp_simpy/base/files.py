@@ -224,8 +224,12 @@ def csv_rows(
     with text_of(path) as file:
         table = csv.DictReader(file)
         header = [(also or {}).get(name, name) for name in table.fieldnames or ()]
-        allowed = f"a list that includes {','.join(columns)}"
-        require(not {*columns}.difference(header), "columns", ",".join(header), allowed)
+        require(
+            not {*columns}.difference(header),
+            "columns",
+            ",".join(header),
+            f"a list that includes {','.join(columns)}",
+        )
         for name, times in Counter(header).items():
             require(
                 times == 1,

@@ -28,8 +28,8 @@ from cgrsp_simpy.base.checks import InputError, check_one_of, check_whole, neare
 from cgrsp_simpy.base.files import large_files
 from cgrsp_simpy.base.policy import PolicyError
 from cgrsp_simpy.base.table import progress, visible
-from cgrsp_simpy.cli.answers import Answer
 from cgrsp_simpy.cli.parsing import (
+    Answer,
     Command,
     Parser,
     fill,
@@ -51,13 +51,13 @@ VERBS = {  # verb -> module of this package, loaded on use, and its summary
         " processes, resources and source.",
     ),
     "compare": (
-        "studies",
+        "run",
         "Compare policies, or alternatives of a function, on the same "
         "seeds: means with 95 % intervals, and paired tests against the "
         "first.",
     ),
     "sweep": (
-        "studies",
+        "run",
         "Compare policies at every point of a grid: parameters with several"
         " values, such as slots=4,5,6 or rh:reserve=0,1.",
     ),
@@ -71,7 +71,7 @@ VERBS = {  # verb -> module of this package, loaded on use, and its summary
         "List the policies of a scenario with their parameters.",
     ),
     "advise": (
-        "advise",
+        "decisions",
         "Recommend a policy, a number of slots and GPU types, in USD per day.",
     ),
     "next": (
@@ -85,7 +85,7 @@ VERBS = {  # verb -> module of this package, loaded on use, and its summary
         " another policy or a later hour would change.",
     ),
     "bound": (
-        "bound",
+        "decisions",
         "Compute a lower bound for all policies on a scenario of rented slots.",
     ),
     "plan": (
@@ -176,11 +176,15 @@ def overview() -> str:
     for verb, (_, summary) in VERBS.items():
         lines += [f"  {verb}", *wrapped(summary, "      ")]
     lines += ["", "cgrsp VERB -h is the help of a verb; cgrsp --version the version."]
-    completion = (
-        "cgrsp --completion SHELL prints the completion for bash, zsh or tcsh (needs"
-        " the extra completion)."
+    return "\n".join(
+        [
+            *lines,
+            *wrapped(
+                "cgrsp --completion SHELL prints the completion for bash, zsh or tcsh"
+                " (needs the extra completion)."
+            ),
+        ]
     )
-    return "\n".join([*lines, *wrapped(completion)])
 
 
 WORDS = """
@@ -217,8 +221,9 @@ def completion(shell: str) -> str:
     try:
         shtab: Any = import_module("shtab")
     except ImportError:
-        needed = 'completion needs shtab: pip install ".[completion]" in a clone'
-        raise InputError(needed) from None
+        raise InputError(
+            'completion needs shtab: pip install ".[completion]" in a clone'
+        ) from None
     shells = shtab.SUPPORTED_SHELLS
     check_one_of("--completion", shell, shells)
     parser = argparse.ArgumentParser(prog="cgrsp")

@@ -9,9 +9,8 @@ from pathlib import Path
 import cgrsp_simpy as cg
 from cgrsp_simpy.base.checks import check_whole, require
 from cgrsp_simpy.base.files import is_there, write_whole
-from cgrsp_simpy.cli.answers import Answer
 from cgrsp_simpy.cli.options import add_options, add_words
-from cgrsp_simpy.cli.parsing import Command
+from cgrsp_simpy.cli.parsing import Answer, Command
 from cgrsp_simpy.cli.scenarios import Worded
 from cgrsp_simpy.decide.verify import Again, verify
 from cgrsp_simpy.hgsp.instance import write_instance
@@ -60,13 +59,18 @@ def _verify(args: argparse.Namespace) -> Answer:
 
 
 def _add_sample(parser: argparse.ArgumentParser) -> None:
-    file = "file to write; an existing file is not overwritten"
-    parser.add_argument("file", metavar="FILE.csv", help=file)
-    scenario = (
-        "hgsp or hgsp:LEVEL, to write its tasks instead of a log (default: a log"
-        " of 600 jobs over two days)"
+    parser.add_argument(
+        "file",
+        metavar="FILE.csv",
+        help="file to write; an existing file is not overwritten",
     )
-    parser.add_argument("scenario", nargs="?", metavar="SCENARIO", help=scenario)
+    parser.add_argument(
+        "scenario",
+        nargs="?",
+        metavar="SCENARIO",
+        help="hgsp or hgsp:LEVEL, to write its tasks instead of a log (default: a log"
+        " of 600 jobs over two days)",
+    )
     add_words(parser, "parameters of the level, such as source.tasks=50")
     add_options(parser, ("--seed N", int, "seed of the tasks (default: 0)"))
 
@@ -84,8 +88,12 @@ def _sample(args: argparse.Namespace) -> Answer:
     )
     text = (files("cgrsp_simpy") / "data" / "studio.csv").read_bytes()
     if not (file.is_file() and file.read_bytes() == text):
-        allowed = "a file that does not exist yet, or this log"
-        require(not is_there(file), "FILE.csv", args.file, allowed)
+        require(
+            not is_there(file),
+            "FILE.csv",
+            args.file,
+            "a file that does not exist yet, or this log",
+        )
         write_whole(file, text)
     columns, *jobs = text.decode().splitlines()
     return Answer(f"{file}: {len(jobs)} generated jobs; columns {columns}")

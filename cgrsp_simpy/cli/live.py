@@ -12,7 +12,6 @@ from typing import Any
 from cgrsp_simpy.base.checks import InputError, require
 from cgrsp_simpy.base.files import faults_of
 from cgrsp_simpy.base.table import Table, cells_of, document
-from cgrsp_simpy.cli.answers import Answer, formatted
 from cgrsp_simpy.cli.options import (
     add_options,
     add_policies,
@@ -22,7 +21,7 @@ from cgrsp_simpy.cli.options import (
     policies_of,
     seeds_of,
 )
-from cgrsp_simpy.cli.parsing import Command
+from cgrsp_simpy.cli.parsing import Answer, Command, formatted
 from cgrsp_simpy.cli.scenarios import RENTAL_NAMES, Worded
 from cgrsp_simpy.decide.live import PARTS, forecast, next_dispatches
 from cgrsp_simpy.engine.report import Report

@@ -17,7 +17,7 @@ from cgrsp_simpy.base.checks import (
     require,
 )
 from cgrsp_simpy.base.table import Table
-from cgrsp_simpy.cli.answers import Answer, formatted
+from cgrsp_simpy.cli.parsing import Answer, formatted
 from cgrsp_simpy.cli.scenarios import NAMES, RENTAL_NAMES, Worded, value_of
 from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.studies.study import Results, failure_lines
@@ -60,11 +60,19 @@ def add_scenario(
 ) -> None:
     """Add the arguments for scenario and words; more, names: additional help texts."""
     parser.add_argument("scenario", metavar="SCENARIO", help=names)
-    words = (
-        "parameter and its value, such as slots=7 or terms.warm_s=60; cgrsp"
-        " parameters SCENARIO lists them{more and f'; {more}'}"
+    add_words(
+        parser,
+        "; ".join(
+            filter(
+                None,
+                [
+                    "parameter and its value, such as slots=7 or terms.warm_s=60; cgrsp"
+                    " parameters SCENARIO lists them",
+                    more,
+                ],
+            )
+        ),
     )
-    add_words(parser, words)
 
 
 def add_words(parser: argparse.ArgumentParser, text: str) -> None:
@@ -76,9 +84,9 @@ def add_policies(parser: argparse.ArgumentParser, default: str = "") -> None:
     """Add the option for several policies."""
     text = (
         "policies, with parameters as in rh:reserve=2, or from a script as in"
-        " own.py:function; cgrsp policies SCENARIO lists them{default and f'"
-        " (default: {default})'}"
+        " own.py:function; cgrsp policies SCENARIO lists them"
     )
+    text += f" (default: {default})" if default else ""
     add_options(parser, ("--policies P,P", policies_of, text))
 
 
@@ -89,10 +97,12 @@ def policies_given(args: argparse.Namespace, subject: Subject) -> list[str]:
     policies = [*subject.default_policies()]
     for name, reason in subject.left_out().items():
         log.warning("%s is left out: %s", name, reason)
-    allowed = (
-        "at least one policy: no default policy of the scenario can be compared here"
+    require(
+        bool(policies),
+        "--policies",
+        policies,
+        "at least one policy: no default policy of the scenario can be compared here",
     )
-    require(bool(policies), "--policies", policies, allowed)
     return policies
 
 
@@ -110,13 +120,24 @@ def rental_of(args: argparse.Namespace, verb: str) -> Worded:
 
 def add_study(parser: argparse.ArgumentParser, number: int, out: bool = True) -> None:
     """Add the options of a study: the number of replications and their directory."""
-    seeds = (
-        f"replications: their number, or FROM:TO, such as 100:130 (default: {number})"
+    add_options(
+        parser,
+        (
+            "--seeds N",
+            checked(_seeds),
+            "replications: their number, or FROM:TO, such as 100:130"
+            f" (default: {number})",
+        ),
     )
-    add_options(parser, ("--seeds N", checked(_seeds), seeds))
     if out:
-        kept = "save results in DIR; the same command continues an interrupted study"
-        add_options(parser, ("--out DIR", str, kept))
+        add_options(
+            parser,
+            (
+                "--out DIR",
+                str,
+                "save results in DIR; the same command continues an interrupted study",
+            ),
+        )
     parser.set_defaults(usual=number)
 
 

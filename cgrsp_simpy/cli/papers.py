@@ -13,7 +13,6 @@ from typing import Any
 from cgrsp_simpy.base.checks import InputError, check_one_of, check_whole, require
 from cgrsp_simpy.base.parameters import hints
 from cgrsp_simpy.base.table import Table, cells_of, document
-from cgrsp_simpy.cli.answers import FORMATS, Answer, formatted
 from cgrsp_simpy.cli.options import (
     add_options,
     add_policies,
@@ -23,7 +22,7 @@ from cgrsp_simpy.cli.options import (
     style_of,
     styles,
 )
-from cgrsp_simpy.cli.parsing import Command
+from cgrsp_simpy.cli.parsing import FORMATS, Answer, Command, formatted
 from cgrsp_simpy.cli.scenarios import Worded, split, value_of
 from cgrsp_simpy.papers import ledger
 from cgrsp_simpy.papers.catalogue import PAPERS, Paper, make_all, with_seeds
@@ -47,37 +46,52 @@ OTHERS = {"advice": "decide.figures", "frontier": "decide.figures"}
 
 
 def _add_papers(parser: argparse.ArgumentParser) -> None:
-    actions = (
-        "list: papers with their tables and figures; tables, figures: those of a"
+    parser.add_argument(
+        "action",
+        choices=[*ACTIONS],
+        metavar="ACTION",
+        help="list: papers with their tables and figures; tables, figures: those of a"
         " PAPER, or one by its ID; check: ledger of all printed numbers and"
         " claims of the given or all five PAPERs, with a verdict on each (status"
         " 1 if a recorded agreement is lost); all: every table and figure of the"
-        " given or all PAPERs, with a manifest of printed and reproduced values"
-    )
-    parser.add_argument("action", choices=[*ACTIONS], metavar="ACTION", help=actions)
-    words = (
-        f"PAPER is {', '.join(PAPERS)}; list shows every ID; NAME=VALUE sets a"
-        " parameter of tables or figures, such as slots=6 for the thesis,"
-        " trace=LOG for waiting and llm, or jobs=200 for cluster"
+        " given or all PAPERs, with a manifest of printed and reproduced values",
     )
     parser.add_argument(
-        "words", nargs="*", default=[], metavar="PAPER [ID] [NAME=VALUE]", help=words
-    )
-    seeds = "number of replications (default: as printed, or as many as needed)"
-    every = "for check: also print reproduced entries"
-    add_options(parser, ("--seeds N", int, seeds), ("--all", bool, every))
-    add_policies(parser, "the paper's")
-    out = (
-        "output directory of figures and all; for tables of the thesis, directory"
-        " that stores the runs, from which the same command continues"
+        "words",
+        nargs="*",
+        default=[],
+        metavar="PAPER [ID] [NAME=VALUE]",
+        help=f"PAPER is {', '.join(PAPERS)}; list shows every ID; NAME=VALUE sets a"
+        " parameter of tables or figures, such as slots=6 for the thesis,"
+        " trace=LOG for waiting and llm, or jobs=200 for cluster",
     )
     add_options(
         parser,
-        ("--out DIR", str, out),
+        (
+            "--seeds N",
+            int,
+            "number of replications (default: as printed, or as many as needed)",
+        ),
+        ("--all", bool, "for check: also print reproduced entries"),
+    )
+    add_policies(parser, "the paper's")
+    add_options(
+        parser,
+        (
+            "--out DIR",
+            str,
+            "output directory of figures and all; for tables of the thesis, directory"
+            " that stores the runs, from which the same command continues",
+        ),
         ("--style NAME|A=X,B=Y", checked(style_of), styles()),
     )
-    runs = "for figures of the thesis: use the runs that tables thesis --out DIR stored"
-    parser.add_argument("--from", dest="runs_from", metavar="DIR", help=runs)
+    parser.add_argument(
+        "--from",
+        dest="runs_from",
+        metavar="DIR",
+        help="for figures of the thesis: use the runs that tables thesis --out DIR"
+        " stored",
+    )
 
 
 def _papers(args: argparse.Namespace) -> Answer:
@@ -257,8 +271,12 @@ ACTIONS: dict[str, Callable[[argparse.Namespace, Sequence[str]], Answer]] = {
 
 
 def _add_redraw(parser: argparse.ArgumentParser) -> None:
-    files = "CSV files of figures, with their original names"
-    parser.add_argument("files", nargs="+", metavar="FILE.csv", help=files)
+    parser.add_argument(
+        "files",
+        nargs="+",
+        metavar="FILE.csv",
+        help="CSV files of figures, with their original names",
+    )
     add_options(parser, ("--style NAME|A=X,B=Y", checked(style_of), styles()))
 
 
@@ -271,8 +289,12 @@ def _redraw(args: argparse.Namespace) -> Answer:
     drawn = []
     for path in map(Path, args.files):
         prefix = path.stem.partition("_")[0]
-        allowed = f"a CSV file whose name begins with {', '.join(galleries)}"
-        require(prefix in galleries, "FILE.csv", str(path), allowed)
+        require(
+            prefix in galleries,
+            "FILE.csv",
+            str(path),
+            f"a CSV file whose name begins with {', '.join(galleries)}",
+        )
         module = import_module(f"cgrsp_simpy.{galleries[prefix]}")
         single = [each for each in vars(module).values() if isinstance(each, Figure)]
         known = {figure.stem: figure for figure in (*module.FIGURES.values(), *single)}

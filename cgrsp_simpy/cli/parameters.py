@@ -15,9 +15,8 @@ from cgrsp_simpy.base.parameters import options_of, unit
 from cgrsp_simpy.base.parts import schema, tables_of
 from cgrsp_simpy.base.policy import is_policy
 from cgrsp_simpy.base.table import Table, document, json_text, visible
-from cgrsp_simpy.cli.answers import Answer, formatted
 from cgrsp_simpy.cli.options import add_options, add_scenario
-from cgrsp_simpy.cli.parsing import MODULES, Command, wrapped
+from cgrsp_simpy.cli.parsing import MODULES, Answer, Command, formatted, wrapped
 from cgrsp_simpy.cli.scenarios import MARKET_WORDS, MODULE, SOURCE_WORDS, Worded
 from cgrsp_simpy.rental.policies import SECTIONS
 from cgrsp_simpy.rental.scenario import Scenario

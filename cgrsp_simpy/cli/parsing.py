@@ -1,17 +1,53 @@
-"""Command-line parsers with complete help in 80 columns and one-line errors."""
+"""Parsers of commands, with complete help and one-line errors, and their answers."""
 
 from __future__ import annotations
 
 import argparse
 import re
 import textwrap
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, NamedTuple, NoReturn
 
 from cgrsp_simpy.base.checks import nearest
-from cgrsp_simpy.base.table import visible
-from cgrsp_simpy.cli.answers import FORMATS, Answer
+from cgrsp_simpy.base.table import Table, csv_text, json_text, visible
+
+FORMATS = ("table", "csv", "json", "markdown", "latex")
+
+
+class Answer(NamedTuple):
+    """Text for stdout, and the exit status."""
+
+    text: str
+    status: int = 0
+
+
+def formatted(
+    args: argparse.Namespace,
+    content: Mapping[str, Any],
+    rows: Sequence[Mapping[str, Any]],
+    tables: Callable[[], Sequence[Table]],
+    status: int = 0,
+) -> Answer:
+    """Return a command's output in the requested format.
+
+    content: from `document`, for JSON. rows: for CSV. tables: returns those for other
+    formats.
+    """
+    if args.format == "json":
+        return Answer(json_text(content), status)
+    if args.format == "csv":
+        return Answer(csv_text(rows).rstrip("\n"), status)
+    made = {
+        "table": Table.text,
+        "markdown": Table.markdown,
+        "latex": Table.latex,
+        "html": Table.html,
+    }
+    return Answer("\n\n".join(map(made[args.format], tables())), status)
+
+
+# ---- parsers ----
 
 WIDTH = 80  # columns of the help
 MODULES = ("waiting", "cluster", "hgsp", "llm", "dag", "spot")

@@ -12,9 +12,8 @@ import numpy as np
 
 from cgrsp_simpy.base.checks import InputError, check_number, read_as, require
 from cgrsp_simpy.base.table import Table, document
-from cgrsp_simpy.cli.answers import Answer, formatted
 from cgrsp_simpy.cli.options import add_options, add_policies, add_words, checked
-from cgrsp_simpy.cli.parsing import Command
+from cgrsp_simpy.cli.parsing import Answer, Command, formatted
 from cgrsp_simpy.cli.scenarios import Worded
 from cgrsp_simpy.studies.study import many
 from cgrsp_simpy.waiting.formulas import OBJECTIVES, analyze, optimum
@@ -36,17 +35,18 @@ OF_LOG = ("prices", "sizes")
 
 
 def _add_plan(parser: argparse.ArgumentParser) -> None:
-    log_text = (
-        "log of jobs to plan for (status 1 if it is too short for a conclusion);"
-        " or waiting, to plan for generated jobs by formula"
-    )
     words = (
         "parameters of waiting (cgrsp parameters waiting lists them): for a log,"
         " sizes, prices, log.NAME and machine=CORESxGB, or machine=whole if each"
         " job uses a whole machine; by formula, rate_per_s, service_s, prices,"
         " errors and machines (default: the best number)"
     )
-    parser.add_argument("scenario", metavar="LOG", help=log_text)
+    parser.add_argument(
+        "scenario",
+        metavar="LOG",
+        help="log of jobs to plan for (status 1 if it is too short for a conclusion);"
+        " or waiting, to plan for generated jobs by formula",
+    )
     add_words(parser, words)
     add_policies(parser, "all")
     goal = parser.add_argument_group("goal: for a log, --limit or --budget")
@@ -82,8 +82,9 @@ def _add_plan(parser: argparse.ArgumentParser) -> None:
 
 
 def _share(text: str) -> float:
-    message = f"{text!r} must be a share, such as 0.2 or 20%"
-    number = read_as(float, text.removesuffix("%"), message)
+    number = read_as(
+        float, text.removesuffix("%"), f"{text!r} must be a share, such as 0.2 or 20%"
+    )
     return number / (100 if text.endswith("%") else 1)
 
 

@@ -13,9 +13,8 @@ from cgrsp_simpy.base.checks import require
 from cgrsp_simpy.base.files import write_whole
 from cgrsp_simpy.base.metric import summed
 from cgrsp_simpy.base.table import Table, cells_of, document, short_text
-from cgrsp_simpy.cli.answers import Answer, formatted
 from cgrsp_simpy.cli.options import add_options, add_policies, add_words, check_work
-from cgrsp_simpy.cli.parsing import Command
+from cgrsp_simpy.cli.parsing import Answer, Command, formatted
 from cgrsp_simpy.cli.scenarios import Worded
 from cgrsp_simpy.cluster.policies import SCHEDULERS
 from cgrsp_simpy.cluster.replay import FLOOR, ORDERED, Replay, replay
@@ -35,21 +34,27 @@ Row = dict[str, Any]
 
 
 def _add_market(parser: argparse.ArgumentParser) -> None:
-    actions = (
-        "report: shares, prices, runs, gaps, correlations, and shares by hour, per"
-        " type; fit: chances by hour and persistence per type, how well they fit, and"
-        " whether the halves differ"
-    )
     files = (
         "snapshots: JSON of spot traces, JSON lines of GPU offers, or CSV; or gzipped"
     )
-    parser.add_argument("action", choices=[*ACTIONS], metavar="ACTION", help=actions)
-    parser.add_argument("files", nargs="+", metavar="FILE", help=files)
-    out = (
-        "of report STEM: draw STEM.png and STEM.svg, and write their data; of fit"
-        " FILE.toml: write the models, for market=FILE.toml"
+    parser.add_argument(
+        "action",
+        choices=[*ACTIONS],
+        metavar="ACTION",
+        help="report: shares, prices, runs, gaps, correlations, and shares by hour, per"
+        " type; fit: chances by hour and persistence per type, how well they fit, and"
+        " whether the halves differ",
     )
-    add_options(parser, ("--out FILE", str, out))
+    parser.add_argument("files", nargs="+", metavar="FILE", help=files)
+    add_options(
+        parser,
+        (
+            "--out FILE",
+            str,
+            "of report STEM: draw STEM.png and STEM.svg, and write their data; of fit"
+            " FILE.toml: write the models, for market=FILE.toml",
+        ),
+    )
 
 
 def _market(args: argparse.Namespace) -> Answer:

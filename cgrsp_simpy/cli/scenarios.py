@@ -177,10 +177,12 @@ class Worded:
     def single(self, verb: str) -> Any:
         """Return the scenario; InputError if a word has several values."""
         for word, values in self.grid.items():
-            allowed = (
-                "omitted: write parameters of policies as in --policies rh:reserve=2"
+            require(
+                ":" not in word,
+                "word",
+                word,
+                "omitted: write parameters of policies as in --policies rh:reserve=2",
             )
-            require(":" not in word, "word", word, allowed)
             if len(values) > 1:
                 text = f"{word}={','.join(map(str, values))}"
                 raise InputError(
@@ -484,8 +486,9 @@ def split(texts: Sequence[str]) -> dict[str, list[str]]:
     words: dict[str, list[str]] = {}
     for text in texts:
         name, equals, value = text.partition("=")
-        allowed = "name=value, as in slots=7"
-        require(bool(name and equals and value), "word", text, allowed)
+        require(
+            bool(name and equals and value), "word", text, "name=value, as in slots=7"
+        )
         require(
             name not in words,
             "word",
@@ -532,8 +535,12 @@ def _check_value(word: str, value: Any, item: Parameter) -> None:
     kinds, options = {*_kinds(hint)}, options_of(hint)
     if options and not (value is None and NoneType in kinds):
         check_one_of(word, str(value), options)
-    allowed = "omitted: functions can be passed only in Python"
-    require(not callable(item.value), word, value, allowed)
+    require(
+        not callable(item.value),
+        word,
+        value,
+        "omitted: functions can be passed only in Python",
+    )
     simple = kinds - {NoneType}
     if not simple or not simple <= {bool, int, float}:
         return

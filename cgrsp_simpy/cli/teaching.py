@@ -14,13 +14,11 @@ from pathlib import Path
 from cgrsp_simpy.app import SCRIPT
 from cgrsp_simpy.base.checks import InputError, check_one_of, check_whole, require
 from cgrsp_simpy.base.files import write_whole
-from cgrsp_simpy.cli.answers import Answer
 from cgrsp_simpy.cli.options import add_options
 from cgrsp_simpy.cli.parameters import summary
-from cgrsp_simpy.cli.parsing import Command
+from cgrsp_simpy.cli.parsing import Answer, Command
 from cgrsp_simpy.exercises import browser
-from cgrsp_simpy.exercises.assignments import assignment_text
-from cgrsp_simpy.exercises.pages import notebook_text, slides
+from cgrsp_simpy.exercises.pages import assignment_text, notebook_text, slides
 
 log = logging.getLogger(__name__)
 PACKAGE = Path(__file__).parents[1]

@@ -12,10 +12,9 @@ from cgrsp_simpy.base.checks import InputError, require
 from cgrsp_simpy.base.files import is_there, naming_nothing
 from cgrsp_simpy.decide.advice import advise
 from cgrsp_simpy.decide.recommend import Prices, Spot
-from cgrsp_simpy.studies.compare import compare
+from cgrsp_simpy.studies.compare import compare, sweep
 from cgrsp_simpy.studies.identity import Restored
 from cgrsp_simpy.studies.store import Checked, kept_json, verifying
-from cgrsp_simpy.studies.sweep import sweep
 
 DIGEST = frozenset("0123456789abcdef")
 Again = Callable[[Mapping[str, Any], Sequence[Any], Path], Any]

@@ -19,7 +19,7 @@ from simpy.events import PENDING
 from simpy.resources import container, resource, store
 
 from cgrsp_simpy.base.checks import InputError, check_number, check_whole, require
-from cgrsp_simpy.base.steps import counted
+from cgrsp_simpy.base.timeline import counted
 
 Series = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]  # times, values
 

@@ -154,8 +154,12 @@ def read_log(
                 )
         if "submit_s" in read:
             return _on_one_axis(read, found.clock, format, window, strict)
-        allowed = f"omitted: the format {format.name} has no submission times"
-        require(window is None, "window", window, allowed)
+        require(
+            window is None,
+            "window",
+            window,
+            f"omitted: the format {format.name} has no submission times",
+        )
         return read
 
 
@@ -359,9 +363,12 @@ def _take_all(found: _Found, format: Format, where: tuple[str, str] | None) -> N
             if isinstance(cells, str):
                 found.bad.append(Fault(line, cells))
             elif len(cells) != found.width:
-                fault = f"{len(cells)} fields, not {found.width}"
                 found.bad.append(
-                    Fault(line, fault, "" if group is None else _cell(cells, group))
+                    Fault(
+                        line,
+                        f"{len(cells)} fields, not {found.width}",
+                        "" if group is None else _cell(cells, group),
+                    )
                 )
             elif skip is not None and (reason := skip[1](cells[skip[0]])):
                 found.left_out.setdefault(reason, []).append(line)
@@ -501,8 +508,13 @@ def _on_one_axis(
     submit = moments["submit_s"]
     late = np.flatnonzero(submit[1:] < submit[:-1])
     if len(late):
-        told = f"submissions out of order, first at line {read.line[late[0] + 1]}"
-        note(log, read.path, strict, told, "sorted")
+        note(
+            log,
+            read.path,
+            strict,
+            f"submissions out of order, first at line {read.line[late[0] + 1]}",
+            "sorted",
+        )
     zero, end = _bounds(submit, window, clock)
     seconds = {name: seconds_between(zero, values) for name, values in moments.items()}
     start = clock.local(zero.item()) if submit.dtype.kind == "M" else None
@@ -534,8 +546,11 @@ def _joined(read: Log, part: re.Pattern[str] | None) -> Log:
     ]
     _, first, place = np.unique(keys, return_index=True, return_inverse=True)
     order = np.argsort(first)
-    told = f"{len(read) - len(first)} parts of heterogeneous jobs"
-    log.info("%s: %s are counted with the first of their job", read.path, told)
+    log.info(
+        "%s: %s are counted with the first of their job",
+        read.path,
+        f"{len(read) - len(first)} parts of heterogeneous jobs",
+    )
     sums = {
         name: np.bincount(place, np.nan_to_num(read[name]))[order].astype(np.float64)
         for name in {*SUMMED} & {*read.columns}
@@ -605,8 +620,13 @@ def _report(path: Path, found: _Found, strict: bool) -> Report:
             *(path, found.clock.unsure, found.clock.zone),
         )
     if bad:
-        told = f"{len(bad)} bad row{'s' * (len(bad) > 1)}: {listed(faults)}"
-        note(log, path, strict, told, "left out")
+        note(
+            log,
+            path,
+            strict,
+            f"{len(bad)} bad row{'s' * (len(bad) > 1)}: {listed(faults)}",
+            "left out",
+        )
     return report
 
 

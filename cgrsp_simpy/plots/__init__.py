@@ -15,12 +15,15 @@ from __future__ import annotations
 from cgrsp_simpy.plots import marks
 from cgrsp_simpy.plots.animation import animate
 from cgrsp_simpy.plots.gantt import gantt
-from cgrsp_simpy.plots.monitors import monitor, welch
-from cgrsp_simpy.plots.month import daily
-from cgrsp_simpy.plots.studies import pareto, policy_bars, sweep_lines
+from cgrsp_simpy.plots.runs import (
+    monitor,
+    queue_length,
+    slot_timeline,
+    wait_histogram,
+    welch,
+)
+from cgrsp_simpy.plots.studies import daily, pareto, policy_bars, sweep_lines
 from cgrsp_simpy.plots.style import styled
-from cgrsp_simpy.plots.timelines import queue_length, slot_timeline
-from cgrsp_simpy.plots.waits import wait_histogram
 
 __all__ = [
     "animate",

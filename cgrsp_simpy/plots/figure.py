@@ -25,8 +25,7 @@ from matplotlib.text import Text
 from cgrsp_simpy.base.checks import InputError, check_number, check_one_of, require
 from cgrsp_simpy.base.files import number_or_text, output_path, write_whole
 from cgrsp_simpy.base.table import csv_text, from_cell, progress
-from cgrsp_simpy.plots.literal import literally, make_literal
-from cgrsp_simpy.plots.parts import legend_outside, letters
+from cgrsp_simpy.plots.parts import legend_outside, letters, literally, make_literal
 from cgrsp_simpy.plots.style import MM, SIZE, STYLE, Style, styled
 
 Row = dict[str, Any]
@@ -440,8 +439,12 @@ def _check_tex(canvas: Canvas) -> None:
     """Raise InputError for texts in which LaTeX would find commands in a PGF."""
     for text in canvas.findobj(Text):
         if not text.get_parse_math() and re.search(r"[\\${}]", text.get_text()):
-            allowed = r"text without \, $, { and }, which LaTeX interprets as commands"
-            require(False, "pgf: text", text.get_text(), allowed)
+            require(
+                False,
+                "pgf: text",
+                text.get_text(),
+                r"text without \, $, { and }, which LaTeX interprets as commands",
+            )
 
 
 def _saved(canvas: Canvas, ending: str) -> bytes:

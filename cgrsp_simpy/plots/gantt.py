@@ -21,8 +21,7 @@ from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.plots.data import Drawn, time_unit
 from cgrsp_simpy.plots.labels import AtDrawing
 from cgrsp_simpy.plots.lanes import bars, stays
-from cgrsp_simpy.plots.literal import literal
-from cgrsp_simpy.plots.parts import legend_above, merged, say
+from cgrsp_simpy.plots.parts import legend_above, literal, merged, say
 from cgrsp_simpy.plots.style import MISSED, axes, ink_on, kind_colours, phase_greys
 
 NAMED = 25  # most resources with names

@@ -14,22 +14,22 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, Rectangle
 from matplotlib.text import Annotation
 
-from cgrsp_simpy.plots.beside import Mark, label_marks
-from cgrsp_simpy.plots.labels import AtDrawing, labels_at_ends
-from cgrsp_simpy.plots.literal import literal, math
+from cgrsp_simpy.plots.labels import AtDrawing, Mark, label_marks, labels_at_ends
 from cgrsp_simpy.plots.parts import (
     Several,
     Values,
+    as_mathtext,
     dots,
     few_ticks,
     hollow,
     intervals,
     legend_above,
+    literal,
     merged,
     name_rows,
     no_flat_axis,
     on_dark_bars,
-    told,
+    three_digits,
     whole_numbers,
     width,
 )
@@ -96,13 +96,14 @@ def bars(
     on_dark_bars(ax, drawn, half_widths)
     ends = np.fmax(np.fmax(values, values + half_widths), 0.0)
     texts = [
-        r"$\infty$" if no_end else told(value) for no_end, value in zip(endless, values)
+        r"$\infty$" if no_end else three_digits(value)
+        for no_end, value in zip(endless, values)
     ]
     shown = _values_beside(ax, texts, ends, ours)
     for text, bar, no_end in zip(shown, drawn, endless):
         text.set_color(ink(to_hex(bar.get_facecolor())))
         if no_end:
-            math(text)
+            as_mathtext(text)
     if len(known):
         ax.plot(theirs, below, label="published", clip_on=False, **hollow())
         shown += _values_beside(
@@ -125,7 +126,9 @@ def bars(
 def _printed(value: float) -> str:
     """Format a published value with about three digits, or fewer if printed so."""
     return (
-        f"{value:.2g}" if abs(value) < 0.01 else min(told(value), f"{value:g}", key=len)
+        f"{value:.2g}"
+        if abs(value) < 0.01
+        else min(three_digits(value), f"{value:g}", key=len)
     )
 
 

@@ -236,14 +236,22 @@ class FunctionSubject(Subject):
             return model
         other = as_model(changes)
         if not isinstance(other, FunctionModel):
-            allowed = 'a dict of changed parameters, as in [{"n": 3}], or a function'
-            require(callable(changes), "alternative", changes, allowed)
+            require(
+                callable(changes),
+                "alternative",
+                changes,
+                'a dict of changed parameters, as in [{"n": 3}], or a function',
+            )
             _check(changes)
             other = FunctionModel(changes)
         if hasattr(other.function, MARK):
             unit_s, common = other.declaration.unit_s, model.declaration.unit_s
-            what = f"unit_s of {other.name}"
-            require(unit_s == common, what, unit_s, f"{common:g}, that of {model.name}")
+            require(
+                unit_s == common,
+                f"unit_s of {other.name}",
+                unit_s,
+                f"{common:g}, that of {model.name}",
+            )
         shared = {
             name: value
             for name, value in model.parameters.items()
@@ -287,8 +295,12 @@ class FunctionSubject(Subject):
         # a sweep's rows have its parameters, too
         columns = (*COLUMNS, *self.model.parameters)
         for figure in figures:
-            allowed = f"different from the names of the columns {', '.join(columns)}"
-            require(figure not in columns, "figure", figure, allowed)
+            require(
+                figure not in columns,
+                "figure",
+                figure,
+                f"different from the names of the columns {', '.join(columns)}",
+            )
         unit_s = self.model.declaration.unit_s
         observations = _observations(env, records, figures, unit_s)
         kept = Records(self.report, records)
@@ -428,8 +440,12 @@ def _check_ended(name: str, env: Environment) -> None:
 
 def _all_figures(name: str, env: Any, result: Any) -> dict[str, float]:
     """Return the figures of the monitors, and those that the function returned."""
-    allowed = "a dict of figures by name, or None"
-    require(result is None or isinstance(result, Mapping), f"{name}()", result, allowed)
+    require(
+        result is None or isinstance(result, Mapping),
+        f"{name}()",
+        result,
+        "a dict of figures by name, or None",
+    )
     measured, returned = figures_of(env), dict(result or {})
     for figure, value in returned.items():
         require(isinstance(figure, str), f"figure of {name}()", figure, "a string")

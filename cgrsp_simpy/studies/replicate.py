@@ -78,8 +78,12 @@ def simulate(
     PolicyError
         If the policy's decision cannot be carried out.
     """
-    allowed = "simpy or auto if a listener is given, which is called with every event"
-    require(engine != "compiled" or listener is None, "engine", engine, allowed)
+    require(
+        engine != "compiled" or listener is None,
+        "engine",
+        engine,
+        "simpy or auto if a listener is given, which is called with every event",
+    )
     model = checked_model(scenario)
     subject = subject_of(model)
     if policy is None:
@@ -132,8 +136,12 @@ def check_policies(
     policies = list(map(_kept, entries_of("policies", policies, "a list of policies")))
     names = [label(policy) for policy in policies]
     require(len(names) > 0, "policies", names, "at least one policy")
-    differ = "names without duplicates; in Python, a dict gives each policy a name"
-    require(len(set(names)) == len(names), "policies", names, differ)
+    require(
+        len(set(names)) == len(names),
+        "policies",
+        names,
+        "names without duplicates; in Python, a dict gives each policy a name",
+    )
     for policy in policies:
         subject_of(scenario).make_policy(policy)
     return dict(zip(names, policies))
@@ -163,10 +171,12 @@ def check_seeds(seeds: Iterable[int]) -> list[int]:
 def checked_model(scenario: Any) -> Model:
     """Convert a scenario to a Model; InputError if that is not possible."""
     model = as_model(scenario)
-    allowed = (
-        "a cg.Model, such as the Scenario of a module, or a function with @cg.model"
+    require(
+        isinstance(model, Model),
+        "scenario",
+        scenario,
+        "a cg.Model, such as the Scenario of a module, or a function with @cg.model",
     )
-    require(isinstance(model, Model), "scenario", scenario, allowed)
     return model  # type: ignore[no-any-return]
 
 

@@ -225,8 +225,12 @@ class Subject:
             return subject_of(self.varied(**whole)).varied(**rest)
         changed: dict[str, Any] = {}
         for name, full in self.full_names(parameters).items():
-            allowed = f"omitted: {full} is given twice"
-            require(full not in changed, name, parameters[name], allowed)
+            require(
+                full not in changed,
+                name,
+                parameters[name],
+                f"omitted: {full} is given twice",
+            )
             changed[full] = parameters[name]
         return replaced(self.model, self.parts, self.completed(changed))
 

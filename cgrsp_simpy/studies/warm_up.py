@@ -10,7 +10,7 @@ import numpy as np
 
 from cgrsp_simpy.analysis.statistics import MSER_BATCH, mser5
 from cgrsp_simpy.base.checks import InputError, check_one_of, check_whole, require
-from cgrsp_simpy.base.steps import averages
+from cgrsp_simpy.base.timeline import averages
 from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.studies.function import FunctionRun
 from cgrsp_simpy.studies.replicate import (

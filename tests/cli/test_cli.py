@@ -16,8 +16,8 @@ from support import CGRSP, outcome, output, process, seen_on_a_terminal
 
 import cgrsp_simpy as cg
 from cgrsp_simpy import cli
-from cgrsp_simpy.cli.answers import Answer
 from cgrsp_simpy.cli.options import executor_of
+from cgrsp_simpy.cli.parsing import Answer
 from cgrsp_simpy.studies.subject import subject_of
 
 posix = pytest.mark.skipif(

@@ -139,6 +139,7 @@ def test_help_is_complete_in_80_columns(verb):
     lines = text.splitlines()
     assert max(map(len, lines)) <= 80
     assert not [line for line in lines if line.endswith(("...", "…"))] or not verb
+    assert "{" not in text  # a placeholder that nothing has filled
     assert all(name in overview() for name in VERBS)
 
 

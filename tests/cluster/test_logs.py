@@ -16,9 +16,8 @@ from cgrsp_simpy.cluster.logs import read_cluster, read_jobs
 from cgrsp_simpy.cluster.policies import SCHEDULERS, make_scheduler
 from cgrsp_simpy.cluster.scenario import Scenario, simulate
 from cgrsp_simpy.logs import STEPS_PER_S, philly
-from cgrsp_simpy.studies.compare import compare
+from cgrsp_simpy.studies.compare import compare, sweep
 from cgrsp_simpy.studies.subject import subject_of
-from cgrsp_simpy.studies.sweep import sweep
 
 read_philly, read_openb, read_swf = (
     partial(read_jobs, format=name) for name in ("philly", "openb", "swf")

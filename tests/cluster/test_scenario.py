@@ -19,10 +19,9 @@ from cgrsp_simpy.cluster.jobs import Jobs, Mix, Offered, generate
 from cgrsp_simpy.cluster.metrics import by_class, measured, metrics, run_s
 from cgrsp_simpy.cluster.policies import SCHEDULERS, make_scheduler
 from cgrsp_simpy.cluster.scenario import Scenario, simulate
-from cgrsp_simpy.studies.compare import compare
+from cgrsp_simpy.studies.compare import compare, sweep
 from cgrsp_simpy.studies.replicate import step_through
 from cgrsp_simpy.studies.subject import subject_of
-from cgrsp_simpy.studies.sweep import sweep
 
 
 def test_pairs_may_come_in_a_list_or_one_by_one():

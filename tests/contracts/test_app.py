@@ -18,7 +18,7 @@ import cgrsp_simpy as cg
 from cgrsp_simpy.app import SCRIPT
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.cli import teaching as command
-from cgrsp_simpy.plots.player import player_page
+from cgrsp_simpy.plots.animation import player_page
 from cgrsp_simpy.studies.replicate import engine_for
 from cgrsp_simpy.studies.subject import subject_of
 from cgrsp_simpy.waiting.policies import waiting_policy

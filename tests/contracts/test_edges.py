@@ -71,7 +71,7 @@ def test_work_of_more_than_a_minute_is_told_before_it_starts(
     ended, caplog, monkeypatch
 ):
     monkeypatch.setattr(
-        "cgrsp_simpy.cli.studies.compare", lambda *_, **__: pytest.skip("begun")
+        "cgrsp_simpy.cli.run.compare", lambda *_, **__: pytest.skip("begun")
     )
     with caplog.at_level("INFO"), pytest.raises(pytest.skip.Exception):
         ended("compare quiet jobs=9 --policies fifo,spt --seeds 200000")

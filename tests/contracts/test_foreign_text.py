@@ -36,12 +36,11 @@ from cgrsp_simpy.cli.papers import OTHERS
 from cgrsp_simpy.papers.catalogue import PAPERS
 from cgrsp_simpy.papers.dag import figures as dag
 from cgrsp_simpy.plots import marks
-from cgrsp_simpy.plots.animation import animate
-from cgrsp_simpy.plots.beside import Mark
+from cgrsp_simpy.plots.animation import animate, player_page
 from cgrsp_simpy.plots.figure import TEXTS
 from cgrsp_simpy.plots.figure import Figure as Declared
-from cgrsp_simpy.plots.literal import MATH
-from cgrsp_simpy.plots.player import player_page
+from cgrsp_simpy.plots.labels import Mark
+from cgrsp_simpy.plots.parts import MATH
 from cgrsp_simpy.studies.page import page
 
 FIGURES = Path(__file__).parents[2] / "figures"

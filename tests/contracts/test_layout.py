@@ -30,7 +30,6 @@ ELSEWHERE = {  # file, or folder -> the tests of what has none of its own, and w
     "engine/resources.py": "engine/test_run.py",
     "market/figures.py": "market/test_measured.py",  # draws a report
     "hgsp/view.py": "hgsp/test_policies.py",  # what a policy is shown
-    "papers": "cli/test_papers.py",  # runs what it makes
     "logs": "logs/test_formats.py",  # the same rules for every format
     "base/compiled.py": "rental/test_bulk.py",  # what is compiled with it
     "base/rows.py": "logs/test_reading.py",  # by logs of every form

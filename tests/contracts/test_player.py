@@ -17,7 +17,7 @@ from support import check_refused
 import cgrsp_simpy as cg
 from cgrsp_simpy.analysis.metrics import queue_length
 from cgrsp_simpy.base.timeline import CLAIM, VISIT, Timeline, timeline_of
-from cgrsp_simpy.plots.player import player_page
+from cgrsp_simpy.plots.animation import player_page
 from cgrsp_simpy.studies.subject import subject_of
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)

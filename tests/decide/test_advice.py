@@ -479,7 +479,7 @@ def test_the_load_is_a_factor_or_per_cent_more(capsys):
 def test_a_report_that_cannot_be_written_is_refused_before_the_work(
     command, within, capsys, tmp_path, monkeypatch
 ):
-    for name in ("cli.advise.advise", "cli.bound.frontier"):
+    for name in ("cli.decisions.advise", "cli.decisions.frontier"):
         monkeypatch.setattr(
             f"cgrsp_simpy.{name}", lambda *_, **__: pytest.fail("it began")
         )

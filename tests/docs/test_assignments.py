@@ -14,7 +14,7 @@ from support import check_bad_input, outcome, output
 
 from cgrsp_simpy.cli import main, teaching
 from cgrsp_simpy.exercises import EXERCISES, pages, question
-from cgrsp_simpy.exercises.assignments import assignment_text
+from cgrsp_simpy.exercises.pages import assignment_text
 
 ROOT = Path(__file__).parents[2]
 LECTURES = sorted((ROOT / "scenarios" / "lectures").glob("[0-9]*.py"))

@@ -16,7 +16,7 @@ from support import check_refused
 import cgrsp_simpy as cg
 from cgrsp_simpy.base.policy import PolicyError, Suspend, Wake
 from cgrsp_simpy.engine.simulation import Simulation
-from cgrsp_simpy.plots.player import encoded
+from cgrsp_simpy.plots.animation import encoded
 from cgrsp_simpy.studies.subject import subject_of
 
 

@@ -44,8 +44,15 @@ from cgrsp_simpy.plots.figure import (
     where,
 )
 from cgrsp_simpy.plots.lanes import bars
-from cgrsp_simpy.plots.literal import math
-from cgrsp_simpy.plots.parts import FAINT, decimals, dots, few_ticks, hollow, name_rows
+from cgrsp_simpy.plots.parts import (
+    FAINT,
+    as_mathtext,
+    decimals,
+    dots,
+    few_ticks,
+    hollow,
+    name_rows,
+)
 from cgrsp_simpy.plots.style import LOOKS, kind_colours
 from cgrsp_simpy.studies.executors import as_they_come
 from cgrsp_simpy.studies.subject import subject_of
@@ -312,7 +319,7 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
         ax.set_xscale("symlog", linthresh=1, linscale=0.5)
         texts = ["0", "1", "10", "100", "$10^3$", "$10^4$"]
         for tick in ax.set_xticks([0, 1, 10, 100, 1e3, 1e4], texts):
-            math(tick.label1)
+            as_mathtext(tick.label1)
         ax.set_axisbelow(True)
         ax.grid(axis="x", color="0.9")
     axes[0, 0].set_yticks(range(len(WIDTHS)), list(WIDTHS))
@@ -428,7 +435,7 @@ def panels(
                     "ha": "right",
                     "va": "center",
                 }
-                math(ax.text(0.99, at, r"$\infty$", color=colour, **right))
+                as_mathtext(ax.text(0.99, at, r"$\infty$", color=colour, **right))
         for at, printed in enumerate(published):
             if figure in printed:
                 ax.plot([printed[figure]], [at - 0.28], clip_on=False, **hollow())

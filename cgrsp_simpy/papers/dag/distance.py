@@ -41,8 +41,12 @@ def finish_time_gap_s(problem: Problem, one: Ints, other: Ints) -> Floats:
     Raises InputError if a plan does not end, because GPUs are not connected.
     """
     ends_s = makespans(problem, one), makespans(problem, other)
-    allowed = "connected, so that every plan ends"
-    require(bool(np.isfinite(ends_s).all()), "GPUs", problem.platform.name, allowed)
+    require(
+        bool(np.isfinite(ends_s).all()),
+        "GPUs",
+        problem.platform.name,
+        "connected, so that every plan ends",
+    )
     return np.abs(ends_s[0] - ends_s[1])
 
 

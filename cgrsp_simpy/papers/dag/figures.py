@@ -30,7 +30,7 @@ from cgrsp_simpy.papers.dag.distance import correlate
 from cgrsp_simpy.papers.dag.printed import ABLATION
 from cgrsp_simpy.plots import marks
 from cgrsp_simpy.plots.figure import Figures, Gallery, Handles, Row, markdown, where
-from cgrsp_simpy.plots.parts import FAINT, Several, beside_point, dots, told
+from cgrsp_simpy.plots.parts import FAINT, Several, beside_point, dots, three_digits
 from cgrsp_simpy.plots.style import Look, looks, mixed
 from cgrsp_simpy.studies.compare import compare
 from cgrsp_simpy.studies.executors import as_they_come
@@ -266,11 +266,12 @@ def _(rows: list[Row]) -> str:
                 [*cells, f"{published:+g} %" if published else "", ranks.get(name, "")]
             )
         lines[-len(own)][-1] += f" (critical difference {test.critical_difference:.1f})"
-    head = (
+    return markdown(
         "tasks | search | instances | makespan over the bound | to random-search"
-        " | to worl-rtgs | published | mean rank"
+        " | to worl-rtgs | published | mean rank",
+        2,
+        lines,
     )
-    return markdown(head, 2, lines)
 
 
 @FIGURES.add(
@@ -463,7 +464,7 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
         used = {row["gpu"] for row in own}
         names = [f"GPU {gpu}" if gpu in used else f"GPU {gpu}, idle" for gpu in gpus]
         ax.set(ylim=(len(gpus) - 0.5, -0.5), yticks=gpus, yticklabels=names)
-        end_s = told(max(row["end_s"] for row in own))
+        end_s = three_digits(max(row["end_s"] for row in own))
         ax.set_title(f"{name}, {end_s} s", loc="left", fontsize="medium")
     axes[-1].set(xlabel="time (s)", xlim=(0, None))
     nodes = [Patch(color=colour, label=kind) for kind, colour in KINDS.items()]
@@ -566,8 +567,11 @@ def coefficients(runs: Runs) -> list[Row]:
 
 
 def _coefficients(row: Row) -> Row:
-    graph = f"er:n={SIZES[row['size']][0]},degree={row['degree']},times={row['size']}"
-    problem = Scenario(graph, Servers(row["gpus"]), row["state"]).problem()
+    problem = Scenario(
+        f"er:n={SIZES[row['size']][0]},degree={row['degree']},times={row['size']}",
+        Servers(row["gpus"]),
+        row["state"],
+    ).problem()
     found = correlate(problem, 1000, 0, CONCENTRATIONS[row["plans"]])
     return {"pearson": found.pearson, "spearman": found.spearman}
 

@@ -26,7 +26,7 @@ from cgrsp_simpy.plots.figure import (
     where,
 )
 from cgrsp_simpy.plots.style import LOOKS
-from cgrsp_simpy.studies.sweep import sweep
+from cgrsp_simpy.studies.compare import sweep
 
 # requests per second and tokens per request as in Azure's code log of 2023
 LIKE_AZURE = Offered(
@@ -113,9 +113,15 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
             ax.plot(
                 x, numbers(own, name), line, color=colour, marker=marker, markersize=4
             )
-        each = f"{model}, {degree} GPU{'s' * (degree > 1)} a replica"
         handles.append(
-            Line2D([], [], color=colour, marker=marker, markersize=4, label=each)
+            Line2D(
+                [],
+                [],
+                color=colour,
+                marker=marker,
+                markersize=4,
+                label=f"{model}, {degree} GPU{'s' * (degree > 1)} a replica",
+            )
         )
     response.set(yscale="log", ylabel="from arrival to completion (s)")
     goodput.set(ylim=(0, 103), ylabel="requests within targets (%)")

@@ -203,11 +203,15 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     below.set(
         xlabel="hour of day (UTC)", ylabel="jobs", xlim=(0, 24), xticks=range(0, 25, 3)
     )
-    seen = f"{snapshots[0]['value']} snapshots, most here; times not printed"
     return [
         Patch(color=BANDS[0.5][1], label="bands as printed"),
         Line2D([], [], **own),
-        Line2D([], [], label=seen, **rug),
+        Line2D(
+            [],
+            [],
+            label=f"{snapshots[0]['value']} snapshots, most here; times not printed",
+            **rug,
+        ),
     ]
 
 

@@ -227,13 +227,12 @@ def _box(
     colour: str,
     edge: str = "white",
 ) -> None:
-    style = "round,pad=0.02,rounding_size=0.08"
     ax.add_patch(
         FancyBboxPatch(
             (x, y - 0.36),
             width,
             0.72,
-            boxstyle=style,
+            boxstyle="round,pad=0.02,rounding_size=0.08",
             facecolor=colour,
             edgecolor=edge,
             linewidth=1.8,
@@ -256,8 +255,13 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
         range(5), [f"{slot}  {'3090' if slot == 0 else 'A4000'}" for slot in range(5)]
     )
     for row in rows:
-        cost = f"{row['cost_usd']:.4f} USD"
-        left.text(row["finish_s"] + 1, row["slot"], cost, va="center", fontsize="small")
+        left.text(
+            row["finish_s"] + 1,
+            row["slot"],
+            f"{row['cost_usd']:.4f} USD",
+            va="center",
+            fontsize="small",
+        )
         right.barh(row["slot"], row["deadline_s"] / 3600, height=0.35, color="0.9")
         colour = COMPLEXITY[row["complexity"] - 1]
         right.barh(row["slot"], row["finish_s"] / 3600, height=0.7, color=colour)

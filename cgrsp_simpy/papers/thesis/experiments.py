@@ -364,8 +364,12 @@ def of_policies(table: Table, policies: Mapping[str, Any]) -> Table:
     for cell in table.cells:
         for name in {cell.row, cell.column} & NAMES.keys():
             by.setdefault(NAMES[name], []).append(cell)
-    fixed = f"left out: Table {table.id} has no choice of them"
-    require(len(by) > 0, "policies", ",".join(policies), fixed)
+    require(
+        len(by) > 0,
+        "policies",
+        ",".join(policies),
+        f"left out: Table {table.id} has no choice of them",
+    )
     (first, own), *_ = by.items()
     found = [
         each

@@ -155,8 +155,14 @@ def _(canvas: Canvas, rows: list[Row]) -> None:
         )
     )
     types = [row["name"].removeprefix("RTX ") for row in where(rows, what="type")]
-    text = f"GPU fleet: GpuType\n{', '.join(types)}"
-    ax.text(left + width / 2, -0.28, text, ha="center", va="center", fontsize="small")
+    ax.text(
+        left + width / 2,
+        -0.28,
+        f"GPU fleet: GpuType\n{', '.join(types)}",
+        ha="center",
+        va="center",
+        fontsize="small",
+    )
     ax.plot([left + width / 2] * 2, [0.3, low], color="0.4", lw=1.0, ls="--")
     ax.text(
         -0.05,
@@ -258,8 +264,12 @@ def _results(
         id: TABLES[id] if named is None else of_policies(TABLES[id], named)
         for id in needs
     }
-    by_name = "values by the names of parameters"
-    require(isinstance(scenario or {}, Mapping), "scenario", scenario, by_name)
+    require(
+        isinstance(scenario or {}, Mapping),
+        "scenario",
+        scenario,
+        "values by the names of parameters",
+    )
     changes = dict(scenario or {})
 
     def put(own: Scenario) -> Any:

@@ -104,8 +104,9 @@ def readings(results: Results, executor: Executor | int | None) -> Iterator[Entr
         )
 
     clocks = {clock: run(_tables(False), clock) for clock in [*HOURS][1:]}
-    name = "start of the peak"
-    yield from _halved("Section 5.1.1", name, {"after 4 h": few} | clocks, results)
+    yield from _halved(
+        "Section 5.1.1", "start of the peak", {"after 4 h": few} | clocks, results
+    )
     some = replace(few, tables=_tables(True))
     late = {
         id: replace(table, cells=tuple(map(_late, table.cells)))

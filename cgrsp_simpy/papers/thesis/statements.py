@@ -166,8 +166,16 @@ def _less(
 ) -> Part:
     """Require a metric of policy a to be less than `factor` times that of b."""
     times = "" if factor == 1 else f"{factor:g} x "
-    text = f"{figure} of {PRINTED_AS[a]} - {times}{PRINTED_AS[b]}"
-    return _part(text, Excess(factor), figure, (a, b), -math.inf, 0.0, scenario, table)
+    return _part(
+        f"{figure} of {PRINTED_AS[a]} - {times}{PRINTED_AS[b]}",
+        Excess(factor),
+        figure,
+        (a, b),
+        -math.inf,
+        0.0,
+        scenario,
+        table,
+    )
 
 
 def _least(
@@ -186,15 +194,29 @@ def _least(
 
 def _tied(a: str, b: str, figure: str, scenario: Scenario | str = HECTIC) -> Part:
     """Require no practically meaningful effect between two policies."""
-    text = f"Cohen's d of {figure}, {PRINTED_AS[a]} against {PRINTED_AS[b]}"
-    return _part(text, pooled_d, figure, (a, b), -LARGE, LARGE, scenario)
+    return _part(
+        f"Cohen's d of {figure}, {PRINTED_AS[a]} against {PRINTED_AS[b]}",
+        pooled_d,
+        figure,
+        (a, b),
+        -LARGE,
+        LARGE,
+        scenario,
+    )
 
 
 def _within(
     policy: str, figure: str, low: float, high: float, scenario: Scenario | str = HECTIC
 ) -> Part:
-    text = f"{figure} of {PRINTED_AS[policy]}"
-    return _part(text, average, figure, (policy,), low, high, scenario)
+    return _part(
+        f"{figure} of {PRINTED_AS[policy]}",
+        average,
+        figure,
+        (policy,),
+        low,
+        high,
+        scenario,
+    )
 
 
 def _reserved(figure: str, low: float, high: float) -> Part:

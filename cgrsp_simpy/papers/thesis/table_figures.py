@@ -34,8 +34,8 @@ from cgrsp_simpy.plots.figure import (
     numbers,
     where,
 )
-from cgrsp_simpy.plots.month import draw_days
 from cgrsp_simpy.plots.parts import intervals
+from cgrsp_simpy.plots.studies import draw_days
 from cgrsp_simpy.plots.style import MISSED
 from cgrsp_simpy.rental.record import METRICS
 
@@ -534,8 +534,11 @@ def _(canvas: Canvas, rows: list[Row]) -> None:
     scale = {"linthresh": 0.1, "linscale": 0.5}
     ax.set_xscale("symlog", **scale)
     ax.set_yscale("symlog", **scale)
-    label = "reproduced, with 95 % interval"
-    ax.set(xlabel="published in the thesis", ylabel=label, aspect="equal")
+    ax.set(
+        xlabel="published in the thesis",
+        ylabel="reproduced, with 95 % interval",
+        aspect="equal",
+    )
     ax.set(xlim=(-0.04, most), ylim=(-0.04, most))
     ax.legend()
 

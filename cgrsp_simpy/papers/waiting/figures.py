@@ -55,7 +55,7 @@ from cgrsp_simpy.plots.figure import (
     numbers,
     where,
 )
-from cgrsp_simpy.plots.parts import beside_point, no_flat_axis, told
+from cgrsp_simpy.plots.parts import beside_point, no_flat_axis, three_digits
 from cgrsp_simpy.studies.subject import subject_of
 from cgrsp_simpy.waiting.formulas import closed_form
 from cgrsp_simpy.waiting.jobs import DAY_S, ExponentialJobs
@@ -247,7 +247,7 @@ def declare(
         known = printed if runs.trace is None or not reference else ()
         return found + [{"from": "printed", **row} for row in known]
 
-    texts = {"note": lambda runs: f"{runs.told}\n{bars}", "options": _options}
+    texts = {"note": lambda runs: f"{runs.description}\n{bars}", "options": _options}
     own = texts if reference else {"note": note}
     numbered(number, title, rows=rows, draw=curves(x, *panels), seen=seen, **own)
 
@@ -346,9 +346,9 @@ declare(
         "From s = 101 to 120 the wait falls from {} s (simulation: {}) to {} s, and the"
         " price rises by {}.",
         lambda rows: (
-            told(at(rows, "ajw", "wait_s", servers=101)),
+            three_digits(at(rows, "ajw", "wait_s", servers=101)),
             measured(rows, "ajw", "wait_s", servers=101),
-            told(at(rows, "ajw", "wait_s", servers=120)),
+            three_digits(at(rows, "ajw", "wait_s", servers=120)),
             gain(*(at(rows, "ajw", "normalized_price", servers=s) for s in (101, 120))),
         ),
     ),
@@ -436,7 +436,7 @@ declare(
         "At s = 101 the mean wait is {}.",
         lambda rows: [
             ", ".join(
-                f"{told(at(rows, name, 'wait_s', servers=101))} s ({name})"
+                f"{three_digits(at(rows, name, 'wait_s', servers=101))} s ({name})"
                 for name in lines_of(rows)
             )
         ],
@@ -457,7 +457,7 @@ declare(
             for _, longest in [best(rows, "sww", "wait_s", choose=max)]
             for value in (
                 *(
-                    told(at(rows, name, "wait_s", servers=longest))
+                    three_digits(at(rows, name, "wait_s", servers=longest))
                     for name in ("sww", "ajw-t")
                 ),
                 longest,
@@ -551,9 +551,9 @@ thresholds.seen = said(
     "With t = 180 s the mean wait is {} s (simulation: {}) in place of {} s, at a price"
     " {} higher.",
     lambda rows: (
-        told(at(rows, "ljw", "wait_s", short_s=180)),
+        three_digits(at(rows, "ljw", "wait_s", short_s=180)),
         measured(rows, "ljw", "wait_s", short_s=180),
-        told(at(rows, "ljw", "wait_s", short_s=0)),
+        three_digits(at(rows, "ljw", "wait_s", short_s=0)),
         gain(*(at(rows, "ljw", "normalized_price", short_s=t) for t in (0, 180))),
     ),
 )
@@ -684,7 +684,8 @@ approximations.seen = said(
 def _ends(rows: Sequence[Row], line: str) -> list[str]:
     own = [row for row in rows if row["servers"] <= 93]
     return [
-        told(best(own, line, "error_pct", choose=choose)[0]) for choose in (min, max)
+        three_digits(best(own, line, "error_pct", choose=choose)[0])
+        for choose in (min, max)
     ]
 
 
@@ -706,7 +707,9 @@ BINS: dict[str, tuple[str, dict[str, float]]] = {
 SHOWN = 1500  # needs in the scatter, the most frequent ones
 
 
-@numbered(15, "The workload", lambda runs: runs.told, options=_options, size=(6.3, 5.0))
+@numbered(
+    15, "The workload", lambda runs: runs.description, options=_options, size=(6.3, 5.0)
+)
 def features(runs: Runs) -> list[Row]:
     """Gaps and running times compared with exponential ones, short jobs, and needs."""
     submit_s, run_s, cores, memory_gb = runs.workload.columns
@@ -798,7 +801,7 @@ features.seen = said(
             where(rows, panel=panel)[0]["jobs_pct"]
             for panel in ("gaps", "running times")
         ),
-        told(where(rows, short_min=3)[0]["core_hours_pct"]),
+        three_digits(where(rows, short_min=3)[0]["core_hours_pct"]),
     ),
 )
 
@@ -895,8 +898,8 @@ declare(
         " {:.3f} to {:.3f}.",
         lambda rows: (
             ", ".join(
-                f"from {told(at(rows, name, 'wait_h', short_min=3))} to"
-                f" {told(at(rows, name, 'wait_h', short_min=30))} h ({name})"
+                f"from {three_digits(at(rows, name, 'wait_h', short_min=3))} to"
+                f" {three_digits(at(rows, name, 'wait_h', short_min=30))} h ({name})"
                 for name in lines_of(rows)
             ),
             *(at(rows, "b = 24 h", "normalized_price", short_min=t) for t in (3, 30)),
@@ -1044,11 +1047,12 @@ def _intro(runs: Runs) -> list[str]:
             " papers figures waiting --out figures/waiting`."
         ),
         (
-            f"Figures 15 to 22: {runs.told}. One run each, of {runs.source.jobs:,} jobs"
-            f" (Figure 17: {runs.few.jobs:,}), with intervals from its batches. All"
-            " lines share the jobs, so that a difference between two is much surer"
-            " than either: bars are of differences. Figure 17, event by event, is of"
-            " too few days: most of its intervals exceed the differences."
+            f"Figures 15 to 22: {runs.description}. One run each, of"
+            f" {runs.source.jobs:,} jobs (Figure 17: {runs.few.jobs:,}), with intervals"
+            " from its batches. All lines share the jobs, so that a difference between"
+            " two is much surer than either: bars are of differences. Figure 17, event"
+            " by event, is of too few days: most of its intervals exceed the"
+            " differences."
         ),
     ]
 

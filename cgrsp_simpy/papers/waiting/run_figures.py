@@ -22,7 +22,7 @@ from cgrsp_simpy.base.checks import InputError, require
 from cgrsp_simpy.base.table import half
 from cgrsp_simpy.plots import marks
 from cgrsp_simpy.plots.figure import Draw, Handles, Row, numbers, where
-from cgrsp_simpy.plots.parts import Several, hollow, told, whole_numbers
+from cgrsp_simpy.plots.parts import Several, hollow, three_digits, whole_numbers
 from cgrsp_simpy.plots.style import Look, looks
 from cgrsp_simpy.studies.replicate import Replications, replicate
 from cgrsp_simpy.waiting.jobs import BurstyJobs, Chunk, ExponentialJobs, ListedJobs
@@ -104,7 +104,7 @@ class Runs:
         return replace(self.exponential, jobs=math.ceil(self.exponential.jobs * share))
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         """Description of the jobs of Figures 15 to 22."""
         generated = "generated bursty jobs at the rate of the paper's log"
         return f"log {self.trace.name}" if self.trace else generated
@@ -381,12 +381,12 @@ def best(
 def measured(rows: Sequence[Row], line: str, metric: str, **x: float) -> str:
     """Format a simulated value with half of its interval."""
     (row,) = where(rows, line=line, **{"from": "simulation"}, **x)
-    return f"{told(row[metric])} ± {told(row[half(metric)])}"
+    return f"{three_digits(row[metric])} ± {three_digits(row[half(metric)])}"
 
 
 def gain(before: float, after: float) -> str:
     """Format the relative difference of two values in percent."""
-    return f"{told(100 * abs(after / before - 1))} %"
+    return f"{three_digits(100 * abs(after / before - 1))} %"
 
 
 def ranked(rows: list[Row], metric: str, **x: float) -> str:
@@ -394,5 +394,5 @@ def ranked(rows: list[Row], metric: str, **x: float) -> str:
     own = where(rows, **{"from": "simulation"}, **x)
     found = sorted((float(row[metric]), row["line"]) for row in own)
     return ", ".join(
-        f"{told(value)} ({line})" for value, line in found if line != "njw"
+        f"{three_digits(value)} ({line})" for value, line in found if line != "njw"
     )

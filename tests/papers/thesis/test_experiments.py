@@ -5,8 +5,8 @@ import pytest
 import cgrsp_simpy as cg
 from cgrsp_simpy.papers.thesis import experiments
 from cgrsp_simpy.papers.thesis.experiments import HECTIC, MONTH, TABLES
-from cgrsp_simpy.papers.thesis.notes import KNOWN
 from cgrsp_simpy.papers.thesis.published import PRINTED
+from cgrsp_simpy.papers.thesis.verdict import KNOWN
 
 # ---- What is printed ----
 

@@ -8,7 +8,7 @@ import pytest
 from support import csv_rows, output, swf_of_three
 
 from cgrsp_simpy.cli import VERBS, command_of
-from cgrsp_simpy.cli.answers import FORMATS
+from cgrsp_simpy.cli.parsing import FORMATS
 
 LINES = {  # a command -> how many rows its figures have
     "run quiet jobs=3": 1,

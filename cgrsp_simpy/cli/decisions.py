@@ -1,30 +1,32 @@
-"""Lower bounds that no policy can beat on a scenario, seed by seed."""
+"""Decisions on rented slots: lower bounds for all policies, and advice."""
 
 from __future__ import annotations
 
 import argparse
 import logging
 from collections.abc import Sequence
+from dataclasses import fields
 from math import inf
 from pathlib import Path
 from typing import Any
 
 from cgrsp_simpy.analysis.statistics import Mean, mean
-from cgrsp_simpy.base.checks import InputError, check_one_of, require
+from cgrsp_simpy.base.checks import InputError, check_one_of, read_as, require
 from cgrsp_simpy.base.files import check_folder
 from cgrsp_simpy.base.table import Table, cells_of, document, figure_text, progress
-from cgrsp_simpy.cli.answers import Answer, formatted
 from cgrsp_simpy.cli.options import (
     add_options,
     add_policies,
     add_scenario,
     add_study,
     check_work,
+    checked,
     rental_of,
     seeds_of,
 )
-from cgrsp_simpy.cli.parsing import Command
+from cgrsp_simpy.cli.parsing import Answer, Command, formatted
 from cgrsp_simpy.cli.scenarios import RENTAL_NAMES, Worded, group_of
+from cgrsp_simpy.decide.advice import POLICIES, SEARCHED, advise
 from cgrsp_simpy.decide.bounds import BIN_S, OBJECTIVES, Bound, check_bin
 from cgrsp_simpy.decide.clairvoyant import MOST_JOBS, optimum
 from cgrsp_simpy.decide.gaps import (
@@ -36,7 +38,7 @@ from cgrsp_simpy.decide.gaps import (
     lower_bounds,
     over_seeds,
 )
-from cgrsp_simpy.decide.recommend import Prices
+from cgrsp_simpy.decide.recommend import Prices, Spot
 from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.studies.executors import as_they_come
 from cgrsp_simpy.studies.replicate import check_policies
@@ -46,7 +48,7 @@ from cgrsp_simpy.studies.subject import subject_of
 log = logging.getLogger(__name__)
 # approximate jobs per second with bins of BIN_S; four times as many at twice the width
 BOUNDED_PER_S = 44
-POLICIES = "rh,cadr,edf,triage"
+ON_FRONTIER = "rh,cadr,edf,triage"
 UNITS = {
     "wait": "minutes of mean wait",
     "miss": "per cent missed",
@@ -60,26 +62,33 @@ Row = dict[str, Any]
 
 
 def _add_bound(parser: argparse.ArgumentParser) -> None:
-    more = "with --objective cost also prices.price_miss and the other prices"
-    add_scenario(parser, more, RENTAL_NAMES)
+    add_scenario(
+        parser,
+        "with --objective cost also prices.price_miss and the other prices",
+        RENTAL_NAMES,
+    )
     objectives = parser.add_argument_group("objective")
     knots = (
         "minutes between the knots of the price function (default:"
         f" {BIN_S / 60:g}; unused with few jobs)"
     )
-    known = (
-        f"compute the optimum with all draws known, for at most {MOST_JOBS} jobs,"
-        " instead of the bound"
-    )
-    both = "compute the least misses at every mean wait, and compare policies with it"
     add_options(
         objectives,
         ("--objective NAME", str, f"{', '.join(UNITS)} (default: mix)"),
-        ("--clairvoyant", bool, known),
-        ("--frontier", bool, both),
+        (
+            "--clairvoyant",
+            bool,
+            f"compute the optimum with all draws known, for at most {MOST_JOBS} jobs,"
+            " instead of the bound",
+        ),
+        (
+            "--frontier",
+            bool,
+            "compute the least misses at every mean wait, and compare policies with it",
+        ),
     )
     add_options(parser, ("--bin MIN", float, knots))
-    add_policies(parser, f"for the frontier: {POLICIES}")
+    add_policies(parser, f"for the frontier: {ON_FRONTIER}")
     add_options(parser, ("--report DIR", str, "draw the frontier into DIR"))
     add_study(parser, 10, out=False)
 
@@ -96,7 +105,7 @@ def _bound(args: argparse.Namespace) -> Answer:
     if args.clairvoyant:
         return _clairvoyant(args, worded, objective, seeds)
     bin_s = None if args.bin is None else 60 * args.bin
-    named = args.policies or POLICIES.split(",")
+    named = args.policies or ON_FRONTIER.split(",")
     times, runs = (len(PRICES), LUCKS * len(named)) if args.frontier else (1, 0)
     check_bounds(args, scenario, times * len(seeds), runs * len(seeds), bin_s or BIN_S)
     if args.frontier:
@@ -169,8 +178,11 @@ def _bounded(
         f"no policy has less than {least} {UNITS[objective]}, in the mean over the"
         " draws"
     )
-    title = f"{scenario.name}: {heading if known else NONE_KNOWN}"
-    table = Table(title, cells_of(rows), "\n".join(notes))
+    table = Table(
+        f"{scenario.name}: {heading if known else NONE_KNOWN}",
+        cells_of(rows),
+        "\n".join(notes),
+    )
     content = document(
         scenario.name,
         rows,
@@ -266,8 +278,9 @@ def _frontier(
     if args.report is not None:
         from cgrsp_simpy.decide import figures  # loads matplotlib
 
-        note = f"{scenario.name}, {many(len(seeds), 'seed')}, {LUCKS} draws of each"
-        figures.frontier(note).write(Path(args.report), rows)
+        figures.frontier(
+            f"{scenario.name}, {many(len(seeds), 'seed')}, {LUCKS} draws of each"
+        ).write(Path(args.report), rows)
         log.info("the figure is in %s", args.report)
     least = [
         {"price_min_a_pct": "inf" if price == inf else price, **plain_mean(value)}
@@ -333,10 +346,14 @@ def _frontier_tables(name: str, rows: Sequence[Row], found: Frontier) -> list[Ta
         f" {many(len(found.seeds), 'seed')}, prices in bins of {found.bin_s / 60:g} min"
     )
     spread = ", ± 95 % over seeds" if len(found.seeds) > 1 else ""
-    note = f"means over {LUCKS} draws of each seed's arrivals{spread}; -: {NONE_KNOWN}"
     return [
         Table(heading, cells_of(corners)),
-        Table("policies", cells_of(policies), note),
+        Table(
+            "policies",
+            cells_of(policies),
+            f"means over {LUCKS} draws of each seed's arrivals{spread};"
+            f" -: {NONE_KNOWN}",
+        ),
     ]
 
 
@@ -346,6 +363,115 @@ def _spread(row: Row, figure: str) -> str:
     return figure_text(row[figure]) + ("" if half == "-" else f" ± {half}")
 
 
+# ---- advice ----
+
+
+def _add_advise(parser: argparse.ArgumentParser) -> None:
+    add_scenario(
+        parser,
+        "also prices.price_miss, prices.price_late, prices.price_wait and"
+        " prices.price_slot (USD), which determine the ranking; and spot.share"
+        " and spot.per_h, to try spot instances at a share of the price, with"
+        " interruptions",
+        RENTAL_NAMES,
+    )
+    add_policies(parser, f"{','.join(POLICIES)}; the first is the one in use")
+    add_options(
+        parser,
+        (
+            "--target FIGURE<=X",
+            str,
+            "limits to satisfy with the smallest change, such as"
+            " miss<=1%%,p95_wait<=30",
+        ),
+        (
+            "--budget USD",
+            float,
+            "upper limit of the cost of rent and slots, USD per day",
+        ),
+        (
+            "--load X",
+            checked(_load),
+            "multiply the arrival rate by X, such as 1.3 or +30%%",
+            1.0,
+        ),
+    )
+    add_options(
+        parser,
+        (
+            "--report DIR",
+            str,
+            "write a printable report with its figures and CSV files into DIR",
+        ),
+    )
+    add_study(parser, 20)
+
+
+def _advise(args: argparse.Namespace) -> Answer:
+    prices = Prices(**group_of(args.words, "prices", Prices))
+    spot_words = group_of(args.words, "spot", Spot)
+    worded, seeds = rental_of(args, "advise"), seeds_of(args)
+    scenario = worded.scenario
+    policies = args.policies or [*POLICIES]
+    folder = None if args.report is None else Path(args.report)
+    if folder is not None:
+        check_folder(folder)
+    both = len(spot_words) in (0, len(fields(Spot)))
+    require(
+        both,
+        "parameters of spot",
+        spot_words,
+        "spot.share and spot.per_h, both or neither, such as spot.share=.4"
+        " spot.per_h=.2",
+    )
+    runs = SEARCHED * len(policies) + 3 * len(seeds)
+    check_work(args, subject_of(scenario).work * runs)
+    advice = advise(
+        scenario,
+        policies,
+        seeds,
+        args.workers,
+        prices=prices,
+        spot=Spot(**spot_words) if spot_words else None,
+        target=args.target,
+        budget_usd=args.budget,
+        load=args.load,
+        out=args.out,
+    )
+    if args.out is not None:
+        log.info("results are in %s", args.out)
+    if folder is not None:
+        # loads matplotlib
+        from cgrsp_simpy.decide.figures import write_report
+
+        write_report(advice, folder)
+        log.info("the report is in %s", folder)
+    content = document(
+        scenario.name,
+        advice.rows,
+        parameters=worded.parameters,
+        alternatives=policies,
+        seeds=seeds,
+        advice=advice.as_dict(),
+    )
+    if args.format == "table":
+        return Answer(str(advice).rstrip("\n"), int(bool(advice.failures)))
+    return formatted(
+        args, content, advice.rows, lambda: advice.tables, int(bool(advice.failures))
+    )
+
+
+def _load(text: str) -> float:
+    """Parse a factor, or a change in per cent."""
+    number = read_as(
+        float,
+        text.rstrip("%"),
+        f"{text!r} must be a factor or a percentage increase, such as 1.3 or +30%",
+    )
+    return 1 + number / 100 if text.endswith("%") else number
+
+
 COMMANDS = {
     "bound": Command(_add_bound, _bound, parallel=True),
+    "advise": Command(_add_advise, _advise, parallel=True),
 }

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cgrsp_simpy.base.steps import averages, counted, summed_steps
+from cgrsp_simpy.base.timeline import averages, counted, summed_steps
 
 TIMES = st.lists(
     st.tuples(st.floats(0, 100), st.floats(0, 50)), min_size=1, max_size=12

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from math import nan
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from cgrsp_simpy.base.checks import refuse
 from cgrsp_simpy.base.parameters import Positive, declared, parameter
@@ -17,8 +17,26 @@ from cgrsp_simpy.llm.policies import POLICIES, View
 from cgrsp_simpy.llm.report import LATENCIES, LlmReport
 from cgrsp_simpy.llm.requests import Offered, RequestList
 from cgrsp_simpy.llm.service import Service
-from cgrsp_simpy.llm.steps import Roofline, StepTable, StepTime, llama2_70b
-from cgrsp_simpy.llm.subject import LlmSubject
+from cgrsp_simpy.llm.steps import Roofline, StepTable, StepTime, llama2_70b, steps_of
+from cgrsp_simpy.studies.subject import Subject
+
+
+class LlmSubject(Subject):
+    """Subject of LLM requests, drawn or from a log, which needs only one run."""
+
+    pace_per_s = 3000.0
+
+    @property
+    def is_random(self) -> bool:  # type: ignore[override]
+        """Whether requests are drawn."""
+        return isinstance(self.model.source, Offered)
+
+    def completed(self, parameters: dict[str, Any]) -> dict[str, Any]:
+        """As `Subject.completed`; steps: a file or "roofline", see `steps_of`."""
+        if isinstance(parameters.get("steps"), str):
+            parameters["steps"] = steps_of(parameters["steps"])
+        return parameters
+
 
 # of a RequestList, in the order of the fields of a Request
 COLUMNS = ("arrival_s", "prompt_tokens", "output_tokens", "weight")

@@ -10,13 +10,6 @@ PACKAGE = TESTS.parent / "cgrsp_simpy"
 # of several files: they name what they test
 BESIDE = ("contracts", "docs", "pins", "textbook", "theory")
 SMALL = 30  # statements
-# without tests of their own: short, named by a test of several files, or part of
-# the scenario's file
-SHORT = {
-    ("hgsp", "report"),
-    ("llm", "subject"),
-    ("spot", "subject"),
-}
 ELSEWHERE = {  # file, or folder -> the tests of what has none of its own, and why
     "__init__.py": "contracts/test_docstrings.py",  # each public name
     "app": "contracts/test_app.py",  # starts every page
@@ -50,12 +43,10 @@ ELSEWHERE = {  # file, or folder -> the tests of what has none of its own, and w
         f"papers/{paper}/printed.py": "papers/test_ledger.py"
         for paper in ("waiting", "cluster", "hgsp", "dag")
     },
-    # figures and rows of a room's runs, and how studies run them
+    # figures and rows of a room's runs
     **{
-        f"{room}/{name}.py": f"{room}/test_scenario.py"
-        for room in ("cluster", "dag", "hgsp", "llm", "rental", "spot", "waiting")
-        for name in ("report", "subject")
-        if (room, name) not in SHORT
+        f"{room}/report.py": f"{room}/test_scenario.py"
+        for room in ("cluster", "dag", "llm", "rental", "spot", "waiting")
     },
 }
 

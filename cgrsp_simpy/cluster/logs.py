@@ -16,7 +16,7 @@ from cgrsp_simpy.base.checks import InputError, check_number, check_whole, refus
 from cgrsp_simpy.base.parameters import checked
 from cgrsp_simpy.cluster.cluster import PAPER_CLUSTER, Cluster
 from cgrsp_simpy.cluster.jobs import HIDDEN, KINDS, MAY_LACK, Jobs
-from cgrsp_simpy.cluster.metrics import run_s
+from cgrsp_simpy.cluster.report import run_s
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.logs import NO_TIME, Log, Reading, Tags, read_log, swf_text
 from cgrsp_simpy.logs.fields import TEXT, Field, Format

@@ -22,9 +22,8 @@ from cgrsp_simpy.cluster.cluster import (
 )
 from cgrsp_simpy.cluster.jobs import COLUMNS, HIDDEN, Jobs, Offered, Row
 from cgrsp_simpy.cluster.logs import nodes_of
-from cgrsp_simpy.cluster.metrics import by_class
 from cgrsp_simpy.cluster.policies import COMPARED, SCHEDULERS, make_scheduler
-from cgrsp_simpy.cluster.report import ClusterReport
+from cgrsp_simpy.cluster.report import ClusterReport, by_class
 from cgrsp_simpy.cluster.view import PooledView, Scheduler, View
 from cgrsp_simpy.engine.events import Listener, policy_name
 from cgrsp_simpy.engine.model import Model

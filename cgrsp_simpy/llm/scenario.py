@@ -16,8 +16,14 @@ from cgrsp_simpy.llm.batch import Batch, Request
 from cgrsp_simpy.llm.policies import POLICIES, View
 from cgrsp_simpy.llm.report import LATENCIES, LlmReport
 from cgrsp_simpy.llm.requests import Offered, RequestList
-from cgrsp_simpy.llm.service import Service
-from cgrsp_simpy.llm.steps import Roofline, StepTable, StepTime, llama2_70b, steps_of
+from cgrsp_simpy.llm.service import (
+    Roofline,
+    Service,
+    StepTable,
+    StepTime,
+    llama2_70b,
+    steps_of,
+)
 from cgrsp_simpy.studies.subject import Subject
 
 

@@ -28,8 +28,15 @@ from cgrsp_simpy.rental.kernel import triage as by_triage
 from cgrsp_simpy.rental.kernel.state import FIGURES, LAST, TIERS, Array
 from cgrsp_simpy.rental.policies import law
 from cgrsp_simpy.rental.policies.law import Delay, Law, Outlook
-from cgrsp_simpy.rental.policies.rule import Index, Rule, Score, Tiers
-from cgrsp_simpy.rental.policies.rules import ListPolicy, by_submission, first_idle
+from cgrsp_simpy.rental.policies.rules import (
+    Index,
+    ListPolicy,
+    Rule,
+    Score,
+    Tiers,
+    by_submission,
+    first_idle,
+)
 from cgrsp_simpy.rental.policies.triage import Triage
 from cgrsp_simpy.rental.record import RECORD
 from cgrsp_simpy.rental.terms import PARTS, Terms, rounding_s

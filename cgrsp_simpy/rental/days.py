@@ -16,10 +16,9 @@ from cgrsp_simpy.base.checks import (
 from cgrsp_simpy.logs import Reading
 from cgrsp_simpy.market.gpu import GpuType, catalogue, round_robin
 from cgrsp_simpy.market.law import Market, Measured, clock_of
-from cgrsp_simpy.rental.deadlines import DeadlineClass, DeadlineClasses
-from cgrsp_simpy.rental.opening import Opening, slot_hours
+from cgrsp_simpy.rental.job import DeadlineClass, DeadlineClasses
 from cgrsp_simpy.rental.scenario import Scenario
-from cgrsp_simpy.rental.terms import Terms
+from cgrsp_simpy.rental.terms import Opening, Terms, slot_hours
 from cgrsp_simpy.rental.workload import (
     DAYS,
     PoissonWorkload,

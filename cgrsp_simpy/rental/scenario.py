@@ -24,12 +24,11 @@ from cgrsp_simpy.market.law import LOW, Market, clock_of
 from cgrsp_simpy.market.stock import DAY_S, Stock, start_s
 from cgrsp_simpy.rental.instances import Budget, Renting
 from cgrsp_simpy.rental.job import Draws, Job, Service, check_job
-from cgrsp_simpy.rental.opening import Opening, slot_hours
 from cgrsp_simpy.rental.policies import POLICIES, PREEMPTIVE
 from cgrsp_simpy.rental.process import job_process, renting_job_process, slot_process
 from cgrsp_simpy.rental.record import RECORD, Totals, is_count
 from cgrsp_simpy.rental.report import RentalReport, figures_of
-from cgrsp_simpy.rental.terms import Terms
+from cgrsp_simpy.rental.terms import Opening, Terms, slot_hours
 from cgrsp_simpy.rental.toml import described, tables
 from cgrsp_simpy.rental.view import OperatorKnowledge, View
 from cgrsp_simpy.rental.workload import (

@@ -21,10 +21,14 @@ from cgrsp_simpy.base.parts import check_own, part_of, schema, tables_of
 from cgrsp_simpy.logs import Reading
 from cgrsp_simpy.market.gpu import THESIS_GPUS, GpuType, round_robin
 from cgrsp_simpy.market.law import CLOCKS, Clock, Market, clock_of
-from cgrsp_simpy.rental.deadlines import DeadlineClass, DeadlineClasses, Deadlines
-from cgrsp_simpy.rental.job import Job, Service
-from cgrsp_simpy.rental.opening import Opening
-from cgrsp_simpy.rental.terms import Terms
+from cgrsp_simpy.rental.job import (
+    DeadlineClass,
+    DeadlineClasses,
+    Deadlines,
+    Job,
+    Service,
+)
+from cgrsp_simpy.rental.terms import Opening, Terms
 from cgrsp_simpy.rental.workload import (
     HourlyWorkload,
     JobList,

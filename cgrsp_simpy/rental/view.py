@@ -22,8 +22,7 @@ from cgrsp_simpy.market.gpu import GpuType
 from cgrsp_simpy.market.law import Market, Status
 from cgrsp_simpy.market.stock import Stock
 from cgrsp_simpy.rental.arrivals import ArrivalRates
-from cgrsp_simpy.rental.deadlines import DeadlineClass
-from cgrsp_simpy.rental.job import Job
+from cgrsp_simpy.rental.job import DeadlineClass, Job
 from cgrsp_simpy.rental.terms import Terms
 
 if TYPE_CHECKING:

@@ -12,8 +12,15 @@ from cgrsp_simpy.market.gpu import GpuType
 from cgrsp_simpy.market.law import LOW, Market
 from cgrsp_simpy.market.stock import DAY_S, Stock, law_changes_s
 from cgrsp_simpy.rental.job import Job
-from cgrsp_simpy.rental.policies.rule import Index, Rule, Score, Tiers, sentence
-from cgrsp_simpy.rental.policies.rules import ListPolicy, by_submission
+from cgrsp_simpy.rental.policies.rules import (
+    Index,
+    ListPolicy,
+    Rule,
+    Score,
+    Tiers,
+    by_submission,
+    sentence,
+)
 from cgrsp_simpy.rental.policies.triage import Triage
 from cgrsp_simpy.rental.view import Assignment, SlotView, View
 

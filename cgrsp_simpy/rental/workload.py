@@ -35,16 +35,19 @@ from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.logs import NO_TIME, Log, Reading, Tags
 from cgrsp_simpy.logs import read_log as read_table
 from cgrsp_simpy.rental.arrivals import WEEK, ArrivalRates, Day
-from cgrsp_simpy.rental.deadlines import (
+from cgrsp_simpy.rental.job import (
     TWO,
     CheckedDeadlines,
     ClassColumns,
     DeadlineClass,
     DeadlineClasses,
     Deadlines,
+    Draws,
+    Job,
+    Service,
+    check_job,
     classes_of,
 )
-from cgrsp_simpy.rental.job import Draws, Job, Service, check_job
 
 T = TypeVar("T")
 Columns = tuple[np.ndarray, ...]

@@ -16,8 +16,8 @@ from cgrsp_simpy.cli import main
 from cgrsp_simpy.cluster.backfilling import Conservative
 from cgrsp_simpy.cluster.cluster import PAPER_CLUSTER, Cluster
 from cgrsp_simpy.cluster.jobs import Jobs, Mix, Offered, generate
-from cgrsp_simpy.cluster.metrics import by_class, measured, metrics, run_s
 from cgrsp_simpy.cluster.policies import SCHEDULERS, make_scheduler
+from cgrsp_simpy.cluster.report import by_class, measured, metrics, run_s
 from cgrsp_simpy.cluster.scenario import Scenario, simulate
 from cgrsp_simpy.studies.compare import compare
 from cgrsp_simpy.studies.replicate import step_through

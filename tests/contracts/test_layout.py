@@ -46,7 +46,7 @@ ELSEWHERE = {  # file, or folder -> the tests of what has none of its own, and w
     # figures and rows of a room's runs
     **{
         f"{room}/report.py": f"{room}/test_scenario.py"
-        for room in ("cluster", "dag", "llm", "rental", "spot", "waiting")
+        for room in ("dag", "llm", "rental", "spot")
     },
 }
 

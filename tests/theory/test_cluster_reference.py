@@ -9,7 +9,7 @@ import pytest
 from cgrsp_simpy.cluster.backfilling import shadow
 from cgrsp_simpy.cluster.cluster import Cluster
 from cgrsp_simpy.cluster.jobs import Jobs
-from cgrsp_simpy.cluster.metrics import metrics
+from cgrsp_simpy.cluster.report import metrics
 from cgrsp_simpy.cluster.scenario import simulate
 
 LUBLIN = (

@@ -22,9 +22,9 @@ from cgrsp_simpy.rental.policies.hybrid import (
     adaptive,
     cadr,
     cadr_order_only,
+    rolling_horizon,
     spt_rescue,
 )
-from cgrsp_simpy.rental.policies.rolling_horizon import rolling_horizon
 from cgrsp_simpy.rental.policies.rules import ListPolicy
 from cgrsp_simpy.rental.policies.triage import Triage
 from cgrsp_simpy.rental.policies.watch import Watch

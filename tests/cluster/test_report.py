@@ -12,7 +12,8 @@ from support import placed, waited
 from cgrsp_simpy.analysis.statistics import paired_difference
 from cgrsp_simpy.cluster.cluster import Cluster, Nodes, best_fit, spread
 from cgrsp_simpy.cluster.jobs import Offered
-from cgrsp_simpy.cluster.metrics import (
+from cgrsp_simpy.cluster.policies import fifo
+from cgrsp_simpy.cluster.report import (
     by_class,
     course,
     fragmentation,
@@ -20,7 +21,6 @@ from cgrsp_simpy.cluster.metrics import (
     metrics,
     moves,
 )
-from cgrsp_simpy.cluster.policies import fifo
 from cgrsp_simpy.cluster.scenario import Scenario, simulate
 from cgrsp_simpy.studies.compare import compare
 

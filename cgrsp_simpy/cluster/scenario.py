@@ -82,11 +82,15 @@ class ClusterSubject(Subject):
             parameters["cluster"] = nodes_of(str(parameters["cluster"]))
         sizes = parameters.get("cluster.sizes")
         for text in sizes if isinstance(sizes, tuple | list) else [sizes]:
-            allowed = (
-                "the GPUs of each node, such as 8+8; for nodes x GPUs, use"
-                f" cluster={text}"
+            require(
+                "x" not in str(text),
+                "cluster.sizes",
+                text,
+                (
+                    "the GPUs of each node, such as 8+8; for nodes x GPUs, use"
+                    f" cluster={text}"
+                ),
             )
-            require("x" not in str(text), "cluster.sizes", text, allowed)
         return parameters
 
     def details(self, run: Any) -> tuple[Sequence[Table], Mapping[str, Any]]:

@@ -93,8 +93,12 @@ class Platform:
             )
             wrong = np.argwhere(~((values >= 0) & (values <= most)))
             for one, other in wrong[:1].tolist():
-                name = f"{column} from GPU {one} to GPU {other}"
-                require(False, name, values.item(one, other), "a number >= 0")
+                require(
+                    False,
+                    f"{column} from GPU {one} to GPU {other}",
+                    values.item(one, other),
+                    "a number >= 0",
+                )
             object.__setattr__(self, column, values)
 
     @property

@@ -124,9 +124,12 @@ class DagSubject(Subject):
 
     def check_effective(self, names: Sequence[str], policies: Sequence[Any]) -> None:
         limited = any(name.partition(".")[0] == "budget" for name in names)
-        allowed = f"omitted unless one of these searches runs: {', '.join(SEARCHES)}"
-        effective = any(map(is_search, policies)) or not limited
-        require(effective, "budget", self.model.budget, allowed)
+        require(
+            any(map(is_search, policies)) or not limited,
+            "budget",
+            self.model.budget,
+            f"omitted unless one of these searches runs: {', '.join(SEARCHES)}",
+        )
 
     def study_details(self, study: Any) -> tuple[Sequence[Table], Mapping[str, Any]]:
         """Return mean ranks, with Friedman's test and Nemenyi's critical difference.

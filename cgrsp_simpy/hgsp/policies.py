@@ -295,8 +295,12 @@ class Planner:
             return Follow(plan.solution.schedule, self.name)
         end_s = float(plan.solution.schedule.finish_s.max())
         least_s = end_s / MOST_PLANS
-        allowed = f"at least {least_s:g} for a plan of {end_s:g} s"
-        require(self.replan_s >= least_s, "replan_s", self.replan_s, allowed)
+        require(
+            self.replan_s >= least_s,
+            "replan_s",
+            self.replan_s,
+            f"at least {least_s:g} for a plan of {end_s:g} s",
+        )
         return Replan(
             lambda instance: self._solution(instance, seed).schedule,
             self.replan_s,

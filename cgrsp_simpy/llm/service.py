@@ -61,10 +61,18 @@ class Service:
 
     def __post_init__(self) -> None:
         degree = self.tensor_parallel
-        groups = f"a multiple of tensor_parallel, {degree}"
-        require(self.gpus % degree == 0, "gpus", self.gpus, groups)
-        room = f"less than the memory of a replica, {degree * self.memory_gb:g} GB"
-        require(self.kv_tokens > 0, "weights_gb", self.weights_gb, room)
+        require(
+            self.gpus % degree == 0,
+            "gpus",
+            self.gpus,
+            f"a multiple of tensor_parallel, {degree}",
+        )
+        require(
+            self.kv_tokens > 0,
+            "weights_gb",
+            self.weights_gb,
+            f"less than the memory of a replica, {degree * self.memory_gb:g} GB",
+        )
 
     @property
     def replicas(self) -> int:
@@ -132,8 +140,12 @@ class StepTable:
         degrees = dict.fromkeys(
             row.tensor_parallel for row in self.rows if row.gpu == gpu
         )
-        allowed = f"one of those measured on {gpu}: {', '.join(map(str, degrees))}"
-        require(degree in degrees, "tensor_parallel", degree, allowed)
+        require(
+            degree in degrees,
+            "tensor_parallel",
+            degree,
+            f"one of those measured on {gpu}: {', '.join(map(str, degrees))}",
+        )
         cells: dict[str, dict[tuple[int, int], list[float]]] = {PROMPT: {}, TOKEN: {}}
         for row in self.rows:
             if (row.gpu, row.tensor_parallel) == (gpu, degree):

@@ -102,8 +102,12 @@ def trace(
     Raises InputError for an invalid value or log.
     """
     if classes is not None:
-        allowed = "omitted if classes is given"
-        require(tight_fraction is None, "tight_fraction", tight_fraction, allowed)
+        require(
+            tight_fraction is None,
+            "tight_fraction",
+            tight_fraction,
+            "omitted if classes is given",
+        )
     fraction = 0.2 if tight_fraction is None else tight_fraction
     deadlines = DeadlineClasses(fraction) if classes is None else classes
     log = read_log(

@@ -74,8 +74,12 @@ class DeadlineClass:
     def __post_init__(self) -> None:
         if self.name in TWO:
             expected = self.name == "tight"
-            name = f"tight of class {self.name}"
-            require(self.tight == expected, name, self.tight, f"{expected}")
+            require(
+                self.tight == expected,
+                f"tight of class {self.name}",
+                self.tight,
+                f"{expected}",
+            )
 
 
 @declared()
@@ -224,8 +228,12 @@ def check_job(job: Job, names: Sequence[str]) -> None:
             f"job {job.id}: {times} must be finite, with 0 <= submit_s <= deadline_s"
         )
     index = job.deadline_class
-    allowed = f"an index up to {len(names) - 1} ({', '.join(names)})"
-    require(index < len(names), f"job {job.id}: deadline_class", index, allowed)
+    require(
+        index < len(names),
+        f"job {job.id}: deadline_class",
+        index,
+        f"an index up to {len(names) - 1} ({', '.join(names)})",
+    )
 
 
 class Draws(NamedTuple):

@@ -180,12 +180,14 @@ class Totals:
 
     def _add_classes(self, index: np.ndarray, *values: np.ndarray) -> None:
         number = len(self.by_class)
-        allowed = (
-            f"an index up to {number - 1} of"
-            f" {', '.join(sums.name for sums in self.by_class)}"
-        )
         require(
-            index.max() < number, "deadline_class of a job", int(index.max()), allowed
+            index.max() < number,
+            "deadline_class of a job",
+            int(index.max()),
+            (
+                f"an index up to {number - 1} of"
+                f" {', '.join(sums.name for sums in self.by_class)}"
+            ),
         )
         more = [
             np.bincount(index, column, number).tolist() for column in (None, *values)

@@ -20,7 +20,7 @@ from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.engine.simulation import Process, Simulation
 from cgrsp_simpy.engine.view import first_come
 from cgrsp_simpy.market.gpu import THESIS_GPUS, GpuType, catalogue, round_robin
-from cgrsp_simpy.market.law import LOW, Market, clock_of
+from cgrsp_simpy.market.law import Market, clock_of
 from cgrsp_simpy.market.stock import DAY_S, Stock, start_s
 from cgrsp_simpy.rental.instances import Budget, Renting
 from cgrsp_simpy.rental.job import Draws, Job, Service, check_job
@@ -66,12 +66,12 @@ class RentalSubject(Subject):
     def make_policy(self, policy: Any) -> Any:
         """As `Subject.make_policy`; InputError if the terms forbid its suspensions."""
         policy = super().make_policy(policy)
-        allowed = (
-            "a policy without suspension, unless the terms of the scenario allow it"
+        require(
+            self.model.terms.suspension or not getattr(policy, "suspends", False),
+            "policy",
+            policy_name(policy),
+            "a policy without suspension, unless the terms of the scenario allow it",
         )
-        suspends = getattr(policy, "suspends", False)
-        allows = self.model.terms.suspension or not suspends
-        require(allows, "policy", policy_name(policy), allowed)
         return policy
 
     def simulation(self, policy: Any, seed: int, **how: Any) -> Simulation:
@@ -245,8 +245,12 @@ class Scenario(Model):
     def _check_workload(self) -> None:
         slots, hours = len(self.slots), self.opening.hours
         most = max((number for _, number in hours), default=slots)
-        allowed = f"pairs with the number of all slots, {slots}, as the greatest number"
-        require(most == slots, "opening.hours", hours, allowed)
+        require(
+            most == slots,
+            "opening.hours",
+            hours,
+            f"pairs with the number of all slots, {slots}, as the greatest number",
+        )
         allowed = f"at most {most}, the number of slots"
         wide = 1
         for job, gpus in enumerate(widths(self.workload)):
@@ -259,16 +263,22 @@ class Scenario(Model):
         require(boot_s < longest_s, "opening.boot_s", boot_s, allowed)
         if isinstance(self.workload, HourlyWorkload):
             start_h, clock_h = self.workload.rates.start_h, self.market.clock.start_h
-            allowed = f"that of the market's clock, {clock_h:g}"
             require(
-                start_h == clock_h, "start_h of the arrival rates", start_h, allowed
+                start_h == clock_h,
+                "start_h of the arrival rates",
+                start_h,
+                f"that of the market's clock, {clock_h:g}",
             )
         # the jobs of a log bring their actual times
         logged = isinstance(self.workload, LoggedWorkload)
         if self.service.distribution == "lognormal" and not logged:
             levels, sigma = len(self.workload.mix), self.service.sigma
-            allowed = f"one number for each of {levels} levels"
-            require(len(sigma) >= levels, "sigma", sigma, allowed)
+            require(
+                len(sigma) >= levels,
+                "sigma",
+                sigma,
+                f"one number for each of {levels} levels",
+            )
 
     def _check_terms(self) -> None:
         terms, market = self.terms, self.market
@@ -283,11 +293,13 @@ class Scenario(Model):
         ]
         never = {series.gpu for series in market.series if not series.longest_s}
         for gpu in self.types:
-            in_stock = gpu.name not in never and any(
-                market.probabilities(gpu, at_s)[LOW] < 1 for at_s in changes_s
+            chances = [market.probabilities(gpu, at_s) for at_s in changes_s]
+            require(
+                gpu.name not in never and min(low for _, _, low in chances) < 1,
+                "retry_s",
+                terms.retry_s,
+                f"omitted if {gpu.name} is out of stock at every hour",
             )
-            allowed = f"omitted if {gpu.name} is out of stock at every hour"
-            require(in_stock, "retry_s", terms.retry_s, allowed)
 
     @property
     def types(self) -> tuple[GpuType, ...]:

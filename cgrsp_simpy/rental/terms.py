@@ -255,9 +255,12 @@ class Terms:
 
     def __post_init__(self) -> None:
         if self.checkpoint_s is not None:
-            allowed = f"at least checkpoint_cost_s, {self.checkpoint_cost_s:g} s"
-            enough = self.checkpoint_s >= self.checkpoint_cost_s
-            require(enough, "checkpoint_s", self.checkpoint_s, allowed)
+            require(
+                self.checkpoint_s >= self.checkpoint_cost_s,
+                "checkpoint_s",
+                self.checkpoint_s,
+                f"at least checkpoint_cost_s, {self.checkpoint_cost_s:g} s",
+            )
 
     def preemptions_per_h(self, gpu: str) -> tuple[float, ...]:
         """Return the preemptions per hour of a type, for each hour of the day."""
@@ -276,12 +279,11 @@ class Terms:
         to save work.
         """
         if self.checkpoint_s is not None:
-            allowed = f"less than the longest mean execution time, {longest_s:g} s"
             require(
                 self.checkpoint_s < longest_s,
                 "checkpoint_s",
                 self.checkpoint_s,
-                allowed,
+                f"less than the longest mean execution time, {longest_s:g} s",
             )
         whole_s = longest_s if self.checkpoint_s is None else self.checkpoint_s
         # until work is saved
@@ -290,8 +292,12 @@ class Terms:
         told = f"because a job needs {need_s:g} s without a preemption"
         for gpu in gpus:
             per_h = max(self.preemptions_per_h(gpu))
-            allowed = f"at most {most:g}, {told}"
-            require(per_h <= most, f"preemptions of {gpu} per hour", per_h, allowed)
+            require(
+                per_h <= most,
+                f"preemptions of {gpu} per hour",
+                per_h,
+                f"at most {most:g}, {told}",
+            )
         series = {each.gpu: each for each in market.series}
         for gpu in gpus if self.taken_when_low else ():
             if gpu in series:
@@ -301,8 +307,12 @@ class Terms:
             else:
                 name, least_s = f"persistence_s of {gpu}", need_s / MOST_LIVES
                 stays_s = market.holding(gpu).persistence_s
-                allowed = "omitted if the stock of a type does not persist"
-                require(stays_s > 0, "taken_when_low", gpu, allowed)
+                require(
+                    stays_s > 0,
+                    "taken_when_low",
+                    gpu,
+                    "omitted if the stock of a type does not persist",
+                )
             require(stays_s >= least_s, name, stays_s, f"at least {least_s:g}, {told}")
 
     @property

@@ -96,8 +96,12 @@ def _workload_table(workload: Workload) -> dict[str, Any]:
         if isinstance(workload, LoggedWorkload)
         else tables_of(workload, whole=True)
     )
-    allowed = "a log read from a file; only these can be written to TOML"
-    require(bool(table), "workload", workload, allowed)
+    require(
+        bool(table),
+        "workload",
+        workload,
+        "a log read from a file; only these can be written to TOML",
+    )
     table.pop("deadlines", None)
     if isinstance(workload.deadlines, DeadlineClasses):
         return table | tables_of(workload.deadlines, whole=True)

@@ -207,8 +207,12 @@ class _DrawnJobs(_OfColumns):
         allowed = f"{levels} shares, as many as the workload has"
         for part in self.classes:
             mix = part.complexity_mix
-            name = f"complexity_mix of class {part.name}"
-            require(mix is None or len(mix) == levels, name, mix, allowed)
+            require(
+                mix is None or len(mix) == levels,
+                f"complexity_mix of class {part.name}",
+                mix,
+                allowed,
+            )
         rate = self.rate_per_s  # type: ignore[attr-defined]  # of either class
         check_number("mean of the arrival rates per second", rate, above=0)
         check_number(f"jobs / rate_per_s(={rate!r})", self.jobs / rate)
@@ -337,20 +341,30 @@ class JobList:
         for job in self.listed:
             check_job(job, names)
         ids = [job.id for job in self.listed]
-        allowed = "0, 1, 2, ... in the order of the list"
-        require(ids == list(range(len(ids))), "ids of the jobs", ids, allowed)
+        require(
+            ids == list(range(len(ids))),
+            "ids of the jobs",
+            ids,
+            "0, 1, 2, ... in the order of the list",
+        )
         submits = [job.submit_s for job in self.listed]
-        in_order = submits == sorted(submits)
-        require(in_order, "submissions of the jobs", submits, "in order of time")
+        require(
+            submits == sorted(submits),
+            "submissions of the jobs",
+            submits,
+            "in order of time",
+        )
         tight = {
             index: name == "tight" for index, name in enumerate(names) if name in TWO
         }
         for job in self.listed:
             common = tight.setdefault(job.deadline_class, job.tight)
-            allowed = (
-                f"{common}, as for all jobs of class {names[job.deadline_class]!r}"
+            require(
+                job.tight == common,
+                f"job {job.id}: tight",
+                job.tight,
+                f"{common}, as for all jobs of class {names[job.deadline_class]!r}",
             )
-            require(job.tight == common, f"job {job.id}: tight", job.tight, allowed)
         object.__setattr__(self, "classes", self._classes(tight))
 
     @property
@@ -464,17 +478,29 @@ class LoggedWorkload(_OfColumns):
             raise InputError("the log contains no usable job")
         for part in classes_of(self.deadlines):
             mix = part.complexity_mix
-            allowed = "omitted: the jobs of a log have their own complexity"
-            require(mix is None, f"complexity_mix of class {part.name}", mix, allowed)
+            require(
+                mix is None,
+                f"complexity_mix of class {part.name}",
+                mix,
+                "omitted: the jobs of a log have their own complexity",
+            )
         classes = self.deadline_class or (-1,) * self.jobs
         object.__setattr__(self, "deadline_class", classes)
         last = len(classes_of(self.deadlines)) - 1
-        allowed = f"an index up to {last}, or -1"
-        require(max(classes) <= last, "deadline_class", max(classes), allowed)
+        require(
+            max(classes) <= last,
+            "deadline_class",
+            max(classes),
+            f"an index up to {last}, or -1",
+        )
         for name in ("service_s", "deadline_s", "gpus", "weight", "deadline_class"):
             entries = len(getattr(self, name))
-            allowed = f"{self.jobs}, one per job"
-            require(entries == self.jobs, f"entries of {name}", entries, allowed)
+            require(
+                entries == self.jobs,
+                f"entries of {name}",
+                entries,
+                f"{self.jobs}, one per job",
+            )
         for submit, due in zip(self.submit_s, self.deadline_s):
             require(
                 math.isnan(due) or submit <= due < math.inf,

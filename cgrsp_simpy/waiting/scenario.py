@@ -261,14 +261,23 @@ class Scenario(Model):
 
     def __post_init__(self) -> None:
         chosen("order", self.order, ORDERS)
-        enough = self.number > 0 or self.policy.rents
-        require(enough, "machines", self.machines, "at least one")
+        require(
+            self.number > 0 or self.policy.rents,
+            "machines",
+            self.machines,
+            "at least one",
+        )
         if self.shared:
             price, covered = self.prices.on_demand, math.isfinite(self.fixed_per_h)
-            allowed = "above 0 if a table has the prices"
-            require(price > 0, "on-demand price", price, allowed)
-            allowed = "machines of sizes that the price table covers"
-            require(covered, "machines", self.machines, allowed)
+            require(
+                price > 0, "on-demand price", price, "above 0 if a table has the prices"
+            )
+            require(
+                covered,
+                "machines",
+                self.machines,
+                "machines of sizes that the price table covers",
+            )
 
     # ---- resources, arrivals and the process of a job ----
 

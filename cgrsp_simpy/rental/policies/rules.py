@@ -86,12 +86,15 @@ class Rule:
             item.name: item.default for item in items if item.name not in self.figures
         }
         for name, default in defaults.items():
-            allowed = (
-                f"one of {', '.join(self.figures)}; a parameter of the rule needs"
-                " a default"
+            require(
+                default is not Parameter.empty,
+                f"argument of {function.__name__}",
+                name,
+                (
+                    f"one of {', '.join(self.figures)}; a parameter of the rule needs"
+                    " a default"
+                ),
             )
-            what = f"argument of {function.__name__}"
-            require(default is not Parameter.empty, what, name, allowed)
         self.function, self.parameters = function, defaults
         self.arguments = tuple(item.name for item in items)
         self.__doc__ = function.__doc__

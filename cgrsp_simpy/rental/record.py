@@ -58,8 +58,10 @@ WHOLE = {
     "tight": "?",
     "gpus": "i4",
     "deadline_class": "i4",
+    "slot": "i4",
+    "gpu": "i4",
+    "status": "i1",
 }
-WHOLE |= {"slot": "i4", "gpu": "i4", "status": "i1"}
 RECORD = {name: WHOLE.get(name, "f8") for name in JobRecord._fields}
 """Columns of a run's jobs, those of JobRecord, and their types."""
 

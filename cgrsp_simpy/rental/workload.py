@@ -34,7 +34,7 @@ from cgrsp_simpy.base.parameters import (
 from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.logs import NO_TIME, Log, Reading, Tags
 from cgrsp_simpy.logs import read_log as read_table
-from cgrsp_simpy.rental.arrivals import WEEK, ArrivalRates, Day
+from cgrsp_simpy.rental.arrivals import HOURS, WEEK, ArrivalRates, Day
 from cgrsp_simpy.rental.job import (
     TWO,
     CheckedDeadlines,
@@ -614,7 +614,7 @@ def read_log(
     log = log.usable(
         "jobs on rented GPUs",
         ("submit_s", "service_s"),
-        {"no GPU": _without_gpu, **NO_TIME},
+        {"no GPU": lambda rows: np.asarray(rows.get("gpus", 1) == 0), **NO_TIME},
     )
     given = {"window": window, **reading, "class_column": class_column}
     origin = {"trace": str(log.path.resolve()), "format": log.format, "strict": False}
@@ -640,10 +640,6 @@ def read_log(
     )
 
 
-def _without_gpu(log: Log) -> np.ndarray:
-    return np.asarray(log.get("gpus", 1) == 0)
-
-
 def _classes(log: Log, column: str, deadlines: Deadlines) -> tuple[int, ...]:
     """Return the index of each job's class, -1 if the cell is empty."""
     names = [each.name for each in classes_of(deadlines)]
@@ -659,6 +655,40 @@ def _classes(log: Log, column: str, deadlines: Deadlines) -> tuple[int, ...]:
                 f" {', '.join(names)}"
             )
     return tuple(names.index(name) if name else -1 for name in log.tags[column])
+
+
+def arrival_rates(log: LoggedWorkload, weekly: bool = False) -> ArrivalRates:
+    """Estimate arrival rates per hour from a log, as jobs per hour that it covers.
+
+    This is the maximum-likelihood estimate for rates that are constant within each
+    hour. The log covers simulated time 0 to its last submission. weekly: whether rates
+    differ by day of the week. Raises InputError for a log without timestamps, or one
+    that is shorter than a day, or than a week if weekly.
+    """
+    day = log.start_day or WEEK[0]
+    if log.start_h is None or (weekly and log.start_day is None):
+        raise InputError(
+            "arrival rates need a log with timestamps: the hour of day at its start"
+            f" is {log.start_h}, and the day {log.start_day}"
+        )
+    period = HOURS * len(WEEK) if weekly else HOURS
+    span_h = log.submit_s[-1] / 3600.0
+    require(
+        span_h >= period,
+        "hours that the log covers",
+        round(span_h, 2),
+        f"at least {period}",
+    )
+    start = WEEK.index(day) * HOURS + log.start_h
+    end = start + span_h
+    hours = np.arange(math.floor(start), math.floor(end) + 1)
+    watched_h = np.minimum(end, hours + 1) - np.maximum(start, hours)
+    came = (start + np.array(log.submit_s) / 3600.0).astype(int)
+    watched_by_hour = np.bincount(hours % period, watched_h, period)
+    rates = np.bincount(came % period, minlength=period) / watched_by_hour
+    return ArrivalRates(
+        tuple(map(tuple, rates.reshape(-1, HOURS).tolist())), log.start_h, day
+    )
 
 
 def submissions_s(workload: JobList | LoggedWorkload) -> Sequence[float]:

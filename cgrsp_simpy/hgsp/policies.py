@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
@@ -188,13 +187,12 @@ OWNERS = {
 class Plan:
     """The result of planning ahead of a run.
 
-    solution: None for your own policy, which plans nothing. seconds: wall time spent.
+    solution: None for your own policy, which plans nothing.
     """
 
     planner: Planner
     instance: Instance
     solution: Solution | None
-    seconds: float
 
 
 @declared()
@@ -270,11 +268,10 @@ class Planner:
 
     def plan(self, instance: Instance, seed: int) -> Plan:
         """Return the plan made before a run; seed: seed of the search."""
-        begin_s = time.perf_counter()
-        solution = (
-            self._solution(instance, seed) if isinstance(self.scheduler, str) else None
+        own_policy = not isinstance(self.scheduler, str)
+        return Plan(
+            self, instance, None if own_policy else self._solution(instance, seed)
         )
-        return Plan(self, instance, solution, time.perf_counter() - begin_s)
 
     def _solution(self, instance: Instance, seed: int) -> Solution:
         return SCHEDULERS[str(self.scheduler)](

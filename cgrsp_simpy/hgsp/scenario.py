@@ -8,7 +8,7 @@ from dataclasses import is_dataclass, replace
 from typing import Annotated, Any, ClassVar
 
 from cgrsp_simpy.base.arrays import Floats
-from cgrsp_simpy.base.checks import InputError, Renamed, check_one_of, require
+from cgrsp_simpy.base.checks import InputError, check_one_of, require
 from cgrsp_simpy.base.parameters import (
     Count,
     NotNegative,
@@ -60,11 +60,6 @@ class HgspSubject(Subject):
 
         Also raises InputError for a scheduler that cannot plan at these times.
         """
-        if isinstance(policy, str) and policy.partition(":")[0] == "annealing":
-            raise InputError(
-                "the scheduler annealing is now called search; its parameters are the"
-                " same"
-            )
         made: Any = super().make_policy(policy)
         own = made if isinstance(made, Planner) else Planner(made)
         planner = own.within(self.model.moves, self.model.seconds)
@@ -211,8 +206,6 @@ class Scenario(Model):
     def is_certain(self) -> bool:
         """Whether everything happens as planned."""
         return self.noise == 0 and self.delay_s == 0
-
-    level = Renamed("scenario.resolved_source")
 
     @property
     def resolved_source(self) -> Level | Instance:

@@ -6,8 +6,6 @@ events (`follow`). Source: Ambati, Bashir, Irwin and Shenoy, "Modeling and Analy
 Waiting Policies for Cloud-Enabled Schedulers", cited as waiting-policies.txt.
 """
 
-from __future__ import annotations
-
 from cgrsp_simpy.waiting.formulas import analyze, optimum
 from cgrsp_simpy.waiting.jobs import BurstyJobs, ExponentialJobs, ListedJobs, read_jobs
 from cgrsp_simpy.waiting.machines import Prices, Size

@@ -26,11 +26,19 @@ from cgrsp_simpy.dag.generate import erdos_renyi, star, training_graph
 from cgrsp_simpy.dag.graph import Graph, Node
 from cgrsp_simpy.dag.logs import read_alibaba, read_wfformat
 from cgrsp_simpy.dag.platform import BUSY, IDLE, Platform, Servers, read_platform
-from cgrsp_simpy.dag.policies import COMPARED, POLICIES, SEARCHES, Planner, is_search
+from cgrsp_simpy.dag.policies import (
+    COMPARED,
+    POLICIES,
+    SEARCHES,
+    InTurn,
+    OwnPolicy,
+    Planner,
+    View,
+    is_search,
+)
 from cgrsp_simpy.dag.problem import Plan, Problem, Schedule
 from cgrsp_simpy.dag.report import DagReport
 from cgrsp_simpy.dag.search import Budget, Solution
-from cgrsp_simpy.dag.view import InTurn, OwnPolicy, View
 from cgrsp_simpy.engine.events import PATIENCE_PRIORITY, Listener, ScheduledEvent
 from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.engine.resources import ResourceSpec, slots

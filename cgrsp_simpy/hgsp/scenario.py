@@ -26,10 +26,17 @@ from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.engine.simulation import Process, Simulation
 from cgrsp_simpy.hgsp.generate import LEVELS, Level, generate
 from cgrsp_simpy.hgsp.instance import CLUSTERS, Instance, cluster
-from cgrsp_simpy.hgsp.policies import OWNERS, POLICIES, Planner, TaskPolicy
+from cgrsp_simpy.hgsp.policies import (
+    OWNERS,
+    POLICIES,
+    Planner,
+    Task,
+    TaskPolicy,
+    View,
+    planned_s,
+)
 from cgrsp_simpy.hgsp.report import HgspReport, plan_of, schedule_of
 from cgrsp_simpy.hgsp.rules import RULES
-from cgrsp_simpy.hgsp.view import Task, View, planned_s
 from cgrsp_simpy.studies.subject import Subject
 
 

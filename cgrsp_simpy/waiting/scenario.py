@@ -46,12 +46,13 @@ from cgrsp_simpy.waiting.policies import (
     Mispredictions,
     Order,
     Predictions,
+    SharedView,
+    View,
     WaitingPolicy,
     ajw,
 )
 from cgrsp_simpy.waiting.recursion import follow, started
 from cgrsp_simpy.waiting.report import WaitingReport, first_of
-from cgrsp_simpy.waiting.view import SharedView, View
 
 
 class WaitingSubject(Subject):

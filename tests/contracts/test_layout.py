@@ -22,7 +22,6 @@ ELSEWHERE = {  # file, or folder -> the tests of what has none of its own, and w
     "engine/watchdog.py": "contracts/test_user_code.py",
     "engine/resources.py": "engine/test_run.py",
     "market/figures.py": "market/test_measured.py",  # draws a report
-    "hgsp/view.py": "hgsp/test_policies.py",  # what a policy is shown
     "papers": "cli/test_papers.py",  # runs what it makes
     "logs": "logs/test_formats.py",  # the same rules for every format
     "base/compiled.py": "rental/test_bulk.py",  # what is compiled with it
@@ -37,7 +36,6 @@ ELSEWHERE = {  # file, or folder -> the tests of what has none of its own, and w
     "papers/thesis/table_figures.py": "papers/thesis/test_figures.py",
     "papers/waiting/run_figures.py": "papers/waiting/test_figures.py",
     "papers/cluster/public_program.py": "papers/test_ledger.py",
-    "waiting/view.py": "waiting/test_scenario.py",
     # their entries, as recorded
     **{
         f"papers/{paper}/printed.py": "papers/test_ledger.py"
@@ -46,7 +44,7 @@ ELSEWHERE = {  # file, or folder -> the tests of what has none of its own, and w
     # figures and rows of a room's runs
     **{
         f"{room}/report.py": f"{room}/test_scenario.py"
-        for room in ("dag", "llm", "rental", "spot")
+        for room in ("dag", "llm", "spot")
     },
 }
 

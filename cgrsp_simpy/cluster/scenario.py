@@ -21,7 +21,7 @@ from cgrsp_simpy.cluster.cluster import (
     Pools,
 )
 from cgrsp_simpy.cluster.jobs import COLUMNS, HIDDEN, Jobs, Offered, Row
-from cgrsp_simpy.cluster.logs import nodes_of
+from cgrsp_simpy.cluster.logs import NodesOfCluster
 from cgrsp_simpy.cluster.policies import COMPARED, SCHEDULERS, make_scheduler
 from cgrsp_simpy.cluster.report import ClusterReport, by_class
 from cgrsp_simpy.cluster.view import PooledView, Scheduler, View
@@ -77,19 +77,15 @@ class ClusterSubject(Subject):
         return scheduler
 
     def completed(self, parameters: dict[str, Any]) -> dict[str, Any]:
-        """As `Subject.completed`; cluster: "8x8", "4x8+2x4" (nodes x GPUs) or file."""
-        if isinstance(parameters.get("cluster"), int | str):
-            parameters["cluster"] = nodes_of(str(parameters["cluster"]))
+        """As `Subject.completed`; cluster.sizes must not be nodes x GPUs."""
         sizes = parameters.get("cluster.sizes")
         for text in sizes if isinstance(sizes, tuple | list) else [sizes]:
             require(
                 "x" not in str(text),
                 "cluster.sizes",
                 text,
-                (
-                    "the GPUs of each node, such as 8+8; for nodes x GPUs, use"
-                    f" cluster={text}"
-                ),
+                "the GPUs of each node, such as 8+8; for nodes x GPUs, use"
+                f" cluster={text}",
             )
         return parameters
 
@@ -125,7 +121,11 @@ class Scenario(Model):
         " every seed.",
         default_factory=Offered,
     )
-    cluster: Cluster = parameter("The nodes and their GPUs.", default=PAPER_CLUSTER)
+    cluster: NodesOfCluster = parameter(
+        'The nodes and their GPUs, also written as "8x8" or "4x8+2x4" (nodes x GPUs),'
+        " or a file, see `read_cluster`.",
+        default=PAPER_CLUSTER,
+    )
     placement: str | Placement = parameter(
         "Placement rule: a name of PLACEMENTS, or a function (size of a node, its"
         " free GPUs) -> key. A job is placed on the node with the least key among"

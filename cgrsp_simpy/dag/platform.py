@@ -33,6 +33,7 @@ from cgrsp_simpy.base.parameters import (
     NotNegative,
     Positive,
     declared,
+    from_text,
     limits,
     parameter,
     rule,
@@ -306,3 +307,7 @@ def _csv(path: Path) -> list[list[Entry]]:
 
 
 READERS = {".toml": _toml, ".csv": _csv}
+
+
+AnyPlatform = Annotated[Servers | Platform, from_text(read_platform)]
+"""GPUs, or the name of a file with them."""

@@ -11,21 +11,21 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from inspect import signature
 from itertools import repeat
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import simpy
 from simpy.events import EventPriority
 
-from cgrsp_simpy.base.checks import InputError, check_one_of, require
-from cgrsp_simpy.base.parameters import declared, parameter
+from cgrsp_simpy.base.checks import check_one_of, require
+from cgrsp_simpy.base.parameters import declared, from_text, parameter
 from cgrsp_simpy.base.policy import Named, parameters
 from cgrsp_simpy.base.streams import Draw, stream
 from cgrsp_simpy.base.table import Table
 from cgrsp_simpy.dag.generate import erdos_renyi, star, training_graph
 from cgrsp_simpy.dag.graph import Graph, Node
-from cgrsp_simpy.dag.logs import read_alibaba, read_wfformat
-from cgrsp_simpy.dag.platform import BUSY, IDLE, Platform, Servers, read_platform
+from cgrsp_simpy.dag.logs import read_graph
+from cgrsp_simpy.dag.platform import BUSY, IDLE, AnyPlatform, Platform, Servers
 from cgrsp_simpy.dag.policies import (
     COMPARED,
     POLICIES,
@@ -38,7 +38,7 @@ from cgrsp_simpy.dag.policies import (
 )
 from cgrsp_simpy.dag.problem import Plan, Problem, Schedule
 from cgrsp_simpy.dag.report import DagReport
-from cgrsp_simpy.dag.search import Budget, Solution
+from cgrsp_simpy.dag.search import AnyBudget, Budget, Solution
 from cgrsp_simpy.engine.events import PATIENCE_PRIORITY, Listener, ScheduledEvent
 from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.engine.resources import ResourceSpec, slots
@@ -122,14 +122,6 @@ class DagSubject(Subject):
             plan=plan,
         )
 
-    def completed(self, parameters: dict[str, Any]) -> dict[str, Any]:
-        """As `Subject.completed`; budget may be evaluations, platform a file."""
-        if isinstance(parameters.get("platform"), str):
-            parameters["platform"] = read_platform(parameters["platform"])
-        if isinstance(parameters.get("budget"), int):
-            parameters["budget"] = Budget(evaluations=parameters["budget"])
-        return parameters
-
     def check_effective(self, names: Sequence[str], policies: Sequence[Any]) -> None:
         limited = any(name.partition(".")[0] == "budget" for name in names)
         require(
@@ -192,20 +184,23 @@ class Edge(NamedTuple):
 class Scenario(Model):
     """A graph on GPUs: all parameters of a run except the scheduler and the seed."""
 
-    graph: str | Graph = parameter(
+    graph: Annotated[str | Graph, from_text(read_graph)] = parameter(
         "A Graph; a file name, as for `read_graph`; or the parameters of a generated"
         ' graph, such as "er:n=300,degree=3" (drawn for each seed), "star:n=11"'
         ' or "training:stages=4".',
         default="er",
     )
-    platform: Servers | Platform = parameter("The GPUs.", default_factory=Servers)
+    platform: AnyPlatform = parameter(
+        "The GPUs, or a file of them, see `read_platform`.", default_factory=Servers
+    )
     state: Literal["free", "busy", "idle"] = parameter(
         "Share of each GPU that other users occupy (worl-rtgs.txt Section 4.2),"
         " drawn for each seed.",
         default="free",
     )
-    budget: Budget = parameter(
-        "Limit of each search for a plan.", default=DEFAULT_BUDGET
+    budget: AnyBudget = parameter(
+        "Limit of each search for a plan; a number limits the evaluations.",
+        default=DEFAULT_BUDGET,
     )
 
     policies = POLICIES
@@ -216,8 +211,6 @@ class Scenario(Model):
     subject = DagSubject
 
     def __post_init__(self) -> None:
-        if isinstance(self.graph, str):
-            object.__setattr__(self, "graph", read_graph(self.graph))
         _ = self.jobs  # generates a graph, so that wrong parameters are refused now
 
     def __str__(self) -> str:
@@ -370,28 +363,3 @@ def simulate(
     """
     scenario = Scenario(problem.graph, problem.platform)
     return DagSubject(scenario).run(scheduler, drawn=problem, listener=listener)
-
-
-def read_graph(text: str) -> str | Graph:
-    """Read a graph from a file by its extension; return any other string unchanged.
-
-    text: a file in WfFormat (.json or .json.gz), or a file of Alibaba's batch tasks and
-    one of its jobs, as in "tasks.csv:j_17" (.csv or .csv.gz). Raises InputError with
-    the file's name, and the line if known.
-    """
-    path, colon, job = text.partition(":")
-    if path.endswith((".json", ".json.gz")):
-        require(
-            not colon,
-            "graph",
-            text,
-            "a file name without a job: a file in WfFormat contains one graph",
-        )
-        return read_wfformat(path)
-    if path.endswith((".csv", ".csv.gz")):
-        if not job:
-            raise InputError(
-                f"graph(={text!r}) must include a job of the file, such as {path}:j_17"
-            )
-        return read_alibaba(path, job)
-    return text

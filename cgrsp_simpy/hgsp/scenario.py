@@ -25,7 +25,7 @@ from cgrsp_simpy.engine.resources import ResourceSpec, slots
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.engine.simulation import Process, Simulation
 from cgrsp_simpy.hgsp.generate import LEVELS, Level, generate
-from cgrsp_simpy.hgsp.instance import CLUSTERS, Instance, cluster
+from cgrsp_simpy.hgsp.instance import Instance
 from cgrsp_simpy.hgsp.policies import (
     OWNERS,
     POLICIES,
@@ -118,13 +118,6 @@ class HgspSubject(Subject):
         """As `Subject.parts`, with a named load level as its Level."""
         source = self.model.resolved_source
         return super().parts | ({"source": source} if is_dataclass(source) else {})
-
-    def completed(self, parameters: dict[str, Any]) -> dict[str, Any]:
-        """As `Subject.completed`; source.cluster may be a name or a file."""
-        name = parameters.get("source.cluster")
-        if isinstance(name, str) and name not in CLUSTERS:
-            parameters["source.cluster"] = cluster(name)
-        return parameters
 
     def check_effective(self, names: Sequence[str], policies: Sequence[Any]) -> None:
         schedulers = {str(policy).partition(":")[0] for policy in policies}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from math import nan
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from cgrsp_simpy.base.checks import refuse
 from cgrsp_simpy.base.parameters import Positive, declared, parameter
@@ -16,14 +16,7 @@ from cgrsp_simpy.llm.batch import Batch, Request
 from cgrsp_simpy.llm.policies import POLICIES, View
 from cgrsp_simpy.llm.report import LATENCIES, LlmReport
 from cgrsp_simpy.llm.requests import Offered, RequestList
-from cgrsp_simpy.llm.service import (
-    Roofline,
-    Service,
-    StepTable,
-    StepTime,
-    llama2_70b,
-    steps_of,
-)
+from cgrsp_simpy.llm.service import Service, Steps, StepTime, llama2_70b
 from cgrsp_simpy.studies.subject import Subject
 
 
@@ -36,12 +29,6 @@ class LlmSubject(Subject):
     def is_random(self) -> bool:  # type: ignore[override]
         """Whether requests are drawn."""
         return isinstance(self.model.source, Offered)
-
-    def completed(self, parameters: dict[str, Any]) -> dict[str, Any]:
-        """As `Subject.completed`; steps: a file or "roofline", see `steps_of`."""
-        if isinstance(parameters.get("steps"), str):
-            parameters["steps"] = steps_of(parameters["steps"])
-        return parameters
 
 
 # of a RequestList, in the order of the fields of a Request
@@ -64,9 +51,9 @@ class Scenario(Model):
     service: Service = parameter(
         "The GPUs and the language model that they serve.", default_factory=Service
     )
-    steps: StepTable | Roofline = parameter(
-        "Model of the time per step of a batch; by default the times measured for"
-        " Llama 2 70B.",
+    steps: Steps = parameter(
+        "Model of the time per step of a batch, or its description, see `steps_of`; by"
+        " default the times measured for Llama 2 70B.",
         default_factory=llama2_70b,
     )
     ttft_target_s: Positive = parameter(

@@ -8,11 +8,18 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from statistics import fmean, median
-from typing import Any, Final, Literal, cast
+from typing import Annotated, Any, Final, Literal, cast
 
 from cgrsp_simpy.base.checks import InputError, check_one_of, require
 from cgrsp_simpy.base.files import csv_rows, faults_of
-from cgrsp_simpy.base.parameters import Count, Entries, Positive, declared, parameter
+from cgrsp_simpy.base.parameters import (
+    Count,
+    Entries,
+    Positive,
+    declared,
+    from_text,
+    parameter,
+)
 from cgrsp_simpy.base.policy import made
 
 MB_PER_GB = 1000
@@ -326,3 +333,7 @@ def steps_of(text: str) -> StepTable | Roofline:
     model = rest.removeprefix("model=")
     require(not rest or rest != model, "steps", text, "FILE, or FILE:model=NAME")
     return read_steps(name, model or None)
+
+
+Steps = Annotated[StepTable | Roofline, from_text(steps_of)]
+"""A model of the time per step, or a string for `steps_of`."""

@@ -13,7 +13,14 @@ from numpy.random import Generator
 
 from cgrsp_simpy.base.arrays import Bools, Floats
 from cgrsp_simpy.base.checks import BILLION, InputError, require
-from cgrsp_simpy.base.parameters import Entries, declared, limits, parameter, rule
+from cgrsp_simpy.base.parameters import (
+    Entries,
+    declared,
+    from_text,
+    limits,
+    parameter,
+    rule,
+)
 from cgrsp_simpy.base.policy import Named, chosen
 from cgrsp_simpy.base.streams import Draw, stream
 from cgrsp_simpy.base.table import Table, rounded
@@ -121,18 +128,10 @@ class WaitingSubject(Subject):
         )
 
     def completed(self, parameters: dict[str, Any]) -> dict[str, Any]:
-        """Convert strings to values, as in `Subject.completed`.
-
-        machines: for shared machines "3x64" (number x cores), or "3x64x256" with memory
-        in GB; a number alone keeps the size of shared ones. sizes: path of a CSV file.
-        """
+        """As `Subject.completed`; a number keeps the size of shared machines."""
         machines, present = parameters.get("machines"), self.model.machines
-        if isinstance(machines, str):
-            parameters["machines"] = shared_machines(machines)
-        elif isinstance(machines, int) and not isinstance(present, int):
+        if isinstance(machines, int) and not isinstance(present, int):
             parameters["machines"] = present[:1] * machines
-        if isinstance(parameters.get("sizes"), str):
-            parameters["sizes"] = read_sizes(parameters["sizes"])
         return parameters
 
     def outcome(self, run: Run) -> dict[str, list[float]]:
@@ -174,8 +173,9 @@ class WaitingSubject(Subject):
 
 
 Machines = Annotated[
-    int,
-    limits("a whole number of at most 1,000,000,000", ge=0, le=BILLION),
+    Annotated[int, limits("a whole number of at most 1,000,000,000", ge=0, le=BILLION)]
+    | Entries[Size],
+    from_text(shared_machines),
 ]
 
 
@@ -221,10 +221,11 @@ class Scenario(Model):
         " default: ajw, every job waits without limit.",
         default=ajw(),
     )
-    machines: Machines | Entries[Size] = parameter(
+    machines: Machines = parameter(
         "Number of fixed machines, each of which executes one job at a time,"
         " whatever its demand; or sizes of fixed machines that jobs share by"
-        " cores and memory. With 0 or no size, every job goes on demand at once;"
+        ' cores and memory, also written as "3x64" (number x cores) or "3x64x256"'
+        " (and GB). With 0 or no size, every job goes on demand at once;"
         " ajw, under which no job goes on demand, needs at least one.",
         default=1,
     )
@@ -238,11 +239,11 @@ class Scenario(Model):
     prices: Prices = parameter(
         "Prices per hour, fixed and on demand.", default=PAPER_PRICES
     )
-    sizes: Entries[Size] = parameter(
-        "Sizes for rent, if machines are shared. A job rents the cheapest size on"
-        " which it fits, or several machines of one size if it fits on none, and"
-        " is billed by the terms of that size. A fixed machine costs prices.fixed"
-        " / prices.on_demand times its rent.",
+    sizes: Annotated[Entries[Size], from_text(read_sizes)] = parameter(
+        "Sizes for rent, or a CSV file of them, if machines are shared. A job rents"
+        " the cheapest size on which it fits, or several machines of one size if it"
+        " fits on none, and is billed by the terms of that size. A fixed machine"
+        " costs prices.fixed / prices.on_demand times its rent.",
         default=M5,
     )
     errors: Mispredictions = parameter(

@@ -177,12 +177,6 @@ def run_s(jobs: Table) -> Floats:
     return np.where(jobs["killed"], jobs["estimate_s"], jobs["duration_s"])
 
 
-def figures_of(jobs: Table) -> dict[str, float]:
-    """Return the number, GPU-hours and waits of some jobs."""
-    gpu_hours = float((jobs["gpus"] * run_s(jobs) / HOUR_S).sum())
-    return {"jobs": len(jobs), "gpu_hours": gpu_hours, **waits(jobs)}
-
-
 def waits(jobs: Table) -> dict[str, float]:
     """Return the mean wait and mean time to completion, seconds, and starved jobs."""
     wait_s = jobs["start_s"] - jobs["submit_s"]
@@ -367,7 +361,9 @@ class ClusterReport(Report):
         return metrics(run)
 
     def summary_of(self, run: Run, chosen: np.ndarray[Any, Any]) -> dict[str, Any]:
-        return figures_of(measured(run)[chosen])
+        jobs = measured(run)[chosen]
+        gpu_hours = float((jobs["gpus"] * run_s(jobs) / HOUR_S).sum())
+        return {"jobs": len(jobs), "gpu_hours": gpu_hours, **waits(jobs)}
 
     def rows(self, run: Run) -> list[dict[str, Any]]:
         """Return one dict per measured job, with the columns of `Run.jobs` and of a

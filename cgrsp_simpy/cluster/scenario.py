@@ -15,7 +15,6 @@ from cgrsp_simpy.base.table import Table, figure_text
 from cgrsp_simpy.cluster.cluster import (
     PAPER_CLUSTER,
     PLACEMENTS,
-    Cluster,
     Nodes,
     Placement,
     Pools,
@@ -25,10 +24,9 @@ from cgrsp_simpy.cluster.logs import NodesOfCluster
 from cgrsp_simpy.cluster.policies import COMPARED, SCHEDULERS, make_scheduler
 from cgrsp_simpy.cluster.report import ClusterReport, by_class
 from cgrsp_simpy.cluster.view import PooledView, Scheduler, View
-from cgrsp_simpy.engine.events import Listener, policy_name
+from cgrsp_simpy.engine.events import policy_name
 from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.engine.resources import ResourceSpec, pools
-from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.engine.simulation import Process, Simulation
 from cgrsp_simpy.studies.subject import Subject
 
@@ -354,17 +352,3 @@ class StoppingRule:
         """Count the end of a job."""
         if job in self.jobs:
             self.left -= 1
-
-
-def simulate(
-    jobs: Jobs,
-    cluster: Cluster,
-    scheduler: str | Scheduler,
-    placement: str | Placement = "best",
-    *,
-    kill_at_limit: bool = False,
-    listener: Listener | None = None,
-) -> Run:
-    """Run jobs on a cluster, as `cg.simulate` of a `Scenario` does, in one call."""
-    scenario = Scenario(jobs, cluster, placement, kill_at_limit)
-    return ClusterSubject(scenario).run(scheduler, listener=listener)

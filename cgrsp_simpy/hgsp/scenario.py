@@ -102,16 +102,15 @@ class HgspSubject(Subject):
     ) -> Simulation:
         instance = self.draw(seed) if drawn is None else drawn
         plan, tasks = policy.plan(instance, seed), self.model.arriving(instance, seed)
-        run = Simulation(
+        return Simulation(
             self.model,
             policy.policy(plan, seed),
             seed,
             drawn=tasks,
             records=records,
             listener=listener,
+            plan=plan,
         )
-        run.plan = plan
-        return run
 
     @property
     def parts(self) -> dict[str, Any]:

@@ -4,7 +4,7 @@ run.
 
 import numpy as np
 import pytest
-from cluster.cases import jobs_of
+from cluster.cases import jobs_of, simulate
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import placed, waited
@@ -21,7 +21,7 @@ from cgrsp_simpy.cluster.report import (
     metrics,
     moves,
 )
-from cgrsp_simpy.cluster.scenario import Scenario, simulate
+from cgrsp_simpy.cluster.scenario import Scenario
 from cgrsp_simpy.studies.compare import compare
 
 

@@ -17,7 +17,7 @@ import cgrsp_simpy as cg
 from cgrsp_simpy.analysis.statistics import mean, paired_difference
 from cgrsp_simpy.plots.figure import Figure, numbers, where
 from cgrsp_simpy.plots.marks import intervals
-from cgrsp_simpy.rental.process import provisioning
+from cgrsp_simpy.rental.instances import provisioning
 
 DAYS, TILES, SEEDS = ("quiet", "normal", "hectic", "surge"), (1, 2, 4), range(20)
 LOOKS = (("#0072B2", "o-"), ("#D55E00", "s--"), ("#000000", "^:"))

@@ -11,7 +11,7 @@ the fast one 17 times as dear per hour. Adaptive rents it more often. Costs are 
 import cgrsp_simpy as cg
 from cgrsp_simpy.analysis.statistics import mean, paired_difference
 from cgrsp_simpy.decide.recommend import COST, Prices
-from cgrsp_simpy.rental.deadlines import DeadlineClasses
+from cgrsp_simpy.rental.job import DeadlineClasses
 
 TYPES = (
     cg.GpuType("cheap", 0.28, (137.3, 157.9, 219.7), 0.7),

@@ -8,7 +8,7 @@ others what waits grows; inf: measured jobs still wait when 8,000 more have come
 """
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.cluster.metrics import GPU_CLASSES, measured
+from cgrsp_simpy.cluster.report import GPU_CLASSES, measured
 
 SCHEDULERS = (
     "fifo",

@@ -29,7 +29,7 @@ from cgrsp_simpy.base.table import csv_text
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.exercises import check, exercise
 from cgrsp_simpy.hgsp.schedule import from_sequences
-from cgrsp_simpy.llm.steps import Measured, StepTable
+from cgrsp_simpy.llm.service import Measured, StepTable
 from cgrsp_simpy.studies.subject import subject_of
 
 CGRSP = [sys.executable, "-m", "cgrsp_simpy"]

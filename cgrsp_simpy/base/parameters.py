@@ -138,6 +138,11 @@ def prepared(convert: Callable[[Any], Any]) -> Limit:
     )
 
 
+def from_text(read: Callable[[str], Any]) -> Limit:
+    """Return an annotation for a value that a string, read by `read`, may describe."""
+    return prepared(lambda value: read(value) if isinstance(value, str) else value)
+
+
 def as_tuple(value: Any) -> Any:
     """Convert an iterable, except a string, to a tuple; return others unchanged."""
     if isinstance(value, Iterable) and not isinstance(value, (str, bytes)):

@@ -13,8 +13,8 @@ Multi-Objective Scheduling", cited as cluster-schedulers.txt.
 from cgrsp_simpy.cluster.cluster import Cluster
 from cgrsp_simpy.cluster.jobs import Jobs, Mix, Offered
 from cgrsp_simpy.cluster.logs import read_jobs
-from cgrsp_simpy.cluster.metrics import by_class, metrics
 from cgrsp_simpy.cluster.policies import SCHEDULERS, make_scheduler
+from cgrsp_simpy.cluster.report import by_class, metrics
 from cgrsp_simpy.cluster.scenario import Scenario
 from cgrsp_simpy.cluster.view import Arrived, View
 

@@ -359,13 +359,16 @@ class Cluster:
         nodes = len(self.sizes)
         for name in ("cores", "memory_gb", "types", "partitions"):
             entries = len(getattr(self, name))
-            allowed = f"{nodes}, one per node"
-            require(entries in (0, nodes), f"entries of {name}", entries, allowed)
+            require(
+                entries in (0, nodes),
+                f"entries of {name}",
+                entries,
+                f"{nodes}, one per node",
+            )
         if not self.cores:
             for node, gpus in enumerate(self.sizes):
                 require(gpus > 0, f"GPUs of node {node}", gpus, "a whole number >= 1")
-        allowed = "at least one node with GPUs"
-        require(self.gpus > 0, "sizes", self.sizes, allowed)
+        require(self.gpus > 0, "sizes", self.sizes, "at least one node with GPUs")
 
     @property
     def gpus(self) -> int:

@@ -110,8 +110,9 @@ class Jobs:
             *("gpus",) * (self.cores is None),
         )
         for column in {*self.columns} - {"start_s", *DEPENDENCY}:
-            above = 0 if column in positive else None
-            check_entries(column, getattr(self, column), above=above)
+            check_entries(
+                column, getattr(self, column), above=(0 if column in positive else None)
+            )
         refuse(
             self.kind >= len(KINDS),
             lambda job: (
@@ -292,8 +293,9 @@ class Mix:
         }
         for name, number in classes.items():
             shares = getattr(self, name)
-            allowed = f"{number} shares, one per class"
-            require(len(shares) == number, name, shares, allowed)
+            require(
+                len(shares) == number, name, shares, f"{number} shares, one per class"
+            )
         for earlier, later in pairwise(self.edges_s):
             check_number("limits_s, longest_s", later, above=earlier)
 
@@ -317,8 +319,12 @@ class Mix:
     def check_fit(self, cluster: Cluster) -> None:
         """Raise InputError if the widest job does not fit on the empty cluster."""
         widest = max(width for width, share in zip(*self.width_shares) if share > 0)
-        allowed = f"at most {cluster.gpus} GPUs, those of the cluster"
-        require(widest <= cluster.gpus, "widest job of the mix", widest, allowed)
+        require(
+            widest <= cluster.gpus,
+            "widest job of the mix",
+            widest,
+            f"at most {cluster.gpus} GPUs, those of the cluster",
+        )
 
 
 @declared()

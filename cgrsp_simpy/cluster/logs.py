@@ -7,16 +7,16 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Annotated, Any, Unpack
 
 import numpy as np
 
 from cgrsp_simpy.base.arrays import Ints
 from cgrsp_simpy.base.checks import InputError, check_number, check_whole, refuse
-from cgrsp_simpy.base.parameters import checked
+from cgrsp_simpy.base.parameters import checked, prepared
 from cgrsp_simpy.cluster.cluster import PAPER_CLUSTER, Cluster
 from cgrsp_simpy.cluster.jobs import HIDDEN, KINDS, MAY_LACK, Jobs
-from cgrsp_simpy.cluster.metrics import run_s
+from cgrsp_simpy.cluster.report import run_s
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.logs import NO_TIME, Log, Reading, Tags, read_log, swf_text
 from cgrsp_simpy.logs.fields import TEXT, Field, Format
@@ -276,6 +276,15 @@ def nodes_of(text: str) -> Cluster:
         check_whole("number of nodes", int(number), least=1, most=100_000)
         sizes += [int(gpus)] * int(number)
     return Cluster(tuple(sizes))
+
+
+NodesOfCluster = Annotated[
+    Cluster,
+    prepared(
+        lambda value: nodes_of(str(value)) if isinstance(value, int | str) else value
+    ),
+]
+"""A cluster, or a string for `nodes_of`."""
 
 
 def cluster_of(table: Log) -> Cluster | None:

@@ -309,8 +309,12 @@ def hps(
     aging, reached at max_wait_s. monotone: aging never decreases (ours).
     cluster-schedulers.txt Section V.A; formulas from the authors' program.
     """
-    allowed = f"a number > {aging_threshold_s:g}"
-    require(max_wait_s > aging_threshold_s, "max_wait_s", max_wait_s, allowed)
+    require(
+        max_wait_s > aging_threshold_s,
+        "max_wait_s",
+        max_wait_s,
+        f"a number > {aging_threshold_s:g}",
+    )
 
     @named("hps")
     def schedule(view: View) -> Starts:
@@ -367,8 +371,12 @@ def adaptive(
     `short_queue` wait. cluster-schedulers.txt Section III.D.
     """
     weights = {"efficiency": efficiency, "fairness": fairness, "resources": resources}
-    allowed = f"a whole number >= {short_queue}"
-    require(long_queue >= short_queue, "long_queue", long_queue, allowed)
+    require(
+        long_queue >= short_queue,
+        "long_queue",
+        long_queue,
+        f"a whole number >= {short_queue}",
+    )
 
     @named("adaptive")
     def schedule(view: View) -> Starts:

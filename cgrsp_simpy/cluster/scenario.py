@@ -2,33 +2,107 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
 import numpy as np
 
-from cgrsp_simpy.base.checks import check_one_of
+from cgrsp_simpy.base.checks import InputError, check_one_of, require
 from cgrsp_simpy.base.parameters import declared, parameter
 from cgrsp_simpy.base.streams import Draw
+from cgrsp_simpy.base.table import Table, figure_text
 from cgrsp_simpy.cluster.cluster import (
     PAPER_CLUSTER,
     PLACEMENTS,
-    Cluster,
     Nodes,
     Placement,
     Pools,
 )
 from cgrsp_simpy.cluster.jobs import COLUMNS, HIDDEN, Jobs, Offered, Row
-from cgrsp_simpy.cluster.policies import COMPARED, SCHEDULERS
-from cgrsp_simpy.cluster.report import ClusterReport
-from cgrsp_simpy.cluster.subject import ClusterSubject
+from cgrsp_simpy.cluster.logs import NodesOfCluster
+from cgrsp_simpy.cluster.policies import COMPARED, SCHEDULERS, make_scheduler
+from cgrsp_simpy.cluster.report import ClusterReport, by_class
 from cgrsp_simpy.cluster.view import PooledView, Scheduler, View
-from cgrsp_simpy.engine.events import Listener
+from cgrsp_simpy.engine.events import policy_name
 from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.engine.resources import ResourceSpec, pools
-from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.engine.simulation import Process, Simulation
+from cgrsp_simpy.studies.subject import Subject
+
+# what a scheduler needs of the jobs, by the column that holds it
+NEEDED = {
+    "iterations": "the work of each job (iterations)",
+    "family": "the model family of each job",
+    "user": "jobs of at least two users",
+    "qos": "the priority of each job's quality of service (qos)",
+}
+
+OVERRUN = (
+    "easy expects such a job to end at once, conservative to run as long again; the"
+    " others look at waiting jobs only"
+)
+
+
+class ClusterSubject(Subject):
+    """Subject of studies; it checks that jobs have the columns that schedulers need."""
+
+    pace_per_s = 4000.0  # a run also has jobs before and after the measured ones
+
+    @property
+    def is_random(self) -> bool:  # type: ignore[override]
+        """Whether jobs are drawn; a log is the same for every seed."""
+        return not isinstance(self.model.source, Jobs)
+
+    def left_out(self, names: Iterable[str] = COMPARED) -> dict[str, str]:
+        """Return the schedulers that need columns the jobs lack, with reasons."""
+        shortages = {name: self.model.shortage(make_scheduler(name)) for name in names}
+        return {
+            name: f"needs {' and '.join(columns)}, which the log does not have"
+            for name, columns in shortages.items()
+            if columns
+        }
+
+    def make_policy(self, policy: str | Scheduler) -> Scheduler:
+        """Return a scheduler; InputError also if it needs a column that jobs lack."""
+        scheduler: Scheduler = super().make_policy(policy)
+        for column in self.model.shortage(scheduler)[:1]:
+            raise InputError(
+                f"scheduler {policy_name(scheduler)} needs"
+                f" {NEEDED.get(column, column)}, which {self.model.offered} does"
+                " not record"
+            )
+        return scheduler
+
+    def completed(self, parameters: dict[str, Any]) -> dict[str, Any]:
+        """As `Subject.completed`; cluster.sizes must not be nodes x GPUs."""
+        sizes = parameters.get("cluster.sizes")
+        for text in sizes if isinstance(sizes, tuple | list) else [sizes]:
+            require(
+                "x" not in str(text),
+                "cluster.sizes",
+                text,
+                "the GPUs of each node, such as 8+8; for nodes x GPUs, use"
+                f" cluster={text}",
+            )
+        return parameters
+
+    def details(self, run: Any) -> tuple[Sequence[Table], Mapping[str, Any]]:
+        """Return a table of waits by class, with notes on how far they are valid."""
+        classes, notes, jobs = by_class(run), list[str](), run.jobs
+        if not run.plan.settled:
+            notes.append(f"{run.policy} is {run.report.infinite}")
+        elif number := int(run.summary()["censored"]):
+            notes.append(
+                f"{number} jobs had not started when the last one came: their waits"
+                " depend on where the jobs end"
+            )
+        longer = int((jobs["estimate_s"] < jobs["duration_s"]).sum())
+        if longer and not jobs["killed"].any():
+            notes.append(f"{longer} jobs run longer than their estimates: {OVERRUN}")
+        cells = [list(map(figure_text, row.values())) for row in classes]
+        tables = [Table("waits by class", [list(classes[0]), *cells], "\n".join(notes))]
+        return (tables if classes else []), {"classes": classes, "notes": notes}
 
 
 @declared()
@@ -45,7 +119,11 @@ class Scenario(Model):
         " every seed.",
         default_factory=Offered,
     )
-    cluster: Cluster = parameter("The nodes and their GPUs.", default=PAPER_CLUSTER)
+    cluster: NodesOfCluster = parameter(
+        'The nodes and their GPUs, also written as "8x8" or "4x8+2x4" (nodes x GPUs),'
+        " or a file, see `read_cluster`.",
+        default=PAPER_CLUSTER,
+    )
     placement: str | Placement = parameter(
         "Placement rule: a name of PLACEMENTS, or a function (size of a node, its"
         " free GPUs) -> key. A job is placed on the node with the least key among"
@@ -274,17 +352,3 @@ class StoppingRule:
         """Count the end of a job."""
         if job in self.jobs:
             self.left -= 1
-
-
-def simulate(
-    jobs: Jobs,
-    cluster: Cluster,
-    scheduler: str | Scheduler,
-    placement: str | Placement = "best",
-    *,
-    kill_at_limit: bool = False,
-    listener: Listener | None = None,
-) -> Run:
-    """Run jobs on a cluster, as `cg.simulate` of a `Scenario` does, in one call."""
-    scenario = Scenario(jobs, cluster, placement, kill_at_limit)
-    return ClusterSubject(scenario).run(scheduler, listener=listener)

@@ -45,8 +45,7 @@ from cgrsp_simpy.cluster.jobs import (
     generate,
 )
 from cgrsp_simpy.cluster.report import ClusterReport
-from cgrsp_simpy.cluster.scenario import Scenario
-from cgrsp_simpy.cluster.subject import ClusterSubject
+from cgrsp_simpy.cluster.scenario import ClusterSubject, Scenario
 from cgrsp_simpy.cluster.view import View
 from cgrsp_simpy.engine import state
 from cgrsp_simpy.engine.simulation import Process, Simulation

@@ -103,8 +103,12 @@ def known_waits(jobs: Jobs, start_h: float = 0.0) -> KnownWaits:
     """
     starts = np.full(jobs.jobs, np.nan) if jobs.start_s is None else jobs.start_s
     recorded = np.flatnonzero(~np.isnan(starts))
-    allowed = "at least 1, but the log records no waits"
-    require(len(recorded) > 0, "jobs with a start", len(recorded), allowed)
+    require(
+        len(recorded) > 0,
+        "jobs with a start",
+        len(recorded),
+        "at least 1, but the log records no waits",
+    )
     jobs = jobs.chosen(recorded, jobs.name)
     assert jobs.start_s is not None
     submits_s, begins_s = jobs.arrival_s.tolist(), jobs.start_s.tolist()

@@ -8,12 +8,12 @@ Hybrid Reinforcement Learning and Metaheuristic Optimization", cited as worl-rtg
 
 from cgrsp_simpy.dag.generate import training_graph
 from cgrsp_simpy.dag.graph import Graph
+from cgrsp_simpy.dag.logs import read_graph
 from cgrsp_simpy.dag.platform import Platform, Servers
-from cgrsp_simpy.dag.policies import POLICIES, find
+from cgrsp_simpy.dag.policies import POLICIES, View, find
 from cgrsp_simpy.dag.problem import Plan, Problem, lower_bound_s, makespans
-from cgrsp_simpy.dag.scenario import Scenario, read_graph, schedule_of
+from cgrsp_simpy.dag.scenario import Scenario, schedule_of
 from cgrsp_simpy.dag.search import Budget
-from cgrsp_simpy.dag.view import View
 
 __all__ = [
     "POLICIES",

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import pairwise, product
 from math import ceil
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
@@ -127,6 +128,85 @@ NAMES = {  # by kind: of replica, micro-batch or step, layer and shard
 }
 # kind, replica, micro-batch or step, layer, shard
 Part = tuple[str, int, int, int, int]
+Edges = dict[tuple[Part, Part], tuple[float, float]]
+"""Pairs of nodes -> gigabytes that are sent and held."""
+
+
+class _Network(NamedTuple):
+    """Numbers of the parts of a network in training; see `training_graph`."""
+
+    layers: int
+    stages: int
+    micro_batches: int
+    replicas: int
+    shards: int
+
+    def stage(self, layer: int) -> int:
+        """Return the number of a layer's stage."""
+        return layer * self.stages // self.layers
+
+    def passes(self, passed_gb: float) -> Edges:
+        """Return the edges from layer to layer, forward and back.
+
+        A layer holds its activations from its forward node to its backward node.
+        """
+        edges: Edges = {}
+        for replica, batch in product(range(self.replicas), range(self.micro_batches)):
+            forward, backward = (
+                [
+                    [
+                        (kind, replica, batch, layer, shard)
+                        for shard in range(self.shards)
+                    ]
+                    for layer in range(self.layers)
+                ]
+                for kind in ("forward", "backward")
+            )
+            for one, other in pairwise([*forward, *backward[::-1]]):
+                edges |= dict.fromkeys(product(one, other), (passed_gb, 0.0))
+            for one, other in zip(forward, backward):
+                edges |= dict.fromkeys(zip(one, other), (passed_gb, passed_gb))
+        return edges
+
+    def turns(self, schedule: str) -> Iterator[tuple[Part, Part]]:
+        """Yield the edges that enforce the order of the schedule within each stage."""
+        for replica, stage, shard in product(
+            range(self.replicas), range(self.stages), range(self.shards)
+        ):
+            layers = [each for each in range(self.layers) if self.stage(each) == stage]
+            ways = {"forward": layers, "backward": layers[::-1]}
+            ahead = self.micro_batches
+            if schedule == "1f1b":
+                ahead = min(self.stages - stage, self.micro_batches)
+            in_turn = sorted(
+                product(("forward", "backward"), range(self.micro_batches)),
+                key=lambda task: task[1] + (0.5 - ahead) * (task[0] == "forward"),
+            )
+            for (kind, batch), (next_kind, next_batch) in pairwise(in_turn):
+                yield (
+                    (kind, replica, batch, ways[kind][-1], shard),
+                    (next_kind, replica, next_batch, ways[next_kind][0], shard),
+                )
+
+    def all_reduce(self, gradients_gb: float) -> Edges:
+        """Return the edges between the last backward nodes and the updates.
+
+        They are those of a ring all-reduce of each shard's gradients.
+        """
+        edges: Edges = {}
+        steps = product(["ring"], range(1, 2 * self.replicas - 1))
+        links = [("backward", self.micro_batches - 1), *steps, ("update", 0)]
+        for replica, layer, shard in product(
+            range(self.replicas), reversed(range(self.layers)), range(self.shards)
+        ):
+            here, left = (
+                [(kind, member, turn, layer, shard) for kind, turn in links]
+                for member in (replica, (replica - 1) % self.replicas)
+            )
+            sent_gb = gradients_gb / self.replicas
+            edges |= dict.fromkeys(pairwise(here), (0.0, 0.0))
+            edges |= dict.fromkeys(zip(left[:-2], here[1:-1]), (sent_gb, 0.0))
+        return edges
 
 
 @checked
@@ -200,42 +280,11 @@ def training_graph(
         )
         for part in product(range(replicas), turns, way, range(shards))
     }
-    edges: dict[tuple[Part, Part], tuple[float, float]] = {}  # gigabytes sent and held
-    # from layer to layer, forward and back; a layer holds its activations meanwhile
-    for replica, batch in product(range(replicas), batches):
-        passes = [
-            [(kind, replica, batch, layer, shard) for shard in range(shards)]
-            for kind, way in (("forward", up), ("backward", down))
-            for layer in way
-        ]
-        for one, other in pairwise(passes):
-            edges |= dict.fromkeys(product(one, other), (passed_gb, 0.0))
-        for forward, backward in zip(passes[:layers], passes[::-1]):
-            edges |= dict.fromkeys(zip(forward, backward), (passed_gb, passed_gb))
-    for replica, stage, shard in product(range(replicas), range(stages), range(shards)):
-        of_stage = [layer for layer in up if layer * stages // layers == stage]
-        ways = {"forward": of_stage, "backward": of_stage[::-1]}
-        ahead = (
-            micro_batches if schedule == "gpipe" else min(stages - stage, micro_batches)
-        )
-        for (kind, batch), (then, after) in pairwise(_in_turn(micro_batches, ahead)):
-            last, first = ways[kind][-1], ways[then][0]
-            ends = (
-                (kind, replica, batch, last, shard),
-                (then, replica, after, first, shard),
-            )
-            edges.setdefault(ends, (0.0, 0.0))
-    # ring all-reduce of a shard's gradients, between its last backward and its update
-    links = [("backward", micro_batches - 1), *product(["ring"], steps), ("update", 0)]
-    for replica, layer, shard in product(range(replicas), down, range(shards)):
-        here, left = (
-            [(kind, member, turn, layer, shard) for kind, turn in links]
-            for member in (replica, (replica - 1) % replicas)
-        )
-        edges |= dict.fromkeys(pairwise(here), (0.0, 0.0))
-        edges |= dict.fromkeys(
-            zip(left[:-2], here[1:-1]), (gradients_gb / replicas, 0.0)
-        )
+    network = _Network(layers, stages, micro_batches, replicas, shards)
+    edges = network.passes(passed_gb)
+    for ends in network.turns(schedule):
+        edges.setdefault(ends, (0.0, 0.0))
+    edges |= network.all_reduce(gradients_gb)
     number = {part: node for node, part in enumerate(work)}
     sent, held = np.array(list(edges.values())).T
     return Graph(
@@ -245,7 +294,7 @@ def training_graph(
         data_gb=sent,
         unit=np.array(
             [
-                (replica * stages + layer * stages // layers) * shards + shard
+                (replica * stages + network.stage(layer)) * shards + shard
                 for _, replica, _, layer, shard in work
             ]
         ),
@@ -257,11 +306,4 @@ def training_graph(
         resident_mb=ceil(1000 * STATES * gradients_gb)
         * np.array([kind == "update" for kind, *_ in work]),
         held_mb=np.ceil(1000 * held),
-    )
-
-
-def _in_turn(micro_batches: int, ahead: int) -> list[tuple[str, int]]:
-    return sorted(
-        product(("forward", "backward"), range(micro_batches)),
-        key=lambda task: task[1] + (0.5 - ahead) * (task[0] == "forward"),
     )

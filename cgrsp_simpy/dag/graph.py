@@ -99,12 +99,11 @@ class Graph:
         )
         set_columns(self, numbers, "node")
         for column in numbers:
-            whole = column != "work_tflop"
             check_entries(
                 column,
                 getattr(self, column),
                 lambda n: f"node {names[n - 1]}",
-                whole=whole,
+                whole=column != "work_tflop",
             )
         set_columns(self, {"memory_mb": "i8", "resident_mb": "i8"}, "node")
         object.__setattr__(self, "unit", np.unique(self.unit, return_inverse=True)[1])

@@ -12,7 +12,7 @@ from typing import overload
 
 import numpy as np
 
-from cgrsp_simpy.base.checks import InputError
+from cgrsp_simpy.base.checks import InputError, require
 from cgrsp_simpy.base.files import faults_of, listed, note
 from cgrsp_simpy.base.parameters import checked
 from cgrsp_simpy.dag.graph import Graph
@@ -114,6 +114,31 @@ def read_alibaba(
         len(spoiled) + len(bad),
     )
     return graphs if job is None else graphs[job]
+
+
+def read_graph(text: str) -> str | Graph:
+    """Read a graph from a file by its extension; return any other string unchanged.
+
+    text: a file in WfFormat (.json or .json.gz), or a file of Alibaba's batch tasks and
+    one of its jobs, as in "tasks.csv:j_17" (.csv or .csv.gz). Raises InputError with
+    the file's name, and the line if known.
+    """
+    path, colon, job = text.partition(":")
+    if path.endswith((".json", ".json.gz")):
+        require(
+            not colon,
+            "graph",
+            text,
+            "a file name without a job: a file in WfFormat contains one graph",
+        )
+        return read_wfformat(path)
+    if path.endswith((".csv", ".csv.gz")):
+        if not job:
+            raise InputError(
+                f"graph(={text!r}) must include a job of the file, such as {path}:j_17"
+            )
+        return read_alibaba(path, job)
+    return text
 
 
 def _graph(name: str, work_s: np.ndarray, tags: Tags) -> Graph:

@@ -33,6 +33,7 @@ from cgrsp_simpy.base.parameters import (
     NotNegative,
     Positive,
     declared,
+    from_text,
     limits,
     parameter,
     rule,
@@ -93,8 +94,12 @@ class Platform:
             )
             wrong = np.argwhere(~((values >= 0) & (values <= most)))
             for one, other in wrong[:1].tolist():
-                name = f"{column} from GPU {one} to GPU {other}"
-                require(False, name, values.item(one, other), "a number >= 0")
+                require(
+                    False,
+                    f"{column} from GPU {one} to GPU {other}",
+                    values.item(one, other),
+                    "a number >= 0",
+                )
             object.__setattr__(self, column, values)
 
     @property
@@ -302,3 +307,7 @@ def _csv(path: Path) -> list[list[Entry]]:
 
 
 READERS = {".toml": _toml, ".csv": _csv}
+
+
+AnyPlatform = Annotated[Servers | Platform, from_text(read_platform)]
+"""GPUs, or the name of a file with them."""

@@ -157,9 +157,12 @@ class Plan:
     def __post_init__(self) -> None:
         for name in ("gpu", "order")[: 1 + (self.order is not None)]:
             set_columns(self, {name: "f8"}, "node")
-            values = getattr(self, name)
             check_entries(
-                name, values, lambda n: f"node {n - 1}", least=-MOST_WHOLE, whole=True
+                name,
+                getattr(self, name),
+                lambda n: f"node {n - 1}",
+                least=-MOST_WHOLE,
+                whole=True,
             )
             set_columns(self, {name: "i8"}, "node")
 

@@ -5,36 +5,154 @@ Equations and sections are those of worl-rtgs.txt.
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from inspect import signature
 from itertools import repeat
-from typing import ClassVar, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import simpy
 from simpy.events import EventPriority
 
-from cgrsp_simpy.base.checks import InputError, check_one_of, require
-from cgrsp_simpy.base.parameters import declared, parameter
-from cgrsp_simpy.base.policy import parameters
+from cgrsp_simpy.base.checks import check_one_of, require
+from cgrsp_simpy.base.parameters import declared, from_text, parameter
+from cgrsp_simpy.base.policy import Named, parameters
 from cgrsp_simpy.base.streams import Draw, stream
+from cgrsp_simpy.base.table import Table
 from cgrsp_simpy.dag.generate import erdos_renyi, star, training_graph
 from cgrsp_simpy.dag.graph import Graph, Node
-from cgrsp_simpy.dag.logs import read_alibaba, read_wfformat
-from cgrsp_simpy.dag.platform import BUSY, IDLE, Platform, Servers
-from cgrsp_simpy.dag.policies import COMPARED, POLICIES
+from cgrsp_simpy.dag.logs import read_graph
+from cgrsp_simpy.dag.platform import BUSY, IDLE, AnyPlatform, Platform, Servers
+from cgrsp_simpy.dag.policies import (
+    COMPARED,
+    POLICIES,
+    SEARCHES,
+    InTurn,
+    OwnPolicy,
+    Planner,
+    View,
+    is_search,
+)
 from cgrsp_simpy.dag.problem import Plan, Problem, Schedule
 from cgrsp_simpy.dag.report import DagReport
-from cgrsp_simpy.dag.search import Budget
-from cgrsp_simpy.dag.subject import DEFAULT_EVALUATIONS, DagSubject
-from cgrsp_simpy.dag.view import OwnPolicy, View
+from cgrsp_simpy.dag.search import AnyBudget, Budget, Solution
 from cgrsp_simpy.engine.events import PATIENCE_PRIORITY, Listener, ScheduledEvent
 from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.engine.resources import ResourceSpec, slots
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.engine.simulation import Process, Simulation
+from cgrsp_simpy.studies.subject import Subject
+
+# evaluations per search: the default budget, and an estimate for a budget of seconds
+DEFAULT_EVALUATIONS = 1000
+
+
+class Planned(NamedTuple):
+    """Plan of a run, made before the run starts.
+
+    problem: the graph and its GPUs. solution: the plan and the effort of the search, or
+    None if a policy decides during the run.
+    """
+
+    problem: Problem
+    solution: Solution | None = None
+
+
+class DagSubject(Subject):
+    """DAG subject: plans are made before a run, online policies decide during it."""
+
+    pace_per_s = 10_000.0  # of a search that learns
+
+    def draw(self, seed: int) -> Problem:
+        """Return the graph and the GPUs of a seed."""
+        problem: Problem = self.model.problem(seed)
+        return problem
+
+    @property
+    def work(self) -> int:
+        """Number of nodes times the number of evaluations per search."""
+        return int(
+            self.model.jobs * (self.model.budget.evaluations or DEFAULT_EVALUATIONS)
+        )
+
+    def work_of(self, policies: Sequence[Any]) -> int:
+        searches = sum(map(is_search, policies))
+        others = len(policies) - searches
+        return self.work * searches + int(self.model.jobs) * others
+
+    def is_random_under(self, policies: Sequence[Any]) -> bool:
+        """Whether the seed affects the graph, the use by others or a scheduler."""
+        graph = self.model.graph
+        drawn = isinstance(graph, str) and graph.partition(":")[0] == "er"
+        lucky = any(is_search(each) or each == "random" for each in policies)
+        return drawn or self.model.state != "free" or lucky
+
+    def make_policy(self, policy: Any) -> Planner | Plan | OwnPolicy:
+        """Return a scheduler for its name, or a plan or online policy unchanged."""
+        plan = policy.policy if isinstance(policy, Named) else policy
+        return plan if isinstance(plan, Plan) else super().make_policy(policy)
+
+    def simulation(
+        self,
+        policy: Planner | Plan | OwnPolicy,
+        seed: int,
+        *,
+        drawn: Problem | None = None,
+        records: bool = True,
+        listener: Listener | None = None,
+    ) -> Simulation:
+        """Set up a run, after the scheduler, if any, has made its plan."""
+        problem, solution = self.draw(seed) if drawn is None else drawn, None
+        if isinstance(policy, Plan):
+            solution = Solution(policy, math.nan, 0)
+        elif isinstance(policy, Planner):
+            solution = policy(problem, self.model.budget, seed)
+        made: Any = policy if solution is None else InTurn(problem, solution.plan)
+        nodes, plan = zip(repeat(0.0), problem.graph.jobs), Planned(problem, solution)
+        return Simulation(
+            self.model,
+            made,
+            seed,
+            drawn=nodes,
+            records=records,
+            listener=listener,
+            plan=plan,
+        )
+
+    def check_effective(self, names: Sequence[str], policies: Sequence[Any]) -> None:
+        limited = any(name.partition(".")[0] == "budget" for name in names)
+        require(
+            any(map(is_search, policies)) or not limited,
+            "budget",
+            self.model.budget,
+            f"omitted unless one of these searches runs: {', '.join(SEARCHES)}",
+        )
+
+    def study_details(self, study: Any) -> tuple[Sequence[Table], Mapping[str, Any]]:
+        """Return mean ranks, with Friedman's test and Nemenyi's critical difference.
+
+        Return nothing for fewer than 3 schedulers, after failed runs, or if all seeds
+        gave the same makespans.
+        """
+        values = np.array([study.values(name, "makespan_s") for name in study.policies])
+        same = (values == values[:, :1]).all()
+        if len(study.policies) < 3 or study.failures or same:
+            return [], {}
+        from cgrsp_simpy.analysis.ranks import rank_test  # loads part of SciPy
+
+        test = rank_test(values.T)
+        heading = (
+            f"mean ranks of makespan_s: Friedman chi-square {test.statistic:.1f}, p"
+            f" {test.p:.2g}; ranks that differ by more than"
+            f" {test.critical_difference:.2f} differ (Nemenyi, 5 %)"
+        )
+        rows = sorted(zip(test.mean.tolist(), study.policies))
+        cells = [[name, f"{rank:.2f}"] for rank, name in rows]
+        return [Table(heading, [["policy", "rank"], *cells])], {}
+
 
 STATES = {"free": None, "busy": BUSY, "idle": IDLE}
 """Name -> range of the share of a GPU that others use; None if they use none."""
@@ -66,20 +184,23 @@ class Edge(NamedTuple):
 class Scenario(Model):
     """A graph on GPUs: all parameters of a run except the scheduler and the seed."""
 
-    graph: str | Graph = parameter(
+    graph: Annotated[str | Graph, from_text(read_graph)] = parameter(
         "A Graph; a file name, as for `read_graph`; or the parameters of a generated"
         ' graph, such as "er:n=300,degree=3" (drawn for each seed), "star:n=11"'
         ' or "training:stages=4".',
         default="er",
     )
-    platform: Servers | Platform = parameter("The GPUs.", default_factory=Servers)
+    platform: AnyPlatform = parameter(
+        "The GPUs, or a file of them, see `read_platform`.", default_factory=Servers
+    )
     state: Literal["free", "busy", "idle"] = parameter(
         "Share of each GPU that other users occupy (worl-rtgs.txt Section 4.2),"
         " drawn for each seed.",
         default="free",
     )
-    budget: Budget = parameter(
-        "Limit of each search for a plan.", default=DEFAULT_BUDGET
+    budget: AnyBudget = parameter(
+        "Limit of each search for a plan; a number limits the evaluations.",
+        default=DEFAULT_BUDGET,
     )
 
     policies = POLICIES
@@ -90,8 +211,6 @@ class Scenario(Model):
     subject = DagSubject
 
     def __post_init__(self) -> None:
-        if isinstance(self.graph, str):
-            object.__setattr__(self, "graph", read_graph(self.graph))
         _ = self.jobs  # generates a graph, so that wrong parameters are refused now
 
     def __str__(self) -> str:
@@ -244,28 +363,3 @@ def simulate(
     """
     scenario = Scenario(problem.graph, problem.platform)
     return DagSubject(scenario).run(scheduler, drawn=problem, listener=listener)
-
-
-def read_graph(text: str) -> str | Graph:
-    """Read a graph from a file by its extension; return any other string unchanged.
-
-    text: a file in WfFormat (.json or .json.gz), or a file of Alibaba's batch tasks and
-    one of its jobs, as in "tasks.csv:j_17" (.csv or .csv.gz). Raises InputError with
-    the file's name, and the line if known.
-    """
-    path, colon, job = text.partition(":")
-    if path.endswith((".json", ".json.gz")):
-        require(
-            not colon,
-            "graph",
-            text,
-            "a file name without a job: a file in WfFormat contains one graph",
-        )
-        return read_wfformat(path)
-    if path.endswith((".csv", ".csv.gz")):
-        if not job:
-            raise InputError(
-                f"graph(={text!r}) must include a job of the file, such as {path}:j_17"
-            )
-        return read_alibaba(path, job)
-    return text

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
+from typing import Annotated
 
 import numpy as np
 from numpy.random import Generator
 
 from cgrsp_simpy.base.arrays import Floats, Ints
 from cgrsp_simpy.base.checks import InputError
-from cgrsp_simpy.base.parameters import Count, Positive, declared, parameter
+from cgrsp_simpy.base.parameters import Count, Positive, declared, parameter, prepared
 from cgrsp_simpy.dag.problem import Plan, Problem, makespans
 
 
@@ -38,6 +39,15 @@ class Budget:
         return " or ".join(
             f"{limit} {unit}" for unit, limit in limits.items() if limit is not None
         )
+
+
+AnyBudget = Annotated[
+    Budget,
+    prepared(
+        lambda value: Budget(evaluations=value) if isinstance(value, int) else value
+    ),
+]
+"""A budget, or a number of evaluations."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -36,13 +36,12 @@ from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.market.gpu import GpuType, round_robin
 from cgrsp_simpy.market.stock import DAY_S
 from cgrsp_simpy.rental.job import Draws, Job
-from cgrsp_simpy.rental.opening import describe_hours
 from cgrsp_simpy.rental.policies import POLICIES
 from cgrsp_simpy.rental.policies.later import LooseLater, scarce_spans
 from cgrsp_simpy.rental.record import Totals
 from cgrsp_simpy.rental.report import figures_of
 from cgrsp_simpy.rental.scenario import THESIS_TERMS, Scenario
-from cgrsp_simpy.rental.terms import Preemption
+from cgrsp_simpy.rental.terms import Preemption, describe_hours
 from cgrsp_simpy.rental.view import Policy
 from cgrsp_simpy.rental.workload import (
     HourlyWorkload,

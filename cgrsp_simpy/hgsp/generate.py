@@ -28,12 +28,13 @@ from cgrsp_simpy.base.parameters import (
     Whole,
     checked,
     declared,
+    from_text,
     listed,
     parameter,
     rule,
 )
 from cgrsp_simpy.base.streams import stream
-from cgrsp_simpy.hgsp.instance import COLUMNS, Gpu, Instance, cluster
+from cgrsp_simpy.hgsp.instance import CLUSTERS, COLUMNS, Gpu, Instance, cluster
 
 # at which the laws of the deadlines take a task's time: the A30's of the text
 SPEED = 30.0
@@ -55,6 +56,10 @@ Work = Annotated[
         lambda pair: pair[0] >= 1 and all(float(value).is_integer() for value in pair),
     ),
 ]
+GpusOfLevel = Annotated[
+    str | Annotated[Entries[Gpu], rule("a list of at least one Gpu", bool)],
+    from_text(lambda name: name if name in CLUSTERS else cluster(name)),
+]
 
 
 @declared()
@@ -62,8 +67,8 @@ class Level:
     """Parameters of a load level; attributes of tasks are drawn uniformly."""
 
     tasks: Count = parameter("Number of tasks.")
-    cluster: str | Annotated[Entries[Gpu], rule("a list of at least one Gpu", bool)] = (
-        parameter("The GPUs, or the name of a cluster of the paper.")
+    cluster: GpusOfLevel = parameter(
+        "The GPUs, the name of a cluster of the paper, or a file, see `read_cluster`."
     )
     load: Positive = parameter(
         "Offered work per second, divided by the total speed of the GPUs."
@@ -90,9 +95,6 @@ class Level:
         " not, arrival times are uniform.",
         default=False,
     )
-
-    def __post_init__(self) -> None:
-        _ = self.gpus  # names an unknown cluster
 
     @property
     def gpus(self) -> tuple[Gpu, ...]:

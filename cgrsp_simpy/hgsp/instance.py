@@ -374,11 +374,15 @@ def _timed(cells: dict[str, str], gpus: tuple[Gpu, ...]) -> list[str]:
     """Return the columns of times, one per GPU; none if workload determines them."""
     there = sorted(name for name in cells if name.startswith(TIMES))
     timed = [TIMES + gpu.name for gpu in gpus]
-    ways = f"a list that includes workload, or {','.join(sorted({*timed}))}"
-    right = there == sorted({*timed}) or (
-        not there and (not cells or "workload" in cells)
+    require(
+        (
+            there == sorted({*timed})
+            or (not there and (not cells or "workload" in cells))
+        ),
+        "columns",
+        ",".join(cells),
+        f"a list that includes workload, or {','.join(sorted({*timed}))}",
     )
-    require(right, "columns", ",".join(cells), ways)
     return timed if there else []
 
 
@@ -428,8 +432,12 @@ def read_orlib(
                 f" instance{could}"
             )
             raise InputError(f"{told}; specify it with tasks=N")
-        allowed = f"a multiple of {3 * n}, three for each of {n} tasks"
-        require(number > 0 and number % (3 * n) == 0, "numbers", number, allowed)
+        require(
+            number > 0 and number % (3 * n) == 0,
+            "numbers",
+            number,
+            f"a multiple of {3 * n}, three for each of {n} tasks",
+        )
         held = number // (3 * n)
         require(index <= held, "index", index, f"a number from 1 to {held}")
     times, weights, due = numbers.reshape(held, 3, n)[index - 1]

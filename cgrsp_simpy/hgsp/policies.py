@@ -1,31 +1,140 @@
-"""HGSP schedulers, which make a plan for an instance, and policies that use plans."""
+"""The view of a policy, HGSP schedulers that make plans, and policies that use them."""
 
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from math import inf
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from cgrsp_simpy.base.checks import (
-    InputError,
-    check_number,
-    require,
-)
+from cgrsp_simpy.base.checks import InputError, check_number, require
 from cgrsp_simpy.base.parameters import NotNegative, Whole, declared, parameter
-from cgrsp_simpy.base.policy import Wake, offered
+from cgrsp_simpy.base.policy import AssignmentError, Wake, offered
+from cgrsp_simpy.engine import view as engine
+from cgrsp_simpy.engine.claim import Claim, Part
 from cgrsp_simpy.engine.events import policy_name
 from cgrsp_simpy.engine.resources import ResourceSpec
+from cgrsp_simpy.engine.simulation import Simulation
 from cgrsp_simpy.hgsp.exact import solve_exact
 from cgrsp_simpy.hgsp.instance import COLUMNS, Instance
-from cgrsp_simpy.hgsp.rules import RULES, Priority, decide, dispatch
+from cgrsp_simpy.hgsp.rules import (
+    RULES,
+    Columns,
+    Priority,
+    columns_of,
+    decide,
+    dispatch,
+)
 from cgrsp_simpy.hgsp.schedule import Schedule, Solution, greedy_assignment
 from cgrsp_simpy.hgsp.search import search
-from cgrsp_simpy.hgsp.view import Task, View
+
+
+class Task(NamedTuple):
+    """A task that has arrived.
+
+    id: its number in order of arrival, from 1. name: name in the file, if any, else the
+    id. arrival_s, deadline_s: seconds. weight: importance. workload: L_i; divided by a
+    GPU's speed, seconds. memory_gb: memory needed (hgsp.txt Section I.B).
+    """
+
+    id: int
+    name: str
+    arrival_s: float
+    deadline_s: float
+    weight: float
+    workload: float
+    memory_gb: float
+
+
+# two are equal only if they are the same object, which is found at once
+Task.__eq__ = object.__eq__  # type: ignore[method-assign]
+Task.__hash__ = object.__hash__  # type: ignore[method-assign]
+
+
+def planned_s(run: Simulation, task: Task, gpu: Any) -> float:
+    """Return p_ij, the planned seconds of a task on a GPU (hgsp.txt Eq. 3 and 4)."""
+    return float(run.plan.instance.times_s[task.id - 1, gpu.index - 1])
+
+
+class View(engine.View):
+    """The state at a decision, read-only; the `kind` of each resource is its Gpu.
+
+    A policy returns pairs (task, resource), and optionally a `Wake`.
+    """
+
+    __slots__ = ("_by_id", "_delay_s", "_ends_s")
+
+    def __init__(self, run: Simulation, delay_s: float) -> None:
+        super().__init__(run)
+        self._delay_s = delay_s
+        self._by_id: dict[int, Task] = {}  # those that wait
+        # None: the GPU is idle
+        self._ends_s: list[float | None] = [None] * len(run.declared)
+
+    @property
+    def waiting(self) -> int:
+        """Number of waiting tasks."""
+        return len(self._by_id)
+
+    def task(self, id: int) -> Task | None:
+        """Return the waiting task with this id, or None."""
+        return self._by_id.get(id)
+
+    @property
+    def columns(self) -> Columns:
+        """Waiting tasks as columns, in the order of `queue`."""
+        return columns_of(self._run.plan.instance, [task.id - 1 for task in self.queue])
+
+    def time_s(self, task: Task, gpu: ResourceSpec) -> float:
+        """Return the planned seconds of a task on a GPU; inf if it does not fit."""
+        return planned_s(self._run, task, gpu)
+
+    @property
+    def free_s(self) -> tuple[float, ...]:
+        """Planned time at which each GPU is free, seconds; now if that is past."""
+        now_s = self._now_s
+        return tuple(
+            [now_s if end_s is None else max(now_s, end_s) for end_s in self._ends_s]
+        )
+
+    # ---- hooks of the engine ----
+
+    def summary(self) -> str:
+        idle = f"{len(self.free)} of {len(self.resources)} GPUs idle"
+        return f"{self.waiting} waiting, {idle}"
+
+    def on_enqueue(self, job: Task) -> None:
+        super().on_enqueue(job)
+        self._by_id[job.id] = job
+
+    def on_dequeue(self, job: Task) -> None:
+        super().on_dequeue(job)
+        del self._by_id[job.id]
+
+    def parse_assignment(self, claim: Claim, chosen: object) -> Sequence[Part]:
+        parts, task = super().parse_assignment(claim, chosen), claim.job
+        for number, _ in parts:
+            place = self.resources[number]
+            if self.time_s(task, place) == inf:
+                lacks = task.memory_gb > place.kind.memory_gb
+                why = f"needs {task.memory_gb:g} GB" if lacks else "cannot run on it"
+                raise AssignmentError(
+                    f"GPU {place.index} ({place.kind.name}), which has"
+                    f" {place.kind.memory_gb:g} GB; task {task.name} {why}"
+                )
+            self._ends_s[number] = (
+                claim.granted_s + self._delay_s + self.time_s(task, place)
+            )
+        return parts
+
+    def on_release(self, claim: Claim) -> None:
+        for number, _ in claim.parts:
+            self._ends_s[number] = None
+
 
 Answer = Iterator[tuple[Task, ResourceSpec] | Wake]
 """Pairs of a task and the GPU that it gets, and Wakes."""
@@ -188,13 +297,12 @@ OWNERS = {
 class Plan:
     """The result of planning ahead of a run.
 
-    solution: None for your own policy, which plans nothing. seconds: wall time spent.
+    solution: None for your own policy, which plans nothing.
     """
 
     planner: Planner
     instance: Instance
     solution: Solution | None
-    seconds: float
 
 
 @declared()
@@ -270,11 +378,10 @@ class Planner:
 
     def plan(self, instance: Instance, seed: int) -> Plan:
         """Return the plan made before a run; seed: seed of the search."""
-        begin_s = time.perf_counter()
-        solution = (
-            self._solution(instance, seed) if isinstance(self.scheduler, str) else None
+        own_policy = not isinstance(self.scheduler, str)
+        return Plan(
+            self, instance, None if own_policy else self._solution(instance, seed)
         )
-        return Plan(self, instance, solution, time.perf_counter() - begin_s)
 
     def _solution(self, instance: Instance, seed: int) -> Solution:
         return SCHEDULERS[str(self.scheduler)](
@@ -295,8 +402,12 @@ class Planner:
             return Follow(plan.solution.schedule, self.name)
         end_s = float(plan.solution.schedule.finish_s.max())
         least_s = end_s / MOST_PLANS
-        allowed = f"at least {least_s:g} for a plan of {end_s:g} s"
-        require(self.replan_s >= least_s, "replan_s", self.replan_s, allowed)
+        require(
+            self.replan_s >= least_s,
+            "replan_s",
+            self.replan_s,
+            f"at least {least_s:g} for a plan of {end_s:g} s",
+        )
         return Replan(
             lambda instance: self._solution(instance, seed).schedule,
             self.replan_s,

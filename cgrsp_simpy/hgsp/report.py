@@ -15,9 +15,8 @@ from cgrsp_simpy.engine.claim import Claim
 from cgrsp_simpy.engine.report import Report
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.hgsp.bounds import lower_bound
-from cgrsp_simpy.hgsp.policies import Plan
+from cgrsp_simpy.hgsp.policies import Plan, planned_s
 from cgrsp_simpy.hgsp.schedule import Schedule
-from cgrsp_simpy.hgsp.view import planned_s
 
 ROUNDING = 1e-12  # of times that a plan and a simulation add up
 PLANNED = ("gpu_number", "start_s", "finish_s")

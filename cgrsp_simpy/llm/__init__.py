@@ -8,8 +8,7 @@ has its own GPUs (`cgrsp_simpy.papers.llm.table`).
 from cgrsp_simpy.llm.policies import View
 from cgrsp_simpy.llm.requests import Offered, RequestList, read_requests
 from cgrsp_simpy.llm.scenario import Scenario
-from cgrsp_simpy.llm.service import Service
-from cgrsp_simpy.llm.steps import Roofline, read_steps
+from cgrsp_simpy.llm.service import Roofline, Service, read_steps
 
 __all__ = [
     "Offered",

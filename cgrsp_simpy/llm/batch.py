@@ -9,8 +9,7 @@ import simpy
 
 from cgrsp_simpy.engine.events import PATIENCE_PRIORITY, ScheduledEvent
 from cgrsp_simpy.engine.simulation import Process, Simulation
-from cgrsp_simpy.llm.service import Service
-from cgrsp_simpy.llm.steps import StepTime
+from cgrsp_simpy.llm.service import Service, StepTime
 
 
 class Request(NamedTuple):

@@ -16,9 +16,20 @@ from cgrsp_simpy.llm.batch import Batch, Request
 from cgrsp_simpy.llm.policies import POLICIES, View
 from cgrsp_simpy.llm.report import LATENCIES, LlmReport
 from cgrsp_simpy.llm.requests import Offered, RequestList
-from cgrsp_simpy.llm.service import Service
-from cgrsp_simpy.llm.steps import Roofline, StepTable, StepTime, llama2_70b
-from cgrsp_simpy.llm.subject import LlmSubject
+from cgrsp_simpy.llm.service import Service, Steps, StepTime, llama2_70b
+from cgrsp_simpy.studies.subject import Subject
+
+
+class LlmSubject(Subject):
+    """Subject of LLM requests, drawn or from a log, which needs only one run."""
+
+    pace_per_s = 3000.0
+
+    @property
+    def is_random(self) -> bool:  # type: ignore[override]
+        """Whether requests are drawn."""
+        return isinstance(self.model.source, Offered)
+
 
 # of a RequestList, in the order of the fields of a Request
 COLUMNS = ("arrival_s", "prompt_tokens", "output_tokens", "weight")
@@ -40,9 +51,9 @@ class Scenario(Model):
     service: Service = parameter(
         "The GPUs and the language model that they serve.", default_factory=Service
     )
-    steps: StepTable | Roofline = parameter(
-        "Model of the time per step of a batch; by default the times measured for"
-        " Llama 2 70B.",
+    steps: Steps = parameter(
+        "Model of the time per step of a batch, or its description, see `steps_of`; by"
+        " default the times measured for Llama 2 70B.",
         default_factory=llama2_70b,
     )
     ttft_target_s: Positive = parameter(

@@ -95,10 +95,12 @@ def read_gpus(path: str | Path, memory_gb: float = 0.0) -> tuple[GpuType, ...]:
         columns += ["memory_gb"] * (memory_gb > 0)
         rows = csv_rows(path, columns)
         types = [gpu for line, row in rows if (gpu := _of_row(line, row, memory_gb))]
-        allowed = (
-            f"at most the memory of the largest of the {len(rows)} types in the list"
+        require(
+            bool(types),
+            "memory_gb",
+            memory_gb,
+            f"at most the memory of the largest of the {len(rows)} types in the list",
         )
-        require(bool(types), "memory_gb", memory_gb, allowed)
     return tuple(types)
 
 

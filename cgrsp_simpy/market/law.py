@@ -120,8 +120,12 @@ def _poll_s(sight: object) -> float | None:
         return 0.0 if sight == "now" else None
     name, _, seconds = str(sight).partition(":")
     poll_s = tried(float, seconds) or 0.0
-    allowed = "'none', 'now' or 'poll:SECONDS', such as 'poll:300'"
-    require(name == "poll" and 0 < poll_s < inf, "sight", sight, allowed)
+    require(
+        name == "poll" and 0 < poll_s < inf,
+        "sight",
+        sight,
+        "'none', 'now' or 'poll:SECONDS', such as 'poll:300'",
+    )
     return poll_s
 
 
@@ -255,9 +259,12 @@ class HourlyStock:
     def __post_init__(self) -> None:
         if self.switch_s or self.first_share != 1 or self.every_s:
             scales = self.persistence_s, self.switch_s, self.every_s
-            allowed = "all three > 0 with first_share < 1, or none of them set"
-            names = f"persistence_s, switch_s and every_s of {self.gpu}"
-            require(all(scales) and self.first_share < 1, names, list(scales), allowed)
+            require(
+                all(scales) and self.first_share < 1,
+                f"persistence_s, switch_s and every_s of {self.gpu}",
+                list(scales),
+                "all three > 0 with first_share < 1, or none of them set",
+            )
         below = [
             (high, high + medium if low else 1.0) for high, medium, low in self.chances
         ]
@@ -400,10 +407,12 @@ class Market:
         )
         object.__setattr__(self, "change_hours", tuple(sorted(hours)))
         object.__setattr__(self, "poll_s", _poll_s(self.sight))
-        allowed = (
-            "'none' if no stock persists (persistence_s 0): no status can be observed"
+        require(
+            self.persists or self.sight == "none",
+            "sight",
+            self.sight,
+            "'none' if no stock persists (persistence_s 0): no status can be observed",
         )
-        require(self.persists or self.sight == "none", "sight", self.sight, allowed)
 
     @property
     def persists(self) -> bool:

@@ -91,8 +91,12 @@ class Polls:
         step_s, span_s = float(np.median(np.diff(time_s))), float(time_s[-1])
         most_s = MOST_STEPS * step_s
         limit = f"{MOST_STEPS:,} times the time between its snapshots"
-        spans = f"seconds that the series of {gpu} spans"
-        require(span_s <= most_s, spans, span_s, f"at most {most_s:g}, {limit}")
+        require(
+            span_s <= most_s,
+            f"seconds that the series of {gpu} spans",
+            span_s,
+            f"at most {most_s:g}, {limit}",
+        )
         return step_s
 
     @cached_property

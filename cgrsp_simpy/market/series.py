@@ -203,9 +203,12 @@ def _of_trace(path: Path, trace: dict[str, Any]) -> list[Row]:
     check_whole("metadata.gap_seconds", gap_s, least=1)
     require(isinstance(data, list), "data", data, "a list of numbers of instances")
     prices = trace.get("prices", [None] * len(data))
-    allowed = f"a list of {len(data)} prices, one per poll"
-    right = isinstance(prices, list) and len(prices) == len(data)
-    require(right, "prices", prices, allowed)
+    require(
+        isinstance(prices, list) and len(prices) == len(data),
+        "prices",
+        prices,
+        f"a list of {len(data)} prices, one per poll",
+    )
     rows = []
     for place, (count, usd) in enumerate(zip(data, prices)):
         check_whole(f"entry {place} of data", count, least=0)
@@ -281,11 +284,15 @@ def _of_csv(path: Path, file: TextIO) -> Iterable[Row]:
 
 def _of_table(path: Path, names: list[str], table: LogRows) -> Iterable[Row]:
     for name in ("time", "status"):
-        allowed = (
-            f"time, status, type and price, but {name} is"
-            f" missing{separated(','.join(names))}"
+        require(
+            name in names,
+            "columns",
+            ",".join(names),
+            (
+                f"time, status, type and price, but {name} is"
+                f" missing{separated(','.join(names))}"
+            ),
         )
-        require(name in names, "columns", ",".join(names), allowed)
     for line, cells in table:
         if isinstance(cells, str) or len(cells) != len(names):
             told = (
@@ -312,8 +319,11 @@ def _listed(line: int, cells: dict[str, str], name: str) -> Row:
         instances = INSTANCES[text] if text in INSTANCES else int(text)
         return Row(line, gpu, moment, 0, paid, instances, has)
     if text not in STATUSES:
-        words = [*filter(None, STATUSES), *INSTANCES, "a whole number"]
-        check_one_of(f"status in line {line}", text, words)
+        check_one_of(
+            f"status in line {line}",
+            text,
+            [*filter(None, STATUSES), *INSTANCES, "a whole number"],
+        )
     return Row(line, gpu, moment, STATUSES[text], paid, zoned=has)
 
 

@@ -107,11 +107,12 @@ class Traces:
     )
 
     def __post_init__(self) -> None:
-        allowed = (
-            f"a share that leaves some of the {self.steps} polls before and after it"
+        require(
+            1 <= self.before < self.steps,
+            "history",
+            self.history,
+            f"a share that leaves some of the {self.steps} polls before and after it",
         )
-        both = 1 <= self.before < self.steps
-        require(both, "history", self.history, allowed)
 
     def __str__(self) -> str:
         return ", ".join(each.name for each in self.series)

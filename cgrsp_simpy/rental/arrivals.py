@@ -1,14 +1,13 @@
-"""Arrival rates by hour of day and day of week, specified or measured in a log."""
+"""Arrival rates by hour of day and day of week."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
 
-from cgrsp_simpy.base.checks import require
 from cgrsp_simpy.base.parameters import (
     Entries,
     Hour,
@@ -20,9 +19,6 @@ from cgrsp_simpy.base.parameters import (
     rule,
 )
 from cgrsp_simpy.market.law import CLOCKS
-
-if TYPE_CHECKING:
-    from cgrsp_simpy.rental.workload import LoggedWorkload
 
 Day = Literal[
     "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"
@@ -104,44 +100,3 @@ class ArrivalRates:
     def _start(self) -> float:
         """Return the hours from Monday 0:00 to simulated time 0."""
         return WEEK.index(self.start_day) * HOURS + self.start_h
-
-
-def arrival_rates(log: LoggedWorkload, weekly: bool = False) -> ArrivalRates:
-    """Estimate arrival rates per hour from a log, as jobs per hour that it covers.
-
-    This is the maximum-likelihood estimate for rates that are constant within each
-    hour. The log covers simulated time 0 to its last submission. weekly: whether rates
-    differ by day of the week. Raises InputError for a log without timestamps, or one
-    that is shorter than a day, or than a week if weekly.
-    """
-    need = "known: the log needs timestamps"
-    require(
-        log.start_h is not None, "hour of day at the log's start", log.start_h, need
-    )
-    assert log.start_h is not None
-    day = log.start_day or WEEK[0]
-    if weekly:
-        require(
-            log.start_day is not None,
-            "day of week at the log's start",
-            log.start_day,
-            need,
-        )
-    period = HOURS * len(WEEK) if weekly else HOURS
-    span_h = log.submit_s[-1] / 3600.0
-    require(
-        span_h >= period,
-        "hours that the log covers",
-        round(span_h, 2),
-        f"at least {period}",
-    )
-    start = WEEK.index(day) * HOURS + log.start_h
-    end = start + span_h
-    hours = np.arange(math.floor(start), math.floor(end) + 1)
-    watched_h = np.minimum(end, hours + 1) - np.maximum(start, hours)
-    came = (start + np.array(log.submit_s) / 3600.0).astype(int)
-    watched_by_hour = np.bincount(hours % period, watched_h, period)
-    rates = np.bincount(came % period, minlength=period) / watched_by_hour
-    return ArrivalRates(
-        tuple(map(tuple, rates.reshape(-1, HOURS).tolist())), log.start_h, day
-    )

@@ -28,8 +28,15 @@ from cgrsp_simpy.rental.kernel import triage as by_triage
 from cgrsp_simpy.rental.kernel.state import FIGURES, LAST, TIERS, Array
 from cgrsp_simpy.rental.policies import law
 from cgrsp_simpy.rental.policies.law import Delay, Law, Outlook
-from cgrsp_simpy.rental.policies.rule import Index, Rule, Score, Tiers
-from cgrsp_simpy.rental.policies.rules import ListPolicy, by_submission, first_idle
+from cgrsp_simpy.rental.policies.rules import (
+    Index,
+    ListPolicy,
+    Rule,
+    Score,
+    Tiers,
+    by_submission,
+    first_idle,
+)
 from cgrsp_simpy.rental.policies.triage import Triage
 from cgrsp_simpy.rental.record import RECORD
 from cgrsp_simpy.rental.terms import PARTS, Terms, rounding_s
@@ -59,8 +66,6 @@ CONSTANT = ("slots", "offered_load", "dearest_usd_per_h")
 ROOM, SEEN = 1024, 4096
 # terms that the loop supports
 BILLS = ("warm_s", "billed_from", "minimum_s", "increment_s")
-# columns of a row after the record
-PAID = "warm_starts provisioning_usd idle_usd rounding_usd".split()
 NEEDED = 'it needs numba, the extra fast: pip install ".[fast]" in a clone'
 LOOK_AHEAD_S = 86400.0  # the stock is drawn so far in advance
 

@@ -16,10 +16,9 @@ from cgrsp_simpy.base.checks import (
 from cgrsp_simpy.logs import Reading
 from cgrsp_simpy.market.gpu import GpuType, catalogue, round_robin
 from cgrsp_simpy.market.law import Market, Measured, clock_of
-from cgrsp_simpy.rental.deadlines import DeadlineClass, DeadlineClasses
-from cgrsp_simpy.rental.opening import Opening, slot_hours
+from cgrsp_simpy.rental.job import DeadlineClass, DeadlineClasses
 from cgrsp_simpy.rental.scenario import Scenario
-from cgrsp_simpy.rental.terms import Terms
+from cgrsp_simpy.rental.terms import Opening, Terms, slot_hours
 from cgrsp_simpy.rental.workload import (
     DAYS,
     PoissonWorkload,
@@ -103,8 +102,12 @@ def trace(
     Raises InputError for an invalid value or log.
     """
     if classes is not None:
-        allowed = "omitted if classes is given"
-        require(tight_fraction is None, "tight_fraction", tight_fraction, allowed)
+        require(
+            tight_fraction is None,
+            "tight_fraction",
+            tight_fraction,
+            "omitted if classes is given",
+        )
     fraction = 0.2 if tight_fraction is None else tight_fraction
     deadlines = DeadlineClasses(fraction) if classes is None else classes
     log = read_log(

@@ -1,25 +1,29 @@
-"""Rented instances: start, warm time, return, preemption; and the daily budget."""
+"""Rented instances, the jobs that use and pay for them, and the daily budget."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import simpy
 
-from cgrsp_simpy.base.policy import Wake
+from cgrsp_simpy.base.metric import summed
+from cgrsp_simpy.base.policy import Suspend, Wake
 from cgrsp_simpy.base.streams import stream
+from cgrsp_simpy.engine.claim import Claim
 from cgrsp_simpy.engine.events import delay_until, policy_name
 from cgrsp_simpy.engine.simulation import Simulation
 from cgrsp_simpy.market.gpu import GpuType
-from cgrsp_simpy.market.law import Clock
-from cgrsp_simpy.market.stock import DAY_S
+from cgrsp_simpy.market.law import HIGH, LOW, Clock, Status
+from cgrsp_simpy.market.stock import DAY_S, Stock
 from cgrsp_simpy.rental.arrivals import ArrivalRates
+from cgrsp_simpy.rental.job import Draws, Job, Met
 from cgrsp_simpy.rental.record import Totals
-from cgrsp_simpy.rental.terms import rounding_s
+from cgrsp_simpy.rental.terms import PARTS, rounding_s
 from cgrsp_simpy.rental.view import SlotView, View
 
 ROUNDING_S = 1e-3  # of midnight
@@ -64,10 +68,6 @@ class Budget:
         if day > self._day:
             self._day, self._spent_usd = day, 0.0
         return day
-
-
-if TYPE_CHECKING:
-    from cgrsp_simpy.rental.process import RentedJob
 
 
 class Renting:
@@ -229,3 +229,226 @@ class Instance:
         timeout = self._timeouts.pop(kind, None)
         if timeout is not None:
             self.run.env.cancel(timeout)
+
+
+def provisioning(
+    stock: Stock, gpus: Sequence[GpuType], time_s: float, draws: Draws | Met
+) -> tuple[Status, float]:
+    """Return the scarcest stock status of the types, and the delay in seconds."""
+    if type(draws) is Met:
+        return Status(draws.status), draws.delay
+    status = stock.status(gpus[0], time_s, draws.status)  # thesis Eq. 3.1
+    for gpu in gpus[1:]:  # mostly none
+        status = max(status, stock.status(gpu, time_s, draws.status))
+    return status, stock.market.provisioning_s(status, draws.delay)  # thesis Eq. 3.2
+
+
+class RentedJob:
+    """A job with its saved work, its instances and its payments.
+
+    An instance is cold until it has been provisioned, then up, and warm if it is kept
+    after a job, so that the next one starts at once. saved_work_s: seconds of saved
+    execution, by the mean execution time of the types. totals: by name, the columns
+    that the terms add to its record, and its costs. open_bills: number of instances for
+    which it still pays. all_paid: event triggered when none is left. delay_s,
+    service_s: total provisioning and execution. draws: draws of the first dispatch.
+    """
+
+    claim: Claim
+    gpus: list[GpuType]
+    mean_s: float
+
+    def __init__(self, run: Renting, job: Job, draws: Draws) -> None:
+        self.run, self.job, self.draws = run, job, draws
+        self.saved_work_s: dict[float, float] = {}
+        self.done, self.has_started = False, False
+        self.totals = defaultdict[str, float](float)
+        self.instances: list[Instance] = []
+        self.open_bills, self.all_paid = 0, run.env.event()
+        self.delay_s, self.service_s = 0.0, 0.0
+        self.first_dispatch_s = math.nan
+        self._dispatch_draws = self._draws_per_dispatch()
+
+    # ---- from dispatch to start ----
+
+    def rent(self, claim: Claim) -> float | None:
+        """Rent an instance for each slot of a claim; return the delay in seconds.
+
+        Return None if the market refuses.
+        """
+        run, now_s = self.run, self.run.env.now
+        self.claim, (self.gpus, self.mean_s) = claim, claim.terms
+        slots = [(slot, gpu) for (slot, _), gpu in zip(claim.parts, self.gpus)]
+        cold = [gpu for slot, gpu in slots if not run.view.warm(SlotView(slot, gpu))]
+        self.status, self.planned_delay_s = self._provisioning(cold)
+        names = "+".join(gpu.name for gpu in self.gpus)
+        stock = f"{self.status.name.title()} stock" if cold else "warm"
+        if run.terms.retry_s is not None and self.status == LOW:
+            self.totals["refusals"] += 1
+            run.emit("refuse", self.job, f"{names}, {stock}")
+            return None
+        self.totals["warm_starts"] += not cold
+        self.instances = [run.instance(slot, gpu, self) for slot, gpu in slots]
+        self.open_bills += len(slots)
+        self.price_usd_per_h = summed(gpu.price_usd_per_h for gpu in self.gpus)
+        self.dispatch_s, self.start_s = now_s, math.nan
+        if math.isnan(self.first_dispatch_s):
+            self.first_dispatch_s = now_s
+        run.emit("dispatch", claim, f"{names}, {stock}")
+        return self.planned_delay_s
+
+    def _provisioning(self, cold: list[GpuType]) -> tuple[Status, float]:
+        """Return the status and delay of the cold instances; warm ones have none."""
+        if not cold:
+            return HIGH, 0.0
+        draws = next(self._dispatch_draws)
+        return provisioning(self.run.stock, cold, self.run.env.now, draws)
+
+    def _draws_per_dispatch(self) -> Iterator[Draws]:
+        """Yield the job's draws, then per dispatch new draws of status and delay."""
+        yield self.draws
+        attempts = stream(self.run.seed, "attempts", self.job.id)
+        while True:
+            status, delay = attempts.random(2).tolist()
+            yield self.draws._replace(status=status, delay=delay)
+
+    def start(self) -> float:
+        """Start execution; return its duration in seconds if it is not interrupted."""
+        now_s, terms = self.run.env.now, self.run.terms
+        self._provisioned(self.planned_delay_s)
+        for instance in self.instances:
+            if not instance.up:
+                instance.come()
+        self.start_s = now_s
+        self.restart_s = terms.restart_s if self.has_started else 0.0
+        self.has_started = True
+        self.work_s = self._work_left_s()
+        self.writes = 0  # checkpoints until the job ends, of which the end needs none
+        if terms.checkpoint_s is not None:
+            self.writes = max(0, math.ceil(self.work_s / terms.checkpoint_s) - 1)
+        return self.restart_s + self.work_s + self.writes * terms.checkpoint_cost_s
+
+    def _work_left_s(self) -> float:
+        """Return the remaining execution time on the current types, in seconds.
+
+        Work done on other types counts as a share of the job.
+        """
+        service, share_elsewhere = self.draws.service, 0.0
+        for mean_s, saved_s in self.saved_work_s.items():
+            if mean_s != self.mean_s:
+                share_elsewhere += saved_s / (mean_s * service)
+        whole_s = self.mean_s * service * (1.0 - share_elsewhere)  # thesis Eq. 3.12
+        return max(0.0, whole_s - self.saved_work_s.get(self.mean_s, 0.0))
+
+    def _provisioned(self, delay_s: float) -> None:
+        """Pay for provisioning, even if incomplete, and for idle instances."""
+        self.delay_s += delay_s
+        for instance in self.instances:
+            usd_per_h = instance.gpu.price_usd_per_h
+            if instance.up:
+                self.pay("idle", delay_s, usd_per_h)
+            elif self.run.terms.billed_from == "provisioning":
+                self.pay("provisioning", delay_s, usd_per_h)
+
+    # ---- the end of an execution ----
+
+    def finish(self) -> None:
+        """Complete the job and its use of the instances."""
+        writing_s = self.writes * self.run.terms.checkpoint_cost_s
+        self._executed(self.restart_s, self.work_s, writing_s, 0.0)
+        self.finish_s, self.done = self.run.env.now, True
+        for instance in self.instances:
+            instance.leave()
+
+    def stop(self, cause: Any) -> None:
+        """End the use of the slots before the job is complete.
+
+        cause: a Suspend, which saves all work; otherwise a preemption, after which the
+        job restarts from its last checkpoint. If the market preempts, cause is the
+        Instance.
+        """
+        now_s, suspended = self.run.env.now, isinstance(cause, Suspend)
+        kind, column = (
+            ("suspend", "suspensions") if suspended else ("preempt", "preemptions")
+        )
+        self.totals[column] += 1
+        saved_s = 0.0
+        if math.isnan(self.start_s):
+            self._provisioned(now_s - self.dispatch_s)
+        else:
+            restarting_s = min(self.restart_s, now_s - self.start_s)
+            ran_s = max(0.0, now_s - self.start_s - self.restart_s)
+            saved_s, writing_s = self._saved(ran_s, suspended)
+            lost_s = ran_s - saved_s - writing_s
+            self._executed(restarting_s, saved_s, writing_s, lost_s)
+            saved = self.saved_work_s
+            saved[self.mean_s] = saved.get(self.mean_s, 0.0) + saved_s
+            shares = [work_s / mean_s for mean_s, work_s in saved.items()]
+            self.run.view._done[self.job] = summed(shares)
+        self.run.emit(kind, self.claim, f"{saved_s:.2f} s of execution are kept")
+        for instance in self.instances:
+            if suspended or (isinstance(cause, Instance) and instance is not cause):
+                instance.leave()
+            else:
+                instance.release()
+
+    def _saved(self, ran_s: float, suspended: bool) -> tuple[float, float]:
+        """Return the work saved in a run time, and its checkpoint time, in seconds."""
+        every_s, cost_s = self.run.terms.checkpoint_s, self.run.terms.checkpoint_cost_s
+        if every_s is None:
+            return (ran_s, 0.0) if suspended else (0.0, 0.0)
+        written = min(self.writes, math.floor(ran_s / (every_s + cost_s)))
+        saved_s = written * every_s
+        if not suspended:
+            return saved_s, written * cost_s
+        # and the work since the last checkpoint; what is left was spent on writing
+        saved_s += min(ran_s - written * (every_s + cost_s), every_s)
+        return saved_s, ran_s - saved_s
+
+    def _executed(
+        self, restarting_s: float, work_s: float, writing_s: float, lost_s: float
+    ) -> None:
+        """Pay for an execution, by the purpose of its seconds."""
+        self.service_s += work_s + writing_s + lost_s
+        self.totals["restarting_s"] += restarting_s
+        self.totals["checkpoints_s"] += writing_s
+        self.totals["lost_s"] += lost_s
+        if restarting_s:
+            self.claim.phase("restarting", self.start_s)
+            self.claim.phase("executing", self.start_s + restarting_s)
+        self.pay("executing", work_s, self.price_usd_per_h)
+        self.pay("checkpoints", writing_s, self.price_usd_per_h)
+        self.pay("wasted", restarting_s + lost_s, self.price_usd_per_h)
+
+    # ---- payments ----
+
+    def pay(self, part: str, seconds: float, price_usd_per_h: float) -> None:
+        """Pay for some seconds of one or more instances. part: one of PARTS."""
+        cost_usd = seconds * price_usd_per_h / 3600.0  # thesis Eq. 3.11
+        self.totals[f"{part}_usd"] += cost_usd
+        if self.run.budget:
+            self.run.budget.spend(self.run.env.now, cost_usd)
+
+    def close_bill(self) -> None:
+        """End the payments for an instance; after the last, record the finished job."""
+        self.open_bills -= 1
+        if self.open_bills or not self.done:
+            return
+        slot, gpu = self.claim.parts[0][0], self.run.gpu_index[self.gpus[0].name]
+        totals = self.totals
+        if totals["preemptions"] or totals["suspensions"]:
+            with_slots_s = self.delay_s + self.service_s + totals["restarting_s"]
+            since_first_s = self.finish_s - self.first_dispatch_s
+            totals["away_s"] = max(0.0, since_first_s - with_slots_s)
+        cost_usd = math.fsum(totals[f"{part}_usd"] for part in PARTS)
+        self.run.live.record(
+            self.job,
+            slot,
+            gpu,
+            self.status,
+            self.delay_s,
+            self.service_s,
+            cost_usd,
+            *[totals[name] for name in self.run.terms.columns],
+        )
+        self.all_paid.succeed()

@@ -13,7 +13,7 @@ import numpy as np
 from cgrsp_simpy.base.checks import require
 from cgrsp_simpy.base.metric import Metric
 from cgrsp_simpy.market.law import Status
-from cgrsp_simpy.rental.deadlines import TWO, DeadlineClass
+from cgrsp_simpy.rental.job import TWO, DeadlineClass
 
 STATUS_NAMES = [status.name.title() for status in Status]
 
@@ -58,8 +58,10 @@ WHOLE = {
     "tight": "?",
     "gpus": "i4",
     "deadline_class": "i4",
+    "slot": "i4",
+    "gpu": "i4",
+    "status": "i1",
 }
-WHOLE |= {"slot": "i4", "gpu": "i4", "status": "i1"}
 RECORD = {name: WHOLE.get(name, "f8") for name in JobRecord._fields}
 """Columns of a run's jobs, those of JobRecord, and their types."""
 
@@ -180,12 +182,14 @@ class Totals:
 
     def _add_classes(self, index: np.ndarray, *values: np.ndarray) -> None:
         number = len(self.by_class)
-        allowed = (
-            f"an index up to {number - 1} of"
-            f" {', '.join(sums.name for sums in self.by_class)}"
-        )
         require(
-            index.max() < number, "deadline_class of a job", int(index.max()), allowed
+            index.max() < number,
+            "deadline_class of a job",
+            int(index.max()),
+            (
+                f"an index up to {number - 1} of"
+                f" {', '.join(sums.name for sums in self.by_class)}"
+            ),
         )
         more = [
             np.bincount(index, column, number).tolist() for column in (None, *values)

@@ -2,49 +2,139 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import fields, replace
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
 
-from cgrsp_simpy.base.checks import check_one_of, require
-from cgrsp_simpy.base.files import (
-    faults_of,
-    read_toml,
-    toml_text,
-)
+from cgrsp_simpy.base.checks import InputError, check_one_of, require
+from cgrsp_simpy.base.files import faults_of, read_toml, toml_text
 from cgrsp_simpy.base.parameters import Entries, declared, parameter, rule
 from cgrsp_simpy.base.streams import Draw
+from cgrsp_simpy.engine.events import policy_name
 from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.engine.resources import ResourceSpec, slots
+from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.engine.simulation import Process, Simulation
 from cgrsp_simpy.engine.view import first_come
-from cgrsp_simpy.market.gpu import THESIS_GPUS, GpuType, round_robin
-from cgrsp_simpy.market.law import LOW, Market
-from cgrsp_simpy.market.stock import DAY_S, Stock
+from cgrsp_simpy.market.gpu import THESIS_GPUS, GpuType, catalogue, round_robin
+from cgrsp_simpy.market.law import Market, clock_of
+from cgrsp_simpy.market.stock import DAY_S, Stock, start_s
 from cgrsp_simpy.rental.instances import Budget, Renting
 from cgrsp_simpy.rental.job import Draws, Job, Service, check_job
-from cgrsp_simpy.rental.opening import Opening
 from cgrsp_simpy.rental.policies import POLICIES, PREEMPTIVE
-from cgrsp_simpy.rental.process import (
-    job_process,
-    renting_job_process,
-    slot_process,
-)
-from cgrsp_simpy.rental.record import RECORD, is_count
-from cgrsp_simpy.rental.report import RentalReport
-from cgrsp_simpy.rental.subject import RentalSubject
-from cgrsp_simpy.rental.terms import Terms
+from cgrsp_simpy.rental.process import job_process, renting_job_process, slot_process
+from cgrsp_simpy.rental.record import RECORD, Totals, is_count
+from cgrsp_simpy.rental.report import RentalReport, figures_of
+from cgrsp_simpy.rental.terms import Opening, Terms, slot_hours
 from cgrsp_simpy.rental.toml import described, tables
 from cgrsp_simpy.rental.view import OperatorKnowledge, View
 from cgrsp_simpy.rental.workload import (
+    Drawn,
     HourlyWorkload,
     LoggedWorkload,
     Workload,
     widths,
 )
+from cgrsp_simpy.studies.subject import Subject
+
+# Term of renting -> terms of which it needs one to have an effect.
+NEEDS = {
+    "checkpoint_s": ("preemption_per_h", "taken_when_low"),
+    "checkpoint_cost_s": ("checkpoint_s",),
+    "restart_s": ("preemption_per_h", "taken_when_low", "suspension"),
+}
+
+
+class RentalSubject(Subject):
+    """Runs in the compiled loop if possible; a study stores the totals of a run."""
+
+    @property
+    def common(self) -> str:  # type: ignore[override]
+        """The name "starting day" if the market is replayed, otherwise ""."""
+        return "starting day" if self.model.market.series else ""
+
+    def in_common(self, seed: int) -> int:
+        market = self.model.market
+        return int(start_s(market, seed) // DAY_S) if market.series else seed
+
+    def draw(self, seed: int) -> Drawn:
+        return Drawn(self.model.workload, self.model.service, seed)
+
+    def make_policy(self, policy: Any) -> Any:
+        """As `Subject.make_policy`; InputError if the terms forbid its suspensions."""
+        policy = super().make_policy(policy)
+        require(
+            self.model.terms.suspension or not getattr(policy, "suspends", False),
+            "policy",
+            policy_name(policy),
+            "a policy without suspension, unless the terms of the scenario allow it",
+        )
+        return policy
+
+    def simulation(self, policy: Any, seed: int, **how: Any) -> Simulation:
+        usd = self.model.terms.budget_usd_per_day
+        if usd is not None:
+            policy = Budget(policy, usd, self.model.market.clock)
+        return super().simulation(policy, seed, **how)
+
+    def not_compiled(self, policy: Any) -> str:
+        from cgrsp_simpy.rental.bulk import why_not_compiled  # numba loads for a second
+
+        return why_not_compiled(self.model, policy)
+
+    def compiled(self, policy: Any, seed: int, drawn: Any, records: bool) -> Run | None:
+        from cgrsp_simpy.rental.bulk import bulk
+
+        plain = isinstance(drawn, Drawn | None) and not self.not_compiled(policy)
+        return bulk(self.model, policy, seed, drawn, records) if plain else None
+
+    def outcome(self, run: Run) -> list[Any]:
+        """Return the totals of a run, in the order of the fields of Totals."""
+        return [getattr(run.tally, item.name) for item in fields(Totals)]
+
+    def figures(self, outcome: Sequence[Any]) -> dict[str, Any]:
+        return figures_of(self.model, Totals(*outcome))
+
+    def completed(self, parameters: dict[str, Any]) -> dict[str, Any]:
+        """As `Subject.completed`.
+
+        slots: number of slots, a list of type names, or pairs of an hour and a number.
+        gpus: a catalogue ("thesis", "2025" or a CSV file). market.clock: "calibrated"
+        or "printed", started at the hour of day of a log or of hourly rates.
+        """
+        gpus, clock = parameters.get("gpus"), parameters.get("market.clock")
+        if "slots" in parameters:
+            parameters["slots"], hours = slot_hours(parameters["slots"])
+            parameters.setdefault("opening.hours", hours)
+        if isinstance(gpus, int | str):
+            parameters["gpus"] = catalogue(gpus)
+            parameters.setdefault("slots", len(self.model.slots))
+        slots = parameters.get("slots")
+        if slots is not None and not _are_types(slots):
+            types = parameters.get("gpus", self.model.gpus)
+            if slots in [gpu.name for gpu in types]:  # one slot
+                slots = [slots]
+            parameters["slots"] = round_robin(slots, types)
+        if isinstance(clock, str):
+            workload = parameters.get("workload", self.model.workload)
+            parameters["market.clock"] = clock_of(clock, workload)
+        return parameters
+
+    def check_effective(self, names: Sequence[str], policies: Sequence[Any]) -> None:
+        terms = self.model.terms
+        for name, owners in NEEDS.items():
+            if f"terms.{name}" in names and not any(
+                getattr(terms, owner) or f"terms.{owner}" in names for owner in owners
+            ):
+                raise InputError(f"terms.{name} is used only by {' and '.join(owners)}")
+
+
+def _are_types(slots: Any) -> bool:
+    return isinstance(slots, tuple) and all(isinstance(each, GpuType) for each in slots)
+
 
 THESIS_TERMS = Terms()
 OUTCOME = ("slot", "gpu", "status", "delay_s", "service_s", "cost_usd")
@@ -155,8 +245,12 @@ class Scenario(Model):
     def _check_workload(self) -> None:
         slots, hours = len(self.slots), self.opening.hours
         most = max((number for _, number in hours), default=slots)
-        allowed = f"pairs with the number of all slots, {slots}, as the greatest number"
-        require(most == slots, "opening.hours", hours, allowed)
+        require(
+            most == slots,
+            "opening.hours",
+            hours,
+            f"pairs with the number of all slots, {slots}, as the greatest number",
+        )
         allowed = f"at most {most}, the number of slots"
         wide = 1
         for job, gpus in enumerate(widths(self.workload)):
@@ -169,16 +263,22 @@ class Scenario(Model):
         require(boot_s < longest_s, "opening.boot_s", boot_s, allowed)
         if isinstance(self.workload, HourlyWorkload):
             start_h, clock_h = self.workload.rates.start_h, self.market.clock.start_h
-            allowed = f"that of the market's clock, {clock_h:g}"
             require(
-                start_h == clock_h, "start_h of the arrival rates", start_h, allowed
+                start_h == clock_h,
+                "start_h of the arrival rates",
+                start_h,
+                f"that of the market's clock, {clock_h:g}",
             )
         # the jobs of a log bring their actual times
         logged = isinstance(self.workload, LoggedWorkload)
         if self.service.distribution == "lognormal" and not logged:
             levels, sigma = len(self.workload.mix), self.service.sigma
-            allowed = f"one number for each of {levels} levels"
-            require(len(sigma) >= levels, "sigma", sigma, allowed)
+            require(
+                len(sigma) >= levels,
+                "sigma",
+                sigma,
+                f"one number for each of {levels} levels",
+            )
 
     def _check_terms(self) -> None:
         terms, market = self.terms, self.market
@@ -193,11 +293,13 @@ class Scenario(Model):
         ]
         never = {series.gpu for series in market.series if not series.longest_s}
         for gpu in self.types:
-            in_stock = gpu.name not in never and any(
-                market.probabilities(gpu, at_s)[LOW] < 1 for at_s in changes_s
+            chances = [market.probabilities(gpu, at_s) for at_s in changes_s]
+            require(
+                gpu.name not in never and min(low for _, _, low in chances) < 1,
+                "retry_s",
+                terms.retry_s,
+                f"omitted if {gpu.name} is out of stock at every hour",
             )
-            allowed = f"omitted if {gpu.name} is out of stock at every hour"
-            require(in_stock, "retry_s", terms.retry_s, allowed)
 
     @property
     def types(self) -> tuple[GpuType, ...]:

@@ -39,11 +39,10 @@ from cgrsp_simpy.market.gpu import GpuType, round_robin
 from cgrsp_simpy.market.law import HIGH, LOW, Status
 from cgrsp_simpy.market.stock import Stock
 from cgrsp_simpy.rental.job import Draws, Job, Met, check_job
-from cgrsp_simpy.rental.scenario import Scenario
-from cgrsp_simpy.rental.subject import RentalSubject
+from cgrsp_simpy.rental.report import explained
+from cgrsp_simpy.rental.scenario import RentalSubject, Scenario
 from cgrsp_simpy.rental.terms import Terms
 from cgrsp_simpy.rental.view import OperatorKnowledge, SlotView, View
-from cgrsp_simpy.rental.why import explained
 from cgrsp_simpy.rental.workload import (
     HourlyWorkload,
     JobList,

@@ -21,10 +21,14 @@ from cgrsp_simpy.base.parts import check_own, part_of, schema, tables_of
 from cgrsp_simpy.logs import Reading
 from cgrsp_simpy.market.gpu import THESIS_GPUS, GpuType, round_robin
 from cgrsp_simpy.market.law import CLOCKS, Clock, Market, clock_of
-from cgrsp_simpy.rental.deadlines import DeadlineClass, DeadlineClasses, Deadlines
-from cgrsp_simpy.rental.job import Job, Service
-from cgrsp_simpy.rental.opening import Opening
-from cgrsp_simpy.rental.terms import Terms
+from cgrsp_simpy.rental.job import (
+    DeadlineClass,
+    DeadlineClasses,
+    Deadlines,
+    Job,
+    Service,
+)
+from cgrsp_simpy.rental.terms import Opening, Terms
 from cgrsp_simpy.rental.workload import (
     HourlyWorkload,
     JobList,
@@ -92,8 +96,12 @@ def _workload_table(workload: Workload) -> dict[str, Any]:
         if isinstance(workload, LoggedWorkload)
         else tables_of(workload, whole=True)
     )
-    allowed = "a log read from a file; only these can be written to TOML"
-    require(bool(table), "workload", workload, allowed)
+    require(
+        bool(table),
+        "workload",
+        workload,
+        "a log read from a file; only these can be written to TOML",
+    )
     table.pop("deadlines", None)
     if isinstance(workload.deadlines, DeadlineClasses):
         return table | tables_of(workload.deadlines, whole=True)

@@ -10,24 +10,21 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from operator import attrgetter
 from random import Random
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from cgrsp_simpy.base.metric import summed
 from cgrsp_simpy.base.policy import AssignmentError, Suspend, Wake
 from cgrsp_simpy.base.streams import stream, uniforms
 from cgrsp_simpy.engine.claim import Claim
 from cgrsp_simpy.engine.resources import ResourceSubset, lowest_bit
+from cgrsp_simpy.engine.simulation import Simulation
 from cgrsp_simpy.engine.view import SealedDict, SealedList, read_only
 from cgrsp_simpy.market.gpu import GpuType
 from cgrsp_simpy.market.law import Market, Status
 from cgrsp_simpy.market.stock import Stock
 from cgrsp_simpy.rental.arrivals import ArrivalRates
-from cgrsp_simpy.rental.deadlines import DeadlineClass
-from cgrsp_simpy.rental.job import Job
+from cgrsp_simpy.rental.job import DeadlineClass, Job
 from cgrsp_simpy.rental.terms import Terms
-
-if TYPE_CHECKING:
-    from cgrsp_simpy.engine.simulation import Simulation
 
 _ID = attrgetter("id")
 
@@ -168,11 +165,6 @@ class OperatorKnowledge:
         return self.arrival_rate_per_s * self.gpus_per_job * (work_s / slots) / slots
 
 
-def own_stream(seed: int) -> Random:
-    """Return the policy's generator, Python's Random, fast for single draws."""
-    return Random(int.from_bytes(stream(seed, "policy").bytes(16)))
-
-
 class View:
     """Read-only view of the state at a decision, without draws and future jobs.
 
@@ -207,7 +199,8 @@ class View:
         self, known: OperatorKnowledge, stock: Stock, seed: int, run: Simulation
     ) -> None:
         self._known, self._stock, self._run, self._now_s = known, stock, run, 0.0
-        self._rng = own_stream(seed)
+        # Python's Random is fast for single draws
+        self._rng = Random(int.from_bytes(stream(seed, "policy").bytes(16)))
         self._seen = uniforms(stream(seed, "seen"))
         self._slots = [SlotView(index, gpu) for index, gpu in enumerate(known.fleet)]
         # parts of claims

@@ -34,17 +34,20 @@ from cgrsp_simpy.base.parameters import (
 from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.logs import NO_TIME, Log, Reading, Tags
 from cgrsp_simpy.logs import read_log as read_table
-from cgrsp_simpy.rental.arrivals import WEEK, ArrivalRates, Day
-from cgrsp_simpy.rental.deadlines import (
+from cgrsp_simpy.rental.arrivals import HOURS, WEEK, ArrivalRates, Day
+from cgrsp_simpy.rental.job import (
     TWO,
     CheckedDeadlines,
     ClassColumns,
     DeadlineClass,
     DeadlineClasses,
     Deadlines,
+    Draws,
+    Job,
+    Service,
+    check_job,
     classes_of,
 )
-from cgrsp_simpy.rental.job import Draws, Job, Service, check_job
 
 T = TypeVar("T")
 Columns = tuple[np.ndarray, ...]
@@ -204,8 +207,12 @@ class _DrawnJobs(_OfColumns):
         allowed = f"{levels} shares, as many as the workload has"
         for part in self.classes:
             mix = part.complexity_mix
-            name = f"complexity_mix of class {part.name}"
-            require(mix is None or len(mix) == levels, name, mix, allowed)
+            require(
+                mix is None or len(mix) == levels,
+                f"complexity_mix of class {part.name}",
+                mix,
+                allowed,
+            )
         rate = self.rate_per_s  # type: ignore[attr-defined]  # of either class
         check_number("mean of the arrival rates per second", rate, above=0)
         check_number(f"jobs / rate_per_s(={rate!r})", self.jobs / rate)
@@ -334,20 +341,30 @@ class JobList:
         for job in self.listed:
             check_job(job, names)
         ids = [job.id for job in self.listed]
-        allowed = "0, 1, 2, ... in the order of the list"
-        require(ids == list(range(len(ids))), "ids of the jobs", ids, allowed)
+        require(
+            ids == list(range(len(ids))),
+            "ids of the jobs",
+            ids,
+            "0, 1, 2, ... in the order of the list",
+        )
         submits = [job.submit_s for job in self.listed]
-        in_order = submits == sorted(submits)
-        require(in_order, "submissions of the jobs", submits, "in order of time")
+        require(
+            submits == sorted(submits),
+            "submissions of the jobs",
+            submits,
+            "in order of time",
+        )
         tight = {
             index: name == "tight" for index, name in enumerate(names) if name in TWO
         }
         for job in self.listed:
             common = tight.setdefault(job.deadline_class, job.tight)
-            allowed = (
-                f"{common}, as for all jobs of class {names[job.deadline_class]!r}"
+            require(
+                job.tight == common,
+                f"job {job.id}: tight",
+                job.tight,
+                f"{common}, as for all jobs of class {names[job.deadline_class]!r}",
             )
-            require(job.tight == common, f"job {job.id}: tight", job.tight, allowed)
         object.__setattr__(self, "classes", self._classes(tight))
 
     @property
@@ -461,17 +478,29 @@ class LoggedWorkload(_OfColumns):
             raise InputError("the log contains no usable job")
         for part in classes_of(self.deadlines):
             mix = part.complexity_mix
-            allowed = "omitted: the jobs of a log have their own complexity"
-            require(mix is None, f"complexity_mix of class {part.name}", mix, allowed)
+            require(
+                mix is None,
+                f"complexity_mix of class {part.name}",
+                mix,
+                "omitted: the jobs of a log have their own complexity",
+            )
         classes = self.deadline_class or (-1,) * self.jobs
         object.__setattr__(self, "deadline_class", classes)
         last = len(classes_of(self.deadlines)) - 1
-        allowed = f"an index up to {last}, or -1"
-        require(max(classes) <= last, "deadline_class", max(classes), allowed)
+        require(
+            max(classes) <= last,
+            "deadline_class",
+            max(classes),
+            f"an index up to {last}, or -1",
+        )
         for name in ("service_s", "deadline_s", "gpus", "weight", "deadline_class"):
             entries = len(getattr(self, name))
-            allowed = f"{self.jobs}, one per job"
-            require(entries == self.jobs, f"entries of {name}", entries, allowed)
+            require(
+                entries == self.jobs,
+                f"entries of {name}",
+                entries,
+                f"{self.jobs}, one per job",
+            )
         for submit, due in zip(self.submit_s, self.deadline_s):
             require(
                 math.isnan(due) or submit <= due < math.inf,
@@ -585,7 +614,7 @@ def read_log(
     log = log.usable(
         "jobs on rented GPUs",
         ("submit_s", "service_s"),
-        {"no GPU": _without_gpu, **NO_TIME},
+        {"no GPU": lambda rows: np.asarray(rows.get("gpus", 1) == 0), **NO_TIME},
     )
     given = {"window": window, **reading, "class_column": class_column}
     origin = {"trace": str(log.path.resolve()), "format": log.format, "strict": False}
@@ -611,10 +640,6 @@ def read_log(
     )
 
 
-def _without_gpu(log: Log) -> np.ndarray:
-    return np.asarray(log.get("gpus", 1) == 0)
-
-
 def _classes(log: Log, column: str, deadlines: Deadlines) -> tuple[int, ...]:
     """Return the index of each job's class, -1 if the cell is empty."""
     names = [each.name for each in classes_of(deadlines)]
@@ -630,6 +655,40 @@ def _classes(log: Log, column: str, deadlines: Deadlines) -> tuple[int, ...]:
                 f" {', '.join(names)}"
             )
     return tuple(names.index(name) if name else -1 for name in log.tags[column])
+
+
+def arrival_rates(log: LoggedWorkload, weekly: bool = False) -> ArrivalRates:
+    """Estimate arrival rates per hour from a log, as jobs per hour that it covers.
+
+    This is the maximum-likelihood estimate for rates that are constant within each
+    hour. The log covers simulated time 0 to its last submission. weekly: whether rates
+    differ by day of the week. Raises InputError for a log without timestamps, or one
+    that is shorter than a day, or than a week if weekly.
+    """
+    day = log.start_day or WEEK[0]
+    if log.start_h is None or (weekly and log.start_day is None):
+        raise InputError(
+            "arrival rates need a log with timestamps: the hour of day at its start"
+            f" is {log.start_h}, and the day {log.start_day}"
+        )
+    period = HOURS * len(WEEK) if weekly else HOURS
+    span_h = log.submit_s[-1] / 3600.0
+    require(
+        span_h >= period,
+        "hours that the log covers",
+        round(span_h, 2),
+        f"at least {period}",
+    )
+    start = WEEK.index(day) * HOURS + log.start_h
+    end = start + span_h
+    hours = np.arange(math.floor(start), math.floor(end) + 1)
+    watched_h = np.minimum(end, hours + 1) - np.maximum(start, hours)
+    came = (start + np.array(log.submit_s) / 3600.0).astype(int)
+    watched_by_hour = np.bincount(hours % period, watched_h, period)
+    rates = np.bincount(came % period, minlength=period) / watched_by_hour
+    return ArrivalRates(
+        tuple(map(tuple, rates.reshape(-1, HOURS).tolist())), log.start_h, day
+    )
 
 
 def submissions_s(workload: JobList | LoggedWorkload) -> Sequence[float]:

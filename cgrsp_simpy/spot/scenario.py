@@ -118,8 +118,12 @@ class Scenario(Model):
                 f" {least_h:g} h: otherwise it cannot be met even on demand"
             )
         price, spot_usd = self.on_demand_usd_per_h, self.spot_usd_per_h
-        allowed = f"a number > {spot_usd:g}, the spot price"
-        require(price > spot_usd, "on_demand_usd_per_h", price, allowed)
+        require(
+            price > spot_usd,
+            "on_demand_usd_per_h",
+            price,
+            f"a number > {spot_usd:g}, the spot price",
+        )
         most = MOST_ZONES
         if isinstance(self.source, Traces):
             most = min(most, self.source.zones)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, count
-from typing import Annotated, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
@@ -16,16 +16,20 @@ from cgrsp_simpy.base.checks import BILLION, InputError, require
 from cgrsp_simpy.base.parameters import (
     Entries,
     declared,
+    from_text,
     limits,
     parameter,
     rule,
 )
-from cgrsp_simpy.base.policy import chosen
+from cgrsp_simpy.base.policy import Named, chosen
 from cgrsp_simpy.base.streams import Draw, stream
-from cgrsp_simpy.engine.events import delay_until, policy_name
+from cgrsp_simpy.base.table import Table, rounded
+from cgrsp_simpy.engine.events import Listener, delay_until, policy_name
 from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.engine.resources import ResourceSpec, pools, slots
+from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.engine.simulation import Process, Simulation
+from cgrsp_simpy.studies.subject import Subject
 from cgrsp_simpy.waiting.formulas import closed_form, unsteady
 from cgrsp_simpy.waiting.jobs import Chunk, ExponentialJobs, Job, JobSource, ListedJobs
 from cgrsp_simpy.waiting.machines import (
@@ -35,7 +39,9 @@ from cgrsp_simpy.waiting.machines import (
     Size,
     exact_gb,
     fits,
+    read_sizes,
     rent_per_h,
+    shared_machines,
 )
 from cgrsp_simpy.waiting.policies import (
     MISLED,
@@ -47,17 +53,129 @@ from cgrsp_simpy.waiting.policies import (
     Mispredictions,
     Order,
     Predictions,
+    SharedView,
+    View,
     WaitingPolicy,
     ajw,
 )
-from cgrsp_simpy.waiting.recursion import started
-from cgrsp_simpy.waiting.report import WaitingReport
-from cgrsp_simpy.waiting.subject import WaitingSubject
-from cgrsp_simpy.waiting.view import SharedView, View
+from cgrsp_simpy.waiting.recursion import follow, started
+from cgrsp_simpy.waiting.report import WaitingReport, first_of
+
+
+class WaitingSubject(Subject):
+    """Subject of a study; each of its policies replaces that of the scenario."""
+
+    @property
+    def is_random(self) -> bool:  # type: ignore[override]
+        """Whether jobs are generated or predictions may be wrong."""
+        return bool(self.model.steady or self.model.errors != NO_ERRORS)
+
+    def left_out(self) -> dict[str, str]:
+        """Return the policies without a steady state, each with the reason."""
+        reasons = {
+            name: self.model.under(self.make_policy(name)).unsteady
+            for name in self.model.compared
+        }
+        return {name: reason for name, reason in reasons.items() if reason}
+
+    def draw(self, seed: int) -> None:
+        """Do nothing: jobs are drawn as they arrive."""
+
+    def make_policy(self, policy: Any) -> WaitingPolicy | Order:
+        """Return a policy from its name, or an order, which is a function of a View.
+
+        Raises InputError for an unknown name, parameter or file, and if a listed job
+        would wait but fits on no fixed machine.
+        """
+        own = policy.policy if isinstance(policy, Named) else policy
+        made = own if isinstance(own, WaitingPolicy) else super().make_policy(own)
+        scenario = self.model.under(made)
+        if scenario.shared and isinstance(self.model.source, ListedJobs):
+            list(scenario.foreseen(0))
+        return made
+
+    def simulation(
+        self,
+        policy: WaitingPolicy | Order,
+        seed: int,
+        *,
+        drawn: None = None,
+        records: bool = True,
+        listener: Listener | None = None,
+    ) -> Simulation:
+        own = self.model.under(policy)
+        order = chosen("order", own.order, ORDERS)
+        run = Simulation(own, order, seed, records=records, listener=listener)
+        run.name = own.label
+        return run
+
+    def run(
+        self,
+        policy: Any,
+        seed: int = 0,
+        *,
+        drawn: None = None,
+        records: bool = True,
+        listener: Listener | None = None,
+        engine: str = "simpy",
+    ) -> Run:
+        """Run a policy; without records by the recursion, bit-identical."""
+        own = self.model.under(self.make_policy(policy))
+        if own.recursive and not records and listener is None:
+            return follow(own, seed)
+        return super().run(
+            policy, seed, drawn=drawn, records=records, listener=listener
+        )
+
+    def completed(self, parameters: dict[str, Any]) -> dict[str, Any]:
+        """As `Subject.completed`; a number keeps the size of shared machines."""
+        machines, present = parameters.get("machines"), self.model.machines
+        if isinstance(machines, int) and not isinstance(present, int):
+            parameters["machines"] = present[:1] * machines
+        return parameters
+
+    def outcome(self, run: Run) -> dict[str, list[float]]:
+        """Return name -> the figure of the whole run, then those of its batches."""
+        batches: dict[str, list[float]] = self.report.batches(run)  # type: ignore[attr-defined]
+        return batches
+
+    def figures(self, outcome: Mapping[str, Sequence[float]]) -> dict[str, float]:
+        return first_of(outcome)
+
+    @property
+    def pace_per_s(self) -> float:  # type: ignore[override]
+        """Jobs per second of the recursion, if it covers the scenario."""
+        if not self.model.recursive:
+            return Subject.pace_per_s
+        return 1e5 if self.model.shared else 1e6
+
+    def study_details(self, study: Any) -> tuple[Sequence[Table], Mapping[str, Any]]:
+        """Return a table of simulation and formula, if there is a formula."""
+        formulas = {name: self._formula(each) for name, each in study.named.items()}
+        if not any(formulas.values()):
+            return [], {"formula": formulas}
+        names = self.report.shown
+        cells = [["policy", *(cell for name in names for cell in (name, "formula"))]]
+        for policy, row in study.means().items():
+            closed_form = formulas[policy]
+            cells.append([policy])
+            for name in names:
+                known = f"{closed_form[name]:.4g}" if closed_form else "-"
+                cells[-1] += [rounded(row[name].mean, row[name].half_width), known]
+        return [Table("simulation and formula", cells)], {"formula": formulas}
+
+    def _formula(self, policy: Any) -> dict[str, float] | None:
+        made = self.make_policy(policy)
+        if not isinstance(made, WaitingPolicy):
+            return None
+        formula: dict[str, float] | None = self.model.under(made).formula()
+        return formula
+
 
 Machines = Annotated[
-    int,
-    limits("a whole number of at most 1,000,000,000", ge=0, le=BILLION),
+    Annotated[int, limits("a whole number of at most 1,000,000,000", ge=0, le=BILLION)]
+    | Entries[Size],
+    from_text(shared_machines),
 ]
 
 
@@ -103,10 +221,11 @@ class Scenario(Model):
         " default: ajw, every job waits without limit.",
         default=ajw(),
     )
-    machines: Machines | Entries[Size] = parameter(
+    machines: Machines = parameter(
         "Number of fixed machines, each of which executes one job at a time,"
         " whatever its demand; or sizes of fixed machines that jobs share by"
-        " cores and memory. With 0 or no size, every job goes on demand at once;"
+        ' cores and memory, also written as "3x64" (number x cores) or "3x64x256"'
+        " (and GB). With 0 or no size, every job goes on demand at once;"
         " ajw, under which no job goes on demand, needs at least one.",
         default=1,
     )
@@ -120,11 +239,11 @@ class Scenario(Model):
     prices: Prices = parameter(
         "Prices per hour, fixed and on demand.", default=PAPER_PRICES
     )
-    sizes: Entries[Size] = parameter(
-        "Sizes for rent, if machines are shared. A job rents the cheapest size on"
-        " which it fits, or several machines of one size if it fits on none, and"
-        " is billed by the terms of that size. A fixed machine costs prices.fixed"
-        " / prices.on_demand times its rent.",
+    sizes: Annotated[Entries[Size], from_text(read_sizes)] = parameter(
+        "Sizes for rent, or a CSV file of them, if machines are shared. A job rents"
+        " the cheapest size on which it fits, or several machines of one size if it"
+        " fits on none, and is billed by the terms of that size. A fixed machine"
+        " costs prices.fixed / prices.on_demand times its rent.",
         default=M5,
     )
     errors: Mispredictions = parameter(
@@ -144,14 +263,23 @@ class Scenario(Model):
 
     def __post_init__(self) -> None:
         chosen("order", self.order, ORDERS)
-        enough = self.number > 0 or self.policy.rents
-        require(enough, "machines", self.machines, "at least one")
+        require(
+            self.number > 0 or self.policy.rents,
+            "machines",
+            self.machines,
+            "at least one",
+        )
         if self.shared:
             price, covered = self.prices.on_demand, math.isfinite(self.fixed_per_h)
-            allowed = "above 0 if a table has the prices"
-            require(price > 0, "on-demand price", price, allowed)
-            allowed = "machines of sizes that the price table covers"
-            require(covered, "machines", self.machines, allowed)
+            require(
+                price > 0, "on-demand price", price, "above 0 if a table has the prices"
+            )
+            require(
+                covered,
+                "machines",
+                self.machines,
+                "machines of sizes that the price table covers",
+            )
 
     # ---- resources, arrivals and the process of a job ----
 

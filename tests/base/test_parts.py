@@ -15,7 +15,7 @@ from cgrsp_simpy.base.files import toml_text
 from cgrsp_simpy.base.parameters import Count, Entries, declared, parameter
 from cgrsp_simpy.base.parts import part_of, schema, tables_of
 from cgrsp_simpy.hgsp.generate import LEVELS
-from cgrsp_simpy.llm.steps import Roofline
+from cgrsp_simpy.llm.service import Roofline
 from cgrsp_simpy.waiting.machines import Size
 from cgrsp_simpy.waiting.policies import waiting_policy
 

@@ -7,7 +7,8 @@ import numpy as np
 from cgrsp_simpy.cluster.cluster import Cluster
 from cgrsp_simpy.cluster.jobs import Jobs
 from cgrsp_simpy.cluster.policies import make_scheduler
-from cgrsp_simpy.cluster.scenario import Scenario, simulate
+from cgrsp_simpy.cluster.scenario import Scenario
+from cgrsp_simpy.studies.subject import subject_of
 
 ONE_NODE, TWO_NODES, SMALL_NODES = Cluster((8,)), Cluster((8, 8)), Cluster((4, 4))
 
@@ -43,3 +44,9 @@ def grant(view, job, place):
 
 def starts(scheduler, jobs, cluster=ONE_NODE):
     return simulate(jobs, cluster, make_scheduler(scheduler)).jobs["start_s"].tolist()
+
+
+def simulate(jobs, cluster, scheduler, placement="best", *, listener=None, **more):
+    """Run jobs on a cluster."""
+    scenario = Scenario(jobs, cluster, placement, **more)
+    return subject_of(scenario).run(scheduler, listener=listener)

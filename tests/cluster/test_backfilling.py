@@ -5,13 +5,12 @@ from time import process_time
 
 import numpy as np
 import pytest
-from cluster.cases import TWO_NODES, grant, jobs_of, starts, view_of
+from cluster.cases import TWO_NODES, grant, jobs_of, simulate, starts, view_of
 
 from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.cluster.backfilling import Conservative, Profile, Reservation, shadow
 from cgrsp_simpy.cluster.cluster import Cluster, Nodes, first_fit
 from cgrsp_simpy.cluster.jobs import Mix, generate
-from cgrsp_simpy.cluster.scenario import simulate
 
 # ---- backfilling ----
 

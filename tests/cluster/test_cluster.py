@@ -4,12 +4,12 @@ every scheduler; worked out by hand.
 
 import numpy as np
 import pytest
+from cluster.cases import simulate
 from support import placed
 
 from cgrsp_simpy.cluster.cluster import PLACEMENTS, Cluster, Need, Nodes, Pools
 from cgrsp_simpy.cluster.jobs import Jobs
 from cgrsp_simpy.cluster.policies import SCHEDULERS, make_scheduler
-from cgrsp_simpy.cluster.scenario import simulate
 
 # Job: arrival (min), GPUs, duration (min), iterations per second, family, user. Job 6
 # takes both nodes.

@@ -8,13 +8,14 @@ from functools import partial
 
 import numpy as np
 import pytest
+from cluster.cases import simulate
 from support import DATA, messages
 
 from cgrsp_simpy.base.checks import InputError
 from cgrsp_simpy.cluster.cluster import PAPER_CLUSTER, Cluster
 from cgrsp_simpy.cluster.logs import read_cluster, read_jobs
 from cgrsp_simpy.cluster.policies import SCHEDULERS, make_scheduler
-from cgrsp_simpy.cluster.scenario import Scenario, simulate
+from cgrsp_simpy.cluster.scenario import Scenario
 from cgrsp_simpy.logs import STEPS_PER_S, philly
 from cgrsp_simpy.studies.compare import compare, sweep
 from cgrsp_simpy.studies.subject import subject_of

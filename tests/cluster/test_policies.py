@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from cluster.cases import ONE_NODE, TWO_NODES, grant, jobs_of, starts, view_of
+from cluster.cases import ONE_NODE, TWO_NODES, grant, jobs_of, simulate, starts, view_of
 from support import waited
 
 from cgrsp_simpy.base.checks import InputError
@@ -20,7 +20,6 @@ from cgrsp_simpy.cluster.policies import (
     make_scheduler,
     scores_of_queue,
 )
-from cgrsp_simpy.cluster.scenario import simulate
 
 HOUR = 3600.0
 

@@ -8,7 +8,7 @@ from math import inf
 
 import numpy as np
 import pytest
-from cluster.cases import ONE_NODE, SMALL_NODES, jobs_of
+from cluster.cases import ONE_NODE, SMALL_NODES, jobs_of, simulate
 from support import swf_of_three, waited
 
 from cgrsp_simpy.base.checks import InputError
@@ -16,9 +16,9 @@ from cgrsp_simpy.cli import main
 from cgrsp_simpy.cluster.backfilling import Conservative
 from cgrsp_simpy.cluster.cluster import PAPER_CLUSTER, Cluster
 from cgrsp_simpy.cluster.jobs import Jobs, Mix, Offered, generate
-from cgrsp_simpy.cluster.metrics import by_class, measured, metrics, run_s
 from cgrsp_simpy.cluster.policies import SCHEDULERS, make_scheduler
-from cgrsp_simpy.cluster.scenario import Scenario, simulate
+from cgrsp_simpy.cluster.report import by_class, measured, metrics, run_s
+from cgrsp_simpy.cluster.scenario import Scenario
 from cgrsp_simpy.studies.compare import compare, sweep
 from cgrsp_simpy.studies.replicate import step_through
 from cgrsp_simpy.studies.subject import subject_of

@@ -5,13 +5,12 @@ import types
 
 import numpy as np
 import pytest
-from cluster.cases import SMALL_NODES, jobs_of
+from cluster.cases import SMALL_NODES, jobs_of, simulate
 
 from cgrsp_simpy.base.policy import PolicyError
 from cgrsp_simpy.cluster.cluster import PAPER_CLUSTER, Cluster
 from cgrsp_simpy.cluster.jobs import Jobs, Mix, generate
 from cgrsp_simpy.cluster.policies import make_scheduler
-from cgrsp_simpy.cluster.scenario import simulate
 from cgrsp_simpy.engine.simulation import Simulation
 
 # ---- what is seen ----

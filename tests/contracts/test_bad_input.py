@@ -15,7 +15,7 @@ import pytest
 from support import outcome
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.rental.deadlines import DeadlineClasses
+from cgrsp_simpy.rental.job import DeadlineClasses
 from cgrsp_simpy.rental.view import SlotView
 
 NAN, INF = float("nan"), float("inf")

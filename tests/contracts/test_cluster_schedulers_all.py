@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from cluster.cases import simulate
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import placed
@@ -15,7 +16,6 @@ from cgrsp_simpy.cluster.backfilling import Conservative, Profile, Reservation, 
 from cgrsp_simpy.cluster.cluster import PLACEMENTS, Cluster, Nodes, best_fit
 from cgrsp_simpy.cluster.jobs import Jobs, Mix, generate
 from cgrsp_simpy.cluster.policies import SCHEDULERS, make_scheduler
-from cgrsp_simpy.cluster.scenario import simulate
 
 QUICK = settings(max_examples=12)
 MANY = settings(QUICK, max_examples=60)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from support import several, whole_queue
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.rental.policies.rule import Tiers
+from cgrsp_simpy.rental.policies.rules import Tiers
 
 QUICK = settings(max_examples=40)
 # jobs; None for the day's own number

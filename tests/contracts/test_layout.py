@@ -10,13 +10,6 @@ PACKAGE = TESTS.parent / "cgrsp_simpy"
 # of several files: they name what they test
 BESIDE = ("contracts", "docs", "pins", "textbook", "theory")
 SMALL = 30  # statements
-# without tests of their own: short, named by a test of several files, or part of
-# the scenario's file
-SHORT = {
-    ("hgsp", "report"),
-    ("llm", "subject"),
-    ("spot", "subject"),
-}
 ELSEWHERE = {  # file, or folder -> the tests of what has none of its own, and why
     "__init__.py": "contracts/test_docstrings.py",  # each public name
     "app": "contracts/test_app.py",  # starts every page
@@ -29,7 +22,6 @@ ELSEWHERE = {  # file, or folder -> the tests of what has none of its own, and w
     "engine/watchdog.py": "contracts/test_user_code.py",
     "engine/resources.py": "engine/test_run.py",
     "market/figures.py": "market/test_measured.py",  # draws a report
-    "hgsp/view.py": "hgsp/test_policies.py",  # what a policy is shown
     "logs": "logs/test_formats.py",  # the same rules for every format
     "base/compiled.py": "rental/test_bulk.py",  # what is compiled with it
     "base/rows.py": "logs/test_reading.py",  # by logs of every form
@@ -43,18 +35,15 @@ ELSEWHERE = {  # file, or folder -> the tests of what has none of its own, and w
     "papers/thesis/table_figures.py": "papers/thesis/test_figures.py",
     "papers/waiting/run_figures.py": "papers/waiting/test_figures.py",
     "papers/cluster/public_program.py": "papers/test_ledger.py",
-    "waiting/view.py": "waiting/test_scenario.py",
     # their entries, as recorded
     **{
         f"papers/{paper}/printed.py": "papers/test_ledger.py"
         for paper in ("waiting", "cluster", "hgsp", "dag")
     },
-    # figures and rows of a room's runs, and how studies run them
+    # figures and rows of a room's runs
     **{
-        f"{room}/{name}.py": f"{room}/test_scenario.py"
-        for room in ("cluster", "dag", "hgsp", "llm", "rental", "spot", "waiting")
-        for name in ("report", "subject")
-        if (room, name) not in SHORT
+        f"{room}/report.py": f"{room}/test_scenario.py"
+        for room in ("dag", "llm", "spot")
     },
 }
 

@@ -174,7 +174,7 @@ def test_on_the_site_links_to_files_lead_to_their_pages(monkeypatch):
         ("../../figures/dag/README.md", "../made/figures/dag.md"),
         ("../../figures/README.md#x", "../made/figures/thesis.md#x"),
         ("../../scenarios/lectures", "../made/lectures/index.md"),
-        ("../../cgrsp_simpy/dag/view.py", "../made/reference/cgrsp_simpy.dag.rst"),
+        ("../../cgrsp_simpy/dag/policies.py", "../made/reference/cgrsp_simpy.dag.rst"),
         ("policy.md", "policy.md"),
         ("https://simpy.readthedocs.io", "https://simpy.readthedocs.io"),
     ):

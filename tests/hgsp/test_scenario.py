@@ -225,7 +225,6 @@ def test_how_schedulers_meet_reality():
         ),
         ("search", {"replan_s": 9.0}, "search with replan_s needs a limit per plan"),
         ("act", {}, "unknown scheduler 'act'; did you mean 'atc'?"),
-        ("annealing:moves=9", {}, "annealing is now called search"),
     ],
 )
 def test_a_scheduler_to_which_no_way_is_open_is_refused(scheduler, reality, said):

@@ -4,6 +4,7 @@ without.
 
 import json
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -52,8 +53,9 @@ def test_it_is_never_worse_than_what_it_starts_from(level):
 
 
 def test_a_time_budget_is_kept():
-    # it may compile
-    assert solve(generate("tasks1", 0), "search", seconds=0.5).plan.seconds < 10
+    begin_s = time.perf_counter()
+    solve(generate("tasks1", 0), "search", seconds=0.5)
+    assert time.perf_counter() - begin_s < 30  # it may compile
     with pytest.raises(InputError, match="moves or a time budget"):
         search(instance_of((1, 0, 0, 1, 0)))
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from support import STEPS
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.llm.steps import Roofline
+from cgrsp_simpy.llm.service import Roofline
 from cgrsp_simpy.studies.subject import subject_of
 
 

@@ -11,7 +11,7 @@ from support import DATA, STEPS, check_refused
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.llm.report import LATENCIES, METRICS
-from cgrsp_simpy.llm.steps import Roofline, llama2_70b
+from cgrsp_simpy.llm.service import Roofline, llama2_70b
 from cgrsp_simpy.studies.subject import subject_of
 
 ROOT = Path(__file__).parents[2]

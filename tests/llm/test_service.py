@@ -1,11 +1,22 @@
 """A service: its replicas, the room of their caches, and bad input."""
 
+from itertools import product
 from pathlib import Path
+from statistics import median
 
 import pytest
-from support import check_refused
+from support import DATA, check_refused
 
-from cgrsp_simpy.llm.service import Service
+from cgrsp_simpy.llm.service import (
+    MS,
+    Measured,
+    Roofline,
+    Service,
+    StepTable,
+    Surface,
+    llama2_70b,
+    read_steps,
+)
 
 
 def test_the_default_is_llama_2_70b_on_pairs_of_h100():
@@ -49,3 +60,239 @@ def test_the_licence_of_the_measurements_is_with_them():
         "Copyright (c) 2024 Pratyush Patel"
         in (data / "llama2_70b_steps.LICENSE").read_text()
     )
+
+
+MEASURED = DATA / "splitwise" / "perf_model_llama2_70b.csv"
+RESULTS = Path(__file__).parents[2] / "docs" / "explanation" / "results.md"
+TABLE = llama2_70b()
+PAIR = TABLE.of(Service())  # two H100
+
+
+def cells(gpu, degree, phase):
+    return {
+        (row.batch, row.tokens): row.ms / MS
+        for row in TABLE.rows
+        if (row.gpu, row.tensor_parallel, row.phase) == (gpu, degree, phase)
+    }
+
+
+def cell(row):
+    return tuple(vars(row).values())[:-1]
+
+
+def test_a_measured_step_takes_its_time():
+    for gpu, degree in product(("a100-80gb", "h100-80gb"), (2, 4, 8)):
+        step_s = TABLE.of(Service(8, degree, gpu))
+        for (batch, tokens), time_s in cells(gpu, degree, "prompt").items():
+            assert step_s(batch, tokens, 0, 0) == pytest.approx(time_s, rel=1e-12)
+        for (batch, tokens), time_s in cells(gpu, degree, "token").items():
+            assert step_s(0, 0, batch, tokens) == pytest.approx(time_s, rel=1e-12)
+
+
+def test_two_h100_prefill_6100_tokens_a_second_and_decode_27_for_each_request():
+    """As measured: a step of 37 ms at batch 1, and 42 ms at 16."""
+    assert 512 / PAIR(1, 512, 0, 0) == pytest.approx(6100, rel=0.01)
+    assert 8192 / PAIR(1, 8192, 0, 0) == pytest.approx(6100, rel=0.01)
+    assert 1 / PAIR(0, 0, 1, 600) == pytest.approx(27, rel=0.01)
+    assert [round(MS * PAIR(0, 0, batch, 576 * batch)) for batch in (1, 16)] == [37, 42]
+
+
+def held_out(phase, gpu="h100-80gb"):
+    """Share by which the interpolation misses each row that lies between others, if the
+    table has it not: (degree, batch, tokens) -> share.
+    """
+    missed = {}
+    for degree in (2, 4, 8):
+        own = cells(gpu, degree, phase)
+        ends = {min(own), max(own), max(cell for cell in own if cell[0] == 1)}
+        for cell in own.keys() - ends:
+            rest = Surface(
+                {each: time_s for each, time_s in own.items() if each != cell}
+            )
+            missed[degree, *cell] = rest(*cell) / own[cell] - 1
+    return missed
+
+
+def test_most_rows_that_the_table_has_not_are_met_within_10_pct():
+    """Each row between others left out in turn; those around it are then a factor of
+    four in tokens or batch apart.
+    """
+    page = RESULTS.read_text(encoding="utf-8")
+    for gpu in ("h100-80gb", "a100-80gb"):
+        within = []
+        for phase, name in (("token", "decode"), ("prompt", "prefill")):
+            found = held_out(phase, gpu)
+            shares = {cell: abs(share) for cell, share in found.items()}
+            within.append(sum(share <= 0.1 for share in shares.values()) / len(shares))
+            degree, batch, tokens = max(shares, key=shares.get)
+            row = (
+                f"| {gpu[:4].upper()} | {name} | {round(within[-1] * len(shares))} of"
+                f" {len(shares)} | {100 * median(shares.values()):.1f} % |"
+                f" {100 * max(shares.values()):.0f} % (batch {batch}, {tokens:,}"
+                f" tokens, {degree} GPUs) |"
+            )
+            assert row in page, row
+        assert within[0] > 0.9 and within[1] > 0.65
+    assert (
+        min(held_out("token").values()) > -0.1 and max(held_out("token").values()) < 0.1
+    )
+
+
+def test_a_larger_batch_takes_the_line_of_the_smallest_by_a_factor():
+    surface = Surface({(1, 100): 1.0, (1, 300): 2.0, (4, 200): 3.0})
+    assert surface(1, 200) == 1.5
+    assert surface(4, 200) == 3.0
+    assert surface(4, 300) == 4.0
+    assert surface(2, 200) == pytest.approx(1.5 * (1 + 1 / 3))
+    assert surface(1, 500) == 3.0  # beyond, along the last two
+    assert surface(1, 1) == 1.0  # never less than the shortest
+
+
+def test_where_the_line_falls_to_nothing_a_factor_is_of_the_shortest_time():
+    """One prompt takes 10 ms for 100 tokens and 30 for 200: the line is at 0 for 50."""
+    surface = Surface({(1, 100): 0.01, (1, 200): 0.03, (2, 50): 0.01})
+    assert surface(2, 50) == surface(2, 60) == 0.01
+    assert surface(2, 200) == pytest.approx(0.03)
+
+
+def test_a_step_of_both_phases_prefills_a_token_more_for_each_that_decodes():
+    assert PAIR(1, 500, 12, 9000) == PAIR(1, 512, 0, 0)
+    assert PAIR(1, 1, 32, 18432) == PAIR(0, 0, 32, 18432)  # the decoding takes longer
+
+
+def test_the_table_of_the_package_is_the_median_of_the_measurements():
+    if not MEASURED.exists():
+        pytest.skip("the measurements are not here")
+    found = {}
+    for row in read_steps(MEASURED).rows:
+        found.setdefault(cell(row), []).append(row.ms)
+    medians = {key: median(ms) for key, ms in found.items() if "pcap" not in key[0]}
+    assert {cell(row): row.ms for row in TABLE.rows} == pytest.approx(
+        medians, abs=0.0006
+    )
+
+
+def test_rows_whose_phases_do_not_add_up_are_left_out(file):
+    """64 prompts of 512 tokens do not fit on two H100: 5.7 s of steps, 84 s in all."""
+    head = "hardware,prompt_size,batch_size,token_size,prompt_time,token_time,e2e_time"
+    rows = (
+        "h100,512,64,128,360.6,42.3,83891.5,2",
+        "h100,512,2,128,155.8,37.4,4908.3,2",
+    )
+    assert read_steps(file("\n".join([f"{head},tensor_parallel", *rows]))).rows == (
+        Measured("h100", 2, "prompt", 2, 1024, 155.8),
+        Measured("h100", 2, "token", 2, 1152, 37.4),
+    )
+
+
+SPLIT = (
+    "model,hardware,prompt_size,batch_size,token_size,prompt_time,token_time,e2e_time,"
+    "tensor_parallel\n"
+    "llama2-70b,h100,512,2,128,155.8,37.4,4908.3,2\n"
+    "bloom-176b,h100,512,2,128,300.0,97.0,12716.0,2\n"
+)
+PLAIN = (
+    "gpu,tensor_parallel,phase,batch,tokens,ms,model\n"
+    "h100,2,prompt,2,1024,155.8,llama2-70b\nh100,2,prompt,2,1024,300.0,bloom-176b\n"
+    "h100,2,token,2,1152,37.4,llama2-70b\nh100,2,token,2,1152,97.0,bloom-176b\n"
+)
+
+
+@pytest.mark.parametrize("text", [SPLIT, PLAIN], ids=["splitwise", "plain"])
+def test_of_several_models_the_steps_of_the_named_one_are_read(file, text):
+    path = file(text)
+    for model, prompt_ms, token_ms in (
+        ("llama2-70b", 155.8, 37.4),
+        ("bloom-176b", 300.0, 97.0),
+    ):
+        assert read_steps(path, model).rows == (
+            Measured("h100", 2, "prompt", 2, 1024, prompt_ms),
+            Measured("h100", 2, "token", 2, 1152, token_ms),
+        )
+    several = (
+        "model(=None) must be one of llama2-70b, bloom-176b: the file contains"
+        " several models"
+    )
+    check_refused(lambda: read_steps(path), [str(path), several])
+    check_refused(
+        lambda: read_steps(path, "opt"), ["unknown model 'opt'", "bloom-176b"]
+    )
+
+
+def test_a_model_is_named_only_where_the_file_has_models(file):
+    one = file("\n".join(SPLIT.splitlines()[:2]))
+    assert read_steps(one) == read_steps(one, "llama2-70b")
+    check_refused(
+        lambda: read_steps(file(HEAD + "h,2,prompt,1,512,9\n"), "opt"),
+        ["model(='opt') must be omitted: the file has no column model"],
+    )
+    blank = SPLIT.replace("bloom-176b", "")
+    check_refused(lambda: read_steps(file(blank)), ["one of llama2-70b, (blank)"])
+
+
+def test_the_roofline_by_hand_and_the_shares_that_are_reached():
+    """Two H100, 140 GB: 512 tokens take 140e9 x 512 operations; a step reads all
+    weights.
+    """
+    whole = Roofline(efficiency=1.0).of(Service())
+    assert whole(1, 512, 0, 0) == pytest.approx(140e9 * 512 / (2 * 989e12))
+    assert whole(0, 0, 1, 0) == pytest.approx(140 / (2 * 3350))
+    assert whole(0, 0, 1, 10_000) == pytest.approx((140 + 3.2768) / (2 * 3350))
+    assert whole(1, 500, 12, 0) == whole(1, 512, 0, 0)
+    reached = (
+        whole(1, 512, 0, 0) / PAIR(1, 512, 0, 0),
+        whole(0, 0, 1, 576) / PAIR(0, 0, 1, 576),
+    )
+    assert [f"{share:.2f}" for share in reached] == ["0.43", "0.57"]
+    assert "with tensor parallelism 2: .43 and .57" in " ".join(
+        Roofline.__doc__.split()
+    )
+
+
+HEAD = "gpu,tensor_parallel,phase,batch,tokens,ms\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "gpu,phase\n",
+            "columns(='gpu,phase') must be a list that includes"
+            " gpu,tensor_parallel,phase",
+        ),
+        (HEAD, "rows(=0) must be at least one"),
+        (HEAD + "h,2,prompt,1,512,x\n", "line 2: could not convert"),
+        (HEAD + "h,2,prompt,1,512,0\n", "line 2: ms(=0.0) must be a number > 0"),
+        (HEAD + "h,2,decode,1,512,9\n", "line 2: unknown phase 'decode'"),
+        (HEAD + "h,0,prompt,1,512,9\n", "line 2: tensor_parallel(=0)"),
+        (HEAD + "h,2,prompt,1\n", "line 2: "),
+    ],
+)
+def test_a_file_that_is_no_table_is_refused(file, text, said):
+    path = file(text)
+    check_refused(lambda: read_steps(path), [str(path), said])
+
+
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        (
+            lambda: TABLE.of(Service(gpu="h200")),
+            "unknown gpu 'h200' (allowed: a100-80gb, h100-80gb)",
+        ),
+        (
+            lambda: TABLE.of(Service(6, 3)),
+            "tensor_parallel(=3) must be one of those measured on",
+        ),
+        (
+            lambda: StepTable((Measured("h100-80gb", 2, "token", 1, 9, 1.0),)).of(
+                Service()
+            ),
+            "rows of phase prompt(=0) must be at least one for h100-80gb x 2",
+        ),
+        (lambda: Roofline(tflops=0), "tflops(=0) must be a number > 0"),
+        (lambda: Roofline(efficiency=-1), "efficiency(=-1) must be a number > 0"),
+    ],
+)
+def test_what_was_not_measured_is_refused(made, said):
+    check_refused(made, [said])

@@ -14,6 +14,7 @@ from random import Random
 
 import numpy as np
 import pytest
+from cluster.cases import simulate as simulate_cluster
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import check_bad_input, csv_rows, outcome, simulated, waited
@@ -24,7 +25,6 @@ from cgrsp_simpy.cli import main
 from cgrsp_simpy.cluster.cluster import Cluster
 from cgrsp_simpy.cluster.logs import cluster_of, jobs_of, schedule_text
 from cgrsp_simpy.cluster.policies import make_scheduler
-from cgrsp_simpy.cluster.scenario import simulate as simulate_cluster
 from cgrsp_simpy.llm.requests import read_requests
 from cgrsp_simpy.logs import FORMATS, Tags, read_log
 from cgrsp_simpy.waiting import Scenario, read_jobs

@@ -19,7 +19,7 @@ import pytest
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.cluster.jobs import Mix
-from cgrsp_simpy.cluster.metrics import STARVED_S
+from cgrsp_simpy.cluster.report import STARVED_S
 from cgrsp_simpy.dag import generate as dag_generate
 from cgrsp_simpy.decide.month import THESIS_MIX
 from cgrsp_simpy.hgsp.generate import LEVELS
@@ -30,12 +30,12 @@ from cgrsp_simpy.papers.hgsp import sagreedy
 from cgrsp_simpy.papers.llm import table as llm_paper
 from cgrsp_simpy.papers.thesis import statements, verdict
 from cgrsp_simpy.rental import workload
-from cgrsp_simpy.rental.deadlines import DeadlineClasses
+from cgrsp_simpy.rental.job import DeadlineClasses
 from cgrsp_simpy.rental.policies import classic, rules
-from cgrsp_simpy.rental.policies.rolling_horizon import (
-    COST_WEIGHT,
+from cgrsp_simpy.rental.policies.hybrid import (
     MISS_WEIGHT,
-    QOS_WEIGHT,
+    RH_COST_WEIGHT,
+    RH_QOS_WEIGHT,
     WAIT_WEIGHT,
 )
 from cgrsp_simpy.waiting.jobs import BurstyJobs
@@ -121,7 +121,7 @@ THESIS = {  # papers/thesis.txt, read as calibration.md says
         [1, 0.95],
     ),
     "weights of RH": (
-        [QOS_WEIGHT, COST_WEIGHT, WAIT_WEIGHT, MISS_WEIGHT],
+        [RH_QOS_WEIGHT, RH_COST_WEIGHT, WAIT_WEIGHT, MISS_WEIGHT],
         [0.5, 0.5, 1, 10],
     ),
     "CR* of CADR": (

@@ -21,12 +21,15 @@ from random_scenarios import scenarios
 import cgrsp_simpy as cg
 from cgrsp_simpy.base.checks import InputError
 from cgrsp_simpy.base.policy import PolicyError
-from cgrsp_simpy.rental.policies.rule import index, score, tiers, withheld
 from cgrsp_simpy.rental.policies.rules import (
     by_atc,
     by_deadline,
     by_submission,
     fastest,
+    index,
+    score,
+    tiers,
+    withheld,
 )
 from cgrsp_simpy.rental.workload import DAYS as THESIS_DAYS
 from cgrsp_simpy.studies import replicate

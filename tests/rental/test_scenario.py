@@ -11,7 +11,7 @@ import pytest
 import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.market.law import CLOCKS
-from cgrsp_simpy.rental.deadlines import DeadlineClasses
+from cgrsp_simpy.rental.job import DeadlineClasses
 from cgrsp_simpy.rental.policies.law import Outlook, delay_of
 from cgrsp_simpy.rental.policies.triage import after_of
 from cgrsp_simpy.rental.record import Totals, by_class

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.rental.deadlines import DeadlineClasses
+from cgrsp_simpy.rental.job import DeadlineClasses
 
 NAN = float("nan")
 # Read if it exists: a folder next to the project that holds the log of

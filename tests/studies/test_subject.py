@@ -133,6 +133,19 @@ def test_a_wrong_abbreviation_is_refused(scenario, words, line):
     check_refused(lambda: subject_of(scenario).varied(**words), [line])
 
 
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        (cg.llm.Scenario, {"steps": "roofline:efficiency=0.4"}),
+        (cg.dag.Scenario, {"graph": "star:n=5", "budget": 7}),
+        (cg.waiting.Scenario, {"machines": "3x16"}),
+        (cg.cluster.Scenario, {"cluster": "4x8"}),
+    ],
+)
+def test_a_constructor_accepts_the_same_texts(kind, words):
+    assert kind(**words) == subject_of(kind()).varied(**words)
+
+
 def test_machines_of_a_size_are_a_text():
     waiting = cg.waiting.Scenario(ExponentialJobs(10))
     varied = subject_of(waiting).varied(machines="3x16")

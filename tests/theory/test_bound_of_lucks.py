@@ -20,8 +20,7 @@ from cgrsp_simpy.decide.figures import policies_and_frontier
 from cgrsp_simpy.decide.gaps import Frontier, frontier, over_lucks
 from cgrsp_simpy.market.gpu import GpuType
 from cgrsp_simpy.market.law import Clock, HourlyStock, Market
-from cgrsp_simpy.rental.deadlines import DeadlineClasses
-from cgrsp_simpy.rental.job import Job, Service
+from cgrsp_simpy.rental.job import DeadlineClasses, Job, Service
 from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.rental.terms import Terms
 from cgrsp_simpy.rental.workload import JobList, LoggedWorkload, PoissonWorkload

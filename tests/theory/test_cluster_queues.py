@@ -4,6 +4,7 @@ lengths is Cobham's priority queue.
 
 import numpy as np
 import pytest
+from cluster.cases import simulate
 from support import waited
 
 from cgrsp_simpy.analysis import queueing
@@ -11,7 +12,6 @@ from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.cluster.cluster import PAPER_CLUSTER, Cluster
 from cgrsp_simpy.cluster.jobs import Jobs
 from cgrsp_simpy.cluster.policies import make_scheduler
-from cgrsp_simpy.cluster.scenario import simulate
 
 
 def of_one_gpu(rate_per_s, durations_s, seed):

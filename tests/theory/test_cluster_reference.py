@@ -5,12 +5,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from cluster.cases import simulate
 
 from cgrsp_simpy.cluster.backfilling import shadow
 from cgrsp_simpy.cluster.cluster import Cluster
 from cgrsp_simpy.cluster.jobs import Jobs
-from cgrsp_simpy.cluster.metrics import metrics
-from cgrsp_simpy.cluster.scenario import simulate
+from cgrsp_simpy.cluster.report import metrics
 
 LUBLIN = (
     Path(__file__).resolve().parents[3] / "shared" / "data" / "swf" / "lublin_256.swf"

@@ -11,7 +11,7 @@ from cgrsp_simpy.base.checks import InputError
 from cgrsp_simpy.decide.advice import advise, limits_of
 from cgrsp_simpy.decide.recommend import COST, Prices, quantiles
 from cgrsp_simpy.market.gpu import read_gpus
-from cgrsp_simpy.rental.opening import Opening
+from cgrsp_simpy.rental.terms import Opening
 
 GPU = cg.GpuType("one", 0.0, (60.0, 70.0, 100.0), 1.0)
 FLAT = cg.Clock(((0.0, 1.0),))

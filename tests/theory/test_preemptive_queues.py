@@ -12,7 +12,7 @@ from scipy.integrate import quad
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.analysis.queueing import mg1, mg1_preemptive, mg1_ps, mg1_srpt
-from cgrsp_simpy.rental.deadlines import DeadlineClasses
+from cgrsp_simpy.rental.job import DeadlineClasses
 from cgrsp_simpy.rental.policies.classic import Preemptive
 
 AT_ONCE = cg.Market(delay_s=((0, 0),) * 3)

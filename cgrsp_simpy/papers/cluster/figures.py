@@ -16,8 +16,8 @@ from cgrsp_simpy.analysis.statistics import paired_difference
 from cgrsp_simpy.base.arrays import Floats, Ints
 from cgrsp_simpy.base.table import half, with_halves
 from cgrsp_simpy.cluster.cluster import PAPER_CLUSTER
-from cgrsp_simpy.cluster.metrics import STARVED_S, measured
 from cgrsp_simpy.cluster.policies import hps_aging
+from cgrsp_simpy.cluster.report import STARVED_S, measured
 from cgrsp_simpy.papers import ledger
 from cgrsp_simpy.papers.cluster import table
 from cgrsp_simpy.papers.cluster.printed import impossible

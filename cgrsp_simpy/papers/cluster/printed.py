@@ -13,7 +13,7 @@ from cgrsp_simpy.cluster.jobs import (
     least_of_any_law,
     mean_gpu_hours,
 )
-from cgrsp_simpy.cluster.metrics import STARVED_S
+from cgrsp_simpy.cluster.report import STARVED_S
 from cgrsp_simpy.papers import ledger
 from cgrsp_simpy.papers.cluster import public_program
 from cgrsp_simpy.papers.cluster.table import (

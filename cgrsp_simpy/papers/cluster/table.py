@@ -15,8 +15,8 @@ from cgrsp_simpy.base.parameters import Count, TwoOrMore, checked
 from cgrsp_simpy.base.table import with_halves
 from cgrsp_simpy.cluster.cluster import PAPER_CLUSTER
 from cgrsp_simpy.cluster.jobs import Offered
-from cgrsp_simpy.cluster.metrics import STARVED_S
 from cgrsp_simpy.cluster.policies import SCHEDULERS
+from cgrsp_simpy.cluster.report import STARVED_S
 from cgrsp_simpy.cluster.scenario import Scenario
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.papers import ledger

@@ -8,7 +8,7 @@ from functools import partial
 from cgrsp_simpy.hgsp.generate import AUTHORS_SEEDS, LEVELS, generate
 from cgrsp_simpy.hgsp.instance import CLUSTERS
 from cgrsp_simpy.hgsp.schedule import greedy_assignment
-from cgrsp_simpy.llm.steps import Roofline
+from cgrsp_simpy.llm.service import Roofline
 from cgrsp_simpy.papers import ledger
 from cgrsp_simpy.papers.hgsp import sagreedy
 from cgrsp_simpy.papers.hgsp.table import PRINTED, printed_value, table_one

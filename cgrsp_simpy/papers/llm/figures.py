@@ -11,8 +11,7 @@ from matplotlib.lines import Line2D
 
 from cgrsp_simpy.llm.requests import Offered, RequestList
 from cgrsp_simpy.llm.scenario import Scenario
-from cgrsp_simpy.llm.service import Service
-from cgrsp_simpy.llm.steps import Roofline
+from cgrsp_simpy.llm.service import Roofline, Service
 from cgrsp_simpy.papers.ledger import REPRODUCED
 from cgrsp_simpy.papers.llm.table import table_two
 from cgrsp_simpy.plots import marks

@@ -24,11 +24,12 @@ from cgrsp_simpy.papers.thesis.statements import CLAIMS, LARGE, TEN, judged_clai
 from cgrsp_simpy.papers.thesis.verdict import CANNOT, Judged, inputs, judged, z_limit
 from cgrsp_simpy.rental.days import day
 from cgrsp_simpy.rental.job import Service
-from cgrsp_simpy.rental.policies.hybrid import cadr, spt_rescue
-from cgrsp_simpy.rental.policies.rolling_horizon import (
+from cgrsp_simpy.rental.policies.hybrid import (
     MISS_WEIGHT,
     WAIT_WEIGHT,
+    cadr,
     rolling_horizon,
+    spt_rescue,
 )
 from cgrsp_simpy.rental.workload import DAYS
 from cgrsp_simpy.studies.store import Store, open_store

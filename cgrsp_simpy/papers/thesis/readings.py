@@ -41,8 +41,7 @@ from cgrsp_simpy.papers.thesis.runs import Results, reproduce
 from cgrsp_simpy.papers.thesis.verdict import judged, rounding, tally, z_limit
 from cgrsp_simpy.rental.job import Job
 from cgrsp_simpy.rental.policies import make_policy
-from cgrsp_simpy.rental.policies.rule import Tiers
-from cgrsp_simpy.rental.policies.rules import ListPolicy
+from cgrsp_simpy.rental.policies.rules import ListPolicy, Tiers
 from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.rental.view import Assignment, View
 from cgrsp_simpy.rental.workload import DAYS

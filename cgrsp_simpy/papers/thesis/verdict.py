@@ -39,7 +39,7 @@ from cgrsp_simpy.papers.thesis.experiments import (
 from cgrsp_simpy.papers.thesis.published import INPUTS, PRINTED
 from cgrsp_simpy.papers.thesis.runs import Results
 from cgrsp_simpy.rental.days import day
-from cgrsp_simpy.rental.deadlines import DeadlineClasses
+from cgrsp_simpy.rental.job import DeadlineClasses
 from cgrsp_simpy.rental.policies import make_policy
 from cgrsp_simpy.rental.workload import DAYS
 from cgrsp_simpy.studies.replicate import simulate

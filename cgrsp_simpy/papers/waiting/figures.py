@@ -68,8 +68,8 @@ from cgrsp_simpy.waiting.policies import (
     WaitingPolicy,
     waiting_policy,
 )
+from cgrsp_simpy.waiting.report import of_trials
 from cgrsp_simpy.waiting.scenario import Scenario
-from cgrsp_simpy.waiting.tally import of_trials
 
 SIZE = (6.3, 3.2)  # inches
 WAIT_ERRORS = {

@@ -33,8 +33,8 @@ from cgrsp_simpy.waiting.policies import (
     WaitingPolicy,
     waiting_policy,
 )
+from cgrsp_simpy.waiting.report import of_trials
 from cgrsp_simpy.waiting.scenario import Scenario
-from cgrsp_simpy.waiting.tally import of_trials
 
 log = logging.getLogger(__name__)
 Batches = dict[str, list[float]]  # figure -> value of the run, then of each batch

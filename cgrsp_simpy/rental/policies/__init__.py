@@ -1,7 +1,5 @@
 """Scheduling policies by name: the thesis's, textbook ones and new ones."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from cgrsp_simpy.base.policy import chosen
@@ -22,9 +20,9 @@ from cgrsp_simpy.rental.policies.hybrid import (
     adaptive,
     cadr,
     cadr_order_only,
+    rolling_horizon,
     spt_rescue,
 )
-from cgrsp_simpy.rental.policies.rolling_horizon import rolling_horizon
 from cgrsp_simpy.rental.policies.rules import ListPolicy
 from cgrsp_simpy.rental.policies.triage import Triage
 from cgrsp_simpy.rental.policies.watch import Watch

@@ -9,7 +9,6 @@ from typing import Any
 from cgrsp_simpy.base.parameters import AtLeastOne, Fraction, Positive, checked
 from cgrsp_simpy.base.policy import Suspend
 from cgrsp_simpy.rental.job import Job
-from cgrsp_simpy.rental.policies.rule import score
 from cgrsp_simpy.rental.policies.rules import (
     COST_WEIGHT,
     STOCK_PENALTY,
@@ -21,6 +20,7 @@ from cgrsp_simpy.rental.policies.rules import (
     by_deadline,
     by_submission,
     first_idle,
+    score,
     shortest_first,
     speed_cost_stock,
     stock_then_fastest,

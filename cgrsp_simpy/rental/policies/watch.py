@@ -29,8 +29,7 @@ from cgrsp_simpy.base.policy import Wake
 from cgrsp_simpy.market.law import LOW
 from cgrsp_simpy.rental.job import Job
 from cgrsp_simpy.rental.policies.law import ROUNDING, next_look_s, seen_chances
-from cgrsp_simpy.rental.policies.rule import Tier, tiers
-from cgrsp_simpy.rental.policies.rules import assign
+from cgrsp_simpy.rental.policies.rules import Tier, assign, tiers
 from cgrsp_simpy.rental.view import Assignment, SlotView, View
 
 

@@ -8,8 +8,8 @@ import pytest
 from support import rows_of, waited
 
 from cgrsp_simpy.cluster.cluster import PAPER_CLUSTER
-from cgrsp_simpy.cluster.metrics import metrics
 from cgrsp_simpy.cluster.policies import SCHEDULERS
+from cgrsp_simpy.cluster.report import metrics
 from cgrsp_simpy.cluster.scenario import Scenario
 from cgrsp_simpy.papers.cluster import table
 from cgrsp_simpy.papers.cluster.figures import (

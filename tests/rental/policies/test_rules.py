@@ -16,8 +16,13 @@ from rental.policies.views import (
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.rental.policies.classic import atc
-from cgrsp_simpy.rental.policies.rule import withheld
-from cgrsp_simpy.rental.policies.rules import by_atc, by_deadline, cheapest, fastest
+from cgrsp_simpy.rental.policies.rules import (
+    by_atc,
+    by_deadline,
+    cheapest,
+    fastest,
+    withheld,
+)
 
 # ---- free choice of type ----
 

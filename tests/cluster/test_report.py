@@ -4,7 +4,7 @@ run.
 
 import numpy as np
 import pytest
-from cluster.cases import jobs_of
+from cluster.cases import jobs_of, simulate
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import placed, waited
@@ -12,7 +12,8 @@ from support import placed, waited
 from cgrsp_simpy.analysis.statistics import paired_difference
 from cgrsp_simpy.cluster.cluster import Cluster, Nodes, best_fit, spread
 from cgrsp_simpy.cluster.jobs import Offered
-from cgrsp_simpy.cluster.metrics import (
+from cgrsp_simpy.cluster.policies import fifo
+from cgrsp_simpy.cluster.report import (
     by_class,
     course,
     fragmentation,
@@ -20,8 +21,7 @@ from cgrsp_simpy.cluster.metrics import (
     metrics,
     moves,
 )
-from cgrsp_simpy.cluster.policies import fifo
-from cgrsp_simpy.cluster.scenario import Scenario, simulate
+from cgrsp_simpy.cluster.scenario import Scenario
 from cgrsp_simpy.studies.compare import compare
 
 

@@ -9,8 +9,13 @@ from hgsp.tasks import instances
 from hypothesis import given, settings
 from support import brute_force
 
-from cgrsp_simpy.hgsp.bounds import alone, by_capacity, lower_bound
-from cgrsp_simpy.hgsp.branch import by_few, least_of_few
+from cgrsp_simpy.hgsp.bounds import (
+    alone,
+    by_capacity,
+    by_few,
+    least_of_few,
+    lower_bound,
+)
 from cgrsp_simpy.hgsp.generate import Level, generate
 from cgrsp_simpy.hgsp.instance import Gpu
 

@@ -12,8 +12,8 @@ from cgrsp_simpy.waiting.jobs import ExponentialJobs
 from cgrsp_simpy.waiting.machines import M5, Prices
 from cgrsp_simpy.waiting.policies import Mispredictions, waiting_policy
 from cgrsp_simpy.waiting.recursion import follow
+from cgrsp_simpy.waiting.report import COUNTED, Tally, of_trials
 from cgrsp_simpy.waiting.scenario import Scenario
-from cgrsp_simpy.waiting.tally import COUNTED, Tally, of_trials
 
 HOUR = 3600.0
 

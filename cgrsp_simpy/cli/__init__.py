@@ -112,12 +112,12 @@ VERBS = {  # verb -> module of this package, loaded on use, and its summary
         "without simulating.",
     ),
     "verify": (
-        "files",
+        "records",
         "Repeat a sample of the tasks of a results directory, and check that"
         " the results are identical.",
     ),
     "sample": (
-        "files",
+        "records",
         "Write a small log of jobs, or generated tasks, to try out commands.",
     ),
     "lectures": (

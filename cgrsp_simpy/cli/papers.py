@@ -26,8 +26,8 @@ from cgrsp_simpy.cli.parsing import FORMATS, Answer, Command, formatted
 from cgrsp_simpy.cli.scenarios import Worded, split, value_of
 from cgrsp_simpy.papers import ledger
 from cgrsp_simpy.papers.catalogue import PAPERS, Paper, make_all, with_seeds
+from cgrsp_simpy.papers.thesis.experiments import work_of
 from cgrsp_simpy.papers.thesis.printed import IDS, wanted_of
-from cgrsp_simpy.papers.thesis.runs import work_of
 
 log = logging.getLogger(__name__)
 

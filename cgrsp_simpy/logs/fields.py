@@ -16,8 +16,15 @@ import numpy.typing as npt
 
 from cgrsp_simpy.base.arrays import Floats
 from cgrsp_simpy.base.checks import require, tried
-from cgrsp_simpy.base.files import Zones, in_zone, zoned
-from cgrsp_simpy.base.rows import Rows, comma_rows, json_rows, split_rows
+from cgrsp_simpy.base.files import (
+    Rows,
+    Zones,
+    comma_rows,
+    in_zone,
+    json_rows,
+    split_rows,
+    zoned,
+)
 
 Array = npt.NDArray[Any]  # an array of any kind
 Faults = dict[int, str]  # row -> fault

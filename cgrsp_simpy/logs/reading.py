@@ -15,9 +15,16 @@ from typing import Any, TextIO, TypedDict
 import numpy as np
 
 from cgrsp_simpy.base.checks import InputError, check_one_of, require
-from cgrsp_simpy.base.files import faults_of, listed, note, zone_of
+from cgrsp_simpy.base.files import (
+    Rows,
+    faults_of,
+    listed,
+    note,
+    opened,
+    separated,
+    zone_of,
+)
 from cgrsp_simpy.base.parameters import checked
-from cgrsp_simpy.base.rows import Rows, opened, separated
 from cgrsp_simpy.logs.fields import (
     TEXT,
     TIME,

@@ -16,10 +16,15 @@ from cgrsp_simpy.market.law import CLOCKS, Market
 from cgrsp_simpy.market.stock import DAY_S
 from cgrsp_simpy.papers import ledger
 from cgrsp_simpy.papers.ledger import UNTESTABLE, Entry
-from cgrsp_simpy.papers.thesis.experiments import SINGLE_SEED, TABLES, Measure
+from cgrsp_simpy.papers.thesis.experiments import (
+    SINGLE_SEED,
+    TABLES,
+    Measure,
+    Results,
+    reproduce,
+)
 from cgrsp_simpy.papers.thesis.published import INPUTS, PRINTED
 from cgrsp_simpy.papers.thesis.readings import readings
-from cgrsp_simpy.papers.thesis.runs import Results, reproduce
 from cgrsp_simpy.papers.thesis.statements import CLAIMS, LARGE, TEN, judged_claims
 from cgrsp_simpy.papers.thesis.verdict import CANNOT, Judged, inputs, judged, z_limit
 from cgrsp_simpy.rental.days import day

@@ -32,12 +32,13 @@ from cgrsp_simpy.papers.thesis.experiments import (
     NAMES,
     TABLES,
     Cell,
+    Results,
     Source,
     Table,
     average,
+    reproduce,
 )
 from cgrsp_simpy.papers.thesis.published import PRINTED
-from cgrsp_simpy.papers.thesis.runs import Results, reproduce
 from cgrsp_simpy.papers.thesis.verdict import judged, rounding, tally, z_limit
 from cgrsp_simpy.rental.job import Job
 from cgrsp_simpy.rental.policies import make_policy

@@ -19,12 +19,12 @@ from cgrsp_simpy.papers.thesis.experiments import (
     MONTH,
     NAMES,
     PRINTED_AS,
+    Results,
     Source,
     number_in,
 )
 from cgrsp_simpy.papers.thesis.experiments import FIGURES as MEASURED
 from cgrsp_simpy.papers.thesis.published import PRINTED
-from cgrsp_simpy.papers.thesis.runs import Results
 from cgrsp_simpy.papers.thesis.verdict import judged
 from cgrsp_simpy.plots import marks
 from cgrsp_simpy.plots.figure import (

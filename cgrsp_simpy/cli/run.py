@@ -28,6 +28,7 @@ from cgrsp_simpy.cli.options import (
     add_scenario,
     add_study,
     answer,
+    check_omitted,
     check_work,
     checked,
     policies_given,
@@ -363,10 +364,8 @@ def _compare(args: argparse.Namespace) -> Answer:
     jobs = subject.work_of(policies) * len(seeds)
     check_work(args, jobs, per_s=subject.pace_per_s)
     if args.by is not None:
-        for option in ("out", "precision", "workers"):
-            value = getattr(args, option)
-            require(value is None, f"--{option}", value, "omitted if --by is given")
-        require(not args.gap, "--gap", args.gap, "omitted if --by is given")
+        useless = ("out", "precision", "workers", "gap")
+        check_omitted(args, useless, "omitted if --by is given")
         named = check_policies(policies, scenario)
         rows = by_column(scenario, named, seeds, args.by)
         return grouped_answer(args, worded, rows, [*named], [*seeds])
@@ -396,9 +395,7 @@ def _compare(args: argparse.Namespace) -> Answer:
 
 def _compare_alternatives(args: argparse.Namespace, worded: Worded) -> Answer:
     """Compare all combinations of a function's words that have several values."""
-    for option in ("policies", "by", "gap"):
-        value = getattr(args, option)
-        require(not value, f"--{option}", value, FUNCTION)
+    check_omitted(args, ("policies", "by", "gap"), FUNCTION)
     varied = {word: values for word, values in worded.grid.items() if len(values) > 1}
     combinations = itertools.product(*varied.values())
     alternatives = [dict(zip(varied, values)) for values in combinations]

@@ -229,7 +229,6 @@ class Gallery:
 
     name: name of the module. runs: function of sizes and an executor that makes the
     data. intro: first paragraphs of the index. command: command that draws a figure.
-    moved: id -> new command of figures that are now elsewhere.
     """
 
     name: str
@@ -237,7 +236,6 @@ class Gallery:
     figures: Mapping[str, Figure]
     intro: Callable[[Any], list[str]]
     command: str = "cgrsp papers figures {name} {id}"
-    moved: Mapping[str, str] = field(default_factory=dict)
 
     def figure(
         self,
@@ -290,8 +288,6 @@ class Gallery:
         folder = output_path("folder", folder)
         ids = tuple(self.figures) if ids is None else ids
         for id in ids:
-            if id in self.moved:
-                raise InputError(f"figure {id!r} has moved: {self.moved[id]}")
             check_one_of("figure", id, self.figures)
         chosen = {id: self.figures[id] for id in ids}
         runs = self.runs(**sizes, executor=executor) if runs is None else runs

@@ -585,9 +585,5 @@ def _intro(runs: Runs) -> list[str]:
     ]
 
 
-MOVED = {
-    "table2": "cgrsp papers figures llm table2",
-    "annealing": "cgrsp papers figures hgsp searches",
-}
-GALLERY = Gallery("hgsp", Runs, FIGURES, _intro, moved=MOVED)
+GALLERY = Gallery("hgsp", Runs, FIGURES, _intro)
 draw_figures = GALLERY.draw

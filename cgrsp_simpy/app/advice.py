@@ -17,12 +17,12 @@ from cgrsp_simpy.app.parts import (
     wanted,
 )
 from cgrsp_simpy.base.checks import InputError
+from cgrsp_simpy.base.table import page as page_of
 from cgrsp_simpy.decide.advice import PRINT, SEARCHED, advise
 from cgrsp_simpy.decide.recommend import Prices
 from cgrsp_simpy.logs import FORMATS
 from cgrsp_simpy.rental.days import trace
 from cgrsp_simpy.rental.scenario import Scenario
-from cgrsp_simpy.studies.page import page as page_of
 
 PRICED = {
     "price_miss": "per missed deadline",

@@ -61,7 +61,8 @@ def check_omitted(
     """Raise InputError for an option that has no effect here; allowed: the reason."""
     for option in options:
         value = getattr(args, option)
-        require(value is None or value is False, f"--{option}", value, allowed)
+        flag = "--from" if option == "runs_from" else f"--{option}"
+        require(value is None or value is False, flag, value, allowed)
 
 
 def add_scenario(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import io
 import itertools
 import sys
 from collections.abc import Callable, Sequence
@@ -54,13 +53,7 @@ from cgrsp_simpy.studies.function import FunctionModel
 from cgrsp_simpy.studies.replicate import check_policies, label
 from cgrsp_simpy.studies.subject import Subject, subject_of
 
-# Suffix of a picture -> metadata without the date, so that the same run gives the same
-# bytes.
-PICTURES: dict[str, dict[str, Any]] = {
-    ".png": {},
-    ".svg": {"Date": None},
-    ".pdf": {"CreationDate": None},
-}
+PICTURES = (".png", ".svg", ".pdf")
 FILMS = (".html", ".gif", ".mp4")
 LISTED = ("events", "step")
 SCHEDULE = ".swf"
@@ -314,12 +307,10 @@ def _draw(args: argparse.Namespace, runs: Sequence[Any]) -> None:
 
 def _draw_gantt(run: Any, path: str) -> None:
     from cgrsp_simpy.plots import gantt, styled
+    from cgrsp_simpy.plots.figure import picture
 
-    picture, suffix = io.BytesIO(), _suffix(path)
     with styled("print"):
-        figure: Any = gantt(run).figure
-        figure.savefig(picture, format=suffix[1:], metadata=PICTURES[suffix])
-    write_whole(Path(path), picture.getvalue())
+        write_whole(Path(path), picture(gantt(run).figure, _suffix(path)[1:]))
 
 
 def _suffix(path: str) -> str:

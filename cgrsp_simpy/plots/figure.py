@@ -154,7 +154,7 @@ class Figure:
             if pgf:
                 _check_tex(canvas)
             with styled(style):
-                pictures = [_saved(canvas, ending) for ending in endings]
+                pictures = [picture(canvas, ending) for ending in endings]
         for path, content in zip(paths, (text.encode(), *pictures)):
             write_whole(path, content)
         return paths
@@ -443,7 +443,7 @@ def _check_tex(canvas: Canvas) -> None:
             )
 
 
-def _saved(canvas: Canvas, ending: str) -> bytes:
+def picture(canvas: Any, ending: str) -> bytes:
     """Return the picture as bytes, without a date; raise InputError if LaTeX fails."""
     place = BytesIO()
     own: dict[str, Any] = (

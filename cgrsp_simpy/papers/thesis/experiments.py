@@ -248,14 +248,6 @@ def _wait_and_miss(scenario_of: Callable[[str], Scenario]) -> Rule:
     ]
 
 
-def _tightness(row: str, column: str) -> list[Measure]:
-    return [
-        mean_of(
-            day("surge", tight_fraction=number_in(row) / 100), NAMES[column], "miss_pct"
-        )
-    ]
-
-
 def _swept(
     policy: str, parameter: str, default: float, row: str, column: str
 ) -> list[Measure]:
@@ -320,7 +312,11 @@ RULES: dict[str, Rule] = {
     "5.3": _tests,
     "5.4": _ablation,
     "5.5": _wait_and_miss(day),
-    "5.6": _tightness,
+    "5.6": lambda row, column: [
+        mean_of(
+            day("surge", tight_fraction=number_in(row) / 100), NAMES[column], "miss_pct"
+        )
+    ],
     "5.7": _wait_and_miss(lambda row: day("hectic", slots=int(number_in(row)))),
     "5.8": partial(_swept, "spt-rescue", "threshold_s", 600),
     "5.9": partial(_swept, "cadr", "critical_ratio", 3),

@@ -538,8 +538,9 @@ def _(canvas: Canvas, rows: list[Row]) -> None:
         xlabel="published in the thesis",
         ylabel="reproduced, with 95 % interval",
         aspect="equal",
+        xlim=(-0.04, most),
+        ylim=(-0.04, most),
     )
-    ax.set(xlim=(-0.04, most), ylim=(-0.04, most))
     ax.legend()
 
 

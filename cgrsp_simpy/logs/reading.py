@@ -25,20 +25,24 @@ from cgrsp_simpy.base.files import (
     zone_of,
 )
 from cgrsp_simpy.base.parameters import checked
-from cgrsp_simpy.logs.fields import (
+from cgrsp_simpy.logs.formats import FORMATS, format_of
+from cgrsp_simpy.logs.log import (
+    COLUMNS,
     TEXT,
     TIME,
     Array,
     Clock,
+    Fault,
     Field,
     Format,
+    Log,
     Made,
     Raw,
+    Report,
+    Tags,
     of_unix,
     seconds_between,
 )
-from cgrsp_simpy.logs.formats import FORMATS, format_of
-from cgrsp_simpy.logs.log import COLUMNS, Fault, Log, Report, Tags
 
 log = logging.getLogger(__name__)
 ROWS = 1 << 10  # per chunk

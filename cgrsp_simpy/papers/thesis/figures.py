@@ -44,6 +44,8 @@ from cgrsp_simpy.rental.workload import PoissonWorkload
 from cgrsp_simpy.studies.replicate import check_policies
 from cgrsp_simpy.studies.subject import subject_of
 
+__all__ = ["figure"]
+
 QUEUE = "event queue"
 # as in Section 4.1: component, code and task
 PARTS: dict[str, tuple[tuple[Any, ...], str]] = {

@@ -77,7 +77,7 @@ if TYPE_CHECKING:
     from cgrsp_simpy.decide.month import month
     from cgrsp_simpy.market.measured import fit_stock, measured
     from cgrsp_simpy.market.series import read_market
-    from cgrsp_simpy.papers import thesis
+    from cgrsp_simpy.papers.thesis import figures as thesis
     from cgrsp_simpy.rental.state import State
 
     __version__: str
@@ -169,9 +169,9 @@ MODULES = {
     name.rpartition(".")[2]: name
     for name in (
         "analysis.queueing analysis.statistics cluster dag exercises hgsp llm plots"
-        " papers.thesis spot waiting"
+        " spot waiting"
     ).split()
-}
+} | {"thesis": "papers.thesis.figures"}
 LATER = {
     "State": "rental.state",
     "advise": "decide.advice",

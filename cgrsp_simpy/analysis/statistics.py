@@ -8,13 +8,11 @@ With every supported version of NumPy and SciPy, Wilcoxon's p of up to 50 differ
 Holm's adjustment and the counts are identical. Means, Student's t and its p, effect
 sizes and the normal distribution of Wilcoxon's test agree to a relative 1e-12. Half
 widths agree to 1e-10, the accuracy of the quantiles of Student's t in SciPy 1.13.
-Bootstrap intervals are SciPy's.
 """
 
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -26,15 +24,13 @@ from cgrsp_simpy.base.checks import (
     refuse,
     require,
 )
-from cgrsp_simpy.base.parameters import Count, Positive, TwoOrMore, Whole, checked
-from cgrsp_simpy.base.streams import stream
+from cgrsp_simpy.base.parameters import Count, Positive, TwoOrMore, checked
 
 __all__ = [
     "Mean",
     "PairedTest",
     "batch_means",
     "block_bootstrap_mean",
-    "bootstrap_mean",
     "cluster_means",
     "cohens_d",
     "cohens_d_paired",
@@ -54,7 +50,6 @@ ROUNDING = 2.0**-40
 FEW_PAIRS = 5
 EXACT_PAIRS = 50  # most differences for which Wilcoxon's test is exact
 MSER_BATCH = 5
-DRAWS_AT_ONCE = 1_000_000
 
 
 # ---- means ----
@@ -495,26 +490,6 @@ def _series(series: Values, least: int) -> np.ndarray:
 
 
 @checked
-def bootstrap_mean(
-    values: Values, confidence: float = 0.95, resamples: Count = 9999, seed: Whole = 0
-) -> Mean:
-    """Mean with a BCa bootstrap interval, for few or skewed values.
-
-    resamples: number of samples with replacement; too few give rough bounds, or NaN.
-    seed: seed of the stream "bootstrap". p is NaN; equal values give low = high = mean.
-    Source: Efron (1987), Journal of the American Statistical Association 82, 171-185.
-    """
-    _check_confidence(confidence)
-    x = _known(values)
-    centre, sd = _moments(x)
-    # sd is 0 or NaN
-    low, high = (
-        _bca(x, confidence, resamples, seed) if sd > 0 else (centre + sd, centre + sd)
-    )
-    return Mean(centre, low, high, len(x), sd=sd)
-
-
-@checked
 def block_bootstrap_mean(
     values: Values, block: Count, confidence: float = 0.95
 ) -> Mean:
@@ -535,23 +510,3 @@ def block_bootstrap_mean(
     (centre, sd), error = _moments(x), math.sqrt(float(means.var()) / (blocks - 1))
     half = float(scipy.special.stdtrit(blocks - 1, 0.5 + confidence / 2)) * error
     return Mean(centre, centre - half, centre + half, len(x), sd=sd)
-
-
-def _bca(
-    x: np.ndarray, confidence: float, resamples: int, seed: int
-) -> tuple[float, float]:
-    from scipy.stats import bootstrap
-
-    # warnings for intervals that do not exist: they are NaN
-    with warnings.catch_warnings(action="ignore"):
-        found = bootstrap(
-            (x,),
-            np.mean,
-            n_resamples=resamples,
-            # limits the memory without changing the numbers
-            batch=max(1, DRAWS_AT_ONCE // len(x)),
-            confidence_level=confidence,
-            method="BCa",
-            random_state=stream(seed, "bootstrap"),  # also called rng since SciPy 1.15
-        )
-    return float(found.confidence_interval.low), float(found.confidence_interval.high)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from cgrsp_simpy.analysis.solver import SolverError
-from cgrsp_simpy.app import advice, own_or_rent, simulated
+from cgrsp_simpy.app import pages
 from cgrsp_simpy.app.parts import plain
 from cgrsp_simpy.base.checks import InputError
 from cgrsp_simpy.base.policy import PolicyError
@@ -14,33 +14,33 @@ from cgrsp_simpy.studies.executors import WorkerError
 # page, question and task by name
 PAGES = {
     "A day": (
-        simulated.day_page,
+        pages.day_page,
         "How do waiting times depend on the policy and on the number of slots?",
         "Reduce the slots from 5 to 4 and compare the new row of the table with the one"
         " before the change. Then select `edf` next to the policy: do fewer jobs miss"
         " their deadlines?",
     ),
     "Compare policies": (
-        simulated.comparison_page,
+        pages.comparison_page,
         "Which policy misses the fewest deadlines on the same days?",
         "Compare the policies on 10 days. Which intervals overlap? Increase the seeds"
         " until you can name the best policy, and explain why more seeds help.",
     ),
     "Own or rent": (
-        own_or_rent.page,
+        pages.own_or_rent_page,
         "How many machines should you own if you can rent the others by the hour?",
         "Set the price per owned hour to 0.8. How does the number of machines with"
         " the lowest price change under `njw`, and why? Then simulate that number and"
         " check the formulas.",
     ),
     "Advice on a log": (
-        advice.page,
+        pages.advice_page,
         "What should change for the jobs of a log: policy, GPU types or slots?",
         "Press Advise for the sample log. Then raise the price of a slot to 5 USD per"
         " day: does the advice still recommend more slots? Repeat it for your log.",
     ),
     "A cluster": (
-        simulated.cluster_page,
+        pages.cluster_page,
         "How much load can a cluster carry under FIFO and under backfilling (EASY)?",
         "Increase the offered load from 0.6 in steps of 0.05. From which load on does"
         " FIFO's queue grow without end, and from which load on EASY's?",

@@ -55,9 +55,8 @@ def check_number(
     *,
     above: float | None = None,
     least: float | None = None,
-    most: float = math.inf,
 ) -> None:
-    """Check that a value is a finite number > `above` or >= `least`, and <= `most`."""
+    """Check that a value is a finite number > `above`, or >= `least`."""
     if above is not None:
         require(
             is_number(value) and value > above,  # type: ignore[operator]
@@ -74,7 +73,6 @@ def check_number(
         )
     else:
         require(is_number(value), name, value, "a finite number")
-    require(value <= most, name, value, f"at most {most:g}")  # type: ignore[operator]
 
 
 def check_whole(

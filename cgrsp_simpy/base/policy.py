@@ -14,15 +14,12 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from traceback import extract_tb
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 import cloudpickle
 
 from cgrsp_simpy.base.checks import InputError, check_one_of, read_as, require
 from cgrsp_simpy.base.files import check_named
-
-if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
 
 Decided = TypeVar("Decided", bound=Callable[..., Any])
 
@@ -152,10 +149,10 @@ def chosen(
 
 
 @cache
-def offered(module: str) -> dict[str, EntryPoint]:
+def offered(module: str) -> dict[str, Any]:
     """Return the schedulers that installed packages provide for a module, by name.
 
-    They are entry points of the group "cgrsp_simpy.MODULE", imported when first used.
+    They are EntryPoints of the group "cgrsp_simpy.MODULE", imported when first used.
     """
     from importlib.metadata import entry_points  # loads Python's e-mail package
 

@@ -33,7 +33,6 @@ from cgrsp_simpy.cli.parsing import (
     Command,
     Parser,
     fill,
-    renamed,
     wrapped,
 )
 from cgrsp_simpy.studies.executors import MOST_WORKERS, WorkerError
@@ -112,12 +111,12 @@ VERBS = {  # verb -> module of this package, loaded on use, and its summary
         "without simulating.",
     ),
     "verify": (
-        "files",
+        "records",
         "Repeat a sample of the tasks of a results directory, and check that"
         " the results are identical.",
     ),
     "sample": (
-        "files",
+        "records",
         "Write a small log of jobs, or generated tasks, to try out commands.",
     ),
     "lectures": (
@@ -248,8 +247,7 @@ def _parsed(words: Sequence[str]) -> argparse.Namespace | str:
     if verb == "--completion":
         return completion(words[1] if len(words) > 1 else "")
     if verb not in VERBS:
-        now = renamed(words)
-        meant = f"; use {now} instead" if now else nearest(verb, VERBS)
+        meant = nearest(verb, VERBS)
         if verb.startswith("-"):
             meant = "; options follow the verb, as in cgrsp compare hectic --seeds 5"
         allowed = ", ".join(VERBS)

@@ -19,6 +19,7 @@ from cgrsp_simpy.cli.options import (
     add_policies,
     add_scenario,
     add_study,
+    check_omitted,
     check_work,
     checked,
     rental_of,
@@ -146,12 +147,10 @@ def _check(args: argparse.Namespace) -> None:
     for name in ("policies", "report"):
         if getattr(args, name) is not None and not args.frontier:
             raise InputError(f"--{name} requires --frontier")
-    for name, option in (("frontier", "objective"), ("clairvoyant", "bin")):
-        if getattr(args, name):
-            value = getattr(args, option)
-            require(
-                value is None, f"--{option}", value, f"omitted if --{name} is given"
-            )
+    if args.frontier:
+        check_omitted(args, ["objective"], "omitted if --frontier is given")
+    if args.clairvoyant:
+        check_omitted(args, ["bin"], "omitted if --clairvoyant is given")
 
 
 # ---- one objective ----

@@ -55,6 +55,16 @@ def checked(read: Callable[[str], Any]) -> Callable[[str], Any]:
     return read_text
 
 
+def check_omitted(
+    args: argparse.Namespace, options: Sequence[str], allowed: str
+) -> None:
+    """Raise InputError for an option that has no effect here; allowed: the reason."""
+    for option in options:
+        value = getattr(args, option)
+        flag = "--from" if option == "runs_from" else f"--{option}"
+        require(value is None or value is False, flag, value, allowed)
+
+
 def add_scenario(
     parser: argparse.ArgumentParser, more: str = "", names: str = NAMES
 ) -> None:

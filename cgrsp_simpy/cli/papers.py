@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import inspect
 import logging
 from collections.abc import Callable, Sequence
 from importlib import import_module
@@ -16,6 +15,7 @@ from cgrsp_simpy.base.table import Table, cells_of, document
 from cgrsp_simpy.cli.options import (
     add_options,
     add_policies,
+    check_omitted,
     check_work,
     checked,
     executor_of,
@@ -26,8 +26,8 @@ from cgrsp_simpy.cli.parsing import FORMATS, Answer, Command, formatted
 from cgrsp_simpy.cli.scenarios import Worded, split, value_of
 from cgrsp_simpy.papers import ledger
 from cgrsp_simpy.papers.catalogue import PAPERS, Paper, make_all, with_seeds
+from cgrsp_simpy.papers.thesis.experiments import work_of
 from cgrsp_simpy.papers.thesis.printed import IDS, wanted_of
-from cgrsp_simpy.papers.thesis.runs import work_of
 
 log = logging.getLogger(__name__)
 
@@ -40,7 +40,6 @@ EFFECTIVE = {  # option -> actions on which it has an effect
     "style": ("figures", "all"),
     "runs_from": ("figures",),
 }
-FLAGS = {"runs_from": "--from"}
 OTHERS = {"advice": "decide.figures", "frontier": "decide.figures"}
 """Prefix of further files that can be redrawn -> module of their figures."""
 
@@ -99,11 +98,8 @@ def _papers(args: argparse.Namespace) -> Answer:
     args.words = [word for word in args.words if "=" in word]
     for name in names[:1]:
         check_one_of("paper", name, PAPERS)
-    for option, actions in EFFECTIVE.items():
-        value = getattr(args, option)
-        allowed = f"omitted with {args.action}"
-        flag = FLAGS.get(option, f"--{option}")
-        require(value in (None, False) or args.action in actions, flag, value, allowed)
+    useless = [name for name, on in EFFECTIVE.items() if args.action not in on]
+    check_omitted(args, useless, f"omitted with {args.action}")
     if args.seeds is not None:
         check_whole("--seeds", args.seeds, least=1, most=MOST_SEEDS)
     if args.action in ("check", "all", "list"):
@@ -147,14 +143,13 @@ def _tables(args: argparse.Namespace, names: Sequence[str]) -> Answer:
         raise InputError(f"{name} has no tables; papers with tables: {others}")
     for id in ids:
         check_one_of("table", id, paper.ids)
-    parameters = inspect.signature(paper.table).parameters
-    how: dict[str, Any] = with_seeds(parameters, args.seeds)
-    for option in ("seeds", "policies", "out"):
-        value = getattr(args, option)
-        allowed = f"omitted: the tables of {name} do not use it"
-        require(value is None or option in parameters, f"--{option}", value, allowed)
-        how |= {} if value is None or option == "seeds" else {option: value}
-    how |= {"executor": executor_of(args)} if "executor" in parameters else {}
+    parameters, how = paper.table_parameters, dict[str, Any]()
+    options = ("seeds", "policies", "out")
+    useless = [option for option in options if option not in parameters]
+    check_omitted(args, useless, f"omitted: the tables of {name} do not use it")
+    for option in ("policies", "out"):
+        if getattr(args, option) is not None:
+            how[option] = getattr(args, option)
     if name == "thesis":
         how["ids"] = ids or IDS
         check_work(args, work_of(wanted_of(how["ids"], args.seeds)))
@@ -166,7 +161,7 @@ def _tables(args: argparse.Namespace, names: Sequence[str]) -> Answer:
         several = "tuple" in str(hint)
         require(several or len(texts) == 1, word, ",".join(texts), "one value")
         how[word] = value_of("+".join(texts), hint)
-    output = paper.table(**how)
+    output = paper.tables(args.seeds, executor_of(args), **how)
     return formatted(args, output.content, output.rows, lambda: output.tables)
 
 
@@ -218,10 +213,11 @@ def _sizes(args: argparse.Namespace, name: str, paper: Paper) -> dict[str, Any]:
     sizes: dict[str, Any] = with_seeds(parameters, args.seeds)
     allowed = f"omitted: the figures of {name} do not use it"
     require(args.seeds is None or bool(sizes), "--seeds", args.seeds, allowed)
-    for option, flag in (("policies", "--policies"), ("runs_from", "--from")):
-        value = getattr(args, option)
-        require(value is None or option in parameters, flag, value, allowed)
-        sizes |= {option: value} if value else {}
+    for option in ("policies", "runs_from"):
+        if option not in parameters:
+            check_omitted(args, [option], allowed)
+        elif getattr(args, option):
+            sizes[option] = getattr(args, option)
     words = list(args.words)
     if "scenario" in parameters and words:  # of the thesis
         worded = Worded("hectic", words)

@@ -51,19 +51,6 @@ def formatted(
 
 WIDTH = 80  # columns of the help
 MODULES = ("waiting", "cluster", "hgsp", "llm", "dag", "spot")
-ACTIONS = {"solve": "run", "analyze": "plan", "optimize": "plan"}
-# Options of earlier releases that are no parameters -> how their value is written now.
-OLD = {
-    "day": "{}",
-    "level": "hgsp:{}",
-    "graph": "dag:{}",
-    "suite": "tests/benchmarks/suite.py",
-    "swf": "--show {}",
-    "market": "market={}, or persistence_s=...",
-    "requests": "source.{}",
-    "mix": "mix.{}",
-    "only": "{}",
-}
 
 
 class Command(NamedTuple):
@@ -114,7 +101,7 @@ class Parser(argparse.ArgumentParser):
         return args
 
     def _refuse(self, others: Sequence[str], words: Sequence[str]) -> NoReturn:
-        """Report an unknown argument as error, with the new form of an old option."""
+        """Report an unknown argument as an error, with its form as a parameter."""
         meant = ""
         options = [word for word in others if word.startswith("--")]
         known = self._option_string_actions
@@ -122,8 +109,8 @@ class Parser(argparse.ArgumentParser):
         if any(close):
             meant = f"; did you mean {next(filter(None, close))[0]!r}?"
         elif options:
-            now = [in_words(*_with_value(each, words)) for each in options]
-            meant = f"; parameters are now written as NAME=VALUE: {' '.join(now)}"
+            names = " ".join(_as_word(option, words) for option in options)
+            meant = f"; parameters are written as NAME=VALUE: {names}"
         self.error(f"unrecognized arguments: {' '.join(options or others)}{meant}")
 
     def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
@@ -143,46 +130,13 @@ class Parser(argparse.ArgumentParser):
         self.exit(2, f"{visible(line)}\n")
 
 
-def _with_value(option: str, words: Sequence[str]) -> tuple[str, str]:
-    """Return the name of an option among words, and its value."""
+def _as_word(option: str, words: Sequence[str]) -> str:
+    """Return an unknown option among words, and its value, in the form NAME=VALUE."""
     name, _, value = option[2:].partition("=")
     following = words[words.index(option) + 1 :][:1]
     if not value and following and not following[0].startswith("-"):
         value = following[0]
-    return name, value
-
-
-def in_words(name: str, value: str) -> str:
-    """Convert an option of earlier releases to words of this one."""
-    name, form = name.replace("-", "_"), OLD.get(name)
-    if form is not None:
-        return form.format(value or "...")
-    if "=" not in value:
-        return f"{name}={(value or 'true').replace(',', '+')}"
-    file, _, pairs = value.rpartition(":")
-    first = [f"{name}={file}"] if file else []
-    return " ".join([*first, *(f"{name}.{pair}" for pair in pairs.split(","))])
-
-
-def renamed(words: Sequence[str]) -> str:
-    """Return the new name of a command of earlier releases, or ""."""
-    verb, action = [*words, "", ""][:2]
-    if verb in MODULES:
-        now = {
-            "figures": f"papers figures {verb}",
-            "table": f"papers tables {verb}",
-            "correlate": f"papers tables {verb}",
-            "replay": "replay LOG",
-            "plan": "plan LOG",
-            "generate": "sample FILE.csv hgsp",
-        }
-        return f"cgrsp {now.get(action) or f'{ACTIONS.get(action, action)} {verb}'}"
-    others = {
-        "thesis": "cgrsp papers tables|figures thesis, or cgrsp papers check",
-        "month": "cgrsp compare month",
-        "tune": "the script scenarios/research/tune.py",
-    }
-    return others.get(verb, "")
+    return f"{name.replace('-', '_')}={value or 'true'}"
 
 
 def fill(parser: argparse.ArgumentParser, command: Command) -> None:

@@ -12,7 +12,13 @@ import numpy as np
 
 from cgrsp_simpy.base.checks import InputError, check_number, read_as, require
 from cgrsp_simpy.base.table import Table, document
-from cgrsp_simpy.cli.options import add_options, add_policies, add_words, checked
+from cgrsp_simpy.cli.options import (
+    add_options,
+    add_policies,
+    add_words,
+    check_omitted,
+    checked,
+)
 from cgrsp_simpy.cli.parsing import Answer, Command, formatted
 from cgrsp_simpy.cli.scenarios import Worded
 from cgrsp_simpy.studies.study import many
@@ -89,17 +95,12 @@ def _share(text: str) -> float:
 
 
 def _plan(args: argparse.Namespace) -> Answer:
-    by_formula = args.scenario == "waiting"
-    others = ("limit", "budget", "growth", "seed", "out")
-    for option in others if by_formula else ("objective", "duration"):
-        allowed = (
-            "omitted: plans by formula do not use it"
-            if by_formula
-            else "omitted if a log is given"
-        )
-        value = getattr(args, option)
-        require(value is None, f"--{option}", value, allowed)
-    return _by_formula(args) if by_formula else _of_log(args)
+    if args.scenario == "waiting":
+        of_log = ("limit", "budget", "growth", "seed", "out")
+        check_omitted(args, of_log, "omitted: plans by formula do not use it")
+        return _by_formula(args)
+    check_omitted(args, ("objective", "duration"), "omitted if a log is given")
+    return _of_log(args)
 
 
 def _check_words(worded: Worded, known: tuple[str, ...]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import io
 import itertools
 import sys
 from collections.abc import Callable, Sequence
@@ -28,6 +27,7 @@ from cgrsp_simpy.cli.options import (
     add_scenario,
     add_study,
     answer,
+    check_omitted,
     check_work,
     checked,
     policies_given,
@@ -53,13 +53,7 @@ from cgrsp_simpy.studies.function import FunctionModel
 from cgrsp_simpy.studies.replicate import check_policies, label
 from cgrsp_simpy.studies.subject import Subject, subject_of
 
-# Suffix of a picture -> metadata without the date, so that the same run gives the same
-# bytes.
-PICTURES: dict[str, dict[str, Any]] = {
-    ".png": {},
-    ".svg": {"Date": None},
-    ".pdf": {"CreationDate": None},
-}
+PICTURES = (".png", ".svg", ".pdf")
 FILMS = (".html", ".gif", ".mp4")
 LISTED = ("events", "step")
 SCHEDULE = ".swf"
@@ -313,12 +307,10 @@ def _draw(args: argparse.Namespace, runs: Sequence[Any]) -> None:
 
 def _draw_gantt(run: Any, path: str) -> None:
     from cgrsp_simpy.plots import gantt, styled
+    from cgrsp_simpy.plots.figure import picture
 
-    picture, suffix = io.BytesIO(), _suffix(path)
     with styled("print"):
-        figure: Any = gantt(run).figure
-        figure.savefig(picture, format=suffix[1:], metadata=PICTURES[suffix])
-    write_whole(Path(path), picture.getvalue())
+        write_whole(Path(path), picture(gantt(run).figure, _suffix(path)[1:]))
 
 
 def _suffix(path: str) -> str:
@@ -363,10 +355,8 @@ def _compare(args: argparse.Namespace) -> Answer:
     jobs = subject.work_of(policies) * len(seeds)
     check_work(args, jobs, per_s=subject.pace_per_s)
     if args.by is not None:
-        for option in ("out", "precision", "workers"):
-            value = getattr(args, option)
-            require(value is None, f"--{option}", value, "omitted if --by is given")
-        require(not args.gap, "--gap", args.gap, "omitted if --by is given")
+        useless = ("out", "precision", "workers", "gap")
+        check_omitted(args, useless, "omitted if --by is given")
         named = check_policies(policies, scenario)
         rows = by_column(scenario, named, seeds, args.by)
         return grouped_answer(args, worded, rows, [*named], [*seeds])
@@ -396,9 +386,7 @@ def _compare(args: argparse.Namespace) -> Answer:
 
 def _compare_alternatives(args: argparse.Namespace, worded: Worded) -> Answer:
     """Compare all combinations of a function's words that have several values."""
-    for option in ("policies", "by", "gap"):
-        value = getattr(args, option)
-        require(not value, f"--{option}", value, FUNCTION)
+    check_omitted(args, ("policies", "by", "gap"), FUNCTION)
     varied = {word: values for word, values in worded.grid.items() if len(values) > 1}
     combinations = itertools.product(*varied.values())
     alternatives = [dict(zip(varied, values)) for values in combinations]

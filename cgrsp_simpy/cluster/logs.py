@@ -19,7 +19,7 @@ from cgrsp_simpy.cluster.jobs import HIDDEN, KINDS, MAY_LACK, Jobs
 from cgrsp_simpy.cluster.report import run_s
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.logs import NO_TIME, Log, Reading, Tags, read_log, swf_text
-from cgrsp_simpy.logs.fields import TEXT, Field, Format
+from cgrsp_simpy.logs.log import TEXT, Field, Format
 
 log = logging.getLogger(__name__)
 # a job that is ready so soon after the end of its predecessor was waiting for it

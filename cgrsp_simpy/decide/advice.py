@@ -18,7 +18,7 @@ from cgrsp_simpy.analysis.statistics import Mean, block_bootstrap_mean, mean
 from cgrsp_simpy.base.checks import check_one_of, require
 from cgrsp_simpy.base.metric import summed
 from cgrsp_simpy.base.parameters import Positive, checked
-from cgrsp_simpy.base.table import Table, digits, html_text
+from cgrsp_simpy.base.table import Table, bullets, digits, html_text, paragraph
 from cgrsp_simpy.decide.recommend import (
     BILLS,
     COST,
@@ -42,7 +42,6 @@ from cgrsp_simpy.decide.recommend import (
 )
 from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.rental.workload import JobList, LoggedWorkload
-from cgrsp_simpy.studies.page import bullets, paragraph
 from cgrsp_simpy.studies.replicate import (
     check_policies,
     check_seeds,

@@ -17,7 +17,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from cgrsp_simpy.base.files import write_whole
-from cgrsp_simpy.base.table import csv_text, grouped
+from cgrsp_simpy.base.table import csv_text, grouped, page
 from cgrsp_simpy.decide.advice import PRINT, Advice
 from cgrsp_simpy.decide.recommend import PARTS
 from cgrsp_simpy.plots.figure import Figure, Row, numbers, where
@@ -37,7 +37,6 @@ from cgrsp_simpy.plots.style import (
     axes,
     looks,
 )
-from cgrsp_simpy.studies.page import page
 
 COLOURS = dict(zip(PARTS, (EXECUTING, PROVISIONING, MISSED, DEADLINE[1], DEADLINE[0])))
 # By line, not by policy: lines of one policy must differ in hue, too.

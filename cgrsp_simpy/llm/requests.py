@@ -21,6 +21,7 @@ from cgrsp_simpy.base.checks import (
     require,
     set_columns,
 )
+from cgrsp_simpy.base.files import name_of
 from cgrsp_simpy.base.parameters import (
     AtLeastOne,
     Count,
@@ -29,7 +30,6 @@ from cgrsp_simpy.base.parameters import (
     limits,
     parameter,
 )
-from cgrsp_simpy.base.rows import name_of
 from cgrsp_simpy.base.streams import Draw
 from cgrsp_simpy.logs import Reading, Tags, read_log
 

@@ -19,7 +19,7 @@ from cgrsp_simpy.base.arrays import Floats
 from cgrsp_simpy.base.checks import check_number
 from cgrsp_simpy.base.files import timestamp, zone_of
 from cgrsp_simpy.base.metric import summed
-from cgrsp_simpy.logs.fields import (
+from cgrsp_simpy.logs.log import (
     MOST,
     TEXT,
     TIME,

@@ -15,23 +15,34 @@ from typing import Any, TextIO, TypedDict
 import numpy as np
 
 from cgrsp_simpy.base.checks import InputError, check_one_of, require
-from cgrsp_simpy.base.files import faults_of, listed, note, zone_of
+from cgrsp_simpy.base.files import (
+    Rows,
+    faults_of,
+    listed,
+    note,
+    opened,
+    separated,
+    zone_of,
+)
 from cgrsp_simpy.base.parameters import checked
-from cgrsp_simpy.base.rows import Rows, opened, separated
-from cgrsp_simpy.logs.fields import (
+from cgrsp_simpy.logs.formats import FORMATS, format_of
+from cgrsp_simpy.logs.log import (
+    COLUMNS,
     TEXT,
     TIME,
     Array,
     Clock,
+    Fault,
     Field,
     Format,
+    Log,
     Made,
     Raw,
+    Report,
+    Tags,
     of_unix,
     seconds_between,
 )
-from cgrsp_simpy.logs.formats import FORMATS, format_of
-from cgrsp_simpy.logs.log import COLUMNS, Fault, Log, Report, Tags
 
 log = logging.getLogger(__name__)
 ROWS = 1 << 10  # per chunk

@@ -23,8 +23,7 @@ from cgrsp_simpy.base.arrays import Floats
 from cgrsp_simpy.base.checks import InputError, check_number, check_one_of, require
 from cgrsp_simpy.base.files import json_of
 from cgrsp_simpy.base.metric import summed
-from cgrsp_simpy.logs.fields import Format
-from cgrsp_simpy.logs.log import Tags
+from cgrsp_simpy.logs.log import Format, Tags
 
 VERSIONS = ("1.3", "1.4", "1.5", "1.6")
 SINCE = {

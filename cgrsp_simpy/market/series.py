@@ -54,10 +54,17 @@ from cgrsp_simpy.base.checks import (
     require,
     tried,
 )
-from cgrsp_simpy.base.files import Zones, faults_of, zoned
+from cgrsp_simpy.base.files import Rows as LogRows
+from cgrsp_simpy.base.files import (
+    Zones,
+    comma_rows,
+    faults_of,
+    name_of,
+    opened,
+    separated,
+    zoned,
+)
 from cgrsp_simpy.base.parameters import Count, Entries, checked, declared
-from cgrsp_simpy.base.rows import Rows as LogRows
-from cgrsp_simpy.base.rows import comma_rows, name_of, opened, separated
 from cgrsp_simpy.base.table import grouped
 
 log = logging.getLogger(__name__)

@@ -21,7 +21,7 @@ from cgrsp_simpy.base.checks import (
     check_whole,
     require,
 )
-from cgrsp_simpy.base.files import faults_of, zoned
+from cgrsp_simpy.base.files import faults_of, opened, zoned
 from cgrsp_simpy.base.metric import summed
 from cgrsp_simpy.base.parameters import (
     Count,
@@ -33,7 +33,6 @@ from cgrsp_simpy.base.parameters import (
     parameter,
     rule,
 )
-from cgrsp_simpy.base.rows import opened
 from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.market.series import Series, read_series
 

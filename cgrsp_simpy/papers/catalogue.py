@@ -199,6 +199,18 @@ class Paper(NamedTuple):
         """The parameters of the runs behind the figures."""
         return inspect.signature(self.module.GALLERY.runs).parameters
 
+    @property
+    def table_parameters(self) -> Mapping[str, inspect.Parameter]:
+        """The parameters of the tables; none if the paper has no tables."""
+        return inspect.signature(self.table).parameters if self.table else {}
+
+    def tables(self, seeds: int | None, executor: Any, **parameters: Any) -> Output:
+        """Make the tables; seeds, executor: used if the tables have them."""
+        assert self.table is not None
+        known = self.table_parameters
+        parameters |= {"executor": executor} if "executor" in known else {}
+        return self.table(**with_seeds(known, seeds), **parameters)
+
 
 PAPERS = {
     "thesis": Paper(
@@ -368,13 +380,9 @@ def _items(
 
 
 def _tables(name: str, folder: Path, seeds: int | None, executor: Any) -> Made:
-    make = PAPERS[name].table
-    assert make is not None
-    parameters = inspect.signature(make).parameters
-    how: dict[str, Any] = with_seeds(parameters, seeds)
-    how |= {"executor": executor} if "executor" in parameters else {}
-    how |= {"out": folder / "runs"} if "out" in parameters else {}
-    output = make(**how)
+    paper = PAPERS[name]
+    out = {"out": folder / "runs"} if "out" in paper.table_parameters else {}
+    output = paper.tables(seeds, executor, **out)
     contents = {
         "csv": csv_text(output.rows),
         "json": json_text(output.content) + "\n",

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from cgrsp_simpy.plots import marks
 from cgrsp_simpy.plots.animation import animate
-from cgrsp_simpy.plots.gantt import gantt
 from cgrsp_simpy.plots.runs import (
+    gantt,
     monitor,
     queue_length,
     slot_timeline,

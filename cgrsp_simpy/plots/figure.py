@@ -154,7 +154,7 @@ class Figure:
             if pgf:
                 _check_tex(canvas)
             with styled(style):
-                pictures = [_saved(canvas, ending) for ending in endings]
+                pictures = [picture(canvas, ending) for ending in endings]
         for path, content in zip(paths, (text.encode(), *pictures)):
             write_whole(path, content)
         return paths
@@ -229,7 +229,6 @@ class Gallery:
 
     name: name of the module. runs: function of sizes and an executor that makes the
     data. intro: first paragraphs of the index. command: command that draws a figure.
-    moved: id -> new command of figures that are now elsewhere.
     """
 
     name: str
@@ -237,7 +236,6 @@ class Gallery:
     figures: Mapping[str, Figure]
     intro: Callable[[Any], list[str]]
     command: str = "cgrsp papers figures {name} {id}"
-    moved: Mapping[str, str] = field(default_factory=dict)
 
     def figure(
         self,
@@ -290,8 +288,6 @@ class Gallery:
         folder = output_path("folder", folder)
         ids = tuple(self.figures) if ids is None else ids
         for id in ids:
-            if id in self.moved:
-                raise InputError(f"figure {id!r} has moved: {self.moved[id]}")
             check_one_of("figure", id, self.figures)
         chosen = {id: self.figures[id] for id in ids}
         runs = self.runs(**sizes, executor=executor) if runs is None else runs
@@ -447,7 +443,7 @@ def _check_tex(canvas: Canvas) -> None:
             )
 
 
-def _saved(canvas: Canvas, ending: str) -> bytes:
+def picture(canvas: Any, ending: str) -> bytes:
     """Return the picture as bytes, without a date; raise InputError if LaTeX fails."""
     place = BytesIO()
     own: dict[str, Any] = (

@@ -59,6 +59,16 @@ class Identity:
         self._open: list[object] = []
         # so that no other object gets the id of one that was described
         self._kept: list[object] = []
+        # types -> function that describes their values
+        self._kinds: dict[Any, Callable[[Any], Any]] = {
+            bytes: digest,
+            (set, frozenset): lambda many: sorted(map(self.of, many), key=json.dumps),
+            MethodType: lambda bound: self._entries([bound.__func__, bound.__self__]),
+            Enum: lambda member: [self.of(type(member)), member.name],
+            (staticmethod, classmethod): lambda method: self.of(method.__func__),
+            property: lambda item: self._entries([item.fget, item.fset, item.fdel]),
+            functools.cached_property: lambda item: self.of(item.func),
+        }
 
     def of(self, value: Any) -> Any:
         """Convert a value to plain values; InputError for an opaque object."""
@@ -97,26 +107,13 @@ class Identity:
             if value.dtype.kind in NUMBERS:
                 self.data[name] = value.ravel().tolist()
             return {"array": str(value.dtype), "shape": list(value.shape), "data": name}
-        if isinstance(value, bytes):
-            return digest(value)
         if type(value) in (list, tuple):
             return self._entries(value)
-        if isinstance(value, (set, frozenset)):
-            return sorted((self.of(entry) for entry in value), key=json.dumps)
         if type(value) in (dict, MappingProxyType):
             return {self._key(key): self.of(entry) for key, entry in value.items()}
-        if isinstance(value, MethodType):
-            return [self.of(value.__func__), self.of(value.__self__)]
-        if isinstance(value, Enum):
-            return [self.of(type(value)), value.name]
-        if isinstance(value, (staticmethod, classmethod)):
-            return self.of(value.__func__)
-        if isinstance(value, property):
-            return [
-                self.of(function) for function in (value.fget, value.fset, value.fdel)
-            ]
-        if isinstance(value, functools.cached_property):
-            return self.of(value.func)
+        for kinds, describe in self._kinds.items():
+            if isinstance(value, kinds):
+                return describe(value)
         if hasattr(value, "__wrapped__"):  # such as functools.cache
             return self.of(value.__wrapped__)
         if is_dataclass(value) and home(type(value)) == "own":

@@ -170,10 +170,6 @@ class Study(HoldsPolicies, Results):
         )
         return [cluster_means(column, self.clusters) for column in known]
 
-    def mean_over(self, values: Sequence[float]) -> Mean:
-        """Return the mean, with its interval, over replications; values: by seed."""
-        return mean(self.independent(values)[0], in_order=bool(self.common))
-
     @property
     def rows(self) -> list[Row]:
         """One dict per policy and seed: policy, seed and the figures."""
@@ -218,7 +214,11 @@ class Study(HoldsPolicies, Results):
         return _by_policy(
             {
                 policy: {
-                    name: self.mean_over(self._values(policy, name)) for name in figures
+                    name: mean(
+                        self.independent(self._values(policy, name))[0],
+                        in_order=bool(self.common),
+                    )
+                    for name in figures
                 }
                 for policy in self.policies
             }

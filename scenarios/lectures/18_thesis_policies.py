@@ -25,8 +25,7 @@ from scipy.stats import binom, t
 import cgrsp_simpy as cg
 from cgrsp_simpy.analysis import statistics
 from cgrsp_simpy.exercises import claim
-from cgrsp_simpy.papers.thesis.experiments import TABLES
-from cgrsp_simpy.papers.thesis.runs import reproduce
+from cgrsp_simpy.papers.thesis.experiments import TABLES, reproduce
 from cgrsp_simpy.papers.thesis.verdict import judged, tally
 from cgrsp_simpy.plots.style import MISSED
 

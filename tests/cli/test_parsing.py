@@ -11,7 +11,6 @@ import pytest
 from support import CGRSP, check_bad_input, outcome, output
 
 from cgrsp_simpy.cli import VERBS, command_of, overview, parser_of
-from cgrsp_simpy.cli.parsing import in_words, renamed
 from cgrsp_simpy.cli.scenarios import MARKET_WORDS, SOURCE_WORDS, Worded
 from cgrsp_simpy.studies.subject import subject_of
 
@@ -110,18 +109,10 @@ REFUSED = {  # a command -> what its one line says
     "sample x.csv --seed 3": ["--seed(=3)", "hgsp"],
     "verify nowhere": ["nowhere is not a results directory"],
     "lectures 99": ["unknown lecture '99'"],
-    # earlier releases
-    "compare --day hectic --slots 7": ["hectic slots=7"],
-    "compare hectic --terms warm_s=60,retry_s=30": ["terms.warm_s=60 terms.retry_s=30"],
-    "compare cluster --cluster 4x8,2x4": ["cluster=4x8+2x4"],
+    # parameters as options, and verbs behind scenarios
+    "compare --slots 7 hectic": ["parameters are written as NAME=VALUE: slots=7"],
     "compare hectic --seedz 4": ["mean '--seeds'"],
-    "papers tables thesis --only 4.1": ["NAME=VALUE: 4.1 ("],
-    "waiting run --machines 104": ["use cgrsp run waiting instead"],
-    "dag solve": ["use cgrsp run dag instead"],
-    "hgsp table": ["use cgrsp papers tables hgsp instead"],
-    "month --days 3": ["use cgrsp compare month instead"],
-    "thesis tables": ["cgrsp papers tables"],
-    "tune slots=1:3": ["scenarios/research/tune.py"],
+    "waiting run machines=104": ["unknown verb 'waiting'", "allowed: run, step"],
     "--format json compare hectic": ["options follow the verb"],
 }
 
@@ -165,23 +156,16 @@ def test_every_option_has_a_meaning():
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "words"),
+    ("options", "words"),
     [
-        ("slots", "7", "slots=7"),
-        ("rate-per-s", "0.5", "rate_per_s=0.5"),
-        ("free-types", "", "free_types=true"),
-        ("log", "window=a:b,submit=x", "log=window=a:b,submit=x"),
-        ("instance", "a.csv:cluster=small", "instance=a.csv instance.cluster=small"),
-        ("level", "tasks2", "hgsp:tasks2"),
+        ("--slots 7", "slots=7"),
+        ("--rate-per-s=0.5", "rate_per_s=0.5"),
+        ("--free-types --seeds 2", "free_types=true"),
     ],
 )
-def test_an_old_option_in_the_present_words(name, value, words):
-    if name != "log":
-        assert in_words(name, value) == words
-
-
-def test_what_was_never_a_verb_has_no_new_name():
-    assert renamed(["fly"]) == renamed([]) == ""
+def test_an_unknown_option_is_shown_as_a_parameter(options, words, capsys):
+    line = outcome(capsys, "compare", "hectic", *options.split())
+    check_bad_input(line, [f"parameters are written as NAME=VALUE: {words} (see"])
 
 
 # ---- 300 commands at random ----

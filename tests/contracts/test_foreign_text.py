@@ -29,6 +29,7 @@ from cgrsp_simpy.base.table import (
     Table,
     csv_text,
     from_cell,
+    page,
     visible,
     write_csv,
 )
@@ -41,7 +42,6 @@ from cgrsp_simpy.plots.figure import TEXTS
 from cgrsp_simpy.plots.figure import Figure as Declared
 from cgrsp_simpy.plots.labels import Mark
 from cgrsp_simpy.plots.parts import MATH
-from cgrsp_simpy.studies.page import page
 
 FIGURES = Path(__file__).parents[2] / "figures"
 NAMES = (

@@ -24,14 +24,12 @@ ELSEWHERE = {  # file, or folder -> the tests of what has none of its own, and w
     "market/figures.py": "market/test_measured.py",  # draws a report
     "logs": "logs/test_formats.py",  # the same rules for every format
     "base/compiled.py": "rental/test_bulk.py",  # what is compiled with it
-    "base/rows.py": "logs/test_reading.py",  # by logs of every form
     "base/metric.py": "conftest.py",  # no float of the package is added in another way
     "plots": "plots/test_plots.py",  # draws each plot
     "rental/arrivals.py": "theory/test_arrival_rates.py",
     "rental/kernel": "rental/test_bulk.py",  # compiled, by whole runs
     "rental/resume.py": "rental/test_state.py",  # compiled, by whole runs
     "rental/toml.py": "rental/test_scenario.py",
-    "papers/thesis/day_figures.py": "papers/thesis/test_figures.py",
     "papers/thesis/table_figures.py": "papers/thesis/test_figures.py",
     "papers/waiting/run_figures.py": "papers/waiting/test_figures.py",
     "papers/cluster/public_program.py": "papers/test_ledger.py",

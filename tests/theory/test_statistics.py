@@ -10,12 +10,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from cgrsp_simpy.analysis import statistics
 from cgrsp_simpy.analysis.statistics import (
     Mean,
     batch_means,
     block_bootstrap_mean,
-    bootstrap_mean,
     cohens_d,
     cohens_d_paired,
     holm,
@@ -27,7 +25,6 @@ from cgrsp_simpy.analysis.statistics import (
     worth,
 )
 from cgrsp_simpy.base.checks import InputError
-from cgrsp_simpy.base.streams import stream
 
 QUICK = settings(max_examples=200)
 WAITS = [158.2, 161.0, 149.7, 170.3, 155.5, 163.1, 152.4, 158.8]
@@ -480,50 +477,8 @@ def test_a_block_is_at_most_half_of_known_values(values, block):
         block_bootstrap_mean(values, block)
 
 
-@pytest.mark.parametrize("confidence", [0.8, 0.95])
-def test_bootstrap_is_scipys(confidence):
-    found = bootstrap_mean(WAITS, confidence, resamples=501, seed=7)
-    direct = stats.bootstrap(
-        (WAITS,),
-        np.mean,
-        n_resamples=501,
-        confidence_level=confidence,
-        method="BCa",
-        random_state=stream(7, "bootstrap"),
-    ).confidence_interval
-    assert (found.low, found.high) == (direct.low, direct.high)
-    assert (found.mean, found.n, found.sd) == (mean(WAITS).mean, 8, mean(WAITS).sd)
-    assert isnan(found.p)
-
-
-def test_bootstrap_depends_on_its_seed_alone(monkeypatch):
-    first = low_and_high(bootstrap_mean(WAITS, resamples=99))
-    assert low_and_high(bootstrap_mean(WAITS, resamples=99)) == first
-    assert low_and_high(bootstrap_mean(WAITS, resamples=99, seed=1)) != first
-    monkeypatch.setattr(statistics, "DRAWS_AT_ONCE", 30)
-    assert low_and_high(bootstrap_mean(WAITS, resamples=99)) == first
-
-
 def low_and_high(found):
     return found.low, found.high
-
-
-@pytest.mark.parametrize(
-    ("values", "expected"),
-    [
-        ([], (nan, nan, nan)),
-        ([3], (3, nan, nan)),
-        ([0.1] * 4, (0.1, 0.1, 0.1)),
-        ([inf, 1, 2], (inf, nan, nan)),
-    ],
-)
-def test_bootstrap_without_a_spread(values, expected):
-    found = bootstrap_mean(values)
-    assert (found.mean, found.low, found.high) == pytest.approx(expected, nan_ok=True)
-
-
-def test_bootstrap_of_a_single_resample_has_no_interval():
-    assert all(map(isnan, low_and_high(bootstrap_mean([1, 2, 3], resamples=1))))
 
 
 # ---- missing values, bad input ----
@@ -533,7 +488,6 @@ def test_bootstrap_of_a_single_resample_has_no_interval():
     "function",
     [
         mean,
-        lambda values: bootstrap_mean(values, resamples=99),
         lambda values: cohens_d(values, OTHERS),
         lambda values: cohens_d(OTHERS, values),
         lambda values: replications_needed(values, 0.01),
@@ -548,10 +502,9 @@ def test_pairs_with_nan_are_left_out(function):
     assert function([nan, *WAITS, 1e9], [1e9, *OTHERS, nan]) == function(WAITS, OTHERS)
 
 
-@pytest.mark.parametrize("function", [mean, bootstrap_mean])
 @pytest.mark.parametrize("values", [[], [nan], [nan, nan, nan]])
-def test_nan_never_becomes_a_number(function, values):
-    found = function(values)
+def test_nan_never_becomes_a_number(values):
+    found = mean(values)
     assert found.n == 0
     assert all(
         map(
@@ -601,9 +554,6 @@ def test_nan_never_becomes_a_number(function, values):
         (lambda: mser5([1] * 9), "9 observations.*at least 10"),
         (lambda: mser5([1] * 12 + [nan]), r"series\[12\]\(=nan\)"),
         (lambda: mser5([inf] + [1] * 12), r"series\[0\]\(=inf\)"),
-        (lambda: bootstrap_mean([1, 2], 2), r"confidence\(=2\)"),
-        (lambda: bootstrap_mean([1, 2], resamples=0), r"resamples\(=0\)"),
-        (lambda: bootstrap_mean([1, 2], seed=-1), r"seed\(=-1\)"),
     ],
 )
 def test_bad_input_is_refused_by_name(call, told):

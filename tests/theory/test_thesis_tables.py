@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.papers.thesis.experiments import COUNTED, HECTIC, TABLES
+from cgrsp_simpy.papers.thesis.experiments import COUNTED, HECTIC, TABLES, reproduce
 from cgrsp_simpy.papers.thesis.printed import judged_cells, run_tables
-from cgrsp_simpy.papers.thesis.runs import reproduce
 from cgrsp_simpy.papers.thesis.verdict import judged, tally
 
 CORES = os.cpu_count() or 1

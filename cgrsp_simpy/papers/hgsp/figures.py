@@ -564,8 +564,7 @@ def _course(ax: Axes, rows: Sequence[Row]) -> None:
     ax.axhline(
         rows[0]["bound_of_fifo"], color="0.3", lw=thin, ls=":", label="lower bound"
     )
-    ax.set_ylim(0, 1.05)
-    ax.set_xlabel("moves (thousand)" if thousands else "moves")
+    ax.set(ylim=(0, 1.05), xlabel="moves (thousand)" if thousands else "moves")
     few_ticks(ax.xaxis)
 
 
@@ -585,9 +584,5 @@ def _intro(runs: Runs) -> list[str]:
     ]
 
 
-MOVED = {
-    "table2": "cgrsp papers figures llm table2",
-    "annealing": "cgrsp papers figures hgsp searches",
-}
-GALLERY = Gallery("hgsp", Runs, FIGURES, _intro, moved=MOVED)
+GALLERY = Gallery("hgsp", Runs, FIGURES, _intro)
 draw_figures = GALLERY.draw

@@ -19,10 +19,16 @@ from cgrsp_simpy.engine.run import Records, Run
 from cgrsp_simpy.engine.simulation import Simulation
 from cgrsp_simpy.market.gpu import THESIS_GPUS
 from cgrsp_simpy.market.law import Market
-from cgrsp_simpy.papers.thesis import day_figures, example_figures, table_figures
-from cgrsp_simpy.papers.thesis.experiments import MONTH, TABLES, of_policies
+from cgrsp_simpy.papers.thesis import example_figures, table_figures
+from cgrsp_simpy.papers.thesis.experiments import (
+    MONTH,
+    TABLES,
+    Results,
+    known_directory,
+    of_policies,
+    reproduce,
+)
 from cgrsp_simpy.papers.thesis.printed import IDS, run_tables
-from cgrsp_simpy.papers.thesis.runs import Results, known_directory, reproduce
 from cgrsp_simpy.plots.figure import (
     Figure,
     Figures,
@@ -37,6 +43,8 @@ from cgrsp_simpy.rental.view import Policy, View
 from cgrsp_simpy.rental.workload import PoissonWorkload
 from cgrsp_simpy.studies.replicate import check_policies
 from cgrsp_simpy.studies.subject import subject_of
+
+__all__ = ["figure"]
 
 QUEUE = "event queue"
 # as in Section 4.1: component, code and task
@@ -204,9 +212,7 @@ def _part(
         ax.text(*at, text, ha="center", va="center", **own)  # type: ignore[arg-type]
 
 
-_EVERY = (
-    ARCHITECTURE | example_figures.FIGURES | day_figures.FIGURES | table_figures.FIGURES
-)
+_EVERY = ARCHITECTURE | example_figures.FIGURES | table_figures.FIGURES
 FIGURES: dict[str, Figure] = dict(sorted(_EVERY.items()))
 for _id, _figure in FIGURES.items():
     _figure.head = f"Figure {_id}" if _id[0].isdigit() else "More"

@@ -36,14 +36,16 @@ from cgrsp_simpy.papers.thesis.experiments import (
     Excess,
     Measure,
     OfMeans,
+    Results,
     Source,
     Statistic,
     average,
+    low_stock_pct,
     measure_of,
     pooled_d,
+    queue_pct,
 )
 from cgrsp_simpy.papers.thesis.published import INPUTS, PRINTED
-from cgrsp_simpy.papers.thesis.runs import Results, low_stock_pct, queue_pct
 from cgrsp_simpy.papers.thesis.verdict import (
     composite_error,
     deviation,

@@ -19,12 +19,12 @@ from cgrsp_simpy.papers.thesis.experiments import (
     MONTH,
     NAMES,
     PRINTED_AS,
+    Results,
     Source,
     number_in,
 )
 from cgrsp_simpy.papers.thesis.experiments import FIGURES as MEASURED
 from cgrsp_simpy.papers.thesis.published import PRINTED
-from cgrsp_simpy.papers.thesis.runs import Results
 from cgrsp_simpy.papers.thesis.verdict import judged
 from cgrsp_simpy.plots import marks
 from cgrsp_simpy.plots.figure import (
@@ -538,8 +538,9 @@ def _(canvas: Canvas, rows: list[Row]) -> None:
         xlabel="published in the thesis",
         ylabel="reproduced, with 95 % interval",
         aspect="equal",
+        xlim=(-0.04, most),
+        ylim=(-0.04, most),
     )
-    ax.set(xlim=(-0.04, most), ylim=(-0.04, most))
     ax.legend()
 
 

@@ -30,6 +30,7 @@ from cgrsp_simpy.papers.thesis.experiments import (
     Cell,
     Excess,
     OfMeans,
+    Results,
     Statistic,
     Table,
     average,
@@ -37,7 +38,6 @@ from cgrsp_simpy.papers.thesis.experiments import (
     weights_in,
 )
 from cgrsp_simpy.papers.thesis.published import INPUTS, PRINTED
-from cgrsp_simpy.papers.thesis.runs import Results
 from cgrsp_simpy.rental.days import day
 from cgrsp_simpy.rental.job import DeadlineClasses
 from cgrsp_simpy.rental.policies import make_policy

@@ -1095,8 +1095,8 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     ends = [[price[-1] - own["low"]], [own["high"] - price[-1]]]
     ax.errorbar(at_min[-1], price[-1], yerr=ends, fmt="D", color="#d55e00", capsize=3)
     ax.set_xscale("symlog", linthresh=1)
-    ax.set_xlim(left=-0.1)
     ax.set(
+        xlim=(-0.1, None),
         xlabel="wait that 95 % of the jobs do not exceed, min",
         ylabel="price of an hour's work",
     )

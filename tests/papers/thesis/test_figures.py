@@ -16,8 +16,8 @@ from support import check_bad_input, outcome
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
-from cgrsp_simpy.papers.thesis import day_figures as days
-from cgrsp_simpy.papers.thesis.experiments import TABLES
+from cgrsp_simpy.papers.thesis import example_figures as days
+from cgrsp_simpy.papers.thesis.experiments import TABLES, known_directory
 from cgrsp_simpy.papers.thesis.figures import (
     FIGURES,
     architecture,
@@ -25,7 +25,6 @@ from cgrsp_simpy.papers.thesis.figures import (
 )
 from cgrsp_simpy.papers.thesis.printed import IDS, run_tables
 from cgrsp_simpy.papers.thesis.published import PRINTED
-from cgrsp_simpy.papers.thesis.runs import known_directory
 from cgrsp_simpy.papers.thesis.table_figures import (
     compared,
 )

@@ -19,8 +19,8 @@ from cgrsp_simpy.papers.thesis.experiments import (
     composites,
     paired_t,
     pooled_d,
+    reproduce,
 )
-from cgrsp_simpy.papers.thesis.runs import reproduce
 from cgrsp_simpy.papers.thesis.verdict import (
     Judged,
     Tally,

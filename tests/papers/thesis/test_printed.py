@@ -10,8 +10,8 @@ import cgrsp_simpy as cg
 from cgrsp_simpy.decide.month import THESIS_MIX
 from cgrsp_simpy.papers.ledger import DIFFERENT, REPRODUCED
 from cgrsp_simpy.papers.thesis import readings
+from cgrsp_simpy.papers.thesis.printed import ByArrival
 from cgrsp_simpy.papers.thesis.published import PRINTED
-from cgrsp_simpy.papers.thesis.readings import ByArrival
 from cgrsp_simpy.papers.thesis.verdict import Judged
 from cgrsp_simpy.rental.workload import DAYS
 

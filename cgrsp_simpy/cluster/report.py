@@ -394,7 +394,7 @@ class ClusterReport(Report):
         """Return a timeline of nodes and jobs, with the paper's kinds of jobs."""
         sizes, claims = enumerate(self.model.cluster.sizes), run.claims
         claims = claims[claims["resource"] < len(self.model.cluster.sizes)]
-        told = {
+        fields = {
             "claims": claims[np.lexsort((claims["job"], claims["from_s"]))],
             "resources": tuple(f"{node}  {gpus_text(size)}" for node, size in sizes),
             "kinds": {
@@ -404,7 +404,7 @@ class ClusterReport(Report):
                 )
             },
         }
-        return super().timeline(run, **told | parts)
+        return super().timeline(run, **fields | parts)
 
     def describe(self, kind: str, claim: Claim) -> str:
         row = claim.run.hidden[claim.job]

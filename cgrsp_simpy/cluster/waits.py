@@ -150,9 +150,9 @@ def known_waits(jobs: Jobs, start_h: float = 0.0) -> KnownWaits:
             while line.ids and started[line.ids[0]]:
                 line.ids.popleft()
             ages_s.append(now_s - submits_s[line.ids[0]] if line.ids else 0.0)
-        own = last.get(sizes[job], _LastWaits())
-        few = len(own.waits_s) < FEW
-        of_class = last.get("all", own) if few else own
+        same_size = last.get(sizes[job], _LastWaits())
+        few = len(same_size.waits_s) < FEW
+        of_class = last.get("all", same_size) if few else same_size
         line, larger = lines[sizes[job]], lines[sizes[job] :]
         of_queue = last.get(queue, _LastWaits()).recent(LAST)
         hour = start_h + now_s / HOUR_S
@@ -160,14 +160,20 @@ def known_waits(jobs: Jobs, start_h: float = 0.0) -> KnownWaits:
             (
                 *(sizes[job], estimates_s[job], numbers[queues[job]]),
                 *(hour % 24, hour // 24 % 7),
-                *(sum(each.jobs for each in lines), sum(each.gpus for each in lines)),
-                *(summed(each.work_s for each in lines), line.jobs, line.work_s),
-                *(sum(each.jobs for each in larger),),
-                *(summed(each.work_s for each in larger),),
+                *(
+                    sum(group.jobs for group in lines),
+                    sum(group.gpus for group in lines),
+                ),
+                *(summed(group.work_s for group in lines), line.jobs, line.work_s),
+                *(sum(group.jobs for group in larger),),
+                *(summed(group.work_s for group in larger),),
                 *(of_kind[queue], of_kind[user], running.jobs, running.gpus),
                 *(max(0.0, running.ends_s - now_s * running.gpus),),
                 *(max(ages_s), ages_s[sizes[job]], *of_class.quantiles),
-                *(sorted(own.recent(9))[len(own.recent(9)) // 2], own.recent(1)[0]),
+                *(
+                    sorted(same_size.recent(9))[len(same_size.recent(9)) // 2],
+                    same_size.recent(1)[0],
+                ),
                 *(summed(of_queue) / len(of_queue), of_queue[-1]),
                 *(last.get(user, _LastWaits()).recent(1)[0], len(starts_s)),
                 *(now_s - starts_s[-1] if starts_s else HOUR_S,),

@@ -94,8 +94,9 @@ class Problem:
     @cached_property
     def contention(self) -> bool:
         """Whether transfers over a link wait for each other; see `Platform`."""
-        said, graph = self.platform.contention, self.graph
-        return graph.units < graph.nodes if said is None else said
+        if self.platform.contention is None:
+            return self.graph.units < self.graph.nodes
+        return self.platform.contention
 
     @cached_property
     def unit_s(self) -> Floats:

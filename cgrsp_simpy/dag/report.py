@@ -70,9 +70,11 @@ class DagReport(Report):
         ]
         places = tuple([f"{gpu}  {name}" for gpu, name in enumerate(called)])
         labels = dict(enumerate(graph.names))
-        made = super().timeline(run, **{"resources": places, "labels": labels, **parts})
-        made.visits["ready_s"] = run.jobs["ready_s"]
-        return made
+        chart = super().timeline(
+            run, **{"resources": places, "labels": labels, **parts}
+        )
+        chart.visits["ready_s"] = run.jobs["ready_s"]
+        return chart
 
     def describe(self, kind: str, claim: Claim) -> str:
         node = claim.job

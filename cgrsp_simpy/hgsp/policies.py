@@ -256,9 +256,9 @@ def _by_rule(priority: Priority) -> Scheduler:
 
 
 def _offered(name: str) -> Scheduler:
-    def scheduler(*given: Any) -> Solution:
+    def scheduler(*arguments: Any) -> Solution:
         """Plan with the scheduler that another package offers."""
-        solution: Solution = offered("hgsp")[name].load()(*given)
+        solution: Solution = offered("hgsp")[name].load()(*arguments)
         return solution
 
     return scheduler

@@ -75,16 +75,16 @@ class HgspReport(Report):
         return {**figures, "lower_bound": bound, "gap_pct": gap}
 
     def summary_of(self, run: Run, chosen: np.ndarray[Any, Any]) -> dict[str, Any]:
-        found, jobs = schedule_of(run), int(chosen.sum())
-        hours = float(((found.finish_s - found.start_s)[chosen] / 3600).sum())
-        return {"jobs": jobs, "gpu_hours": hours, **found.of_tasks(chosen)}
+        schedule, jobs = schedule_of(run), int(chosen.sum())
+        hours = float(((schedule.finish_s - schedule.start_s)[chosen] / 3600).sum())
+        return {"jobs": jobs, "gpu_hours": hours, **schedule.of_tasks(chosen)}
 
     def rows(self, run: Run) -> list[dict[str, Any]]:
         """Return rows as `Schedule.rows`, with planned values as planned_NAME."""
         times = zip(schedule_of(run).rows(), plan_of(run).rows())
         return [
-            {**row, **{f"planned_{key}": own[key] for key in PLANNED}}
-            for row, own in times
+            {**row, **{f"planned_{key}": planned[key] for key in PLANNED}}
+            for row, planned in times
         ]
 
     def timeline(self, run: Run, **parts: Any) -> Timeline:
@@ -92,19 +92,19 @@ class HgspReport(Report):
 
     def describe(self, kind: str, claim: Claim) -> str:
         task, run, now_s = claim.job, claim.run, claim.env.now
-        told = f"task {task.name}, "
+        name = f"task {task.name}, "
         if kind == "submit":
             return (
-                f"{told}{task.memory_gb:g} GB, weight {task.weight:g}, due"
+                f"{name}{task.memory_gb:g} GB, weight {task.weight:g}, due"
                 f" {task.deadline_s:.2f}"
             )
         if kind == "start":
-            return f"{told}{now_s - task.arrival_s:.2f} s after its arrival"
+            return f"{name}{now_s - task.arrival_s:.2f} s after its arrival"
         factor = run.hidden[task]
         mean_s = planned_s(run, task, run.resources[claim.parts[0][0]])
         planned = f", {mean_s:.2f} s planned" if factor != 1 else ""
         late = "late" if now_s > task.deadline_s else "in time"
-        return f"{told}{mean_s * factor:.2f} s of execution{planned}, {late}"
+        return f"{name}{mean_s * factor:.2f} s of execution{planned}, {late}"
 
 
 def schedule_of(run: Run) -> Schedule:
@@ -119,10 +119,11 @@ def schedule_of(run: Run) -> Schedule:
     gpu = jobs["gpu_number"] - 1
     measured = Schedule(plan.instance, gpu, start_s, finish_s, granted_s, run.policy)
     if run.scenario.is_certain and plan.planner.is_frozen:
-        own = plan.solution.schedule
-        same = np.array_equal(measured.gpu, own.gpu)
+        planned = plan.solution.schedule
+        same = np.array_equal(measured.gpu, planned.gpu)
         if not (
-            same and np.allclose(measured.finish_s, own.finish_s, rtol=ROUNDING, atol=0)
+            same
+            and np.allclose(measured.finish_s, planned.finish_s, rtol=ROUNDING, atol=0)
         ):
             raise RuntimeError(f"{plan.instance.name}: the run differs from the plan")
     return measured

@@ -67,9 +67,9 @@ class HgspSubject(Subject):
 
         Also raises InputError for a scheduler that cannot plan at these times.
         """
-        made: Any = super().make_policy(policy)
-        own = made if isinstance(made, Planner) else Planner(made)
-        planner = own.within(self.model.moves, self.model.seconds)
+        choice: Any = super().make_policy(policy)
+        planner = choice if isinstance(choice, Planner) else Planner(choice)
+        planner = planner.within(self.model.moves, self.model.seconds)
         if planner.is_frozen and self.model.replan_s is not None:
             planner = replace(planner, replan_s=self.model.replan_s)
         elif planner.is_frozen and self.model.unknown_arrivals:

@@ -157,10 +157,10 @@ class ClassColumns:
 
     def __init__(self, deadlines: Deadlines) -> None:
         classes = classes_of(deadlines)
-        self.window_s = np.array([each.window_s for each in classes], float)
-        self.tight = np.array([each.tight for each in classes], bool)
-        self.weight = np.array([each.weight for each in classes], float)
-        self._thresholds = np.cumsum([each.share for each in classes])[:-1]
+        self.window_s = np.array([part.window_s for part in classes], float)
+        self.tight = np.array([part.tight for part in classes], bool)
+        self.weight = np.array([part.weight for part in classes], float)
+        self._thresholds = np.cumsum([part.share for part in classes])[:-1]
 
     def drawn(self, uniforms: np.ndarray) -> np.ndarray:
         """Return the class indices that correspond to uniform variates on [0, 1)."""
@@ -213,9 +213,9 @@ class Job(_Described):
         deadline_class: int | None = None,
     ) -> Job:
         """Create a single job; workloads create theirs from columns."""
-        own = int(not tight) if deadline_class is None else deadline_class
+        index = int(not tight) if deadline_class is None else deadline_class
         return super().__new__(
-            cls, id, submit_s, deadline_s, complexity, tight, gpus, weight, own
+            cls, id, submit_s, deadline_s, complexity, tight, gpus, weight, index
         )
 
 

@@ -124,7 +124,7 @@ class RentalReport(Report):
         slots: indices of all slots of the job, as a string separated by spaces.
         """
         columns, names = columns_of(run), {"status": STATUS_NAMES}
-        names["deadline_class"] = [each.name for each in self.model.workload.classes]
+        names["deadline_class"] = [part.name for part in self.model.workload.classes]
         names["gpu"] = [gpu.name for gpu in self.model.gpus]
         for name, texts in names.items():
             columns[name] = [texts[index] for index in columns[name].tolist()]
@@ -140,7 +140,7 @@ class RentalReport(Report):
         column, first, names = KINDS[by]
         if by == "class":
             classes = self.model.workload.classes
-            names = tuple(f"{each.name} deadline" for each in classes)
+            names = tuple(f"{part.name} deadline" for part in classes)
         values, last = run.jobs[column].astype(int) - first, len(names) - 1
         if values.max(initial=0) > last:
             names = (*names[:-1], f"{names[-1]} and more")
@@ -238,7 +238,7 @@ class TracingPolicy(ListPolicy):
     def __call__(self, view: View) -> list[Assignment]:
         order, self._offers = self.order, {}
         if isinstance(order, Tiers | Index):
-            ranked = [(job.id, said) for job, said in order.ranked(view, RANKED)]
+            ranked = [(job.id, reason) for job, reason in order.ranked(view, RANKED)]
         else:
             ranked = [(job.id, "") for job in view.first(RANKED)]
         kept = int(self.reserve(view)) if self.reserve else 0
@@ -247,15 +247,15 @@ class TracingPolicy(ListPolicy):
 
     def _told(self, view: View, job: Job, offers: Sequence[SlotView]) -> SlotView:
         """Return the rule's choice, and then describe it, since a rule may draw."""
-        rule, said = self._rule, list[str]()
+        rule, texts = self._rule, list[str]()
         best = rule(view, job, offers)
         for offer in (best, *(offer for offer in offers if offer is not best)):
-            said.append(
+            texts.append(
                 rule.said(view, job, offer)
                 if isinstance(rule, Score)
                 else offer.gpu.name
             )
-        self._offers[job.id] = said
+        self._offers[job.id] = texts
         return best
 
 

@@ -194,14 +194,14 @@ class View(view.View):
                 f"{chosen!r}, which is neither the number of a zone, nor that of"
                 " on demand, nor None"
             )
-        told = {None: "no place", zones: "on demand"}.get(chosen, f"zone {chosen}")
+        where = {None: "no place", zones: "on demand"}.get(chosen, f"zone {chosen}")
         if chosen == self._on:
-            raise AssignmentError(f"{told}, where the job already is")
+            raise AssignmentError(f"{where}, where the job already is")
         if chosen is not None and not self._places[chosen].up:
             kind = "spot instance" if chosen < zones else "instance available"
-            raise AssignmentError(f"{told}, where there is no {kind} now")
+            raise AssignmentError(f"{where}, where there is no {kind} now")
         if self._moved_s == claim.granted_s:
-            raise AssignmentError(f"{told}, its second move at the same time")
+            raise AssignmentError(f"{where}, its second move at the same time")
         self._moved_s, self._left_s = claim.granted_s, self._kept(taken=False)
         self._claim, self._on = claim, chosen
         self._at = self._at if chosen in (None, zones) else chosen

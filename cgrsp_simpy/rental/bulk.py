@@ -298,7 +298,7 @@ def arrays(triage_law: Law, levels: int) -> Law:
         return (list(map(tuple, parts)), *delay[1:])
 
     warm = [law.NO_DELAY] * len(triage_law.delays[0])
-    most = max(len(hours) for by_type_of_band in triage_law.later for hours in by_type_of_band)
+    most = max(len(hours) for by_type in triage_law.later for hours in by_type)
     later = np.zeros((len(triage_law.starts_s), 2 * len(warm), most), state.LATER)
     later["after_s"], later["seen"] = math.inf, True  # padding
     for band, by_type in enumerate(triage_law.later):
@@ -314,15 +314,15 @@ def arrays(triage_law: Law, levels: int) -> Law:
         np.array(triage_law.done),
         np.array(
             [
-                [row(delay) for delay in (*by_type_of_band, *warm)]
-                for by_type_of_band in triage_law.delays
+                [row(delay) for delay in (*by_type, *warm)]
+                for by_type in triage_law.delays
             ],
             state.DELAY,
         ),
         later,
         lines.reshape(len(triage_law.starts_s), levels, -1),
-        np.array([by_type_of_band[:levels] for by_type_of_band in triage_law.work_s], float),
-        np.array([by_type_of_band[:levels] for by_type_of_band in triage_law.rent_usd]),
+        np.array([by_type[:levels] for by_type in triage_law.work_s], float),
+        np.array([by_type[:levels] for by_type in triage_law.rent_usd]),
         np.array(triage_law.billed_usd_per_h, float),
         np.array(triage_law.fastest_s[:levels], float),
         triage_law.slots,

@@ -66,6 +66,8 @@ CONSTANT = ("slots", "offered_load", "dearest_usd_per_h")
 ROOM, SEEN = 1024, 4096
 # terms that the loop supports
 BILLS = ("warm_s", "billed_from", "minimum_s", "increment_s")
+# columns of a row after the record
+PAID = "warm_starts provisioning_usd idle_usd rounding_usd".split()
 NEEDED = 'it needs numba, the extra fast: pip install ".[fast]" in a clone'
 LOOK_AHEAD_S = 86400.0  # the stock is drawn so far in advance
 
@@ -290,42 +292,39 @@ def bulk(
     return Bulk(scenario, policy, seed, tables(blocks), records).finish()
 
 
-def arrays(triage_law: Law, levels: int) -> Law:
+def arrays(given: Law, levels: int) -> Law:
     """Convert a Law to arrays for `kernel`. levels: number of complexities."""
 
     def row(delay: Delay) -> tuple[Any, ...]:
         parts = [*delay.parts, *[law.Part(0.0, 0.0, 0.0)] * (3 - len(delay.parts))]
         return (list(map(tuple, parts)), *delay[1:])
 
-    warm = [law.NO_DELAY] * len(triage_law.delays[0])
-    most = max(len(hours) for by_type in triage_law.later for hours in by_type)
-    later = np.zeros((len(triage_law.starts_s), 2 * len(warm), most), state.LATER)
+    warm = [law.NO_DELAY] * len(given.delays[0])
+    most = max(len(hours) for own in given.later for hours in own)
+    later = np.zeros((len(given.starts_s), 2 * len(warm), most), state.LATER)
     later["after_s"], later["seen"] = math.inf, True  # padding
-    for band, by_type in enumerate(triage_law.later):
+    for band, by_type in enumerate(given.later):
         for kind, hours in enumerate(by_type):
             rows = [(start_s, row(delay), seen) for start_s, delay, seen in hours]
             later[band, kind, : len(rows)] = rows
-    lines = np.array([by_level[:levels] for by_level in triage_law.lines], state.LINE)
+    lines = np.array([by_level[:levels] for by_level in given.lines], state.LINE)
     return Law(
-        np.array(triage_law.starts_s, float),
-        np.array(triage_law.rates),
-        np.array(triage_law.spares),
-        np.array(triage_law.variations),
-        np.array(triage_law.done),
+        np.array(given.starts_s, float),
+        np.array(given.rates),
+        np.array(given.spares),
+        np.array(given.variations),
+        np.array(given.done),
         np.array(
-            [
-                [row(delay) for delay in (*by_type, *warm)]
-                for by_type in triage_law.delays
-            ],
+            [[row(delay) for delay in (*own, *warm)] for own in given.delays],
             state.DELAY,
         ),
         later,
-        lines.reshape(len(triage_law.starts_s), levels, -1),
-        np.array([by_type[:levels] for by_type in triage_law.work_s], float),
-        np.array([by_type[:levels] for by_type in triage_law.rent_usd]),
-        np.array(triage_law.billed_usd_per_h, float),
-        np.array(triage_law.fastest_s[:levels], float),
-        triage_law.slots,
+        lines.reshape(len(given.starts_s), levels, -1),
+        np.array([own[:levels] for own in given.work_s], float),
+        np.array([own[:levels] for own in given.rent_usd]),
+        np.array(given.billed_usd_per_h, float),
+        np.array(given.fastest_s[:levels], float),
+        given.slots,
     )
 
 

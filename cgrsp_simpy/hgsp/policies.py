@@ -21,15 +21,17 @@ from cgrsp_simpy.engine.resources import ResourceSpec
 from cgrsp_simpy.engine.simulation import Simulation
 from cgrsp_simpy.hgsp.exact import solve_exact
 from cgrsp_simpy.hgsp.instance import COLUMNS, Instance
-from cgrsp_simpy.hgsp.rules import (
+from cgrsp_simpy.hgsp.schedule import (
     RULES,
     Columns,
     Priority,
+    Schedule,
+    Solution,
     columns_of,
     decide,
     dispatch,
+    greedy_assignment,
 )
-from cgrsp_simpy.hgsp.schedule import Schedule, Solution, greedy_assignment
 from cgrsp_simpy.hgsp.search import search
 
 

@@ -36,7 +36,7 @@ from cgrsp_simpy.hgsp.policies import (
     planned_s,
 )
 from cgrsp_simpy.hgsp.report import HgspReport, plan_of, schedule_of
-from cgrsp_simpy.hgsp.rules import RULES
+from cgrsp_simpy.hgsp.schedule import RULES
 from cgrsp_simpy.studies.subject import Subject
 
 

@@ -23,7 +23,7 @@ from cgrsp_simpy.base.parameters import (
     rule,
 )
 from cgrsp_simpy.market.law import Market, one_per_type
-from cgrsp_simpy.rental.arrivals import HOURS
+from cgrsp_simpy.rental.job import HOURS
 
 DAY_H = 24
 HOUR_S = 3600.0

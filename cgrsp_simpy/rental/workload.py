@@ -34,11 +34,14 @@ from cgrsp_simpy.base.parameters import (
 from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.logs import NO_TIME, Log, Reading, Tags
 from cgrsp_simpy.logs import read_log as read_table
-from cgrsp_simpy.rental.arrivals import HOURS, WEEK, ArrivalRates, Day
 from cgrsp_simpy.rental.job import (
+    HOURS,
     TWO,
+    WEEK,
+    ArrivalRates,
     CheckedDeadlines,
     ClassColumns,
+    Day,
     DeadlineClass,
     DeadlineClasses,
     Deadlines,

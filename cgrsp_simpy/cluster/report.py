@@ -47,11 +47,11 @@ METRICS = {
     "jain": Metric("Jain's index of slowdowns", better="more"),
     "bounded_slowdown": Metric("mean bounded slowdown"),
     "success_pct": Metric("jobs completed by the last measured arrival", "%", "more"),
-    "censored": Metric("jobs that had not started when the last job came"),
+    "censored": Metric("jobs not started at the last arrival"),
     "fragmentation_pct": Metric("fragmentation while jobs wait", "%"),
-    "node_fragmentation_pct": Metric("time in which free GPUs are too spread", "%"),
-    "consolidation_pct": Metric("share of it that moves would mend", "%", ""),
-    "moves": Metric("moves that mend it", better=""),
+    "node_fragmentation_pct": Metric("time in which free GPUs are too scattered", "%"),
+    "consolidation_pct": Metric("share of it that moving jobs would resolve", "%", ""),
+    "moves": Metric("moved jobs that resolve it", better=""),
     "killed": Metric("jobs ended at their limit"),
 }
 """Labels and units of `metrics`."""

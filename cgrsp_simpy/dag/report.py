@@ -16,9 +16,9 @@ from cgrsp_simpy.engine.run import Run
 
 METRICS = {
     "makespan_s": Metric("makespan", "s"),
-    "bound_s": Metric("what no plan ends before", "s", ""),
-    "over_bound": Metric("makespan over what no plan ends before"),
-    "evaluations": Metric("plans evaluated to find this one", better=""),
+    "bound_s": Metric("lower bound on the makespan", "s", ""),
+    "over_bound": Metric("makespan over lower bound"),
+    "evaluations": Metric("evaluated plans", better=""),
 }
 """Figures of a run."""
 

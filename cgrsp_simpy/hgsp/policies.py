@@ -225,7 +225,7 @@ class Replan:
         instance = Instance(
             **dict(zip(COLUMNS, rows.T)),
             gpus=tuple(gpu.kind for gpu in view.resources),
-            name="what waits",
+            name="waiting tasks",
             task_names=tuple(task.name for task in queue),
             free_s=np.array(view.free_s),
             times_s=view.columns.times_s,

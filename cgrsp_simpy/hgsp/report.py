@@ -21,7 +21,6 @@ from cgrsp_simpy.hgsp.schedule import Schedule
 ROUNDING = 1e-12  # of times that a plan and a simulation add up
 PLANNED = ("gpu_number", "start_s", "finish_s")
 
-# what the figures of a run are
 METRICS = {
     "weighted_tardiness": Metric("weighted tardiness", "s"),  # hgsp.txt Eq. 1
     "act_s": Metric("mean time from arrival to completion", "s"),  # Eq. 8
@@ -31,8 +30,8 @@ METRICS = {
     "makespan_s": Metric("last completion", "s"),  # Eq. 11
     "utilisation_pct": Metric("GPUs in use", "%", "more"),  # Eq. 12
     "planned_weighted_tardiness": Metric("weighted tardiness of the plan", "s"),
-    "lower_bound": Metric("least weighted tardiness there can be", "s", ""),
-    "gap_pct": Metric("by how much the optimum can be below", "%"),
+    "lower_bound": Metric("lower bound on the weighted tardiness", "s", ""),
+    "gap_pct": Metric("greatest possible distance to the optimum", "%"),
 }
 
 

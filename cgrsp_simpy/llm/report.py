@@ -38,9 +38,9 @@ METRICS = {
     "weighted_e2e_s": Metric("mean time from arrival to completion, by weight", "s"),
     "wait_s": Metric("mean wait for a replica", "s"),
     "goodput_pct": Metric("requests within the targets", "%", "more"),
-    "goodput_per_s": Metric("requests within the targets a second", "/s", "more"),
-    "tokens_per_s": Metric("output tokens a second", "/s", "more"),
-    "utilisation_pct": Metric("replicas at work", "%", "more"),
+    "goodput_per_s": Metric("requests within the targets per second", "/s", "more"),
+    "tokens_per_s": Metric("output tokens per second", "/s", "more"),
+    "utilisation_pct": Metric("replicas in use", "%", "more"),
 }
 """The figures of a run."""
 

@@ -15,24 +15,26 @@ from cgrsp_simpy.market.zones import HOUR_S
 from cgrsp_simpy.spot.job import Job, Stay
 from cgrsp_simpy.spot.optimum import Market
 
-LATE_S = 1e-3  # who ends later than the deadline by less is in time: sums of doubles
+LATE_S = 1e-3  # a smaller lateness counts as none, since times are sums of doubles
 
 METRICS = {
     "cost_usd": Metric("cost", "USD"),
-    "cost_pct": Metric("cost, of on demand only", "%"),
-    "saving_pct": Metric("saving, of the omniscient optimum's", "%", "more"),
+    "cost_pct": Metric("cost, relative to on demand only", "%"),
+    "saving_pct": Metric(
+        "saving, relative to that of the omniscient optimum", "%", "more"
+    ),
     "missed": Metric("deadlines missed"),
     "finish_h": Metric("end of the job", "h", ""),
     "restarts": Metric("restarts"),
-    "taken": Metric("instances taken away"),
+    "taken": Metric("preempted instances"),
     "spot_h": Metric("time on spot", "h", ""),
     "on_demand_h": Metric("time on demand", "h", ""),
     "idle_h": Metric("time without an instance", "h", ""),
-    "lost_h": Metric("computing lost", "h"),
-    "spot_usd": Metric("rent in zones", "USD", ""),
-    "on_demand_usd": Metric("rent on demand", "USD", ""),
-    "transfer_usd": Metric("moving the checkpoint", "USD", ""),
-    "storage_usd": Metric("keeping the checkpoint", "USD", ""),
+    "lost_h": Metric("lost computing time", "h"),
+    "spot_usd": Metric("rent of spot instances", "USD", ""),
+    "on_demand_usd": Metric("rent of on-demand instances", "USD", ""),
+    "transfer_usd": Metric("transfers of the checkpoint", "USD", ""),
+    "storage_usd": Metric("storage of the checkpoint", "USD", ""),
     "executing_usd": Metric("cost while executing", "USD", ""),
     "changeover_usd": Metric("cost of changeovers", "USD"),
     "wasted_usd": Metric("cost of changeovers cut short", "USD"),

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 from math import inf, nan
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,7 @@ from cgrsp_simpy.base.timeline import Timeline
 from cgrsp_simpy.cluster.cluster import Nodes, gpus_text
 from cgrsp_simpy.cluster.jobs import KINDS, Jobs
 from cgrsp_simpy.engine.claim import Claim
-from cgrsp_simpy.engine.report import Report
+from cgrsp_simpy.engine.report import NO_COLUMNS, Report
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.logs import Tags
 
@@ -315,8 +315,8 @@ def moves(
 class ClusterReport(Report):
     """Report of the paper's metrics for the measured jobs."""
 
-    claim_columns: ClassVar[Mapping[str, str]] = {}
-    metrics: Mapping[str, Metric] = METRICS
+    claim_columns = NO_COLUMNS
+    metrics = METRICS
     shown = (
         "throughput_per_h",
         "utilisation_pct",

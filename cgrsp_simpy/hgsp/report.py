@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from cgrsp_simpy.base.metric import Metric
 from cgrsp_simpy.base.timeline import Timeline
 from cgrsp_simpy.engine.claim import Claim
-from cgrsp_simpy.engine.report import Report
+from cgrsp_simpy.engine.report import NO_COLUMNS, Report
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.hgsp.bounds import lower_bound
 from cgrsp_simpy.hgsp.policies import Plan, planned_s
@@ -38,8 +37,8 @@ METRICS = {
 class HgspReport(Report):
     """The paper's metrics of the measured schedule and of the plan."""
 
-    claim_columns: ClassVar[Mapping[str, str]] = {}
-    metrics: Mapping[str, Metric] = METRICS
+    claim_columns = NO_COLUMNS
+    metrics = METRICS
     shown = (
         "weighted_tardiness",
         "planned_weighted_tardiness",
@@ -50,7 +49,7 @@ class HgspReport(Report):
         "gap_pct",
     )
     tested = ("weighted_tardiness", "dmr_pct", "act_s")
-    precise: ClassVar[str] = "weighted_tardiness"
+    precise = "weighted_tardiness"
     keeps_jobs = True
 
     def summary(self, run: Run) -> dict[str, float]:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any, ClassVar, cast
+from typing import Any, cast
 
 import numpy as np
 
 from cgrsp_simpy.base.checks import check_one_of
-from cgrsp_simpy.base.metric import Metric, summed
+from cgrsp_simpy.base.metric import summed
 from cgrsp_simpy.base.timeline import Bands, Choice, Reasons, Timeline
 from cgrsp_simpy.engine.claim import Claim
-from cgrsp_simpy.engine.report import Report, columns_of, rows_of
+from cgrsp_simpy.engine.report import NO_COLUMNS, Report, columns_of, rows_of
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.logs import Tags
 from cgrsp_simpy.market.gpu import GpuType
@@ -45,8 +45,8 @@ from cgrsp_simpy.rental.view import Assignment, SlotView, View
 class RentalReport(Report):
     """Metrics for the scenario's deadline classes and terms of renting."""
 
-    claim_columns: ClassVar[Mapping[str, str]] = {}
-    metrics: Mapping[str, Metric] = METRICS
+    claim_columns = NO_COLUMNS
+    metrics = METRICS
     shown = (
         "wait_min",
         "miss_pct",
@@ -58,7 +58,7 @@ class RentalReport(Report):
         "miss_gap_pct",
     )
     tested = ("wait_min", "miss_pct", "tardiness_min", "cost_usd")
-    precise: ClassVar[str] = "wait_min"
+    precise = "wait_min"
 
     def __init__(self, model: Any) -> None:
         super().__init__(model)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from math import nan
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 from cgrsp_simpy.base.metric import Metric, summed
 from cgrsp_simpy.base.timeline import Timeline
 from cgrsp_simpy.engine.claim import Claim
-from cgrsp_simpy.engine.report import Report
+from cgrsp_simpy.engine.report import NO_COLUMNS, Report
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.market.zones import HOUR_S
 from cgrsp_simpy.spot.job import Job, Stay
@@ -51,8 +50,8 @@ class Course(NamedTuple):
 class SpotReport(Report):
     """Cost, time and losses of the one job."""
 
-    claim_columns: ClassVar[Mapping[str, str]] = {}
-    metrics: Mapping[str, Metric] = METRICS
+    claim_columns = NO_COLUMNS
+    metrics = METRICS
     shown = (
         "cost_usd",
         "cost_pct",
@@ -63,7 +62,7 @@ class SpotReport(Report):
         "on_demand_h",
     )
     tested = ("cost_usd",)
-    precise: ClassVar[str] = "cost_usd"
+    precise = "cost_usd"
 
     def summary(self, run: Run) -> dict[str, float]:
         return figures(run.plan)

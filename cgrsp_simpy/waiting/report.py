@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from cgrsp_simpy.base.checks import InputError, require
 from cgrsp_simpy.base.metric import Metric
 from cgrsp_simpy.base.timeline import CLAIM, PHASES, Timeline
 from cgrsp_simpy.engine.claim import Claim
-from cgrsp_simpy.engine.report import Columns, Report, rows_of
+from cgrsp_simpy.engine.report import NO_COLUMNS, Columns, Report, rows_of
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.waiting.jobs import CHUNK, Chunk
 from cgrsp_simpy.waiting.machines import Prices, Size, paid_s, rented
@@ -189,7 +189,7 @@ def most_at_once(claims: np.ndarray[Any, Any]) -> float:
 class WaitingReport(Report):
     """The paper's figures, of a whole run and per batch."""
 
-    claim_columns: ClassVar[Mapping[str, str]] = {}
+    claim_columns = NO_COLUMNS
     metrics: Mapping[str, Metric] = {  # money is in the unit of the prices
         "wait_s": Metric("mean wait", "s"),
         "price": Metric("price of an hour's work"),
@@ -204,7 +204,7 @@ class WaitingReport(Report):
     }
     shown = ("wait_s", "price", "on_demand_fraction", "opportunity")
     tested = shown
-    precise: ClassVar[str] = "wait_s"
+    precise = "wait_s"
 
     def tally(self) -> Tally:
         return Tally(

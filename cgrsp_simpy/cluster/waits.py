@@ -5,7 +5,8 @@ predicted from the work ahead in the queue, the job's size, estimate, queue and 
 the hour, and the waits known by then. Boosted trees (scikit-learn, the extra
 "forecast") are fitted repeatedly on the log's past; their quantiles are scaled to cover
 their shares of the latest known waits. The control is the quantiles of the last known
-waits of the same size class, the integer part of log2 of the size.
+waits of the same size class, the integer part of log2 of the size. The size is the
+number of GPUs, or of cores if no job of the log has a GPU.
 """
 
 from __future__ import annotations
@@ -113,12 +114,14 @@ def known_waits(jobs: Jobs, start_h: float = 0.0) -> KnownWaits:
     assert jobs.start_s is not None
     submits_s, begins_s = jobs.arrival_s.tolist(), jobs.start_s.tolist()
     ends_s = (jobs.start_s + jobs.duration_s).tolist()
-    gpus, estimates_s = jobs.gpus.tolist(), jobs.estimate_s.tolist()
+    only_cores = jobs.cores is not None and not jobs.gpus.any()
+    gpus = getattr(jobs, "cores" if only_cores else "gpus").tolist()
+    estimates_s = jobs.estimate_s.tolist()
     nobody = [0] * len(gpus)
     users = nobody if jobs.user is None else jobs.user.tolist()
     queues = [*jobs.tags["queue"]] if "queue" in jobs.tags else nobody
     numbers = {queue: number for number, queue in enumerate(sorted({*queues}))}
-    sizes = [number.bit_length() - 1 for number in gpus]
+    sizes = [number.bit_length() for number in gpus]  # 0: no GPU
     lines = [_Line() for _ in range(max(sizes) + 1)]
     running, started = _Line(), [False] * len(gpus)
     of_kind = Counter[Hashable]()  # waiting jobs by queue and by user
@@ -158,7 +161,7 @@ def known_waits(jobs: Jobs, start_h: float = 0.0) -> KnownWaits:
         hour = start_h + now_s / HOUR_S
         rows.append(
             (
-                *(sizes[job], estimates_s[job], numbers[queues[job]]),
+                *(sizes[job] - 1, estimates_s[job], numbers[queues[job]]),
                 *(hour % 24, hour // 24 % 7),
                 *(
                     sum(group.jobs for group in lines),

@@ -3,7 +3,7 @@
 HPS more than halves the mean wait, but uses fewer GPUs, and somebody waits
 for five weeks.
 
-Of 1,181 jobs 5 to 35 are censored: they had not started when the last one came, and
+Of 1,181 jobs 5 to 35 are censored: they had not started when the last one arrived, and
 would wait otherwise if the log went on.
 
 The log is one virtual cluster of Microsoft's Philly traces in Gavel's format; its

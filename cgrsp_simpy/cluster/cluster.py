@@ -243,16 +243,18 @@ class Nodes:
         if self._nodes == 1:  # however many GPUs it has
             return 0 if free.bit_count() >= gpus else None
         free >>= (gpus - 1) * self._nodes
-        left, found = free & (1 << self._nodes) - 1, list[tuple[float, int]]()
+        left, nodes_by_key = free & (1 << self._nodes) - 1, list[tuple[float, int]]()
         while left:
             free >>= self._nodes
             more = left & free
             if least := left ^ more:  # those with no more free than that
                 for size, nodes in self._kinds:
-                    if own := least & nodes:
-                        found.append((self._placement(size, gpus), lowest_bit(own)))
+                    if of_size := least & nodes:
+                        nodes_by_key.append(
+                            (self._placement(size, gpus), lowest_bit(of_size))
+                        )
             left, gpus = more, gpus + 1
-        return min(found)[1] if found else None
+        return min(nodes_by_key)[1] if nodes_by_key else None
 
 
 @lru_cache(maxsize=1 << 10)
@@ -289,7 +291,7 @@ class Pools(Nodes):
     def room(self, free: int, need: Need) -> Allocation | None:  # type: ignore[override]
         if not self.fits(free, need):
             return None
-        pool, amount = next(each for each in enumerate(need.amounts) if each[1])
+        pool, amount = next(entry for entry in enumerate(need.amounts) if entry[1])
         whole = self._first[self._most[pool]]
         left = free & (self._with_room(free, need) << pool * self.number) * whole
         chosen = list[int]()
@@ -394,7 +396,11 @@ class Cluster:
     def marks(self, jobs: Jobs) -> dict[str, tuple[str, ...]]:
         """Return node attributes that jobs can request, by tag of the request."""
         marks = {"gpu_type": self.types, "partition": self.partitions}
-        return {name: own for name, own in marks.items() if own and name in jobs.tags}
+        return {
+            name: values
+            for name, values in marks.items()
+            if values and name in jobs.tags
+        }
 
     def needs(self, jobs: Jobs) -> Sequence[int] | Sequence[Need]:
         """Return the demand per job: its GPUs, or a `Need` if other columns matter.
@@ -413,7 +419,7 @@ class Cluster:
         memory = (
             none if jobs.memory_gb is None else np.ceil(jobs.memory_gb / self.step_gb)
         )
-        told = [
+        demands = [
             jobs.gpus,
             *[cores] * bool(self.cores),
             *[memory] * bool(self.memory_gb),
@@ -423,7 +429,10 @@ class Cluster:
         @cache
         def where(name: str, text: str) -> int:
             wanted = {*re.split("[|,]", text)}
-            fit = (not text or wanted & {*own.split(",")} for own in marks[name])
+            fit = (
+                not text or wanted & {*text_of_node.split(",")}
+                for text_of_node in marks[name]
+            )
             return sum(1 << node for node, holds in enumerate(fit) if holds)
 
         @cache
@@ -433,18 +442,18 @@ class Cluster:
                 Need(amounts, one, allowed) for one in range(1, len(self.sizes) + 1)
             )
             fewest = (one for one in least if nodes.fits(nodes.all, one))
-            own = min(number, max(amounts))  # no node without a part
+            parts = min(number, max(amounts))  # no node without a part
             return (
-                Need(amounts, own, allowed)
+                Need(amounts, parts, allowed)
                 if number
                 else next(fewest, Need(amounts, 1, 0))
             )
 
-        amounts = zip(*(column.astype(np.int64).tolist() for column in told))
+        amounts = zip(*(column.astype(np.int64).tolist() for column in demands))
         numbers = (none if jobs.nodes is None else jobs.nodes).tolist()
         return [
-            need(*each)
-            for each in zip(amounts, numbers, *map(jobs.tags.__getitem__, marks))
+            need(*row)
+            for row in zip(amounts, numbers, *map(jobs.tags.__getitem__, marks))
         ]
 
 

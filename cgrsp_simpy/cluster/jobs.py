@@ -185,7 +185,9 @@ class Jobs:
         """Describe the demand of a job and the cluster's capacity."""
         columns = {"nodes": self.nodes, "cores": self.cores, "GB": self.memory_gb}
         more = [
-            f", {own[job]:g} {unit}" for unit, own in columns.items() if own is not None
+            f", {column[job]:g} {unit}"
+            for unit, column in columns.items()
+            if column is not None
         ]
         more += [
             f", {name} {self.tags[name][job] or 'any'}" for name in cluster.marks(self)
@@ -214,9 +216,9 @@ def _renumbered(jobs: Ints, chosen: Ints) -> Ints:
 
 # columns of jobs, and their types
 COLUMNS = {
-    each.name: KIND.get(each.name, "f8")
-    for each in fields(Jobs)
-    if each.name not in ("name", "tags")
+    item.name: KIND.get(item.name, "f8")
+    for item in fields(Jobs)
+    if item.name not in ("name", "tags")
 }
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 from math import inf, nan
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,7 @@ from cgrsp_simpy.base.timeline import Timeline
 from cgrsp_simpy.cluster.cluster import Nodes, gpus_text
 from cgrsp_simpy.cluster.jobs import KINDS, Jobs
 from cgrsp_simpy.engine.claim import Claim
-from cgrsp_simpy.engine.report import Report
+from cgrsp_simpy.engine.report import NO_COLUMNS, Report
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.logs import Tags
 
@@ -47,11 +47,11 @@ METRICS = {
     "jain": Metric("Jain's index of slowdowns", better="more"),
     "bounded_slowdown": Metric("mean bounded slowdown"),
     "success_pct": Metric("jobs completed by the last measured arrival", "%", "more"),
-    "censored": Metric("jobs that had not started when the last job came"),
+    "censored": Metric("jobs not started at the last arrival"),
     "fragmentation_pct": Metric("fragmentation while jobs wait", "%"),
-    "node_fragmentation_pct": Metric("time in which free GPUs are too spread", "%"),
-    "consolidation_pct": Metric("share of it that moves would mend", "%", ""),
-    "moves": Metric("moves that mend it", better=""),
+    "node_fragmentation_pct": Metric("time in which free GPUs are too scattered", "%"),
+    "consolidation_pct": Metric("share of it that moving jobs would resolve", "%", ""),
+    "moves": Metric("moved jobs that resolve it", better=""),
     "killed": Metric("jobs ended at their limit"),
 }
 """Labels and units of `metrics`."""
@@ -315,8 +315,8 @@ def moves(
 class ClusterReport(Report):
     """Report of the paper's metrics for the measured jobs."""
 
-    claim_columns: ClassVar[Mapping[str, str]] = {}
-    metrics: Mapping[str, Metric] = METRICS
+    claim_columns = NO_COLUMNS
+    metrics = METRICS
     shown = (
         "throughput_per_h",
         "utilisation_pct",
@@ -394,7 +394,7 @@ class ClusterReport(Report):
         """Return a timeline of nodes and jobs, with the paper's kinds of jobs."""
         sizes, claims = enumerate(self.model.cluster.sizes), run.claims
         claims = claims[claims["resource"] < len(self.model.cluster.sizes)]
-        told = {
+        fields = {
             "claims": claims[np.lexsort((claims["job"], claims["from_s"]))],
             "resources": tuple(f"{node}  {gpus_text(size)}" for node, size in sizes),
             "kinds": {
@@ -404,7 +404,7 @@ class ClusterReport(Report):
                 )
             },
         }
-        return super().timeline(run, **told | parts)
+        return super().timeline(run, **fields | parts)
 
     def describe(self, kind: str, claim: Claim) -> str:
         row = claim.run.hidden[claim.job]

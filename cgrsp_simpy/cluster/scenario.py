@@ -94,8 +94,8 @@ class ClusterSubject(Subject):
             notes.append(f"{run.policy} is {run.report.infinite}")
         elif number := int(run.summary()["censored"]):
             notes.append(
-                f"{number} jobs had not started when the last one came: their waits"
-                " depend on where the jobs end"
+                f"{number} jobs had not started when the last one arrived: their waits"
+                " depend on where the list of jobs ends"
             )
         longer = int((jobs["estimate_s"] < jobs["duration_s"]).sum())
         if longer and not jobs["killed"].any():

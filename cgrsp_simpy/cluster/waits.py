@@ -5,7 +5,8 @@ predicted from the work ahead in the queue, the job's size, estimate, queue and 
 the hour, and the waits known by then. Boosted trees (scikit-learn, the extra
 "forecast") are fitted repeatedly on the log's past; their quantiles are scaled to cover
 their shares of the latest known waits. The control is the quantiles of the last known
-waits of the same size class, the integer part of log2 of the size.
+waits of the same size class, the integer part of log2 of the size. The size is the
+number of GPUs, or of cores if no job of the log has a GPU.
 """
 
 from __future__ import annotations
@@ -113,12 +114,14 @@ def known_waits(jobs: Jobs, start_h: float = 0.0) -> KnownWaits:
     assert jobs.start_s is not None
     submits_s, begins_s = jobs.arrival_s.tolist(), jobs.start_s.tolist()
     ends_s = (jobs.start_s + jobs.duration_s).tolist()
-    gpus, estimates_s = jobs.gpus.tolist(), jobs.estimate_s.tolist()
+    only_cores = jobs.cores is not None and not jobs.gpus.any()
+    gpus = getattr(jobs, "cores" if only_cores else "gpus").tolist()
+    estimates_s = jobs.estimate_s.tolist()
     nobody = [0] * len(gpus)
     users = nobody if jobs.user is None else jobs.user.tolist()
     queues = [*jobs.tags["queue"]] if "queue" in jobs.tags else nobody
     numbers = {queue: number for number, queue in enumerate(sorted({*queues}))}
-    sizes = [number.bit_length() - 1 for number in gpus]
+    sizes = [number.bit_length() for number in gpus]  # 0: no GPU
     lines = [_Line() for _ in range(max(sizes) + 1)]
     running, started = _Line(), [False] * len(gpus)
     of_kind = Counter[Hashable]()  # waiting jobs by queue and by user
@@ -150,24 +153,30 @@ def known_waits(jobs: Jobs, start_h: float = 0.0) -> KnownWaits:
             while line.ids and started[line.ids[0]]:
                 line.ids.popleft()
             ages_s.append(now_s - submits_s[line.ids[0]] if line.ids else 0.0)
-        own = last.get(sizes[job], _LastWaits())
-        few = len(own.waits_s) < FEW
-        of_class = last.get("all", own) if few else own
+        same_size = last.get(sizes[job], _LastWaits())
+        few = len(same_size.waits_s) < FEW
+        of_class = last.get("all", same_size) if few else same_size
         line, larger = lines[sizes[job]], lines[sizes[job] :]
         of_queue = last.get(queue, _LastWaits()).recent(LAST)
         hour = start_h + now_s / HOUR_S
         rows.append(
             (
-                *(sizes[job], estimates_s[job], numbers[queues[job]]),
+                *(sizes[job] - 1, estimates_s[job], numbers[queues[job]]),
                 *(hour % 24, hour // 24 % 7),
-                *(sum(each.jobs for each in lines), sum(each.gpus for each in lines)),
-                *(summed(each.work_s for each in lines), line.jobs, line.work_s),
-                *(sum(each.jobs for each in larger),),
-                *(summed(each.work_s for each in larger),),
+                *(
+                    sum(group.jobs for group in lines),
+                    sum(group.gpus for group in lines),
+                ),
+                *(summed(group.work_s for group in lines), line.jobs, line.work_s),
+                *(sum(group.jobs for group in larger),),
+                *(summed(group.work_s for group in larger),),
                 *(of_kind[queue], of_kind[user], running.jobs, running.gpus),
                 *(max(0.0, running.ends_s - now_s * running.gpus),),
                 *(max(ages_s), ages_s[sizes[job]], *of_class.quantiles),
-                *(sorted(own.recent(9))[len(own.recent(9)) // 2], own.recent(1)[0]),
+                *(
+                    sorted(same_size.recent(9))[len(same_size.recent(9)) // 2],
+                    same_size.recent(1)[0],
+                ),
                 *(summed(of_queue) / len(of_queue), of_queue[-1]),
                 *(last.get(user, _LastWaits()).recent(1)[0], len(starts_s)),
                 *(now_s - starts_s[-1] if starts_s else HOUR_S,),

@@ -173,7 +173,9 @@ class _Network(NamedTuple):
         for replica, stage, shard in product(
             range(self.replicas), range(self.stages), range(self.shards)
         ):
-            layers = [each for each in range(self.layers) if self.stage(each) == stage]
+            layers = [
+                layer for layer in range(self.layers) if self.stage(layer) == stage
+            ]
             ways = {"forward": layers, "backward": layers[::-1]}
             ahead = self.micro_batches
             if schedule == "1f1b":

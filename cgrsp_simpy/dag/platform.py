@@ -284,10 +284,10 @@ def read_platform(path: str | Path) -> Platform:
 
 
 def _toml(path: Path) -> list[list[Entry]]:
-    found = read_toml(path)
-    check_keys("the file", found, ("gpu", "link"))
+    content = read_toml(path)
+    check_keys("the file", content, ("gpu", "link"))
     return [
-        [(f"[[{key}]] {n}", each) for n, each in enumerate(entries(found, key), 1)]
+        [(f"[[{key}]] {n}", table) for n, table in enumerate(entries(content, key), 1)]
         for key in ("gpu", "link")
     ]
 

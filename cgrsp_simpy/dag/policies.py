@@ -114,8 +114,8 @@ class View(engine.View):
         graph, at = self._problem.graph, self._at
         incoming = graph.incoming[node.id]
         return [
-            (at[graph.unit.item(each)], graph.data_gb.item(edge))
-            for each, edge in incoming
+            (at[graph.unit.item(node_before)], graph.data_gb.item(edge))
+            for node_before, edge in incoming
         ]
 
     def data_s(self, node: Node, gpu: ResourceSpec) -> float:
@@ -205,8 +205,10 @@ class InTurn:
         """Return the free GPUs or the GPUs of the ready nodes, whichever are fewer."""
         if len(view.free) <= len(view.queue):
             return view.free
-        own = sorted({self._gpu[node.id] for node in view.queue})
-        return [gpu for gpu in map(view.resources.__getitem__, own) if view.room(gpu)]
+        planned = sorted({self._gpu[node.id] for node in view.queue})
+        return [
+            gpu for gpu in map(view.resources.__getitem__, planned) if view.room(gpu)
+        ]
 
 
 STARTS = ("best-simple", "random")  # plans that annealing starts from; see `anneal`

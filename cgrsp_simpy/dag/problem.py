@@ -49,14 +49,14 @@ class Problem:
                 f" the largest GPU has {self.platform.memory_mb.max()} MB"
             )
 
-    def needs(self, node: int, in_use_mb: float, beside: str, group: Ints) -> str:
+    def needs(self, node: int, in_use_mb: float, suffix: str, group: Ints) -> str:
         """Return the text of an error about the memory in use while a node runs.
 
-        in_use_mb: the memory. beside: text after the name. group: see
+        in_use_mb: the memory. suffix: text after the name. group: see
         `Graph.in_use_mb`.
         """
         graph = self.graph
-        text = f"node {graph.names[node]}{beside} needs {in_use_mb:.0f} MB"
+        text = f"node {graph.names[node]}{suffix} needs {in_use_mb:.0f} MB"
         resident_mb = graph.resident_mb[group == group[node]].sum()
         held_mb = in_use_mb - resident_mb - graph.memory_mb[node]
         if resident_mb or held_mb:
@@ -94,8 +94,9 @@ class Problem:
     @cached_property
     def contention(self) -> bool:
         """Whether transfers over a link wait for each other; see `Platform`."""
-        said, graph = self.platform.contention, self.graph
-        return graph.units < graph.nodes if said is None else said
+        if self.platform.contention is None:
+            return self.graph.units < self.graph.nodes
+        return self.platform.contention
 
     @cached_property
     def unit_s(self) -> Floats:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -11,14 +10,14 @@ from cgrsp_simpy.base.metric import Metric
 from cgrsp_simpy.base.timeline import Timeline
 from cgrsp_simpy.dag.problem import lower_bound_s
 from cgrsp_simpy.engine.claim import Claim
-from cgrsp_simpy.engine.report import Report, rows_of
+from cgrsp_simpy.engine.report import NO_COLUMNS, Report, rows_of
 from cgrsp_simpy.engine.run import Run
 
 METRICS = {
     "makespan_s": Metric("makespan", "s"),
-    "bound_s": Metric("what no plan ends before", "s", ""),
-    "over_bound": Metric("makespan over what no plan ends before"),
-    "evaluations": Metric("plans evaluated to find this one", better=""),
+    "bound_s": Metric("lower bound on the makespan", "s", ""),
+    "over_bound": Metric("makespan over lower bound"),
+    "evaluations": Metric("evaluated plans", better=""),
 }
 """Figures of a run."""
 
@@ -26,11 +25,11 @@ METRICS = {
 class DagReport(Report):
     """Report of the makespan and its ratio to the lower bound."""
 
-    claim_columns: ClassVar[Mapping[str, str]] = {}
-    metrics: Mapping[str, Metric] = METRICS
+    claim_columns = NO_COLUMNS
+    metrics = METRICS
     shown = ("makespan_s", "over_bound", "evaluations")
     tested = ("makespan_s",)
-    precise: ClassVar[str] = "makespan_s"
+    precise = "makespan_s"
 
     def summary(self, run: Run) -> dict[str, float]:
         """Return the metrics of METRICS by name."""
@@ -70,9 +69,11 @@ class DagReport(Report):
         ]
         places = tuple([f"{gpu}  {name}" for gpu, name in enumerate(called)])
         labels = dict(enumerate(graph.names))
-        made = super().timeline(run, **{"resources": places, "labels": labels, **parts})
-        made.visits["ready_s"] = run.jobs["ready_s"]
-        return made
+        chart = super().timeline(
+            run, **{"resources": places, "labels": labels, **parts}
+        )
+        chart.visits["ready_s"] = run.jobs["ready_s"]
+        return chart
 
     def describe(self, kind: str, claim: Claim) -> str:
         node = claim.job

@@ -87,7 +87,7 @@ class DagSubject(Subject):
         """Whether the seed affects the graph, the use by others or a scheduler."""
         graph = self.model.graph
         drawn = isinstance(graph, str) and graph.partition(":")[0] == "er"
-        lucky = any(is_search(each) or each == "random" for each in policies)
+        lucky = any(is_search(policy) or policy == "random" for policy in policies)
         return drawn or self.model.state != "free" or lucky
 
     def make_policy(self, policy: Any) -> Planner | Plan | OwnPolicy:
@@ -110,11 +110,11 @@ class DagSubject(Subject):
             solution = Solution(policy, math.nan, 0)
         elif isinstance(policy, Planner):
             solution = policy(problem, self.model.budget, seed)
-        made: Any = policy if solution is None else InTurn(problem, solution.plan)
+        online: Any = policy if solution is None else InTurn(problem, solution.plan)
         nodes, plan = zip(repeat(0.0), problem.graph.jobs), Planned(problem, solution)
         return Simulation(
             self.model,
-            made,
+            online,
             seed,
             drawn=nodes,
             records=records,

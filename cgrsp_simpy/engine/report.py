@@ -14,6 +14,8 @@ from cgrsp_simpy.base.timeline import VISIT, Timeline
 from cgrsp_simpy.engine.claim import Claim
 
 Columns = Mapping[str, np.ndarray[Any, Any]]
+NO_COLUMNS: Mapping[str, str] = {}
+"""`Report.claim_columns` of reports that do not use them."""
 
 
 class EndTally:
@@ -128,8 +130,8 @@ class Report:
         policies concerned.
     claim_columns : mapping
         Name -> dtype of the columns of `Run.jobs` that the engine fills: a job's total
-        wait for its granted claims, and their number. Empty in reports that do not use
-        them.
+        wait for its granted claims, and their number. NO_COLUMNS in reports that do not
+        use them.
     keeps_jobs : bool
         Whether the figures need the record of every job; then runs keep records even
         with records=False.

@@ -8,9 +8,8 @@ from cgrsp_simpy.hgsp.generate import Level, generate
 from cgrsp_simpy.hgsp.instance import Gpu, Instance, read_instance
 from cgrsp_simpy.hgsp.policies import SCHEDULERS, Follow, Online, Replan, View
 from cgrsp_simpy.hgsp.report import plan_of, schedule_of
-from cgrsp_simpy.hgsp.rules import RULES, dispatch
 from cgrsp_simpy.hgsp.scenario import Scenario, solve
-from cgrsp_simpy.hgsp.schedule import greedy_assignment
+from cgrsp_simpy.hgsp.schedule import RULES, dispatch, greedy_assignment
 
 __all__ = [
     "RULES",

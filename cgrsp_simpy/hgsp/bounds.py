@@ -18,7 +18,7 @@ from cgrsp_simpy.analysis.solver import SOLVED, tried_twice
 from cgrsp_simpy.base.arrays import Floats
 from cgrsp_simpy.base.metric import summed
 from cgrsp_simpy.hgsp.instance import Instance
-from cgrsp_simpy.hgsp.rules import best_listed
+from cgrsp_simpy.hgsp.schedule import best_listed
 
 log = logging.getLogger(__name__)
 

@@ -110,9 +110,9 @@ class Level:
     @property
     def name(self) -> str:
         """Description of the parameters."""
-        told = (("", self.slack), (" s", self.slack_s))
+        spans = (("", self.slack), (" s", self.slack_s))
         slack = " + ".join(
-            f"{pair[0]:g} to {pair[1]:g}{unit}" for unit, pair in told if any(pair)
+            f"{pair[0]:g} to {pair[1]:g}{unit}" for unit, pair in spans if any(pair)
         )
         return (
             f"{self.tasks} tasks on {len(self.gpus)} GPUs, load {self.load:.4g},"

@@ -323,8 +323,8 @@ def read_instance(
     """
     path = Path(path)
     with faults_of(path):
-        found = csv_rows(path, COLUMNS[1:], AUTHORS)
-        timed = _timed(found[0][1] if found else {}, gpus)
+        lines = csv_rows(path, COLUMNS[1:], AUTHORS)
+        timed = _timed(lines[0][1] if lines else {}, gpus)
         numbers = (*COLUMNS, *timed)
         values = np.array(
             [  # the column of the workload is there unless the times are
@@ -332,29 +332,29 @@ def read_instance(
                     _number(line, name, {"workload": "1", **row}[name])
                     for name in numbers
                 ]
-                for line, row in found
+                for line, row in lines
             ]
         ).reshape(-1, len(numbers))
         names = [
             from_cell(row.get("task") or str(n))
-            for n, (_, row) in enumerate(found, start=1)
+            for n, (_, row) in enumerate(lines, start=1)
         ]
-        kept = list(range(len(found)))
+        kept = list(range(len(lines)))
         if skip_unfit:
             needs_gb = values[:, [COLUMNS.index("memory_gb")]]
             times_s = values[:, len(COLUMNS) :]
             lacks = needs_gb > np.array([gpu.memory_gb for gpu in gpus])
             unfit = (lacks | (times_s == np.inf) if timed else lacks).all(axis=1)
             bad = [
-                f"line {found[n][0]}: task {names[n]}" for n in np.flatnonzero(unfit)
+                f"line {lines[n][0]}: task {names[n]}" for n in np.flatnonzero(unfit)
             ]
             if bad:
-                told = "%s: %d tasks fit on no GPU and are left out: %s"
-                log.warning(told, path, len(bad), listed(bad))
+                message = "%s: %d tasks fit on no GPU and are left out: %s"
+                log.warning(message, path, len(bad), listed(bad))
             kept = np.flatnonzero(~unfit).tolist()
         others = [
             name
-            for name in (found[0][1] if found else ())
+            for name in (lines[0][1] if lines else ())
             if name not in (*KNOWN, *timed)
         ]
         return Instance(
@@ -363,9 +363,9 @@ def read_instance(
             name=path.stem,
             task_names=tuple(names[n] for n in kept),
             times_s=values[kept, len(COLUMNS) :] if timed else np.zeros((0, 0)),
-            lines=tuple(found[n][0] for n in kept),
+            lines=tuple(lines[n][0] for n in kept),
             tags=Tags(
-                {name: [found[n][1][name] or "" for n in kept] for name in others}
+                {name: [lines[n][1][name] or "" for n in kept] for name in others}
             ),
         )
 
@@ -427,11 +427,11 @@ def read_orlib(
                 f"{number // (3 * n)} instances of {n}" for n in sizes
             )
             could = f" ({fitting} would fit)" if sizes else ""
-            told = (
+            message = (
                 f"{number} numbers do not determine the number of tasks per"
                 f" instance{could}"
             )
-            raise InputError(f"{told}; specify it with tasks=N")
+            raise InputError(f"{message}; specify it with tasks=N")
         require(
             number > 0 and number % (3 * n) == 0,
             "numbers",

@@ -21,15 +21,17 @@ from cgrsp_simpy.engine.resources import ResourceSpec
 from cgrsp_simpy.engine.simulation import Simulation
 from cgrsp_simpy.hgsp.exact import solve_exact
 from cgrsp_simpy.hgsp.instance import COLUMNS, Instance
-from cgrsp_simpy.hgsp.rules import (
+from cgrsp_simpy.hgsp.schedule import (
     RULES,
     Columns,
     Priority,
+    Schedule,
+    Solution,
     columns_of,
     decide,
     dispatch,
+    greedy_assignment,
 )
-from cgrsp_simpy.hgsp.schedule import Schedule, Solution, greedy_assignment
 from cgrsp_simpy.hgsp.search import search
 
 
@@ -223,7 +225,7 @@ class Replan:
         instance = Instance(
             **dict(zip(COLUMNS, rows.T)),
             gpus=tuple(gpu.kind for gpu in view.resources),
-            name="what waits",
+            name="waiting tasks",
             task_names=tuple(task.name for task in queue),
             free_s=np.array(view.free_s),
             times_s=view.columns.times_s,
@@ -256,9 +258,9 @@ def _by_rule(priority: Priority) -> Scheduler:
 
 
 def _offered(name: str) -> Scheduler:
-    def scheduler(*given: Any) -> Solution:
+    def scheduler(*arguments: Any) -> Solution:
         """Plan with the scheduler that another package offers."""
-        solution: Solution = offered("hgsp")[name].load()(*given)
+        solution: Solution = offered("hgsp")[name].load()(*arguments)
         return solution
 
     return scheduler

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from cgrsp_simpy.base.metric import Metric
 from cgrsp_simpy.base.timeline import Timeline
 from cgrsp_simpy.engine.claim import Claim
-from cgrsp_simpy.engine.report import Report
+from cgrsp_simpy.engine.report import NO_COLUMNS, Report
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.hgsp.bounds import lower_bound
 from cgrsp_simpy.hgsp.policies import Plan, planned_s
@@ -21,7 +20,6 @@ from cgrsp_simpy.hgsp.schedule import Schedule
 ROUNDING = 1e-12  # of times that a plan and a simulation add up
 PLANNED = ("gpu_number", "start_s", "finish_s")
 
-# what the figures of a run are
 METRICS = {
     "weighted_tardiness": Metric("weighted tardiness", "s"),  # hgsp.txt Eq. 1
     "act_s": Metric("mean time from arrival to completion", "s"),  # Eq. 8
@@ -31,16 +29,16 @@ METRICS = {
     "makespan_s": Metric("last completion", "s"),  # Eq. 11
     "utilisation_pct": Metric("GPUs in use", "%", "more"),  # Eq. 12
     "planned_weighted_tardiness": Metric("weighted tardiness of the plan", "s"),
-    "lower_bound": Metric("least weighted tardiness there can be", "s", ""),
-    "gap_pct": Metric("by how much the optimum can be below", "%"),
+    "lower_bound": Metric("lower bound on the weighted tardiness", "s", ""),
+    "gap_pct": Metric("greatest possible distance to the optimum", "%"),
 }
 
 
 class HgspReport(Report):
     """The paper's metrics of the measured schedule and of the plan."""
 
-    claim_columns: ClassVar[Mapping[str, str]] = {}
-    metrics: Mapping[str, Metric] = METRICS
+    claim_columns = NO_COLUMNS
+    metrics = METRICS
     shown = (
         "weighted_tardiness",
         "planned_weighted_tardiness",
@@ -51,7 +49,7 @@ class HgspReport(Report):
         "gap_pct",
     )
     tested = ("weighted_tardiness", "dmr_pct", "act_s")
-    precise: ClassVar[str] = "weighted_tardiness"
+    precise = "weighted_tardiness"
     keeps_jobs = True
 
     def summary(self, run: Run) -> dict[str, float]:
@@ -75,16 +73,16 @@ class HgspReport(Report):
         return {**figures, "lower_bound": bound, "gap_pct": gap}
 
     def summary_of(self, run: Run, chosen: np.ndarray[Any, Any]) -> dict[str, Any]:
-        found, jobs = schedule_of(run), int(chosen.sum())
-        hours = float(((found.finish_s - found.start_s)[chosen] / 3600).sum())
-        return {"jobs": jobs, "gpu_hours": hours, **found.of_tasks(chosen)}
+        schedule, jobs = schedule_of(run), int(chosen.sum())
+        hours = float(((schedule.finish_s - schedule.start_s)[chosen] / 3600).sum())
+        return {"jobs": jobs, "gpu_hours": hours, **schedule.of_tasks(chosen)}
 
     def rows(self, run: Run) -> list[dict[str, Any]]:
         """Return rows as `Schedule.rows`, with planned values as planned_NAME."""
         times = zip(schedule_of(run).rows(), plan_of(run).rows())
         return [
-            {**row, **{f"planned_{key}": own[key] for key in PLANNED}}
-            for row, own in times
+            {**row, **{f"planned_{key}": planned[key] for key in PLANNED}}
+            for row, planned in times
         ]
 
     def timeline(self, run: Run, **parts: Any) -> Timeline:
@@ -92,19 +90,19 @@ class HgspReport(Report):
 
     def describe(self, kind: str, claim: Claim) -> str:
         task, run, now_s = claim.job, claim.run, claim.env.now
-        told = f"task {task.name}, "
+        name = f"task {task.name}, "
         if kind == "submit":
             return (
-                f"{told}{task.memory_gb:g} GB, weight {task.weight:g}, due"
+                f"{name}{task.memory_gb:g} GB, weight {task.weight:g}, due"
                 f" {task.deadline_s:.2f}"
             )
         if kind == "start":
-            return f"{told}{now_s - task.arrival_s:.2f} s after its arrival"
+            return f"{name}{now_s - task.arrival_s:.2f} s after its arrival"
         factor = run.hidden[task]
         mean_s = planned_s(run, task, run.resources[claim.parts[0][0]])
         planned = f", {mean_s:.2f} s planned" if factor != 1 else ""
         late = "late" if now_s > task.deadline_s else "in time"
-        return f"{told}{mean_s * factor:.2f} s of execution{planned}, {late}"
+        return f"{name}{mean_s * factor:.2f} s of execution{planned}, {late}"
 
 
 def schedule_of(run: Run) -> Schedule:
@@ -119,10 +117,11 @@ def schedule_of(run: Run) -> Schedule:
     gpu = jobs["gpu_number"] - 1
     measured = Schedule(plan.instance, gpu, start_s, finish_s, granted_s, run.policy)
     if run.scenario.is_certain and plan.planner.is_frozen:
-        own = plan.solution.schedule
-        same = np.array_equal(measured.gpu, own.gpu)
+        planned = plan.solution.schedule
+        same = np.array_equal(measured.gpu, planned.gpu)
         if not (
-            same and np.allclose(measured.finish_s, own.finish_s, rtol=ROUNDING, atol=0)
+            same
+            and np.allclose(measured.finish_s, planned.finish_s, rtol=ROUNDING, atol=0)
         ):
             raise RuntimeError(f"{plan.instance.name}: the run differs from the plan")
     return measured

@@ -36,7 +36,7 @@ from cgrsp_simpy.hgsp.policies import (
     planned_s,
 )
 from cgrsp_simpy.hgsp.report import HgspReport, plan_of, schedule_of
-from cgrsp_simpy.hgsp.rules import RULES
+from cgrsp_simpy.hgsp.schedule import RULES
 from cgrsp_simpy.studies.subject import Subject
 
 
@@ -67,9 +67,9 @@ class HgspSubject(Subject):
 
         Also raises InputError for a scheduler that cannot plan at these times.
         """
-        made: Any = super().make_policy(policy)
-        own = made if isinstance(made, Planner) else Planner(made)
-        planner = own.within(self.model.moves, self.model.seconds)
+        choice: Any = super().make_policy(policy)
+        planner = choice if isinstance(choice, Planner) else Planner(choice)
+        planner = planner.within(self.model.moves, self.model.seconds)
         if planner.is_frozen and self.model.replan_s is not None:
             planner = replace(planner, replan_s=self.model.replan_s)
         elif planner.is_frozen and self.model.unknown_arrivals:

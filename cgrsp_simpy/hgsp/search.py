@@ -17,8 +17,7 @@ import numpy as np
 from cgrsp_simpy.base.checks import InputError
 from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.hgsp.instance import Instance
-from cgrsp_simpy.hgsp.rules import best_listed
-from cgrsp_simpy.hgsp.schedule import Iteration, Schedule, from_sequences
+from cgrsp_simpy.hgsp.schedule import Iteration, Schedule, best_listed, from_sequences
 
 if TYPE_CHECKING:
     from cgrsp_simpy.hgsp.descent import State

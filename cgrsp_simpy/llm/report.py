@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from math import nan
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from cgrsp_simpy.base.metric import Metric, summed
 from cgrsp_simpy.engine.claim import Claim
-from cgrsp_simpy.engine.report import Report
+from cgrsp_simpy.engine.report import NO_COLUMNS, Report
 from cgrsp_simpy.engine.run import Run
 
 PERCENTILES = (50, 90, 99)
@@ -38,9 +37,9 @@ METRICS = {
     "weighted_e2e_s": Metric("mean time from arrival to completion, by weight", "s"),
     "wait_s": Metric("mean wait for a replica", "s"),
     "goodput_pct": Metric("requests within the targets", "%", "more"),
-    "goodput_per_s": Metric("requests within the targets a second", "/s", "more"),
-    "tokens_per_s": Metric("output tokens a second", "/s", "more"),
-    "utilisation_pct": Metric("replicas at work", "%", "more"),
+    "goodput_per_s": Metric("requests within the targets per second", "/s", "more"),
+    "tokens_per_s": Metric("output tokens per second", "/s", "more"),
+    "utilisation_pct": Metric("replicas in use", "%", "more"),
 }
 """The figures of a run."""
 
@@ -48,14 +47,14 @@ METRICS = {
 class LlmReport(Report):
     """Latencies of requests, and the rates at which they are served."""
 
-    claim_columns: ClassVar[Mapping[str, str]] = {}
-    metrics: Mapping[str, Metric] = METRICS
+    claim_columns = NO_COLUMNS
+    metrics = METRICS
     shown = (
         *("ttft_s", "ttft_p99_s", "tpot_s", "tpot_p99_s", "e2e_s", "e2e_p99_s"),
         *("goodput_pct", "utilisation_pct"),
     )
     tested = ("ttft_s", "e2e_s", "weighted_e2e_s", "goodput_pct")
-    precise: ClassVar[str] = "e2e_s"
+    precise = "e2e_s"
     keeps_jobs = True
 
     def summary(self, run: Run) -> dict[str, float]:

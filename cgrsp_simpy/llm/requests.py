@@ -141,8 +141,8 @@ class Offered:
 
     def _tokens(self, rng: Generator, mean: float) -> Ints:
         variance = log(1 + self.cv**2)
-        found = rng.lognormal(log(mean) - variance / 2, variance**0.5, self.requests)
-        return np.clip(found.round(), 1, MOST_DRAWN).astype(int)
+        tokens = rng.lognormal(log(mean) - variance / 2, variance**0.5, self.requests)
+        return np.clip(tokens.round(), 1, MOST_DRAWN).astype(int)
 
 
 def read_requests(
@@ -165,15 +165,15 @@ def read_requests(
     """
     check_one_of("law of weights", weight, WEIGHTS)
     format = format or ("azure" if reading.get("columns") else None)
-    found = read_log(path, format, window=window, **reading)
-    found = found.usable("LLM requests", ("submit_s", *TOKENS), {})
-    prompt, output = (np.maximum(found[name].astype(int), 1) for name in TOKENS)
+    table = read_log(path, format, window=window, **reading)
+    table = table.usable("LLM requests", ("submit_s", *TOKENS), {})
+    prompt, output = (np.maximum(table[name].astype(int), 1) for name in TOKENS)
     return RequestList(
-        found["ready_s"] - found["ready_s"][0],
+        table["ready_s"] - table["ready_s"][0],
         prompt,
         output,
         WEIGHTS[weight](prompt),
-        name_of(found.path),
-        tuple(map(str, found.line.tolist())),
-        found.tags,
+        name_of(table.path),
+        tuple(map(str, table.line.tolist())),
+        table.tags,
     )

@@ -157,9 +157,9 @@ class StepTable:
         for row in self.rows:
             if (row.gpu, row.tensor_parallel) == (gpu, degree):
                 cells[row.phase].setdefault((row.batch, row.tokens), []).append(row.ms)
-        for phase, own in cells.items():
+        for phase, times_ms in cells.items():
             require(
-                len(own) > 0,
+                len(times_ms) > 0,
                 f"rows of phase {phase}",
                 0,
                 f"at least one for {gpu} x {degree}",
@@ -191,8 +191,8 @@ class Surface:
         self.ratios = [
             fmean(
                 time_s / max(along(tokens, self.tokens, self.times_s), self.floor_s)
-                for (own, tokens), time_s in cells.items()
-                if own == batch
+                for (size, tokens), time_s in cells.items()
+                if size == batch
             )
             for batch in self.batches
         ]

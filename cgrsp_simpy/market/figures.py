@@ -41,8 +41,8 @@ def _runs(fit: StockFit) -> list[Row]:
     return [
         {"type": fit.stock.gpu, "day": day, "from_h": hours[0]}
         | {"to_h": min(24.0, hours[-1] + step_h), "status": status}
-        for (status, day), own in groupby(keyed, key=lambda each: each[:2])
-        for hours in [[hour for _, _, hour in own]]
+        for (status, day), polls_of_run in groupby(keyed, key=lambda poll: poll[:2])
+        for hours in [[hour for _, _, hour in polls_of_run]]
         if status >= 0
     ]
 

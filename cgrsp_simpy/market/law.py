@@ -317,7 +317,7 @@ class StockSeries:
     def longest_s(self) -> float:
         """The longest time without Low stock, seconds; infinite if it is never Low."""
         low = [status == LOW for status in self.statuses]
-        turns = [place for place, own in enumerate(low) if own != low[place - 1]]
+        turns = [place for place, is_low in enumerate(low) if is_low != low[place - 1]]
         if not turns:
             return 0.0 if low[0] else inf
         ends = zip(turns, [*turns[1:], turns[0]])
@@ -326,10 +326,10 @@ class StockSeries:
 
     def changes_s(self, after_s: float, before_s: float) -> list[float]:
         """Return the times of changes between two times of the series, increasing."""
-        found, first = [], int(after_s // self.length_s)
+        times_s, first = [], int(after_s // self.length_s)
         for turn in range(first, int(before_s // self.length_s) + 1):
-            found += [turn * self.length_s + time_s for time_s in self.times_s]
-        return [time_s for time_s in found if after_s < time_s < before_s]
+            times_s += [turn * self.length_s + time_s for time_s in self.times_s]
+        return [time_s for time_s in times_s if after_s < time_s < before_s]
 
 
 one_per_type = rule(
@@ -417,15 +417,17 @@ class Market:
     @property
     def persists(self) -> bool:
         """Whether the stock of any type persists, or is replayed."""
-        own = [each.persistence_s for each in self.stock]
-        return bool(self.persistence_s or any(own) or self.series)
+        times_s = [model.persistence_s for model in self.stock]
+        return bool(self.persistence_s or any(times_s) or self.series)
 
     def holding(self, gpu: str) -> Holding:
         """Return how the stock of a type, specified by its name, persists."""
-        own = self._by_gpu.get(gpu)
-        if own is None or own.persistence_s is None:
+        model = self._by_gpu.get(gpu)
+        if model is None or model.persistence_s is None:
             return Holding(self.persistence_s)
-        return Holding(own.persistence_s, own.switch_s, own.first_share, own.every_s)
+        return Holding(
+            model.persistence_s, model.switch_s, model.first_share, model.every_s
+        )
 
     @property
     def law(self) -> Market:

@@ -93,10 +93,10 @@ class Snapshots:
     @property
     def start_h(self) -> float:
         """Hour of day at second 0; without dates, counted from the first snapshot."""
-        own = self.start
-        if own is None:
+        start = self.start
+        if start is None:
             return self.begins_s / 3600 % 24
-        return own.hour + own.minute / 60 + own.second / 3600
+        return start.hour + start.minute / 60 + start.second / 3600
 
 
 class Row(NamedTuple):
@@ -128,7 +128,9 @@ def read_market(path: str | Path) -> list[Snapshots]:
         require(bool(rows), "snapshots", 0, "at least one")
         first = min(rows, key=lambda row: seconds_between(rows[0], row))
         by_type = grouped(rows, attrgetter("gpu"))
-        return [_series(gpu, own, first) for gpu, own in by_type.items()]
+        return [
+            _series(gpu, rows_of_type, first) for gpu, rows_of_type in by_type.items()
+        ]
 
 
 def rows_of(path: Path, file: TextIO) -> list[Row]:
@@ -196,9 +198,11 @@ def _of_json(path: Path, file: TextIO) -> Iterable[Row]:
     if isinstance(whole, dict) and "timestamp" not in whole:
         return _of_trace(path, whole)
     lines = [
-        (line, each) for line, each in enumerate(text.splitlines(), 1) if each.strip()
+        (line, text_of_line)
+        for line, text_of_line in enumerate(text.splitlines(), 1)
+        if text_of_line.strip()
     ]
-    return [_tracked(line, each) for line, each in lines]
+    return [_tracked(line, text_of_line) for line, text_of_line in lines]
 
 
 def _of_trace(path: Path, trace: dict[str, Any]) -> list[Row]:
@@ -248,11 +252,11 @@ def _of_prices(path: Path, entries: Iterable[tuple[int, Any]]) -> list[Row]:
 def _tracked(line: int, text: str) -> Row:
     """Parse a line of the GPU price tracker."""
     try:
-        found = json.loads(text)
-        offers, prices = found["availability"], found["price_stats"]
-        gpu = f"{found['gpu_type']} {found['socket_type']}"
+        snapshot = json.loads(text)
+        offers, prices = snapshot["availability"], snapshot["price_stats"]
+        gpu = f"{snapshot['gpu_type']} {snapshot['socket_type']}"
         numbers = [offers["high"], offers["medium"], offers["low"]]
-        (moment, has), price = zoned(found["timestamp"]), prices["median"]
+        (moment, has), price = zoned(snapshot["timestamp"]), prices["median"]
     except json.JSONDecodeError as error:
         raise InputError(f"line {line}: not JSON ({error.msg})") from None
     except KeyError as error:
@@ -302,12 +306,12 @@ def _of_table(path: Path, names: list[str], table: LogRows) -> Iterable[Row]:
         )
     for line, cells in table:
         if isinstance(cells, str) or len(cells) != len(names):
-            told = (
+            fault = (
                 cells
                 if isinstance(cells, str)
                 else f"{len(cells)} cells, not {len(names)}"
             )
-            raise InputError(f"line {line}: {told}")
+            raise InputError(f"line {line}: {fault}")
         yield _listed(
             line, dict(zip(names, (cell.strip() for cell in cells))), name_of(path)
         )
@@ -338,8 +342,8 @@ def _moment(line: int, text: str) -> tuple[datetime | float, bool]:
     """Parse a date, or seconds; also return whether the date has a zone."""
     seconds = tried(float, text)
     if seconds is None:
-        told = f"line {line}: time(={text!r}) must be seconds, or a timestamp"
-        return read_as(zoned, text, told)
+        message = f"line {line}: time(={text!r}) must be seconds, or a timestamp"
+        return read_as(zoned, text, message)
     check_number(f"line {line}: time", seconds, least=0)
     return seconds, False
 
@@ -397,12 +401,14 @@ class Series:
         )
         for poll in np.flatnonzero(~(np.isfinite(prices) & (prices >= 0)))[:1]:
             check_number(f"price of poll {poll}", float(prices[poll]), least=0)
-        turns, moves = (np.flatnonzero(np.diff(each)) + 1 for each in (polled, prices))
+        turns, moves = (
+            np.flatnonzero(np.diff(column)) + 1 for column in (polled, prices)
+        )
         listed = (
             (poll, float(prices[poll])) for poll in [0, *moves.tolist()] if len(prices)
         )
-        own = steps, bool(polled[0]), tuple(turns.tolist())
-        return cls(name, step_s, *own, tuple(listed), kept)
+        shape = steps, bool(polled[0]), tuple(turns.tolist())
+        return cls(name, step_s, *shape, tuple(listed), kept)
 
     @property
     def length_s(self) -> int:
@@ -424,7 +430,7 @@ class Series:
     def first(self, steps: int) -> Series:
         """Return the series of the first polls only."""
         changes = tuple(change for change in self.changes if change < steps)
-        prices = tuple(each for each in self.prices if each[0] < steps)
+        prices = tuple(pair for pair in self.prices if pair[0] < steps)
         return replace(self, steps=steps, changes=changes, prices=prices)
 
     def runs_s(self, up: bool) -> Floats:
@@ -434,10 +440,10 @@ class Series:
 
     def ended(self, up: bool) -> Bools:
         """Return which runs of `runs_s` end within the series, shape (runs,)."""
-        found = np.ones(len(self.runs_s(up)), bool)
+        answer = np.ones(len(self.runs_s(up)), bool)
         if up == (self.up != (len(self.changes) % 2 == 1)):
-            found[-1] = False
-        return found
+            answer[-1] = False
+        return answer
 
 
 @checked

@@ -73,8 +73,8 @@ class Zone:
     @property
     def region(self) -> str:
         """Region of a zone such as us-east-1f or us-central1-a, or the zone's name."""
-        found = re.match(r"([a-z]+-[a-z]+-?\d+)-?[a-z](_|$)", self.name)
-        return found[1] if found else self.name
+        matched = re.match(r"([a-z]+-[a-z]+-?\d+)-?[a-z](_|$)", self.name)
+        return matched[1] if matched else self.name
 
     def usd(self, from_s: float, to_s: float) -> float:
         """Return the cost of an instance between two times, USD."""
@@ -114,7 +114,7 @@ class Traces:
         )
 
     def __str__(self) -> str:
-        return ", ".join(each.name for each in self.series)
+        return ", ".join(series.name for series in self.series)
 
     @property
     def zones(self) -> int:
@@ -129,12 +129,12 @@ class Traces:
     @property
     def step_s(self) -> int:
         """Time between polls, seconds: greatest common divisor of the series' steps."""
-        return math.gcd(*(each.step_s for each in self.all_series))
+        return math.gcd(*(series.step_s for series in self.all_series))
 
     @property
     def steps(self) -> int:
         """Number of polls of the shortest series."""
-        return min(each.length_s for each in self.all_series) // self.step_s
+        return min(series.length_s for series in self.all_series) // self.step_s
 
     @property
     def before(self) -> int:
@@ -152,7 +152,7 @@ class Traces:
                 later_s / HOUR_S,
                 length_s / HOUR_S,
             )
-        if len({each.length_s for each in self.all_series}) > 1:
+        if len({series.length_s for series in self.all_series}) > 1:
             log.warning("%s: series of different length, cut to the shortest", self)
 
     def draw(self, zones: int, length_s: float, seed: int) -> tuple[Zone, ...]:
@@ -166,7 +166,7 @@ class Traces:
         polls = self.before + (start + np.arange(wanted)) % later
         seen = self.before + start if wanted <= later else self.before
         chosen = *self.series[:zones], *self.all_series[self.zones :]
-        return tuple(_zone(each, polls, self.step_s, seen) for each in chosen)
+        return tuple(_zone(series, polls, self.step_s, seen) for series in chosen)
 
 
 def read_traces(
@@ -183,12 +183,12 @@ def read_traces(
     series before every run. on_demand: file with one series, the availability on
     demand. Raises InputError for an invalid file, or files that do not match.
     """
-    found = [series for path in paths for series in read_zones(path, needed)]
+    zones = [series for path in paths for series in read_zones(path, needed)]
     dear = read_zones(on_demand, needed) if on_demand else [None]
     require(
         len(dear) == 1, "on_demand", on_demand, f"a file of one series, not {len(dear)}"
     )
-    return Traces(tuple(found), history, dear[0])
+    return Traces(tuple(zones), history, dear[0])
 
 
 @checked
@@ -207,15 +207,17 @@ def _providers(lines: Sequence[str], needed: int) -> list[Series]:
 
     Polls are at the median step. Up: enough offers are listed; price: the lowest.
     """
-    times_s, found = list[float](), list[dict[str, Any]]()
+    times_s, polls_of_offers = list[float](), list[dict[str, Any]]()
     for line, text in enumerate(lines, 1):
         try:
-            told = json.loads(text)
-            times_s.append(zoned(told["timestamp"])[0].replace(tzinfo=UTC).timestamp())
-            found.append(
+            content = json.loads(text)
+            times_s.append(
+                zoned(content["timestamp"])[0].replace(tzinfo=UTC).timestamp()
+            )
+            polls_of_offers.append(
                 {
-                    name: (own["count"], own["min"])
-                    for name, own in told["by_provider"].items()
+                    name: (offer["count"], offer["min"])
+                    for name, offer in content["by_provider"].items()
                 }
             )
         except (
@@ -228,7 +230,7 @@ def _providers(lines: Sequence[str], needed: int) -> list[Series]:
             raise InputError(
                 f"line {line}: does not have the format ({error})"
             ) from None
-        for count, price in found[-1].values():
+        for count, price in polls_of_offers[-1].values():
             check_whole(f"line {line}: count", count, least=0)
             check_number(f"line {line}: min", price, least=0)
     steps_s = np.diff(times_s)
@@ -242,10 +244,15 @@ def _providers(lines: Sequence[str], needed: int) -> list[Series]:
     polls = np.arange(times_s[0], times_s[-1], step_s)
     last = np.searchsorted(times_s, polls, "right") - 1
     series = list[Series]()
-    for name in sorted({name for each in found for name in each}):
-        usd = next(each[name][1] for each in found if name in each)
-        prices = [usd := each[name][1] if name in each else usd for each in found]
-        up = np.array([each.get(name, (0, 0))[0] >= needed for each in found])
+    for name in sorted({name for offers in polls_of_offers for name in offers}):
+        usd = next(offers[name][1] for offers in polls_of_offers if name in offers)
+        prices = [
+            usd := offers[name][1] if name in offers else usd
+            for offers in polls_of_offers
+        ]
+        up = np.array(
+            [offers.get(name, (0, 0))[0] >= needed for offers in polls_of_offers]
+        )
         series.append(
             Series.of(name, step_s, up[last], np.array(prices)[last], kept=True)
         )
@@ -306,8 +313,8 @@ class TwoState:
 def _zone(series: Series, polls: Ints, step_s: int, seen: int) -> Zone:
     """Return a zone from a run's polls, `step_s` apart, and the polls before `seen`."""
     finer, first = series.step_s // step_s, int(polls[0])
-    own = polls // finer
-    status = series.status[own]
+    numbers = polls // finer
+    status = series.status[numbers]
     changes = (np.flatnonzero(status[1:] != status[:-1]) + 1).tolist()
     earlier: Sequence[int] = [
         change for change in series.changes if change * finer <= first
@@ -316,7 +323,7 @@ def _zone(series: Series, polls: Ints, step_s: int, seen: int) -> Zone:
     prices: list[Price] = []
     if series.prices:
         at, usd_per_h = np.array(series.prices).T
-        now = usd_per_h[np.searchsorted(at, own, "right") - 1]
+        now = usd_per_h[np.searchsorted(at, numbers, "right") - 1]
         moves = [0, *(np.flatnonzero(np.diff(now)) + 1).tolist()]
         prices = [Price(float(poll * step_s), float(now[poll])) for poll in moves]
     return Zone(

@@ -66,6 +66,8 @@ CONSTANT = ("slots", "offered_load", "dearest_usd_per_h")
 ROOM, SEEN = 1024, 4096
 # terms that the loop supports
 BILLS = ("warm_s", "billed_from", "minimum_s", "increment_s")
+# columns of a row after the record
+PAID = "warm_starts provisioning_usd idle_usd rounding_usd".split()
 NEEDED = 'it needs numba, the extra fast: pip install ".[fast]" in a clone'
 LOOK_AHEAD_S = 86400.0  # the stock is drawn so far in advance
 

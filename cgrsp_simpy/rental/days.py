@@ -64,14 +64,11 @@ def day(
         deadlines=DeadlineClasses(tight_fraction),
     )
     market = Market(clock_of(clock, workload), persistence_s=persistence_s, sight=sight)
-    own = {each.name for each in fields(kind)} - {
-        each.name for each in fields(Scenario)
-    }
-    for each in more:
-        known = [*inspect.signature(day).parameters, *sorted(own)]
-        check_one_of(
-            "parameter of a day", each, [item for item in known if item != "more"]
-        )
+    usual = {item.name for item in fields(Scenario)}
+    added = [item.name for item in fields(kind) if item.name not in usual]
+    known = [name for name in inspect.signature(day).parameters if name != "more"]
+    for parameter in more:
+        check_one_of("parameter of a day", parameter, [*known, *sorted(added)])
     fleet = _fleet(slots, gpus, free_types)
     return kind(name, workload, market=market, terms=terms or Terms(), **fleet, **more)
 

@@ -20,8 +20,7 @@ from cgrsp_simpy.engine.simulation import Simulation
 from cgrsp_simpy.market.gpu import GpuType
 from cgrsp_simpy.market.law import HIGH, LOW, Clock, Status
 from cgrsp_simpy.market.stock import DAY_S, Stock
-from cgrsp_simpy.rental.arrivals import ArrivalRates
-from cgrsp_simpy.rental.job import Draws, Job, Met
+from cgrsp_simpy.rental.job import ArrivalRates, Draws, Job, Met
 from cgrsp_simpy.rental.record import Totals
 from cgrsp_simpy.rental.terms import PARTS, rounding_s
 from cgrsp_simpy.rental.view import SlotView, View

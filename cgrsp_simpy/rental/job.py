@@ -1,13 +1,14 @@
-"""Jobs as their submitters describe them, deadline classes, draws, service times."""
+"""Jobs: arrival rates, deadline classes, hidden draws, and service times."""
 
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from statistics import NormalDist
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.random import Generator
@@ -17,15 +18,19 @@ from cgrsp_simpy.base.parameters import (
     Count,
     Entries,
     Fraction,
+    Hour,
     NotNegative,
     Positive,
     Shares,
     Whole,
+    as_tuple,
     declared,
     parameter,
+    prepared,
     rule,
     validated,
 )
+from cgrsp_simpy.market.law import CLOCKS
 
 TWO = ("tight", "loose")  # the classes of the thesis
 
@@ -157,10 +162,10 @@ class ClassColumns:
 
     def __init__(self, deadlines: Deadlines) -> None:
         classes = classes_of(deadlines)
-        self.window_s = np.array([each.window_s for each in classes], float)
-        self.tight = np.array([each.tight for each in classes], bool)
-        self.weight = np.array([each.weight for each in classes], float)
-        self._thresholds = np.cumsum([each.share for each in classes])[:-1]
+        self.window_s = np.array([part.window_s for part in classes], float)
+        self.tight = np.array([part.tight for part in classes], bool)
+        self.weight = np.array([part.weight for part in classes], float)
+        self._thresholds = np.cumsum([part.share for part in classes])[:-1]
 
     def drawn(self, uniforms: np.ndarray) -> np.ndarray:
         """Return the class indices that correspond to uniform variates on [0, 1)."""
@@ -213,9 +218,9 @@ class Job(_Described):
         deadline_class: int | None = None,
     ) -> Job:
         """Create a single job; workloads create theirs from columns."""
-        own = int(not tight) if deadline_class is None else deadline_class
+        index = int(not tight) if deadline_class is None else deadline_class
         return super().__new__(
-            cls, id, submit_s, deadline_s, complexity, tight, gpus, weight, own
+            cls, id, submit_s, deadline_s, complexity, tight, gpus, weight, index
         )
 
 
@@ -311,3 +316,85 @@ class Service:
             return surely if chance <= 0.0 else 0.0
         z = -normal.inv_cdf(chance)
         return max(surely, math.exp(sigma * z - 0.5 * sigma**2))
+
+
+Day = Literal[
+    "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"
+]
+WEEK = get_args(Day)
+"""Days of the week, in order."""
+HOURS = 24
+
+
+def _days(per_h: Any) -> Any:
+    rates = as_tuple(per_h)
+    one_day = isinstance(rates, tuple) and all(
+        isinstance(rate, (int, float)) for rate in rates
+    )
+    return (rates,) if one_day else rates
+
+
+Rates = Annotated[
+    Entries[Entries[NotNegative]],
+    rule(
+        "24 numbers, one per hour, or 7 lists of 24, one per day of the week",
+        lambda days: [len(day) for day in days] in ([HOURS], [HOURS] * len(WEEK)),
+        lambda days: [len(day) for day in days],
+    ),
+    rule("above 0 in at least one hour", lambda days: any(map(any, days))),
+    prepared(_days),
+]
+
+
+@declared()
+class ArrivalRates:
+    """Hourly rates of a Poisson process, which repeat every day or week."""
+
+    per_h: Rates = parameter(
+        "Jobs per hour, each >= 0 and at least one above 0: 24 numbers from"
+        " midnight, for every day; or 7 lists of 24, from Monday. Stored as a"
+        " tuple of 1 or 7 tuples."
+    )
+    start_h: Hour = parameter(
+        "Hour of day at simulated time 0, from 0 to below 24. It must equal that"
+        " of the market's clock; the calibrated clock starts at 8.",
+        default=CLOCKS["calibrated"].start_h,
+    )
+    start_day: Day = parameter("Day of the week at simulated time 0.", default=WEEK[0])
+
+    @property
+    def mean_per_s(self) -> float:
+        """Mean rate over a whole day or week, in jobs per second."""
+        rates = [rate for day in self.per_h for rate in day]
+        return math.fsum(rates) / len(rates) / 3600.0
+
+    def at(self, time_s: float) -> float:
+        """Return the arrival rate at a simulated time, in jobs per second."""
+        day, hour = divmod(int(self._start() + time_s / 3600.0), HOURS)
+        return self.per_h[day % len(self.per_h)][hour] / 3600.0
+
+    def times_s(self, expected: np.ndarray) -> np.ndarray:
+        """Return the times at which the expected number of arrivals reaches each value.
+
+        expected: increasing numbers of jobs. The inverse of the cumulative rate
+        transforms a Poisson process of rate 1 into one with these rates (E. Çinlar,
+        Introduction to Stochastic Processes, 1975, Section 4.7).
+        """
+        rates = np.array(self.per_h).ravel()
+        # jobs since the start of the period
+        until = np.concatenate([[0.0], np.cumsum(rates)])
+        start = self._start() % len(rates)
+        first = until[int(start)] + rates[int(start)] * (start % 1)
+        periods, rest = np.divmod(first + expected, until[-1])
+        hour = np.searchsorted(until, rest, side="right") - 1  # one in which jobs come
+        hours = periods * len(rates) + hour + (rest - until[hour]) / rates[hour] - start
+        return np.asarray(np.maximum.accumulate(np.maximum(hours, 0.0)) * 3600.0)
+
+    def later(self, time_s: float) -> ArrivalRates:
+        """Return the same rates with time 0 moved to a later simulated time."""
+        day, hour = divmod(self._start() + time_s / 3600.0, HOURS)
+        return replace(self, start_h=hour, start_day=WEEK[int(day) % len(WEEK)])
+
+    def _start(self) -> float:
+        """Return the hours from Monday 0:00 to simulated time 0."""
+        return WEEK.index(self.start_day) * HOURS + self.start_h

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any, ClassVar, cast
+from typing import Any, cast
 
 import numpy as np
 
 from cgrsp_simpy.base.checks import check_one_of
-from cgrsp_simpy.base.metric import Metric, summed
+from cgrsp_simpy.base.metric import summed
 from cgrsp_simpy.base.timeline import Bands, Choice, Reasons, Timeline
 from cgrsp_simpy.engine.claim import Claim
-from cgrsp_simpy.engine.report import Report, columns_of, rows_of
+from cgrsp_simpy.engine.report import NO_COLUMNS, Report, columns_of, rows_of
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.logs import Tags
 from cgrsp_simpy.market.gpu import GpuType
@@ -45,8 +45,8 @@ from cgrsp_simpy.rental.view import Assignment, SlotView, View
 class RentalReport(Report):
     """Metrics for the scenario's deadline classes and terms of renting."""
 
-    claim_columns: ClassVar[Mapping[str, str]] = {}
-    metrics: Mapping[str, Metric] = METRICS
+    claim_columns = NO_COLUMNS
+    metrics = METRICS
     shown = (
         "wait_min",
         "miss_pct",
@@ -58,7 +58,7 @@ class RentalReport(Report):
         "miss_gap_pct",
     )
     tested = ("wait_min", "miss_pct", "tardiness_min", "cost_usd")
-    precise: ClassVar[str] = "wait_min"
+    precise = "wait_min"
 
     def __init__(self, model: Any) -> None:
         super().__init__(model)
@@ -124,7 +124,7 @@ class RentalReport(Report):
         slots: indices of all slots of the job, as a string separated by spaces.
         """
         columns, names = columns_of(run), {"status": STATUS_NAMES}
-        names["deadline_class"] = [each.name for each in self.model.workload.classes]
+        names["deadline_class"] = [part.name for part in self.model.workload.classes]
         names["gpu"] = [gpu.name for gpu in self.model.gpus]
         for name, texts in names.items():
             columns[name] = [texts[index] for index in columns[name].tolist()]
@@ -140,7 +140,7 @@ class RentalReport(Report):
         column, first, names = KINDS[by]
         if by == "class":
             classes = self.model.workload.classes
-            names = tuple(f"{each.name} deadline" for each in classes)
+            names = tuple(f"{part.name} deadline" for part in classes)
         values, last = run.jobs[column].astype(int) - first, len(names) - 1
         if values.max(initial=0) > last:
             names = (*names[:-1], f"{names[-1]} and more")
@@ -238,7 +238,7 @@ class TracingPolicy(ListPolicy):
     def __call__(self, view: View) -> list[Assignment]:
         order, self._offers = self.order, {}
         if isinstance(order, Tiers | Index):
-            ranked = [(job.id, said) for job, said in order.ranked(view, RANKED)]
+            ranked = [(job.id, reason) for job, reason in order.ranked(view, RANKED)]
         else:
             ranked = [(job.id, "") for job in view.first(RANKED)]
         kept = int(self.reserve(view)) if self.reserve else 0
@@ -247,15 +247,15 @@ class TracingPolicy(ListPolicy):
 
     def _told(self, view: View, job: Job, offers: Sequence[SlotView]) -> SlotView:
         """Return the rule's choice, and then describe it, since a rule may draw."""
-        rule, said = self._rule, list[str]()
+        rule, texts = self._rule, list[str]()
         best = rule(view, job, offers)
         for offer in (best, *(offer for offer in offers if offer is not best)):
-            said.append(
+            texts.append(
                 rule.said(view, job, offer)
                 if isinstance(rule, Score)
                 else offer.gpu.name
             )
-        self._offers[job.id] = said
+        self._offers[job.id] = texts
         return best
 
 

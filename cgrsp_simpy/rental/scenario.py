@@ -133,7 +133,7 @@ class RentalSubject(Subject):
 
 
 def _are_types(slots: Any) -> bool:
-    return isinstance(slots, tuple) and all(isinstance(each, GpuType) for each in slots)
+    return isinstance(slots, tuple) and all(isinstance(slot, GpuType) for slot in slots)
 
 
 THESIS_TERMS = Terms()

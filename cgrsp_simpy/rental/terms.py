@@ -23,7 +23,7 @@ from cgrsp_simpy.base.parameters import (
     rule,
 )
 from cgrsp_simpy.market.law import Market, one_per_type
-from cgrsp_simpy.rental.arrivals import HOURS
+from cgrsp_simpy.rental.job import HOURS
 
 DAY_H = 24
 HOUR_S = 3600.0
@@ -264,8 +264,8 @@ class Terms:
 
     def preemptions_per_h(self, gpu: str) -> tuple[float, ...]:
         """Return the preemptions per hour of a type, for each hour of the day."""
-        own = [each.by_hour for each in self.preemption if each.gpu == gpu]
-        return own[0] if own else (self.preemption_per_h,) * HOURS
+        rates = [part.by_hour for part in self.preemption if part.gpu == gpu]
+        return rates[0] if rates else (self.preemption_per_h,) * HOURS
 
     def check_against(
         self, market: Market, gpus: Sequence[str], longest_s: float
@@ -289,16 +289,16 @@ class Terms:
         # until work is saved
         need_s = self.restart_s + whole_s + self.checkpoint_cost_s
         most = MOST_LIVES * 3600.0 / need_s
-        told = f"because a job needs {need_s:g} s without a preemption"
+        reason = f"because a job needs {need_s:g} s without a preemption"
         for gpu in gpus:
             per_h = max(self.preemptions_per_h(gpu))
             require(
                 per_h <= most,
                 f"preemptions of {gpu} per hour",
                 per_h,
-                f"at most {most:g}, {told}",
+                f"at most {most:g}, {reason}",
             )
-        series = {each.gpu: each for each in market.series}
+        series = {part.gpu: part for part in market.series}
         for gpu in gpus if self.taken_when_low else ():
             if gpu in series:
                 name = f"longest seconds without Low stock of {gpu}"
@@ -313,13 +313,15 @@ class Terms:
                     gpu,
                     "omitted if the stock of a type does not persist",
                 )
-            require(stays_s >= least_s, name, stays_s, f"at least {least_s:g}, {told}")
+            require(
+                stays_s >= least_s, name, stays_s, f"at least {least_s:g}, {reason}"
+            )
 
     @property
     def preemptible(self) -> bool:
         """Whether instances can be preempted."""
         by_rate = self.preemption_per_h > 0 or any(
-            any(each.by_hour) for each in self.preemption
+            any(part.by_hour) for part in self.preemption
         )
         return by_rate or self.taken_when_low
 
@@ -346,11 +348,11 @@ class Terms:
             "wasted": self.preemptible or restarts,
             "rounding": self.minimum_s > 0 or self.increment_s > 0,
         }
-        found = {name: metric for name, (has, metric) in every.items() if has}
+        columns = {name: metric for name, (has, metric) in every.items() if has}
         parts = [
             part for part in PARTS if any(costs.values()) and costs.get(part, True)
         ]
-        return found | {
+        return columns | {
             f"{part}_usd": Metric(f"cost of {PARTS[part]}", "USD") for part in parts
         }
 

@@ -178,4 +178,4 @@ def _deadlines(table: dict[str, Any], names: list[str]) -> Deadlines:
 def _made(
     kind: type[Part], table: dict[str, Any], key: str, where: str = ""
 ) -> tuple[Part, ...]:
-    return tuple(make(kind, each, f"[[{where}{key}]]") for each in entries(table, key))
+    return tuple(make(kind, item, f"[[{where}{key}]]") for item in entries(table, key))

@@ -22,8 +22,7 @@ from cgrsp_simpy.engine.view import SealedDict, SealedList, read_only
 from cgrsp_simpy.market.gpu import GpuType
 from cgrsp_simpy.market.law import Market, Status
 from cgrsp_simpy.market.stock import Stock
-from cgrsp_simpy.rental.arrivals import ArrivalRates
-from cgrsp_simpy.rental.job import DeadlineClass, Job
+from cgrsp_simpy.rental.job import ArrivalRates, DeadlineClass, Job
 from cgrsp_simpy.rental.terms import Terms
 
 _ID = attrgetter("id")
@@ -98,8 +97,8 @@ class JobClasses(dict[tuple[int, bool, float], JobClass]):
     """Job classes by (complexity, tight, weight); each is created on first access."""
 
     def __missing__(self, key: tuple[int, bool, float]) -> JobClass:
-        made = self[key] = JobClass(*key, SealedList(), SealedList())
-        return made
+        job_class = self[key] = JobClass(*key, SealedList(), SealedList())
+        return job_class
 
 
 def _least_by_level(gpus: Iterable[GpuType]) -> tuple[float, ...]:
@@ -133,7 +132,7 @@ class OperatorKnowledge:
     @property
     def tight_fraction(self) -> float:
         """Share of jobs whose class is marked tight."""
-        return summed(each.share for each in self.classes if each.tight)
+        return summed(part.share for part in self.classes if part.tight)
 
     @cached_property
     def types(self) -> Mapping[GpuType, int]:
@@ -345,7 +344,7 @@ class View:
             return self._as_each_type(self._first(mask)) if mask else []
         if not mask & (mask - 1):  # at most one is idle
             return [slots[mask.bit_length() - 1]] if mask else []
-        alike = [own for kind in self._kinds.values() if (own := mask & kind)]
+        alike = [idle for kind in self._kinds.values() if (idle := mask & kind)]
         return [slots[index] for index in sorted(map(self._first, alike))]
 
     def offers_after(
@@ -356,7 +355,7 @@ class View:
         later = self._run.ledger.mask & self._after(index)
         if self._choices:
             return self._as_each_type(self._first(later)) if later else []
-        left = [each.index for each in offers if each.index != index]
+        left = [offer.index for offer in offers if offer.index != index]
         if alike := later & self._kinds[self._slots[index].gpu]:
             left.append(self._first(alike))
         return [self._slots[index] for index in sorted(left)]

@@ -34,11 +34,14 @@ from cgrsp_simpy.base.parameters import (
 from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.logs import NO_TIME, Log, Reading, Tags
 from cgrsp_simpy.logs import read_log as read_table
-from cgrsp_simpy.rental.arrivals import HOURS, WEEK, ArrivalRates, Day
 from cgrsp_simpy.rental.job import (
+    HOURS,
     TWO,
+    WEEK,
+    ArrivalRates,
     CheckedDeadlines,
     ClassColumns,
+    Day,
     DeadlineClass,
     DeadlineClasses,
     Deadlines,
@@ -140,12 +143,12 @@ class Drawn:
         submit_s, jobs, draws = zip(*self._jobs)
         columns = [np.array(column) for column in zip(*jobs)]
         measured = isinstance(workload, LoggedWorkload)
-        factors = [each.service for each in draws] if measured else None
+        factors = [values.service for values in draws] if measured else None
         luck = _Luck(seed, service).take(columns[3], factors)
-        made = Drawn(*self._what)
-        made.columns = [(*columns, *luck)]
-        made._jobs = list(zip(submit_s, jobs, _made(Draws, luck)))
-        return made
+        copy = Drawn(*self._what)
+        copy.columns = [(*columns, *luck)]
+        copy._jobs = list(zip(submit_s, jobs, _made(Draws, luck)))
+        return copy
 
 
 def _made(kind: type[T], columns: Columns) -> Iterator[T]:
@@ -163,9 +166,12 @@ class _OfColumns:
 
     def generate(self, seed: int, service: Service) -> Iterator[tuple[Job, Draws]]:
         """Yield the jobs in order of submission, each with its draws."""
-        own = len(Job._fields)
+        fields_of_job = len(Job._fields)
         for columns in self.columns(seed, service):
-            yield from zip(_made(Job, columns[:own]), _made(Draws, columns[own:]))
+            yield from zip(
+                _made(Job, columns[:fields_of_job]),
+                _made(Draws, columns[fields_of_job:]),
+            )
 
 
 Submissions = Callable[[int], np.ndarray]
@@ -220,16 +226,16 @@ class _DrawnJobs(_OfColumns):
     @property
     def mix(self) -> tuple[float, ...]:
         """Share of jobs by complexity."""
-        if all(each.complexity_mix is None for each in self.classes):
+        if all(part.complexity_mix is None for part in self.classes):
             return self.complexity_mix
         return tuple(
-            np.dot([each.share for each in self.classes], self._mixes()).tolist()
+            np.dot([part.share for part in self.classes], self._mixes()).tolist()
         )
 
     def _mixes(self) -> np.ndarray:
         """Return the complexity mixes of the classes, shape (classes, levels)."""
         return np.array(
-            [each.complexity_mix or self.complexity_mix for each in self.classes]
+            [part.complexity_mix or self.complexity_mix for part in self.classes]
         )
 
     @property
@@ -241,21 +247,21 @@ class _DrawnJobs(_OfColumns):
         raise NotImplementedError
 
     def columns(self, seed: int, service: Service) -> Iterator[Columns]:
-        submissions, own = self._submissions(seed), ClassColumns(self.deadlines)
+        submissions, classes = self._submissions(seed), ClassColumns(self.deadlines)
         complexities, deadlines = stream(seed, "complexity"), stream(seed, "deadlines")
         thresholds = np.cumsum(self._mixes(), axis=1)[:, :-1]
         luck = _Luck(seed, service)
         for first in range(0, self.jobs, CHUNK):
             number = min(CHUNK, self.jobs - first)
             submit = submissions(number)
-            kind = own.drawn(deadlines.random(number))
+            kind = classes.drawn(deadlines.random(number))
             variates, complexity = complexities.random(number), np.ones(number, int)
             for threshold in thresholds.T:
                 complexity += threshold[kind] <= variates
             ids, gpus = np.arange(first, first + number), np.ones(number, int)
-            due = submit + own.window_s[kind]
-            tight = own.tight[kind]
-            weight = own.weight[kind]
+            due = submit + classes.window_s[kind]
+            tight = classes.tight[kind]
+            weight = classes.weight[kind]
             jobs = ids, submit, due, complexity, tight, gpus, weight, kind
             yield *jobs, *luck.take(complexity)
 
@@ -544,12 +550,12 @@ class LoggedWorkload(_OfColumns):
         weighted = any(weight != 1 for weight in self.weight)
         return tuple(
             replace(
-                each,
-                share=float(np.where(known < 0, each.share, known == index).mean()),
-                window_s=None if own_deadlines else each.window_s,
-                weight=None if weighted else each.weight,
+                part,
+                share=float(np.where(known < 0, part.share, known == index).mean()),
+                window_s=None if own_deadlines else part.window_s,
+                weight=None if weighted else part.weight,
             )
-            for index, each in enumerate(classes_of(self.deadlines))
+            for index, part in enumerate(classes_of(self.deadlines))
         )
 
     @property
@@ -572,20 +578,24 @@ class LoggedWorkload(_OfColumns):
         return np.where((named < 0) & ~np.isnan(window_s), by_window, named)
 
     def columns(self, seed: int, service: Service) -> Iterator[Columns]:
-        own, means = ClassColumns(self.deadlines), np.asarray(self.mean_service_s())
+        classes, means = ClassColumns(self.deadlines), np.asarray(self.mean_service_s())
         deadlines, luck = stream(seed, "deadlines"), _Luck(seed, service)
         for first in range(0, self.jobs, CHUNK):
             part = slice(first, min(first + CHUNK, self.jobs))
             submit = np.asarray(self.submit_s[part])
-            given = np.asarray(self.deadline_s[part])
+            deadline_s = np.asarray(self.deadline_s[part])
             complexity = np.asarray(self.complexity[part])
             known = self._known_class(part)
-            kind = np.where(known < 0, own.drawn(deadlines.random(len(submit))), known)
-            due = np.where(np.isnan(given), submit + own.window_s[kind], given)
-            weight = np.asarray(self.weight[part], float) * own.weight[kind]
+            kind = np.where(
+                known < 0, classes.drawn(deadlines.random(len(submit))), known
+            )
+            due = np.where(
+                np.isnan(deadline_s), submit + classes.window_s[kind], deadline_s
+            )
+            weight = np.asarray(self.weight[part], float) * classes.weight[kind]
             factors = np.asarray(self.service_s[part]) / means[complexity - 1]
             ids, gpus = np.arange(part.start, part.stop), np.asarray(self.gpus[part])
-            jobs = ids, submit, due, complexity, own.tight[kind], gpus, weight, kind
+            jobs = ids, submit, due, complexity, classes.tight[kind], gpus, weight, kind
             yield *jobs, *luck.take(complexity, factors)
 
 
@@ -616,7 +626,7 @@ def read_log(
         ("submit_s", "service_s"),
         {"no GPU": lambda rows: np.asarray(rows.get("gpus", 1) == 0), **NO_TIME},
     )
-    given = {"window": window, **reading, "class_column": class_column}
+    arguments = {"window": window, **reading, "class_column": class_column}
     origin = {"trace": str(log.path.resolve()), "format": log.format, "strict": False}
     start = log.start
     return LoggedWorkload(
@@ -631,7 +641,10 @@ def read_log(
             if start is None
             else start.hour + start.minute / 60 + start.second / 3600
         ),
-        origin={**origin, **{name: value for name, value in given.items() if value}},
+        origin={
+            **origin,
+            **{name: value for name, value in arguments.items() if value},
+        },
         tags=log.tags,
         deadline_class=(
             () if class_column is None else _classes(log, class_column, deadlines)
@@ -642,7 +655,7 @@ def read_log(
 
 def _classes(log: Log, column: str, deadlines: Deadlines) -> tuple[int, ...]:
     """Return the index of each job's class, -1 if the cell is empty."""
-    names = [each.name for each in classes_of(deadlines)]
+    names = [part.name for part in classes_of(deadlines)]
     if column not in log.tags:
         raise InputError(
             f"{log.path}: line 1: there is no column {column} (columns:"

@@ -2,37 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from math import nan
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 from cgrsp_simpy.base.metric import Metric, summed
 from cgrsp_simpy.base.timeline import Timeline
 from cgrsp_simpy.engine.claim import Claim
-from cgrsp_simpy.engine.report import Report
+from cgrsp_simpy.engine.report import NO_COLUMNS, Report
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.market.zones import HOUR_S
 from cgrsp_simpy.spot.job import Job, Stay
 from cgrsp_simpy.spot.optimum import Market
 
-LATE_S = 1e-3  # who ends later than the deadline by less is in time: sums of doubles
+LATE_S = 1e-3  # a smaller lateness counts as none, since times are sums of doubles
 
 METRICS = {
     "cost_usd": Metric("cost", "USD"),
-    "cost_pct": Metric("cost, of on demand only", "%"),
-    "saving_pct": Metric("saving, of the omniscient optimum's", "%", "more"),
+    "cost_pct": Metric("cost, relative to on demand only", "%"),
+    "saving_pct": Metric(
+        "saving, relative to that of the omniscient optimum", "%", "more"
+    ),
     "missed": Metric("deadlines missed"),
     "finish_h": Metric("end of the job", "h", ""),
     "restarts": Metric("restarts"),
-    "taken": Metric("instances taken away"),
+    "taken": Metric("preempted instances"),
     "spot_h": Metric("time on spot", "h", ""),
     "on_demand_h": Metric("time on demand", "h", ""),
     "idle_h": Metric("time without an instance", "h", ""),
-    "lost_h": Metric("computing lost", "h"),
-    "spot_usd": Metric("rent in zones", "USD", ""),
-    "on_demand_usd": Metric("rent on demand", "USD", ""),
-    "transfer_usd": Metric("moving the checkpoint", "USD", ""),
-    "storage_usd": Metric("keeping the checkpoint", "USD", ""),
+    "lost_h": Metric("lost computing time", "h"),
+    "spot_usd": Metric("rent of spot instances", "USD", ""),
+    "on_demand_usd": Metric("rent of on-demand instances", "USD", ""),
+    "transfer_usd": Metric("transfers of the checkpoint", "USD", ""),
+    "storage_usd": Metric("storage of the checkpoint", "USD", ""),
     "executing_usd": Metric("cost while executing", "USD", ""),
     "changeover_usd": Metric("cost of changeovers", "USD"),
     "wasted_usd": Metric("cost of changeovers cut short", "USD"),
@@ -49,8 +50,8 @@ class Course(NamedTuple):
 class SpotReport(Report):
     """Cost, time and losses of the one job."""
 
-    claim_columns: ClassVar[Mapping[str, str]] = {}
-    metrics: Mapping[str, Metric] = METRICS
+    claim_columns = NO_COLUMNS
+    metrics = METRICS
     shown = (
         "cost_usd",
         "cost_pct",
@@ -61,7 +62,7 @@ class SpotReport(Report):
         "on_demand_h",
     )
     tested = ("cost_usd",)
-    precise: ClassVar[str] = "cost_usd"
+    precise = "cost_usd"
 
     def summary(self, run: Run) -> dict[str, float]:
         return figures(run.plan)

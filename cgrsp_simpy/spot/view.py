@@ -29,7 +29,8 @@ from cgrsp_simpy.market.zones import Price, Stretch
 from cgrsp_simpy.spot.job import Checkpoints, Job
 from cgrsp_simpy.spot.optimum import Market
 
-# of sums of doubles: less computing left is none, a rule holds so much earlier
+# Times are sums of doubles: less remaining computing counts as none, and rules apply
+# this much earlier.
 ROUNDING_S = 1e-6
 
 
@@ -149,7 +150,7 @@ class View(view.View):
         up = [
             zone.name for zone, now in zip(self._market.zones, self._places) if now.up
         ]
-        return f"spot in {', '.join(up)}" if up else "no spot instance to be had"
+        return f"spot in {', '.join(up)}" if up else "no spot instance is available"
 
     def on_change(self, number: int, change: Stretch | Price) -> None:
         """Update the availability or the price of a zone, or of on demand."""
@@ -194,14 +195,14 @@ class View(view.View):
                 f"{chosen!r}, which is neither the number of a zone, nor that of"
                 " on demand, nor None"
             )
-        told = {None: "no place", zones: "on demand"}.get(chosen, f"zone {chosen}")
+        where = {None: "no instance", zones: "on demand"}.get(chosen, f"zone {chosen}")
         if chosen == self._on:
-            raise AssignmentError(f"{told}, where the job already is")
+            raise AssignmentError(f"{where}; that would not move the job")
         if chosen is not None and not self._places[chosen].up:
             kind = "spot instance" if chosen < zones else "instance available"
-            raise AssignmentError(f"{told}, where there is no {kind} now")
+            raise AssignmentError(f"{where}, where there is no {kind} now")
         if self._moved_s == claim.granted_s:
-            raise AssignmentError(f"{told}, its second move at the same time")
+            raise AssignmentError(f"{where}, its second move at the same time")
         self._moved_s, self._left_s = claim.granted_s, self._kept(taken=False)
         self._claim, self._on = claim, chosen
         self._at = self._at if chosen in (None, zones) else chosen

@@ -173,7 +173,7 @@ def scenario_jobs(scenario: Any, gpu: str, seed: int = 0) -> ListedJobs:
     scenario: a `cgrsp_simpy.Scenario`. gpu: name of one of its types; any other raises
     InputError. The column cores holds the jobs' GPUs.
     """
-    types = {each.name: each for each in scenario.gpus}
+    types = {kind.name: kind for kind in scenario.gpus}
     require(gpu in types, "gpu", gpu, f"one of {', '.join(types)}")
     means = types[gpu].mean_execution_s
     rows = [

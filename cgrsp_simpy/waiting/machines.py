@@ -225,21 +225,21 @@ def rented(
         better = np.isfinite(needed) & (
             (one > has_one) | ((one == has_one) & (price < rent))
         )
-        for column, own in (
+        for column, values in (
             (index, np.full(len(cores), place)),
             (number, needed),
             (rent, price),
         ):
-            column[better] = own[better]
+            column[better] = values[better]
     return index, number, rent
 
 
 def fits(cores: Ints, memory_gb: Floats, sizes: Iterable[Size]) -> Bools:
     """Whether each job fits on a single machine of some size; shape (jobs,)."""
-    found = np.zeros(len(cores), bool)
+    answer = np.zeros(len(cores), bool)
     for size in set(sizes):
-        found |= (cores <= size.cores) & (memory_gb <= size.memory_gb)
-    return found
+        answer |= (cores <= size.cores) & (memory_gb <= size.memory_gb)
+    return answer
 
 
 def rent_per_h(cores: Ints, memory_gb: Floats, sizes: Sequence[Size] = M5) -> Floats:

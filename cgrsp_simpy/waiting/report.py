@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from cgrsp_simpy.base.checks import InputError, require
 from cgrsp_simpy.base.metric import Metric
 from cgrsp_simpy.base.timeline import CLAIM, PHASES, Timeline
 from cgrsp_simpy.engine.claim import Claim
-from cgrsp_simpy.engine.report import Columns, Report, rows_of
+from cgrsp_simpy.engine.report import NO_COLUMNS, Columns, Report, rows_of
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.waiting.jobs import CHUNK, Chunk
 from cgrsp_simpy.waiting.machines import Prices, Size, paid_s, rented
@@ -189,7 +189,7 @@ def most_at_once(claims: np.ndarray[Any, Any]) -> float:
 class WaitingReport(Report):
     """The paper's figures, of a whole run and per batch."""
 
-    claim_columns: ClassVar[Mapping[str, str]] = {}
+    claim_columns = NO_COLUMNS
     metrics: Mapping[str, Metric] = {  # money is in the unit of the prices
         "wait_s": Metric("mean wait", "s"),
         "price": Metric("price of an hour's work"),
@@ -204,7 +204,7 @@ class WaitingReport(Report):
     }
     shown = ("wait_s", "price", "on_demand_fraction", "opportunity")
     tested = shown
-    precise: ClassVar[str] = "wait_s"
+    precise = "wait_s"
 
     def tally(self) -> Tally:
         return Tally(
@@ -244,12 +244,12 @@ class WaitingReport(Report):
 
     def rows(self, run: Run) -> list[dict[str, Any]]:
         jobs = run.jobs
-        own = {
+        more = {
             "wait_s": jobs["start_s"] - jobs["submit_s"],
             "on_demand": jobs["on_demand"] + 0,
         }
         names = ("job", *Chunk._fields, "start_s")
-        return rows_of({name: jobs[name] for name in names} | own, self.tags)
+        return rows_of({name: jobs[name] for name in names} | more, self.tags)
 
     def timeline(self, run: Run, **parts: Any) -> Timeline:
         """Return the timeline; jobs on demand are shown on an additional resource."""
@@ -267,7 +267,7 @@ class WaitingReport(Report):
         claims = run.claims[run.claims["resource"] % step == 0]
         claims["resource"] //= step
         needs = jobs["cores"] if self.model.shared else np.ones(len(jobs))
-        place, phase = (np.full(len(jobs), each) for each in (len(names), PHASES[-1]))
+        place, phase = (np.full(len(jobs), value) for value in (len(names), PHASES[-1]))
         columns = (jobs["job"], place, needs, phase, jobs["start_s"], jobs["finish_s"])
         rented = np.rec.fromarrays(columns, CLAIM)[jobs["on_demand"]]
         rented = rented[rented["to_s"] > rented["from_s"]]
@@ -276,21 +276,21 @@ class WaitingReport(Report):
             sizes.append(most_at_once(rented))
         claims = np.concatenate([claims, rented])
         kinds = np.where(jobs["on_demand"], "on demand", "fixed machine")
-        own = {
+        fields = {
             "label": "machine",
             "resources": tuple(names),
             "sizes": tuple(sizes),
             "claims": claims[np.argsort(claims["from_s"], kind="stable")],
             "kinds": dict(zip(jobs["job"].tolist(), kinds.tolist())),
         }
-        made = super().timeline(run, **own | parts)
-        made.visits["granted_s"] = jobs["start_s"]
-        return made
+        chart = super().timeline(run, **fields | parts)
+        chart.visits["granted_s"] = jobs["start_s"]
+        return chart
 
     def describe(self, kind: str, claim: Claim) -> str:
         job, wait_s = claim.job, claim.started_s - claim.job.submit_s
-        told = {"start": f"waited {wait_s:.2f} s", "finish": f"ran {job.run_s:.2f} s"}
-        return told.get(kind, str(job))
+        texts = {"start": f"waited {wait_s:.2f} s", "finish": f"ran {job.run_s:.2f} s"}
+        return texts.get(kind, str(job))
 
 
 def first_of(batches: Mapping[str, Sequence[float]]) -> dict[str, float]:

@@ -87,12 +87,14 @@ class WaitingSubject(Subject):
         Raises InputError for an unknown name, parameter or file, and if a listed job
         would wait but fits on no fixed machine.
         """
-        own = policy.policy if isinstance(policy, Named) else policy
-        made = own if isinstance(own, WaitingPolicy) else super().make_policy(own)
-        scenario = self.model.under(made)
+        plain = policy.policy if isinstance(policy, Named) else policy
+        waiting_or_order = (
+            plain if isinstance(plain, WaitingPolicy) else super().make_policy(plain)
+        )
+        scenario = self.model.under(waiting_or_order)
         if scenario.shared and isinstance(self.model.source, ListedJobs):
             list(scenario.foreseen(0))
-        return made
+        return waiting_or_order
 
     def simulation(
         self,
@@ -103,10 +105,10 @@ class WaitingSubject(Subject):
         records: bool = True,
         listener: Listener | None = None,
     ) -> Simulation:
-        own = self.model.under(policy)
-        order = chosen("order", own.order, ORDERS)
-        run = Simulation(own, order, seed, records=records, listener=listener)
-        run.name = own.label
+        scenario = self.model.under(policy)
+        order = chosen("order", scenario.order, ORDERS)
+        run = Simulation(scenario, order, seed, records=records, listener=listener)
+        run.name = scenario.label
         return run
 
     def run(
@@ -120,9 +122,9 @@ class WaitingSubject(Subject):
         engine: str = "simpy",
     ) -> Run:
         """Run a policy; without records by the recursion, bit-identical."""
-        own = self.model.under(self.make_policy(policy))
-        if own.recursive and not records and listener is None:
-            return follow(own, seed)
+        scenario = self.model.under(self.make_policy(policy))
+        if scenario.recursive and not records and listener is None:
+            return follow(scenario, seed)
         return super().run(
             policy, seed, drawn=drawn, records=records, listener=listener
         )
@@ -151,7 +153,10 @@ class WaitingSubject(Subject):
 
     def study_details(self, study: Any) -> tuple[Sequence[Table], Mapping[str, Any]]:
         """Return a table of simulation and formula, if there is a formula."""
-        formulas = {name: self._formula(each) for name, each in study.named.items()}
+        formulas = {
+            name: self._formula(policy_of_name)
+            for name, policy_of_name in study.named.items()
+        }
         if not any(formulas.values()):
             return [], {"formula": formulas}
         names = self.report.shown
@@ -165,10 +170,10 @@ class WaitingSubject(Subject):
         return [Table("simulation and formula", cells)], {"formula": formulas}
 
     def _formula(self, policy: Any) -> dict[str, float] | None:
-        made = self.make_policy(policy)
-        if not isinstance(made, WaitingPolicy):
+        chosen_policy = self.make_policy(policy)
+        if not isinstance(chosen_policy, WaitingPolicy):
             return None
-        formula: dict[str, float] | None = self.model.under(made).formula()
+        formula: dict[str, float] | None = self.model.under(chosen_policy).formula()
         return formula
 
 

@@ -301,7 +301,7 @@ def test_a_log_says_which_waits_depend_on_its_end(capsys, tmp_path):
         )
         == 0
     )
-    assert "2 jobs had not started when the last one came" in capsys.readouterr().out
+    assert "2 jobs had not started when the last one arrived" in capsys.readouterr().out
 
 
 # ---- names for scripts ----

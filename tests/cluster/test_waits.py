@@ -2,6 +2,7 @@
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import jsonschema
@@ -162,6 +163,15 @@ def test_a_log_that_a_scheduler_explains_is_simulated(tmp_path, capsys):
 def test_options_of_a_state_are_refused_with_a_log(words, capsys):
     assert main(f"forecast log.csv {words}".split()) == 2
     assert "must be omitted if a log is given" in capsys.readouterr().err
+
+
+def test_jobs_without_gpus_have_their_own_class_and_cores_count_without_any_gpu():
+    jobs = log_of(40)
+    on_cores = replace(jobs, gpus=np.zeros(40), cores=jobs.gpus)
+    features = known_waits(jobs).features
+    assert np.array_equal(known_waits(on_cores).features, features)
+    few = replace(jobs, gpus=np.arange(40) % 3, cores=jobs.gpus)
+    assert known_waits(few).features[:, 0].tolist() == [-1, 0, 1] * 13 + [-1]
 
 
 def test_a_log_without_waits_is_refused():

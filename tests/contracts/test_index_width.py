@@ -16,7 +16,7 @@ from cgrsp_simpy.dag.graph import Graph
 from cgrsp_simpy.dag.platform import Servers
 from cgrsp_simpy.dag.problem import Problem
 from cgrsp_simpy.hgsp.generate import generate
-from cgrsp_simpy.hgsp.rules import RULES, dispatch
+from cgrsp_simpy.hgsp.schedule import RULES, dispatch
 from cgrsp_simpy.hgsp.search import state_of
 from cgrsp_simpy.papers.dag.distance import node_loads_s
 from cgrsp_simpy.waiting.jobs import ListedJobs

@@ -26,7 +26,6 @@ ELSEWHERE = {  # file, or folder -> the tests of what has none of its own, and w
     "base/compiled.py": "rental/test_bulk.py",  # what is compiled with it
     "base/metric.py": "conftest.py",  # no float of the package is added in another way
     "plots": "plots/test_plots.py",  # draws each plot
-    "rental/arrivals.py": "theory/test_arrival_rates.py",
     "rental/kernel": "rental/test_bulk.py",  # compiled, by whole runs
     "rental/resume.py": "rental/test_state.py",  # compiled, by whole runs
     "rental/toml.py": "rental/test_scenario.py",

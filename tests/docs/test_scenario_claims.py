@@ -11,8 +11,7 @@ from support import script
 import cgrsp_simpy as cg
 from cgrsp_simpy.analysis.statistics import mean, paired_difference
 from cgrsp_simpy.hgsp.generate import generate
-from cgrsp_simpy.hgsp.rules import RULES, dispatch
-from cgrsp_simpy.hgsp.schedule import greedy_assignment
+from cgrsp_simpy.hgsp.schedule import RULES, dispatch, greedy_assignment
 from cgrsp_simpy.market.stock import Stock
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"

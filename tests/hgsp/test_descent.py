@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from cgrsp_simpy.base.compiled import rows_of
 from cgrsp_simpy.hgsp import descent
 from cgrsp_simpy.hgsp.generate import generate
-from cgrsp_simpy.hgsp.rules import RULES, dispatch
-from cgrsp_simpy.hgsp.schedule import from_sequences
+from cgrsp_simpy.hgsp.schedule import RULES, dispatch, from_sequences
 from cgrsp_simpy.hgsp.search import sequences_of, state_of
 
 

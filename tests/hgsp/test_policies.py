@@ -13,9 +13,11 @@ from cgrsp_simpy.hgsp.instance import (
 )
 from cgrsp_simpy.hgsp.policies import SCHEDULERS, Online
 from cgrsp_simpy.hgsp.report import schedule_of
-from cgrsp_simpy.hgsp.rules import RULES, columns_of, dispatch
 from cgrsp_simpy.hgsp.scenario import solve
 from cgrsp_simpy.hgsp.schedule import (
+    RULES,
+    columns_of,
+    dispatch,
     greedy_assignment,
 )
 from cgrsp_simpy.hgsp.search import search

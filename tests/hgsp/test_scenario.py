@@ -19,9 +19,15 @@ from cgrsp_simpy.hgsp.generate import Level, generate
 from cgrsp_simpy.hgsp.instance import Gpu, Instance
 from cgrsp_simpy.hgsp.policies import OWNERS, SCHEDULERS, Follow, Online, Replan
 from cgrsp_simpy.hgsp.report import plan_of, schedule_of
-from cgrsp_simpy.hgsp.rules import RULES, atc, dispatch
 from cgrsp_simpy.hgsp.scenario import Scenario, noise_factors, solve
-from cgrsp_simpy.hgsp.schedule import Schedule, Solution, greedy_assignment
+from cgrsp_simpy.hgsp.schedule import (
+    RULES,
+    Schedule,
+    Solution,
+    atc,
+    dispatch,
+    greedy_assignment,
+)
 from cgrsp_simpy.hgsp.search import search
 from cgrsp_simpy.papers.hgsp.sagreedy import inserter, sagreedy
 from cgrsp_simpy.studies.subject import subject_of

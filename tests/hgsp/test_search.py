@@ -14,9 +14,8 @@ from support import DATA, process
 from cgrsp_simpy.base.checks import InputError
 from cgrsp_simpy.hgsp.generate import Level, generate
 from cgrsp_simpy.hgsp.instance import cluster, read_instance
-from cgrsp_simpy.hgsp.rules import RULES, dispatch
 from cgrsp_simpy.hgsp.scenario import solve
-from cgrsp_simpy.hgsp.schedule import greedy_assignment
+from cgrsp_simpy.hgsp.schedule import RULES, dispatch, greedy_assignment
 from cgrsp_simpy.hgsp.search import search
 
 AUTHORS = DATA / "hgsp_authors" / "tasks1.csv"

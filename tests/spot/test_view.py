@@ -32,7 +32,7 @@ def test_a_view_tells_nothing_of_what_is_to_come():
         (0, "zone 0, where there is no spot instance now"),
         (5, "5, which is neither"),
         ("spot", "'spot', which is neither"),
-        (None, "no place, where the job already is"),
+        (None, "no instance; that would not move the job"),
     ],
 )
 def test_an_answer_that_cannot_be_carried_out_is_an_error(answer, told):

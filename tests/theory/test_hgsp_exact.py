@@ -18,8 +18,8 @@ from cgrsp_simpy.hgsp.generate import Level, generate
 from cgrsp_simpy.hgsp.instance import Gpu, Instance, cluster
 from cgrsp_simpy.hgsp.policies import SCHEDULERS
 from cgrsp_simpy.hgsp.report import schedule_of
-from cgrsp_simpy.hgsp.rules import RULES, dispatch
 from cgrsp_simpy.hgsp.scenario import solve
+from cgrsp_simpy.hgsp.schedule import RULES, dispatch
 from cgrsp_simpy.rental.days import day
 
 

@@ -69,8 +69,7 @@ from cgrsp_simpy.rental.policies.hybrid import (
     rolling_horizon,
     spt_rescue,
 )
-from cgrsp_simpy.rental.policies.rule import Tiers
-from cgrsp_simpy.rental.policies.rules import ListPolicy
+from cgrsp_simpy.rental.policies.rules import ListPolicy, Tiers
 from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.rental.view import Assignment, View
 from cgrsp_simpy.rental.workload import DAYS

@@ -19,7 +19,7 @@ from cgrsp_simpy.base.metric import summed
 from cgrsp_simpy.market.gpu import GpuType
 from cgrsp_simpy.market.law import HIGH, LOW, MEDIUM, Market, Status
 from cgrsp_simpy.market.stock import DAY_S
-from cgrsp_simpy.rental.arrivals import HOURS
+from cgrsp_simpy.rental.job import HOURS
 from cgrsp_simpy.rental.view import OperatorKnowledge, SlotView, View
 
 ROUNDING = 1e-9  # of chances, and of seconds

@@ -11,10 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from cluster import plain
-from support import check_refused, output, waited
+from support import check_refused, output, refusals, waited
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.base.checks import InputError
 from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.cluster.cluster import Cluster
 from cgrsp_simpy.cluster.jobs import Jobs, Mix, generate
@@ -326,9 +325,9 @@ def test_jobs_that_become_ready_at_one_instant_are_served_in_the_order_of_the_lo
     assert start_s == {"x": 0, "a": 100, "b": 210, "d": 260}
 
 
-def test_a_job_cannot_follow_one_that_arrives_later():
-    with pytest.raises(InputError, match="job 1 must come after its predecessor"):
-        Jobs(
+test_a_job_cannot_follow_one_that_arrives_later = refusals(
+    (
+        lambda: Jobs(
             arrival_s=[0.0, 1.0],
             gpus=[1, 1],
             duration_s=[1.0, 1.0],
@@ -340,7 +339,10 @@ def test_a_job_cannot_follow_one_that_arrives_later():
             predecessor=[1, -1],
             think_s=[0.0, 0.0],
             earliest_s=[0.0, 0.0],
-        )
+        ),
+        "job 1 must come after its predecessor",
+    )
+)
 
 
 @pytest.mark.slow

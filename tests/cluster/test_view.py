@@ -6,6 +6,7 @@ import types
 import numpy as np
 import pytest
 from cluster.cases import SMALL_NODES, jobs_of
+from support import refusals
 
 from cgrsp_simpy.base.policy import PolicyError
 from cgrsp_simpy.cluster.cluster import PAPER_CLUSTER, Cluster
@@ -199,12 +200,11 @@ def test_a_wrong_answer_is_one_message_that_names_policy_time_job_and_node(
     assert str(caught.value).startswith(f"policy 'own' at t = {at_s:g} s {message}")
 
 
-def test_a_scheduler_that_starts_nobody_is_told_who_waits():
-    with pytest.raises(
-        PolicyError,
-        match=(
-            r"left 1 jobs waiting, job 0 \(2 GPUs, limit 5.00 s\), with 2 of 2 nodes"
-            r" idle"
-        ),
-    ):
-        simulate(jobs_of((0, 2, 5)), SMALL_NODES, lambda view: None)
+test_a_scheduler_that_starts_nobody_is_told_who_waits = refusals(
+    (
+        lambda: simulate(jobs_of((0, 2, 5)), SMALL_NODES, lambda view: None),
+        r"left 1 jobs waiting, job 0 \(2 GPUs, limit 5.00 s\), with 2 of 2 nodes"
+        r" idle",
+    ),
+    error=PolicyError,
+)

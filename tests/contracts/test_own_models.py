@@ -14,7 +14,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 from engine.bench import Shop, waits
-from support import check_refused, csv_rows
+from support import check_refused, csv_rows, refusals
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.studies.subject import subject_of
@@ -275,8 +275,9 @@ def test_a_number_of_jobs_may_be_one_of_numpy():
     assert cg.compare(Boosted(np.int64(2)), seeds=[0]).rows == rows
 
 
-def test_a_name_that_is_no_parameter_cannot_be_varied():
-    check_refused(lambda: subject_of(Waiting()).varied(job=3), ["'job'", "jobs"])
+test_a_name_that_is_no_parameter_cannot_be_varied = refusals(
+    (lambda: subject_of(Waiting()).varied(job=3), ["'job'", "jobs"])
+)
 
 
 def test_an_interrupt_of_the_program_comes_out_as_it_went_in(monkeypatch):
@@ -389,11 +390,13 @@ def test_a_claim_whose_patience_ends_leaves_the_job_where_it_is():
     assert run.jobs["heard"].tolist() == ["done"]
 
 
-def test_to_and_fro_in_one_instant_is_an_error_and_no_hang():
-    with pytest.raises(
-        cg.PolicyError, match="'restless' at t = 0 s moved job 0 in the instant"
-    ):
-        cg.simulate(Moves(), restless)
+test_to_and_fro_in_one_instant_is_an_error_and_no_hang = refusals(
+    (
+        lambda: cg.simulate(Moves(), restless),
+        "'restless' at t = 0 s moved job 0 in the instant",
+    ),
+    error=cg.PolicyError,
+)
 
 
 # ---- what is wrong is one line ----

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support import csv_rows
+from support import csv_rows, refusals
 
 from cgrsp_simpy.base.checks import InputError
 from cgrsp_simpy.base.streams import stream
@@ -200,18 +200,15 @@ def test_the_command_takes_a_file(capsys, lab):
     assert subject.startswith("star:n=5 on lab, 3 GPUs, free")
 
 
-@pytest.mark.parametrize(
-    ("memory_mb", "server", "message"),
-    [
-        (1.5, 0, r"memory_mb of GPU 1\(=1.5\) must be a whole number from 1 to"),
-        (np.nan, 0, r"memory_mb of GPU 1\(=nan\) must be a whole number"),
-        (1e300, 0, r"memory_mb of GPU 1\(=1e\+300\) must be a whole number"),
-        (5, 0.5, r"server of GPU 1\(=0.5\) must be a whole number"),
-    ],
+test_megabytes_and_numbers_of_servers_are_whole = refusals(
+    (1.5, 0, r"memory_mb of GPU 1\(=1.5\) must be a whole number from 1 to"),
+    (np.nan, 0, r"memory_mb of GPU 1\(=nan\) must be a whole number"),
+    (1e300, 0, r"memory_mb of GPU 1\(=1e\+300\) must be a whole number"),
+    (5, 0.5, r"server of GPU 1\(=0.5\) must be a whole number"),
+    call=lambda memory_mb, server: Platform(
+        [1.0, 1.0], [5, memory_mb], [-1, server], np.ones((2, 2))
+    ),
 )
-def test_megabytes_and_numbers_of_servers_are_whole(memory_mb, server, message):
-    with pytest.raises(InputError, match=message):
-        Platform([1.0, 1.0], [5, memory_mb], [-1, server], np.ones((2, 2)))
 
 
 GPU = "[[gpu]]\nserver = 0\ntflops = 1\nmemory_gb = 1\n"

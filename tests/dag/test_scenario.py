@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 import pytest
-from support import check_bad_input, outcome, output
+from support import check_bad_input, outcome, output, refusals
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.analysis.ranks import rank_test
@@ -119,10 +119,9 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("given", "message"), WRONG)
-def test_a_wrong_scenario_is_an_error_when_it_is_made(given, message):
-    with pytest.raises(InputError, match=message):
-        cg.dag.Scenario(**given)
+test_a_wrong_scenario_is_an_error_when_it_is_made = refusals(
+    *WRONG, call=lambda given: cg.dag.Scenario(**given)
+)
 
 
 def test_a_sweep_has_a_comparison_at_each_point():

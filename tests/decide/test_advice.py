@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from benchmarks.judge import judge
 from scipy import stats
+from support import refusals
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.base.checks import InputError
@@ -498,22 +499,19 @@ def test_a_folder_may_be_there_or_not(tmp_path):
         check_folder(tmp_path / ("x" * 300))
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"prices": 5}, "a Prices"),
-        ({"spot": (0.4, 0.2)}, "a Spot"),
-        ({"scenario": 5}, "scenario"),
-    ],
+test_other_kinds_are_refused = refusals(
+    ({"prices": 5}, "a Prices"),
+    ({"spot": (0.4, 0.2)}, "a Spot"),
+    ({"scenario": 5}, "scenario"),
+    call=lambda given: advise(
+        **({"scenario": place(), "policies": ["fifo"], "seeds": [0]} | given)
+    ),
 )
-def test_other_kinds_are_refused(given, message):
-    with pytest.raises(InputError, match=message):
-        advise(**({"scenario": place(), "policies": ["fifo"], "seeds": [0]} | given))
 
 
-def test_no_policy_is_an_error():
-    with pytest.raises(InputError, match="policies"):
-        advise(place(), [], range(2))
+test_no_policy_is_an_error = refusals(
+    (lambda: advise(place(), [], range(2)), "policies")
+)
 
 
 def test_the_usual_policies_are_there():

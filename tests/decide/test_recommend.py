@@ -8,6 +8,7 @@ from itertools import product
 import numpy as np
 import pytest
 from scipy import stats
+from support import refusals
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.base.checks import InputError
@@ -194,31 +195,21 @@ def test_triage_weighs_by_the_prices():
     ]
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"price_miss": -1}, "price_miss"),
-        ({"price_slot": float("nan")}, "price_slot"),
-        ({"price_miss": 1e307}, "at most 1,000,000,000 USD"),
-    ],
+test_prices_are_checked = refusals(
+    ({"price_miss": -1}, "price_miss"),
+    ({"price_slot": float("nan")}, "price_slot"),
+    ({"price_miss": 1e307}, "at most 1,000,000,000 USD"),
+    call=lambda given: Prices(**given),
 )
-def test_prices_are_checked(given, message):
-    with pytest.raises(InputError, match=message):
-        Prices(**given)
 
 
-@pytest.mark.parametrize(
-    ("share", "per_h", "message"),
-    [
-        (-0.1, 1, "share"),
-        (1.1, 1, "from 0 to 1"),
-        (0.5, 0, "per_h"),
-        (float("nan"), 1, "share"),
-    ],
+test_spot_is_checked = refusals(
+    (-0.1, 1, "share"),
+    (1.1, 1, "from 0 to 1"),
+    (0.5, 0, "per_h"),
+    (float("nan"), 1, "share"),
+    call=lambda share, per_h: Spot(share, per_h),
 )
-def test_spot_is_checked(share, per_h, message):
-    with pytest.raises(InputError, match=message):
-        Spot(share, per_h)
 
 
 def test_differences_are_paired_and_of_few_seeds_have_no_interval():

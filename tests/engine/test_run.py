@@ -11,7 +11,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 import pytest
 from engine.bench import Bench, Shop, one_each, waits
-from support import check_refused
+from support import check_refused, refusals
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.base.policy import PolicyError, Suspend, Wake
@@ -338,9 +338,13 @@ def test_a_run_ends_with_its_jobs_though_a_crew_still_waits():
     assert run.claims["job"].tolist() == [0, 1, 2]
 
 
-def test_a_job_that_waits_for_ever_is_still_an_error_beside_a_crew():
-    with pytest.raises(PolicyError, match="left 4 jobs waiting, job 0, job 1, job 2"):
-        cg.simulate(Maintained(), hold)
+test_a_job_that_waits_for_ever_is_still_an_error_beside_a_crew = refusals(
+    (
+        lambda: cg.simulate(Maintained(), hold),
+        "left 4 jobs waiting, job 0, job 1, job 2",
+    ),
+    error=PolicyError,
+)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 from engine.jobs import AT_ONCE, DAY_S, HECTIC, jobs
-from support import check_refused
+from support import check_refused, refusals
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.engine.events import Event
@@ -441,19 +441,21 @@ def test_a_job_of_two_gpus_is_not_overtaken_while_one_slot_is_idle(order):
     assert run.jobs["dispatch_s"].tolist() == [0, 60, 120]
 
 
-def test_a_job_of_more_gpus_than_there_are_slots_is_an_error_with_a_name():
-    check_refused(
+test_a_job_of_more_gpus_than_there_are_slots_is_an_error_with_a_name = refusals(
+    (
         lambda: scenario([cg.Job(0, 0, DAY_S, gpus=3)], (A, A)),
         ["GPUs of job 0(=3) must be at most 2"],
     )
+)
 
 
-def test_a_policy_that_sends_nobody_is_an_error_with_a_name():
-    with pytest.raises(
-        cg.PolicyError,
-        match=r"'nobody' at t = 0 s .*left 1 jobs waiting, .* with 2 of 2 slots idle",
-    ):
-        cg.simulate(scenario([cg.Job(0, 0, DAY_S)], (A, A)), nobody)
+test_a_policy_that_sends_nobody_is_an_error_with_a_name = refusals(
+    (
+        lambda: cg.simulate(scenario([cg.Job(0, 0, DAY_S)], (A, A)), nobody),
+        r"'nobody' at t = 0 s .*left 1 jobs waiting, .* with 2 of 2 slots idle",
+    ),
+    error=cg.PolicyError,
+)
 
 
 def nobody(view):

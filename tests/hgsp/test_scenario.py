@@ -12,7 +12,7 @@ import pytest
 from hgsp.tasks import SLOW, execute, instance_of, simulate
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support import check_refused, csv_rows, outcome
+from support import csv_rows, outcome, refusals
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.hgsp.generate import Level, generate
@@ -196,58 +196,50 @@ def test_how_schedulers_meet_reality():
     assert met(first_fit, replan_s=60) == "first_fit"
 
 
-@pytest.mark.parametrize(
-    ("scheduler", "reality", "said"),
-    [
-        (
-            "greedy",
-            {"unknown_arrivals": True},
-            "greedy plans in advance, which is impossible with",
-        ),
-        (
-            "greedy:online=true",
-            {},
-            "greedy does not use online (used by: wspt, edd, atc)",
-        ),
-        ("milp:replan_s=9", {}, "milp does not use replan_s"),
-        ("milp", {"replan_s": 9.0}, "milp does not use replan_s"),
-        ("fifo:moves=9", {}, "fifo does not use moves (used by: search)"),
-        (
-            "atc:online=true,replan_s=9",
-            {},
-            "replan_s(=9.0) must be 0 if a rule decides online",
-        ),
-        ("atc:replan_s=-1", {}, "replan_s(=-1.0) must be a number >= 0"),
-        (
-            "atc:replan=1",
-            {},
-            "unknown parameter of scheduler atc 'replan'; did you mean 'replan_s'?",
-        ),
-        ("search", {"replan_s": 9.0}, "search with replan_s needs a limit per plan"),
-        ("act", {}, "unknown scheduler 'act'; did you mean 'atc'?"),
-        ("annealing:moves=9", {}, "annealing is now called search"),
-    ],
+test_a_scheduler_to_which_no_way_is_open_is_refused = refusals(
+    (
+        "greedy",
+        {"unknown_arrivals": True},
+        "greedy plans in advance, which is impossible with",
+    ),
+    (
+        "greedy:online=true",
+        {},
+        "greedy does not use online (used by: wspt, edd, atc)",
+    ),
+    ("milp:replan_s=9", {}, "milp does not use replan_s"),
+    ("milp", {"replan_s": 9.0}, "milp does not use replan_s"),
+    ("fifo:moves=9", {}, "fifo does not use moves (used by: search)"),
+    (
+        "atc:online=true,replan_s=9",
+        {},
+        "replan_s(=9.0) must be 0 if a rule decides online",
+    ),
+    ("atc:replan_s=-1", {}, "replan_s(=-1.0) must be a number >= 0"),
+    (
+        "atc:replan=1",
+        {},
+        "unknown parameter of scheduler atc 'replan'; did you mean 'replan_s'?",
+    ),
+    ("search", {"replan_s": 9.0}, "search with replan_s needs a limit per plan"),
+    ("act", {}, "unknown scheduler 'act'; did you mean 'atc'?"),
+    ("annealing:moves=9", {}, "annealing is now called search"),
+    call=lambda scheduler, reality: subject_of(Scenario(THIRTY, **reality)).make_policy(
+        scheduler
+    ),
 )
-def test_a_scheduler_to_which_no_way_is_open_is_refused(scheduler, reality, said):
-    check_refused(
-        lambda: subject_of(Scenario(THIRTY, **reality)).make_policy(scheduler), [said]
-    )
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        ({"source": "tasks9"}, "unknown load level 'tasks9'"),
-        ({"source": 9}, "source(=9) must be a string or of type Level or of type I"),
-        ({"noise": -1}, "noise(=-1) must be"),
-        ({"delay_s": -1}, "delay_s(=-1) must be"),
-        ({"replan_s": 0}, "replan_s(=0) must be a number > 0"),
-        ({"moves": 0}, "moves(=0) must be"),
-        ({"unknown_arrivals": 1}, "unknown_arrivals(=1) must be true or false"),
-    ],
+test_a_scenario_that_cannot_be_is_refused = refusals(
+    ({"source": "tasks9"}, "unknown load level 'tasks9'"),
+    ({"source": 9}, "source(=9) must be a string or of type Level or of type I"),
+    ({"noise": -1}, "noise(=-1) must be"),
+    ({"delay_s": -1}, "delay_s(=-1) must be"),
+    ({"replan_s": 0}, "replan_s(=0) must be a number > 0"),
+    ({"moves": 0}, "moves(=0) must be"),
+    ({"unknown_arrivals": 1}, "unknown_arrivals(=1) must be true or false"),
+    call=lambda arguments: Scenario(**arguments),
 )
-def test_a_scenario_that_cannot_be_is_refused(arguments, said):
-    check_refused(lambda: Scenario(**arguments), [said])
 
 
 def test_a_scenario_runs_what_its_parts_do():

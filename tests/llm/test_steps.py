@@ -7,7 +7,7 @@ from pathlib import Path
 from statistics import median
 
 import pytest
-from support import DATA, check_refused
+from support import DATA, check_refused, refusals
 
 from cgrsp_simpy.llm.service import Service
 from cgrsp_simpy.llm.steps import (
@@ -231,26 +231,21 @@ def test_a_file_that_is_no_table_is_refused(file, text, said):
     check_refused(lambda: read_steps(path), [str(path), said])
 
 
-@pytest.mark.parametrize(
-    ("made", "said"),
-    [
-        (
-            lambda: TABLE.of(Service(gpu="h200")),
-            "unknown gpu 'h200' (allowed: a100-80gb, h100-80gb)",
+test_what_was_not_measured_is_refused = refusals(
+    (
+        lambda: TABLE.of(Service(gpu="h200")),
+        "unknown gpu 'h200' (allowed: a100-80gb, h100-80gb)",
+    ),
+    (
+        lambda: TABLE.of(Service(6, 3)),
+        "tensor_parallel(=3) must be one of those measured on",
+    ),
+    (
+        lambda: StepTable((Measured("h100-80gb", 2, "token", 1, 9, 1.0),)).of(
+            Service()
         ),
-        (
-            lambda: TABLE.of(Service(6, 3)),
-            "tensor_parallel(=3) must be one of those measured on",
-        ),
-        (
-            lambda: StepTable((Measured("h100-80gb", 2, "token", 1, 9, 1.0),)).of(
-                Service()
-            ),
-            "rows of phase prompt(=0) must be at least one for h100-80gb x 2",
-        ),
-        (lambda: Roofline(tflops=0), "tflops(=0) must be a number > 0"),
-        (lambda: Roofline(efficiency=-1), "efficiency(=-1) must be a number > 0"),
-    ],
+        "rows of phase prompt(=0) must be at least one for h100-80gb x 2",
+    ),
+    (lambda: Roofline(tflops=0), "tflops(=0) must be a number > 0"),
+    (lambda: Roofline(efficiency=-1), "efficiency(=-1) must be a number > 0"),
 )
-def test_what_was_not_measured_is_refused(made, said):
-    check_refused(made, [said])

@@ -27,7 +27,7 @@ from matplotlib.figure import Figure
 from matplotlib.testing.compare import compare_images
 from matplotlib.text import Text
 from studies.function_models import bank
-from support import check_refused, drawn_with
+from support import drawn_with, refusals
 
 import cgrsp_simpy as cg
 from cgrsp_simpy import plots
@@ -648,110 +648,101 @@ def test_a_picture_is_the_same_to_the_byte_when_it_is_drawn_again(suffix, tmp_pa
     assert len(contents) == 1
 
 
-@pytest.mark.parametrize(
-    ("draw", "message"),
-    [
+test_wrong_arguments_are_told = refusals(
+    (
+        lambda: plots.policy_bars(study_of(MADE_UP), "mis_pct"),
+        "unknown metric 'mis_pct'; did you mean 'miss_pct'?",
+    ),
+    (
+        lambda: plots.policy_bars(study_of(MADE_UP), "miss_pct", published={"edf": 1}),
+        "unknown published policy 'edf'",
+    ),
+    (
+        lambda: plots.policy_bars(
+            paired_study(), "miss_pct", published={"rh": 1.0}, differences=True
+        ),
+        "published",
+    ),
+    (
+        lambda: plots.policy_bars(
+            study_of({"fifo": {"miss_pct": 1.0}}), "miss_pct", differences=True
+        ),
+        "at least two",
+    ),
+    (lambda: plots.gantt(three_jobs(), jobs=[99]), "jobs(=99) must be ids of the"),
+    (
+        lambda: plots.sweep_lines(two_parameters(), "miss_pct"),
+        "over(=None) must be one of the parameters that vary: slots, clock",
+    ),
+    (lambda: plots.pareto(study_of(MADE_UP), x="wait"), "unknown metric 'wait'"),
+    (
+        lambda: plots.pareto(study_of(MADE_UP), published={"edf": (1, 1)}),
+        "unknown published policy 'edf'",
+    ),
+    (
+        lambda: plots.sweep_lines(sweep_of(["fifo"]), "wait"),
+        "unknown metric 'wait'",
+    ),
+    (
+        lambda: plots.sweep_lines(sweep_of(["fifo"]), "miss_pct", over="slot"),
+        "unknown parameter 'slot'; did you mean 'slots'",
+    ),
+    (
+        lambda: plots.sweep_lines(sweep_of(["fifo"]), "miss_pct", published={"rh": {}}),
+        "unknown published policy 'rh'",
+    ),
+    (
+        lambda: plots.sweep_lines([({}, study_of(MADE_UP))], "miss_pct"),
+        "sweep(=[]) must be a sweep over at least one parameter",
+    ),
+    (
+        lambda: plots.sweep_lines([], "miss_pct"),
+        "sweep(=[]) must be a sweep over at least one",
+    ),
+    (
+        lambda: plots.sweep_lines(three_jobs(), "miss_pct"),
+        "must be a sweep, such as cg.sweep",
+    ),
+    (lambda: plots.daily(study_of(MADE_UP)), "must be runs of a month, such as"),
+    (lambda: plots.daily(MONTH, "kind"), "unknown metric 'kind'"),
+    (lambda: plots.daily([*MONTH, MONTH[0]]), "each with a different policy"),
+    (
+        lambda: plots.gantt(three_jobs(), colour_by="colour"),
+        "unknown colour_by 'colour'",
+    ),
+    (
+        lambda: plots.gantt(three_jobs(), jobs=1),
+        "jobs(=1) must be ids of the run's 3 jobs",
+    ),
+    (lambda: plots.queue_length([]), "runs(=[]) must be at least one run"),
+    (lambda: plots.wait_histogram([]), "runs(=[]) must be at least one run"),
+    *(
         (
-            lambda: plots.policy_bars(study_of(MADE_UP), "mis_pct"),
-            "unknown metric 'mis_pct'; did you mean 'miss_pct'?",
-        ),
+            partial(draw, study_of(MADE_UP)),
+            "must be a run, such as study.run(policy, seed)",
+        )
+        for draw in (
+            plots.gantt,
+            partial(plots.gantt, colour_by="class"),
+            plots.queue_length,
+            plots.slot_timeline,
+            plots.wait_histogram,
+            plots.animate,
+        )
+    ),
+    *(
         (
-            lambda: plots.policy_bars(
-                study_of(MADE_UP), "miss_pct", published={"edf": 1}
-            ),
-            "unknown published policy 'edf'",
-        ),
-        (
-            lambda: plots.policy_bars(
-                paired_study(), "miss_pct", published={"rh": 1.0}, differences=True
-            ),
-            "published",
-        ),
-        (
-            lambda: plots.policy_bars(
-                study_of({"fifo": {"miss_pct": 1.0}}), "miss_pct", differences=True
-            ),
-            "at least two",
-        ),
-        (lambda: plots.gantt(three_jobs(), jobs=[99]), "jobs(=99) must be ids of the"),
-        (
-            lambda: plots.sweep_lines(two_parameters(), "miss_pct"),
-            "over(=None) must be one of the parameters that vary: slots, clock",
-        ),
-        (lambda: plots.pareto(study_of(MADE_UP), x="wait"), "unknown metric 'wait'"),
-        (
-            lambda: plots.pareto(study_of(MADE_UP), published={"edf": (1, 1)}),
-            "unknown published policy 'edf'",
-        ),
-        (
-            lambda: plots.sweep_lines(sweep_of(["fifo"]), "wait"),
-            "unknown metric 'wait'",
-        ),
-        (
-            lambda: plots.sweep_lines(sweep_of(["fifo"]), "miss_pct", over="slot"),
-            "unknown parameter 'slot'; did you mean 'slots'",
-        ),
-        (
-            lambda: plots.sweep_lines(
-                sweep_of(["fifo"]), "miss_pct", published={"rh": {}}
-            ),
-            "unknown published policy 'rh'",
-        ),
-        (
-            lambda: plots.sweep_lines([({}, study_of(MADE_UP))], "miss_pct"),
-            "sweep(=[]) must be a sweep over at least one parameter",
-        ),
-        (
-            lambda: plots.sweep_lines([], "miss_pct"),
-            "sweep(=[]) must be a sweep over at least one",
-        ),
-        (
-            lambda: plots.sweep_lines(three_jobs(), "miss_pct"),
-            "must be a sweep, such as cg.sweep",
-        ),
-        (lambda: plots.daily(study_of(MADE_UP)), "must be runs of a month, such as"),
-        (lambda: plots.daily(MONTH, "kind"), "unknown metric 'kind'"),
-        (lambda: plots.daily([*MONTH, MONTH[0]]), "each with a different policy"),
-        (
-            lambda: plots.gantt(three_jobs(), colour_by="colour"),
-            "unknown colour_by 'colour'",
-        ),
-        (
-            lambda: plots.gantt(three_jobs(), jobs=1),
-            "jobs(=1) must be ids of the run's 3 jobs",
-        ),
-        (lambda: plots.queue_length([]), "runs(=[]) must be at least one run"),
-        (lambda: plots.wait_histogram([]), "runs(=[]) must be at least one run"),
-        *(
-            (
-                partial(draw, study_of(MADE_UP)),
-                "must be a run, such as study.run(policy, seed)",
-            )
-            for draw in (
-                plots.gantt,
-                partial(plots.gantt, colour_by="class"),
-                plots.queue_length,
-                plots.slot_timeline,
-                plots.wait_histogram,
-                plots.animate,
-            )
-        ),
-        *(
-            (
-                lambda draw=draw: draw(three_jobs(), "miss_pct"),
-                "must be a study, such as",
-            )
-            for draw in (plots.pareto, plots.policy_bars)
-        ),
-        (lambda: plots.styled("poster"), "unknown style 'poster'"),
-        (
-            lambda: plots.styled(9),
-            "style(=9) must be a name or a mapping of matplotlib settings",
-        ),
-    ],
+            lambda draw=draw: draw(three_jobs(), "miss_pct"),
+            "must be a study, such as",
+        )
+        for draw in (plots.pareto, plots.policy_bars)
+    ),
+    (lambda: plots.styled("poster"), "unknown style 'poster'"),
+    (
+        lambda: plots.styled(9),
+        "style(=9) must be a name or a mapping of matplotlib settings",
+    ),
 )
-def test_wrong_arguments_are_told(draw, message):
-    check_refused(lambda: draw(), [message])
 
 
 # ---- What is rare, and must draw as well ----

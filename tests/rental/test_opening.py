@@ -4,6 +4,7 @@ from dataclasses import replace
 from itertools import islice
 
 import pytest
+from support import refusals
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.base.checks import InputError
@@ -142,8 +143,15 @@ def test_slots_that_are_never_open_long_enough_are_refused():
     assert run_of([0], [(1, 1), (3, 0)], boot_s=2 * H - 20).jobs["start_s"] > 0
 
 
-def test_other_numbers_than_that_of_all_slots_and_the_compiled_loop_are_refused():
-    with pytest.raises(InputError, match="the number of all slots, 5, as the greatest"):
-        replace(cg.day("normal"), opening=Opening([(0, 2), (10, 4)]))
-    with pytest.raises(InputError, match="open and close by the hour"):
-        cg.simulate(cg.day("normal", slots=[(0, 1)]), "fifo", engine="compiled")
+test_other_numbers_than_that_of_all_slots_and_the_compiled_loop_are_refused = refusals(
+    (
+        lambda: replace(cg.day("normal"), opening=Opening([(0, 2), (10, 4)])),
+        "the number of all slots, 5, as the greatest",
+    ),
+    (
+        lambda: cg.simulate(
+            cg.day("normal", slots=[(0, 1)]), "fifo", engine="compiled"
+        ),
+        "open and close by the hour",
+    ),
+)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from support import csv_rows, utilisation
+from support import csv_rows, refusals, utilisation
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.base.timeline import CLAIM, PHASES
@@ -109,9 +109,9 @@ def test_the_timeline_is_the_run_as_slots_and_jobs():
     assert timeline.end_s == run.tally.end_s
 
 
-def test_without_records_there_are_no_claims():
-    with pytest.raises(cg.InputError, match="has no records"):
-        _ = cg.simulate(gangs(0), "fifo", records=False).claims
+test_without_records_there_are_no_claims = refusals(
+    (lambda: cg.simulate(gangs(0), "fifo", records=False).claims, "has no records")
+)
 
 
 def test_records_in_a_file_name_all_slots(wide, tmp_path, capsys):

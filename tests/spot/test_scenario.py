@@ -7,7 +7,7 @@ import math
 
 import pytest
 from spot.cases import DOWN_UP_DOWN, HISTORY, carried_out, course, zone
-from support import check_refused, output
+from support import output, refusals
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.market.series import Series
@@ -112,67 +112,62 @@ def test_a_sweep_varies_the_market_too():
         subject_of(SMALL).varied(up=3.0)
 
 
-@pytest.mark.parametrize(
-    ("make", "told"),
-    [
-        (lambda: Scenario(hours=0), "hours(=0) must be a number > 0"),
-        (lambda: Scenario(overhead=0.0), "overhead(=0.0) must be a number > 0"),
-        (lambda: Scenario(overhead=1e-300), "at least one, in hours"),
-        (
-            lambda: Scenario(overhead=0.1234567),
-            "overhead(=0.1234567) must be a whole number of sec",
-        ),
-        (
-            lambda: Scenario(deadline=48.0),
-            "deadline(=48.0) must be at least hours + overhead",
-        ),
-        (
-            lambda: Scenario(spot_usd_per_h=-1.0),
-            "spot_usd_per_h(=-1.0) must be a number > 0",
-        ),
-        (
-            lambda: Scenario(spot_usd_per_h=4.0),
-            "on_demand_usd_per_h(=3.06) must be a number > 4",
-        ),
-        (lambda: Scenario("trace.json"), "source(='trace.json') must be"),
-        (lambda: Scenario(zones=51), "zones(=51) must be at most 50"),
-        (
-            lambda: Scenario(checkpoints=3),
-            "checkpoints(=3) must be of type Checkpoints",
-        ),
-        (lambda: Checkpoints(write_s=-1), "write_s(=-1) must be a number >= 0"),
-        (lambda: Checkpoints(write_s=0.5), "write_s(=0.5) must be whole seconds"),
-        (lambda: Checkpoints(notice_s=30), "notice_s requires checkpoint_s"),
-        (
-            lambda: Checkpoints(transfer_usd_per_gb=1),
-            "transfer_usd_per_gb requires size_gb",
-        ),
-        (
-            lambda: Series.of("h", 60, [1, 0], [1.0]),
-            "number of prices(=1) must be 2, one per",
-        ),
-        (lambda: Series.of("h", 60, [1, 0], [1.0, -1]), "price of poll 1(=-1.0) must"),
-        (lambda: Scenario(zones=0), "zones(=0) must be a whole number >= 1"),
-        (lambda: Scenario(Traces((HISTORY,)), zones=2), "zones(=2) must be at most 1"),
-        (lambda: Traces(()), "series(=()) must be a list of at least one Series"),
-        (
-            lambda: Traces((HISTORY,), 0.5, "x"),
-            "on_demand(='x') must be of type Series",
-        ),
-        (lambda: Traces((HISTORY,), 0), "history(=0) must be a number > 0"),
-        (
-            lambda: Traces((HISTORY,), 1.0),
-            "history(=1.0) must be a share that leaves some",
-        ),
-        (lambda: TwoState(up_h=0.01), "up_h(=0.01) must be a number >= 0.0833"),
-        (
-            lambda: subject_of(Scenario()).make_policy("time-sliced:slices=0"),
-            "slices(=0) must be a whole number >= 1",
-        ),
-    ],
+test_what_is_not_allowed_is_one_line = refusals(
+    (lambda: Scenario(hours=0), "hours(=0) must be a number > 0"),
+    (lambda: Scenario(overhead=0.0), "overhead(=0.0) must be a number > 0"),
+    (lambda: Scenario(overhead=1e-300), "at least one, in hours"),
+    (
+        lambda: Scenario(overhead=0.1234567),
+        "overhead(=0.1234567) must be a whole number of sec",
+    ),
+    (
+        lambda: Scenario(deadline=48.0),
+        "deadline(=48.0) must be at least hours + overhead",
+    ),
+    (
+        lambda: Scenario(spot_usd_per_h=-1.0),
+        "spot_usd_per_h(=-1.0) must be a number > 0",
+    ),
+    (
+        lambda: Scenario(spot_usd_per_h=4.0),
+        "on_demand_usd_per_h(=3.06) must be a number > 4",
+    ),
+    (lambda: Scenario("trace.json"), "source(='trace.json') must be"),
+    (lambda: Scenario(zones=51), "zones(=51) must be at most 50"),
+    (
+        lambda: Scenario(checkpoints=3),
+        "checkpoints(=3) must be of type Checkpoints",
+    ),
+    (lambda: Checkpoints(write_s=-1), "write_s(=-1) must be a number >= 0"),
+    (lambda: Checkpoints(write_s=0.5), "write_s(=0.5) must be whole seconds"),
+    (lambda: Checkpoints(notice_s=30), "notice_s requires checkpoint_s"),
+    (
+        lambda: Checkpoints(transfer_usd_per_gb=1),
+        "transfer_usd_per_gb requires size_gb",
+    ),
+    (
+        lambda: Series.of("h", 60, [1, 0], [1.0]),
+        "number of prices(=1) must be 2, one per",
+    ),
+    (lambda: Series.of("h", 60, [1, 0], [1.0, -1]), "price of poll 1(=-1.0) must"),
+    (lambda: Scenario(zones=0), "zones(=0) must be a whole number >= 1"),
+    (lambda: Scenario(Traces((HISTORY,)), zones=2), "zones(=2) must be at most 1"),
+    (lambda: Traces(()), "series(=()) must be a list of at least one Series"),
+    (
+        lambda: Traces((HISTORY,), 0.5, "x"),
+        "on_demand(='x') must be of type Series",
+    ),
+    (lambda: Traces((HISTORY,), 0), "history(=0) must be a number > 0"),
+    (
+        lambda: Traces((HISTORY,), 1.0),
+        "history(=1.0) must be a share that leaves some",
+    ),
+    (lambda: TwoState(up_h=0.01), "up_h(=0.01) must be a number >= 0.0833"),
+    (
+        lambda: subject_of(Scenario()).make_policy("time-sliced:slices=0"),
+        "slices(=0) must be a whole number >= 1",
+    ),
 )
-def test_what_is_not_allowed_is_one_line(make, told):
-    check_refused(make, [told])
 
 
 # ---- the commands ----

@@ -5,6 +5,7 @@ import functools
 import numpy as np
 import pytest
 from studies.function_models import bank
+from support import refusals
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.analysis.statistics import mser5
@@ -65,23 +66,20 @@ def ends_at_once(env):
     env.run()
 
 
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        ({"scenario": bank}, "monitor"),
-        ({"monitor": "disk"}, "did you mean 'desk'"),
-        ({"monitor": "desk", "what": "level"}, "unknown series of desk"),
-        ({"monitor": "desk", "spans": 5000}, "few enough"),
-        ({"monitor": "desk", "spans": 9}, "spans"),
-        (
-            {"scenario": settling, "policy": {"lasts": 900.0}, "what": "value"},
-            "longer than half of the pilot runs",
-        ),
-        ({"scenario": cg.day("quiet"), "monitor": "desk"}, "omitted"),
-        ({"scenario": cg.model(lambda env: {"profit": 1.0})}, "no monitor to observe"),
-        ({"scenario": cg.model(ends_at_once), "what": "level"}, "ended at time 0"),
-    ],
+test_wrong_use_is_refused = refusals(
+    ({"scenario": bank}, "monitor"),
+    ({"monitor": "disk"}, "did you mean 'desk'"),
+    ({"monitor": "desk", "what": "level"}, "unknown series of desk"),
+    ({"monitor": "desk", "spans": 5000}, "few enough"),
+    ({"monitor": "desk", "spans": 9}, "spans"),
+    (
+        {"scenario": settling, "policy": {"lasts": 900.0}, "what": "value"},
+        "longer than half of the pilot runs",
+    ),
+    ({"scenario": cg.day("quiet"), "monitor": "desk"}, "omitted"),
+    ({"scenario": cg.model(lambda env: {"profit": 1.0})}, "no monitor to observe"),
+    ({"scenario": cg.model(ends_at_once), "what": "level"}, "ended at time 0"),
+    call=lambda wrong: cg.warm_up_time(
+        **{"scenario": long_bank, "seeds": range(2), **wrong}
+    ),
 )
-def test_wrong_use_is_refused(wrong, message):
-    with pytest.raises(cg.InputError, match=message):
-        cg.warm_up_time(**{"scenario": long_bank, "seeds": range(2), **wrong})

@@ -9,7 +9,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from support import needs
+from support import needs, refusals
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.base.checks import InputError
@@ -152,9 +152,9 @@ def test_draws_are_the_same_by_both_engines(market):
             )
 
 
-def test_lucks_are_checked():
-    with pytest.raises(InputError, match=r"lucks\(=0\)"):
-        over_lucks(odd(0), "fifo", 0, 0)
+test_lucks_are_checked = refusals(
+    (lambda: over_lucks(odd(0), "fifo", 0, 0), r"lucks\(=0\)")
+)
 
 
 # ---- measured times ----
@@ -218,17 +218,12 @@ def test_a_part_that_the_proof_does_not_know_is_refused_unless_it_is_left_out():
         optimum(replace(cg.day("quiet"), terms=Terms(warm_s=5)))
 
 
-@pytest.mark.parametrize(
-    ("weights", "message"),
-    [
-        (Weights(), "weights"),
-        (Weights(miss=-1), "weight of miss"),
-        (Weights(inf), "wait"),
-    ],
+test_weights_are_checked = refusals(
+    (Weights(), "weights"),
+    (Weights(miss=-1), "weight of miss"),
+    (Weights(inf), "wait"),
+    call=lambda weights: lower_bound(odd(0), objective=weights),
 )
-def test_weights_are_checked(weights, message):
-    with pytest.raises(InputError, match=message):
-        lower_bound(odd(0), objective=weights)
 
 
 # ---- the frontier ----
@@ -269,17 +264,12 @@ def test_the_frontier_is_the_bounds_at_its_prices():
     }
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"prices": ()}, "prices"),
-        ({"prices": (1.0, 1.0)}, "prices"),
-        ({"prices": (-1.0,)}, "price"),
-    ],
+test_prices_are_checked = refusals(
+    ({"prices": ()}, "prices"),
+    ({"prices": (1.0, 1.0)}, "prices"),
+    ({"prices": (-1.0,)}, "price"),
+    call=lambda given: frontier(odd(0), [0], **given),
 )
-def test_prices_are_checked(given, message):
-    with pytest.raises(InputError, match=message):
-        frontier(odd(0), [0], **given)
 
 
 # ---- the command ----

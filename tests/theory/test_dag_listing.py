@@ -6,8 +6,8 @@ from itertools import permutations, product
 
 import numpy as np
 import pytest
+from support import refusals
 
-from cgrsp_simpy.base.checks import InputError
 from cgrsp_simpy.dag.graph import Graph
 from cgrsp_simpy.dag.listing import (
     Draft,
@@ -463,13 +463,8 @@ def test_annealing_without_a_choice_ends_at_once():
     ) == (3, 1)
 
 
-@pytest.mark.parametrize(
-    ("bad", "message"),
-    [
-        ({"hot": 0.0}, "hot"),
-        ({"cold": -1.0}, "cold"),
-    ],
+test_annealing_names_a_bad_parameter = refusals(
+    ({"hot": 0.0}, "hot"),
+    ({"cold": -1.0}, "cold"),
+    call=lambda bad: anneal(authors_example(), Budget(10), **bad),
 )
-def test_annealing_names_a_bad_parameter(bad, message):
-    with pytest.raises(InputError, match=message):
-        anneal(authors_example(), Budget(10), **bad)

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from support import check_refused
+from support import refusals
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.base.streams import stream
@@ -228,46 +228,40 @@ def test_by_total_none_may_be_best_though_some_number_costs_less():
     assert optimum("ajw", 1e-3, SERVICE, by="total")["servers"] == 1
 
 
-@pytest.mark.parametrize(
-    ("call", "words"),
-    [
-        # rho = 1
-        (
-            lambda: baseline("ajw", 100),
-            ["no steady state", "101 servers", "limits the wait"],
-        ),
-        (lambda: baseline("ljw", 94), ["long jobs' load of 94.88", "at least 95"]),
-        (lambda: baseline("ajw", 0), ["servers(=0)"]),
-        (lambda: baseline("fifo", 100), ["unknown waiting policy 'fifo'"]),
-        (lambda: baseline("sww", 100, wait_s=-1), ["wait_s(=-1)"]),
-        (lambda: baseline("ljw", 100, short_s=-1), ["short_s(=-1)"]),
-        (lambda: baseline("njw", 100, duration_h=0), ["duration_h(=0)"]),
-        (lambda: analyze("njw", -0.2, SERVICE, 100), ["rate_per_s(=-0.2)"]),
-        (lambda: analyze("njw", RATE, 0, 100), ["service_s(=0)"]),
-        (lambda: Prices(fixed=-1), ["fixed price(=-1)"]),
-        (lambda: Prices(on_demand=math.nan), ["on_demand price(=nan)"]),
-        (
-            lambda: optimum("njw", RATE, SERVICE, prices=Prices(0, 9.6)),
-            ["fixed price(=0)", "at a price of 0 there is no optimum"],
-        ),
-        (
-            lambda: optimum("njw", RATE, SERVICE, by="hidden"),
-            ["unknown objective 'hidden'"],
-        ),
-        (
-            lambda: Mispredictions(wait_over=0.6, wait_under=0.6),
-            ["wait_over + wait_under", "at most 1"],
-        ),
-        (lambda: Mispredictions(run_over=1.5), ["run_over(=1.5)"]),
-        # no formula
-        (
-            lambda: baseline("ljw", 101, errors=Mispredictions(run_over=0.1)),
-            ["simulate"],
-        ),
-    ],
+test_what_has_no_answer_is_refused_in_one_line = refusals(  # rho = 1
+    (
+        lambda: baseline("ajw", 100),
+        ["no steady state", "101 servers", "limits the wait"],
+    ),
+    (lambda: baseline("ljw", 94), ["long jobs' load of 94.88", "at least 95"]),
+    (lambda: baseline("ajw", 0), ["servers(=0)"]),
+    (lambda: baseline("fifo", 100), ["unknown waiting policy 'fifo'"]),
+    (lambda: baseline("sww", 100, wait_s=-1), ["wait_s(=-1)"]),
+    (lambda: baseline("ljw", 100, short_s=-1), ["short_s(=-1)"]),
+    (lambda: baseline("njw", 100, duration_h=0), ["duration_h(=0)"]),
+    (lambda: analyze("njw", -0.2, SERVICE, 100), ["rate_per_s(=-0.2)"]),
+    (lambda: analyze("njw", RATE, 0, 100), ["service_s(=0)"]),
+    (lambda: Prices(fixed=-1), ["fixed price(=-1)"]),
+    (lambda: Prices(on_demand=math.nan), ["on_demand price(=nan)"]),
+    (
+        lambda: optimum("njw", RATE, SERVICE, prices=Prices(0, 9.6)),
+        ["fixed price(=0)", "at a price of 0 there is no optimum"],
+    ),
+    (
+        lambda: optimum("njw", RATE, SERVICE, by="hidden"),
+        ["unknown objective 'hidden'"],
+    ),
+    (
+        lambda: Mispredictions(wait_over=0.6, wait_under=0.6),
+        ["wait_over + wait_under", "at most 1"],
+    ),
+    (lambda: Mispredictions(run_over=1.5), ["run_over(=1.5)"]),
+    # no formula
+    (
+        lambda: baseline("ljw", 101, errors=Mispredictions(run_over=0.1)),
+        ["simulate"],
+    ),
 )
-def test_what_has_no_answer_is_refused_in_one_line(call, words):
-    check_refused(call, words)
 
 
 def test_odd_prices_are_allowed_and_said():

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from support import check_refused, simulated
+from support import refusals, simulated
 from waiting.cases import jobs_of, two
 
 import cgrsp_simpy as cg
@@ -159,80 +159,75 @@ def idle(submit_s):
     ).summary()
 
 
-@pytest.mark.parametrize(
-    ("call", "words"),
-    [
-        (lambda: ExponentialJobs(0), ["jobs(=0)"]),
-        (lambda: ExponentialJobs(1, rate_per_s=0), ["rate_per_s(=0)"]),
-        (lambda: ListedJobs([], [], [], []), ["no usable job"]),
-        (lambda: ListedJobs([0, 1], [1], [1, 1], [0, 0]), ["run_s"]),
-        # a negative time
-        (lambda: jobs_of((0, 1, 1, 0), (1, -1, 1, 0)), ["run_s of job 2(=-1.0)"]),
-        (lambda: jobs_of((-1, 1, 1, 0)), ["submit_s of job 1(=-1.0)"]),
-        (
-            lambda: jobs_of((1, 1, 1, 0), (0, 1, 1, 0)),
-            ["submit_s of job 2(=0.0)", "before"],
+test_what_cannot_be_is_refused_in_one_line = refusals(
+    (lambda: ExponentialJobs(0), ["jobs(=0)"]),
+    (lambda: ExponentialJobs(1, rate_per_s=0), ["rate_per_s(=0)"]),
+    (lambda: ListedJobs([], [], [], []), ["no usable job"]),
+    (lambda: ListedJobs([0, 1], [1], [1, 1], [0, 0]), ["run_s"]),
+    # a negative time
+    (lambda: jobs_of((0, 1, 1, 0), (1, -1, 1, 0)), ["run_s of job 2(=-1.0)"]),
+    (lambda: jobs_of((-1, 1, 1, 0)), ["submit_s of job 1(=-1.0)"]),
+    (
+        lambda: jobs_of((1, 1, 1, 0), (0, 1, 1, 0)),
+        ["submit_s of job 2(=0.0)", "before"],
+    ),
+    (lambda: two(cores=0), ["cores of job 2(=0)"]),
+    (lambda: two(memory_gb=-1.0), ["memory_gb of job 2(=-1.0)"]),
+    (lambda: Scenario(two(), waiting_policy("ajw"), 0), ["machines(=0)"]),
+    (lambda: Scenario(two(), waiting_policy("njw"), -1), ["machines(=-1)"]),
+    (lambda: Scenario(two(), waiting_policy("ajw"), ()), ["machines"]),
+    (lambda: idle([0]), ["is undefined", "1 counted", "0 s"]),
+    (lambda: idle([0, 5]), ["is undefined", "2 counted"]),
+    (
+        lambda: simulated(
+            Scenario(ExponentialJobs(1), waiting_policy("ajw"), 1)
+        ).summary(),
+        ["jobs(=1)", "at least 2"],
+    ),
+    (lambda: Scenario(two(), order="lifo"), ["unknown order 'lifo'"]),
+    (
+        lambda: Scenario(two(), order="nowhere.py:longest"),
+        ["order file 'nowhere.py'"],
+    ),
+    (lambda: Scenario(two(), order=3), ["order(=3)", "a string or a function"]),
+    (
+        lambda: Scenario(two(), machines=FREE, sizes=(3,)),
+        ["sizes[0](=3)", "of type Size"],
+    ),
+    (lambda: Scenario(two(), sizes=None), ["sizes(=None)", "a list"]),
+    (lambda: Scenario(two(), prices=3), ["prices(=3)", "of type Prices"]),
+    (
+        lambda: Scenario(two(), errors=0.1),
+        ["errors(=0.1)", "of type Mispredictions"],
+    ),
+    (lambda: Scenario(two(), work_conserving="no"), ["work_conserving(='no')"]),
+    # no such size for rent
+    (
+        lambda: Scenario(two(), waiting_policy("ajw"), M5[:1], sizes=FREE),
+        ["price table"],
+    ),
+    (
+        lambda: Scenario(two(), waiting_policy("ajw"), M5, prices=Prices(1, 0)),
+        ["on-demand price(=0)"],
+    ),
+    (
+        lambda: simulated(
+            Scenario(two(memory_gb=1), waiting_policy("njw"), 1 * FREE, sizes=FREE)
         ),
-        (lambda: two(cores=0), ["cores of job 2(=0)"]),
-        (lambda: two(memory_gb=-1.0), ["memory_gb of job 2(=-1.0)"]),
-        (lambda: Scenario(two(), waiting_policy("ajw"), 0), ["machines(=0)"]),
-        (lambda: Scenario(two(), waiting_policy("njw"), -1), ["machines(=-1)"]),
-        (lambda: Scenario(two(), waiting_policy("ajw"), ()), ["machines"]),
-        (lambda: idle([0]), ["is undefined", "1 counted", "0 s"]),
-        (lambda: idle([0, 5]), ["is undefined", "2 counted"]),
-        (
-            lambda: simulated(
-                Scenario(ExponentialJobs(1), waiting_policy("ajw"), 1)
-            ).summary(),
-            ["jobs(=1)", "at least 2"],
-        ),
-        (lambda: Scenario(two(), order="lifo"), ["unknown order 'lifo'"]),
-        (
-            lambda: Scenario(two(), order="nowhere.py:longest"),
-            ["order file 'nowhere.py'"],
-        ),
-        (lambda: Scenario(two(), order=3), ["order(=3)", "a string or a function"]),
-        (
-            lambda: Scenario(two(), machines=FREE, sizes=(3,)),
-            ["sizes[0](=3)", "of type Size"],
-        ),
-        (lambda: Scenario(two(), sizes=None), ["sizes(=None)", "a list"]),
-        (lambda: Scenario(two(), prices=3), ["prices(=3)", "of type Prices"]),
-        (
-            lambda: Scenario(two(), errors=0.1),
-            ["errors(=0.1)", "of type Mispredictions"],
-        ),
-        (lambda: Scenario(two(), work_conserving="no"), ["work_conserving(='no')"]),
-        # no such size for rent
-        (
-            lambda: Scenario(two(), waiting_policy("ajw"), M5[:1], sizes=FREE),
-            ["price table"],
-        ),
-        (
-            lambda: Scenario(two(), waiting_policy("ajw"), M5, prices=Prices(1, 0)),
-            ["on-demand price(=0)"],
-        ),
-        (
-            lambda: simulated(
-                Scenario(two(memory_gb=1), waiting_policy("njw"), 1 * FREE, sizes=FREE)
-            ),
-            ["job 2 (1 cores, 1 GB)", "for rent"],
-        ),
-        (
-            lambda: simulated(Scenario(two(cores=3), waiting_policy("ajw"), M5[:2])),
-            ["job 2 (3 cores", "no fixed machine", "ajw"],
-        ),
-        (
-            lambda: follow(Scenario(two(), waiting_policy("ajw"), 1, "sjf")),
-            ["recursion", "simulate"],
-        ),
-        (
-            lambda: follow(Scenario(two(), waiting_policy("ajw"), 1), seed=-1),
-            ["seed(=-1)"],
-        ),
-        (lambda: Scenario(two(), "ajw", 1), ["policy(='ajw')", "WaitingPolicy"]),
-        (lambda: scenario_jobs(cg.day("quiet"), "H100"), ["gpu(='H100')", "RTX A4000"]),
-    ],
+        ["job 2 (1 cores, 1 GB)", "for rent"],
+    ),
+    (
+        lambda: simulated(Scenario(two(cores=3), waiting_policy("ajw"), M5[:2])),
+        ["job 2 (3 cores", "no fixed machine", "ajw"],
+    ),
+    (
+        lambda: follow(Scenario(two(), waiting_policy("ajw"), 1, "sjf")),
+        ["recursion", "simulate"],
+    ),
+    (
+        lambda: follow(Scenario(two(), waiting_policy("ajw"), 1), seed=-1),
+        ["seed(=-1)"],
+    ),
+    (lambda: Scenario(two(), "ajw", 1), ["policy(='ajw')", "WaitingPolicy"]),
+    (lambda: scenario_jobs(cg.day("quiet"), "H100"), ["gpu(='H100')", "RTX A4000"]),
 )
-def test_what_cannot_be_is_refused_in_one_line(call, words):
-    check_refused(call, words)

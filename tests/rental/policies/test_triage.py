@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_scenarios import scenarios
-from support import several
+from support import refusals, several
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.market.law import LOW, Status
@@ -783,27 +783,21 @@ def test_one_policy_object_serves_runs_in_different_markets():
 # ---- parameters ----
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("price_miss_usd=-1", "price_miss_usd"),
-        ("price_late_usd_per_min=-0.1", "price_late_usd_per_min"),
-        ("price_wait_usd_per_min=inf", "price_wait_usd_per_min"),
-        ("ahead_s=0", "ahead_s"),
-        ("ahead_s=nan", "ahead_s"),
-        ("spread=-0.1", "spread"),
-        ("spread=inf", "spread"),
-        ("look_s=0", "look_s"),
-        ("look_s=soon", "a number"),
-        ("gate=0.3", "gate"),
-        ("sight=false", "sight"),
-        ("name=mine", "name"),
-    ],
+test_wrong_parameters_are_named_in_one_line = refusals(
+    ("price_miss_usd=-1", "price_miss_usd"),
+    ("price_late_usd_per_min=-0.1", "price_late_usd_per_min"),
+    ("price_wait_usd_per_min=inf", "price_wait_usd_per_min"),
+    ("ahead_s=0", "ahead_s"),
+    ("ahead_s=nan", "ahead_s"),
+    ("spread=-0.1", "spread"),
+    ("spread=inf", "spread"),
+    ("look_s=0", "look_s"),
+    ("look_s=soon", "a number"),
+    ("gate=0.3", "gate"),
+    ("sight=false", "sight"),
+    ("name=mine", "name"),
+    call=lambda text: cg.make_policy(f"triage:{text}"),
 )
-def test_wrong_parameters_are_named_in_one_line(text, message):
-    with pytest.raises(cg.InputError, match=message) as error:
-        cg.make_policy(f"triage:{text}")
-    assert "\n" not in str(error.value)
 
 
 def test_a_parameter_may_be_at_its_bound():

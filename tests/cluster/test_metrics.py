@@ -161,6 +161,7 @@ def test_work_after_the_last_arrival_does_not_change_throughput():
     )
 
 
+@pytest.mark.slow
 def test_overloaded_hps_completes_more_per_hour_than_easy_on_fewer_gpus():
     """At a load of 1.4, paired by seed; over the makespan it is the other way round,
     for HPS leaves wide jobs to the end.

@@ -180,6 +180,7 @@ def test_a_log_of_partitions_cores_and_nodes_is_replayed(exact, tmp_path):
         assert np.array_equal(found.waits_s["fifo-skip"], found.waits_s["recorded"])
 
 
+@pytest.mark.quick_cases(2)
 @pytest.mark.parametrize("tag", ["partition", "gpu_type"])
 @pytest.mark.parametrize(
     "cluster",
@@ -267,6 +268,7 @@ def test_no_scheduler_sees_when_jobs_started(tmp_path):
     assert seen and not any(seen)
 
 
+@pytest.mark.slow
 def test_a_slurm_that_starts_jobs_in_cycles_is_named_still(tmp_path):
     """Every start is up to a minute late, as no simulation here makes it."""
     scenario = read(tmp_path, log_of("shortest", 400))
@@ -458,6 +460,7 @@ def test_in_a_long_log_a_refuted_simulation_is_ended(tmp_path, monkeypatch):
         assert np.array_equal(every.waits_s[name], found.waits_s[name])
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("multiple", [1, 4])
 def test_nodes_of_one_gpu_are_pooled_with_equal_waits(multiple):
     """GPUs that only serve jobs together are one node there."""

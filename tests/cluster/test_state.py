@@ -63,6 +63,7 @@ def read(state):
 NAMES = [*SCHEDULERS, "multifactor:half_life_s=3600", "pbs:pairs=true"]
 
 
+@pytest.mark.quick_cases(4)
 @pytest.mark.parametrize("scheduler", NAMES)
 def test_without_randomness_a_run_from_a_state_ends_as_the_whole_run(scheduler):
     """Durations are the estimates; schedulers with memory go on with it."""
@@ -115,6 +116,7 @@ def test_jobs_that_take_cores_and_memory_and_ask_for_nodes():
         assert rest.jobs["finish_s"] == pytest.approx(same["finish_s"], abs=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "seeds", [40, pytest.param(150, marks=pytest.mark.slow)], ids=["few", "many"]
 )

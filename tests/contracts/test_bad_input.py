@@ -1059,6 +1059,7 @@ def test_a_job_with_more_gpus_than_slots_is_one_line_that_names_both_numbers(
     holds(refused("run", *options, "--policy", policy), ["job 1", "8", "5"])
 
 
+@pytest.mark.slow
 def test_a_worker_process_that_dies_is_one_line(tmp_path):
     (tmp_path / "my_rules.py").write_text(
         "import os\ndef rule(view):\n    os._exit(1)\n"

@@ -172,6 +172,7 @@ def blank():
     return canvas
 
 
+@pytest.mark.quick_cases(3)
 @pytest.mark.parametrize("module", MODULES)
 @pytest.mark.parametrize(
     "draw",

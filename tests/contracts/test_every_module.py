@@ -154,6 +154,7 @@ def test_steps_lead_to_the_same_run(case):
     assert any(step.future for step in steps)
 
 
+@pytest.mark.quick_cases(4)
 @every_module
 def test_policies_are_compared_swept_and_kept(case, tmp_path):
     case = case()
@@ -176,6 +177,7 @@ def test_policies_are_compared_swept_and_kept(case, tmp_path):
     )
 
 
+@pytest.mark.quick_cases(1)
 @every_module
 def test_a_precision_is_reached_and_each_figure_can_be_asked_for(case):
     case = case()
@@ -254,6 +256,7 @@ def test_rows_go_to_pandas(case):
     )
 
 
+@pytest.mark.quick_cases(4)
 @every_module
 def test_the_commands_do_the_same(case, capsys, own_file, tmp_path, monkeypatch):
     case = case()

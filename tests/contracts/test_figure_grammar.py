@@ -96,6 +96,7 @@ every_figure = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.quick_cases(2)
 @pytest.mark.parametrize(
     ("module", "id"), [(module, id) for module, own in GALLERIES.items() for id in own]
 )
@@ -108,6 +109,7 @@ def test_the_index_says_what_the_rows_say(module, id):
     assert figure.table(rows) in told
 
 
+@pytest.mark.quick_cases(2)
 @pytest.mark.parametrize("cell", ["x", "nan"])
 @every_figure
 def test_a_changed_file_is_drawn_or_refused(module, id, cell, tmp_path):
@@ -123,6 +125,7 @@ def panels_of(canvas):
     return [ax for ax in canvas.axes if ax.axison]
 
 
+@pytest.mark.slow
 @every_figure
 def test_panels_have_letters_in_their_order(module, id):
     panels = panels_of(canvas_of(module, id))
@@ -320,6 +323,7 @@ def texts_of(canvas):
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("module", "id", "style", "width_mm"),
     [

@@ -199,6 +199,7 @@ def of(runs, study, sweep, month, timeline):
     }
 
 
+@pytest.mark.slow
 def test_a_film_draws_each_name_letter_by_letter(timeline, tmp_path):
     animate(timeline, frames=2).save(tmp_path / "run.gif")
     check_figure(frame_at(timeline, timeline.end_s / 2)[0].figure)
@@ -207,6 +208,7 @@ def test_a_film_draws_each_name_letter_by_letter(timeline, tmp_path):
 AGAIN = ("gantt of a run", "queue_length, many", "differences")
 
 
+@pytest.mark.quick_cases(2)
 @pytest.mark.parametrize(
     "plot",
     [
@@ -247,6 +249,7 @@ def marks_at(value):
     return Mark(np.array([[value, value]]), np.array([[value, value]]))
 
 
+@pytest.mark.quick_cases(2)
 @pytest.mark.parametrize("mark", MARKS.values(), ids=MARKS)
 def test_marks_draw_each_name_letter_by_letter_and_leave_the_texts_of_others(mark):
     figure = Figure()
@@ -302,6 +305,7 @@ CASES = sorted(of_galleries(), key=lambda case: (case[0].stem, case[2]))
 QUICK = ("cluster_aging", "waiting_errors")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("figure", "path", "column"),
     [
@@ -402,6 +406,7 @@ def test_a_csv_has_no_formula_in_its_header_either():
     assert header == row == WHOLE
 
 
+@pytest.mark.slow
 def test_advice_holds_each_name_as_text():
     first, second = (policy(name) for name in (NAMES[4], NAMES[5]))
     advice = cg.advise(day(NAMES[4]), [first, second], range(2))
@@ -442,6 +447,7 @@ def test_a_csv_is_written_with_half_of_a_character(tmp_path):
     assert header == row == [*WHOLE, r"\ud800"]
 
 
+@pytest.mark.slow
 def test_a_pgf_holds_no_commands_of_latex(tmp_path, monkeypatch):
     # LaTeX is not run
     monkeypatch.setattr("cgrsp_simpy.plots.figure.which", lambda name: name)

@@ -74,6 +74,7 @@ def made(module, id):
     return GALLERIES[module][id].rows(RUNS[module]())
 
 
+@pytest.mark.quick_cases(2)
 @pytest.mark.parametrize(
     ("module", "id"),
     [

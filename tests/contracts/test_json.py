@@ -46,7 +46,7 @@ def test_what_is_no_number_is_null_however_deep():
 # with as few jobs and seeds as there can be, so that figures are missing
 LINES = [
     "papers tables cluster loads=0.6 --seeds 1",  # no interval of one seed
-    "compare cluster jobs=1 --policies fifo,easy --seeds 1",
+    "compare cluster jobs=1 warm_up=0 --policies fifo,easy --seeds 1",
     "run quiet jobs=1",  # no tight job, or no loose one
     "compare quiet jobs=1 --policies fifo,spt --seeds 1",
     "sweep hectic name=quiet slots=1,2 --policies fifo --seeds 1",
@@ -60,8 +60,8 @@ LINES = [
     "forecast STATE --seeds 1",
     "bound quiet jobs=1 --seeds 1",
     "bound quiet jobs=1 --seeds 1 --clairvoyant",
-    "run cluster jobs=1",
-    "sweep cluster load=0.5,0.6 jobs=1 --policies fifo --seeds 1",
+    "run cluster jobs=1 warm_up=0",
+    "sweep cluster load=0.5,0.6 jobs=1 warm_up=0 --policies fifo --seeds 1",
     "replay LOG --policies fifo",  # one job, which did not wait
     "run dag:er:n=1,degree=0 platform.gpus=1 budget.evaluations=2 --policy rtgs",
     "parameters month",

@@ -74,6 +74,7 @@ def random_over_all(view):
     return answer
 
 
+@pytest.mark.quick_cases(4)
 @every_policy
 @pytest.mark.parametrize("free_types", [False, True])
 @pytest.mark.parametrize("gangs", [True, pytest.param(False, marks=pytest.mark.slow)])

@@ -59,6 +59,7 @@ every_model = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.quick_cases(2)
 @every_model
 def test_a_model_of_ones_own_has_every_use_of_a_model(made, grid, tmp_path):
     model = made()
@@ -508,6 +509,7 @@ def test_what_is_not_noted_is_nan_and_minus_one_of_whole_numbers():
 # ---- tiles ----
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("day", ["normal", "surge"])
 def test_frames_of_one_tile_are_the_days_jobs_to_the_bit(day):
     whole = import_module("tiles").tiled(day, 1, 0.1, 0.3, 5.0, False)

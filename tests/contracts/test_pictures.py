@@ -143,6 +143,7 @@ def check_values(ax):
     return len(texts)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 def test_each_value_stands_at_its_own_mark(seed):
     rng = np.random.default_rng(seed)
@@ -216,6 +217,7 @@ def height_at(ax, image, x_px, place, colour):
     return int(coloured(image[round(y_px) - 20 : round(y_px) + 21, x_px], colour).sum())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 def test_an_interval_that_reaches_zero_goes_on_to_the_edge_of_a_logarithmic_axis(seed):
     rng = np.random.default_rng(seed)
@@ -464,6 +466,7 @@ def test_the_text_of_the_month_says_how_adaptive_compares_with_cadr():
 # ---- Idle GPUs ----
 
 
+@pytest.mark.slow
 def test_a_gantt_chart_shows_the_gpus_that_no_node_uses():
     rows = rows_of(dag.FIGURES["gantt"], PICTURES / "dag")
     canvas = redrawn(dag.FIGURES["gantt"], PICTURES / "dag")

@@ -70,12 +70,14 @@ COMPARED = {  # words -> the scenario in Python
     "waiting trace=log.csv machines=2": lambda: cg.waiting.Scenario(
         read_jobs("log.csv", whole=True).jobs, machines=2
     ),
-    "cluster jobs=40 load=0.7": lambda: subject_of(cg.cluster.Scenario()).varied(
-        jobs=40, load=0.7
+    "cluster jobs=40 load=0.7 warm_up=0": lambda: subject_of(
+        cg.cluster.Scenario()
+    ).varied(jobs=40, load=0.7, warm_up=0),
+    "cluster jobs=30 warm_up=0 after=0 cluster=4x8+2x4 placement=pack": lambda: (
+        subject_of(cg.cluster.Scenario(placement="pack")).varied(
+            jobs=30, warm_up=0, after=0, cluster="4x8+2x4"
+        )
     ),
-    "cluster jobs=30 cluster=4x8+2x4 placement=pack": lambda: subject_of(
-        cg.cluster.Scenario(placement="pack")
-    ).varied(jobs=30, cluster="4x8+2x4"),
     "hgsp:tasks1 source.tasks=20 noise=0.2": lambda: subject_of(
         cg.hgsp.Scenario("tasks1")
     ).varied(tasks=20, noise=0.2),
@@ -186,6 +188,7 @@ def test_without_options_the_seeds_are_those_of_python(capsys):
     assert out == csv_text(cg.compare(cg.day("quiet", jobs=5), ["fifo"]).rows)
 
 
+@pytest.mark.slow
 def test_the_bounds_and_gaps_of_a_day(capsys):
     found = json.loads(told(capsys, "bound hectic jobs=40 --seeds 2 --format json"))
     compared = told(
@@ -201,6 +204,7 @@ def test_the_bounds_and_gaps_of_a_day(capsys):
         assert row["value"] <= total + 1e-9
 
 
+@pytest.mark.slow
 def test_advice_is_that_of_python(capsys):
     line = "advise hectic jobs=30 --seeds 2 --policies fifo,spt prices.price_miss=2"
     found = json.loads(told(capsys, f"{line} --format json"))

@@ -372,6 +372,7 @@ def test_a_job_that_waits_for_ever_beside_an_endless_process_is_an_error(
         simulated(waits, policy, arrivals=[0.0], beside=[*beside, probes])
 
 
+@pytest.mark.quick_cases(2)
 @pytest.mark.parametrize("holds", [True, False])
 def test_a_job_that_waits_for_an_event_that_never_happens_is_named(monkeypatch, holds):
     monkeypatch.setattr("cgrsp_simpy.engine.watchdog.MANY", 1000)

@@ -110,6 +110,7 @@ def expected():
     return {study: text(study()) for study in STUDIES.values()}
 
 
+@pytest.mark.quick_cases(1)
 @each_study
 def test_rows_do_not_depend_on_the_tasks(study, expected, monkeypatch):
     for seconds in (0.0, 0.005, SMALL_S):
@@ -117,6 +118,7 @@ def test_rows_do_not_depend_on_the_tasks(study, expected, monkeypatch):
         assert text(study()) == expected[study]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("study", "workers"),
     [
@@ -135,6 +137,7 @@ def test_rows_do_not_depend_on_the_workers(study, workers, expected, small_tasks
     assert not multiprocessing.active_children()
 
 
+@pytest.mark.slow
 @each_study
 def test_rows_do_not_depend_on_threads(study, expected, small_tasks):
     with ThreadPoolExecutor(3) as threads:
@@ -142,6 +145,7 @@ def test_rows_do_not_depend_on_threads(study, expected, small_tasks):
         assert threads.submit(int, "7").result() == 7  # the pool goes on
 
 
+@pytest.mark.quick_cases(1)
 @each_study
 def test_rows_do_not_depend_on_an_interruption(study, expected, small_tasks, tmp_path):
     study(out=tmp_path)
@@ -174,6 +178,7 @@ def rule(view):
 """
 
 
+@pytest.mark.slow
 def test_failed_runs_do_not_depend_on_the_workers(small_tasks, tmp_path):
     (tmp_path / "my_rules.py").write_text(FAILING)
     policies = ["fifo", f"{tmp_path / 'my_rules.py'}:rule"]
@@ -251,6 +256,7 @@ for executor in (None, 2):
 """
 
 
+@pytest.mark.slow
 def test_a_browsers_python_has_neither_processes_nor_threads_and_needs_none(tmp_path):
     done = process(
         [sys.executable, "-W", "always::RuntimeWarning", "-c", BROWSER], tmp_path
@@ -448,6 +454,7 @@ def harmless(scenario, seeds):
     ]
 
 
+@pytest.mark.slow
 def test_what_was_finished_before_a_worker_died_is_kept(small_tasks, tmp_path):
     policy = deadly(tmp_path, "quiet", 25)  # of tasks of ten seeds, the third
     with pytest.raises(WorkerError) as caught:
@@ -459,6 +466,7 @@ def test_what_was_finished_before_a_worker_died_is_kept(small_tasks, tmp_path):
     assert not multiprocessing.active_children()
 
 
+@pytest.mark.slow
 def test_a_users_own_pool_that_breaks_is_told(small_tasks, tmp_path):
     policy = deadly(tmp_path, "quiet", 25)
     with ProcessPoolExecutor(1, mp_context=spawn) as pool:
@@ -508,6 +516,7 @@ def tired(refuses):
     return Told(submitted)
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize(
     ("refuses", "number"),
     [(True, 2), (False, 3)],

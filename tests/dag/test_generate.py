@@ -38,6 +38,7 @@ def gpus(number, bandwidth=1.0):
 # ---- random graphs ----
 
 
+@pytest.mark.quick_cases(2)
 @pytest.mark.parametrize(
     ("nodes", "degree"), [(100, 1), (100, 3), (150, 50), (1000, 3)]
 )
@@ -55,6 +56,7 @@ def test_the_mean_degree_is_the_one_that_was_asked_for(nodes, degree):
     assert abs(np.mean(edges) - degree * nodes / 2) > 4 * error
 
 
+@pytest.mark.slow
 def test_every_pair_is_an_edge_equally_often_in_either_direction():
     """500 graphs of six nodes: without the random order, half of the 30 places
     would stay empty.
@@ -79,6 +81,7 @@ def test_at_the_greatest_degree_all_pairs_are_edges(nodes):
     assert len(erdos_renyi(nodes, 0).edges) == 0
 
 
+@pytest.mark.quick_cases(2)
 @pytest.mark.parametrize("law", TIMES_S)
 def test_times_follow_the_truncated_normal_law(law):
     mean, sd = TIMES_S[law]

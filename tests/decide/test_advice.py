@@ -169,6 +169,7 @@ def test_where_all_is_well_nothing_is_to_be_done():
     )
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize(
     ("most", "verdict"),
     [(90, "met"), (0.1, "no plan gets below 8.33; the nearest that was tried")],
@@ -211,6 +212,7 @@ def test_targets_name_figures_without_their_units(target, limits):
 # ---- the rest ----
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("gap_s", "over"), [(30.0, True), (300.0, False)])
 def test_overload_is_told_where_the_cost_of_a_day_depends_on_how_long_it_is_watched(
     gap_s, over
@@ -250,6 +252,7 @@ def test_hours_are_of_the_slots_time_and_of_all_inconvenience(tmp_path):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [5, BAD_DAYS])
 def test_a_bad_day_is_a_quantile_or_the_worst(number):
     own = advise(place(), ["fifo"], range(number))
@@ -276,6 +279,7 @@ def test_what_gets_worse_is_told(found):
     ]
 
 
+@pytest.mark.slow
 def test_the_first_step_is_told_with_what_it_saves():
     own = advise(place(20.0), ["fifo", "edf"], range(6))
     assert own.best.slots > 2 == own.first.slots
@@ -546,6 +550,7 @@ def test_judgements_pass_prices_to_triage_and_bill_weights():
     assert costs[0] - rent == pytest.approx(3 * (costs[1] - rent))
 
 
+@pytest.mark.slow
 def test_results_are_kept_and_taken_up_again(tmp_path):
     own = advise(place(), ["fifo"], range(3), out=tmp_path / "out")
     again = advise(place(), ["fifo"], range(3), out=tmp_path / "out")

@@ -124,6 +124,7 @@ def random_case(seed):
     return scenario, policy, cg.simulate(scenario, policy, seed, engine="simpy"), at_s
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("states", [6, pytest.param(30, marks=pytest.mark.slow)])
 def test_the_ranges_hold_what_becomes_of_the_jobs(states):
     inside, empty, missed = [], [], []

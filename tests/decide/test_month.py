@@ -172,6 +172,7 @@ def test_days_and_shares_and_parameters_of_days_vary():
         subject_of(month).varied(slotz=3)
 
 
+@pytest.mark.slow
 def test_a_month_is_not_one_simulation():
     with pytest.raises(cg.InputError, match="not a single simulation"):
         cg.simulate(cg.month(days=2), "fifo", listener=print)

@@ -154,6 +154,7 @@ def folder_of(command, place):
     return place
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "command",
     [
@@ -205,6 +206,7 @@ def texts_of(path):
     )
 
 
+@pytest.mark.slow
 def test_what_messages_advise_can_be_done():
     """Extras are those of pyproject.toml, installed from a clone, for the package has
     no other home; commands and options of cgrsp are there.

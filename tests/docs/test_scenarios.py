@@ -129,6 +129,7 @@ def output(script, folder):
     return done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "script",
     [

@@ -127,6 +127,7 @@ def test_a_batch_of_one_is_a_single_server_first_come_first_served():
     assert jobs["finish_s"] == pytest.approx(expected, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_equal_requests_one_at_a_time_are_m_d_1():
     """Pollaczek-Khinchine: mean wait rho D / (2 (1 - rho)); that of M/M/1, twice as
     long, is far outside of the interval.

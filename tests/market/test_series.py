@@ -94,6 +94,7 @@ def test_what_is_wrong_is_one_line(file, text, told):
     assert check_refused(lambda: read_series(path), [told]).startswith(f"{path}: ")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not TRACES.is_dir(), reason="the traces are not here")
 def test_every_trace_of_the_folder_is_read():
     files = sorted(TRACES.rglob("*.json"))

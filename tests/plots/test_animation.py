@@ -36,6 +36,7 @@ def colours_of_box(bottom, column):
     ]
 
 
+@pytest.mark.quick_cases(2)
 @pytest.mark.parametrize("share", [0.0, 0.2, 0.5, 0.9])
 def test_a_frame_shows_queue_and_slots_at_its_time(run, share):
     time_s = share * run.tally.end_s
@@ -58,6 +59,7 @@ def test_a_frame_shows_queue_and_slots_at_its_time(run, share):
         )
 
 
+@pytest.mark.slow
 def test_a_gif_has_the_frames(run, tmp_path):
     cg.plots.animate(run, frames=5, fps=10).save(tmp_path / "day.gif")
     with Image.open(tmp_path / "day.gif") as picture:
@@ -109,6 +111,7 @@ def test_other_files_and_empty_runs_are_refused(run, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.quick_cases(2)
 @pytest.mark.parametrize("by_command", [False, True])
 @pytest.mark.parametrize(
     ("name", "message"),

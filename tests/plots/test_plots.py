@@ -244,6 +244,7 @@ def test_queue_length_draws_a_line_a_run_in_the_look_of_its_policy(run, ax):
     assert ax.get_ylabel() == "waiting jobs"
 
 
+@pytest.mark.slow
 def test_runs_of_one_policy_are_told_apart(ax):
     runs = [
         cg.simulate(cg.day("quiet"), policy, seed)
@@ -290,6 +291,7 @@ def test_slot_timeline_of_many_jobs_names_the_span_of_its_averages(ax):
     assert re.fullmatch(r"slots, mean over \d+ (s|min)", ax.get_ylabel())
 
 
+@pytest.mark.slow
 def test_wait_histogram_holds_all_jobs_in_shared_bins(run, ax):
     other = cg.simulate(cg.day("hectic", jobs=45), "spt")
     plots.wait_histogram([run, other], ax=ax)
@@ -316,6 +318,7 @@ def test_a_job_that_never_started_has_no_wait_in_the_histogram(ax):
     assert mean_min.get_xdata()[0] == pytest.approx(waits_s.mean() / 60)
 
 
+@pytest.mark.slow
 def test_policy_bars_are_the_means_and_intervals_of_the_study(study, ax):
     plots.policy_bars(study, "wait_min", ax=ax)
     means = [row["wait_min"] for row in study.means().values()]
@@ -391,6 +394,7 @@ def test_policy_bars_of_differences_have_the_intervals_of_the_differences(ax):
     assert all(box.x1 <= ax.get_window_extent().x1 + 2 for box in shown)
 
 
+@pytest.mark.slow
 def test_sweep_lines_are_the_means_at_each_value(sweep, ax):
     plots.sweep_lines(sweep, "wait_min", ax=ax, published={"cadr": {4: 9.0}})
     lines = {
@@ -516,6 +520,7 @@ def test_every_function_is_among_them():
     assert {*DRAW, "animate", "styled"} == drawing
 
 
+@pytest.mark.quick_cases(3)
 @every_function
 def test_draws_on_the_axes_given_with_style_keywords(draw, ax):
     assert draw(ax=ax, alpha=0.25) is ax
@@ -525,6 +530,7 @@ def test_draws_on_the_axes_given_with_style_keywords(draw, ax):
     }
 
 
+@pytest.mark.quick_cases(3)
 @every_function
 def test_without_axes_draws_on_a_figure_that_pyplot_does_not_know(draw):
     drawn = draw()
@@ -533,6 +539,7 @@ def test_without_axes_draws_on_a_figure_that_pyplot_does_not_know(draw):
     assert drawn.figure.get_size_inches()[0] == pytest.approx(6.3)
 
 
+@pytest.mark.quick_cases(1)
 @every_function
 @pytest.mark.parametrize(
     "style",
@@ -549,6 +556,7 @@ def test_changes_no_setting(draw, style):
     assert dict(matplotlib.rcParams) == before
 
 
+@pytest.mark.quick_cases(1)
 @every_function
 @pytest.mark.parametrize(
     "style",
@@ -608,6 +616,7 @@ def test_style_keywords_have_their_short_names_as_well(ax):
     assert ax.collections[0].get_linewidth() == [7]
 
 
+@pytest.mark.slow
 def test_draws_and_saves_without_a_display(tmp_path):
     code = """
 import cgrsp_simpy as cg
@@ -632,6 +641,7 @@ print("matplotlib.pyplot" in sys.modules)
     assert (tmp_path / "gantt.png").stat().st_size > 5000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", ["png", "svg"])
 def test_a_picture_is_the_same_to_the_byte_when_it_is_drawn_again(suffix, tmp_path):
     path, contents = tmp_path / f"a.{suffix}", set()
@@ -754,6 +764,7 @@ def drawn(ax):
     return [text.get_text() for text in ax.texts if text.get_visible()]
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize(
     "draw", [plots.gantt, plots.queue_length, plots.slot_timeline, plots.wait_histogram]
 )
@@ -772,6 +783,7 @@ def test_two_thousand_jobs_in_a_gantt_have_no_edges_and_no_numbers():
     assert {each.get_linewidth()[0] for each in ax.collections[:-1]} == {0}
 
 
+@pytest.mark.slow
 def test_a_hundred_slots_are_not_all_named(ax):
     plots.gantt(cg.simulate(cg.day("hectic", slots=100, jobs=200), "fifo"), ax=ax)
     assert [text.get_text().split()[0] for text in ax.get_yticklabels()] == [
@@ -779,12 +791,14 @@ def test_a_hundred_slots_are_not_all_named(ax):
     ]
 
 
+@pytest.mark.slow
 def test_numbers_of_jobs_are_shown_where_they_fit(ax):
     run = cg.simulate(cg.day("quiet", jobs=50), "fifo")
     assert drawn(plots.gantt(three_jobs())) == ["J0", "J1", "J2"]
     assert drawn(plots.gantt(run, ax=ax)) == []  # 50 jobs of a minute over a day
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", [0.0, 100.0])
 def test_no_misses_and_all_jobs_missed(value):
     both = {
@@ -800,6 +814,7 @@ def test_no_misses_and_all_jobs_missed(value):
         assert sorted(drawn(ax)) == ["fifo", "rh"]
 
 
+@pytest.mark.slow
 def test_one_seed_has_no_intervals():
     study = cg.compare(cg.day("quiet"), ["fifo", "rh"], [0])
     for ax in (
@@ -811,6 +826,7 @@ def test_one_seed_has_no_intervals():
         assert title == "quiet: 1 seed"
 
 
+@pytest.mark.slow
 def test_failed_runs_leave_gaps():
     study = cg.compare(cg.day("hectic", jobs=40), ["fifo", broken], range(2))
     assert len(study.failures) == 2
@@ -845,6 +861,7 @@ def test_labels_are_spread_apart_and_keep_their_order(seed):
     assert placed.max() <= 10.0 + 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("share", [1.0, 0.02])
 def test_names_of_points_do_not_overlap(seed, share, ax):
@@ -868,6 +885,7 @@ def test_names_of_points_do_not_overlap(seed, share, ax):
     )
 
 
+@pytest.mark.slow
 def test_a_title_is_no_wider_than_a_narrow_panel():
     ax = plots.pareto(study_of(MADE_UP), ax=new_axes(2.6, 2.2))
     drawn(ax)
@@ -915,6 +933,7 @@ def test_policies_of_one_name_in_one_figure_differ():
 # ---- cgrsp run --show ----
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "begin"),
     [
@@ -958,6 +977,7 @@ def save(name, path):
         ax.figure.savefig(path, dpi=60)
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("name", PICTURES)
 def test_picture_is_as_before(name, tmp_path):
     version, same = drawn_with(BASELINE / f"{name}.png")

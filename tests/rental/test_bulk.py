@@ -34,6 +34,7 @@ from cgrsp_simpy.studies.subject import subject_of
 
 pytest.importorskip("numba")
 bulk = pytest.importorskip("cgrsp_simpy.rental.bulk")
+pytestmark = pytest.mark.compiled
 
 POLICIES = "fifo spt edf lcf balanced spt-rescue adaptive rh cadr cadr-oo".split()
 INDICES = ["c-mu", "atc", "covert", "triage"]
@@ -277,7 +278,6 @@ def test_any_scenario_is_that_of_simpy(scenario, policy, terms):
         assert equal(scenario, policy)
 
 
-@pytest.mark.slow
 def test_jobs_stock_and_rows_pass_through_in_blocks():
     long = cg.day("normal", jobs=20_000, persistence_s=300)
     waits = cg.day("hectic", jobs=9000)
@@ -552,7 +552,6 @@ def test_what_has_no_compiled_loop_says_so():
         cg.simulate(cg.day("quiet"), "fifo", engine="fast")
 
 
-@pytest.mark.slow
 def test_without_a_compiler_all_is_simpys():
     told = (
         "import cgrsp_simpy as cg; day = cg.day('quiet'); print(cg.simulate(day,"

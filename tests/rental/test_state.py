@@ -56,6 +56,7 @@ def deterministic(jobs, **changes):
 # ---- runs that start from a state ----
 
 
+@pytest.mark.quick_cases(2)
 @pytest.mark.parametrize("policy", ["triage", "rh"])
 @pytest.mark.parametrize(
     "changes",
@@ -90,6 +91,7 @@ OPEN = cg.HourlyWorkload(50, cg.ArrivalRates((60.0, 20.0) * 12), (0.5, 0.3, 0.2)
 EXPONENTIAL = {"service": cg.Service("exponential"), "workload": OPEN}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("changes", "policy", "seeds"),
     [

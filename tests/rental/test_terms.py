@@ -267,6 +267,7 @@ def test_when_the_budget_is_spent_jobs_wait_for_midnight():
 # ---- Python, TOML, command line ----
 
 
+@pytest.mark.quick_cases(2)
 @pytest.mark.parametrize("policy", ["fifo", "rh", "cadr", "triage"])
 def test_terms_without_effect_give_the_thesis_to_the_bit(policy):
     """By the other process, with a budget that is never spent."""

@@ -236,6 +236,7 @@ def test_nothing_on_a_job_tells_its_seconds(read):
 # ---- deadlines, GPUs, weights ----
 
 
+@pytest.mark.slow
 def test_deadlines_follow_the_class_mix_where_the_log_names_none(read):
     text = "submit_s,service_s\n" + "".join(f"{i},{5 + i % 9}\n" for i in range(2000))
     jobs = cg.simulate(read(text, tight_fraction=0.3, slots=50), "fifo").jobs
@@ -471,6 +472,7 @@ def requests():
         return list(csv.DictReader(file))
 
 
+@pytest.mark.slow
 @real
 def test_of_the_26823_requests_the_26392_that_succeeded_are_read(requests, caplog):
     caplog.set_level("INFO")

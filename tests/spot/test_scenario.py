@@ -85,6 +85,7 @@ def test_a_run_has_one_row_with_terms_times_and_figures():
     assert row["cost_usd"] == run.summary()["cost_usd"]
 
 
+@pytest.mark.slow
 def test_the_optimum_saves_all_that_can_be_saved():
     study = cg.compare(SMALL, COMPARED, range(4))
     some = [cost < 99.9 for cost in study.values("optimum", "cost_pct")]

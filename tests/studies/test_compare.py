@@ -56,6 +56,7 @@ def test_a_precision_that_is_there_adds_nothing():
     assert study.seeds == [9, 2, 4, *range(10, 7 + len(study.seeds))]
 
 
+@pytest.mark.slow
 def test_each_figure_has_its_own_precision():
     wanted = {"wait_min": 0.2, "cost_usd": 0.02}
     study = cg.compare(busy, ["fifo", "spt"], range(3), precision=wanted)
@@ -67,6 +68,7 @@ def test_each_figure_has_its_own_precision():
     assert len(study.seeds) > 3
 
 
+@pytest.mark.quick_cases(2)
 @pytest.mark.parametrize(
     ("policies", "failed"),
     [
@@ -113,6 +115,7 @@ def test_a_precision_resumes(tmp_path, runs, monkeypatch):
     assert sorted((tmp_path / "chunks").iterdir()) == chunks
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize(
     ("text", "precision"),
     [
@@ -365,6 +368,7 @@ BAR = re.compile(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="pseudo-terminals are those of POSIX")
 @pytest.mark.parametrize(
     "line",

@@ -90,6 +90,7 @@ def test_without_a_declaration_all_figures_are_tested():
     )
 
 
+@pytest.mark.slow
 def test_precision_and_selection_take_any_figure():
     study = cg.compare(bank, precision={"desk_utilisation_pct": 0.05}, seeds=range(3))
     mean = study.means()["bank"]["desk_utilisation_pct"]
@@ -137,6 +138,7 @@ def test_a_results_directory_keeps_every_kind_of_number(tmp_path, value):
     assert cg.compare(model, [{}], seeds=[0], out=tmp_path).rows == rows
 
 
+@pytest.mark.slow
 def test_workers_do_not_change_a_result():
     alternatives = [{"tellers": 2}, {"rule": max}]
     here = cg.compare(bank, alternatives, seeds=range(3))

@@ -176,6 +176,7 @@ MORE = (
 QUICK = ("a name", "within", "a closure", "an object", "cached")
 
 
+@pytest.mark.quick_cases(2)
 @pytest.mark.parametrize(
     "text",
     [
@@ -455,6 +456,7 @@ OWN_PARTS = {
 }
 
 
+@pytest.mark.quick_cases(2)
 @pytest.mark.parametrize("part", OWN_PARTS)
 def test_a_part_of_a_class_of_ones_own_is_never_taken_for_its_parent(
     part, tmp_path, runs

@@ -146,6 +146,7 @@ def test_a_command_with_failures_ends_with_status_1(
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["csv", pytest.param("json", marks=pytest.mark.slow)])
 def test_a_command_with_failures_says_so_on_stderr_where_stdout_is_data(form, tmp_path):
     (tmp_path / "my_rules.py").write_text(RULES)

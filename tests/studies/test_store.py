@@ -81,6 +81,7 @@ def times(folder):
 # ---- what is in it ----
 
 
+@pytest.mark.quick_cases(2)
 @each_study
 def test_the_files_of_a_study(study, tmp_path):
     found = study(tmp_path / "results")
@@ -152,6 +153,7 @@ def test_outcomes_come_back_as_they_were(tmp_path):
     ]
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize(
     "line",
     [
@@ -180,6 +182,7 @@ def test_each_command_keeps_and_resumes(line, tmp_path, capsys, caplog, runs):
 # ---- resuming ----
 
 
+@pytest.mark.quick_cases(1)
 @each_study
 def test_only_what_is_missing_is_run_again(study, tmp_path, runs):
     study(tmp_path)
@@ -297,6 +300,7 @@ OTHERS = [
 ]
 
 
+@pytest.mark.quick_cases(6)
 @pytest.mark.parametrize(("study", "other", "words"), OTHERS)
 def test_another_study_is_refused_by_the_field_in_which_it_differs(
     study, other, words, tmp_path

@@ -179,6 +179,7 @@ print(len(cg.compare(cg.day("quiet"), ["fifo"], range(2)).rows))
 """
 
 
+@pytest.mark.slow
 def test_a_notebook_without_ipywidgets_hears_nothing_of_it():
     done = subprocess.run(
         [sys.executable, "-W", "always::UserWarning", "-c", NOTEBOOK],

@@ -53,6 +53,7 @@ def test_it_is_mser5_of_the_mean_per_span():
     assert found.figure == "desk wait"
 
 
+@pytest.mark.slow
 def test_a_level_is_averaged_over_each_span():
     found = cg.warm_up_time(long_bank, monitor="desk", what="queue", seeds=range(10))
     queues = [

@@ -73,6 +73,7 @@ def chi_square(rates, expected):
     return (total - cells) / np.sqrt(2 * cells)  # mean and variance of chi-square
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "rates",
     [

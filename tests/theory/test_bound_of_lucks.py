@@ -111,6 +111,7 @@ def assert_none_is_below(scenario, seed, policies, bin_s):
                 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "number", [1, *(pytest.param(each, marks=pytest.mark.slow) for each in (0, 2))]
 )

@@ -198,6 +198,7 @@ TIMES = {
 }
 
 
+@pytest.mark.quick_cases(4)
 @pytest.mark.parametrize("name", TIMES)
 @pytest.mark.parametrize("due_s", [200.0, 1400.0])
 @pytest.mark.parametrize("delay_s", [(0.0, 0.0), (0.0, 120.0)])
@@ -236,6 +237,7 @@ def test_the_law_of_times_is_that_of_the_draws_and_cut_off_far_out(name):
     assert laws.mean_s[0, 0, 0] == held_s[-1] <= 620
 
 
+@pytest.mark.slow
 def test_a_bound_does_not_depend_on_when_the_jobs_begin_to_come():
     """Ten jobs at once on one slot, now or a day later, with prices in bins of 10
     min.
@@ -318,6 +320,7 @@ def test_no_policy_is_below_the_bound(objective):
     assert bounds.mean() > 0
 
 
+@pytest.mark.slow
 def test_a_bound_given_known_draws_is_below_policies_averaged_over_the_others():
     """The same arrivals with the draws of 20 seeds: the mean of SPT's waits is above,
     and not far above, the bound.

@@ -152,6 +152,7 @@ def test_brute_force_finds_nothing_better(objective):
         )
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("objective", ["tardiness", "mix"])
 def test_no_policy_beats_the_clairvoyant_on_the_same_draws(objective):
     scenario, prices = scarce(9), []

@@ -59,6 +59,7 @@ def test_both_distances_by_hand():
     assert finish_time_gap_s(problem, one, other).tolist() == [6 - 5]
 
 
+@pytest.mark.slow
 def test_uneven_plans_correlate_as_published_and_even_ones_do_not():
     """Section 4.2 prints 0.16 to 0.57, on average 0.46: the coefficient depends on how
     plans are drawn, which is not printed.

@@ -37,6 +37,7 @@ every_schedule = pytest.mark.parametrize("schedule", SCHEDULES)
 CUTS = [(1, 1, 1), (3, 1, 1), (4, 6, 1), (2, 5, 3), (4, 2, 2), (8, 32, 1)]
 
 
+@pytest.mark.quick_cases(2)
 @both_ways
 @every_schedule
 @pytest.mark.parametrize(("stages", "batches", "per_stage"), CUTS)
@@ -268,6 +269,7 @@ def measured(number):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "number",
     [pytest.param(n, marks=[pytest.mark.slow] * (n not in (6, 18))) for n in range(30)],

@@ -33,6 +33,7 @@ def test_a_seed_gives_the_same_scenario_each_time(law):
         law(-1)
 
 
+@pytest.mark.quick_cases(1)
 @both_laws
 def test_scenarios_are_within_the_documented_ranges(law):
     scenarios = [law(seed) for seed in TRAIN]

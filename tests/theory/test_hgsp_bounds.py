@@ -101,6 +101,7 @@ def test_no_scheduler_is_below_the_bound(instance, name):
     assert lower_bound(instance) <= found.weighted_tardiness * (1 + 1e-9) + 1e-9
 
 
+@pytest.mark.slow
 def test_what_reaches_its_deadlines_is_bounded_by_nothing_but_0():
     """A bound of a rounding error above 0 would count as known."""
     for seed in range(10):

@@ -71,6 +71,7 @@ def test_a_task_of_no_weight_is_as_late_as_it_likes():
     assert exact.schedule.weighted_tardiness == 2 * (5 - 1) + (9 - 1)
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize(
     ("seed", "other"),
     [(1, Gpu("A30", 24, 30.0)), (0, Gpu("A100", 80, 57.0))],
@@ -99,6 +100,7 @@ def test_nobody_beats_the_proven_optimum_of_eight_tasks_on_three_gpus(seed):
         ).weighted_tardiness >= value * (1 - 1e-9), name
 
 
+@pytest.mark.slow
 def test_a_time_limit_leaves_an_honest_answer():
     instance = generate(Level(40, "small", 20.0, (0.5, 1.0)), 0)
     exact = solve_exact(instance, 1.0)
@@ -183,6 +185,7 @@ def test_the_bound_of_a_day_is_refused_where_its_solver_fails(failing, capsys):
     assert "the solver failed" in err
 
 
+@pytest.mark.quick_cases(2)
 @needs_orlib
 @pytest.mark.parametrize("index", range(1, 126, 31))
 def test_bounds_are_below_the_known_optima(index):

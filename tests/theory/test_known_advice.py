@@ -63,6 +63,7 @@ def by_brute_force(scenario, numbers, hours=range(24)):
 # ---- targets ----
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("target", "slots"),
     [("p95_wait<=5", 2), ("p90_wait<=0", 2), ("p95_wait<=4.9", 3)],
@@ -96,6 +97,7 @@ def test_a_quantile_is_the_least_value_that_few_enough_jobs_exceed():
     assert [values[f"p{p}_tardiness_min"] for p in (90, 95, 99)] == [8, 9, 10]
 
 
+@pytest.mark.slow
 def test_a_target_below_what_any_fleet_can_do_is_out_of_reach():
     """Four of forty jobs are longer than their deadline on the only type."""
     due_s = np.where(np.arange(40) % 10, 1200.0, 599.0)
@@ -273,6 +275,7 @@ def test_no_schedule_pays_if_each_order_is_billed_for_a_day():
     assert any("no schedule was better" in text for text in advice.rest)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", [None, "wait<=100"])
 def test_todays_schedule_is_kept_by_other_changes_and_left_for_a_fixed_number(target):
     scenario = place(peaks((0, 1, 4)), slots=2)
@@ -288,6 +291,7 @@ def test_todays_schedule_is_kept_by_other_changes_and_left_for_a_fixed_number(ta
     assert advice.mean(advice.now).mean == pytest.approx(usd)
 
 
+@pytest.mark.slow
 def test_no_schedule_is_tried_where_the_hour_does_not_matter():
     advice = advise(cg.day("normal", jobs=20), ["fifo"], range(2))
     assert not any(option.hours for option in advice.tried)

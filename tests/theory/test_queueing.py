@@ -280,6 +280,7 @@ def calls(env, draw, agents=5, gap=10.0, talk=60.0, patience=90.0, until=40_000.
     env.run(until)
 
 
+@pytest.mark.slow
 def test_erlang_a_agrees_with_a_simulation():
     means = cg.compare(calls, seeds=range(500, 506)).means()["calls"]
     formula = erlang_a(1 / 10, 1 / 60, 5, 90.0)

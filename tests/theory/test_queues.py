@@ -211,6 +211,7 @@ def statuses_against(jobs, clock):
     return np.abs(found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("clock", "other"),
     [
@@ -275,6 +276,7 @@ def test_service_times_are_log_normal_about_the_mean_of_type_and_complexity(
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("day", "rate_per_s"),
     [("quiet", 0.0008), ("normal", 0.002), ("hectic", 0.100), ("surge", 0.020)],

@@ -535,6 +535,7 @@ def test_a_log_is_told_in_one_line():
 # ---- a real log ----
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     not NASA.is_file(),
     reason="the log of the Parallel Workloads Archive is not next to the project",

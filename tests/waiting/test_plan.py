@@ -57,6 +57,7 @@ def by_hand(job, size, at):
     return paid(min(at, job["run_s"]), size.spot_per_h) + whole
 
 
+@pytest.mark.quick_cases(6)
 @pytest.mark.parametrize("billing", BILLING)
 @pytest.mark.parametrize(
     "policy", ["njw", "ajw-t:wait_s=600", "compound:wait_s=600,short_s=60"]
@@ -164,6 +165,7 @@ def test_a_log_with_work_on_few_of_its_days_gives_no_interval(days):
     assert "no interval" in str(found) and "95 %:" not in str(found)
 
 
+@pytest.mark.quick_cases(2)
 @pytest.mark.parametrize("name", ["p95", "p50", "mean"])
 def test_no_plan_breaks_its_limit_on_the_log(name):
     limit = f"{name}=300"
@@ -305,6 +307,7 @@ test_what_cannot_be_planned_is_refused_in_one_line = refusals(
 )
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_plan_to_the_bit():
     jobs = month(7)
     one, again = (plan(jobs, HALF_HOUR, sizes=M5, seed=3) for _ in range(2))

@@ -152,6 +152,7 @@ def test_compiled_the_recursion_gives_the_same_bits(machines):
         np.testing.assert_array_equal(plain[own], starts["start_s"][own])
 
 
+@pytest.mark.slow
 def test_jobs_are_numbered_in_order_whatever_chunks_they_come_in():
     """Six days of bursty jobs, a chunk each; by simulation and by recursion the same
     jobs count.

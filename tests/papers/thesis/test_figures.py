@@ -204,6 +204,7 @@ def drawn_rows(tmp_path, id, **changed):
     return FIGURES[id].read(path.read_text(encoding="utf-8"))
 
 
+@pytest.mark.slow
 def test_a_figure_of_other_seeds_policies_and_scenarios_is_of_their_runs(tmp_path):
     """Policies that are printed keep their published values; others have none."""
     changed = {
@@ -243,6 +244,7 @@ def test_figures_take_a_policy_of_one_s_own(id):
     assert {"mine", "here jobs = 30, other than in the thesis"} <= said
 
 
+@pytest.mark.slow
 def test_a_figure_is_drawn_from_its_csv_without_a_run(monkeypatch, tmp_path):
     # no run is made
     monkeypatch.setattr(Subject, "run", None)
@@ -388,6 +390,7 @@ def command(line, capsys):
     return status, out, err
 
 
+@pytest.mark.slow
 def test_a_directory_that_lacks_tables_is_refused(capsys, tmp_path):
     run_tables(("5.9",), 2, None, tmp_path / "one")
     status, _, err = command(f"figures thesis 5.9 --from {tmp_path / 'one'}", capsys)

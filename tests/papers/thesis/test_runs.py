@@ -20,6 +20,7 @@ from cgrsp_simpy.studies.subject import Subject, subject_of
 # ---- Runs ----
 
 
+@pytest.mark.slow
 def test_reproduced_means_are_those_of_compare(small):
     study = cg.compare(cg.day("hectic"), ["cadr:critical_ratio=5"], range(3))
     (cell,) = [

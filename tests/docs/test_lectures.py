@@ -105,7 +105,7 @@ def is_as_before(drawn):
     return compare_images(str(expected), str(drawn), tol=5) is None
 
 
-@pytest.mark.slow
+@pytest.mark.quick_cases(0)
 @pytest.mark.parametrize("script", tiers(LECTURES, slow=8))
 def test_a_lecture_prints_its_out_file_and_draws_its_figure(script, tmp_path):
     assert output(script, tmp_path) == script.with_suffix(".out").read_text(
@@ -173,7 +173,7 @@ def test_a_lecture_is_short_and_has_its_parts(script):
         assert f"# **{exercise}** " in text.split("## Exercises")[1]
 
 
-@pytest.mark.slow
+@pytest.mark.quick_cases(0)
 @pytest.mark.parametrize("script", tiers(ANSWERS, slow=4))
 def test_answers_are_right(script, tmp_path):
     printed = output(script, tmp_path)

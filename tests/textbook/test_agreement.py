@@ -56,7 +56,7 @@ def test_a_model_agrees_with_its_formula(name, is_short):
         assert abs(mean - value) < MOST * error, (figure, mean, error, value)
 
 
-@pytest.mark.slow
+@pytest.mark.quick_cases(0)
 @pytest.mark.parametrize(("name", "is_short"), cases(NAMES, QUICK))
 def test_a_model_agrees_with_bare_simpy(name, is_short):
     parameters = SMALL[name] if is_short else {}

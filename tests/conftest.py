@@ -25,6 +25,9 @@ for name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
     # before NumPy is imported, here and by the commands that tests run
     os.environ.setdefault(name, "1")
 
+# jsonschema would build 38 grammars, which takes seconds; no schema here needs them
+sys.modules["rfc3987_syntax"] = None
+
 # where tests run in the background, a shell has them ignore it, and so the commands
 # that they run
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -132,11 +135,9 @@ def pytest_collection_modifyitems(config, items):
             raise pytest.UsageError(f"{item.nodeid} is both slow and long")
         if "quick_cases" in marks and not {"slow", "long"} & marks.keys():
             cases[item.obj] += 1
-        few = (
-            "quick_cases" not in marks
-            or cases[item.obj] <= marks["quick_cases"].args[0]
-        )
-        if "compiled" in marks or not few:
+            if cases[item.obj] > marks["quick_cases"].args[0]:
+                item.add_marker("slow")
+        if "compiled" in marks and "long" not in marks:
             item.add_marker("slow")
     properties = [
         item for item in items if hasattr(getattr(item, "obj", None), "hypothesis")

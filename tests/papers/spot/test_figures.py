@@ -5,7 +5,7 @@ from support import rows_of
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.market.zones import TwoState
-from cgrsp_simpy.papers.spot.figures import FIGURES, MARKET, Runs
+from cgrsp_simpy.papers.spot.figures import FIGURES, Runs
 from cgrsp_simpy.papers.spot.table import deadline_study
 from cgrsp_simpy.plots.figure import where
 from cgrsp_simpy.spot import expected
@@ -27,16 +27,6 @@ def test_the_course_lies_where_there_are_spot_instances():
         assert any(
             low <= row["from_h"] and row["to_h"] <= high + 1e-9 for low, high in up
         )
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("fewer_steps")
-def test_costs_are_those_of_a_comparison():
-    rows = rows_of(FIGURES["costs"], Runs(2))
-    scenario = cg.spot.Scenario(MARKET, deadline=62.0, overhead=0.2)
-    study = cg.compare(scenario, ["greedy"], range(2))
-    [own] = where(rows, policy="greedy", deadline_h=62, overhead_h=0.2)
-    assert own["cost_pct"] == pytest.approx(study.means()["greedy"]["cost_pct"].mean)
 
 
 def test_a_study_has_a_row_a_market_and_one_of_all():

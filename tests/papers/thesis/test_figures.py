@@ -17,7 +17,6 @@ from support import check_bad_input, outcome
 import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.papers.thesis import day_figures as days
-from cgrsp_simpy.papers.thesis.experiments import TABLES
 from cgrsp_simpy.papers.thesis.figures import (
     FIGURES,
     architecture,
@@ -97,20 +96,6 @@ def test_a_caption_names_the_published_values_that_do_not_agree_and_no_other(id)
     for row in differing:
         name = f"{row['row']}, {row['column']}, {row['part']}"
         assert f"{name} (published {row['published']}, ours " in told
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("id", ["5.5", "5.6", "slots"])
-def test_what_is_plotted_are_the_cells_of_the_table(id, runs, results, tmp_path):
-    (path, *_) = draw_figures(tmp_path, [id], runs_from=runs)
-    (table,) = FIGURES[id].needs
-    plotted = {(row["row"], row["column"], row["part"]): row for row in rows_of(path)}
-    assert len(plotted) == len(TABLES[table].cells)
-    for cell in TABLES[table].cells:
-        row = plotted[cell.row, cell.column, cell.part]
-        (values,) = results.sample(cell.measure, SEEDS)
-        assert float(row["reproduced"]) == pytest.approx(values.mean(), rel=1e-12)
-        assert row["published"] == str(float(cell.figure))
 
 
 # ---- Rows of single runs ----

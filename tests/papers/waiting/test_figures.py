@@ -11,10 +11,8 @@ from support import canvas_of, rows_of
 
 from cgrsp_simpy.base.checks import InputError
 from cgrsp_simpy.papers.waiting.figures import FIGURES, Runs, draw_figures
-from cgrsp_simpy.plots.figure import where
-from cgrsp_simpy.waiting.formulas import closed_form
 from cgrsp_simpy.waiting.jobs import ListedJobs
-from cgrsp_simpy.waiting.policies import POLICIES, waiting_policy
+from cgrsp_simpy.waiting.policies import POLICIES
 
 SMALL = {"jobs": 100, "trials": 2}  # and 1800 for Figures 15 to 22
 
@@ -35,50 +33,6 @@ def listed(run_s):
 
 
 COMMITTED = Path(__file__).parents[3] / "figures" / "waiting"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("id", ["2", "4", "6", "12", "13"])
-def test_lines_are_the_formulas(id):
-    """Of the policies with the paper's b and t."""
-    values = {
-        "normalized_price": lambda found: found.price / 9.6,
-        "wait_s": lambda found: found.wait_s,
-        "opportunity_cents": lambda found: found.price * found.wait_s / 3600,
-    }
-    checked = 0
-    for row in where(plotted(id), **{"from": "formula"}):
-        name = {"b = 900 s": "ajw-t"}.get(row["line"], row["line"])
-        if name not in POLICIES:
-            continue
-        formula = closed_form(waiting_policy(name), 0.2, 500.0, row["servers"])
-        for metric in values.keys() & row.keys():
-            assert row[metric] == pytest.approx(values[metric](formula).item())
-            checked += 1
-    assert checked >= 40
-
-
-def deviations(rows, shift=0):
-    """Of the marks of Figure 3 from njw's formula at so many servers more, in standard
-    errors.
-    """
-    student_t = 2.262  # of ten trials, 95 %
-    for row in where(rows, **{"from": "simulation"}):
-        formula = closed_form(waiting_policy("njw"), 0.2, 500.0, row["servers"] + shift)
-        for metric, exact in (
-            ("normalized_price", formula.price / 9.6),
-            ("last_utilisation", formula.last_utilisation),
-        ):
-            error = row[f"{metric}_half_width_95"] / student_t
-            yield abs(row[metric] - exact.item()) / max(error, 1e-9)
-
-
-@pytest.mark.slow
-def test_marks_lie_on_the_lines():
-    rows = rows_of(FIGURES["3"], Runs(jobs=20_000, trials=10))
-    assert len(list(deviations(rows))) == 18
-    assert max(deviations(rows)) < 4
-    assert max(deviations(rows, shift=2)) > 4  # two servers aside is another model
 
 
 @pytest.mark.slow

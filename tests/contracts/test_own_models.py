@@ -127,12 +127,6 @@ def test_with_ample_licences_a_day_is_the_plain_day():
 
 
 @pytest.mark.slow
-def test_repairs_are_m_m_2():
-    found = cg.compare(repairs(20_000), ["first"], range(10)).means()["first"]["wait_s"]
-    assert found.low <= cg.queueing.mmc(1 / 60, 1 / 100, 2).wait_s <= found.high
-
-
-@pytest.mark.slow
 def test_one_mechanic_who_falls_ill_is_the_queue_of_white_and_christie():
     """White and Christie (1958): M/M/1 with breakdowns, work resumed."""
     shop = import_module("breakdowns").FrailShop(

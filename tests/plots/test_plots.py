@@ -21,7 +21,6 @@ import pytest
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.collections import LineCollection
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.testing.compare import compare_images
@@ -39,9 +38,7 @@ from cgrsp_simpy.plots.style import (
     COLUMNS_MM,
     COMPLEXITY,
     LOOKS,
-    MISSED,
     POLICY,
-    PROVISIONING,
     STYLE,
     colour_of,
     looks,
@@ -179,30 +176,6 @@ def boxes(ax, colour):
     return sorted(found)
 
 
-def test_gantt_draws_each_provisioning_and_each_execution(run, ax):
-    assert plots.gantt(run, ax=ax) is ax
-    jobs = run.jobs
-    unit = 60.0 if "min" in ax.get_xlabel() else 3600.0
-    assert np.allclose(
-        boxes(ax, PROVISIONING),
-        sorted(zip(jobs["dispatch_s"] / unit, jobs["delay_s"] / unit, jobs["slot"])),
-    )
-    for level, colour in enumerate(COMPLEXITY, start=1):
-        part = jobs[jobs["complexity"] == level]
-        assert np.allclose(
-            boxes(ax, colour),
-            sorted(zip(part["start_s"] / unit, part["service_s"] / unit, part["slot"])),
-        )
-
-
-def test_gantt_marks_each_job_that_missed_its_deadline(ax):
-    plots.gantt(three_jobs(), ax=ax)
-    (lines,) = [each for each in ax.collections if isinstance(each, LineCollection)]
-    assert len(lines.get_segments()) == 2
-    assert to_hex(lines.get_edgecolor()[0]) == MISSED.lower()
-    assert [text.get_text() for text in ax.texts] == ["J0", "J1", "J2"]
-
-
 @pytest.mark.parametrize(
     ("colour_by", "told"),
     [
@@ -257,18 +230,6 @@ def test_runs_of_one_policy_are_told_apart(ax):
         "rh",
     ]
     assert len({line.get_color() for line in ax.lines}) == 3
-
-
-def test_slot_timeline_areas_are_the_slot_time_executing_provisioning_and_idle(run, ax):
-    plots.slot_timeline(run, ax=ax)
-    jobs, unit = run.jobs, 60.0 if "min" in ax.get_xlabel() else 3600.0
-    executing, provisioning, idle = (
-        area(each.get_paths()[0].vertices) * unit for each in ax.collections
-    )
-    assert executing == pytest.approx(jobs["service_s"].sum())
-    assert provisioning == pytest.approx(jobs["delay_s"].sum())
-    assert executing + provisioning == pytest.approx(sum(run.held_s))
-    assert executing + provisioning + idle == pytest.approx(5 * run.tally.end_s)
 
 
 def area(corners):

@@ -24,7 +24,6 @@ from matplotlib.figure import Figure as Canvas
 from PIL import Image
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.base.checks import InputError
 from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.base.table import csv_text
 from cgrsp_simpy.cli import main
@@ -143,7 +142,7 @@ def seen_on_a_terminal(line, is_enough, columns):
     return seen
 
 
-def check_refused(call, words, error=InputError):
+def check_refused(call, words, error=cg.InputError):
     """A call raises an error of one line that has these words, or this text, which may
     be a regular expression; return the line.
     """
@@ -157,7 +156,7 @@ def check_refused(call, words, error=InputError):
     return line
 
 
-def refusals(*cases, call=None, error=InputError):
+def refusals(*cases, call=None, error=cg.InputError):
     """Return a test of calls that are refused in one line.
 
     Each case has the arguments of the call and the words of its message, as for

@@ -15,8 +15,6 @@ from cgrsp_simpy.base.files import toml_text
 from cgrsp_simpy.base.parameters import Count, Entries, declared, parameter
 from cgrsp_simpy.base.parts import part_of, schema, tables_of
 from cgrsp_simpy.hgsp.generate import LEVELS
-from cgrsp_simpy.llm.steps import Roofline
-from cgrsp_simpy.waiting.machines import Size
 from cgrsp_simpy.waiting.policies import waiting_policy
 
 
@@ -114,14 +112,17 @@ def test_what_no_file_can_hold_is_refused():
 
 def scenarios():
     """A scenario of each module, with as much as possible changed."""
-    sizes = (Size("a", 4, 16.0, 0.25, spot_per_h=0.1), Size("b", 2, 8.0, 0.1))
+    sizes = (
+        cg.waiting.Size("a", 4, 16.0, 0.25, spot_per_h=0.1),
+        cg.waiting.Size("b", 2, 8.0, 0.1),
+    )
     jobs = cg.waiting.ExponentialJobs(40, 0.02, 300.0)
     limits = waiting_policy("ajw-t:wait_s=60")
     yield cg.waiting.Scenario(jobs, limits, sizes, "sjf", sizes=sizes)
     yield cg.waiting.Scenario(cg.waiting.BurstyJobs(40), machines=3)
     yield cg.hgsp.Scenario(replace(LEVELS["tasks2"], tasks=12), noise=0.3)
     service = replace(cg.llm.Scenario().service, gpus=4)
-    yield cg.llm.Scenario(service=service, steps=Roofline(efficiency=0.4))
+    yield cg.llm.Scenario(service=service, steps=cg.llm.Roofline(efficiency=0.4))
     yield cg.dag.Scenario("er:n=12", replace(cg.dag.Scenario().platform, gpus=3))
     cluster = cg.cluster.Cluster((40, 8), types=("a", "b"))
     source = replace(cg.cluster.Scenario().source, jobs=40, load=0.5)

@@ -12,9 +12,6 @@ import cgrsp_simpy as cg
 from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.cluster import waits
-from cgrsp_simpy.cluster.cluster import Cluster
-from cgrsp_simpy.cluster.jobs import Jobs
-from cgrsp_simpy.cluster.scenario import Scenario
 from cgrsp_simpy.cluster.waits import (
     LEVELS,
     coverage,
@@ -33,7 +30,7 @@ def log_of(number):
     for job, (at_s, seconds) in enumerate(zip(arrival_s, duration_s)):
         start_s[job] = max(at_s, free_s)
         free_s = start_s[job] + seconds
-    return Jobs(
+    return cg.cluster.Jobs(
         arrival_s=arrival_s,
         gpus=rng.choice([1, 2, 3, 8], number),
         duration_s=duration_s,
@@ -70,7 +67,7 @@ def test_what_is_known_does_not_depend_on_what_comes():
     jobs = log_of(300)
     later = jobs.start_s.copy()
     later[150:] += 5000.0
-    changed = Jobs(
+    changed = cg.cluster.Jobs(
         **{name: getattr(jobs, name) for name in jobs.columns} | {"start_s": later},
         family=None,
         iterations=None,
@@ -150,7 +147,9 @@ def test_the_command_without_scikit_learn_names_the_extra(
 
 
 def test_a_log_that_a_scheduler_explains_is_simulated(tmp_path, capsys):
-    run = cg.simulate(Scenario(log_of(300), Cluster((8,))), "fifo")
+    run = cg.simulate(
+        cg.cluster.Scenario(log_of(300), cg.cluster.Cluster((8,))), "fifo"
+    )
     jobs = log_of(300)
     jobs.start_s[:] = np.round(run.jobs["start_s"])
     assert main(written(jobs, tmp_path / "log.csv")) == 0

@@ -11,10 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import placed
 
+import cgrsp_simpy as cg
 from cgrsp_simpy.cluster.backfilling import Conservative, Profile, Reservation, shadow
 from cgrsp_simpy.cluster.cluster import PLACEMENTS, Cluster, Nodes, best_fit
-from cgrsp_simpy.cluster.jobs import Jobs
-from cgrsp_simpy.cluster.policies import SCHEDULERS, make_scheduler
 from cgrsp_simpy.cluster.scenario import simulate
 
 QUICK = settings(max_examples=12)
@@ -29,7 +28,7 @@ VARIANTS = [
     "ordered:by=shortest,blocked=wait",
     "ordered:by=shortest,blocked=backfill",
 ]
-ALL = [*SCHEDULERS, *VARIANTS]
+ALL = [*cg.cluster.SCHEDULERS, *VARIANTS]
 # keep GPUs idle for jobs that wait
 HOLD = ("fifo", "easy", "conservative", "multifactor", *VARIANTS[-2:])
 every_scheduler = pytest.mark.parametrize("scheduler", ALL)
@@ -59,7 +58,7 @@ def settings_of(draw, estimates=(0.5, 1.0, 1.0, 2.0)):
     arrival_s, gpus, duration_s, share, iterations, family, user = np.array(
         rows, dtype=float
     ).T
-    return cluster, Jobs(
+    return cluster, cg.cluster.Jobs(
         arrival_s,
         gpus,
         duration_s,
@@ -75,7 +74,7 @@ def watched(cluster, jobs, scheduler, look, placement=best_fit):
     """A run; look(view, started) is called after each decision, with the jobs that
     it has started.
     """
-    decide = make_scheduler(scheduler)
+    decide = cg.cluster.make_scheduler(scheduler)
 
     def look_on(view):
         started = []
@@ -142,7 +141,7 @@ def test_starts_do_not_depend_on_unended_durations_or_future_jobs(
     scheduler, case, at_s
 ):
     cluster, jobs = case
-    found = simulate(jobs, cluster, make_scheduler(scheduler))
+    found = simulate(jobs, cluster, cg.cluster.make_scheduler(scheduler))
     known = np.flatnonzero(jobs.arrival_s <= at_s)
     if not len(known):
         return
@@ -161,7 +160,9 @@ def test_starts_do_not_depend_on_unended_durations_or_future_jobs(
         )
     }
     again = simulate(
-        Jobs(**columns, duration_s=longer_s), cluster, make_scheduler(scheduler)
+        cg.cluster.Jobs(**columns, duration_s=longer_s),
+        cluster,
+        cg.cluster.make_scheduler(scheduler),
     )
     assert np.array_equal(
         *(
@@ -178,7 +179,7 @@ def test_starts_do_not_depend_on_unended_durations_or_future_jobs(
 @given(case=settings_of(), placement=placements)
 def test_fifo_never_lets_a_job_overtake(case, placement):
     cluster, jobs = case
-    run = simulate(jobs, cluster, make_scheduler("fifo"), placement)
+    run = simulate(jobs, cluster, cg.cluster.make_scheduler("fifo"), placement)
     assert (np.diff(run.jobs["start_s"]) >= 0).all()
 
 

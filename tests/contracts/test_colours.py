@@ -13,7 +13,6 @@ from matplotlib.figure import Figure
 
 import cgrsp_simpy as cg
 from cgrsp_simpy import plots
-from cgrsp_simpy.analysis.statistics import Mean
 from cgrsp_simpy.cluster.policies import SCHEDULERS as CLUSTER
 from cgrsp_simpy.dag.policies import SCHEDULERS as DAG
 from cgrsp_simpy.hgsp.policies import SCHEDULERS as HGSP
@@ -146,7 +145,7 @@ def check(axes, names):
 def study_of(names, scale=1.0):
     means = {
         name: {
-            metric: Mean(value, value - 0.1, value + 0.1, 9)
+            metric: cg.statistics.Mean(value, value - 0.1, value + 0.1, 9)
             for metric in ("miss_pct", "tardiness_min")
         }
         for name, value in zip(names, scale * np.arange(1.0, 1 + len(names)))

@@ -13,7 +13,6 @@ from cgrsp_simpy.base.files import write_whole
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.cluster.jobs import mean_gpu_hours
 from cgrsp_simpy.decide.recommend import Prices, Spot, Trials
-from cgrsp_simpy.hgsp.schedule import greedy_assignment
 from cgrsp_simpy.logs import read_log
 from cgrsp_simpy.market.gpu import GPUS_2025
 from cgrsp_simpy.market.series import Series, Snapshots
@@ -375,7 +374,7 @@ test_an_argument_of_the_wrong_kind_is_told_in_one_line = refusals(
         "times_s(='x') must be numbers",
     ),
     (
-        lambda: greedy_assignment(TASKS, [0, 0]),
+        lambda: cg.hgsp.greedy_assignment(TASKS, [0, 0]),
         "order must contain each of the",
     ),
     (lambda: dataclasses.replace(SERVER, names=5), "names(=5) must be a list"),

@@ -22,7 +22,6 @@ from cgrsp_simpy import plots
 from cgrsp_simpy.papers.dag import figures as dag
 from cgrsp_simpy.papers.thesis import example_figures as data
 from cgrsp_simpy.papers.thesis.figures import FIGURES
-from cgrsp_simpy.plots import marks
 
 PICTURES = Path(__file__).parents[2] / "figures"
 
@@ -140,7 +139,7 @@ def test_each_value_stands_at_its_own_mark(seed):
     published[rng.random(number) < 0.2] = np.nan
     with plots.styled("print"):
         _, ax, _ = canvas_of(6.3, 0.8 + 0.3 * number).subplots(1, 3)
-        marks.bars(
+        cg.plots.marks.bars(
             ax,
             list(cg.POLICIES)[:number],
             ours,
@@ -153,7 +152,7 @@ def test_each_value_stands_at_its_own_mark(seed):
 
 def test_a_published_value_has_no_more_digits_than_are_printed():
     ax = canvas_of(6.3, 2).add_subplot()
-    marks.bars(
+    cg.plots.marks.bars(
         ax, ["fifo", "spt", "edf"], [5.0, 6.0, 7.0], [0.5] * 3, [5.2, 0.0025, 107.125]
     )
     assert [text.get_text() for text in ax.texts] == [
@@ -195,7 +194,7 @@ def test_an_interval_that_reaches_zero_goes_on_to_the_edge_of_a_logarithmic_axis
     halves = values * np.array([0.5, 1.0, 1.7, 3.0])
     with plots.styled("print"):
         ax = canvas_of(4, 2).add_subplot()
-        marks.intervals(ax, values, [0, 1, 2, 3], x_half=halves, colour="blue")
+        cg.plots.marks.intervals(ax, values, [0, 1, 2, 3], x_half=halves, colour="blue")
         ax.set(xscale="log", xlim=(1, 1e4), ylim=(-1, 4))
         image = pixels(ax.figure)
     edge = round(ax.get_window_extent().x0)
@@ -218,7 +217,9 @@ def test_an_interval_that_reaches_zero_goes_on_to_the_edge_of_a_logarithmic_axis
 def test_an_interval_ends_in_an_arrowhead_at_each_edge_that_it_leaves():
     with plots.styled("print"):
         ax = canvas_of(4, 2).add_subplot()
-        marks.intervals(ax, [5.0], [5.0], x_half=[9.0], y_half=[9.0], colour="blue")
+        cg.plots.marks.intervals(
+            ax, [5.0], [5.0], x_half=[9.0], y_half=[9.0], colour="blue"
+        )
         ax.set(xlim=(10, 0), ylim=(0, 10))
         image = coloured(pixels(ax.figure), "blue")
     box = ax.get_window_extent()
@@ -233,7 +234,7 @@ def test_the_line_of_an_interval_on_a_bar_is_whole():
     value, half = 10.0, 3.0
     with plots.styled("print"):
         ax = canvas_of(3, 1.5).add_subplot()
-        marks.bars(ax, ["balanced"], [value], [half])
+        cg.plots.marks.bars(ax, ["balanced"], [value], [half])
         image = pixels(ax.figure)
     (left, y), (right, _) = ax.transData.transform(
         [(value - half, 0), (value + half, 0)]
@@ -252,7 +253,7 @@ def test_the_line_of_an_interval_on_a_bar_is_whole():
 def test_the_front_is_seen_where_an_interval_lies_on_it():
     with plots.styled("print"):
         ax = canvas_of(4, 3).add_subplot()
-        marks.points(
+        cg.plots.marks.points(
             ax,
             ["rh", "cadr"],
             ([5, 7], [1, 1]),
@@ -263,7 +264,7 @@ def test_the_front_is_seen_where_an_interval_lies_on_it():
     # above the first point, on its interval and on the front
     x, y = ax.transData.transform((5, 22))
     around = image[round(y), round(x) - 8 : round(x) + 9]
-    assert coloured(around, marks.FRONT["color"]).sum() >= 6
+    assert coloured(around, cg.plots.marks.FRONT["color"]).sum() >= 6
     assert coloured(around, plots.style.POLICY["rh"]).any()
 
 

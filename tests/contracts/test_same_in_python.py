@@ -10,7 +10,6 @@ from cgrsp_simpy.base.table import csv_text
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.decide.recommend import Prices
 from cgrsp_simpy.studies.subject import subject_of
-from cgrsp_simpy.waiting.jobs import ExponentialJobs, read_jobs
 
 LOG = "job,submit_s,service_s,cores,memory_gb\n" + "".join(
     f"{n},{40 * n},{200 + 17 * (n % 5)},{1 + n % 3},{n % 4}\n" for n in range(30)
@@ -38,7 +37,7 @@ def bank(env, draw, tellers=2, work_s=3.0):
 
 
 def jobs(number):
-    return ExponentialJobs(number)
+    return cg.waiting.ExponentialJobs(number)
 
 
 COMPARED = {  # words -> the scenario in Python
@@ -65,10 +64,10 @@ COMPARED = {  # words -> the scenario in Python
         jobs(400), machines=104, prices=cg.waiting.Prices(fixed=3)
     ),
     "waiting trace=log.csv machines=2x4": lambda: subject_of(
-        cg.waiting.Scenario(read_jobs("log.csv").jobs)
+        cg.waiting.Scenario(cg.waiting.read_jobs("log.csv").jobs)
     ).varied(machines="2x4"),
     "waiting trace=log.csv machines=2": lambda: cg.waiting.Scenario(
-        read_jobs("log.csv", whole=True).jobs, machines=2
+        cg.waiting.read_jobs("log.csv", whole=True).jobs, machines=2
     ),
     "cluster jobs=40 load=0.7 warm_up=0": lambda: subject_of(
         cg.cluster.Scenario()

@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 from support import csv_rows, refusals
 
-from cgrsp_simpy.base.checks import InputError
+import cgrsp_simpy as cg
 from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.cli import main
-from cgrsp_simpy.dag.graph import Graph
 from cgrsp_simpy.dag.listing import upward_rank_s
 from cgrsp_simpy.dag.platform import BUSY, Platform, Servers, read_platform
 from cgrsp_simpy.dag.problem import Plan, Problem, carried_out, makespans
@@ -79,7 +78,7 @@ def example(path):
     same; y sends 1 GB to v.
     """
     edges, data_gb = [(0, 1), (0, 2), (0, 3), (1, 4)], [2, 1, 0, 1]
-    graph = Graph(
+    graph = cg.dag.Graph(
         [4, 6, 8, 1, 4],
         [3, 2, 5, 0, 1],
         edges,
@@ -319,10 +318,12 @@ def test_a_bad_file_is_one_line_with_its_name(capsys, tmp_path, ending, text, me
 
 
 def test_a_file_that_is_not_there_and_one_of_another_ending(tmp_path):
-    with pytest.raises(InputError, match=r"none.toml: No such file or directory"):
+    with pytest.raises(cg.InputError, match=r"none.toml: No such file or directory"):
         read_platform(tmp_path / "none.toml")
-    with pytest.raises(InputError, match=r"must be a file that ends in .toml or .csv"):
+    with pytest.raises(
+        cg.InputError, match=r"must be a file that ends in .toml or .csv"
+    ):
         read_platform(tmp_path / "lab.json")
     (tmp_path / "x.csv").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(InputError, match=r"x.csv: not a CSV file"):
+    with pytest.raises(cg.InputError, match=r"x.csv: not a CSV file"):
         read_platform(tmp_path / "x.csv")

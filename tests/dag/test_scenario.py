@@ -10,7 +10,6 @@ from support import check_bad_input, outcome, output, refusals
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.analysis.ranks import rank_test
-from cgrsp_simpy.base.checks import InputError
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.dag.policies import COMPARED, SCHEDULERS
 from cgrsp_simpy.dag.report import METRICS
@@ -96,15 +95,15 @@ def test_parameters_of_the_scenario_of_its_servers_and_of_a_budget():
     own = cg.dag.Scenario("star:n=4", cg.dag.Servers(2), budget=cg.dag.Budget(7))
     assert found == own and hash(found) == hash(own)
     with pytest.raises(
-        InputError, match=r"unknown parameter 'gpu'; did you mean 'gpus'\?"
+        cg.InputError, match=r"unknown parameter 'gpu'; did you mean 'gpus'\?"
     ):
         subject_of(SMALL).varied(gpu=2)
-    with pytest.raises(InputError, match=r"unknown parameter 'gpus'"):
+    with pytest.raises(cg.InputError, match=r"unknown parameter 'gpus'"):
         subject_of(
             subject_of(SMALL).varied(platform=cg.dag.Servers(2).platform())
         ).varied(gpus=2)
     with pytest.raises(
-        InputError, match=r"evaluations\(=0\) must be a whole number >= 1"
+        cg.InputError, match=r"evaluations\(=0\) must be a whole number >= 1"
     ):
         subject_of(SMALL).varied(budget=0)
 

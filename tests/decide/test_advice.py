@@ -11,15 +11,12 @@ from scipy import stats
 from support import refusals
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.base.checks import InputError
 from cgrsp_simpy.base.files import check_folder
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.decide.advice import BAD_DAYS, POLICIES, WORTH, advise, limits_of
 from cgrsp_simpy.decide.recommend import COST, PARTS, Option, Prices, Spot, Trials
-from cgrsp_simpy.market.gpu import round_robin
-from cgrsp_simpy.market.law import Market
 
-AT_ONCE = Market(delay_s=((0, 0), (0, 0), (0, 0)))
+AT_ONCE = cg.Market(delay_s=((0, 0), (0, 0), (0, 0)))
 GPU = cg.GpuType("one", 0.3, (60.0, 70.0, 100.0), 1.0)
 LOOSE = cg.DeadlineClass("loose", 1.0, 1200.0)
 
@@ -28,7 +25,7 @@ def place(gap_s=60.0, slots=1, jobs=60, classes=(LOOSE,)):
     """Jobs of 72 s or so on one type, provisioned at once."""
     load = cg.PoissonWorkload(jobs, 1 / gap_s, deadlines=classes)
     return cg.Scenario(
-        "small", load, round_robin(slots, (GPU,)), (GPU,), market=AT_ONCE
+        "small", load, cg.round_robin(slots, (GPU,)), (GPU,), market=AT_ONCE
     )
 
 
@@ -499,7 +496,7 @@ def test_a_folder_may_be_there_or_not(tmp_path):
     for path in (tmp_path, tmp_path / "new" / "er"):
         check_folder(path)
     assert not (tmp_path / "new").exists()
-    with pytest.raises(InputError, match="name too long"):
+    with pytest.raises(cg.InputError, match="name too long"):
         check_folder(tmp_path / ("x" * 300))
 
 

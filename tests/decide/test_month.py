@@ -8,7 +8,6 @@ from scipy import stats
 from studies.runs import same
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.analysis import statistics
 from cgrsp_simpy.decide.month import THESIS_MIX, days_of
 from cgrsp_simpy.studies.subject import subject_of
 
@@ -155,7 +154,7 @@ def test_months_are_compared_as_days_are(months):
         == f"{months.title}: mean of 3 seeds ± 95 % half width"
     )
     first, second = months.values("fifo", "wait_min"), months.values("spt", "wait_min")
-    assert months.differences()["spt"]["wait_min"] == statistics.paired_difference(
+    assert months.differences()["spt"]["wait_min"] == cg.statistics.paired_difference(
         second, first
     )
 

@@ -11,7 +11,6 @@ from scipy import stats
 from support import refusals
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.base.checks import InputError
 from cgrsp_simpy.decide.recommend import (
     COST,
     FIXED,
@@ -29,14 +28,11 @@ from cgrsp_simpy.decide.recommend import (
     under_load,
     variant,
 )
-from cgrsp_simpy.market.gpu import round_robin
-from cgrsp_simpy.market.law import Clock, Market
 from cgrsp_simpy.rental.record import Totals
-from cgrsp_simpy.rental.workload import LoggedWorkload
 from cgrsp_simpy.studies.subject import subject_of
 
 DAY = cg.day("hectic", jobs=60)
-AT_ONCE = Market(delay_s=((0, 0), (0, 0), (0, 0)))
+AT_ONCE = cg.Market(delay_s=((0, 0), (0, 0), (0, 0)))
 SLOW = cg.GpuType("slow", 1.0, (120.0, 140.0, 200.0), 1.0)
 FAST = cg.GpuType("fast", 0.3, (60.0, 70.0, 100.0), 1.0)
 MANY = range(10_000, 10_040)  # seeds of what is taken for the truth
@@ -51,7 +47,7 @@ def place(gap_s=200.0, slots=1, gpus=(FAST,), classes=TWO, market=AT_ONCE, jobs=
     """Sixty jobs of 72 s or so on a slot, provisioned at once."""
     load = cg.PoissonWorkload(jobs, 1 / gap_s, deadlines=classes)
     return cg.Scenario(
-        "small", load, round_robin(slots, gpus), tuple(gpus), market=market
+        "small", load, cg.round_robin(slots, gpus), tuple(gpus), market=market
     )
 
 
@@ -87,7 +83,7 @@ def test_the_slots_of_each_kind_of_types():
         "spot RTX 3090",
         "spot RTX A4000",
     ]
-    with pytest.raises(InputError, match="more than the present number"):
+    with pytest.raises(cg.InputError, match="more than the present number"):
         own["plus RTX A5000"](3)
     assert next(iter(fleets(cg.day("hectic", free_types=True)))) == FREE
     assert list(fleets(place())) == [FIXED]
@@ -101,7 +97,7 @@ def test_a_fleet_on_spot_instances_is_cheaper_and_taken_back():
         assert gpu.price_usd_per_h == pytest.approx(share * prices[gpu.name])
     assert fleet.terms.preemption == (cg.Preemption("RTX 3090", 0.2),)
     taken = replace(DAY, terms=cg.Terms(preemption_per_h=0.1))
-    with pytest.raises(InputError, match="already has preemptions"):
+    with pytest.raises(cg.InputError, match="already has preemptions"):
         fleets(taken, Spot(0.4, 0.2))
 
 
@@ -126,11 +122,11 @@ def test_more_load_is_the_same_law_at_another_rate(tmp_path):
     path = tmp_path / "log.csv"
     path.write_text("submit_s,service_s,deadline_s\n100,5,150\n300,5,340\n500,5,900\n")
     log = under_load(cg.trace(path), 2.0).workload
-    assert isinstance(log, LoggedWorkload) and log.submit_s == (100.0, 200.0, 300.0)
+    assert isinstance(log, cg.LoggedWorkload) and log.submit_s == (100.0, 200.0, 300.0)
     assert log.deadline_s == (150.0, 240.0, 700.0) and log.service_s == (5.0,) * 3
     assert log.rate_per_s == pytest.approx(2 * cg.trace(path).workload.rate_per_s)
     listed = replace(place(), workload=cg.JobList([cg.Job(0, 0.0, 900.0)]))
-    with pytest.raises(InputError, match="load can change only"):
+    with pytest.raises(cg.InputError, match="load can change only"):
         under_load(listed, 2.0)
 
 
@@ -302,8 +298,8 @@ def test_all_is_well():
 
 def scarce():
     """Until nine no instance is had but after four hours; jobs have eight."""
-    market = Market(
-        Clock(((0, 1.0), (8, 0.0), (9, 1.0)), 8.0),
+    market = cg.Market(
+        cg.Clock(((0, 1.0), (8, 0.0), (9, 1.0)), 8.0),
         ((0, 0), (14_400, 14_400), (14_400, 14_400)),
     )
     loose = cg.DeadlineClass("loose", 1.0, 28_800.0)

@@ -26,7 +26,6 @@ import pytest
 from support import check_refused
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.base.checks import InputError
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.engine import policy_caller
 from cgrsp_simpy.exercises import browser
@@ -155,7 +154,7 @@ def wrong(name, files):
 def test_a_wrong_distribution_is_refused_by_what_is_wrong(tmp_path, name, message):
     path = unpacked(wrong(name, distribution()), tmp_path / "pyodide")
     (tmp_path / "site").mkdir()
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(cg.InputError) as caught:
         browser._copy_pyodide(path, tmp_path / "site")
     text = str(caught.value)
     assert text.startswith(f"--pyodide {path} must be the archive pyodide-0.27.7.tar")

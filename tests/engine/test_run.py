@@ -14,7 +14,6 @@ from engine.bench import Bench, Shop, one_each, waits
 from support import check_refused, refusals
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.base.policy import PolicyError, Suspend, Wake
 from cgrsp_simpy.engine.simulation import Simulation
 from cgrsp_simpy.plots.player import encoded
 from cgrsp_simpy.studies.subject import subject_of
@@ -154,11 +153,13 @@ def test_wakes_with_no_grant_in_between_are_counted_one_by_one(monkeypatch):
 
     def never(view):
         asked.append(view.now_s)
-        return [Wake(view.now_s + 1)]
+        return [cg.Wake(view.now_s + 1)]
 
     bench = Bench(never, 1)
     bench.job(1, 0, 1)
-    with pytest.raises(PolicyError, match=r"at t = 4 s .* for 3 consecutive wake-ups"):
+    with pytest.raises(
+        cg.PolicyError, match=r"at t = 4 s .* for 3 consecutive wake-ups"
+    ):
         bench.go()
     assert asked == [0, 1, 2, 3]
 
@@ -172,7 +173,7 @@ def test_a_grant_begins_the_count_of_wakes_anew(monkeypatch):
         due = int(now_s > 0 and now_s % 3 == 0)
         return [
             *one_each(view)[:due],
-            *([Wake(now_s + 1)] if len(view.queue) > due else []),
+            *([cg.Wake(now_s + 1)] if len(view.queue) > due else []),
         ]
 
     bench = Bench(every_third_second, 1, 1)
@@ -186,7 +187,7 @@ def test_once_nobody_waits_the_policy_is_not_woken(monkeypatch):
     monkeypatch.setattr("cgrsp_simpy.engine.dispatcher.Dispatcher.most_wakes", 0)
 
     def policy(view):
-        return [*one_each(view), *([] if view.now_s else [Wake(50)])]
+        return [*one_each(view), *([] if view.now_s else [cg.Wake(50)])]
 
     bench = Bench(policy, 1)
     bench.job(1, 0, 100)
@@ -253,7 +254,9 @@ def latest_first(view):
     """The job that came last runs: it takes the place of the one that does."""
     if not view.running:
         return [(max(view.queue), view.free[0])] if view.queue else []
-    return [Suspend(job) for job in view.running if max(view.queue, default=-1) > job]
+    return [
+        cg.Suspend(job) for job in view.running if max(view.queue, default=-1) > job
+    ]
 
 
 def test_a_suspended_job_makes_room_in_the_same_instant():
@@ -262,7 +265,7 @@ def test_a_suspended_job_makes_room_in_the_same_instant():
     bench.job(2, 4, 5)
     assert bench.go() == [
         (0, "starts", 1),
-        (4, Suspend(1), 1),
+        (4, cg.Suspend(1), 1),
         (4, "starts", 2),
         (9, "ends", 2),
     ]
@@ -272,13 +275,13 @@ def test_a_job_is_suspended_once():
     """It does not run any more, though its process has not given its place back yet."""
 
     def twice(view):
-        return [Suspend(1), Suspend(1)] * (1 in view.running) or one_each(view)
+        return [cg.Suspend(1), cg.Suspend(1)] * (1 in view.running) or one_each(view)
 
     bench = Bench(twice, 1, asks_on_arrival=True)
     bench.job(1, 0, 10)
     bench.job(2, 4, 5)
     with pytest.raises(
-        PolicyError, match="at t = 4 s suspended job 1, which is not running"
+        cg.PolicyError, match="at t = 4 s suspended job 1, which is not running"
     ):
         bench.go()
 
@@ -343,7 +346,7 @@ test_a_job_that_waits_for_ever_is_still_an_error_beside_a_crew = refusals(
         lambda: cg.simulate(Maintained(), hold),
         "left 4 jobs waiting, job 0, job 1, job 2",
     ),
-    error=PolicyError,
+    error=cg.PolicyError,
 )
 
 

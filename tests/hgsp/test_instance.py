@@ -7,9 +7,8 @@ import pytest
 from hgsp.tasks import FAST, FOUR, SLOW, execute, instance_of, needs_orlib, orlib
 from support import check_refused, refusals
 
-from cgrsp_simpy.base.checks import InputError
+import cgrsp_simpy as cg
 from cgrsp_simpy.hgsp.exact import solve_exact
-from cgrsp_simpy.hgsp.generate import Level, generate
 from cgrsp_simpy.hgsp.instance import (
     CLUSTERS,
     COLUMNS,
@@ -61,7 +60,7 @@ def test_tasks_are_put_in_order_of_arrival():
 
 
 def test_a_file_gives_back_what_was_written(tmp_path):
-    made = generate(Level(50, "small", 0.5, (1, 3)), seed=4)
+    made = cg.hgsp.generate(cg.hgsp.Level(50, "small", 0.5, (1, 3)), seed=4)
     write_instance(made, tmp_path / "tasks.csv")
     found = read_instance(tmp_path / "tasks.csv", made.gpus)
     for column in ("workload", "memory_gb", "deadline_s", "weight", "arrival_s"):
@@ -166,13 +165,13 @@ test_what_cannot_be_is_refused_in_one_line = refusals(
     (lambda: named("a", ""), ["name of a task(='')"]),
     (lambda: Gpu("none", 1, 0), ["speed of none(=0)"]),
     (lambda: cluster("huge"), ["unknown cluster 'huge'"]),
-    (lambda: generate("tasks9"), ["unknown load level 'tasks9'", "tasks4"]),
-    (lambda: Level(10, "small", 0, (1, 2)), ["load(=0)"]),
+    (lambda: cg.hgsp.generate("tasks9"), ["unknown load level 'tasks9'", "tasks4"]),
+    (lambda: cg.hgsp.Level(10, "small", 0, (1, 2)), ["load(=0)"]),
     (
-        lambda: Level(10, "small", 1, (2, 1)),
+        lambda: cg.hgsp.Level(10, "small", 1, (2, 1)),
         ["slack(=(2, 1))", "least <= greatest"],
     ),
-    (lambda: Level(0, "small", 1, (1, 2)), ["tasks(=0)"]),
+    (lambda: cg.hgsp.Level(0, "small", 1, (1, 2)), ["tasks(=0)"]),
 )
 
 
@@ -247,7 +246,7 @@ def test_the_headings_of_the_papers_authors_are_read(file):
 
 
 def test_a_file_is_not_written_into_a_folder_that_is_not_there(tmp_path):
-    with pytest.raises(InputError, match="there is no folder"):
+    with pytest.raises(cg.InputError, match="there is no folder"):
         write_instance(FOUR, tmp_path / "mistyped" / "tasks.csv")
     assert not list(tmp_path.iterdir())
 
@@ -365,6 +364,6 @@ def test_times_of_a_file_are_by_the_names_of_gpus(tmp_path):
     np.testing.assert_array_equal(again.times_s, found.times_s)
     unlike = Instance((), [0], [9], [1], [0], (SLOW, SLOW), times_s=[[1, 2]])
     with pytest.raises(
-        InputError, match=r"GPUs of one name\(='slow'\) must be equally fast"
+        cg.InputError, match=r"GPUs of one name\(='slow'\) must be equally fast"
     ):
         write_instance(unlike, path)

@@ -15,10 +15,7 @@ from hypothesis import strategies as st
 from support import csv_rows, outcome, refusals
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.hgsp.generate import Level, generate
-from cgrsp_simpy.hgsp.instance import Gpu, Instance
 from cgrsp_simpy.hgsp.policies import OWNERS, SCHEDULERS, Follow, Online, Replan
-from cgrsp_simpy.hgsp.report import plan_of, schedule_of
 from cgrsp_simpy.hgsp.rules import RULES, atc, dispatch
 from cgrsp_simpy.hgsp.scenario import Scenario, noise_factors, solve
 from cgrsp_simpy.hgsp.schedule import Schedule, Solution, greedy_assignment
@@ -28,7 +25,7 @@ from cgrsp_simpy.studies.subject import subject_of
 
 ROOT = Path(__file__).parents[2]
 SMALL = ["hgsp:tasks3", "source.tasks=12"]
-THIRTY = generate(Level(30, "small", 2.0, (1.0, 3.0)), seed=1)
+THIRTY = cg.hgsp.generate(cg.hgsp.Level(30, "small", 2.0, (1.0, 3.0)), seed=1)
 
 
 def greedy(instance):
@@ -136,7 +133,7 @@ def test_plans_are_made_at_the_steps_and_know_only_what_has_arrived():
 def test_no_plan_made_anew_knows_a_task_to_come_or_a_gpu_before_it_is_free(
     seed, every_s, noise
 ):
-    instance = generate(Level(25, "small", 1.5, (1.0, 3.0)), seed)
+    instance = cg.hgsp.generate(cg.hgsp.Level(25, "small", 1.5, (1.0, 3.0)), seed)
     due_s = np.ceil(instance.arrival_s / every_s) * every_s
     found = simulate(instance, Replan(greedy, every_s), noise, seed=seed)
     assert (found.start_s >= due_s - 1e-9).all()
@@ -164,7 +161,7 @@ def test_planners_use_no_gpu_before_it_is_there(name):
         name: getattr(THIRTY, name)
         for name in ("workload", "memory_gb", "deadline_s", "weight", "arrival_s")
     }
-    later = Instance(**columns, gpus=THIRTY.gpus, free_s=free_s)
+    later = cg.hgsp.Instance(**columns, gpus=THIRTY.gpus, free_s=free_s)
     plan = PLANNERS[name](later)
     assert plan.fault() == ""
     assert (plan.start_s >= free_s[plan.gpu]).all()
@@ -255,14 +252,15 @@ def test_a_scenario_runs_what_its_parts_do():
     assert "lower_bound" not in found.summary()  # of times that nobody knew
     certain = cg.simulate(Scenario(THIRTY), first_fit)
     assert (
-        plan_of(certain).weighted_tardiness == schedule_of(certain).weighted_tardiness
+        cg.hgsp.plan_of(certain).weighted_tardiness
+        == cg.hgsp.schedule_of(certain).weighted_tardiness
     )
     assert certain.summary().keys() >= {"lower_bound", "gap_pct"}
     assert "planned_weighted_tardiness" not in certain.summary()
     assert (
         certain.timeline.policy,
         found.timeline.policy,
-        plan_of(found).timeline.policy,
+        cg.hgsp.plan_of(found).timeline.policy,
     ) == (
         "first_fit",
         "greedy",
@@ -271,7 +269,7 @@ def test_a_scenario_runs_what_its_parts_do():
 
 
 def test_a_sweep_varies_reality_the_level_and_parameters():
-    scenario = Scenario(Level(12, "small", 2.0, (0.4, 1.0)))
+    scenario = Scenario(cg.hgsp.Level(12, "small", 2.0, (0.4, 1.0)))
     swept = cg.sweep(
         scenario,
         {"noise": [0.0, 0.3], "load": [1.0, 4.0], "greedy:replan_s": [5.0]},
@@ -284,7 +282,7 @@ def test_a_sweep_varies_reality_the_level_and_parameters():
         high.values("atc", "weighted_tardiness")
     )
     expected = (
-        subject_of(Scenario(Level(12, "small", 4.0, (0.4, 1.0))))
+        subject_of(Scenario(cg.hgsp.Level(12, "small", 4.0, (0.4, 1.0))))
         .run("greedy:replan_s=5", 1)
         .summary()
     )
@@ -346,17 +344,17 @@ def test_claims_and_timeline_by_hand():
     """Two GPUs, 1 s of provisioning: b (20 GB) on the slow one 0 to 1 to 5; a on the
     fast one at its arrival at 2.
     """
-    two = Instance(
+    two = cg.hgsp.Instance(
         [4, 4],
         [5, 20],
         [4, 9],
         [1, 1],
         [2, 0],
-        (Gpu("fast", 10, 2.0), SLOW),
+        (cg.hgsp.Gpu("fast", 10, 2.0), SLOW),
         task_names=("a", "b"),
     )
     run = cg.simulate(Scenario(two, delay_s=1), first_fit)
-    measured = schedule_of(run)
+    measured = cg.hgsp.schedule_of(run)
     assert (
         run.claims.tolist()
         == measured.claims.tolist()
@@ -386,7 +384,7 @@ def test_listing_steps_and_places_call_a_gpu_by_the_same_number():
     """Of fourteen GPUs, more than are shown when idle, each that is held is named by
     its number, as in the events.
     """
-    gpus = tuple(Gpu(f"G{number}", 40, 1.0) for number in range(1, 15))
+    gpus = tuple(cg.hgsp.Gpu(f"G{number}", 40, 1.0) for number in range(1, 15))
     fourteen = of(*((5, 0, 9, 1, 0) for _ in gpus), gpus=gpus)
     walk = list(cg.step_through(Scenario(fourteen), "atc:online=true"))
     dispatched = [step for step in walk if step.event.kind == "dispatch"]

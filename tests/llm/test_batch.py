@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from support import STEPS
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.llm.steps import Roofline
 from cgrsp_simpy.studies.subject import subject_of
 
 
@@ -144,7 +143,7 @@ def test_equal_requests_one_at_a_time_are_m_d_1():
 
 
 @dataclass(frozen=True)
-class Recording(Roofline):
+class Recording(cg.llm.Roofline):
     """Takes down the steps of each use: prompts, their tokens, batch, context."""
 
     uses: list = field(default_factory=list)

@@ -12,10 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.analysis.statistics import (
-    mean,
-    paired_difference,
-)
 from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.decide.gaps import over_seeds
 from cgrsp_simpy.market.law import CLOCKS
@@ -302,7 +298,10 @@ def test_seeds_that_begin_on_one_day_of_a_record_count_once():
     found = study.means()["spt"]["wait_min"]
     less = study.differences()["spt"]["wait_min"]
     assert (found.n, less.n, study.tests()["spt"]["wait_min"].n) == (3, 3, 3)
-    expected, difference = mean(mine), paired_difference(mine, reference)
+    expected, difference = (
+        cg.statistics.mean(mine),
+        cg.statistics.paired_difference(mine, reference),
+    )
     assert (found.mean, found.half_width) == pytest.approx(
         (expected.mean, expected.half_width)
     )
@@ -336,12 +335,15 @@ def test_days_that_follow_each_other_may_be_correlated():
         [values[np.equal(begun, d)].mean() for d in range(9)]
         for values in (late, other)
     )
-    expected = mean(mine, in_order=True)
+    expected = cg.statistics.mean(mine, in_order=True)
     assert study.means()["spt"]["tardiness_min"] == expected
     less = study.differences()["spt"]["tardiness_min"]
-    assert less == paired_difference(mine, reference, in_order=True)
+    assert less == cg.statistics.paired_difference(mine, reference, in_order=True)
     assert study.tests()["spt"]["tardiness_min"].p == less.p
-    assert less.half_width > 2 * paired_difference(mine, reference).half_width
+    assert (
+        less.half_width
+        > 2 * cg.statistics.paired_difference(mine, reference).half_width
+    )
     [judged] = judge([day], ["fifo", "spt"], seeds).against_best("spt", "tardiness_min")
     assert judged.difference == less
     assert over_seeds(day, seeds, study.values("spt", "tardiness_min")) == expected

@@ -30,7 +30,6 @@ from support import drawn_with, refusals
 
 import cgrsp_simpy as cg
 from cgrsp_simpy import plots
-from cgrsp_simpy.analysis.statistics import Mean, mean, paired_difference
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.plots import marks
 from cgrsp_simpy.plots.labels import spread
@@ -99,7 +98,7 @@ def study_of(values, half=0.5, seeds=30):
     """A study by structure. values: policy -> figure -> mean."""
     means = {
         policy: {
-            name: Mean(value, value - half, value + half, seeds)
+            name: cg.statistics.Mean(value, value - half, value + half, seeds)
             for name, value in row.items()
         }
         for policy, row in values.items()
@@ -317,10 +316,12 @@ def paired_study():
         "cadr": 55 + shared,
     }
     differences = {
-        name: {"miss_pct": paired_difference(row, values["fifo"])}
+        name: {"miss_pct": cg.statistics.paired_difference(row, values["fifo"])}
         for name, row in values.items()
     }
-    means = {name: {"miss_pct": mean(row)} for name, row in values.items()}
+    means = {
+        name: {"miss_pct": cg.statistics.mean(row)} for name, row in values.items()
+    }
     del differences["fifo"]
     return SimpleNamespace(
         metrics=METRICS,

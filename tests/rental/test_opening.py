@@ -7,7 +7,6 @@ import pytest
 from support import refusals
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.base.checks import InputError
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.rental.opening import Opening, describe_hours, slot_hours
 from cgrsp_simpy.studies.subject import subject_of
@@ -138,7 +137,7 @@ def test_wrong_hours_are_refused_in_one_line(word, capsys):
 
 
 def test_slots_that_are_never_open_long_enough_are_refused():
-    with pytest.raises(InputError, match=r"boot_s.* less than the 7200 s"):
+    with pytest.raises(cg.InputError, match=r"boot_s.* less than the 7200 s"):
         run_of([0], [(1, 1), (3, 0)], boot_s=2 * H)
     assert run_of([0], [(1, 1), (3, 0)], boot_s=2 * H - 20).jobs["start_s"] > 0
 

@@ -18,9 +18,6 @@ from support import check_refused
 import cgrsp_simpy as cg
 from cgrsp_simpy.base.metric import users_part
 from cgrsp_simpy.base.table import csv_text
-from cgrsp_simpy.market.gpu import GpuType
-from cgrsp_simpy.market.law import Clock, Market, Status
-from cgrsp_simpy.rental.job import Service
 from cgrsp_simpy.rental.workload import DeadlineClasses, PoissonWorkload
 
 # ---- users' code ----
@@ -409,21 +406,21 @@ class Late(PoissonWorkload):
         ]
 
 
-class Slow(Service):
+class Slow(cg.Service):
     def factors(self, generator, complexity):
         return [60 * factor for factor in super().factors(generator, complexity)]
 
 
-class Scarce(Market):
+class Scarce(cg.Market):
     def provisioning_s(self, status, uniform):
         return 7200.0
 
 
-class Dear(GpuType):
+class Dear(cg.GpuType):
     pass
 
 
-class Early(Clock):
+class Early(cg.Clock):
     def multiplier(self, time_s):
         return 0.1
 
@@ -446,7 +443,9 @@ OWN_PARTS = {
     ),
     "service": replace(quiet, service=Slow()),
     "market": replace(quiet, market=Scarce()),
-    "market.clock": replace(quiet, market=Market(part_of(Early, quiet.market.clock))),
+    "market.clock": replace(
+        quiet, market=cg.Market(part_of(Early, quiet.market.clock))
+    ),
     "slots[2]": replace(
         quiet, slots=(*quiet.slots[:2], part_of(Dear, quiet.slots[2]), *quiet.slots[3:])
     ),
@@ -494,7 +493,7 @@ class Colour(Enum):
 
 def test_a_part_of_a_class_of_ones_own_is_found_within_a_list():
     own = OWN_PARTS["market.clock"].market
-    assert users_part((1, Status.HIGH, Market())) is None
+    assert users_part((1, cg.Status.HIGH, cg.Market())) is None
     assert users_part((1, own)) is own.clock
     assert users_part((1, Colour.RED)) is Colour.RED
     assert users_part(((1, own), Colour.RED)) is own.clock

@@ -17,7 +17,6 @@ from support import check_refused, process
 import cgrsp_simpy as cg
 from cgrsp_simpy.decide.gaps import over_lucks
 from cgrsp_simpy.studies.isolation import isolated
-from cgrsp_simpy.waiting import ExponentialJobs
 from cgrsp_simpy.waiting import Scenario as Waiting
 
 # Every policy of the module serves the queue in turns from the front and from the back,
@@ -214,7 +213,7 @@ STUDIES = {
     "by a column": by_customer,
     "draws": lambda _: over_lucks(normal, only_forward, 0, 2),
     "waiting": lambda _: cg.compare(
-        Waiting(ExponentialJobs(60), machines=1, order=first_room),
+        Waiting(cg.waiting.ExponentialJobs(60), machines=1, order=first_room),
         ["sww", "ajw"],
         range(2),
     ),

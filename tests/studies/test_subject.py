@@ -9,7 +9,6 @@ from support import refusals
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.studies.subject import subject_of
-from cgrsp_simpy.waiting.jobs import ExponentialJobs
 
 DAY = cg.day("hectic")
 
@@ -126,7 +125,7 @@ test_a_wrong_abbreviation_is_refused = refusals(
 
 
 def test_machines_of_a_size_are_a_text():
-    waiting = cg.waiting.Scenario(ExponentialJobs(10))
+    waiting = cg.waiting.Scenario(cg.waiting.ExponentialJobs(10))
     varied = subject_of(waiting).varied(machines="3x16")
     assert [(size.cores, size.memory_gb) for size in varied.machines] == [
         (16, 64.0)
@@ -162,7 +161,7 @@ def test_a_parameter_with_an_effect_is_accepted():
 
 
 def test_policies_without_a_steady_state_are_left_out_by_default():
-    few = cg.waiting.Scenario(ExponentialJobs(1000), machines=90)
+    few = cg.waiting.Scenario(cg.waiting.ExponentialJobs(1000), machines=90)
     subject = subject_of(few)
     unsteady = [
         name for name in few.policies if few.under(subject.make_policy(name)).unsteady

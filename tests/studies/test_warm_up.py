@@ -8,7 +8,6 @@ from studies.function_models import bank
 from support import refusals
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.analysis.statistics import mser5
 
 long_bank = functools.partial(bank, until_s=40_000.0)
 
@@ -44,7 +43,7 @@ def test_it_is_mser5_of_the_mean_per_span():
         times, waits = run.series("desk", "wait")
         spans = np.digitize(times, edges) - 1
         rows.append([waits[spans == n].mean() for n in range(100)])
-    expected = edges[mser5(np.mean(rows, axis=0))]
+    expected = edges[cg.statistics.mser5(np.mean(rows, axis=0))]
     found = cg.warm_up_time(
         long_bank, monitor="desk", what="wait", seeds=range(4), spans=100
     )

@@ -11,7 +11,6 @@ from benchmarks.suite import TEST, TRAIN, scenario, wide
 from support import process
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.rental.workload import LoggedWorkload
 
 PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "bounds.md"
 SMALL = [4, 6, 11, 64, 79]  # those of TRAIN with fewest jobs
@@ -55,7 +54,7 @@ def test_scenarios_are_within_the_documented_ranges(law):
         assert terms.retry_s is None or 30 <= terms.retry_s <= 600
         usual = {"warm_s": 0, "billed_from": "execution", "retry_s": None}
         assert replace(terms, **usual) == cg.Terms()
-    logs = [isinstance(drawn.workload, LoggedWorkload) for drawn in scenarios]
+    logs = [isinstance(drawn.workload, cg.LoggedWorkload) for drawn in scenarios]
     assert all(logs) if law is wide else 0.1 < sum(logs) / len(logs) < 0.3
 
 

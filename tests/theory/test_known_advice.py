@@ -7,11 +7,9 @@ import numpy as np
 import pytest
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.base.checks import InputError
 from cgrsp_simpy.decide.advice import advise, limits_of
 from cgrsp_simpy.decide.recommend import COST, Prices, quantiles
 from cgrsp_simpy.market.gpu import read_gpus
-from cgrsp_simpy.rental.opening import Opening
 
 GPU = cg.GpuType("one", 0.0, (60.0, 70.0, 100.0), 1.0)
 FLAT = cg.Clock(((0.0, 1.0),))
@@ -123,7 +121,7 @@ def test_a_wait_below_the_provisioning_delay_is_out_of_reach():
     "target", ["p95_wait", "p95_wait<=x", "p50_wait<=1", "p95_cost<=1", "p95_miss<=1"]
 )
 def test_a_wrong_quantile_target_is_refused_in_one_line(target):
-    with pytest.raises(InputError, match="target"):
+    with pytest.raises(cg.InputError, match="target"):
         advise(cg.day("normal", jobs=5), ["fifo"], [0], target=target)
 
 
@@ -260,7 +258,7 @@ def test_scarce_hours_in_which_scaling_up_cannot_work():
 def test_boot_times_longer_than_the_peak():
     """Slots take three hours to open: those for the peak are ordered by 8 h."""
     scenario = place(peaks((10, 12, 20)))
-    scenario = replace(scenario, opening=Opening(boot_s=3 * 3600.0))
+    scenario = replace(scenario, opening=cg.Opening(boot_s=3 * 3600.0))
     assert cost_of(scenario, 4, ((10, 4), (12, 1))) > cost_of(scenario, 1)
     advice, _, _ = best_of(scenario)
     assert [hour for hour, n in advice.best.hours if n > 1][:1] <= [8]
@@ -269,7 +267,7 @@ def test_boot_times_longer_than_the_peak():
 @pytest.mark.slow
 def test_no_schedule_pays_if_each_order_is_billed_for_a_day():
     scenario = place(peaks((9, 12, 18)))
-    scenario = replace(scenario, opening=Opening(minimum_s=24 * 3600.0))
+    scenario = replace(scenario, opening=cg.Opening(minimum_s=24 * 3600.0))
     advice, fixed, least = best_of(scenario)
     assert least == fixed and advice.best.hours == ()
     assert any("no schedule was better" in text for text in advice.rest)
@@ -279,7 +277,7 @@ def test_no_schedule_pays_if_each_order_is_billed_for_a_day():
 @pytest.mark.parametrize("target", [None, "wait<=100"])
 def test_todays_schedule_is_kept_by_other_changes_and_left_for_a_fixed_number(target):
     scenario = place(peaks((0, 1, 4)), slots=2)
-    scenario = replace(scenario, opening=Opening([(0, 1), (1, 2)]))
+    scenario = replace(scenario, opening=cg.Opening([(0, 1), (1, 2)]))
     prices = replace(PRICES, price_slot=0.0)
     advice = advise(scenario, ["fifo", "spt"], range(3), prices=prices, target=target)
     assert advice.now.hours == ((0, 1), (1, 2))
@@ -337,6 +335,6 @@ def test_the_best_type_of_a_price_list(tmp_path):
 def test_a_wrong_price_list_is_refused_in_one_line(tmp_path, text, memory_gb, message):
     path = tmp_path / "list.csv"
     path.write_text(text)
-    with pytest.raises(InputError, match=message) as error:
+    with pytest.raises(cg.InputError, match=message) as error:
         read_gpus(path, memory_gb)
     assert "list.csv" in str(error.value) and "\n" not in str(error.value)

@@ -11,8 +11,6 @@ from support import refusals
 import cgrsp_simpy as cg
 from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.waiting.formulas import analyze, closed_form, optimum
-from cgrsp_simpy.waiting.jobs import ExponentialJobs
-from cgrsp_simpy.waiting.machines import Prices
 from cgrsp_simpy.waiting.policies import (
     NO_ERRORS,
     POLICIES,
@@ -20,7 +18,6 @@ from cgrsp_simpy.waiting.policies import (
     waiting_policy,
 )
 from cgrsp_simpy.waiting.recursion import follow
-from cgrsp_simpy.waiting.scenario import Scenario
 
 RATE, SERVICE = 0.2, 500.0  # the paper's baseline: a load of 100
 SERVERS = np.arange(1, 301)
@@ -202,7 +199,7 @@ def test_the_cheapest_number_is_the_cheapest_of_all(name):
 
 
 def test_where_owning_costs_more_than_renting_none_is_best():
-    dear = Prices(fixed=10, on_demand=9.6)
+    dear = cg.waiting.Prices(fixed=10, on_demand=9.6)
     assert optimum("njw", RATE, SERVICE, prices=dear) == {
         "wait_s": 0.0, "price": 9.6, "on_demand_fraction": 1.0, "servers": 0
     }  # fmt: skip
@@ -241,10 +238,10 @@ test_what_has_no_answer_is_refused_in_one_line = refusals(  # rho = 1
     (lambda: baseline("njw", 100, duration_h=0), ["duration_h(=0)"]),
     (lambda: analyze("njw", -0.2, SERVICE, 100), ["rate_per_s(=-0.2)"]),
     (lambda: analyze("njw", RATE, 0, 100), ["service_s(=0)"]),
-    (lambda: Prices(fixed=-1), ["fixed price(=-1)"]),
-    (lambda: Prices(on_demand=math.nan), ["on_demand price(=nan)"]),
+    (lambda: cg.waiting.Prices(fixed=-1), ["fixed price(=-1)"]),
+    (lambda: cg.waiting.Prices(on_demand=math.nan), ["on_demand price(=nan)"]),
     (
-        lambda: optimum("njw", RATE, SERVICE, prices=Prices(0, 9.6)),
+        lambda: optimum("njw", RATE, SERVICE, prices=cg.waiting.Prices(0, 9.6)),
         ["fixed price(=0)", "at a price of 0 there is no optimum"],
     ),
     (
@@ -265,11 +262,11 @@ test_what_has_no_answer_is_refused_in_one_line = refusals(  # rho = 1
 
 
 def test_odd_prices_are_allowed_and_said():
-    assert "owning costs nothing" in Prices(0, 9.6).notes[0]
-    assert "renting costs nothing" in Prices(3.84, 0).notes[0]
-    assert "exceeds" in Prices(10, 9.6).notes[0]
-    assert Prices().notes == []
-    assert baseline("njw", 108, prices=Prices(0, 0))["price"] == 0
+    assert "owning costs nothing" in cg.waiting.Prices(0, 9.6).notes[0]
+    assert "renting costs nothing" in cg.waiting.Prices(3.84, 0).notes[0]
+    assert "exceeds" in cg.waiting.Prices(10, 9.6).notes[0]
+    assert cg.waiting.Prices().notes == []
+    assert baseline("njw", 108, prices=cg.waiting.Prices(0, 0))["price"] == 0
 
 
 # ---- simulation against formula ----
@@ -295,7 +292,9 @@ def far(found, formula, place):
 
 
 def trials_of(name, servers, errors=NO_ERRORS, trials=16, jobs=60_000):
-    case = Scenario(ExponentialJobs(jobs), machines=1000, errors=errors)
+    case = cg.waiting.Scenario(
+        cg.waiting.ExponentialJobs(jobs), machines=1000, errors=errors
+    )
     study = cg.sweep(case, {"machines": servers}, [name], range(trials))
     return [study.at(machines=number).means()[name] for number in servers]
 
@@ -399,8 +398,10 @@ def test_the_rescaled_equation_26_holds_for_settings_drawn_at_random():
         ).tolist()
         servers = round(load * math.exp(-short) * (1 + short) / strain)
         policy = waiting_policy("compound", patience * service_s, short * service_s)
-        source = ExponentialJobs(200_000, load / service_s, service_s)
-        wait_s = follow(Scenario(source, policy, servers)).summary()["wait_s"]
+        source = cg.waiting.ExponentialJobs(200_000, load / service_s, service_s)
+        wait_s = follow(cg.waiting.Scenario(source, policy, servers)).summary()[
+            "wait_s"
+        ]
         ours, printed = (
             closed_form(
                 policy, load / service_s, service_s, servers, as_printed=reading

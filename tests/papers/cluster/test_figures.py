@@ -6,8 +6,7 @@ from functools import cache
 import pytest
 from support import rows_of
 
-from cgrsp_simpy.cluster.policies import SCHEDULERS
-from cgrsp_simpy.cluster.scenario import Scenario
+import cgrsp_simpy as cg
 from cgrsp_simpy.papers.cluster import table
 from cgrsp_simpy.papers.cluster.figures import (
     FIGURES,
@@ -54,9 +53,9 @@ def test_the_index_tables_every_scheduler_and_says_what_table_two_cannot_be():
         line.split(" | ")[0][2:] for line in index.splitlines() if line.startswith("| ")
     )
     near = Counter(row["scheduler"] for row in where(plotted("table2"), closest=True))
-    assert {name: names[name] for name in SCHEDULERS} == {
+    assert {name: names[name] for name in cg.cluster.SCHEDULERS} == {
         name: 1 + near[name] - (name in ("multifactor", "ordered"))
-        for name in SCHEDULERS
+        for name in cg.cluster.SCHEDULERS
     }
     assert "78.2 % of 64 GPUs allow at most 14.1 jobs per hour" in index
 
@@ -72,7 +71,7 @@ def of_made_up_runs(known):
         for seed, value in enumerate(values)
     ]
     runs = Runs(seeds=4, jobs=60)
-    runs.tabled = {(UNCUT, LOAD): Comparison(Scenario(), known, rows)}
+    runs.tabled = {(UNCUT, LOAD): Comparison(cg.cluster.Scenario(), known, rows)}
     return FIGURES["metrics"].rows(runs)
 
 
@@ -98,4 +97,4 @@ def test_paired_differences_decide_which_schedulers_differ():
 
 def test_all_schedulers_are_tabled_except_those_for_logs(monkeypatch):
     monkeypatch.setattr(table, "studies", lambda *given: given)
-    assert {*SCHEDULERS} - {*Runs().tabled[-1]} == {"multifactor", "ordered"}
+    assert {*cg.cluster.SCHEDULERS} - {*Runs().tabled[-1]} == {"multifactor", "ordered"}

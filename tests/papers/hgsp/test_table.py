@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 from support import DATA
 
-from cgrsp_simpy.base.checks import InputError
+import cgrsp_simpy as cg
 from cgrsp_simpy.hgsp.generate import LEVELS, generate
 from cgrsp_simpy.hgsp.instance import CLUSTERS, read_instance
-from cgrsp_simpy.hgsp.schedule import greedy_assignment
 from cgrsp_simpy.papers.hgsp import table
 from cgrsp_simpy.papers.hgsp.table import METRICS, PRINTED, SIZES, table_one
 from cgrsp_simpy.papers.ledger import DIFFERENT, REPRODUCED, UNDECIDED
@@ -46,12 +45,14 @@ def test_the_cells_are_those_of_the_paper():
 def test_fifo_and_greedy_are_the_programs_to_the_digit(dataset):
     instance = read_instance(AUTHORS / f"{dataset}.csv", LEVELS[dataset].gpus)
     for least_start, value in zip((True, False), PROGRAM[dataset]):
-        schedule = greedy_assignment(instance, range(instance.tasks), least_start)
+        schedule = cg.hgsp.greedy_assignment(
+            instance, range(instance.tasks), least_start
+        )
         assert schedule.weighted_tardiness == pytest.approx(
             value, abs=10 ** -(3 * (value < 1)) / 2
         )
         if dataset in ("tasks3", "tasks4"):
-            own = greedy_assignment(
+            own = cg.hgsp.greedy_assignment(
                 generate(dataset), range(instance.tasks), least_start
             )
             assert (own.finish_s == schedule.finish_s).all()
@@ -80,7 +81,7 @@ def test_all_twelve_settings_are_rows_of_which_the_paper_prints_four():
         == ("tasks4", "small", "fifo", METRICS[0])
     )
     instance = read_instance(AUTHORS / "tasks4.csv", CLUSTERS["small"])
-    schedule = greedy_assignment(instance, range(instance.tasks), True)
+    schedule = cg.hgsp.greedy_assignment(instance, range(instance.tasks), True)
     assert row["least"] == row["greatest"] == schedule.weighted_tardiness
 
 
@@ -145,7 +146,7 @@ def test_the_range_does_not_grow_with_the_seeds(monkeypatch):
 
 
 def test_a_folder_without_the_files_is_refused(tmp_path):
-    with pytest.raises(InputError, match=r"tasks1\.csv: no such file"):
+    with pytest.raises(cg.InputError, match=r"tasks1\.csv: no such file"):
         table_one(tmp_path, range(1))
 
 

@@ -4,7 +4,6 @@ import pytest
 from support import rows_of
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.market.zones import TwoState
 from cgrsp_simpy.papers.spot.figures import FIGURES, Runs
 from cgrsp_simpy.papers.spot.table import deadline_study
 from cgrsp_simpy.plots.figure import where
@@ -30,7 +29,10 @@ def test_the_course_lies_where_there_are_spot_instances():
 
 
 def test_a_study_has_a_row_a_market_and_one_of_all():
-    markets = {"often": TwoState(4.0, 1.0), "seldom": TwoState(1.0, 9.0)}
+    markets = {
+        "often": cg.spot.TwoState(4.0, 1.0),
+        "seldom": cg.spot.TwoState(1.0, 9.0),
+    }
     study = deadline_study(
         markets, [10.0], [0.1], ["greedy", "optimum"], range(3), hours=8.0
     )
@@ -49,6 +51,6 @@ def test_a_study_has_a_row_a_market_and_one_of_all():
     with pytest.raises(
         cg.InputError, match="different from all, the name of their mean"
     ):
-        deadline_study({"all": TwoState()})
+        deadline_study({"all": cg.spot.TwoState()})
     with pytest.raises(cg.InputError, match="at least one"):
         deadline_study({})

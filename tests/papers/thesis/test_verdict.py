@@ -8,7 +8,6 @@ import pytest
 from scipy import stats
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.analysis.statistics import cohens_d
 from cgrsp_simpy.papers.ledger import DIFFERENT, REPRODUCED, UNDECIDED
 from cgrsp_simpy.papers.thesis import experiments, verdict
 from cgrsp_simpy.papers.thesis.experiments import (
@@ -143,7 +142,9 @@ def test_statistics_work_along_the_last_axis():
 def test_statistics_of_cells_are_those_of_the_books():
     rng = np.random.default_rng(3)
     a, b = rng.normal(1, 2, 30), rng.normal(0, 1, 30)
-    assert pooled_d(a, b) == pytest.approx(cohens_d(a.tolist(), b.tolist()))
+    assert pooled_d(a, b) == pytest.approx(
+        cg.statistics.cohens_d(a.tolist(), b.tolist())
+    )
     assert paired_t(30)(a, b) == pytest.approx(stats.ttest_rel(a, b).statistic)
     # four times the pairs
     assert paired_t(120)(a, b) == pytest.approx(2 * paired_t(30)(a, b))

@@ -9,10 +9,8 @@ import numpy as np
 import pytest
 from support import canvas_of, rows_of
 
-from cgrsp_simpy.base.checks import InputError
+import cgrsp_simpy as cg
 from cgrsp_simpy.papers.waiting.figures import FIGURES, Runs, draw_figures
-from cgrsp_simpy.waiting.jobs import ListedJobs
-from cgrsp_simpy.waiting.policies import POLICIES
 
 SMALL = {"jobs": 100, "trials": 2}  # and 1800 for Figures 15 to 22
 
@@ -27,7 +25,7 @@ def plotted(id):
 
 def listed(run_s):
     """Jobs of one core, all at once."""
-    return ListedJobs(
+    return cg.waiting.ListedJobs(
         np.zeros(len(run_s)), np.array(run_s), np.ones(len(run_s)), np.zeros(len(run_s))
     )
 
@@ -50,9 +48,11 @@ def test_a_log_with_jobs_larger_than_a_fixed_machine_is_drawn_without_ajw(caplog
     submit_s, run_s = np.arange(400.0) * 60, np.full(400, 900.0)
     # 150 cores are more than two machines
     cores = np.where(np.arange(400) % 50 == 0, 150, 2)
-    runs = Runs(trace=ListedJobs(submit_s, run_s, cores, np.zeros(400)), **SMALL)
+    runs = Runs(
+        trace=cg.waiting.ListedJobs(submit_s, run_s, cores, np.zeros(400)), **SMALL
+    )
     rows = {id: rows_of(FIGURES[id], runs) for id in ("15", "16", "22")}
-    assert {row["line"] for row in rows["16"]} == set(POLICIES) - {"ajw"}
+    assert {row["line"] for row in rows["16"]} == set(cg.waiting.POLICIES) - {"ajw"}
     for id in rows:
         assert canvas_of(FIGURES[id], rows[id])
     assert "ajw is left out" in caplog.text
@@ -60,7 +60,7 @@ def test_a_log_with_jobs_larger_than_a_fixed_machine_is_drawn_without_ajw(caplog
 
 @pytest.mark.parametrize("run_s", [[60.0], [0.0, 0.0]])  # one job; none that runs
 def test_a_log_without_work_is_refused(run_s, tmp_path):
-    with pytest.raises(InputError, match="jobs"):
+    with pytest.raises(cg.InputError, match="jobs"):
         draw_figures(tmp_path, ("16",), trace=listed(run_s), **SMALL)
 
 

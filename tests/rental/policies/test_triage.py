@@ -19,7 +19,6 @@ from cgrsp_simpy.market.stock import Stock
 from cgrsp_simpy.rental.policies import triage
 from cgrsp_simpy.rental.policies.law import Outlook, completed, expected_work_s
 from cgrsp_simpy.rental.policies.triage import Triage, line_of, moment_of, queue_of
-from cgrsp_simpy.rental.terms import Preemption
 
 HOUR = 3600.0
 # within the peak of the calibrated clock, 4 h to 10 h, in which every type may be Low
@@ -535,7 +534,7 @@ def test_the_mean_execution_time_has_the_work_that_preemptions_make_a_job_do_aga
         ({}, [60.0]),
         ({"checkpoint_s": 25, "checkpoint_cost_s": 5}, [30, 30, 10]),
     ):
-        terms = cg.Terms(preemption=(Preemption(CHEAP.name, 30.0),), **terms)
+        terms = cg.Terms(preemption=(cg.Preemption(CHEAP.name, 30.0),), **terms)
         load = cg.PoissonWorkload(9, 0.001)
         day = cg.Scenario("taken", load, (CHEAP, DEAR), (CHEAP, DEAR), terms=terms)
         expected_s = expected_work_s(day.known(), CHEAP)[0]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support import refusals
+from support import check_refused, refusals
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.analysis.selection import kim_nelson
@@ -165,8 +165,7 @@ def test_select_takes_the_policy_of_the_shortest_wait():
 )
 def test_bad_input_is_refused(given, message):
     arguments = {"policies": ["fifo", "spt"], "indifference": 1.0, **given}
-    with pytest.raises(cg.InputError, match=message):
-        cg.select(cg.day("quiet"), **arguments)
+    check_refused(lambda: cg.select(cg.day("quiet"), **arguments), message)
 
 
 test_an_observation_that_is_not_finite_is_refused = refusals(

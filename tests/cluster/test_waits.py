@@ -7,6 +7,7 @@ from pathlib import Path
 import jsonschema
 import numpy as np
 import pytest
+from support import check_refused
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.base.streams import stream
@@ -101,8 +102,10 @@ def test_a_forecast_is_sharper_than_the_last_waits(monkeypatch):
 
 def test_without_scikit_learn_the_error_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "sklearn.ensemble", None)
-    with pytest.raises(cg.InputError, match=r'pip install "\.\[forecast\]"'):
-        rolling_forecast(known_waits(log_of(50)), 30)
+    check_refused(
+        lambda: rolling_forecast(known_waits(log_of(50)), 30),
+        r'pip install "\.\[forecast\]"',
+    )
 
 
 def written(jobs, path):
@@ -166,5 +169,4 @@ def test_options_of_a_state_are_refused_with_a_log(words, capsys):
 def test_a_log_without_waits_is_refused():
     jobs = log_of(20)
     jobs.start_s[:] = np.nan
-    with pytest.raises(cg.InputError, match="the log records no waits"):
-        known_waits(jobs)
+    check_refused(lambda: known_waits(jobs), "the log records no waits")

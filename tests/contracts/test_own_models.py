@@ -181,11 +181,13 @@ def test_jobs_that_are_equal_and_suspensions_that_are_not_expected_are_refused()
     twins = Shop(waits, arrivals=1)
     twins.jobs *= 2
     message = "job 0 arrives before an equal job has ended"
-    with pytest.raises(cg.InputError, match=message):
-        cg.simulate(twins, "first")
+    check_refused(lambda: cg.simulate(twins, "first"), message)
     message = "suspended job 0; this scenario does not allow suspension"
-    with pytest.raises(cg.PolicyError, match=message):
-        cg.simulate(Shop(waits), cg.policy(suspends=True)(changeful))
+    check_refused(
+        lambda: cg.simulate(Shop(waits), cg.policy(suspends=True)(changeful)),
+        message,
+        cg.PolicyError,
+    )
 
 
 def test_policies_have_names_of_their_own():
@@ -306,8 +308,7 @@ def test_a_policy_grants_what_a_job_needs_and_takes_nothing(amounts, told):
         return [(view.queue[0], tuple(zip(view.resources, amounts)))]
 
     model = Shop(waits, 1, cg.pools([4, 4], "node", "GPUs"), need=lambda job: 2)
-    with pytest.raises(cg.PolicyError, match=told):
-        cg.simulate(model, policy)
+    check_refused(lambda: cg.simulate(model, policy), told, cg.PolicyError)
 
 
 @dataclass(frozen=True)
@@ -491,8 +492,7 @@ def test_half_of_a_slot_is_no_place():
         return [(view.queue[0], ((slot, 0.5), (slot, 0.5)))]
 
     message = "slot 0, which is assigned to one job as a whole; the job needs"
-    with pytest.raises(cg.PolicyError, match=message):
-        cg.simulate(Shop(waits), halves)
+    check_refused(lambda: cg.simulate(Shop(waits), halves), message, cg.PolicyError)
 
 
 def test_what_is_not_noted_is_nan_and_minus_one_of_whole_numbers():

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support import csv_rows, refusals
+from support import check_refused, csv_rows, refusals
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.base.streams import stream
@@ -318,12 +318,13 @@ def test_a_bad_file_is_one_line_with_its_name(capsys, tmp_path, ending, text, me
 
 
 def test_a_file_that_is_not_there_and_one_of_another_ending(tmp_path):
-    with pytest.raises(cg.InputError, match=r"none.toml: No such file or directory"):
-        read_platform(tmp_path / "none.toml")
-    with pytest.raises(
-        cg.InputError, match=r"must be a file that ends in .toml or .csv"
-    ):
-        read_platform(tmp_path / "lab.json")
+    check_refused(
+        lambda: read_platform(tmp_path / "none.toml"),
+        r"none.toml: No such file or directory",
+    )
+    check_refused(
+        lambda: read_platform(tmp_path / "lab.json"),
+        r"must be a file that ends in .toml or .csv",
+    )
     (tmp_path / "x.csv").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(cg.InputError, match=r"x.csv: not a CSV file"):
-        read_platform(tmp_path / "x.csv")
+    check_refused(lambda: read_platform(tmp_path / "x.csv"), r"x.csv: not a CSV file")

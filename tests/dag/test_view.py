@@ -5,6 +5,7 @@ import pytest
 import support
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support import check_refused
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.dag.problem import Plan, Problem, carried_out
@@ -236,8 +237,11 @@ WRONG = {
 
 @pytest.mark.parametrize("words", WRONG)
 def test_a_wrong_answer_is_one_line(words):
-    with pytest.raises(cg.PolicyError, match=f"policy .* at t = [0-9.]+ s {words}"):
-        simulate(*WRONG[words])
+    check_refused(
+        lambda: simulate(*WRONG[words]),
+        f"policy .* at t = [0-9.]+ s {words}",
+        cg.PolicyError,
+    )
 
 
 # ---- the command ----

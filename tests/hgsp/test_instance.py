@@ -246,8 +246,10 @@ def test_the_headings_of_the_papers_authors_are_read(file):
 
 
 def test_a_file_is_not_written_into_a_folder_that_is_not_there(tmp_path):
-    with pytest.raises(cg.InputError, match="there is no folder"):
-        write_instance(FOUR, tmp_path / "mistyped" / "tasks.csv")
+    check_refused(
+        lambda: write_instance(FOUR, tmp_path / "mistyped" / "tasks.csv"),
+        "there is no folder",
+    )
     assert not list(tmp_path.iterdir())
 
 
@@ -363,7 +365,7 @@ def test_times_of_a_file_are_by_the_names_of_gpus(tmp_path):
     again = read_instance(tmp_path / "again.csv", gpus)
     np.testing.assert_array_equal(again.times_s, found.times_s)
     unlike = Instance((), [0], [9], [1], [0], (SLOW, SLOW), times_s=[[1, 2]])
-    with pytest.raises(
-        cg.InputError, match=r"GPUs of one name\(='slow'\) must be equally fast"
-    ):
-        write_instance(unlike, path)
+    check_refused(
+        lambda: write_instance(unlike, path),
+        r"GPUs of one name\(='slow'\) must be equally fast",
+    )

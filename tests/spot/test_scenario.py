@@ -7,7 +7,7 @@ import math
 
 import pytest
 from spot.cases import DOWN_UP_DOWN, HISTORY, carried_out, course, zone
-from support import output, refusals
+from support import check_refused, output, refusals
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.market.series import Series
@@ -107,8 +107,7 @@ def test_a_sweep_varies_the_market_too():
         5.0,
     ]
     assert [study.scenario.number_of_zones for study in found.studies] == [1, 2, 1, 2]
-    with pytest.raises(cg.InputError, match="did you mean 'up_h'"):
-        subject_of(SMALL).varied(up=3.0)
+    check_refused(lambda: subject_of(SMALL).varied(up=3.0), "did you mean 'up_h'")
 
 
 test_what_is_not_allowed_is_one_line = refusals(

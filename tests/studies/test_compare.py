@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 import pytest
 from studies.runs import busy, never, quiet, same, unlucky
-from support import CGRSP, seen_on_a_terminal
+from support import CGRSP, check_refused, seen_on_a_terminal
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.base.table import csv_text
@@ -87,10 +87,10 @@ def test_a_precision_is_reached_without_the_runs_that_fail(policies, failed):
 
 def test_a_precision_out_of_reach_is_one_line(monkeypatch, capsys):
     monkeypatch.setattr("cgrsp_simpy.studies.compare.MOST_SEEDS", 20)
-    with pytest.raises(
-        cg.InputError, match=r"'wait_min': 0.001.* is not reached with 20 seeds"
-    ):
-        cg.compare(busy, ["fifo"], range(3), precision=0.001)
+    check_refused(
+        lambda: cg.compare(busy, ["fifo"], range(3), precision=0.001),
+        r"'wait_min': 0.001.* is not reached with 20 seeds",
+    )
     assert (
         main("compare quiet --policies fifo --seeds 3 --precision 0.001".split()) == 2
     )

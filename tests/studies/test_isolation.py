@@ -336,8 +336,9 @@ def test_a_policy_that_draws_from_a_generator_of_all_runs_is_a_failed_run(policy
         f"draws from the generator of the module {name}, which all runs share"
         in row["error"]
     )
-    with pytest.raises(cg.PolicyError, match=r"draw from draw\("):
-        study.run(policy.__name__, 0)
+    check_refused(
+        lambda: study.run(policy.__name__, 0), r"draw from draw\(", cg.PolicyError
+    )
 
 
 @cg.model

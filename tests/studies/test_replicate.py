@@ -37,8 +37,9 @@ def test_a_policy_that_leaves_the_program_is_a_failed_run(policy, workers):
         [row for row in study.rows if row["policy"] != policy.__name__],
         cg.compare(quiet, ["fifo", "spt"], range(2)).rows,
     )
-    with pytest.raises(cg.PolicyError, match="raised SystemExit"):
-        cg.simulate(quiet, policy)
+    check_refused(
+        lambda: cg.simulate(quiet, policy), "raised SystemExit", cg.PolicyError
+    )
 
 
 @pytest.fixture(scope="module")
@@ -297,8 +298,7 @@ def test_the_run_behind_a_row_is_the_same_to_the_bit(policy):
 
 
 def test_the_run_behind_a_failed_row_fails_again(failed):
-    with pytest.raises(cg.PolicyError, match="no"):
-        failed.run("rule", 4)
+    check_refused(lambda: failed.run("rule", 4), "no", cg.PolicyError)
     check_refused(
         lambda: failed.run("rul", 4), ["unknown policy 'rul'; did you mean 'rule'"]
     )

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 from scipy import integrate, special, stats
-from support import refusals
+from support import check_refused, refusals
 
 import cgrsp_simpy as cg
 
@@ -147,9 +147,7 @@ def test_thousands_of_servers_in_one_call():
     ],
 )
 def test_bad_input_is_named(call, words):
-    with pytest.raises(cg.InputError) as caught:
-        call()
-    assert all(word in str(caught.value) for word in words)
+    check_refused(call, [*words])
 
 
 @pytest.mark.parametrize("load", [0.4, 2.0, 7.0])
@@ -211,10 +209,10 @@ def test_priorities_without_preemption():
     # the second class of an overloaded server fills what the first leaves
     busy = cg.queueing.mg1_priority([0.02, 0.1], [10.0, 10.0], [200.0, 200.0])
     assert busy.tolist() == [pytest.approx(10 / 0.8), math.inf]
-    with pytest.raises(
-        cg.InputError, match="numbers >= 0, as many as arrival_rates has"
-    ):
-        cg.queueing.mg1_priority([0.1, 0.2], [1.0], [1.0])
+    check_refused(
+        lambda: cg.queueing.mg1_priority([0.1, 0.2], [1.0], [1.0]),
+        "numbers >= 0, as many as arrival_rates has",
+    )
 
 
 def test_service_in_batches_by_the_chain_of_those_left_behind():

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from support import DATA
+from support import DATA, check_refused
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.hgsp.generate import LEVELS, generate
@@ -146,8 +146,7 @@ def test_the_range_does_not_grow_with_the_seeds(monkeypatch):
 
 
 def test_a_folder_without_the_files_is_refused(tmp_path):
-    with pytest.raises(cg.InputError, match=r"tasks1\.csv: no such file"):
-        table_one(tmp_path, range(1))
+    check_refused(lambda: table_one(tmp_path, range(1)), r"tasks1\.csv: no such file")
 
 
 @has_files

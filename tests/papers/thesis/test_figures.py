@@ -12,7 +12,7 @@ import matplotlib.pyplot as plt
 import pytest
 from matplotlib.text import Text
 from PIL import Image
-from support import check_bad_input, outcome
+from support import check_bad_input, check_refused, outcome
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
@@ -288,8 +288,7 @@ def test_a_figure_is_drawn_from_its_csv_without_a_run(monkeypatch, tmp_path):
 )
 def test_what_cannot_be_drawn_is_told(id, given, words):
     quoted = re.escape(words).replace("'", "'?")  # by Matplotlib from 3.9 on
-    with pytest.raises(cg.InputError, match=quoted):
-        cg.thesis.figure(id, **given)
+    check_refused(lambda: cg.thesis.figure(id, **given), quoted)
 
 
 # ---- Commands ----

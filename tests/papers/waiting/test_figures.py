@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support import canvas_of, rows_of
+from support import canvas_of, check_refused, rows_of
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.papers.waiting.figures import FIGURES, Runs, draw_figures
@@ -60,8 +60,9 @@ def test_a_log_with_jobs_larger_than_a_fixed_machine_is_drawn_without_ajw(caplog
 
 @pytest.mark.parametrize("run_s", [[60.0], [0.0, 0.0]])  # one job; none that runs
 def test_a_log_without_work_is_refused(run_s, tmp_path):
-    with pytest.raises(cg.InputError, match="jobs"):
-        draw_figures(tmp_path, ("16",), trace=listed(run_s), **SMALL)
+    check_refused(
+        lambda: draw_figures(tmp_path, ("16",), trace=listed(run_s), **SMALL), "jobs"
+    )
 
 
 @pytest.mark.skipif(

@@ -9,7 +9,7 @@ from math import inf
 import numpy as np
 import pytest
 from cluster.cases import ONE_NODE, SMALL_NODES, jobs_of
-from support import check_refused, refusals, swf_of_three, waited
+from support import check_refused, output, refusals, swf_of_three, waited
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
@@ -67,8 +67,7 @@ def own(tmp_path):
     ],
 )
 def test_own_schedulers_on_the_command_line(own, action, capsys):
-    assert main([*action, own, "jobs=20", "warm_up=0"]) == 0
-    assert own in capsys.readouterr().out
+    assert own in output(capsys, *action, own, "jobs=20", "warm_up=0")
     assert main([*action, own[:-1], "jobs=20"]) == 2
     assert "did you mean 'widest_first'?" in capsys.readouterr().err
 
@@ -267,8 +266,7 @@ def test_a_scheduler_that_is_not_stable_is_named_and_its_waits_are_infinite(caps
     assert max(row["wait_s"] for row in by_class(run)) == inf
     assert np.isfinite([found[name] for name in ("throughput_per_h", "starved")]).all()
     options = "run cluster jobs=200 warm_up=0 after=300 load=1.4 --policy hps"
-    assert main(options.split()) == 0
-    assert f"hps is {Scenario.report.infinite}" in capsys.readouterr().out
+    assert f"hps is {Scenario.report.infinite}" in output(capsys, *options.split())
 
 
 def test_a_precision_that_no_seed_can_give_is_not_sought():
@@ -284,18 +282,9 @@ def test_a_log_says_which_waits_depend_on_its_end(capsys, tmp_path):
         cg.cluster.make_scheduler("fifo"),
     )
     assert (run.summary()["censored"], run.summary()["wait_s"]) == (2, 9)
-    assert (
-        main(
-            [
-                "run",
-                "cluster",
-                f"trace={swf_of_three(tmp_path)!s}",
-                "cluster=1x8",
-            ]
-        )
-        == 0
+    assert "2 jobs had not started when the last one came" in output(
+        capsys, "run", "cluster", f"trace={swf_of_three(tmp_path)!s}", "cluster=1x8"
     )
-    assert "2 jobs had not started when the last one came" in capsys.readouterr().out
 
 
 # ---- names for scripts ----
@@ -397,19 +386,9 @@ def test_killing_is_the_same_as_jobs_that_are_as_long_as_their_limits(name):
 
 def test_kill_at_limit_on_the_command_line(tmp_path, capsys):
     log = swf_of_three(tmp_path)
-    assert (
-        main(
-            [
-                "run",
-                "cluster",
-                f"trace={log!s}",
-                "kill_at_limit=true",
-                "cluster=1x8",
-            ]
-        )
-        == 0
+    told = output(
+        capsys, "run", "cluster", f"trace={log!s}", "kill_at_limit=true", "cluster=1x8"
     )
-    told = capsys.readouterr().out
     lines = [line.split() for line in told.split("\n\n")[0].splitlines()[1:]]
     figures = dict(line for line in lines if len(line) == 2)
     assert (figures["killed"], figures["makespan_s"]) == (

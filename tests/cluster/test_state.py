@@ -8,7 +8,7 @@ import jsonschema
 import numpy as np
 import pytest
 from scipy.stats import chisquare
-from support import check_refused
+from support import check_refused, output
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.base.streams import stream
@@ -205,8 +205,11 @@ def path(tmp_path):
 )
 def test_next_lists_the_jobs_that_a_scheduler_starts(scheduler, started, path, capsys):
     """Job 7 needs all nodes; behind it job 8 ends before it can start."""
-    assert main(f"next {path(TABLE)} --policy {scheduler} --format json".split()) == 0
-    answer = json.loads(capsys.readouterr().out)
+    answer = json.loads(
+        output(
+            capsys, *f"next {path(TABLE)} --policy {scheduler} --format json".split()
+        )
+    )
     assert [row["job"] for row in answer["figures"]] == started
     assert answer["next"]["waiting"] == 3 - len(started)
     state = State.from_table(TABLE)
@@ -229,8 +232,7 @@ def test_a_forecast_of_a_cluster(path, capsys):
     assert easy == pytest.approx(-(4600 - 900) / 3 / 60)
     assert more < 0 < later
     file = path(TABLE | {"to_come": 0})
-    assert main(f"forecast {file} --seeds 3 --policies easy,fifo".split()) == 0
-    out = capsys.readouterr().out
+    out = output(capsys, *f"forecast {file} --seeds 3 --policies easy,fifo".split())
     assert "start_median_min" in out and "missed" not in out and "cost" not in out
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import jsonschema
 import numpy as np
 import pytest
-from support import check_refused
+from support import check_refused, output
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.base.streams import stream
@@ -127,8 +127,7 @@ def unexplained(number):
 def test_the_command_forecasts_a_log_that_no_scheduler_explains(tmp_path, capsys):
     pytest.importorskip("sklearn")
     command = written(unexplained(800), tmp_path / "log.csv")
-    assert main([*command, "--format", "json"]) == 0
-    answer = json.loads(capsys.readouterr().out)
+    answer = json.loads(output(capsys, *command, "--format", "json"))
     schema = Path(cg.__file__).parent / "data" / "answer.schema.json"
     jsonschema.validate(answer, json.loads(schema.read_text()))
     assert answer["explained_by"] == []
@@ -136,8 +135,7 @@ def test_the_command_forecasts_a_log_that_no_scheduler_explains(tmp_path, capsys
     rows = answer["forecast"]["jobs"]
     assert [row["job"] for row in rows] == list(range(240, 800))
     assert all(row["wait_p5_s"] <= row["wait_p95_s"] for row in rows)
-    assert main(command) == 0
-    assert capsys.readouterr().out.startswith("no scheduler explains this log: none")
+    assert output(capsys, *command).startswith("no scheduler explains this log: none")
 
 
 def test_the_command_without_scikit_learn_names_the_extra(
@@ -155,8 +153,7 @@ def test_a_log_that_a_scheduler_explains_is_simulated(tmp_path, capsys):
     )
     jobs = log_of(300)
     jobs.start_s[:] = np.round(run.jobs["start_s"])
-    assert main(written(jobs, tmp_path / "log.csv")) == 0
-    out = capsys.readouterr().out
+    out = output(capsys, *written(jobs, tmp_path / "log.csv"))
     assert "fifo explains this log" in out and "--policies fifo" in out
 
 

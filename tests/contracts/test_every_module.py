@@ -10,7 +10,6 @@ import pytest
 from support import check_refused, csv_rows, output
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.cli import main
 from cgrsp_simpy.hgsp.generate import LEVELS
 from cgrsp_simpy.studies.subject import subject_of
 
@@ -264,12 +263,15 @@ def test_the_commands_do_the_same(case, capsys, own_file, tmp_path, monkeypatch)
     text, _ = own_file(case)
     seeds = ["--seeds", "2"] if subject_of(case.scenario).is_random else []
     words = ["run", *case.words.split()]
-    assert main([*words, "--policy", case.policies[0], "--show", "events"]) == 0
-    listed = capsys.readouterr().out.splitlines()
+    listed = output(
+        capsys, *words, "--policy", case.policies[0], "--show", "events"
+    ).splitlines()
     # some jobs of waiting policies go elsewhere
     assert sum(" start " in line for line in listed) > case.scenario.jobs / 2
-    assert main([*words, "--policy", text, "--format", "csv"]) == 0
-    assert len(capsys.readouterr().out.splitlines()) == case.scenario.jobs + 1
+    assert (
+        len(output(capsys, *words, "--policy", text, "--format", "csv").splitlines())
+        == case.scenario.jobs + 1
+    )
     words = [
         "compare",
         *case.words.split(),
@@ -277,8 +279,7 @@ def test_the_commands_do_the_same(case, capsys, own_file, tmp_path, monkeypatch)
         ",".join(case.policies),
         *seeds,
     ]
-    assert main([*words, "--format", "json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = json.loads(output(capsys, *words, "--format", "json"))
     study = cg.compare(case.scenario, case.policies, range(2))
     name = subject_of(case.scenario).report.precise
     assert (
@@ -290,8 +291,7 @@ def test_the_commands_do_the_same(case, capsys, own_file, tmp_path, monkeypatch)
         word for word in case.words.split() if word.split(".")[-1].split("=")[0] != name
     ]
     words = ["sweep", *rest, grid, "--policies", case.policies[0], *seeds]
-    assert main([*words, "--format", "csv"]) == 0
-    rows = csv_rows(capsys.readouterr().out)
+    rows = csv_rows(output(capsys, *words, "--format", "csv"))
     each = 2 if subject_of(case.scenario).is_random else 1
     assert [row[name] for row in rows] == [
         str(value) for value in values for _ in range(each)

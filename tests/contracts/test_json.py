@@ -7,10 +7,11 @@ from pathlib import Path
 
 import jsonschema
 import pytest
+from support import output
 
 import cgrsp_simpy
 from cgrsp_simpy.base.table import json_text
-from cgrsp_simpy.cli import VERBS, command_of, main
+from cgrsp_simpy.cli import VERBS, command_of
 
 NAN, INF = float("nan"), float("inf")
 
@@ -110,8 +111,7 @@ def test_commands_print_json_that_any_program_reads(line, capsys, tmp_path):
     state.write_text('{"scenario": "quiet", "now_s": 0, "slots": ["RTX 3090"]}')
     files = {"MARKET": market, "LOG": log, "JOBS": jobs, "STATE": state}
     words = [str(files.get(word, word)) for word in line.split()]
-    assert main([*words, "--format", "json"]) == 0
-    found = strict(capsys.readouterr().out)
+    found = strict(output(capsys, *words, "--format", "json"))
     valid_answer(found)
     assert [*found][:2] == ["subject", "parameters"]
     assert {"alternatives", "seeds", "figures"} <= found.keys()

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from benchmarks.judge import judge
-from support import check_bad_input, check_refused, outcome, refusals
+from support import check_bad_input, check_refused, outcome, output, refusals
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.base.files import write_whole
@@ -45,8 +45,10 @@ def snapshots(status, time_s):
 def test_a_report_on_a_series_of_which_nothing_was_fetched_has_dashes(tmp_path, capsys):
     path = tmp_path / "a.csv"
     path.write_text("time,status\n" + "".join(f"{600 * step},\n" for step in range(9)))
-    assert main(["market", "report", str(path)]) == 0
-    assert capsys.readouterr().out.splitlines()[1].split()[-11:] == ["-"] * 11
+    assert (
+        output(capsys, "market", "report", str(path)).splitlines()[1].split()[-11:]
+        == ["-"] * 11
+    )
 
 
 # ---- numbers of NumPy ----

@@ -3,11 +3,10 @@
 import json
 
 import pytest
-from support import csv_rows
+from support import csv_rows, output
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.base.table import csv_text
-from cgrsp_simpy.cli import main
 from cgrsp_simpy.decide.recommend import Prices
 from cgrsp_simpy.studies.subject import subject_of
 
@@ -100,8 +99,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def told(capsys, line):
-    assert main(line.split()) == 0
-    return capsys.readouterr().out
+    return output(capsys, *line.split())
 
 
 @pytest.mark.parametrize("words", COMPARED)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support import check_refused, csv_rows, refusals
+from support import check_refused, csv_rows, output, refusals
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.base.streams import stream
@@ -188,14 +188,12 @@ def test_what_others_use_is_drawn_by_the_seed_for_a_file_too(lab):
 
 def test_the_command_takes_a_file(capsys, lab):
     words = ["run", "dag:star:n=5", f"platform={lab}", "--policy", "heft"]
-    assert main([*words, "--format", "csv"]) == 0
-    rows = csv_rows(capsys.readouterr().out)
+    rows = csv_rows(output(capsys, *words, "--format", "csv"))
     scenario = Scenario("star:n=5", read_platform(lab))
     assert [float(row["finish_s"]) for row in rows] == subject_of(scenario).run(
         "heft"
     ).jobs["finish_s"].tolist()
-    assert main([*words, "--format", "json"]) == 0
-    subject = json.loads(capsys.readouterr().out)["subject"]
+    subject = json.loads(output(capsys, *words, "--format", "json"))["subject"]
     assert subject.startswith("star:n=5 on lab, 3 GPUs, free")
 
 

@@ -10,7 +10,6 @@ from support import check_bad_input, check_refused, outcome, output, refusals
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.analysis.ranks import rank_test
-from cgrsp_simpy.cli import main
 from cgrsp_simpy.dag.policies import COMPARED, SCHEDULERS
 from cgrsp_simpy.dag.report import METRICS
 from cgrsp_simpy.studies.subject import subject_of
@@ -189,21 +188,23 @@ def test_nothing_is_said_of_the_ranks_of_one_graph_that_is_repeated():
 )
 def test_seeds_are_taken_where_they_draw_something(capsys, options, schedulers, seeds):
     assert (
-        main(
-            [
-                "compare",
-                *options.split(),
-                "--policies",
-                schedulers,
-                "--seeds",
-                "4",
-                "--format",
-                "json",
-            ]
+        len(
+            json.loads(
+                output(
+                    capsys,
+                    "compare",
+                    *options.split(),
+                    "--policies",
+                    schedulers,
+                    "--seeds",
+                    "4",
+                    "--format",
+                    "json",
+                )
+            )["seeds"]
         )
-        == 0
+        == seeds
     )
-    assert len(json.loads(capsys.readouterr().out)["seeds"]) == seeds
 
 
 def test_one_run_is_all_there_is_where_the_seed_draws_nothing(capsys):

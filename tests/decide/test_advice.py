@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from benchmarks.judge import judge
 from scipy import stats
-from support import check_refused, refusals
+from support import check_refused, output, refusals
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.base.files import check_folder
@@ -448,8 +448,7 @@ def test_where_rare_bad_days_make_most_of_the_cost_the_interval_is_too_narrow():
 @pytest.mark.slow
 def test_the_command_writes_a_report(capsys, tmp_path):
     line = "advise hectic jobs=30 --policies fifo,edf --seeds 3 --format json --report"
-    assert main([*line.split(), str(tmp_path)]) == 0
-    told = json.loads(capsys.readouterr().out)
+    told = json.loads(output(capsys, *line.split(), str(tmp_path)))
     assert len(told["advice"]["lines"]) == 3 and told["advice"]["advised"]["slots"] > 0
     names = {path.name for path in tmp_path.iterdir()}
     pictures = {
@@ -469,10 +468,10 @@ def test_the_command_writes_a_report(capsys, tmp_path):
 @pytest.mark.slow
 def test_the_load_is_a_factor_or_per_cent_more(capsys):
     line = "advise normal jobs=10 --policies fifo --seeds 2 --format json --load"
-    rows = []
-    for load in ("+50%", "1.5"):
-        assert main([*line.split(), load]) == 0
-        rows.append(json.loads(capsys.readouterr().out)["figures"])
+    rows = [
+        json.loads(output(capsys, *line.split(), load))["figures"]
+        for load in ("+50%", "1.5")
+    ]
     assert rows[0] == rows[1]
 
 

@@ -7,7 +7,7 @@ import shutil
 from dataclasses import replace
 
 import pytest
-from support import check_bad_input, outcome
+from support import check_bad_input, outcome, output
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.base import files as files_module
@@ -46,8 +46,7 @@ def files(folder):
 def test_a_sound_directory_is_told_so_and_stays_as_it_is(made, capsys):
     before = files(made)
     assert len(before) > 5
-    assert main(["verify", "out", "--sample", "2"]) == 0
-    assert capsys.readouterr().out.endswith(
+    assert output(capsys, "verify", "out", "--sample", "2").endswith(
         "out: 2 tasks run again, with identical results\n"
     )
     assert files(made) == before
@@ -70,8 +69,9 @@ def test_an_unfinished_directory_is_not_called_altered(made, capsys):
 def test_a_file_that_has_no_number_of_a_task_is_none(made, capsys, name):
     tasks = len(list((made / "chunks").iterdir()))
     (made / "chunks" / f"{name}.json").write_text("{}")
-    assert main(["verify", "out", "--sample", "100"]) == 0
-    assert f"out: {tasks} tasks run again, with" in capsys.readouterr().out
+    assert f"out: {tasks} tasks run again, with" in output(
+        capsys, "verify", "out", "--sample", "100"
+    )
 
 
 def test_a_file_of_no_task_is_not_counted_among_those_that_were_run_again(made, capsys):

@@ -7,10 +7,9 @@ import sys
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support import check_refused
+from support import check_refused, output
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.cli import main
 
 
 def three_jobs(slots=1):
@@ -115,8 +114,9 @@ def test_a_wrong_policy_or_seed_is_an_error():
 def stepped(capsys, monkeypatch, *options, typed="\n" * 1000):
     keyboard = io.StringIO(typed)
     monkeypatch.setattr(sys, "stdin", keyboard)
-    assert main(["run", "quiet", "jobs=3", *options]) == 0
-    return capsys.readouterr().out.splitlines(), keyboard.tell()
+    return output(
+        capsys, "run", "quiet", "jobs=3", *options
+    ).splitlines(), keyboard.tell()
 
 
 def test_the_command_waits_for_enter_after_each_event(capsys, monkeypatch):

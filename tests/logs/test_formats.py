@@ -16,7 +16,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support import check_bad_input, check_refused, csv_rows, outcome, simulated, waited
+from support import (
+    check_bad_input,
+    check_refused,
+    csv_rows,
+    outcome,
+    output,
+    simulated,
+    waited,
+)
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
@@ -1101,8 +1109,7 @@ def test_a_comparison_by_column_equals_the_runs_and_refuses_a_wrong_column(
         "--seeds",
         "3",
     ]
-    assert main([*line, "--by", "customer", "--format", "csv"]) == 0
-    found = csv_rows(capsys.readouterr().out)
+    found = csv_rows(output(capsys, *line, "--by", "customer", "--format", "csv"))
     assert [(row["value"], row["policy"]) for row in found] == [
         ("a", "edf"),
         ("a", "fifo"),

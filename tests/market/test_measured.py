@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from market.snapshots import trace
-from support import check_refused, refusals
+from support import check_refused, output, refusals
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.base.files import naming_nothing
@@ -367,15 +367,17 @@ def test_a_file_of_laws_is_not_opened_where_no_text_may_name_one(tmp_path):
 def test_the_report_tells_shares_runs_gaps_and_correlations(tmp_path, capsys):
     path = tmp_path / "zone.json"
     path.write_text(trace([0, 0, 1, 1] * 100, 900))
-    assert main(["market", "report", str(path), "--format", "json"]) == 0
-    [row] = json.loads(capsys.readouterr().out)["figures"]
+    [row] = json.loads(
+        output(capsys, "market", "report", str(path), "--format", "json")
+    )["figures"]
     assert (row["type"], row["snapshots"], row["gaps"]) == ("zone", 400, 0)
     assert (row["high_pct"], row["low_pct"]) == (50, 50)
     assert row["low_run_h"] == pytest.approx(0.5, rel=0.01)
     assert row["r_0.5h"] == pytest.approx(-1)
     assert row["low_pct_by_hour"] == [50.0] * 24
-    assert main(["market", "report", str(path)]) == 0
-    assert "share of Low stock by hour of day, %" in capsys.readouterr().out
+    assert "share of Low stock by hour of day, %" in output(
+        capsys, "market", "report", str(path)
+    )
     assert main(["market", "report", str(path), "--format", "csv"]) == 0
 
 

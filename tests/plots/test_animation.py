@@ -8,7 +8,7 @@ import pytest
 from matplotlib.animation import FFMpegWriter
 from matplotlib.colors import to_hex
 from PIL import Image
-from support import check_bad_input, check_refused, frame_at, outcome
+from support import check_bad_input, check_refused, frame_at, outcome, output
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
@@ -145,8 +145,12 @@ def test_a_file_that_cannot_be_written_is_one_line_and_leaves_nothing(
 def test_two_policies_are_shown_and_printed(tmp_path, capsys):
     words = ["run", "quiet", "jobs=12", "--policy"]
     policies = "edf,rh:reserve=2,gate=9"
-    assert main([*words, policies, "--show", str(tmp_path / "day.html")]) == 0
-    assert capsys.readouterr().out.splitlines()[1].split()[1] == "edf"
+    assert (
+        output(capsys, *words, policies, "--show", str(tmp_path / "day.html"))
+        .splitlines()[1]
+        .split()[1]
+        == "edf"
+    )
     page = (tmp_path / "day.html").read_text("utf-8")
     assert page.count('"policy":"edf"') == page.count('"policy":"rh"') == 1
     assert main([*words, "edf,spt"]) == 2

@@ -26,7 +26,7 @@ from matplotlib.figure import Figure
 from matplotlib.testing.compare import compare_images
 from matplotlib.text import Text
 from studies.function_models import bank
-from support import drawn_with, refusals
+from support import drawn_with, output, refusals
 
 import cgrsp_simpy as cg
 from cgrsp_simpy import plots
@@ -907,8 +907,9 @@ def test_policies_of_one_name_in_one_figure_differ():
 def test_run_writes_the_gantt_chart(name, begin, tmp_path, capsys, caplog):
     path = tmp_path / name
     caplog.set_level("INFO")
-    assert main(["run", "quiet", "--show", str(path)]) == 0
-    assert capsys.readouterr().out.startswith("quiet, fifo, seed 0\n")
+    assert output(capsys, "run", "quiet", "--show", str(path)).startswith(
+        "quiet, fifo, seed 0\n"
+    )
     written = path.read_bytes()
     assert written.startswith(begin)
     main(["run", "quiet", "--show", str(path)])

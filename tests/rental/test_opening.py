@@ -4,7 +4,7 @@ from dataclasses import replace
 from itertools import islice
 
 import pytest
-from support import check_refused, refusals
+from support import check_refused, output, refusals
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
@@ -115,8 +115,7 @@ def test_hours_in_python_words_and_files(tmp_path, capsys):
     day.to_toml(path)
     assert cg.Scenario.from_toml(path) == day
     words = ["normal", "slots=0:2+10:5+14:3", "--policy", "fifo"]
-    assert main(["run", *words, "--format", "json"]) == 0
-    assert '"overtime_h"' in capsys.readouterr().out
+    assert '"overtime_h"' in output(capsys, "run", *words, "--format", "json")
 
 
 @pytest.mark.parametrize(

@@ -4,11 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from support import csv_rows, refusals, utilisation
+from support import csv_rows, output, refusals, utilisation
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.base.timeline import CLAIM, PHASES
-from cgrsp_simpy.cli import main
 from cgrsp_simpy.rental.record import Totals
 
 
@@ -115,8 +114,9 @@ test_without_records_there_are_no_claims = refusals(
 
 
 def test_records_in_a_file_name_all_slots(wide, tmp_path, capsys):
-    assert main(["run", "rental", f"trace={wide!s}", "--format", "csv"]) == 0
-    [row] = csv_rows(capsys.readouterr().out)
+    [row] = csv_rows(
+        output(capsys, "run", "rental", f"trace={wide!s}", "--format", "csv")
+    )
     assert (row["slot"], row["slots"]) == ("0", "0 1 2 3")
     run = cg.simulate(gangs(1), "fifo")
     run.to_csv(tmp_path / "jobs.csv")

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 from studies.directories import compared, files, refused
-from support import CGRSP, process
+from support import CGRSP, output, process
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.base.table import csv_text
@@ -165,18 +165,15 @@ def test_outcomes_come_back_as_they_were(tmp_path):
 def test_each_command_keeps_and_resumes(line, tmp_path, capsys, caplog, runs):
     caplog.set_level("INFO")
     argv = [*line.split(), "--out", str(tmp_path / "results")]
-    assert main(argv) == 0
-    first, kept, done = capsys.readouterr().out, files(tmp_path / "results"), len(runs)
+    first, kept, done = output(capsys, *argv), files(tmp_path / "results"), len(runs)
     assert {"rows.csv", "summary.json"} <= set(kept)
     assert caplog.messages == [f"results are in {tmp_path / 'results'}"]
-    assert main(argv) == 0
-    assert (capsys.readouterr().out, files(tmp_path / "results"), len(runs)) == (
+    assert (output(capsys, *argv), files(tmp_path / "results"), len(runs)) == (
         first,
         kept,
         done,
     )
-    assert main(line.split()) == 0
-    assert capsys.readouterr().out == first
+    assert output(capsys, *line.split()) == first
 
 
 # ---- resuming ----

@@ -14,11 +14,10 @@ import numpy as np
 import pytest
 from scipy import stats
 from studies.runs import busy, never, normal, quiet, unlucky
-from support import check_refused
+from support import check_refused, output
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.base.table import Table, figure_text
-from cgrsp_simpy.cli import main
 from cgrsp_simpy.studies.study import interval
 
 SCENARIOS = {
@@ -100,8 +99,7 @@ def test_a_log_of_one_job_shows_no_0_that_differs_and_no_infinite_load(
         "--policies",
         "fifo,spt",
     ]
-    assert main([*line, "--seeds", "10"]) == 0
-    out = capsys.readouterr().out
+    out = output(capsys, *line, "--seeds", "10")
     assert "-0.00 " not in out and "0.00 ***" not in out and "***" in out
     assert "all at once, on 5 slots" in caplog.text and "inf" not in caplog.text
 

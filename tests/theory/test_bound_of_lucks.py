@@ -9,7 +9,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from support import check_refused, needs, refusals
+from support import check_refused, needs, output, refusals
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
@@ -332,8 +332,7 @@ def test_the_frontier_is_told_and_drawn(capsys, tmp_path):
         "--report",
         str(tmp_path),
     )
-    assert main([*SMALL, *options, "--format", "json"]) == 0
-    told = json.loads(capsys.readouterr().out)
+    told = json.loads(output(capsys, *SMALL, *options, "--format", "json"))
     kinds = {point["kind"] for point in told["figures"]}
     assert kinds == {"policy", "bound", "low", "high"}
     assert (tmp_path / "frontier.png").stat().st_size > 10_000
@@ -341,12 +340,12 @@ def test_the_frontier_is_told_and_drawn(capsys, tmp_path):
 
 
 def test_the_clairvoyant_is_told(capsys):
-    assert (
-        main([*SMALL, "--clairvoyant", "--objective", "wait", "--format", "json"]) == 0
+    told = json.loads(
+        output(
+            capsys, *SMALL, "--clairvoyant", "--objective", "wait", "--format", "json"
+        )
     )
-    told = json.loads(capsys.readouterr().out)
     own = [optimum(cg.day("quiet", jobs=3), seed, "wait").value for seed in (0, 1)]
     assert [row["value"] for row in told["figures"]] == own
     assert told["optimum"]["mean"] == pytest.approx(np.mean(own))
-    assert main([*SMALL, "--clairvoyant"]) == 0
-    assert "who knows every draw has" in capsys.readouterr().out
+    assert "who knows every draw has" in output(capsys, *SMALL, "--clairvoyant")

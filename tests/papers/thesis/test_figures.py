@@ -12,7 +12,7 @@ import matplotlib.pyplot as plt
 import pytest
 from matplotlib.text import Text
 from PIL import Image
-from support import check_bad_input, check_refused, outcome
+from support import check_bad_input, check_refused, outcome, output
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
@@ -301,8 +301,14 @@ def test_a_figure_is_changed_and_redrawn_by_command(capsys, tmp_path):
     assert size_of(tmp_path / "figure_5_9.png")[0] == pytest.approx(
         200 * 100 / 25.4, abs=1
     )
-    assert main(["redraw", str(tmp_path / "figure_5_9.csv"), "--style", "double"]) == 0
-    assert len(capsys.readouterr().out.splitlines()) == 4
+    assert (
+        len(
+            output(
+                capsys, "redraw", str(tmp_path / "figure_5_9.csv"), "--style", "double"
+            ).splitlines()
+        )
+        == 4
+    )
     assert size_of(tmp_path / "figure_5_9.png")[0] == pytest.approx(
         200 * 180 / 25.4, abs=1
     )

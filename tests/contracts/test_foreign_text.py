@@ -329,10 +329,9 @@ QUICK = ("cluster_aging", "waiting_errors")
     ],
 )
 def test_a_figure_of_a_gallery_is_drawn_from_such_names_or_refused(
-    figure, path, column, tmp_path
+    figure, path, column, file
 ):
-    copy = tmp_path / path.name
-    copy.write_text(hostile(figure, path, column), encoding="utf-8")
+    copy = file(hostile(figure, path, column), path.name)
     with suppress(*[cg.InputError] * (column != "other")):
         check_figure(figure.redraw(copy))
 
@@ -435,10 +434,9 @@ def test_a_player_holds_each_name_as_text(name, timeline):
 # ---- files ----
 
 
-def test_toml_holds_each_name(tmp_path):
+def test_toml_holds_each_name(file):
     tables = {"list": [*WHOLE], "of names": {name: {name: name} for name in WHOLE}}
-    path = tmp_path / "names.toml"
-    path.write_text(toml_text(tables), encoding="utf-8")
+    path = file(toml_text(tables), "names.toml")
     assert read_toml(path) == tables
 
 

@@ -98,17 +98,17 @@ def valid_answer(answer):
 
 
 @pytest.mark.parametrize("line", LINES)
-def test_commands_print_json_that_any_program_reads(line, capsys, tmp_path):
+def test_commands_print_json_that_any_program_reads(line, capsys, tmp_path, file):
     market = tmp_path / "market.csv"
     rows = "".join(f"{3600 * hour},{hour % 5 and 1}\n" for hour in range(60))
     market.write_text(f"time,status\n{rows}", encoding="utf-8")
-    log = tmp_path / "log.swf"
-    log.write_text("1 0 0 60 4 -1 -1 4 90 -1 1 7 1 3 2 1 -1 -1\n", encoding="utf-8")
+    log = file("1 0 0 60 4 -1 -1 4 90 -1 1 7 1 3 2 1 -1 -1\n", "log.swf")
     jobs = tmp_path / "jobs.csv"
     rows = "".join(f"{3600 * hour},{1800 + hour % 7}\n" for hour in range(24 * 30))
     jobs.write_text(f"time,wallclock_runtime_sec\n{rows}", encoding="utf-8")
-    state = tmp_path / "state.json"
-    state.write_text('{"scenario": "quiet", "now_s": 0, "slots": ["RTX 3090"]}')
+    state = file(
+        '{"scenario": "quiet", "now_s": 0, "slots": ["RTX 3090"]}', "state.json"
+    )
     files = {"MARKET": market, "LOG": log, "JOBS": jobs, "STATE": state}
     words = [str(files.get(word, word)) for word in line.split()]
     found = strict(output(capsys, *words, "--format", "json"))

@@ -24,12 +24,10 @@ from cgrsp_simpy.studies.subject import subject_of
 
 @pytest.mark.parametrize(("sign", "named"), [(";", ";"), ("\t", "tab"), ("|", "|")])
 @pytest.mark.parametrize("read", [read_log, cg.read_market])
-def test_a_table_whose_cells_are_parted_otherwise_is_told_so(
-    read, sign, named, tmp_path
-):
-    path = tmp_path / "jobs.csv"
-    path.write_text(
-        f"time{sign}status{sign}submit_s{sign}service_s\n0{sign}low{sign}0,5{sign}10\n"
+def test_a_table_whose_cells_are_parted_otherwise_is_told_so(read, sign, named, file):
+    path = file(
+        f"time{sign}status{sign}submit_s{sign}service_s\n0{sign}low{sign}0,5{sign}10\n",
+        "jobs.csv",
     )
     check_refused(
         lambda: read(path),
@@ -42,9 +40,10 @@ def snapshots(status, time_s):
     return Snapshots("A", np.array(time_s, float), np.array(status), price)
 
 
-def test_a_report_on_a_series_of_which_nothing_was_fetched_has_dashes(tmp_path, capsys):
-    path = tmp_path / "a.csv"
-    path.write_text("time,status\n" + "".join(f"{600 * step},\n" for step in range(9)))
+def test_a_report_on_a_series_of_which_nothing_was_fetched_has_dashes(file, capsys):
+    path = file(
+        "time,status\n" + "".join(f"{600 * step},\n" for step in range(9)), "a.csv"
+    )
     assert (
         output(capsys, "market", "report", str(path)).splitlines()[1].split()[-11:]
         == ["-"] * 11

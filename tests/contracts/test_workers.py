@@ -368,13 +368,13 @@ def test_a_run_wanted_twice_is_run_once(small_tasks, monkeypatch):
 
 
 def test_scenarios_that_differ_in_what_cannot_be_hashed_are_kept_apart(
-    small_tasks, tmp_path
+    small_tasks, file
 ):
     logs = []
     for deadline in (20, 2000):
-        path = tmp_path / f"{deadline}.csv"
-        path.write_text(
-            f"submit_s,service_s,deadline_s\n0,5,{deadline}\n1,6,{deadline}\n"
+        path = file(
+            f"submit_s,service_s,deadline_s\n0,5,{deadline}\n1,6,{deadline}\n",
+            f"{deadline}.csv",
         )
         logs.append(cg.trace(path, slots=1))
     runs = replicate([Replications(log, ["fifo"], range(4)) for log in logs])

@@ -148,10 +148,9 @@ def test_hefts_ranks_have_the_mean_latency(lab):
 
 
 def test_a_count_stands_for_equal_gpus_and_a_pair_without_link_is_not_connected(
-    tmp_path,
+    file,
 ):
-    path = tmp_path / "rack.toml"
-    path.write_text(
+    path = file(
         "[[gpu]]\n"
         "server = 0\n"
         "tflops = 1\n"
@@ -160,7 +159,8 @@ def test_a_count_stands_for_equal_gpus_and_a_pair_without_link_is_not_connected(
         "[[gpu]]\n"
         "server = 1\n"
         "tflops = 3\n"
-        "memory_gb = 8\n"
+        "memory_gb = 8\n",
+        "rack.toml",
     )
     found = read_platform(path)
     assert (
@@ -307,9 +307,8 @@ BAD = {
     ("ending", "text", "message"),
     [(ending, *row) for ending, rows in BAD.items() for row in rows],
 )
-def test_a_bad_file_is_one_line_with_its_name(capsys, tmp_path, ending, text, message):
-    path = tmp_path / f"bad{ending}"
-    path.write_text(text, encoding="utf-8")
+def test_a_bad_file_is_one_line_with_its_name(capsys, file, ending, text, message):
+    path = file(text, f"bad{ending}")
     assert main(["run", "dag", f"platform={path!s}", "--policy", "heft"]) == 2
     [line] = capsys.readouterr().err.splitlines()
     assert line.startswith(f"cgrsp run: {path}: ") and message in line

@@ -192,9 +192,8 @@ def test_of_an_empty_state_the_queue_is_empty_now():
         ("forecast STATE --later 0", "later_h(=0.0) must be a number > 0"),
     ],
 )
-def test_wrong_use_gives_one_line(words, message, tmp_path, capsys):
-    path = tmp_path / "state.json"
-    path.write_text(json.dumps(HOLDING | {"scenario": "hectic"}))
+def test_wrong_use_gives_one_line(words, message, file, capsys):
+    path = file(json.dumps(HOLDING | {"scenario": "hectic"}), "state.json")
     assert main(words.replace("STATE", str(path)).split()) == 2
     [line] = capsys.readouterr().err.splitlines()
     assert message in line

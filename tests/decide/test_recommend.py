@@ -108,7 +108,7 @@ def test_no_fleet_is_tried_on_which_a_job_does_not_fit():
     ]
 
 
-def test_more_load_is_the_same_law_at_another_rate(tmp_path):
+def test_more_load_is_the_same_law_at_another_rate(file):
     more = under_load(cg.day("surge"), 1.3)
     assert more == cg.day(
         "surge", jobs=949, rate_per_s=1.3 * cg.day("surge").workload.rate_per_s
@@ -117,8 +117,9 @@ def test_more_load_is_the_same_law_at_another_rate(tmp_path):
     doubled = under_load(replace(DAY, workload=hourly), 2.0).workload
     assert doubled.jobs == 200 and doubled.rates.per_h[0] == tuple(range(0, 48, 2))
     assert under_load(DAY, 1.0) == DAY
-    path = tmp_path / "log.csv"
-    path.write_text("submit_s,service_s,deadline_s\n100,5,150\n300,5,340\n500,5,900\n")
+    path = file(
+        "submit_s,service_s,deadline_s\n100,5,150\n300,5,340\n500,5,900\n", "log.csv"
+    )
     log = under_load(cg.trace(path), 2.0).workload
     assert isinstance(log, cg.LoggedWorkload) and log.submit_s == (100.0, 200.0, 300.0)
     assert log.deadline_s == (150.0, 240.0, 700.0) and log.service_s == (5.0,) * 3

@@ -363,9 +363,8 @@ def test_the_lab_is_copied_without_answers(capsys, tmp_path):
     assert names == ["lab_own_log.py", "lab_own_log.out", "lab_own_log.png"]
 
 
-def test_a_students_copy_is_not_overwritten(capsys, tmp_path):
-    mine = tmp_path / LECTURES[0].name
-    mine.write_text("my notes", encoding="utf-8")
+def test_a_students_copy_is_not_overwritten(capsys, tmp_path, file):
+    mine = file("my notes", LECTURES[0].name)
     assert main(["lectures", "1", "--copy", str(tmp_path)]) == 2
     assert LECTURES[0].name in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == [mine.name]

@@ -398,13 +398,12 @@ def test_listing_steps_and_places_call_a_gpu_by_the_same_number():
     assert measured.rows()[13]["gpu_number"] == 14
 
 
-def test_events_speak_of_tasks_and_gpus(capsys, tmp_path):
-    path = tmp_path / "tasks.csv"
-    path.write_text(
+def test_events_speak_of_tasks_and_gpus(capsys, file):
+    path = file(
         "task,workload,memory_gb,deadline_s,weight,arrival_s\n"
         "late,60,9,9,1,5\n"
         "big,570,60,9,2,0\n",
-        encoding="utf-8",
+        "tasks.csv",
     )
     words = [
         "run",

@@ -1006,12 +1006,11 @@ def test_a_command_takes_the_cluster_of_the_header_unless_one_is_given(told):
     )
 
 
-def test_a_schedule_is_written_as_swf_and_read_again(told, tmp_path):
+def test_a_schedule_is_written_as_swf_and_read_again(told, file):
     log = read_log(HERE / "nasa_ipsc.swf")
     jobs, cluster = jobs_of(log, cg.cluster.Cluster((128,))), cg.cluster.Cluster((128,))
     outcome = simulate_cluster(jobs, cluster, cg.cluster.make_scheduler("sjf"))
-    path = tmp_path / "schedule.swf"
-    path.write_text(schedule_text(outcome))
+    path = file(schedule_text(outcome), "schedule.swf")
     back = read_log(path, strict=True)
     assert (
         cluster_of(back) == cluster
@@ -1095,11 +1094,10 @@ def test_a_log_of_one_job_has_no_rate(tmp_path, capsys, caplog):
 
 
 def test_a_comparison_by_column_equals_the_runs_and_refuses_a_wrong_column(
-    tmp_path, capsys
+    tmp_path, file, capsys
 ):
     rows = [f"{60 * number},{50 + number},{'ab'[number % 2]}" for number in range(20)]
-    path = tmp_path / "log.csv"
-    path.write_text("\n".join(["submit_s,service_s,customer", *rows]) + "\n")
+    path = file("\n".join(["submit_s,service_s,customer", *rows]) + "\n", "log.csv")
     line = [
         "compare",
         "rental",

@@ -140,7 +140,7 @@ def test_short_runs_of_a_memoryless_law_are_geometric():
 
 
 def test_halves_that_differ_are_told_and_the_second_stands_beside_the_law_of_the_first(
-    tmp_path, capsys, caplog
+    file, capsys, caplog
 ):
     """30 days Low a third of the time, then 30 days two thirds; days are alike within a
     half.
@@ -158,8 +158,7 @@ def test_halves_that_differ_are_told_and_the_second_stands_beside_the_law_of_the
     )
     same = Polls(made([2 * int(each) for each in low[0]]))
     assert abs(same.drift_pct[0]) < same.drift_pct[1]
-    path = tmp_path / "zone.json"
-    path.write_text(trace([1 - each // 2 for each in status]))
+    path = file(trace([1 - each // 2 for each in status]), "zone.json")
     with caplog.at_level("WARNING"):
         assert main(["market", "fit", str(path), "--format", "json"]) == 0
     assert "zone drifts: +33 ± " in caplog.text
@@ -345,15 +344,13 @@ LAWS = f"[[stock]]\ngpu = 'A'\nchances = {[[0.5, 0.25, 0.25]] * 24}\n"
         ("[market]\n", "unknown key in the file 'market'"),
     ],
 )
-def test_a_file_of_laws_that_is_none_is_told(text, told, tmp_path):
-    path = tmp_path / "laws.toml"
-    path.write_text(text)
+def test_a_file_of_laws_that_is_none_is_told(text, told, file):
+    path = file(text, "laws.toml")
     check_refused(lambda: cg.measured(path), [told])
 
 
-def test_a_file_of_laws_is_not_opened_where_no_text_may_name_one(tmp_path):
-    path = tmp_path / "laws.toml"
-    path.write_text(LAWS)
+def test_a_file_of_laws_is_not_opened_where_no_text_may_name_one(file):
+    path = file(LAWS, "laws.toml")
     with (
         naming_nothing(),
         pytest.raises(cg.InputError, match="opened only with --run-code"),
@@ -364,9 +361,8 @@ def test_a_file_of_laws_is_not_opened_where_no_text_may_name_one(tmp_path):
 # ---- the command ----
 
 
-def test_the_report_tells_shares_runs_gaps_and_correlations(tmp_path, capsys):
-    path = tmp_path / "zone.json"
-    path.write_text(trace([0, 0, 1, 1] * 100, 900))
+def test_the_report_tells_shares_runs_gaps_and_correlations(file, capsys):
+    path = file(trace([0, 0, 1, 1] * 100, 900), "zone.json")
     [row] = json.loads(
         output(capsys, "market", "report", str(path), "--format", "json")
     )["figures"]

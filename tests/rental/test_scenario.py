@@ -213,9 +213,8 @@ GOLD = [
 ]
 
 
-def test_a_column_of_a_log_gives_the_classes(tmp_path):
-    path = tmp_path / "log.csv"
-    path.write_text(LOG)
+def test_a_column_of_a_log_gives_the_classes(tmp_path, file):
+    path = file(LOG, "log.csv")
     scenario = cg.trace(path, classes=GOLD, class_column="qos")
     jobs = [job for job, _ in scenario.workload.generate(0, cg.Service())]
     assert [job.deadline_class for job in jobs[:4]] == [0, 0, 1, 0]
@@ -326,10 +325,10 @@ def test_tables_tests_and_sweeps_know_the_figures_of_the_classes():
     assert printed.market.clock == replace(CLOCKS["printed"], start_h=8)
 
 
-def test_a_clock_by_name_starts_when_the_rates_do(tmp_path):
-    path = tmp_path / "open.toml"
-    path.write_text(
-        TOML.replace("start_h = 8.0", 'start_h = 3.5\nstart_day = "Sunday"')
+def test_a_clock_by_name_starts_when_the_rates_do(file):
+    path = file(
+        TOML.replace("start_h = 8.0", 'start_h = 3.5\nstart_day = "Sunday"'),
+        "open.toml",
     )
     scenario = cg.Scenario.from_toml(path)
     assert scenario.market.clock == replace(CLOCKS["calibrated"], start_h=3.5)
@@ -417,12 +416,9 @@ FLAT = [1.0] * 24
         ("[[0.9, 0.1, 0.0],", "[", ["chances of RTX 3090", "24 triples"]),
     ],
 )
-def test_what_a_file_may_not_hold_is_told_in_one_line(
-    tmp_path, capsys, old, new, words
-):
+def test_what_a_file_may_not_hold_is_told_in_one_line(file, capsys, old, new, words):
     assert old in TOML
-    path = tmp_path / "open.toml"
-    path.write_text(TOML.replace(old, new, 1))
+    path = file(TOML.replace(old, new, 1), "open.toml")
     assert main(["run", str(path), "--policy", "fifo"]) == 2
     message = capsys.readouterr().err.strip()
     assert "\n" not in message
@@ -554,9 +550,8 @@ def test_what_may_not_be_is_told_in_one_line(make, words):
         ),
     ],
 )
-def test_what_a_log_may_not_hold_is_told_in_one_line(tmp_path, options, words):
-    path = tmp_path / "log.csv"
-    path.write_text(LOG)
+def test_what_a_log_may_not_hold_is_told_in_one_line(file, options, words):
+    path = file(LOG, "log.csv")
     with pytest.raises(cg.InputError) as caught:
         cg.trace(path, **options)
     assert "\n" not in str(caught.value)
@@ -589,9 +584,8 @@ def test_what_is_beside_a_workload_of_ones_own_varies():
     check_refused(lambda: subject_of(own).varied(jobs=4), "unknown parameter 'jobs'")
 
 
-def test_weights_of_a_log_multiply_those_of_its_classes(tmp_path):
-    path = tmp_path / "log.csv"
-    path.write_text("submit_s,service_s,qos,weight\n0,5,gold,3\n1,5,batch,3\n")
+def test_weights_of_a_log_multiply_those_of_its_classes(file):
+    path = file("submit_s,service_s,qos,weight\n0,5,gold,3\n1,5,batch,3\n", "log.csv")
     classes = [replace(GOLD[0], weight=2.0), GOLD[1]]
     log = cg.trace(path, classes=classes, class_column="qos").workload
     assert [job.weight for job, _ in log.generate(0, cg.Service())] == [6.0, 3.0]

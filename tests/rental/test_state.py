@@ -365,11 +365,10 @@ BAD = {
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_states_that_cannot_be_give_one_line(case, tmp_path, capsys):
+def test_states_that_cannot_be_give_one_line(case, file, capsys):
     verb = "forecast" if case in ("too wide", "no clock") else "next"
     table, message = BAD[case]
-    path = tmp_path / "state.json"
-    path.write_text(json.dumps(table))
+    path = file(json.dumps(table), "state.json")
     assert main([verb, str(path)]) == 2
     captured = capsys.readouterr()
     assert captured.out == ""

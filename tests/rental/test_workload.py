@@ -418,10 +418,11 @@ def test_a_scenario_comes_back_equal_from_its_file_and_runs_to_the_same_records(
     assert (tmp_path / "again.toml").read_bytes() == path.read_bytes()
 
 
-def test_a_scenario_file_finds_its_log_beside_itself(tmp_path, monkeypatch):
+def test_a_scenario_file_finds_its_log_beside_itself(tmp_path, file, monkeypatch):
     (tmp_path / "jobs.csv").write_text("submit_s,service_s\n0,5\n")
-    path = tmp_path / "scenario.toml"
-    path.write_text('[workload]\ntrace = "jobs.csv"\ntight_fraction = 0.5\n')
+    path = file(
+        '[workload]\ntrace = "jobs.csv"\ntight_fraction = 0.5\n', "scenario.toml"
+    )
     monkeypatch.chdir(Path(__file__).parent)
     scenario = cg.Scenario.from_toml(path)
     assert scenario.name == "scenario"

@@ -324,9 +324,8 @@ def test_another_study_is_refused_by_the_field_in_which_it_differs(
         "submit_s,service_s,gpus\n0,5,2\n10,6,1\n",  # wider jobs
     ],
 )
-def test_a_changed_log_is_refused(tmp_path, changed):
-    log = tmp_path / "log.csv"
-    log.write_text("submit_s,service_s\n0,5\n10,6\n")
+def test_a_changed_log_is_refused(tmp_path, file, changed):
+    log = file("submit_s,service_s\n0,5\n10,6\n", "log.csv")
     compared(tmp_path / "results", cg.trace(log))
     log.write_text(changed)
     refused(

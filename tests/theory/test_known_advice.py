@@ -301,11 +301,11 @@ def test_no_schedule_is_tried_where_the_hour_does_not_matter():
 
 
 @pytest.mark.slow
-def test_the_best_type_of_a_price_list(tmp_path):
-    path = tmp_path / "list.csv"
-    path.write_text(
+def test_the_best_type_of_a_price_list(file):
+    path = file(
         "name,price_usd_per_h,speed,memory_gb\n"
-        "small,0.2,0.5,12\nmiddle,1.5,1,24\nlarge,2,2.0,48\n"
+        "small,0.2,0.5,12\nmiddle,1.5,1,24\nlarge,2,2.0,48\n",
+        "list.csv",
     )
     names = {
         memory: [gpu.name for gpu in read_gpus(path, memory)] for memory in (0, 20)
@@ -334,9 +334,8 @@ def test_the_best_type_of_a_price_list(tmp_path):
         ("name,price_usd_per_h,speed,memory_gb\na,1,1,4\n", 8, "memory_gb"),
     ],
 )
-def test_a_wrong_price_list_is_refused_in_one_line(tmp_path, text, memory_gb, message):
-    path = tmp_path / "list.csv"
-    path.write_text(text)
+def test_a_wrong_price_list_is_refused_in_one_line(file, text, memory_gb, message):
+    path = file(text, "list.csv")
     with pytest.raises(cg.InputError, match=message) as error:
         read_gpus(path, memory_gb)
     assert "list.csv" in str(error.value) and "\n" not in str(error.value)

@@ -61,10 +61,9 @@ def test_a_job_too_large_for_all_sizes_rents_several_of_the_one_that_comes_cheap
     assert rent_per_h(cores, memory_gb, pair[:1]).tolist() == [33 * 0.05, math.inf]
 
 
-def test_a_price_table_of_ones_own(tmp_path):
-    path = tmp_path / "sizes.csv"
-    path.write_text(
-        "name,cores,memory_gb,price_per_h\nsmall,2,4,1\nodd,4,4,0.5\n", encoding="utf-8"
+def test_a_price_table_of_ones_own(file):
+    path = file(
+        "name,cores,memory_gb,price_per_h\nsmall,2,4,1\nodd,4,4,0.5\n", "sizes.csv"
     )
     sizes = read_sizes(path)
     assert sizes == (Size("small", 2, 4.0, 1.0), Size("odd", 4, 4.0, 0.5))
@@ -95,9 +94,8 @@ def test_a_price_table_of_ones_own(tmp_path):
         ("\0\0", []),
     ],
 )
-def test_a_wrong_price_table_is_refused_by_name_and_line(tmp_path, text, words):
-    path = tmp_path / "sizes.csv"
-    path.write_text(text, encoding="utf-8")
+def test_a_wrong_price_table_is_refused_by_name_and_line(file, text, words):
+    path = file(text, "sizes.csv")
     check_refused(lambda: read_sizes(path), [str(path), *words])
 
 

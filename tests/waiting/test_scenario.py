@@ -293,9 +293,8 @@ def test_a_study_is_simulated_in_simpy_only_where_the_recursion_does_not_reach(
     assert len(made) == 2
 
 
-def test_a_function_of_a_view_is_the_order_of_the_cases_own_policy(tmp_path):
-    path = tmp_path / "own.py"
-    path.write_text(OWN, encoding="utf-8")
+def test_a_function_of_a_view_is_the_order_of_the_cases_own_policy(file):
+    path = file(OWN, "own.py")
     case = cg.waiting.Scenario(FOUR, waiting_policy("ajw-t", wait_s=100), 1)
     found = cg.compare(case, ["ajw", by_hand, f"{path}:longest"], [0])
     for policy, order in ((by_hand, by_hand), (f"{path}:longest", f"{path}:longest")):

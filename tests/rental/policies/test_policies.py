@@ -78,11 +78,12 @@ def test_what_is_neither_a_name_nor_callable_is_an_error(policy):
     )
 
 
-def test_a_policy_may_be_a_function_in_a_file(tmp_path):
-    path = tmp_path / "my_rules.py"
-    path.write_text(
+def test_a_policy_may_be_a_function_in_a_file(file):
+    path = file(
         "def youngest_first(view):\n"
-        "    return zip(sorted(view.queue, key=lambda job: -job.submit_s), view.idle)\n"
+        "    jobs = sorted(view.queue, key=lambda job: -job.submit_s)\n"
+        "    return zip(jobs, view.idle)\n",
+        "my_rules.py",
     )
     policy = cg.make_policy(f"{path}:youngest_first")
     queue = [cg.Job(0, 0.0, 100.0), cg.Job(1, 5.0, 100.0), cg.Job(2, 9.0, 100.0)]
@@ -114,9 +115,8 @@ def test_a_policy_may_be_a_function_in_a_file(tmp_path):
         ),
     ],
 )
-def test_a_file_without_the_function_is_an_error(tmp_path, source, name, words):
-    path = tmp_path / "my_rules.py"
-    path.write_text(source)
+def test_a_file_without_the_function_is_an_error(file, source, name, words):
+    path = file(source, "my_rules.py")
     with pytest.raises(cg.InputError) as error:
         cg.make_policy(f"{path}:{name}")
     for word in words:

@@ -452,6 +452,7 @@ def test_a_log_that_no_scheduler_explains_has_no_what_if(file, capsys):
     assert answer["unexplained_pct"] == pytest.approx(share)
 
 
+@pytest.mark.slow
 def test_in_a_long_log_a_refuted_simulation_is_ended(tmp_path, monkeypatch):
     monkeypatch.setattr("cgrsp_simpy.cluster.replay.LONG", 50)
     found = replay(read(tmp_path, log_of("easy", 120)), ["fifo", "easy", "sjf"])

@@ -172,6 +172,7 @@ STABLE = ("fifo-skip", "easy", "conservative", "multifactor")  # at a load of .9
 NOT_STABLE = [name for name in cg.cluster.SCHEDULERS if name not in STABLE]
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("name", STABLE)
 def test_the_same_jobs_wait_as_long_however_many_are_measured(name):
     few, many = (
@@ -305,6 +306,7 @@ def test_the_names_are_there_and_load_nothing_heavy():
 # ---- reservations ----
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("seed", range(4))
 def test_conservative_reserves_at_arrival_and_no_job_starts_later(
     seed,
@@ -362,6 +364,7 @@ def test_a_job_past_its_limit_is_ended_at_it():
     assert metrics(let)["killed"] == 0
 
 
+@pytest.mark.quick_cases(4)
 @pytest.mark.parametrize("name", cg.cluster.SCHEDULERS)
 def test_killing_is_the_same_as_jobs_that_are_as_long_as_their_limits(name):
     rng = np.random.default_rng(1)

@@ -15,6 +15,7 @@ import pytest
 import cgrsp_simpy
 from cgrsp_simpy.base.streams import stream
 
+pytestmark = pytest.mark.slow
 PACKAGE = Path(cgrsp_simpy.__file__).parent
 SCENARIO_MODULES = {"waiting", "hgsp", "llm", "cluster", "dag", "spot"}
 BELOW_SCENARIOS = {"engine", "analysis", "logs", "base", "studies", "plots"}

@@ -574,6 +574,7 @@ def test_without_records_the_summary_is_the_same(policy):
     )
 
 
+@pytest.mark.slow
 def test_without_records_the_summary_of_more_jobs_than_a_block_is_the_same():
     model = cg.day("normal", jobs=9000)
     assert (

@@ -53,6 +53,7 @@ def test_moves_are_worth_what_they_are_said_to_be(instance, seed):
             check(instance, state)
 
 
+@pytest.mark.slow
 def test_a_kick_makes_as_many_random_moves_as_are_drawn():
     """From one to all: each depends on its own numbers, and none on further ones."""
     start, rng = (

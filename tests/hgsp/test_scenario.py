@@ -268,6 +268,7 @@ def test_a_scenario_runs_what_its_parts_do():
     )
 
 
+@pytest.mark.slow
 def test_a_sweep_varies_reality_the_level_and_parameters():
     scenario = Scenario(cg.hgsp.Level(12, "small", 2.0, (0.4, 1.0)))
     swept = cg.sweep(

@@ -169,6 +169,7 @@ def test_halves_that_differ_are_told_and_the_second_stands_beside_the_law_of_the
     assert cg.fit_stock(made(status[: 144 * 3])).later is None
 
 
+@pytest.mark.slow
 def test_the_fitted_law_s_runs_and_correlations_are_those_of_the_law():
     """Of a stationary law of two statuses in closed form: correlation exp(-lag/tau),
     and runs end at a step with chance (1 - exp(-step/tau)) times that of the other
@@ -289,6 +290,7 @@ def snapshots(tmp_path):
     return path
 
 
+@pytest.mark.slow
 def test_laws_go_to_a_file_and_come_back(snapshots, tmp_path, capsys):
     path = tmp_path / "laws.toml"
     assert main(["market", "fit", str(snapshots), "--out", str(path)]) == 0

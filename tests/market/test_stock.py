@@ -55,6 +55,7 @@ def test_the_marginal_law_at_every_hour_is_that_of_the_thesis():
     assert far > 20
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("tau_s", [300.0, 900.0, 6120.0])
 def test_the_correlation_of_the_variate_falls_as_exp_of_lag_over_tau(tau_s):
     """A law of two statuses of equal chance is a sign of U: its correlation is that of
@@ -81,6 +82,7 @@ TWO = cg.HourlyStock(GPU.name, [(0.6, 0.0, 0.4)] * 24, 36000.0, 500.0, 0.75, 600
 ON_TWO = cg.Market(cg.Clock(((0, 1.0),)), stock=(TWO,), sight="now")
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize(
     ("from_s", "lag_s"), [(700.0, 500.0), (5000.0, 3600.0), (100.0, 6e4)]
 )
@@ -177,6 +179,7 @@ def test_without_persistence_the_records_are_those_of_the_thesis_to_the_bit(poli
     assert plain.jobs.tobytes() == told.jobs.tobytes()
 
 
+@pytest.mark.quick_cases(3)
 @pytest.mark.parametrize("policy", ["fifo", "rh", "watch", "triage"])
 @pytest.mark.parametrize("free", [False, True])
 def test_every_dispatch_meets_the_market_s_status(policy, free):

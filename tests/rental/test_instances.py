@@ -118,12 +118,6 @@ def test_all_instances_of_a_type_are_taken_and_no_others():
     assert taken(scenario) == [(80, (0,)), (80, (2,))]
 
 
-def test_a_warm_instance_is_taken_from_nobody():
-    series = recorded((0, 150, 1000), (HIGH, LOW, HIGH), DAY_S)
-    run = cg.simulate(on_spot([0], series, warm_s=300), "fifo")
-    assert phases(run)[-1] == (0, "idle-warm", 110, 150)
-
-
 def test_a_series_that_is_shorter_than_the_run_begins_anew():
     series = recorded((0, 500), (HIGH, LOW), 600.0)
     times_s = [at_s for at_s, _ in taken(on_spot([0] * 20, series))]

@@ -213,6 +213,7 @@ def test_whales_follow_the_leader_unless_a_is_large_and_then_any_whale(
     assert len(followed) == (1 if leads else 6)
 
 
+@pytest.mark.quick_cases(5)
 @pytest.mark.parametrize("search", SEARCHES)
 @pytest.mark.parametrize("evaluations", [1, 7, 23])
 def test_searches_spend_their_evaluations_and_no_more(search, evaluations):
@@ -246,6 +247,7 @@ def test_the_same_seed_gives_the_same_plan(search):
     ]
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("search", SLOW_DDQN[:4])
 def test_paced_or_not_a_search_finds_a_plan_better_than_chance(search):
     problem = layered()

@@ -77,6 +77,7 @@ def log_of(scheduler, jobs=200, seed=3, placement="best"):
     return slurm(subject_of(replace(scenario, source=whole)).run(scheduler).jobs)
 
 
+@pytest.mark.slow
 def test_on_its_own_log_easy_waits_as_recorded_under_the_placement_of_the_log(tmp_path):
     found = replay(
         read(tmp_path, log_of("easy", placement="spread")), ["fifo", "easy", "shortest"]

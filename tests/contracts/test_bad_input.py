@@ -919,7 +919,11 @@ ANSWERS = [
     ("return [cg.Wake(math.inf)]", ["inf", "wake-up", "finite"]),  # never
     ("return [cg.Wake('soon')]", ["'soon'", "wake-up", "finite"]),  # a text
     # for ever, without an assignment
-    ("return [cg.Wake(view.now_s + 1)]", ["4 jobs waiting", "wake-ups"]),
+    pytest.param(
+        "return [cg.Wake(view.now_s + 1)]",
+        ["4 jobs waiting", "wake-ups"],
+        marks=pytest.mark.slow,
+    ),
     # too few slots
     (
         "return [(job, view.idle[0]) for job in view.queue if job.gpus > 1]",

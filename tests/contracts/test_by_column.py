@@ -160,7 +160,7 @@ def test_nodes_of_a_graph_are_reported_by_a_column_of_their_log(file, scheduler)
     )
 
 
-@pytest.mark.quick_cases(1)
+@pytest.mark.quick_cases(0)
 @pytest.mark.parametrize(
     ("rows", "words", "policies", "column"),
     [

@@ -3,6 +3,7 @@ broken; no plan beats the lower bound.
 """
 
 import numpy as np
+import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from support import check_refused
@@ -200,6 +201,7 @@ def test_every_scheduler_makes_a_plan_that_is_allowed_and_not_below_the_bound(pr
     )
 
 
+@pytest.mark.slow
 @QUICK
 @given(problems(missing=True))
 def test_nor_where_connections_are_missing(problem):
@@ -232,6 +234,7 @@ def test_annealing_is_never_worse_than_heft_and_tells_what_its_plan_takes(
     assert found.evaluations <= 30
 
 
+@pytest.mark.slow
 @QUICK
 @given(problems(), st.sampled_from(ALL), st.integers(0, 5))
 def test_the_same_seed_gives_the_same_plan(problem, make, seed):

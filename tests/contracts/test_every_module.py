@@ -51,8 +51,8 @@ CASES = {
         {"machines": [4, 8]},
     ),
     "hgsp": lambda: Case(
-        cg.hgsp.Scenario(cg.hgsp.Level(**{**vars(LEVELS["tasks1"]), "tasks": 30})),
-        "hgsp:tasks1 source.tasks=30",
+        cg.hgsp.Scenario(cg.hgsp.Level(**{**vars(LEVELS["tasks1"]), "tasks": 10})),
+        "hgsp:tasks1 source.tasks=10",
         ("atc", "greedy"),
         "search:moves=50",
         "def oldest(view):\n"
@@ -153,7 +153,7 @@ def test_steps_lead_to_the_same_run(case):
     assert any(step.future for step in steps)
 
 
-@pytest.mark.quick_cases(4)
+@pytest.mark.quick_cases(3)
 @every_module
 def test_policies_are_compared_swept_and_kept(case, tmp_path):
     case = case()

@@ -41,15 +41,7 @@ GALLERIES = {
     for prefix, place in PREFIXES.items()
     if not place.startswith("decide")
 }
-QUICK = {
-    ("cluster", "claims"),
-    ("dag", "order"),
-    ("llm", "table2"),
-    ("spot", "course"),
-    ("thesis", "5.3"),
-    ("thesis", "5.8"),
-    ("waiting", "3"),
-}
+QUICK = {("llm", "table2"), ("waiting", "3")}
 FEW = ("advice", "frontier", "llm", "spot")  # galleries
 # as in the captions of the thesis, where a letter denotes a row of panels
 LETTERS = {("thesis", "5.5"): "ab", ("thesis", "5.7"): "abc"}

@@ -205,7 +205,7 @@ def test_a_film_draws_each_name_letter_by_letter(timeline, tmp_path):
 AGAIN = ("gantt of a run", "queue_length, many", "differences")
 
 
-@pytest.mark.quick_cases(2)
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize(
     "plot",
     [
@@ -254,7 +254,7 @@ def marks_at(value):
     return Mark(np.array([[value, value]]), np.array([[value, value]]))
 
 
-@pytest.mark.quick_cases(2)
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("mark", MARKS.values(), ids=MARKS)
 def test_marks_draw_each_name_letter_by_letter_and_leave_the_texts_of_others(mark):
     figure = Figure()

@@ -73,7 +73,7 @@ def made(module, id):
     return GALLERIES[module][id].rows(RUNS[module]())
 
 
-@pytest.mark.quick_cases(2)
+@pytest.mark.quick_cases(0)
 @pytest.mark.parametrize(
     ("module", "id"),
     [

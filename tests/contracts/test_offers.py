@@ -184,6 +184,7 @@ def busy_fleet(slots, jobs=60):
     return cg.day("normal", slots=slots, jobs=jobs, rate_per_s=usual * slots)
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize(
     "policy",
     [

@@ -361,6 +361,7 @@ def stays_closed(run):
         yield run.env.event()
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize(
     ("policy", "beside"), [(lambda view: [], []), (cg.first_come, [stays_closed])]
 )
@@ -375,7 +376,7 @@ def test_a_job_that_waits_for_ever_beside_an_endless_process_is_an_error(
     )
 
 
-@pytest.mark.quick_cases(2)
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("holds", [True, False])
 def test_a_job_that_waits_for_an_event_that_never_happens_is_named(monkeypatch, holds):
     monkeypatch.setattr("cgrsp_simpy.engine.watchdog.MANY", 1000)

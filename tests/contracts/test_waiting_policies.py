@@ -89,6 +89,7 @@ def test_recursion_and_simulation_agree_to_the_last_bit_on_exponential_jobs(
     assert_same(simulated(case, seed=3, keep=True), follow(case, seed=3, keep=True))
 
 
+@pytest.mark.quick_cases(3)
 @every_policy
 @given(
     jobs=job_lists(),
@@ -104,6 +105,7 @@ def test_machines_of_one_core_are_whole_machines(name, jobs, servers, order, mis
     assert_same(simulated(whole, keep=True), simulated(shared, keep=True))
 
 
+@pytest.mark.quick_cases(3)
 @every_policy
 @given(
     jobs=job_lists(most_cores=4),
@@ -227,6 +229,7 @@ def test_who_gets_a_machine_in_the_instant_in_which_patience_ends_does_not_leave
         assert (done["start_s"][1], done["on_demand"][1]) == (start, on_demand)
 
 
+@pytest.mark.quick_cases(3)
 @every_policy
 def test_the_same_seed_gives_the_same_bits_and_another_seed_others(name):
     case = cg.waiting.Scenario(
@@ -289,6 +292,7 @@ def costs(told, fixed_per_h, rents=None):
     return price, sum(start - submit for submit, start, _, _ in told) / len(told)
 
 
+@pytest.mark.quick_cases(3)
 @every_policy
 @given(jobs=job_lists(), machines=st.integers(0, 4), order=orders)
 @settings(max_examples=40)
@@ -305,6 +309,7 @@ def test_a_log_costs_what_another_program_computes_and_at_least_full_use(
         assert figures["price"] >= FIXED * (1 - 1e-12)
 
 
+@pytest.mark.quick_cases(3)
 @every_policy
 @given(jobs=job_lists(most_cores=4), machines=st.integers(0, 3), order=orders)
 @settings(max_examples=30)

@@ -32,6 +32,7 @@ def test_the_two_orders():
     assert run_order(problem, "rank").tolist() == [3, 4, 0, 1, 2, 5]
 
 
+@pytest.mark.quick_cases(2)
 @pytest.mark.parametrize("name", SEARCHES)
 def test_a_search_runs_its_plans_in_the_order_that_is_given(name):
     problem = Scenario("er:n=24,degree=2", cg.dag.Servers(3)).problem(4)

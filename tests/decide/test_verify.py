@@ -127,7 +127,7 @@ COMMANDS = (  # all that make results directories, and the sources of their scen
 )
 
 
-@pytest.mark.quick_cases(6)
+@pytest.mark.quick_cases(4)
 @pytest.mark.parametrize("line", COMMANDS)
 def test_the_configuration_alone_tells_what_to_run_again(
     tmp_path, monkeypatch, capsys, line
@@ -270,7 +270,7 @@ HOSTILE = {
 }
 
 
-@pytest.mark.quick_cases(6)
+@pytest.mark.quick_cases(3)
 @pytest.mark.parametrize("spoilt", HOSTILE, ids=lambda spoilt: spoilt.__name__)
 def test_a_hostile_folder_is_one_line_and_nothing_of_it_runs(made, capsys, spoilt):
     (made.parent / "hostile").mkdir()
@@ -286,7 +286,7 @@ def test_a_hostile_folder_is_one_line_and_nothing_of_it_runs(made, capsys, spoil
     assert not (made.parent / "hostile" / "was_run").exists()
 
 
-@pytest.mark.quick_cases(6)
+@pytest.mark.quick_cases(3)
 @pytest.mark.parametrize("spoilt", HOSTILE, ids=lambda spoilt: spoilt.__name__)
 def test_going_on_with_a_hostile_folder_runs_nothing_of_it(made, capsys, spoilt):
     (made.parent / "hostile").mkdir()

@@ -446,6 +446,7 @@ def test_a_scheduler_is_listed_with_the_parameters_that_it_has(capsys):
         assert names == (has or {""})
 
 
+@pytest.mark.slow
 def test_run_shows_the_plan_beside_what_was_measured(capsys):
     words = ["run", *SMALL, "--policy", "greedy"]
     certain = json.loads(told(capsys, *words, "--format", "json")[1])

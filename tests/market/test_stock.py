@@ -325,6 +325,7 @@ def test_seeds_that_begin_on_one_day_of_a_record_count_once():
     )
 
 
+@pytest.mark.slow
 def test_days_that_follow_each_other_may_be_correlated():
     """A record of ten days whose stock runs out in the middle, with nine midnights."""
     series = recorded(GPU.name, [0] * 120 + [2] * 120, start_h=20.0)

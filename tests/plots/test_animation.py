@@ -172,6 +172,7 @@ def test_a_wrong_name_is_refused_before_anything_is_run_or_drawn(
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_a_box_says_the_name_of_its_job_as_far_as_there_is_room():
     graph = cg.dag.Graph(
         [8, 4], [0, 0], [], [], names=("r0 l3.0", "map_of_the_genome_023")

@@ -250,6 +250,7 @@ def test_a_part_of_a_place_counts_as_that_part(ax):
     assert ax.get_ylabel() == "nodes"
 
 
+@pytest.mark.slow
 def test_a_box_is_filled_as_far_as_its_place_is_held():
     top, bottom = frame_at(mixed(), 20)
     heights = [

@@ -423,6 +423,7 @@ def test_pareto_draws_the_front_of_what_no_policy_beats(ax):
     assert corners[1:4] == [(7.0, 20.0), (7.5, 20.0), (7.5, 5.0)]
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("replication", [0, 1])
 def test_daily_draws_the_days_of_one_month_and_their_kinds(replication, month, ax):
     runs = [month.run(policy, replication) for policy in ("fifo", "rh")]

@@ -341,6 +341,7 @@ def named(policy):
     return policy
 
 
+@pytest.mark.quick_cases(5)
 @pytest.mark.parametrize("policy", TOLD.values(), ids=TOLD)
 def test_policies_of_every_kind_are_distinguished(policy, tmp_path, same_study):
     def study(number):

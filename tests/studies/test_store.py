@@ -297,7 +297,7 @@ OTHERS = [
 ]
 
 
-@pytest.mark.quick_cases(6)
+@pytest.mark.quick_cases(3)
 @pytest.mark.parametrize(("study", "other", "words"), OTHERS)
 def test_another_study_is_refused_by_the_field_in_which_it_differs(
     study, other, words, tmp_path
@@ -385,6 +385,7 @@ DAMAGE = [  # a file, its content, and what the line says
 ]
 
 
+@pytest.mark.quick_cases(5)
 @pytest.mark.parametrize(("name", "text", "words"), DAMAGE)
 def test_a_damaged_file_is_one_line(name, text, words, tmp_path):
     compared(tmp_path)

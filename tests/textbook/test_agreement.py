@@ -46,7 +46,7 @@ def values_of(name, parameters):
     return {figure: study.values(name, figure) for figure in study.figures}
 
 
-@pytest.mark.quick_cases(2)
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize(("name", "is_short"), cases(FORMULAS, FORMULAS))
 def test_a_model_agrees_with_its_formula(name, is_short):
     parameters, expected = FORMULAS[name]

@@ -222,6 +222,7 @@ def test_searches_spend_their_evaluations_and_no_more(search, evaluations):
     assert found.history[-1][2] == found.makespan_s
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("search", WHALES)
 def test_new_whales_keep_the_leader(search):
     history = search(layered(), Budget(evaluations=60), whales=3, iterations=2).history

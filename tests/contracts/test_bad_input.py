@@ -948,7 +948,7 @@ RULE = (
 )
 
 
-@pytest.mark.parametrize(("body", "words"), ANSWERS, ids=[body for body, _ in ANSWERS])
+@pytest.mark.parametrize(("body", "words"), ANSWERS)
 def test_a_wrong_answer_of_a_policy_is_one_line_and_a_policy_error(
     refused, tmp_path, body, words
 ):

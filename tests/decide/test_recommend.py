@@ -24,7 +24,6 @@ from cgrsp_simpy.decide.recommend import (
     Spot,
     Trials,
     fleets,
-    later,
     under_load,
     variant,
 )
@@ -264,26 +263,6 @@ def test_too_few_slots():
 
 
 @pytest.mark.slow
-def test_the_wrong_policy():
-    """Where a slot costs 50 USD, earliest deadline first is what saves deadlines."""
-    scenario = place(80.0)
-    assert search(scenario, ["fifo", "edf"], DEAR_SLOTS).cheapest() == Option(
-        "edf", 1, FIXED
-    )
-    own, other = (
-        truth(scenario, Option(policy, 1, FIXED)) for policy in ("fifo", "edf")
-    )
-    assert other < own
-
-
-@pytest.mark.slow
-def test_the_wrong_type():
-    scenario = replace(place(300.0, gpus=(SLOW, FAST)), slots=(SLOW,))
-    found = search(scenario, ["fifo"]).cheapest()
-    assert found == Option("fifo", 1, "all fast")
-
-
-@pytest.mark.slow
 def test_all_is_well():
     """A slot that is mostly idle, and all deadlines met: nothing costs less, nor one
     slot more.
@@ -304,14 +283,50 @@ def scarce():
     return place(60.0, classes=[loose], market=market)
 
 
+def waiting_costs(price_miss, price_wait):
+    """Prices of which only these two and that of a slot are above zero."""
+    return Prices(price_miss, 0.0, price_wait, 50.0)
+
+
 @pytest.mark.slow
-def test_start_later():
-    """A job that is sent at eight starts at noon, and all wait for its slot; who waits
-    until nine starts then.
-    """
-    own = search(scarce(), ["fifo"], Prices(price_slot=500.0))
-    assert own.cheapest() == Option("fifo-later", 1, FIXED)
-    assert [each.name for each in later(scarce(), "fifo")] == ["fifo-later"]
+@pytest.mark.parametrize(
+    ("scenario", "policies", "prices", "best"),
+    [
+        # where a slot costs 50 USD, earliest deadline first is what saves deadlines
+        (lambda: place(80.0), ["fifo", "edf"], DEAR_SLOTS, ("edf", 1, FIXED)),
+        (
+            lambda: replace(place(300.0, gpus=(SLOW, FAST)), slots=(SLOW,)),
+            ["fifo"],
+            Prices(),
+            ("fifo", 1, "all fast"),
+        ),
+        # a job that is sent at eight starts at noon, and all wait for its slot; one
+        # that is sent at nine starts then
+        (scarce, ["fifo"], Prices(price_slot=500.0), ("fifo-later", 1, FIXED)),
+        # of policies that know mean times alone none has a lower mean wait on one slot
+        # (Smith 1956)
+        (
+            lambda: place(75.0),
+            ["fifo", "edf", "spt"],
+            waiting_costs(0.0, 0.01),
+            ("spt", 1, FIXED),
+        ),
+        (
+            lambda: place(75.0),
+            ["fifo", "edf", "spt"],
+            waiting_costs(1.0, 0.0),
+            ("edf", 1, FIXED),
+        ),
+    ],
+)
+def test_the_search_finds_the_known_answer(scenario, policies, prices, best):
+    assert search(scenario(), policies, prices).cheapest() == Option(*best)
+
+
+@pytest.mark.slow
+def test_the_first_step_is_the_smallest_change_that_pays():
+    assert search(place(60.0), ["fifo", "edf"]).first_step() == Option("edf", 1, FIXED)
+    assert search(place(60.0), ["fifo"]).first_step() == Option("fifo", 2, FIXED)
 
 
 def log_of(path, days, seed):
@@ -352,19 +367,6 @@ def test_ten_times_the_prices_of_all_but_rent_need_no_fewer_slots():
     assert few.slots < more.slots
     assert (
         search(scenario, ["fifo"], replace(tenfold, price_slot=50.0)).cheapest() == few
-    )
-
-
-@pytest.mark.slow
-def test_where_misses_cost_nothing_the_shortest_goes_first():
-    """Of policies that know mean times alone none has a lower mean wait on one slot
-    (Smith 1956).
-    """
-    waits = Prices(0.0, 0.0, 0.01, 50.0)
-    assert search(place(75.0), ["fifo", "edf", "spt"], waits).cheapest().policy == "spt"
-    misses = Prices(1.0, 0.0, 0.0, 50.0)
-    assert (
-        search(place(75.0), ["fifo", "edf", "spt"], misses).cheapest().policy == "edf"
     )
 
 
@@ -464,14 +466,6 @@ def test_a_class_with_a_price_of_its_own():
         assert costs[found.policy] <= 1.001 * min(costs.values())
         assert costs[policy] <= 1.001 * min(costs.values()) < 0.999 * costs["fifo"]
     assert costs["c-mu"] == pytest.approx(costs["spt"])
-
-
-@pytest.mark.slow
-def test_the_first_step_is_the_smallest_change_that_pays():
-    own = search(place(60.0), ["fifo", "edf"])
-    assert own.first_step() == Option("edf", 1, FIXED)
-    alone = search(place(60.0), ["fifo"])
-    assert alone.first_step() == Option("fifo", 2, FIXED)
 
 
 @pytest.mark.long

@@ -63,7 +63,7 @@ def test_all_figures_are_drawn_from_existing_runs_with_an_index(
     runs, tmp_path, monkeypatch
 ):
     # no study is simulated again
-    monkeypatch.setattr("cgrsp_simpy.studies.replicate._carry_out", None)
+    monkeypatch.setattr("cgrsp_simpy.studies.replicate.as_they_come", None)
     before = set(plt.get_fignums())
     paths = draw_figures(tmp_path, runs_from=runs)
     assert set(plt.get_fignums()) == before
